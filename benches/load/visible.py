@@ -32,7 +32,7 @@ ACCOUNTS = 100
 # Target: one step plus this slack, at the highest rate and the default step.
 AIM_RATE, AIM_STEP, SLACK_MS = 2_000, 200, 20
 # Seconds between two polls, and polled transactions per second.
-LOOK, SAMPLES = 0.004, 200
+POLL_INTERVAL, SAMPLES = 0.004, 200
 PATIENCE = 30
 
 
@@ -67,7 +67,7 @@ class Poller:
             began = time.perf_counter()
             if self._waiting:
                 await self._look()
-            await asyncio.sleep(max(0.0, began + LOOK - time.perf_counter()))
+            await asyncio.sleep(max(0.0, began + POLL_INTERVAL - time.perf_counter()))
 
     async def _look(self) -> None:
         asked = self._waiting.copy()
@@ -213,7 +213,7 @@ def main() -> None:
         show(results[-1])
     rates, steps = (" ".join(map(str, each)) for each in (given.rates, given.steps))
     command = f"python -m benches.load.visible --rates {rates} --steps {steps} --seconds {given.seconds:g}"
-    report = read_provenance(command, PACKAGES) | {"look_ms": LOOK * 1000, "accounts": ACCOUNTS, "results": results}
+    report = read_provenance(command, PACKAGES) | {"poll_interval_ms": POLL_INTERVAL * 1000, "accounts": ACCOUNTS, "results": results}
     save(report, given.save)
 
 

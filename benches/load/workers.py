@@ -36,7 +36,7 @@ CALLS: dict[str, tuple[str, list[Any]]] = {
 }
 # The supervisor logs when a process is ready.
 LOGGED = ("--log-level", "warn,foreseal.supervisor=info")
-_READY = re.compile(r"a process is ready")
+_READY = re.compile(r"process ready")
 _URL = re.compile(r"127\.0\.0\.1:(\d+)")
 _SECONDS = 60.0
 
@@ -140,7 +140,7 @@ async def follow(port: int, count: int) -> dict[str, object]:
     for lane in (sending, *looking):
         lane.close()
     early = sum(at_once is False for at_once, _ in looks)
-    figures = {"submissions": count, "seen_at_once_by_its_own": own, "looks": len(looks), "looks_too_early": early}
+    figures = {"submissions": count, "seen_at_once_by_its_own": own, "polls": len(looks), "polls_too_early": early}
     return figures | {"until_seen": quantiles([delay for _, delay in looks])}
 
 

@@ -148,7 +148,7 @@ def _json(receipt: PreconfirmationReceipt) -> bytes:
     try:
         return orjson.dumps(dict(receipt))
     except (TypeError, ValueError) as error:
-        raise PreconfirmationError("receipt", f"it is no JSON object: {error}") from None
+        raise PreconfirmationError("receipt", f"not a JSON object: {error}") from None
 
 
 def _address(text: str) -> bytes:

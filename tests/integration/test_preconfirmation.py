@@ -87,7 +87,7 @@ def test_eth_account_recovers_the_signer_of_every_step(chain: Chain) -> None:
         assert recovered(int(receipt["chainId"], 16), *(receipt[name] for name in names)) == signer
 
 
-def test_the_feed_tells_of_every_step_who_signed_it(chain: Chain) -> None:
+def test_the_feed_has_the_signature_of_every_step(chain: Chain) -> None:
     begin = chain.rpc("foreseal_getFlashblocks", None)["cursor"]
     promised(chain, 3)
     chain.mine(2)

@@ -159,7 +159,7 @@ class Socket:
 async def connect(
     app: App, path: str = "/", headers: dict[str, str] | None = None, *, denial: bool = True
 ) -> AsyncIterator[Socket]:
-    """Open a WebSocket to a started application; it must end on its own once the client has left.
+    """Open a WebSocket to a started application; it must end on its own once the client has disconnected.
 
     With `denial` the server in front can deny a handshake with an HTTP response.
     """

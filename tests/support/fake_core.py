@@ -223,7 +223,7 @@ class FakeNode:
             case [str(kind), *filters] if kind in KINDS and all(isinstance(given, dict) for given in filters):
                 pass
             case _:
-                raise RpcError(-32602, "kind: there is no such subscription", None)
+                raise RpcError(-32602, "kind: unknown subscription", None)
         channel, count = self.channels.get(params, (self._channel, 0))
         self._channel = max(self._channel, channel + 1)
         self.channels[params] = channel, count + 1

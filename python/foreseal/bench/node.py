@@ -39,7 +39,7 @@ class BenchNode:
         if parts.scheme != "http":
             raise ValueError(f"{url} is no http:// URL: measure a node beside this process, without TLS")
         if not parts.hostname:
-            raise ValueError(f"{url} names no host")
+            raise ValueError(f"{url} has no host")
         self.name, self.url = name, url
         self.host, self.port = parts.hostname, parts.port or 80
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -29,7 +29,7 @@ def page(report: dict[str, Any]) -> str:
         f"generator, load {machine['load']} at the end. Ratios are to <b>{escape(str(report['peer']))}</b>.</p>",
         f"<pre>{escape(report['command'])}</pre>",
         _table("Nodes", report["nodes"]),
-        _table("What the generator reaches against a constant", report["generator"]),
+        _table("Capacity of the load generator", report["generator"]),
     ]
     for title, key in (("Reads", "reads"), ("Reads after a restart", "reads_after_restart")):
         parts += _reads(title, report.get(key, []), nodes)
@@ -39,7 +39,7 @@ def page(report: dict[str, Any]) -> str:
         ("From a submission until others see it, ms", "visibility"),
         ("Notifications", "fanout"),
         ("By length of the chain", "scale"),
-        ("What a node does not have", "missing"),
+        ("Unavailable measurements", "missing"),
     ):
         if report.get(key):
             parts.append(_table(title, report[key]))

@@ -18,41 +18,43 @@ from foreseal.cli.output import format_time, print_facts, show_progress
 @click.option(
     "--with-key",
     is_flag=True,
-    help="Copy the key that signs steps as well. Whoever has it can sign in the sequencer's name, and a node that goes "
-    "on from this backup with it may sign what contradicts the steps made since: keep such a backup like the key.",
+    help="Also copy the sequencer key. A holder of the backup can then sign as the sequencer, and a node restored "
+    "from it may sign steps that contradict those signed since: protect the backup like the key.",
 )
 @option("store.map")
 def backup_command(datadir: Path, target: Path, with_key: bool, store_map: int | None) -> None:
-    """Copy the chain in DATADIR to the folder TARGET, which is new or empty. A node may run on DATADIR meanwhile.
+    """Copy the chain in DATADIR to the new or empty folder TARGET. A node may be running on DATADIR.
 
-    The copy has every step that was durable when the command began, and later steps as far as the copy reached them. It
-    is written as TARGET.partial and renamed once it is complete and on disk. Transactions that are only in the pool are
-    not copied.
+    The copy contains every step that was durable when the command started, and may contain later ones. It is written
+    to TARGET.partial and renamed once it is complete and on disk. Transactions that are only in the pool are not
+    copied.
     """
     with show_progress("copying") as show:
         manifest = orjson.loads(run_backup(str(datadir), str(target), show, with_key, store_map))
     _print(manifest)
-    click.echo(f"the backup is in {target}")
+    click.echo(f"backup written to {target}")
 
 
 @click.command("restore")
 @click.argument("backup", type=DATADIR)
 @click.argument("datadir", type=EXISTING_FOLDER)
-@click.option("--verify", is_flag=True, help="Compute again every hash and root in the store, as `foreseal db verify`.")
+@click.option(
+    "--verify", is_flag=True, help="Recompute every hash and root in the store, as `foreseal db verify` does."
+)
 @option("store.map")
 def restore_command(backup: Path, datadir: Path, verify: bool, store_map: int | None) -> None:
-    """Restore the BACKUP of `foreseal backup` to the data directory DATADIR, which is new or empty.
+    """Restore the BACKUP of `foreseal backup` to the new or empty data directory DATADIR.
 
     Compares every file with its checksum, and verifies that the journal continues where the store ends. A node started
-    on DATADIR resumes at the backup's last step. If the backup has no signer key, put the key there, or start with
-    --new-sequencer-key.
+    on DATADIR resumes at the backup's last step. If the backup has no sequencer key, copy the key to DATADIR
+    or start the node with --new-sequencer-key.
     """
     with show_progress("restoring") as show:
         manifest = orjson.loads(run_restore(str(backup), str(datadir), show, store_map))
     if verify:
         verified(datadir, store_map)
     _print(manifest)
-    click.echo(f"{datadir} is restored{' and verified' if verify else ''}")
+    click.echo(f"restored {datadir}{' and verified it' if verify else ''}")
 
 
 def _print(manifest: dict[str, Any]) -> None:

@@ -45,14 +45,14 @@ class Banner:
         step, block_time = format_duration(settings.step), format_duration(settings.block_time)
         blocks = f"sealed every {block_time}, a pre-confirmed step every {step}"
         if settings.automine:
-            blocks = "one for each transaction, sealed at once (automine)"
+            blocks = "one per transaction, sealed immediately (automine)"
         folder = "a temporary folder, deleted at exit (--datadir retains one)"
         if self._persistent:
             folder = str(settings.datadir)
         console.print("\n[bold]Foreseal[/] development chain\n")
         console.print(f"  URL       [bold green]{url}[/]")
         console.print(f"  Transport {settings.listen.transport}")
-        console.print(f"  Chain id  {dev.chain_id if dev else f'that of {settings.genesis}'}")
+        console.print(f"  Chain id  {dev.chain_id if dev else f'from {settings.genesis}'}")
         console.print(f"  Blocks    {blocks}")
         console.print(f"  Data      {folder}")
         if dev and self._accounts:
@@ -66,7 +66,7 @@ class Banner:
             console.print(_REACHABLE.format(host=settings.listen.host))
         console.print("\n  Read the block that is being built:\n")
         console.print(_CURL.format(url=url), markup=False)
-        console.print("\n  Ctrl-C stops.\n")
+        console.print("\n  Press Ctrl-C to stop.\n")
 
     def _role(self, address: str) -> str:
         people = self.people
@@ -87,4 +87,4 @@ class Banner:
         ):
             console.print(f"  {name:<8}  {address}")
         console.print("\n  The contracts of x402 are at their usual addresses (docs/merchants/contracts.md).")
-        console.print(f"  The life of a payment, state by state:  [bold]foreseal pay demo --node {url}[/]")
+        console.print(f"  The life cycle of a payment:  [bold]foreseal pay demo --node {url}[/]")

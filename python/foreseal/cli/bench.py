@@ -37,7 +37,7 @@ def _several(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
 def _positive(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise ValueError(f"{text!r} is not a whole number from 1 on")
+        raise ValueError(f"{text!r} must be a whole number, at least 1")
     return number
 
 
@@ -45,57 +45,77 @@ def _row(text: str) -> Row:
     for row in ROWS:
         if row.name == text:
             return row
-    raise ValueError(f"{text!r} is none of: {'; '.join(row.name for row in ROWS)}")
+    raise ValueError(f"unknown row {text!r}, expected one of: {'; '.join(row.name for row in ROWS)}")
 
 
 def _phase(text: str) -> str:
     if text not in PHASES:
-        raise ValueError(f"{text!r} is none of: {', '.join(PHASES)}")
+        raise ValueError(f"unknown phase {text!r}, expected one of: {', '.join(PHASES)}")
     return text
 
 
 @click.command("bench")
 @click.option(
-    "--node", "nodes", multiple=True, type=ParsedValue("NAME=URL", named), help="A node that runs; several times."
+    "--node", "nodes", multiple=True, type=ParsedValue("NAME=URL", named), help="Running node to measure; repeatable."
 )
 @click.option(
     "--start",
     multiple=True,
     type=click.Choice(list(KINDS)),
-    help="A node to start, if this machine has it; several times.  [default: foreseal, without --node]",
+    help="Node to start, if it is installed; repeatable.  [default: foreseal, unless --node is given]",
 )
-@click.option("--peer", metavar="NAME", help="The node that ratios are to.  [default: the last one]")
-@click.option("--blocks", type=_COUNT, default=2_100, show_default=True, help="Blocks that every node gets.")
-@click.option("--dense", type=_COUNT, default=50, show_default=True, help="Those of them with 100 token transfers.")
+@click.option("--peer", metavar="NAME", help="Baseline node of the ratios.  [default: the last one]")
+@click.option("--blocks", type=_COUNT, default=2_100, show_default=True, help="Blocks imported by every node.")
+@click.option(
+    "--dense", type=_COUNT, default=50, show_default=True, help="Number of blocks with 100 token transfers each."
+)
 @click.option(
     "--connections",
     type=ParsedValue("N,N,...", _several(_positive)),
     default="1,16,64",
     show_default=True,
-    help="Connections at once.",
+    help="Numbers of concurrent connections.",
 )
-@click.option("--seconds", type=click.FloatRange(0.05), default=1.0, show_default=True, help="Length of a run.")
-@click.option("--repetitions", type=_COUNT, default=5, show_default=True, help="Runs of which the median counts.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the order of the runs.")
-@click.option("--row", "rows", multiple=True, type=ParsedValue("ROW", _row), help="A row to measure.  [default: all]")
+@click.option("--seconds", type=click.FloatRange(0.05), default=1.0, show_default=True, help="Duration of a run.")
+@click.option(
+    "--repetitions", type=_COUNT, default=5, show_default=True, help="Runs per measurement; the median is reported."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for the order of the runs.")
+@click.option(
+    "--row", "rows", multiple=True, type=ParsedValue("ROW", _row), help="Row to measure; repeatable.  [default: all]"
+)
+@click.option("--seconds", type=click.FloatRange(0.05), default=1.0, show_default=True, help="Duration of a run.")
+@click.option(
+    "--repetitions", type=_COUNT, default=5, show_default=True, help="Runs per measurement; the median is reported."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for the order of the runs.")
+@click.option(
+    "--row", "rows", multiple=True, type=ParsedValue("ROW", _row), help="Row to measure; repeatable.  [default: all]"
+)
 @click.option(
     "--phases",
     type=ParsedValue("PHASE,...", _several(_phase)),
     default=",".join(PHASES),
     show_default=True,
-    help="What to measure.",
+    help="Phases to run.",
 )
-@click.option("--transactions", type=_COUNT, default=20_000, show_default=True, help="Of each kind of send.")
-@click.option("--samples", type=_COUNT, default=100, show_default=True, help="Transactions that are looked for.")
-@click.option("--subscribers", type=_COUNT, default=500, show_default=True, help="WebSockets with a subscription.")
+@click.option(
+    "--transactions", type=_COUNT, default=20_000, show_default=True, help="Transactions sent by each method."
+)
+@click.option(
+    "--samples", type=_COUNT, default=100, show_default=True, help="Transactions whose visibility is measured."
+)
+@click.option("--subscribers", type=_COUNT, default=500, show_default=True, help="Number of WebSocket subscribers.")
 @click.option(
     "--scale",
     type=ParsedValue("BLOCKS,...", _several(_positive)),
     default=None,
-    help="Also measure chains of so many blocks, shortest first: 1000,10000,100000,1000000.",
+    help="Also measure chains of these lengths in blocks, such as 1000,10000,100000,1000000.",
 )
-@click.option("--json", "saved", type=click.Path(dir_okay=False, path_type=Path), help="File for the figures.")
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="File for the report, one page.")
+@click.option(
+    "--json", "saved", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file as JSON."
+)
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a report to this file as HTML.")
 def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: str | None, **options: Any) -> None:
     """Measure nodes under the same load, in one interleaved run, and compare them.
 
@@ -104,7 +124,7 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
     """
     for file in (options["saved"], options["html"]):
         if file is not None and not file.parent.is_dir():
-            raise click.UsageError(f"{file}: there is no folder {file.parent}")
+            raise click.UsageError(f"{file}: folder {file.parent} does not exist")
     with ExitStack() as stack:
         for node in nodes:
             stack.callback(node.close)
@@ -113,9 +133,9 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
         measured = [*nodes, *(one.node for one in running if one.node is not None)]
         names = [node.name for node in measured]
         if len(set(names)) < len(names) or not names:
-            raise click.UsageError(f"--node, --start: {'two nodes have one name' if names else 'there is no node'}")
+            raise click.UsageError(f"--node, --start: {'node names must be unique' if names else 'no node to measure'}")
         if peer is not None and peer not in names and peer not in start:
-            raise click.UsageError(f"--peer: {peer!r} is none of: {', '.join(names)}")
+            raise click.UsageError(f"--peer: unknown node {peer!r}, expected one of: {', '.join(names)}")
         reference = peer if peer in names else names[-1]
         bench = Benchmark(_plan(options, reference), measured, running)
         try:
@@ -135,7 +155,7 @@ def _start(kind: str, stack: ExitStack) -> PeerProcess | None:
     try:
         started = KINDS[kind]()
     except PeerUnavailable as absent:
-        click.echo(f"foreseal: {kind} is left out: {absent}", err=True)
+        click.echo(f"foreseal: skipping {kind}: {absent}", err=True)
         return None
     stack.callback(started.close)
     try:
@@ -153,7 +173,7 @@ def _plan(options: dict[str, Any], peer: str) -> BenchmarkPlan:
     extent = MeasurementPlan(options["connections"], options["seconds"], options["repetitions"], options["seed"])
     sizes = tuple(sorted(options["scale"] or ()))
     if sizes and sizes[0] < 1_000:
-        raise click.UsageError("--scale: a chain of fewer than 1,000 blocks is not measured")
+        raise click.UsageError("--scale: chains must have at least 1,000 blocks")
     return BenchmarkPlan(
         shape=shape,
         extent=extent,
@@ -180,9 +200,9 @@ def _show(report: dict[str, Any]) -> None:
             rate = f"{cell['requests_per_second']:>12,.0f} /s"
             click.echo(f"{name:<46} {cell['node']:<18} {rate}{cpu}{ratio}")
     for cell in report.get("open_loop", ()):
-        name = f"{cell['row']}, {cell['offered_per_second']:,.0f} /s due"
+        name = f"{cell['row']}, {cell['offered_per_second']:,.0f} /s offered"
         delays = f"p50 {cell['latency']['p50_ms']:g} ms, p99 {cell['latency']['p99_ms']:g} ms"
-        late = f", {cell['unanswered']:,} not answered" if cell["unanswered"] else ""
+        late = f", {cell['unanswered']:,} unanswered" if cell["unanswered"] else ""
         click.echo(f"{name:<46} {cell['node']:<18} {delays}{late}")
     for figures in report.get("sends", ()):
         ratio = "" if figures["ratio"] is None else f"  x{figures['ratio']:g}"
@@ -199,4 +219,4 @@ def _show(report: dict[str, Any]) -> None:
         cost = "" if cpu is None else f"  {cpu:>9,.1f} us" + ("" if times is None else f"  x{times:g}")
         click.echo(f"{name:<46} {figures['node']:<18} {figures['requests_per_second']:>12,.0f} /s{cost}")
     for missing in report.get("missing", ()):
-        click.echo(f"{missing['row']:<46} {missing['node']:<18} not there: {missing['why']}")
+        click.echo(f"{missing['row']:<46} {missing['node']:<18} unavailable: {missing['why']}")

@@ -40,31 +40,31 @@ def progress_bar(what: str, total: int | None) -> Iterator[ProgressBar]:
 
 
 @click.command("import")
-@click.option("--datadir", type=EXISTING_FOLDER, required=True, help="Folder of the chain; made if absent.")
-@click.option("--genesis", type=FILE, help="Genesis file in geth's format; needed when the folder is new.")
+@click.option("--datadir", type=EXISTING_FOLDER, required=True, help="Data directory of the chain; created if absent.")
+@click.option("--genesis", type=FILE, help="Genesis file in geth's format; required for a new data directory.")
 @click.argument("chain", type=FILE, metavar="CHAIN.rlp")
 def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
     """Execute every block of CHAIN.rlp, check every root, and store the chain in DATADIR.
 
-    Stops at the first bad block, prints the difference, and keeps the blocks before it. Ctrl-C also stops it, with exit
-    code 130: the blocks so far are kept, and the same command continues after them.
+    Stops at the first bad block, prints the difference, and retains the blocks before it. Ctrl-C interrupts the import
+    with exit code 130: imported blocks are retained, and the same command resumes after them.
     """
     settings = Settings(datadir, genesis=genesis)
     try:
         with progress_bar("Importing", chain.stat().st_size) as progress:
             blocks, known, head, digest = run_import(settings.for_core(), str(chain), progress.show)
     except KeyboardInterrupt:
-        click.echo("foreseal: interrupted: the blocks so far are kept; the same command goes on after them", err=True)
+        click.echo("foreseal: interrupted: imported blocks are retained; run the same command to resume", err=True)
         raise
-    before = f" ({known:,} known before)" if known else ""
+    before = f" ({known:,} already stored)" if known else ""
     click.echo(f"imported {blocks:,} blocks{before}, head {head:,} {digest}")
 
 
 @click.command("export")
-@click.option("--datadir", type=EXISTING_FOLDER, required=True, help="Folder of the chain.")
+@click.option("--datadir", type=EXISTING_FOLDER, required=True, help="Data directory of the chain.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.rlp")
 def export_command(datadir: Path, file: Path) -> None:
-    """Write the sealed blocks after genesis to FILE.rlp, in the form that import reads."""
+    """Write the sealed blocks after genesis to FILE.rlp, in the format that `foreseal import` reads."""
     if not datadir.is_dir():
         raise click.UsageError(f"--datadir: {datadir} is not a folder")
     with progress_bar("Exporting", None) as progress:

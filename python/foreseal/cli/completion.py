@@ -20,6 +20,6 @@ def completion_command(shell: str) -> None:
     """
     made = get_completion_class(shell)
     if made is None:
-        raise click.UsageError(f"no completion for {shell}")
+        raise click.UsageError(f"completion for {shell} is not supported")
     command = click.get_current_context().find_root().command
     click.echo(made(command, {}, _PROGRAM, _VARIABLE).source())

@@ -24,7 +24,7 @@ _COMMAND_OPTION = click.option(
     "--for",
     "command",
     type=click.Choice(list(COMMANDS)),
-    help="Which command takes the settings; app: the ASGI application.",
+    help="Command that uses the settings; app: the ASGI application.",
 )
 
 
@@ -35,12 +35,12 @@ def config_group() -> None:
 
 @config_group.command("show", cls=GroupedCommand, command="run")
 @_COMMAND_OPTION
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @setting_options("dev", "run")
 def show_command(command: Command | None, as_json: bool, config: Path | None, **options: Any) -> None:
     """Show every setting, its value, and its source: an option, a variable, a file or the default.
 
-    Takes the same options as `foreseal run`, or as the command that --for names.
+    Accepts the options of `foreseal run`, or of the command selected by --for.
     """
     command = command or "run"
     for name, value in options.items():
@@ -64,7 +64,7 @@ def show_command(command: Command | None, as_json: bool, config: Path | None, **
 @_COMMAND_OPTION
 @click.argument("file", type=FILE)
 def check_command(command: Command | None, file: Path) -> None:
-    """Print every fault in a FILE of settings; exit 2 if there is one."""
+    """Print every error in the settings FILE; exit 2 if there is one."""
     try:
         read = SettingsFile(file, command)
     except SettingsError as error:
@@ -76,14 +76,16 @@ def check_command(command: Command | None, file: Path) -> None:
     names: tuple[Command, ...] = (command,) if command else tuple(COMMANDS)
     fitting = [name for name in names if all(name in TABLE[key].commands for key in read.values)]
     if not fitting:
-        raise click.UsageError(f"{file}: no command has all of its settings: `--for run` says which it has not")
+        raise click.UsageError(
+            f"{file}: no command accepts all of these settings: add `--for run` to list those it rejects"
+        )
     check(SettingValues(fitting[0], read.values))
-    click.echo(f"{file}: {len(read.values)} settings, all good")
+    click.echo(f"{file}: {len(read.values)} settings, all valid")
 
 
 @config_group.command("template")
 def template_command() -> None:
-    """Print a TOML file with every setting, its meaning and its default, all of it commented out."""
+    """Print a TOML file that documents every setting and its default, all commented out."""
     for section, about in SECTIONS.items():
         click.echo(f"# {about}\n[{section}]\n")
         for setting in TABLE.values():
@@ -129,11 +131,11 @@ def _template(setting: Setting) -> Iterator[str]:
     yield f"# {option} {setting.variable}."
     commands = [COMMANDS[command] for command in COMMANDS if command in setting.commands]
     if len(commands) < len(COMMANDS):
-        yield f"# For {' and '.join(commands)} alone."
+        yield f"# Only for {' and '.join(commands)}."
     yield f"# Allowed: {setting.kind.allowed}."
     value, name = default_value(setting), setting.key.partition(".")[2]
     if setting.unset:
-        yield f"# Without it: {setting.unset.replace('`', '')}."
+        yield f"# Default: {setting.unset.replace('`', '')}."
     if value is None:
         stands = setting.kind.metavar
         yield f"# {name} = {stands if isinstance(setting.kind, Integer) else in_toml(stands)}"

@@ -17,10 +17,10 @@ from foreseal.cli.recovery_source import RecoverySource, read_key
 SHOWN = 50
 
 METHODS = {
-    "rewrite": "copy what is sound into a new store, and make the rest of it again from that",
-    "meta-page": "copy the store with its sound meta page over the damaged one, and replay the journal from there",
-    "backup": "take the store of the backup, and replay the journal from there",
-    "replay": "make the store again by replaying the journal from block 1",
+    "rewrite": "copy the intact entries into a new store, and rebuild the others from them",
+    "meta-page": "restore the damaged meta page from the intact one, and replay the journal from there",
+    "backup": "restore the store from the backup, and replay the journal from there",
+    "replay": "rebuild the store by replaying the journal from block 1",
 }
 """Descriptions of the methods of `repair`, by their names in the core."""
 
@@ -33,11 +33,11 @@ def db_group() -> None:
 @db_group.command("stats")
 @click.argument("datadir", type=DATADIR)
 @option("store.map")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
     """Print statistics of the store in DATADIR: its newest block, its windows, the size of each table.
 
-    Changes nothing; a node may run on it meanwhile.
+    Read-only; a node may be running on DATADIR.
     """
     text = db_stats(str(datadir), store_map)
     if as_json:
@@ -58,13 +58,12 @@ def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
 @click.argument("datadir", type=DATADIR)
 @option("store.map")
 def verify_command(datadir: Path, store_map: int | None) -> None:
-    """Recompute every hash and root that follows from the data in DATADIR, and compare.
+    """Recompute every hash and root of the data in DATADIR and compare it with the stored value.
 
-    Exit 1 if something does not match; each such entry is named by its table and key. Changes nothing; a node may run
-    on it meanwhile.
+    Prints table and key of each mismatch; exit 1 if there is one. Read-only; a node may be running on DATADIR.
     """
     print_facts(verified(datadir, store_map))
-    click.echo("the store is whole")
+    click.echo("the store is consistent")
 
 
 def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
@@ -76,73 +75,75 @@ def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
         return found
     print_facts(found)
     _print_faults(faults, count)
-    click.echo(f"foreseal: the store is damaged: {count:,} entries do not fit", err=True)
+    click.echo(f"foreseal: the store is damaged: {count:,} inconsistent entries", err=True)
     sys.exit(FAILED)
 
 
 @db_group.command("upgrade")
 @click.argument("datadir", type=DATADIR)
-@click.option("--backup", type=click.Path(path_type=Path), metavar="TARGET", help="Copy DATADIR to this folder first.")
-@click.option("--no-backup", is_flag=True, help="Upgrade without a copy.")
+@click.option(
+    "--backup", type=click.Path(path_type=Path), metavar="TARGET", help="Back up DATADIR to this folder first."
+)
+@click.option("--no-backup", is_flag=True, help="Upgrade without a backup.")
 @option("store.map")
 def upgrade_command(datadir: Path, backup: Path | None, no_backup: bool, store_map: int | None) -> None:
-    """Upgrade the store in DATADIR, on which no node runs, to the schema of this version, after a backup.
+    """Upgrade the store in DATADIR to the schema of this version, after a backup. Stop the node first.
 
-    A node upgrades the store at its start as well, but without the backup. An interrupted upgrade resumes on the next
+    A node also upgrades the store when it starts, but without a backup. An interrupted upgrade resumes on the next
     attempt.
     """
     if (backup is None) != no_backup:
-        raise click.UsageError("give one of --backup TARGET and --no-backup")
+        raise click.UsageError("pass either --backup TARGET or --no-backup")
     found, newest = db_schema(str(datadir), store_map)
     if found == newest:
-        click.echo(f"the store has schema {newest}: there is nothing to upgrade")
+        click.echo(f"the store already has schema {newest}: nothing to upgrade")
         return
     if backup is not None:
         with show_progress("copying") as show:
             run_backup(str(datadir), str(backup), show, False, store_map)
-        click.echo(f"the backup is in {backup}")
+        click.echo(f"backup written to {backup}")
     with show_progress("upgrading to") as show:
         db_upgrade(str(datadir), lambda schema, done, of: show(f"schema {schema}", done, of), store_map)
-    click.echo(f"the store is upgraded from schema {found} to {newest}")
+    click.echo(f"upgraded the store from schema {found} to {newest}")
 
 
 def _url(text: str) -> str:
-    """Return a URL of a node. Raise ValueError if it is none."""
+    """Return the URL of a node. Raise ValueError if it is invalid."""
     RecoverySource(text)
     return text
 
 
 @db_group.command("repair")
 @click.argument("datadir", type=DATADIR)
-@click.option("--backup", type=DATADIR, metavar="BACKUP", help="Take what is lost from this backup.")
+@click.option("--backup", type=DATADIR, metavar="BACKUP", help="Recover lost data from this backup.")
 @click.option(
     "--from",
     "url",
     type=ParsedValue("URL", _url),
     metavar="URL",
-    help="Fetch the blocks that neither journal nor BACKUP has from this node of the same chain, which serves "
+    help="Fetch blocks that are in neither the journal nor BACKUP from this node of the same chain, which must serve "
     "debug_getRawBlock over HTTP.",
 )
 @click.option("--from-key-file", type=FILE, metavar="FILE", help="File with the API key for the node at URL.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @option("store.map")
 def repair_command(
     datadir: Path, backup: Path | None, url: str | None, from_key_file: Path | None, yes: bool, store_map: int | None
 ) -> None:
-    """Repair the store in DATADIR, on which no node runs, after printing the damage and the plan.
+    """Repair the store in DATADIR after printing the damage and the plan. Stop the node first.
 
-    The damaged store stays in DATADIR/store.damaged. Exit 1 if no source has the lost data; then nothing is changed.
-    Blocks of another node are executed and verified, and one that contradicts the journal or the sound part of the
-    store is rejected.
+    The damaged store is moved to DATADIR/store.damaged. If no source has the lost data, nothing is changed; exit 1.
+    Blocks from another node are executed and verified; a block that contradicts the journal or the intact entries of
+    the store is rejected.
     """
     if url is None and from_key_file is not None:
-        raise click.UsageError("--from-key-file needs --from URL")
+        raise click.UsageError("--from-key-file requires --from URL")
     node = None if url is None else RecoverySource(url, None if from_key_file is None else read_key(from_key_file))
     where = None if backup is None else str(backup)
     with show_progress("verifying") as show:
         plan = orjson.loads(db_repair(str(datadir), False, show, where, store_map, node))
     if plan["method"] == "nothing":
-        click.echo("the store is whole: nothing to repair")
+        click.echo("the store is consistent: nothing to repair")
         return
     _print_faults(plan["faults"], plan["fault_count"])
     if plan["method"] == "impossible":
@@ -154,7 +155,7 @@ def repair_command(
     with show_progress("repairing") as show:
         db_repair(str(datadir), True, show, where, store_map, node)
     verified(datadir, store_map)
-    click.echo(f"the store is repaired and verified; the damaged one is in {datadir / 'store.damaged'}")
+    click.echo(f"repaired and verified the store; the damaged one is in {datadir / 'store.damaged'}")
 
 
 def _print_plan(plan: dict[str, Any], node: RecoverySource | None) -> None:
@@ -165,10 +166,12 @@ def _print_plan(plan: dict[str, Any], node: RecoverySource | None) -> None:
     if fetch is None or node is None:
         click.echo(f"the repair will {METHODS[plan['method']]}")
         if node is not None:
-            click.echo(f"no block is fetched from {node.origin}: it is not needed")
+            click.echo(f"no block needs to be fetched from {node.origin}")
         return
     begin = (
-        "" if fetch["backup"] is None else f"take the store of the backup, which ends with block {fetch['backup']:,}, "
+        ""
+        if fetch["backup"] is None
+        else f"restore the store from the backup, which ends at block {fetch['backup']:,}, "
     )
     count = fetch["last"] + 1 - fetch["first"]
     click.echo(
@@ -177,7 +180,7 @@ def _print_plan(plan: dict[str, Any], node: RecoverySource | None) -> None:
     )
     if fetch["source_head"] > fetch["journal_head"]:
         click.echo(
-            f"warning: that node ends with block {fetch['source_head']:,}, the journal with {fetch['journal_head']:,}: "
+            f"warning: that node is at block {fetch['source_head']:,}, the journal ends at {fetch['journal_head']:,}: "
             "blocks beyond the journal are not fetched, and a node started on DATADIR may contradict them",
             err=True,
         )

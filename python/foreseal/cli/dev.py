@@ -21,7 +21,7 @@ from foreseal.server.settings import DevChain, Settings
     command="dev",
     examples=(
         ("seal each transaction at once, for tests", "foreseal dev --automine"),
-        ("any free port, steps of 100 ms", "foreseal dev --port 0 --step 100ms"),
+        ("use any free port and steps of 100 ms", "foreseal dev --port 0 --step 100ms"),
         ("retain the chain in a folder", "foreseal dev --datadir ./chain"),
         ("deploy the payment contracts", "foreseal dev --payments"),
     ),

@@ -20,7 +20,7 @@ def parse_funded(text: str) -> tuple[str, int]:
     """Return address and wei of ADDRESS=ETHER. Raise ValueError."""
     address, _, ether = text.partition("=")
     if not ether:
-        raise ValueError(f"{text!r} is no ADDRESS=ETHER, such as 0xf39F...2266=1000")
+        raise ValueError(f"{text!r} must have the form ADDRESS=ETHER, such as 0xf39F...2266=1000")
     return _ADDRESS.parse(address), int(_ETHER.check(_ETHER.kind.parse(ether))) * WEI
 
 
@@ -39,21 +39,21 @@ def build_genesis(chain_id: int, funded: Iterable[tuple[str, int]]) -> dict[str,
 
 @click.command("genesis")
 @click.option(
-    "--chain-id", type=ParsedValue("N", parse_chain_id), required=True, help="Chain id that no other chain has."
+    "--chain-id", type=ParsedValue("N", parse_chain_id), required=True, help="Chain id, unique to this chain."
 )
 @click.option(
     "--fund",
     "funded",
     type=ParsedValue("ADDRESS=ETHER", parse_funded),
     multiple=True,
-    help="Account, and the ether that it has from the beginning; repeat it.",
+    help="Account and its initial balance in ether; repeatable.",
 )
 def genesis_command(chain_id: int, funded: tuple[tuple[str, int], ...]) -> None:
     """Print a genesis file in geth's format, for `foreseal run --genesis`.
 
-    It has the newest mainnet rules from block 0, the system contracts that they need, and the accounts that --fund
-    names. Edit it before the first start; it cannot change after that.
+    It contains the newest mainnet rules from block 0, their system contracts, and the accounts funded by --fund. Edit
+    it before the first start; it cannot change afterwards.
     """
     if len({address.lower() for address, _ in funded}) < len(funded):
-        raise click.UsageError("--fund: an address is named twice")
+        raise click.UsageError("--fund: each address may occur only once")
     click.echo(orjson.dumps(build_genesis(chain_id, funded), option=orjson.OPT_INDENT_2))

@@ -13,15 +13,15 @@ from foreseal.cli.options import DATADIR
 
 @click.group("journal")
 def journal_group() -> None:
-    """Inspect the journal of a data directory, or truncate it where it is damaged."""
+    """Inspect the journal of a data directory, or truncate it at the damage."""
 
 
 @journal_group.command("check")
 @click.argument("datadir", type=DATADIR)
 def check_command(datadir: Path) -> None:
-    """Read the whole journal in DATADIR and print its contents. Changes nothing.
+    """Read the whole journal in DATADIR and print a summary. Read-only.
 
-    Exits with 1 if it is damaged, or ends before its recorded end.
+    Exit 1 if the journal is damaged or ends before its recorded end.
     """
     report = orjson.loads(journal_check(str(datadir)))
     _print(report)
@@ -31,29 +31,29 @@ def check_command(datadir: Path) -> None:
 
 @journal_group.command("repair")
 @click.argument("datadir", type=DATADIR)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def repair_command(datadir: Path, yes: bool) -> None:
-    """Accept the loss of appends in the journal in DATADIR, after printing exactly which are lost.
+    """Truncate the damaged journal in DATADIR, after printing which appends are lost.
 
-    Truncates the journal where the damage begins; at the next start the store reverts to the journal's end. The lost
-    appends were acknowledged and visible: restore the folder from a copy instead if there is one.
+    The journal is cut where the damage begins; at the next start the store reverts to the end of the journal. The lost
+    appends were acknowledged and visible: if you have a backup, restore it instead.
     """
     plan = orjson.loads(journal_repair(str(datadir), False))
     if plan["loss"] is None:
-        click.echo("the journal is whole: nothing to repair")
+        click.echo("the journal is consistent: nothing to repair")
         return
     loss = plan["loss"]
     if loss["in_store"]:
-        click.echo("these segments would be removed; the store has all of what is in them:")
+        click.echo("segments to remove; the store has all of their data:")
     else:
-        click.echo("this would be lost:")
+        click.echo("data to be lost:")
     _print({name: fact for name, fact in loss.items() if name not in ("recorded", "tip")})
     if plan["summary"] is not None:
-        click.echo(f"as the store and the recorded end show: {plan['summary']}")
+        click.echo(f"according to the store and the recorded end: {plan['summary']}")
     if not yes:
-        click.confirm("Give that up for good?", abort=True)
+        click.confirm("Delete it permanently?", abort=True)
     journal_repair(str(datadir), True)
-    click.echo("the journal is repaired: what is missing is given up")
+    click.echo("repaired the journal: the missing appends are lost")
 
 
 @journal_group.command("show")
@@ -67,10 +67,10 @@ def repair_command(datadir: Path, yes: bool) -> None:
     help="First append to print.  [default: the oldest]",
 )
 def show_command(datadir: Path, start: int) -> None:
-    """Print the journal in DATADIR, one JSON object per append. Changes nothing; a node may run on it meanwhile.
+    """Print the journal in DATADIR, one JSON object per append. Read-only; a node may be running on DATADIR.
 
-    Each has sequence and records: kind, block number, step index, hash, hash of the step before, hashes of the
-    transactions, and time in ms since 1970, as far as they apply. The output ends with the last complete append.
+    Each object has the sequence number and the records: kind, block number, step index, hash, parent step hash,
+    transaction hashes, and Unix time in ms, where they apply. The output ends with the last complete append.
     """
     out = sys.stdout.buffer
     journal_show(str(datadir), lambda line: out.write(line + b"\n"), start)

@@ -1,4 +1,4 @@
-"""`foreseal keys`: API keys of the node on a data directory, which may run meanwhile."""
+"""`foreseal keys`: API keys of the node on a data directory, running or stopped."""
 
 import contextlib
 import re
@@ -35,7 +35,7 @@ def parse_expiry(text: str, now: float) -> int:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"{text!r} is no time: write 30d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z") from None
+        raise ValueError(f"{text!r} is not a time: write 30d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z") from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
@@ -51,12 +51,16 @@ def keys_group() -> None:
 @keys_group.command("create")
 @click.argument("name")
 @_folder_options
-@click.option("--tier", type=click.Choice([DEDICATED, PUBLIC]), default=DEDICATED, show_default=True, help="Its tier.")
 @click.option(
-    "--rate", type=ParsedValue("RATE", parse_rate), help="Calls it may make, such as 100/s.  [default: its tier's]"
+    "--tier", type=click.Choice([DEDICATED, PUBLIC]), default=DEDICATED, show_default=True, help="Tier of the key."
 )
-@click.option("--burst", type=click.IntRange(1, MAX_CALLS), help="Calls at once.  [default: those of two seconds]")
-@click.option("--expires", metavar="TIME", help="When it ends: 30d, 12h or a day, 2027-01-31.  [default: never]")
+@click.option(
+    "--rate",
+    type=ParsedValue("RATE", parse_rate),
+    help="Rate limit of the key, such as 100/s.  [default: that of the tier]",
+)
+@click.option("--burst", type=click.IntRange(1, MAX_CALLS), help="Burst of calls.  [default: two seconds' worth]")
+@click.option("--expires", metavar="TIME", help="Expiry: 30d, 12h or a date such as 2027-01-31.  [default: never]")
 def create_command(
     name: str,
     config: Path | None,
@@ -68,9 +72,9 @@ def create_command(
 ) -> None:
     """Create an API key called NAME and print it. Only its hash is stored: it cannot be printed again."""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
-        raise click.BadParameter(f"NAME must have 1 to {LONGEST_NAME} characters that can be printed")
+        raise click.BadParameter(f"NAME must have 1 to {LONGEST_NAME} printable characters")
     if burst is not None and not (rate and rate.calls):
-        raise click.UsageError("--burst needs a --rate")
+        raise click.UsageError("--burst requires --rate")
     try:
         resolve_burst(rate or UNLIMITED, burst)
     except ValueError as error:
@@ -78,17 +82,17 @@ def create_command(
     now = time.time()
     with _explained(), update_keys(_folder(config, datadir)) as found:
         if any(key.name == name for key in found.values() if key.state(now) == "active"):
-            raise click.UsageError(f"there is a key called {name}: revoke it first, or take another name")
+            raise click.UsageError(f"a key named {name} exists: revoke it first, or choose another name")
         end = _expiry(expires, now)
         key, text = keys.create_key(name, int(now), tier=tier, rate=rate, burst=burst, expires=end)
         found[key.id] = key
-    click.echo(f"foreseal: key {key.id}, {name}: keep it, it is shown this once", err=True)
+    click.echo(f"foreseal: created key {key.id} ({name}); store it now, it is not shown again", err=True)
     click.echo(text)
 
 
 @keys_group.command("list")
 @_folder_options
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> None:
     """Show all keys without their secrets, including revoked and expired ones."""
     now = time.time()
@@ -109,13 +113,13 @@ def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
     with _explained(), update_keys(_folder(config, datadir)) as found:
         meant = [one for one in found.values() if one.revoked is None and key in (one.id, one.name)]
         if not meant:
-            raise click.UsageError(f"there is no key with the id or name {key} that is not revoked: see keys list")
+            raise click.UsageError(f"no active key has the id or name {key}: see `foreseal keys list`")
         if len(meant) > 1:
             named = " and ".join(one.id for one in meant)
-            raise click.UsageError(f"there is more than one key called {key}: name the id, {named}")
+            raise click.UsageError(f"more than one key is named {key}: pass the id, {named}")
         (gone,) = meant
         found[gone.id] = replace(gone, revoked=int(now))
-    click.echo(f"foreseal: key {gone.id}, {gone.name}, is revoked", err=True)
+    click.echo(f"foreseal: revoked key {gone.id} ({gone.name})", err=True)
 
 
 @contextlib.contextmanager
@@ -131,7 +135,7 @@ def _folder(config: Path | None, datadir: Path | None) -> Path:
     """Return the data directory, from all sources of settings. Raise a usage error if there is none."""
     folder: Path | None = gathered("run", config, {"datadir": datadir}).values["node.datadir"].value
     if folder is None:
-        raise click.UsageError("Missing option '--datadir': the folder of the chain")
+        raise click.UsageError("Missing option '--datadir': the data directory of the chain")
     if not folder.is_dir():
         raise click.UsageError(f"--datadir: {folder} is not a folder")
     return folder
@@ -145,14 +149,14 @@ def _expiry(text: str | None, now: float) -> int | None:
     except ValueError as error:
         raise click.UsageError(f"--expires: {error}") from None
     if end <= now:
-        raise click.UsageError(f"--expires: {text} is over already")
+        raise click.UsageError(f"--expires: {text} is in the past")
     return end
 
 
 def _rate(key: ApiKey) -> str:
     if key.rate is None:
-        return "its tier's"
-    return f"{key.rate}, {key.burst or key.rate.burst} at once" if key.rate.calls else "any"
+        return "tier default"
+    return f"{key.rate}, burst {key.burst or key.rate.burst}" if key.rate.calls else "unlimited"
 
 
 def _row(key: ApiKey, now: float) -> tuple[str, ...]:

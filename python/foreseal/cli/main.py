@@ -44,7 +44,7 @@ _COMMANDS = {
 def foreseal() -> None:
     """An Ethereum-compatible layer-2 node whose pending block is real.
 
-    About every 200 ms it publishes a pre-confirmed step with true roots and a true hash. Start with `foreseal dev`.
+    About every 200 ms it publishes a pre-confirmed step with real roots and a real hash. Start with `foreseal dev`.
 
     Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.
     """

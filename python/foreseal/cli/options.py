@@ -83,7 +83,7 @@ def gathered(command: Command, config: Path | None, options: dict[str, Any]) -> 
 def build_settings(values: SettingValues, datadir: Path | None = None) -> Settings:
     """Return the typed settings, and print a warning if there is one. Raise a usage error if they are unusable."""
     if datadir is None and values.values["node.datadir"].value is None:
-        raise click.UsageError("Missing option '--datadir': the folder of the chain")
+        raise click.UsageError("Missing option '--datadir': the data directory of the chain")
     try:
         settings = values.settings(datadir)
         warning = settings.listen.tls.check(time.time()) if settings.listen.tls else None

@@ -1,4 +1,4 @@
-"""`foreseal pay`: programs that a merchant or a seller of an API runs next to a node."""
+"""`foreseal pay`: programs for merchants and sellers of APIs."""
 
 import click
 
@@ -24,7 +24,7 @@ class _PayCommands(LazyCommands):
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "foreseal":
                 raise
-            needed = f"foreseal pay {cmd_name} needs the package {error.name}"
+            needed = f"foreseal pay {cmd_name} requires the package {error.name}"
             raise click.ClickException(f"{needed}: pip install 'foreseal[payments]' or 'foreseal[x402]'") from None
 
 

@@ -17,7 +17,9 @@ from foreseal.payments.ledger import WrongSchema
 
 def configured(command: Decorated) -> Decorated:
     """Add the option --config, which the command requires."""
-    return click.option("--config", type=FILE, required=True, help="What `foreseal pay template` begins.")(command)
+    return click.option(
+        "--config", type=FILE, required=True, help="Configuration file; `foreseal pay template` prints one."
+    )(command)
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -46,13 +48,13 @@ def opening(config: Path) -> Iterator[None]:
         raise refused([f"{config}: {error}"]) from None
     except SQLAlchemyError as error:
         # The message of the error may contain the URL, and with it a password.
-        raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
+        raise click.ClickException(f"{config}: cannot open the database: {type(error).__name__}") from None
 
 
 @click.command("check")
 @click.argument("file", type=FILE)
 def check_command(file: Path) -> None:
-    """Print every fault in the configuration in FILE and its secrets; exit 2 if there is one.
+    """Print every error in the configuration FILE and its secrets; exit 2 if there is one.
 
     Does not connect to the node or the database.
     """
@@ -64,12 +66,12 @@ def check_command(file: Path) -> None:
         _check_secret(file, f"webhooks[{number}]", hook, problems)
     if problems:
         raise refused(problems)
-    click.echo(f"{file}: all good{f', the payee is {account}' if account else ''}")
+    click.echo(f"{file}: valid{f', payee {account}' if account else ''}")
 
 
 @click.command("template")
 def template_command() -> None:
-    """Print a configuration with every key, its meaning and its default."""
+    """Print a configuration file that documents every key and its default."""
     click.echo(template(), nl=False)
 
 

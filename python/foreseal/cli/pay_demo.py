@@ -27,18 +27,18 @@ _PATIENCE = 30
 
 
 @click.command("demo")
-@click.option("--node", "url", metavar="URL", help="A running `foreseal dev --payments`.  [default: one of its own]")
+@click.option("--node", "url", metavar="URL", help="Running `foreseal dev --payments`.  [default: start one]")
 def demo_command(url: str | None) -> None:
-    """Show the life of a payment: order, capture, refunds, void, cancellation, expiry.
+    """Show the life cycle of a payment: order, capture, refunds, void, cancellation, expiry.
 
-    It acts as the merchant and a buyer on a development chain, prints each state, attempts invalid operations, and
-    advances the chain's clock. It stores nothing outside the chain.
+    Acts as merchant and buyer on a development chain, prints each state, attempts invalid operations, and advances the
+    chain's clock. Stores nothing outside the chain.
     """
     with contextlib.ExitStack() as stack:
         try:
             _play(url or stack.enter_context(_own_node()), stack)
         except (NotDevelopment, Surprise, ChainError, ClientError) as error:
-            raise click.ClickException(f"{url or 'the demonstration'}: {error}") from None
+            raise click.ClickException(f"{url or 'demo'}: {error}") from None
 
 
 def _play(url: str, stack: contextlib.ExitStack) -> None:

@@ -25,7 +25,7 @@ from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 def facilitator_command(config: Path) -> None:
     """Verify and settle x402 payments for sellers, and pay the gas: /verify, /settle, /supported, /status.
 
-    Several processes may run on one PostgreSQL with one key. Ctrl-C stops it.
+    Several processes may share one PostgreSQL database and one key. Ctrl-C stops it.
     """
     configuration = read_configuration(config)
     with opening(config):
@@ -51,7 +51,9 @@ def _made(configuration: Configuration, database: Database, node: RpcNode, accou
     except ChainError as error:
         raise click.ClickException(f"{configuration.node.url}: {error}") from None
     if found != wanted:
-        raise click.ClickException(f"{configuration.node.url}: is of chain {found}, node.chain_id is {wanted}")
+        raise click.ClickException(
+            f"{configuration.node.url}: the node has chain id {found}, but node.chain_id is {wanted}"
+        )
     policy = configuration.policy
     ledger = Ledger(database, lambda: int(time.time()))
     sender = TransactionSender(ledger, node, TransactionIntents(wanted, account), policy.policy(), policy.fees())

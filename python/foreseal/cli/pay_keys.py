@@ -20,7 +20,7 @@ _HEADS = ("id", "name", "role", "created", "state")
 
 @click.group("keys")
 def keys_group() -> None:
-    """Create, list and revoke API keys of `foreseal pay serve`, which may run meanwhile and applies changes at once."""
+    """Create, list and revoke API keys of `foreseal pay serve`. A running service applies changes at once."""
 
 
 @keys_group.command("create")
@@ -30,7 +30,7 @@ def keys_group() -> None:
     "--role",
     type=click.Choice([role.value for role in Role]),
     required=True,
-    help="reader: look; cashier: orders; refunder: refunds; admin: everything.",
+    help="reader: read; cashier: orders; refunder: refunds; admin: everything.",
 )
 def create_command(name: str, config: Path, role: str) -> None:
     """Create an API key called NAME and print it. Only its hash is stored: it cannot be printed again."""
@@ -39,13 +39,13 @@ def create_command(name: str, config: Path, role: str) -> None:
             text = api_keys.create(tx, name, Role(role), int(time.time()))
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-    click.echo(f"foreseal: an API key for {name}, a {role}: keep it, it is shown this once", err=True)
+    click.echo(f"foreseal: created API key {name} with role {role}; store it now, it is not shown again", err=True)
     click.echo(text)
 
 
 @keys_group.command("list")
 @configured
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(config: Path, as_json: bool) -> None:
     """Show all keys without their secrets, including revoked ones."""
     with _transaction(config) as tx:
@@ -75,8 +75,8 @@ def revoke_command(key: str, config: Path) -> None:
         try:
             gone = api_keys.revoke(tx, key, int(time.time()))
         except UnknownRecord as error:
-            raise click.UsageError(f"{error}: see pay keys list") from None
-    click.echo(f"foreseal: key {gone.id}, {gone.name}, is revoked", err=True)
+            raise click.UsageError(f"{error}: see `foreseal pay keys list`") from None
+    click.echo(f"foreseal: revoked key {gone.id} ({gone.name})", err=True)
 
 
 @contextlib.contextmanager

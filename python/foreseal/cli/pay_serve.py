@@ -22,12 +22,18 @@ from foreseal.server.sockets.listening import bind
 
 @click.command("serve")
 @configured
-@click.option("--log", "level", default="warn,foreseal=info", show_default=True, help="Levels of loggers.")
-@click.option("--log-format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Of a line.")
+@click.option(
+    "--log",
+    "level",
+    default="warn,foreseal=info",
+    show_default=True,
+    help="Log level, optionally followed by levels of targets.",
+)
+@click.option("--log-format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Log format.")
 def serve_command(config: Path, level: str, form: str) -> None:
     """Serve a merchant: orders, captures, refunds and payouts over HTTP, webhooks, and background processing.
 
-    Several processes may run on one PostgreSQL. `foreseal pay keys create` creates API keys. Ctrl-C stops it.
+    Several processes may share one PostgreSQL database. `foreseal pay keys create` creates API keys. Ctrl-C stops it.
     """
     try:
         interpreter.configure_interpreter(LogSettings(parse_levels(level), form))

@@ -19,19 +19,29 @@ from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buyer.purchases import Purchases
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation, Totals, totals
 
-_HEADINGS = ("day", "session", "network", "token", "spent", "reserved", "given back", "purchases")
+_HEADINGS = ("day", "session", "network", "token", "spent", "reserved", "released", "purchases")
 _TEXTS = 4
 """Number of text columns; the others are numeric."""
 
 
 @click.command("spent")
-@click.option("--database", "url", required=True, metavar="URL", help="The buyer's: sqlite:///buyer.db, for example.")
-@click.option("--payer", type=ParsedValue("ADDRESS", lambda text: address(text, "payer")), help="Only this account.")
 @click.option(
-    "--node", "nodes", multiple=True, metavar="URL", help="First ask this node what became of what is reserved."
+    "--database", "url", required=True, metavar="URL", help="Database of the buyer, such as sqlite:///buyer.db."
+)
+@click.option(
+    "--payer", type=ParsedValue("ADDRESS", lambda text: address(text, "payer")), help="Show only this account."
+)
+@click.option(
+    "--database", "url", required=True, metavar="URL", help="Database of the buyer, such as sqlite:///buyer.db."
+)
+@click.option(
+    "--payer", type=ParsedValue("ADDRESS", lambda text: address(text, "payer")), help="Show only this account."
+)
+@click.option(
+    "--node", "nodes", multiple=True, metavar="URL", help="Query this node for the outcome of reserved amounts first."
 )
 def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
-    """Print amounts that are spent, reserved while their outcome is unknown, or released again.
+    """Print spent, reserved and released amounts; an amount is reserved while its outcome is unknown.
 
     Amounts are in the smallest unit of each token; days are in UTC.
     """
@@ -49,14 +59,14 @@ def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
         click.echo(account)
         _print([each for each in found if each.payer == account])
     if not found:
-        click.echo("nothing was bought")
+        click.echo("no purchases")
 
 
 def _opened(url: str) -> Database:
     """Open the database. Raise ClickException for a missing file, because opening it would create it."""
     parts = make_url(url)
     if parts.get_backend_name() == "sqlite" and not Path(parts.database or "").is_file():
-        raise click.ClickException(f"--database: there is no file {parts.database}")
+        raise click.ClickException(f"--database: file {parts.database} does not exist")
     return Database(url)
 
 
@@ -72,7 +82,7 @@ def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None
             raise click.ClickException(f"--node: {error}") from None
         reconciliation = Reconciliation(purchases, known)
         for account in [payer] if payer else purchases.payers():
-            with show_progress("asking about") as show:
+            with show_progress("querying") as show:
                 found = reconciliation.run(account, partial(show, account))
             click.echo(f"{account}: {found.concluded} concluded, {found.open} open", err=True)
             for id, reason in found.errors.items():

@@ -42,7 +42,7 @@ class RecoverySource:
         chain_id, head = self._number(self._call("eth_chainId")), self._number(self._call("eth_blockNumber"))
         genesis = self.hash(0)
         if genesis is None:
-            raise self._error("it has no block 0")
+            raise self._error("block 0 is missing")
         return chain_id, genesis, head
 
     def hash(self, number: int) -> bytes | None:
@@ -69,7 +69,7 @@ class RecoverySource:
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         answer = self._exchange(method, body)
         if not isinstance(answer, dict):
-            raise self._error(f"{method} is answered with something that is no JSON-RPC response")
+            raise self._error(f"{method} returned an invalid JSON-RPC response")
         if error := answer.get("error"):
             text = f"{error.get('message')} ({error.get('code')})" if isinstance(error, dict) else str(error)
             raise self._error(f"{method} failed: {text}")
@@ -84,10 +84,8 @@ class RecoverySource:
             try:
                 return orjson.loads(text)
             except orjson.JSONDecodeError:
-                raise self._error(f"{method} is answered with HTTP {response.status} and no JSON") from None
-        raise self._error(
-            f"{method} was refused {MAX_RATE_WAITS} times by its rate limit: give a key with --from-key-file"
-        )
+                raise self._error(f"{method} returned HTTP {response.status} without JSON") from None
+        raise self._error(f"{method} was rate limited {MAX_RATE_WAITS} times: pass an API key with --from-key-file")
 
     def _post(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
         """Send one request; a connection that fails is opened again."""
@@ -122,7 +120,7 @@ class RecoverySource:
         try:
             return int(value, 16)
         except (TypeError, ValueError):
-            raise self._error(f"{value!r} is no number") from None
+            raise self._error(f"expected a number in hex, got {value!r}") from None
 
     def _bytes(self, value: Any) -> bytes:
         try:
@@ -144,7 +142,7 @@ def read_key(path: Path) -> str:
     """Return the API key in a file. Raise NodeError if it has none."""
     key = path.read_text(errors="replace").strip()
     if not key or not key.isascii() or not key.isprintable():
-        raise NodeError("settings", f"--from-key-file: {path} must hold one API key")
+        raise NodeError("settings", f"--from-key-file: {path} must contain one API key")
     return key
 
 
@@ -153,9 +151,9 @@ def _parsed(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise ValueError(f"{url!r} is no URL: {error}") from None
+        raise ValueError(f"{url!r} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https"):
         raise ValueError(f"must be a URL with http or https, got {url!r}")
     if not parts.hostname:
-        raise ValueError(f"{url!r} names no host")
+        raise ValueError(f"{url!r} has no host")
     return parts

@@ -19,25 +19,25 @@ from foreseal.server.sockets.listening import ASGI
     examples=(
         ("create a chain and produce blocks", "foreseal run --datadir ./chain --genesis genesis.json"),
         ("serve with four processes", "foreseal run --datadir ./chain --workers 4"),
-        ("serve the public, with an admin listener", "foreseal run --config node.toml --public --admin 127.0.0.1:8549"),
+        ("run a public node with an admin listener", "foreseal run --config node.toml --public --admin 127.0.0.1:8549"),
     ),
 )
 @setting_options("run")
 def run_command(config: Path | None, **options: Any) -> int:
-    """Run a node on the chain in a folder, --datadir, and serve JSON-RPC at http://HOST:PORT/.
+    """Run a node on the chain in --datadir and serve JSON-RPC at http://HOST:PORT/.
 
-    After a crash it resumes at the same block and step. SIGTERM and Ctrl-C shut it down gracefully, and with several
-    workers SIGHUP replaces them one by one.
+    After a crash it resumes at the same block and step. SIGTERM and Ctrl-C shut it down gracefully. With several
+    workers, SIGHUP replaces them one by one.
     """
     settings = build_settings(gathered("run", config, options))
     if settings.public and settings.listen.transport == ASGI:
         click.echo(
-            "foreseal: warning: the asgi transport needs a proxy in public: see docs/operate/transports.md",
+            "foreseal: warning: a public node with the asgi transport requires a proxy: see docs/operate/transports.md",
             err=True,
         )
 
     def listening(url: str) -> None:
-        click.echo(f"foreseal: {settings.datadir} answers at {url} ({settings.listen.transport} transport)")
+        click.echo(f"foreseal: serving {settings.datadir} at {url} ({settings.listen.transport} transport)")
 
     if settings.listen.workers == 1:
         # Each branch imports only its own modules: the supervisor loads neither a server nor the core.
@@ -50,6 +50,6 @@ def run_command(config: Path | None, **options: Any) -> int:
 
     interpreter.configure_interpreter(dataclasses.replace(settings.log, process="supervisor"))
     try:
-        return supervise(settings, listening, lambda url: click.echo(f"foreseal: administrators call at {url}"))
+        return supervise(settings, listening, lambda url: click.echo(f"foreseal: admin listener at {url}"))
     except SettingsError as error:
         raise click.UsageError(str(error)) from None

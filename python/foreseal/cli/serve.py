@@ -16,7 +16,7 @@ def serve_until_stopped(settings: Settings, on_listening: Callable[[str], None])
     def listening(url: str) -> None:
         on_listening(url)
         if app.admin_url:
-            click.echo(f"foreseal: administrators call at {app.admin_url}")
+            click.echo(f"foreseal: admin listener at {app.admin_url}")
 
     listen = settings.listen
     serve(app, listen.host, listen.port, listening, listen.tls, listen.transport)

@@ -20,31 +20,31 @@ from foreseal.preconfirmation import (
 )
 from foreseal.server.settings.kinds import HexBytes
 
-# A receipt has a transaction of at most about 128 KiB and a proof; a much larger file is no receipt.
+# A receipt has a transaction of at most about 128 KiB and a proof; a much larger file is not a receipt.
 MAX_INPUT_SIZE = 16 << 20
 SIGNER = ParsedValue("address", HexBytes(20, exact=True).parse)
 
 _SHOWN = {
-    Contradiction.TWO_STEPS: "two steps with one index of one block",
-    Contradiction.BROKEN_ORDER: "a step that does not follow the one before it",
-    Contradiction.TWO_TRANSACTIONS: "two transactions in one place of one block",
-    Contradiction.TWO_PLACES: "one transaction in two places",
+    Contradiction.TWO_STEPS: "two steps with the same index of the same block",
+    Contradiction.BROKEN_ORDER: "a step whose parent is not the previous step",
+    Contradiction.TWO_TRANSACTIONS: "two transactions at the same index of the same block",
+    Contradiction.TWO_PLACES: "one transaction at two positions",
 }
 
 
 @click.command("verify-receipt")
 @click.argument("first", type=click.File("rb"), metavar="FILE")
 @click.argument("second", type=click.File("rb"), required=False, metavar="[FILE]")
-@click.option("--signer", type=SIGNER, metavar="ADDRESS", help="Who has to have signed.")
-@click.option("--chain-id", type=click.IntRange(0, 2**64 - 1), metavar="N", help="The chain that it has to be of.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--signer", type=SIGNER, metavar="ADDRESS", help="Required signer of the receipt.")
+@click.option("--chain-id", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Required chain id of the receipt.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def receipt_command(
     first: BinaryIO, second: BinaryIO | None, signer: str | None, chain_id: int | None, as_json: bool
 ) -> None:
     """Check a pre-confirmation receipt offline: FILE, or - for stdin. Exit 1 if it is invalid.
 
-    FILE holds the result of foreseal_preconfirmation, or the whole response. With a second FILE the command checks if
-    the two prove that their signer equivocated: exit 0 if they do, 1 if they do not.
+    FILE contains the result of foreseal_preconfirmation, or the whole response. With a second FILE the command checks
+    that the two prove equivocation of their signer: exit 0 if they do, 1 if they do not.
     """
     try:
         receipts = [_read(file) for file in (first, second) if file is not None]
@@ -74,18 +74,18 @@ def _read(file: BinaryIO) -> bytes:
     """
     text = file.read(MAX_INPUT_SIZE + 1)
     if len(text) > MAX_INPUT_SIZE:
-        raise click.UsageError(f"{file.name} has more than {MAX_INPUT_SIZE:,} bytes: it is no receipt")
+        raise click.UsageError(f"{file.name} is not a receipt: larger than {MAX_INPUT_SIZE:,} bytes")
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
     if isinstance(value, dict) and "jsonrpc" in value:
         if isinstance(error := value.get("error"), dict):
-            raise PreconfirmationError("receipt", f"it is an error of the node: {error.get('message')}")
+            raise PreconfirmationError("receipt", f"the response is an error: {error.get('message')}")
         value = value.get("result")
         text = orjson.dumps(value)
     if value is None:
-        raise PreconfirmationError("receipt", "it is null: the node had no block with the transaction")
+        raise PreconfirmationError("receipt", "must not be null: the node had no block with the transaction")
     return text
 
 
@@ -94,7 +94,7 @@ def _refuse(error: PreconfirmationError, as_json: bool) -> None:
         found = {"valid": False, "field": error.field, "reason": error.reason, "which": error.which}
         click.echo(orjson.dumps(found))
     else:
-        click.echo(f"foreseal: the receipt does not fit: {error}", err=True)
+        click.echo(f"foreseal: invalid receipt: {error}", err=True)
     sys.exit(FAILED)
 
 
@@ -102,10 +102,10 @@ def _show_one(promise: Preconfirmation, signer: str | None, as_json: bool) -> No
     if as_json:
         click.echo(orjson.dumps({"valid": True, "signer_checked": signer is not None, **asdict(promise)}))
         return
-    click.echo("the receipt fits")
+    click.echo("the receipt is valid")
     _print(promise)
     if signer is None:
-        click.echo("whether this signer is the sequencer was not checked: name it with --signer")
+        click.echo("the signer was not checked: pass the sequencer's address with --signer")
 
 
 def _show_two(promises: list[Preconfirmation], evidence: Evidence | None, as_json: bool) -> None:
@@ -117,9 +117,13 @@ def _show_two(promises: list[Preconfirmation], evidence: Evidence | None, as_jso
         for promise in promises:
             _print(promise)
         if evidence is None:
-            click.echo("both promises can be kept" if _comparable(promises) else "they are not of one signer and chain")
+            click.echo(
+                "the receipts do not contradict each other"
+                if _comparable(promises)
+                else "the receipts have different signers or chains"
+            )
         else:
-            click.echo(f"{evidence.signer} has broken its word: it signed {_SHOWN[evidence.contradiction]}")
+            click.echo(f"{evidence.signer} equivocated: it signed {_SHOWN[evidence.contradiction]}")
     if evidence is None:
         sys.exit(FAILED)
 
@@ -148,4 +152,4 @@ def _moment(time: int) -> str:
         return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
         # A sequencer may sign any number; a timestamp out of range must not make its commitment invalid.
-        return f"{time} ms after 1970"
+        return f"{time} ms since 1970"

@@ -28,7 +28,7 @@ class Header(JsonModel):
     gas_limit: int
     gas_used: int
     timestamp: int
-    """Seconds since 1970."""
+    """Unix time in seconds."""
     base_fee_per_gas: int | None
     """Wei per gas."""
     withdrawals_root: str | None

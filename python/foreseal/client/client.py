@@ -185,7 +185,7 @@ def _transport(target: Any, options: Options) -> ClientTransport:
             return WebSocketTransport(target, options)
         case "chain":
             return ChainTransport(target)
-    raise TypeError("target: an application lives on an event loop: use AsyncClient")
+    raise TypeError("target: an ASGI application requires AsyncClient")
 
 
 def _async_transport(target: Any, options: Options) -> ClientTransport:
@@ -212,4 +212,4 @@ def _kind(target: Any) -> str:
         return "chain"
     if callable(target):
         return "app"
-    raise TypeError(f"target: a URL, an ASGI application or a chain, not {type(target).__name__}")
+    raise TypeError(f"target must be a URL, an ASGI application or a chain, got {type(target).__name__}")

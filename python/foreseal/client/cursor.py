@@ -24,11 +24,11 @@ class Cursor:
         try:
             return cls(int(value["block"], 16), int(value["index"], 16), str(value["hash"]))
         except (KeyError, TypeError, ValueError):
-            raise ValueError(f"no place of a step: {repr(value)[:_SHOWN]}") from None
+            raise ValueError(f"not a cursor: {repr(value)[:_SHOWN]}") from None
 
 
 def checked_cursor(cursor: Any) -> Cursor:
     """Return the cursor. Raise TypeError if it is not a `Cursor`, for example its JSON form."""
     if not isinstance(cursor, Cursor):
-        raise TypeError(f"cursor: a Cursor, which Cursor.read returns for a saved one, not {type(cursor).__name__}")
+        raise TypeError(f"cursor must be a Cursor (Cursor.read parses a saved one), got {type(cursor).__name__}")
     return cursor

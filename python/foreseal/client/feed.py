@@ -267,13 +267,13 @@ def _read_cursor(value: Any) -> Cursor:
 
 
 def _late() -> TimedOut:
-    return TimedOut("the feed told nothing new within the time given")
+    return TimedOut("no message from the feed within the timeout")
 
 
 def _raw_page(value: Any) -> Any:
     """Return a page whose steps are parsed one by one, when the feed yields them."""
     if not isinstance(value, dict) or not isinstance(value.get("flashblocks"), list):
-        raise InvalidResponse("foreseal_getFlashblocks: the result is no page")
+        raise InvalidResponse("foreseal_getFlashblocks: the result is not a page")
     return value
 
 

@@ -87,4 +87,4 @@ def _explained(error: Any, url: str, seconds: float) -> Exception:
 
 
 def _late(seconds: float) -> TimedOut:
-    return TimedOut(f"no answer within {seconds:g} s")
+    return TimedOut(f"no response within {seconds:g} s")

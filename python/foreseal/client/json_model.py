@@ -40,7 +40,7 @@ class JsonModel:
     def read(cls, value: Any) -> Self:
         """Parse a JSON object. Raise `InvalidResponse`, which names the field."""
         if not isinstance(value, Mapping):
-            raise InvalidResponse(f"{cls.__name__}: an object was expected, not {_shown(value)}")
+            raise InvalidResponse(f"{cls.__name__}: expected an object, got {_shown(value)}")
         arguments = []
         for key, read, optional in _fields(cls):
             found = value.get(key)

@@ -11,5 +11,5 @@ def import_optional(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         package = name.partition(".")[0]
         raise ImportError(
-            f"foreseal.client needs the package {package}: pip install 'foreseal[client]'", name=name
+            f"foreseal.client requires the package {package}: pip install 'foreseal[client]'", name=name
         ) from error

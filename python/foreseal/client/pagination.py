@@ -41,7 +41,9 @@ def log_filter(
     if block is not None:
         fields["blockHash"] = block_hash(block)
         if fields["blockHash"] is None:
-            raise ValueError("block: the hash or the place of a block or step; a range has from_block and to_block")
+            raise ValueError(
+                "block must be the hash or cursor of a block or step; for a range pass from_block and to_block"
+            )
     if from_block is not None:
         fields["fromBlock"] = block_id(from_block)
     if to_block is not None:

@@ -64,10 +64,10 @@ def block_id(block: BlockId) -> Any:
         case Cursor():
             return {"blockHash": block.hash}
         case bool():
-            raise TypeError("block: a number, a name, a hash or a place, not a truth value")
+            raise TypeError("block must be a number, a tag, a hash or a cursor, got bool")
         case int():
             if block < 0:
-                raise ValueError("block: a number is 0 or more")
+                raise ValueError("block must be 0 or more")
             return hex(block)
         case bytes():
             return {"blockHash": data(block)}
@@ -75,7 +75,7 @@ def block_id(block: BlockId) -> Any:
             return {"blockHash": block}
         case str():
             return block
-    raise TypeError(f"block: a number, a name, a hash or a place, not {type(block).__name__}")
+    raise TypeError(f"block must be a number, a tag, a hash or a cursor, got {type(block).__name__}")
 
 
 def block_hash(block: BlockId) -> str | None:

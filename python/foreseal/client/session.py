@@ -94,7 +94,7 @@ class ClientSession:
         The first `RpcError` is raised, or with `return_errors` each is placed in the list.
         """
         if not all(isinstance(each, Request) for each in requests):
-            raise TypeError("requests: a list of what the functions of foreseal.client.calls make")
+            raise TypeError("requests must be a list of requests made by foreseal.client.calls")
         if not requests:
             return []
         attempts = self.options.attempts if all(each.repeatable for each in requests) else 1
@@ -196,26 +196,26 @@ def decoded(body: bytes | str) -> Any:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         shown = body[:_SHOWN] if isinstance(body, str) else body[:_SHOWN].decode(errors="replace")
-        raise InvalidResponse(f"the answer is no JSON: {shown!r}") from None
+        raise InvalidResponse(f"the response is not JSON: {shown!r}") from None
 
 
 def read_answer(request: Request[T], answer: Any, ident: int) -> T:
     """Return the result of a response. Raise `RpcError`, `InvalidResponse`, or `ConnectionLost` for another id."""
     if not isinstance(answer, dict):
-        raise InvalidResponse(f"{request.method}: the answer is no response object")
+        raise InvalidResponse(f"{request.method}: the response is not an object")
     if isinstance(error := answer.get("error"), dict):
         # A response to a call that was rejected before its id was read has no id.
         if answer.get("id") not in (ident, None):
-            raise ConnectionLost(f"{request.method}: the answer is for another call, id {answer.get('id')!r}")
+            raise ConnectionLost(f"{request.method}: the response is for another call, id {answer.get('id')!r}")
         raise failure(error)
     if answer.get("id") != ident:
-        raise ConnectionLost(f"{request.method}: the answer is for another call, id {answer.get('id')!r}")
+        raise ConnectionLost(f"{request.method}: the response is for another call, id {answer.get('id')!r}")
     if "result" not in answer:
-        raise InvalidResponse(f"{request.method}: the answer has neither result nor error")
+        raise InvalidResponse(f"{request.method}: the response has neither result nor error")
     try:
         return request.read(answer["result"])
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise InvalidResponse(f"{request.method}: the result is not understood: {error!r}") from error
+        raise InvalidResponse(f"{request.method}: invalid result: {error!r}") from error
 
 
 def failure(error: Any) -> RpcError:
@@ -223,18 +223,18 @@ def failure(error: Any) -> RpcError:
     try:
         code, message, data = int(error["code"]), str(error["message"]), error.get("data")
     except (TypeError, ValueError, KeyError, AttributeError):
-        raise InvalidResponse(f"no error object: {str(error)[:_SHOWN]}") from None
+        raise InvalidResponse(f"invalid error object: {str(error)[:_SHOWN]}") from None
     return RpcError(code, message, None if data is None else orjson.dumps(data))
 
 
 def _by_id(answers: Any, idents: Iterable[int]) -> dict[Any, Any]:
     """Return the responses of a batch by id; they may arrive in any order."""
     if not isinstance(answers, list):
-        raise InvalidResponse("the answer to a batch is no list")
+        raise InvalidResponse("the response to a batch is not a list")
     found = {answer.get("id"): answer for answer in answers if isinstance(answer, dict)}
     missing = [ident for ident in idents if ident not in found]
     if missing:
-        raise InvalidResponse(f"the answer to a batch lacks {len(missing)} of its calls")
+        raise InvalidResponse(f"the response to a batch lacks {len(missing)} calls")
     return found
 
 

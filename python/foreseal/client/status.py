@@ -37,7 +37,7 @@ class Status(JsonModel):
     """Progress and freshness of a node. Positions are None while it replays its journal."""
 
     block: int | None
-    """Number of the block being built."""
+    """Number of the block under construction."""
     index: int | None
     """Index of the newest step."""
     hash: str | None

@@ -37,7 +37,7 @@ class FeedSubscription:
                 self.active = True
                 return
             if clock() >= end:
-                raise TimedOut("no answer to eth_subscribe came in time")
+                raise TimedOut("no response to eth_subscribe within the timeout")
 
     def resubscribe(self, cursor: Cursor) -> Flow[None]:
         """End the subscription and start another one after `cursor`."""
@@ -51,10 +51,10 @@ class FeedSubscription:
         while True:
             message = decoded((yield from perform(self.link.receive, timeout)))
             if not isinstance(message, dict):
-                raise InvalidResponse("a message of the feed is no object")
+                raise InvalidResponse("a message of the feed is not an object")
             if "method" not in message:
                 if isinstance(message.get("error"), dict) and message.get("id") is None:
-                    raise ConnectionLost(f"the node refuses the connection: {message['error'].get('message')}")
+                    raise ConnectionLost(f"the node rejected the connection: {message['error'].get('message')}")
                 continue
             params = message.get("params")
             if not isinstance(params, dict) or params.get("subscription") != self._ident:

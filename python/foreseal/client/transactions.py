@@ -16,7 +16,7 @@ class Log(JsonModel):
     block_hash: str
     """Hash of the block; for a pre-confirmed log, hash of the step that has it."""
     block_timestamp: int | None
-    """Seconds since 1970."""
+    """Unix time in seconds."""
     transaction_hash: str
     transaction_index: int
     log_index: int

@@ -21,9 +21,9 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise ValueError(f"target: {url!r} is no URL: {error}") from None
+        raise ValueError(f"target: {url!r} is not a URL: {error}") from None
     if parts.scheme not in _SCHEMES:
-        raise ValueError(f"target: a URL with http, https, ws or wss, not {url!r}")
+        raise ValueError(f"target must be a URL with http, https, ws or wss, got {url!r}")
     if not parts.hostname:
-        raise ValueError(f"target: {url!r} names no host")
+        raise ValueError(f"target: {url!r} has no host")
     return parts

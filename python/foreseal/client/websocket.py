@@ -57,7 +57,7 @@ def _explaining(seconds: float) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise TimedOut(f"nothing came within {seconds:g} s") from error
+        raise TimedOut(f"no data received within {seconds:g} s") from error
     except (exceptions.WebSocketException, OSError, EOFError) as error:
         raise ConnectionLost(f"{type(error).__name__}: {error}") from error
 

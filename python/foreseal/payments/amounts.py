@@ -16,35 +16,35 @@ def to_units(amount: Decimal | str | int, decimals: int = 6) -> int:
     more than `decimals` places, or exceeds a uint256.
     """
     if isinstance(amount, bool) or not isinstance(amount, Decimal | str | int):
-        raise TypeError(f"amount: {amount!r} is a {type(amount).__name__}: give a Decimal, a text or an int")
+        raise TypeError(f"amount: {amount!r} must be a Decimal, a string or an int, got {type(amount).__name__}")
     try:
         exact = Decimal(amount)
     except InvalidOperation:
-        raise ValueError(f"amount: {amount!r} is no number") from None
+        raise ValueError(f"amount: {amount!r} is not a number") from None
     if not exact.is_finite():
-        raise ValueError(f"amount: {amount!r} is no number")
+        raise ValueError(f"amount: {amount!r} is not a number")
     if exact.is_signed() and exact:
         raise ValueError(f"amount: {amount} is negative")
     _, digits, exponent = exact.as_tuple()
     places = int(exponent) + decimals
     # A short text such as 1e99999999 would need a power of ten that exhausts memory.
     if exact and (len(digits) > _LONGEST or places > _LONGEST):
-        raise ValueError(f"amount: {str(exact)[:100]} is more than a token counts")
+        raise ValueError(f"amount: {str(exact)[:100]} exceeds 2**256 - 1 units")
     if not exact:
         return 0
     number = int("".join(map(str, digits)))
     whole, rest = (number * 10**places, 0) if places >= 0 else divmod(number, 10 ** min(-places, _LONGEST))
     if rest:
-        raise ValueError(f"amount: {amount} has more than {decimals} places")
+        raise ValueError(f"amount: {amount} has more than {decimals} decimal places")
     return check_amount(whole)
 
 
 def check_amount(amount: Any, name: str = "amount") -> int:
     """Return `amount` in smallest units. Raises TypeError unless it is an int, ValueError outside of a uint256."""
     if isinstance(amount, bool) or not isinstance(amount, int):
-        raise TypeError(f"{name}: {amount!r} is a {type(amount).__name__}: units are an int")
+        raise TypeError(f"{name}: {amount!r} must be an int, got {type(amount).__name__}")
     if not 0 <= amount <= MAX_AMOUNT:
-        raise ValueError(f"{name}: {amount} is not between 0 and 2**256 - 1")
+        raise ValueError(f"{name}: {amount} must be between 0 and 2**256 - 1")
     return amount
 
 

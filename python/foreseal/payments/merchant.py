@@ -29,6 +29,6 @@ class Merchant:
         if self.checkout is not None:
             object.__setattr__(self, "checkout", address(self.checkout, "checkout"))
         if self.margin < 1:
-            raise ValueError(f"margin: {self.margin} s is less than 1")
+            raise ValueError(f"margin: must be at least 1 s, got {self.margin}")
         if self.refundable not in set(Finality):
-            raise ValueError(f"refundable: {self.refundable} is no finality")
+            raise ValueError(f"refundable: {self.refundable} is not a finality")

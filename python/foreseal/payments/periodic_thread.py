@@ -52,6 +52,6 @@ class PeriodicThread:
             try:
                 self._act()
             except Exception:  # the thread survives any error, so the next call may succeed
-                _log.exception("%s failed in a way that nobody thought of", self._thread.name)
+                _log.exception("unexpected error in %s", self._thread.name)
             self._news.wait(self._every)
             self._news.clear()

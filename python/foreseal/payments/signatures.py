@@ -30,4 +30,4 @@ def check_signature(node: ChainNode, message: TypedMessage, domain: Domain, sign
     except ValueError as error:
         raise InvalidSignature(str(error)) from error
     if found != signer:
-        raise InvalidSignature(f"signature: of {found}, not of {signer}")
+        raise InvalidSignature(f"signature: signed by {found}, not by {signer}")

@@ -36,7 +36,7 @@ def address(value: str, name: str) -> str:
     Raises ValueError with the argument's name, also for a wrong checksum.
     """
     if not isinstance(value, str) or not value.startswith("0x") or not is_hex_address(value):
-        raise ValueError(f"{name}: {value!r} is no address")
+        raise ValueError(f"{name}: {value!r} is not an address")
     found: str = to_checksum_address(value)
     if value not in (found, value.lower()):
         raise ValueError(f"{name}: {value} has a wrong checksum: a character was mistyped")
@@ -49,13 +49,13 @@ def bytes32(value: bytes | str, name: str) -> bytes:
     Raises ValueError with the argument's name, and TypeError for another type.
     """
     if not isinstance(value, bytes | bytearray | str):
-        raise TypeError(f"{name}: {value!r} is a {type(value).__name__}: give 32 bytes")
+        raise TypeError(f"{name}: {value!r} must be 32 bytes, got {type(value).__name__}")
     try:
         found = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else bytes(value)
     except ValueError:
-        raise ValueError(f"{name}: {value!r} is no hex") from None
+        raise ValueError(f"{name}: {value!r} is not hex") from None
     if len(found) != 32:
-        raise ValueError(f"{name}: has {len(found)} bytes, not 32")
+        raise ValueError(f"{name}: must have 32 bytes, got {len(found)}")
     return found
 
 
@@ -112,11 +112,11 @@ class TypedMessage(ABC):
         A wallet with code has no key; check its signature by ERC-1271.
         """
         if len(signature) != 65:
-            raise ValueError(f"signature: has {len(signature)} bytes, not 65")
+            raise ValueError(f"signature: must have 65 bytes, got {len(signature)}")
         if signature[64] not in (27, 28):
-            raise ValueError(f"signature: its v, the last byte, is {signature[64]}, not 27 or 28")
+            raise ValueError(f"signature: v, the last byte, must be 27 or 28, got {signature[64]}")
         if int.from_bytes(signature[32:64], "big") > _HIGHEST_S:
-            raise ValueError("signature: its s is in the upper half of the curve's order, which EIP-2 rules out")
+            raise ValueError("signature: s is in the upper half of the curve order, which EIP-2 forbids")
         try:
             found: str = Account.recover_message(self._signable(domain), signature=signature)
         except BadSignature as error:

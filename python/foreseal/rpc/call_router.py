@@ -20,7 +20,7 @@ from foreseal.rpc.session import RequestExchange
 # Above the limit for all callers, a caller with fewer running calls than the first number is admitted up to this
 # multiple of the limit. Other callers cannot use up its share, even in large numbers.
 _RESERVED_SHARES = ((4, 8), (8, 4))
-_NO_CONNECTION = RpcError(codes.METHOD, "subscriptions belong to a connection: open a WebSocket at the same URL", None)
+_NO_CONNECTION = RpcError(codes.METHOD, "subscriptions require a WebSocket: open one at the same URL", None)
 
 
 class CallRouter:
@@ -132,5 +132,5 @@ class CallRouter:
             limiter is not None
             and any(limiter.running < few and under_way < times * self._max_calls for few, times in _RESERVED_SHARES)
         ):
-            return busy("calls", self._max_calls, "too many calls at once: try again")
+            return busy("calls", self._max_calls, "too many concurrent calls: try again")
         return None if limiter is None else limiter.check_concurrency()

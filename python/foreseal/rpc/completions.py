@@ -51,7 +51,7 @@ class Completions:
     def register_call(self, limiter: RateLimiter | None = None) -> PendingCall:
         """Return the future outcome of the call just submitted under `ticket` by the caller with this meter."""
         if self._loop is None:
-            raise RuntimeError("the core answered later, but no event loop listens to it")
+            raise RuntimeError("the core completed a call, but no event loop is attached")
         future = PendingCall(loop=self._loop)
         future.ticket, future.limiter = self.ticket, limiter
         if limiter is not None:

@@ -339,7 +339,7 @@ class Dispatcher:
 
     def _too_large(self) -> RpcError:
         most = self._limits.response
-        return over_limit("response", most, f"the answer is larger than {most} bytes")
+        return over_limit("response", most, f"the response is larger than {most} bytes")
 
     def _refuse(self, error: RpcError, limiter: RateLimiter | None = None) -> HttpReply:
         return self._reply(NULL, "", _charged("", limiter) or error, perf_counter(), limiter)

@@ -195,7 +195,9 @@ class TierFilters:
             if found is None and caller is not None:
                 caller.count_refusal("caller_filters")
             return (
-                over_limit("caller_filters", most, f"you may have at most {most} filters") if found is None else found
+                over_limit("caller_filters", most, f"a caller may have at most {most} filters")
+                if found is None
+                else found
             )
         if len(table) < self._max_filters:
             return None
@@ -207,9 +209,7 @@ class TierFilters:
             if found is not None:
                 table.evicted += 1
                 return found
-        return over_limit(
-            "filters", self._max_filters, f"another filter would be more than {self._max_filters} of all callers"
-        )
+        return over_limit("filters", self._max_filters, f"the limit of {self._max_filters} filters is reached")
 
     def _uninstalled(self, ident: int, done: asyncio.Future[CallOutcome]) -> None:
         if not done.cancelled() and isinstance(done.result(), bytes):

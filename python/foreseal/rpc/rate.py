@@ -48,7 +48,7 @@ def resolve_burst(rate: Rate, burst: int | None) -> int:
     """Return the burst: `burst` or the calls of two seconds. Raises ValueError if the bucket fills too slowly."""
     size = burst or rate.burst
     if rate.calls and rate.interval * size > MAX_SPAN:
-        raise ValueError(f"{size} calls at once are too many at {rate}: they would take more than two years to come")
+        raise ValueError(f"{size} calls are too large a burst at {rate}: it would take more than two years to refill")
     return size
 
 
@@ -56,5 +56,5 @@ def parse_rate(value: Any) -> Rate:
     """Parse a rate such as 100/s, 600/m, 5000/h, or 100 for 100/s. Raises ValueError."""
     match = _FORM.fullmatch(str(value).strip())
     if match is None or int(match[1]) > MAX_CALLS:
-        raise ValueError(f"{value!r} is not a rate: write calls and their time, such as 100/s, 600/m or 5000/h")
+        raise ValueError(f"{value!r} is not a rate: write calls per unit of time, such as 100/s, 600/m or 5000/h")
     return Rate(int(match[1]), _UNITS[match[2] or "s"]) if int(match[1]) else UNLIMITED

@@ -48,7 +48,7 @@ class TokenBucket:
         return self._answer(self._table.wait(self._key, self._clock(), self._interval, self._burst, 1))
 
     def _answer(self, wait: int) -> RejectedCall | None:
-        return rate_exceeded(f"{self._rate}, {self._burst} at once", self._rate.calls, wait) if wait else None
+        return rate_exceeded(f"{self._rate}, burst {self._burst}", self._rate.calls, wait) if wait else None
 
 
 class ScheduledCaller(Protocol):
@@ -155,7 +155,7 @@ class RateLimiter:
         if self._max_calls is None or not self.is_full:
             return None
         self._refusals["caller_calls"] += 1
-        return busy("caller_calls", self._max_calls, "too many calls of yours at once: try again")
+        return busy("caller_calls", self._max_calls, "too many concurrent calls of this caller: try again")
 
     def count_refusal(self, reason: str) -> None:
         """Count a call that was rejected for a limit of the caller."""

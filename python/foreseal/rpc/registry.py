@@ -35,7 +35,7 @@ class Registry:
 
         def register(function: Function) -> Function:
             if name in self.methods:
-                raise ValueError(f"method {name} is registered already")
+                raise ValueError(f"method {name} is already registered")
             self.methods[name] = (function, inspect.signature(function))
             for watcher in self.watchers:
                 watcher(name)

@@ -34,7 +34,7 @@ def rate_exceeded(rate: str, calls: int, wait: int) -> RejectedCall:
     """Return the rejection of a call for `wait` us, at a rate of `calls` calls; `rate` is its text for people."""
     ms = math.ceil(wait / 1000)
     data = orjson.dumps({"limit": "rate", "max": calls, "retryAfterMs": ms})
-    message = f"too many calls: {rate} are allowed; try again in {ms} ms"
+    message = f"rate limit exceeded: {rate}; try again in {ms} ms"
     return rejected(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
 
 

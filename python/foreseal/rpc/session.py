@@ -82,7 +82,7 @@ class ConnectionSession:
         except RpcError as error:
             self._drop(subscription)
             return error
-        assert joined, "only the feed has cursors"
+        assert joined, "only the feed accepts a cursor"
         self._hub.kinds[kind] += 1
         return subscription, orjson.dumps(subscription.ident)
 
@@ -92,7 +92,7 @@ class ConnectionSession:
             case [str(ident)]:
                 subscription = self._subscriptions.get(ident)
             case _:
-                return RpcError(codes.PARAMS, "subscription: one id, a string, is needed", None)
+                return RpcError(codes.PARAMS, "subscription: expected one id, a string", None)
         if subscription is None or subscription.state is SubscriptionState.PENDING:
             return b"false"
         self.drop(subscription)
@@ -135,7 +135,7 @@ class ConnectionSession:
         try:
             await replay.run()
         except RpcError as error:
-            self._link.abort(f"the feed cannot be read on: {error.message}")
+            self._link.abort(f"cannot continue the feed: {error.message}")
         finally:
             self._reading.pop(subscription.ident, None)
 

@@ -21,8 +21,8 @@ from foreseal.rpc.outgoing_queue import NotificationBatch, OutgoingQueue
 FEED = "foreseal_feed"
 """The kind that catches up from a cursor, and lags instead of losing its connection."""
 
-SLOW = "the client reads too slowly: notifications did not fit its queue"
-LOST = "the node could not keep all notifications: subscribe again"
+SLOW = "the client reads too slowly: its notification queue is full"
+LOST = "notifications were lost: subscribe again"
 
 _HEAD = '{"jsonrpc":"2.0","method":"%s","params":{"subscription":"%s","result":'
 

@@ -253,7 +253,7 @@ class App:
     def endpoint(self) -> AsgiEndpoint:
         """The endpoint, from `startup` to `shutdown`. Raises RuntimeError outside."""
         if self._endpoint is None:
-            raise RuntimeError("the application was not started: the server must run its lifespan")
+            raise RuntimeError("the application is not started: the server must run the ASGI lifespan")
         return self._endpoint
 
     @property
@@ -362,7 +362,7 @@ class App:
         try:
             await self.drain(asyncio.wait_for(completions.wait_until_idle(), self.time_left()))
         except TimeoutError:
-            log.warning("calls were still running when the server stopped", extra={"calls": len(completions)})
+            log.warning("calls still running at shutdown", extra={"calls": len(completions)})
         admin, self._admin, self.admin_url = self._admin, None, None
         try:
             if admin is not None:

@@ -59,7 +59,7 @@ def configure_logs(levels: str, form: str, process: str | None = None) -> None:
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    logging.getLogger("foreseal").critical("the process ends", exc_info=(kind, error, trace))
+    logging.getLogger("foreseal").critical("process ends", exc_info=(kind, error, trace))
 
 
 def record_fields(record: logging.LogRecord) -> dict[str, Any]:

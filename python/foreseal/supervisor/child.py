@@ -131,7 +131,7 @@ class Child:
             return
         self.wedged = wedged
         fields = {"child": self.name, "pid": self.pid, "reason": wedged}
-        log.error("a process is wedged: it is killed", extra=fields)
+        log.error("killing wedged process", extra=fields)
         self.send(signal.SIGKILL)
 
     def _end(self) -> None:

@@ -27,7 +27,7 @@ def feed_path(datadir: Path, environment: Mapping[str, str], stack: contextlib.E
     base = environment.get("XDG_RUNTIME_DIR") or None
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-", dir=base)))
     if not _fits(folder):
-        raise SettingsError(f"no path for the socket between processes is short enough: {folder / _NAME}")
+        raise SettingsError(f"the path of the socket between processes is too long: {folder / _NAME}")
     return folder / _NAME
 
 

@@ -81,7 +81,7 @@ class ProcessSlot:
             await asyncio.wait([child.ended for child in running], timeout=seconds)
         for child in running:
             if not child.ended.done():
-                log.warning("a process did not stop in time: it is killed", extra=_fields(child))
+                log.warning("process did not stop in time: killing", extra=_fields(child))
                 child.send(signal.SIGKILL)
                 await child.ended
         newest = self._child
@@ -101,7 +101,7 @@ class ProcessSlot:
                 if not self._worked:
                     raise
                 fields, wait = self._unstarted(error), self._backoff.next(0.0)
-                log.error("a process cannot be started: it is tried again", extra=fields | {"after": wait})  # noqa: TRY400
+                log.error("cannot start process: retrying", extra=fields | {"after": wait})  # noqa: TRY400
                 await asyncio.sleep(wait)
 
     def _unstarted(self, error: OSError) -> dict[str, object]:
@@ -121,14 +121,14 @@ class ProcessSlot:
 
     def _wait_until_ready(self, child: Child) -> None:
         self._worked = True
-        log.info("a process is ready", extra=_fields(child))
+        log.info("process ready", extra=_fields(child))
 
     async def _replace(self, old: Child) -> Child:
         """Start the replacement of `old` and return it, or return `old` if that fails."""
-        assert self._wanted is not None, "it was asked for"
+        assert self._wanted is not None, "requested"
         self._replacement_requested.clear()
         wanted = self._wanted
-        stays = "a process stays: the one to take its place did not start"
+        stays = "keeping the running process: its replacement did not start"
         try:
             new = self._begin()
         except OSError as error:
@@ -152,7 +152,7 @@ class ProcessSlot:
             raise failure
         wait = self._backoff.next(child.worked)
         self._on_restart(self.name, "died" if child.wedged is None else "wedged")
-        log.error("a process died: it is started again", extra=_fields(child) | _why(child) | {"after": wait})
+        log.error("process died: restarting", extra=_fields(child) | _why(child) | {"after": wait})
         await asyncio.sleep(wait)
 
 
@@ -176,7 +176,7 @@ def _fields(child: Child) -> dict[str, object]:
 
 def _why(child: Child) -> dict[str, object]:
     if child.wedged is not None:
-        reason = f"it was wedged: {child.wedged}"
+        reason = f"wedged: {child.wedged}"
     else:
-        reason = "it did not say why" if child.failure is None else child.failure.message
+        reason = "no reason reported" if child.failure is None else child.failure.message
     return {"ended": describe_exit(child.ended.result()), "reason": reason}

@@ -134,10 +134,10 @@ class Supervisor:
         while True:
             await requested.wait()
             requested.clear()
-            log.info("the workers are replaced one by one")
+            log.info("replacing workers one by one")
             for worker in self._workers:
                 await worker.replace()
-            log.info("the workers were replaced")
+            log.info("workers replaced")
 
     async def _stop(self, signals: "_ReceivedSignals") -> int:
         """Stop all in order, or kill all on a second signal. Return the exit code."""
@@ -163,7 +163,7 @@ class Supervisor:
         await asyncio.gather(*(worker.stop(worker_stop_time(self._settings)) for worker in self._workers))
         code = await self._sequencer.stop(end - monotonic())
         if code:
-            log.error("the sequencer did not stop in order", extra={"ended": describe_exit(code)})
+            log.error("the sequencer did not stop cleanly", extra={"ended": describe_exit(code)})
         return FAILED if code else 0
 
     def _start_slot(self, slot: ProcessSlot) -> None:

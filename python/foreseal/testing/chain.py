@@ -129,7 +129,7 @@ class Chain:
     def advance(self, seconds: int) -> None:
         """Advance the clock, and with it the timestamp of the pending block."""
         if seconds < 0:
-            raise ValueError("the clock cannot go back: use a rollback")
+            raise ValueError("the clock cannot move backwards: use a rollback")
         self._node.increase_time(seconds)
 
     def step(self) -> None:
@@ -155,7 +155,7 @@ class Chain:
     def revert(self, snapshot: int) -> None:
         """Revert everything since a snapshot. Raise ValueError if it no longer exists."""
         if not self._node.revert(snapshot):
-            raise ValueError(f"there is no snapshot {snapshot}: each can be taken back once")
+            raise ValueError(f"unknown snapshot {snapshot}: each can be reverted once")
 
     @contextlib.contextmanager
     def rollback(self) -> Iterator[Self]:

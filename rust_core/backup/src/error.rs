@@ -15,14 +15,14 @@ pub enum BackupError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Journal(#[from] JournalError),
-    #[error("{} is not empty: name a folder that is new", .0.display())]
+    #[error("{} is not empty: choose a new folder", .0.display())]
     NotEmpty(PathBuf),
     /// An earlier run was interrupted.
-    #[error("{} is left of a backup that did not end: remove it first", .0.display())]
+    #[error("{} is from an interrupted backup: remove it first", .0.display())]
     Unfinished(PathBuf),
-    #[error("{} holds no backup: {why}", path.display())]
+    #[error("{} is not a backup: {why}", path.display())]
     NotABackup { path: PathBuf, why: String },
-    #[error("the backup has format {found}, newer than {supported}, the newest this program reads")]
+    #[error("the backup has format {found}, newer than the supported version {supported}")]
     NewerFormat { found: u32, supported: u32 },
     #[error("the backup is damaged: {file}: {why}")]
     Damaged { file: String, why: String },
@@ -30,9 +30,9 @@ pub enum BackupError {
     NoKey(PathBuf),
     /// The node removed journal segments that the store needs while the store was copied.
     #[error(
-        "the node removed the journal after append {sequence} while the store was copied: try again, or keep the journal longer (--store-retention)"
+        "the node removed the journal after append {sequence} while the store was copied: try again, or retain the journal longer (--store-retention)"
     )]
     Outrun { sequence: u64 },
-    #[error("the backup was broken off")]
+    #[error("the backup was cancelled")]
     Interrupted,
 }

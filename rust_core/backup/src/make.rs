@@ -77,7 +77,7 @@ pub fn back_up(
         let made = write_draft(source, &spec, &draft, now, watch);
         match made {
             Err(BackupError::Outrun { sequence }) if attempt < ATTEMPTS => {
-                tracing::warn!(sequence, "the journal was removed while the store was copied: once more");
+                tracing::warn!(sequence, "journal removed during the copy of the store: retrying");
                 attempt += 1;
                 fs::remove_dir_all(&draft).map_err(io_error("remove", &draft))?;
             }

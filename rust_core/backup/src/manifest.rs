@@ -58,7 +58,7 @@ impl Manifest {
     pub(crate) fn read(folder: &Path) -> Result<Self, BackupError> {
         let refused = |why: String| BackupError::NotABackup { path: folder.to_owned(), why };
         let text = fs::read(folder.join(MANIFEST)).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => refused(format!("there is no {MANIFEST} in it")),
+            io::ErrorKind::NotFound => refused(format!("{MANIFEST} is missing")),
             _ => refused(format!("{MANIFEST} cannot be read: {error}")),
         })?;
         let damaged = |why| BackupError::Damaged { file: MANIFEST.to_owned(), why };
@@ -73,11 +73,10 @@ impl Manifest {
             Ok(found) if found > FORMAT => {
                 return Err(BackupError::NewerFormat { found, supported: FORMAT });
             }
-            Ok(found) => return Err(refused(format!("there is no format {found}"))),
-            Err(error) => return Err(refused(format!("{MANIFEST} is not what a backup writes: {error}"))),
+            Ok(found) => return Err(refused(format!("format {found} does not exist"))),
+            Err(error) => return Err(refused(format!("{MANIFEST} is invalid: {error}"))),
         }
-        serde_json::from_slice(&text)
-            .map_err(|error| refused(format!("{MANIFEST} is not what a backup writes: {error}")))
+        serde_json::from_slice(&text).map_err(|error| refused(format!("{MANIFEST} is invalid: {error}")))
     }
 }
 

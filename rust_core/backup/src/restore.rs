@@ -80,13 +80,13 @@ fn check_files(manifest: &Manifest) -> Result<(), BackupError> {
     };
     for file in &manifest.files {
         if !([STORE, GENESIS, IDENTITY, KEY].contains(&file.path.as_str()) || segment(&file.path)) {
-            let why = "no backup has a file of this name".to_owned();
+            let why = "unexpected file".to_owned();
             return Err(BackupError::Damaged { file: file.path.clone(), why });
         }
     }
     for name in [STORE, GENESIS] {
         if !manifest.files.iter().any(|file| file.path == name) {
-            let why = format!("it does not name {name}");
+            let why = format!("{name} is not listed");
             return Err(BackupError::Damaged { file: MANIFEST.to_owned(), why });
         }
     }
@@ -163,7 +163,7 @@ fn restore_segment(
             to
         } else {
             let size = bytes.first_chunk::<SECTOR>().and_then(segment_size);
-            let why = "it does not begin as a segment does".to_owned();
+            let why = "it has no segment header".to_owned();
             let size = size.ok_or(BackupError::Damaged { file: file.path.clone(), why })?;
             let made = RealDisk.create(&path, size.max(file.bytes)).map_err(io_error("create", &path))?;
             to.insert((made, 0))
@@ -189,7 +189,7 @@ fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(),
     let spec = stored_spec(draft)?.ok_or_else(|| damaged(GENESIS, "it is missing".to_owned()))?;
     let genesis = genesis_hash(&spec);
     if (spec.chain_id(), genesis) != (manifest.chain_id, manifest.genesis) {
-        return Err(damaged(GENESIS, "it is not the genesis of the chain that was copied".to_owned()));
+        return Err(damaged(GENESIS, "it is not the genesis of the copied chain".to_owned()));
     }
     let report: Report = check(&draft.join("journal"), Arc::new(RealDisk))?;
     if let Some(fault) = &report.fault {
@@ -198,7 +198,7 @@ fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(),
     let found = (report.identity, report.first_sequence, report.first_sequence + report.appends);
     let identity = Identity { chain_id: manifest.chain_id, genesis };
     if found != (Some(identity), manifest.journal_first, manifest.journal_next) {
-        return Err(damaged("journal", "it does not have the appends that were copied".to_owned()));
+        return Err(damaged("journal", "it does not have the copied appends".to_owned()));
     }
     let options = StoreOptions { map_size, ..StoreOptions::new(spec.chain_id(), genesis) };
     let store = Copying::open(&draft.join("store"), &options)?;
@@ -207,7 +207,7 @@ fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(),
     if (progress.head.map(|head| (head.number, head.hash)), progress.journal_sequence)
         != (head, manifest.journal_sequence)
     {
-        return Err(damaged(STORE, "it does not end where the backup says".to_owned()));
+        return Err(damaged(STORE, "it does not end where the manifest says".to_owned()));
     }
     drop(store);
     remove_lock(draft)

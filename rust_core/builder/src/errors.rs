@@ -8,12 +8,12 @@ use foreseal_evm::ExecutionError;
 pub enum BuildError {
     #[error("block {number} would not be a proof-of-stake block under this genesis; it can only be imported")]
     NotProofOfStake { number: u64 },
-    #[error("block {number} can have no gas limit: its parent's is {parent}")]
+    #[error("block {number} cannot have a valid gas limit: its parent has {parent}")]
     GasLimit { number: u64, parent: u64 },
     #[error(transparent)]
     Execution(#[from] ExecutionError),
-    #[error("step {index} of block {number} does not follow the step before it: {what}")]
+    #[error("step {index} of block {number} does not follow the previous step: {what}")]
     OutOfOrder { number: u64, index: u64, what: &'static str },
-    #[error("step {index} of block {number} gives hash {computed}, its record says {recorded}")]
+    #[error("step {index} of block {number} has hash {computed}, but its record has {recorded}")]
     HashMismatch { number: u64, index: u64, computed: B256, recorded: B256 },
 }

@@ -96,7 +96,7 @@ impl OpenBlock {
             return Err(out_of_order("its position is wrong"));
         }
         if step.previous != self.hash {
-            return Err(out_of_order("it was made on another step"));
+            return Err(out_of_order("its parent is another step"));
         }
         self.replayed(step)
     }

@@ -82,7 +82,7 @@ impl Archive {
             return Ok(state);
         }
         let failed = |why: String| {
-            StateError::Store(format!("the state at step {} cannot be made again: {why}", step.hash))
+            StateError::Store(format!("the state at step {} cannot be re-executed: {why}", step.hash))
         };
         let before = block.number().checked_sub(1).map(|parent| self.header_and_state(parent)).transpose()?;
         let parent = before.flatten().ok_or_else(|| failed("its parent is not stored".to_owned()))?;
@@ -90,7 +90,7 @@ impl Archive {
         let state = again.execute(parent.state(), index)?;
         let (want, got) = (step.header.state_root, state.root());
         if want != got {
-            return Err(failed(format!("its root is {want}, execution gives {got}")));
+            return Err(failed(format!("its root is {want}, but execution results in {got}")));
         }
         self.caches.insert_state(step, &state);
         Ok(state)
@@ -144,7 +144,7 @@ impl Reexecution<'_> {
     fn failed(&self, error: ExecutionError) -> StateError {
         match error {
             ExecutionError::State(error) => error,
-            error => StateError::Store(format!("step {} does not execute again: {error}", self.step.hash)),
+            error => StateError::Store(format!("step {} cannot be re-executed: {error}", self.step.hash)),
         }
     }
 }

@@ -41,7 +41,7 @@ pub enum ChainError {
     Read(#[from] StateError),
     #[error("block {number} is sealed with hash {recorded}, but its last step has {computed}")]
     SealMismatch { number: u64, recorded: B256, computed: B256 },
-    #[error("block {number} to go back to is not on the chain")]
+    #[error("cannot revert to block {number}: it is not on the chain")]
     NotOnChain { number: u64 },
 }
 

@@ -7,7 +7,7 @@ use crate::{Chain, ChainError, Finality};
 /// Error of replaying a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    #[error("record {record} of the journal does not fit the chain: {source}")]
+    #[error("record {record} of the journal contradicts the chain: {source}")]
     Chain { record: u64, source: ChainError },
 }
 

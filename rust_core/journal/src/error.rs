@@ -48,28 +48,28 @@ pub enum JournalError {
     OtherHistory { path: PathBuf, mark: Box<EndMark> },
     /// Neither copy of the recorded end can be read.
     #[error(
-        "journal: {} is damaged at offset 0 and at offset 512; `foreseal journal repair` writes it again",
+        "journal: {} is damaged at offset 0 and at offset 512; `foreseal journal repair` rewrites it",
         path.display()
     )]
     EndDamaged { path: PathBuf },
     /// Another process has opened the journal for writing.
-    #[error("journal: fenced by another writer{}, this process has epoch {ours}: nothing more is written", by_epoch(*epoch))]
+    #[error("journal: fenced by another writer{}, this process has epoch {ours}: writing stopped", by_epoch(*epoch))]
     Fenced { ours: u64, epoch: Option<u64> },
     /// The open file was truncated: acknowledged appends are missing.
     #[error(
-        "journal: {} was shortened to {found} bytes while it was written, {expected} are in use: nothing more is written",
+        "journal: {} was truncated to {found} bytes during a write, {expected} are in use: writing stopped",
         path.display()
     )]
     Shortened { path: PathBuf, found: u64, expected: u64 },
     /// The open file was renamed, replaced or removed.
-    #[error("journal: {} was moved, replaced or removed: nothing more is written", path.display())]
+    #[error("journal: {} was moved, replaced or removed: writing stopped", path.display())]
     Moved { path: PathBuf },
-    #[error("journal belongs to another chain: it holds {found}, this node runs {expected}")]
+    #[error("journal belongs to another chain: found {found}, expected {expected}")]
     WrongChain { found: Identity, expected: Identity },
-    #[error("journal has format version {found}, newer than {supported}, the newest this program reads")]
+    #[error("journal has format version {found}, newer than the supported version {supported}")]
     NewerFormat { found: u32, supported: u32 },
     /// The append was rejected before anything was written: the journal stays usable.
-    #[error("journal: an append of {bytes} bytes is larger than the greatest, {limit}")]
+    #[error("journal: an append of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge { bytes: usize, limit: usize },
     /// The bytes are intact, but this program cannot decode them.
     #[error("journal: record {index} of append {sequence} at {place} cannot be read: {reason}")]

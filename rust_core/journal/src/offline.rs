@@ -23,7 +23,7 @@ pub struct OfflineJournal {
 /// Errors of opening a journal offline.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
-    #[error("{} holds no journal", .0.display())]
+    #[error("{} has no journal", .0.display())]
     Missing(PathBuf),
     #[error(transparent)]
     Lock(#[from] LockError),

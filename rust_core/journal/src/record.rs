@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outline_says_of_each_record_what_it_does() {
+    fn an_outline_describes_each_record() {
         let header = Header { number: 9, ..Header::default() };
         let step = Arc::new(Flashblock {
             number: 9,

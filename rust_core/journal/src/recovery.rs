@@ -50,7 +50,7 @@ impl Recovery {
             Tail::Torn { bytes } => {
                 let segment = end.segment.expect("a torn tail has its segment").number;
                 let torn = TornTail { place: JournalPosition { segment, offset: end.offset }, bytes };
-                tracing::warn!(place = %torn.place, bytes, "journal: cut an append that was not finished");
+                tracing::warn!(place = %torn.place, bytes, "journal: truncated an incomplete append");
                 self.torn_tail = Some(torn);
             }
             Tail::HalfMade { segment } => {

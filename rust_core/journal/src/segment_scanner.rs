@@ -109,7 +109,7 @@ impl Current {
     }
 }
 
-const DAMAGED: &str = "the append is damaged, and what was written after it is there";
+const DAMAGED: &str = "the append is damaged, but later appends exist";
 
 impl SegmentScanner {
     /// Starts at the oldest segment. With an identity, a journal of another chain is an error. Without one,

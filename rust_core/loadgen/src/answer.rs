@@ -15,21 +15,21 @@ const LARGEST: usize = 1 << 30;
 /// Error for bytes that are not a valid HTTP/1.1 response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnswer {
-    #[error("the head is no HTTP/1.1: {0}")]
+    #[error("the head is not HTTP/1.1: {0}")]
     Head(httparse::Error),
     #[error("a head of more than {LONGEST_HEAD} bytes")]
     LongHead,
-    #[error("a Content-Length that is no number, or two of them")]
+    #[error("a Content-Length that is not a number, or two of them")]
     Length,
-    #[error("a Transfer-Encoding that is not just `chunked`, or one beside a Content-Length")]
+    #[error("a Transfer-Encoding other than `chunked`, or together with a Content-Length")]
     Encoding,
-    #[error("a chunk that does not begin or end as one")]
+    #[error("a malformed chunk")]
     Chunk,
     #[error("a body of more than {LARGEST} bytes")]
     Large,
-    #[error("bytes behind the answer")]
+    #[error("bytes after the response")]
     More,
-    #[error("the connection ended inside an answer")]
+    #[error("the connection was closed within a response")]
     Cut,
 }
 

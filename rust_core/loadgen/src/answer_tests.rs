@@ -77,7 +77,7 @@ fn what_is_no_answer_is_refused() {
 }
 
 #[test]
-fn a_connection_goes_on_unless_it_is_said_to_end() {
+fn a_connection_stays_open_unless_the_response_closes_it() {
     let keeps = |head: &str| {
         let data = format!("{head}\r\ncontent-length: 0\r\n\r\n");
         let mut reader = AnswerReader::default();

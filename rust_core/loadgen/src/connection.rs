@@ -202,7 +202,7 @@ impl Connection {
     fn read_http(&mut self, waits: bool, ended: bool) -> Outcome {
         let Reader::Http(reader) = &mut self.reader else { return Outcome::Waiting };
         if !waits && self.filled > 0 {
-            return self.wrong(0, "bytes that nobody asked for".to_owned());
+            return self.wrong(0, "unexpected bytes".to_owned());
         }
         let data = &self.input[..self.filled];
         let answer = match reader.read(data, ended) {

@@ -17,9 +17,9 @@ pub const PONG: u8 = 10;
 pub enum BadMessage {
     #[error("a frame with reserved bits, of no known kind, or masked")]
     Frame,
-    #[error("a control frame in pieces or of more than {LARGEST_CONTROL} bytes")]
+    #[error("a control frame that is fragmented or larger than {LARGEST_CONTROL} bytes")]
     Control,
-    #[error("a message that goes on without having begun, or begins inside another")]
+    #[error("a continuation without a message, or a message within another")]
     Order,
     #[error("a message of more than {LARGEST} bytes")]
     Large,

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_told_from_all_else() {
+    fn results_differ_from_errors() {
         for (status, body, expected) in [
             (200, r#"{"jsonrpc":"2.0","id":1,"result":"0x1"}"#, None),
             (200, r#"{"id":1,"result":{"error":"out of gas"}}"#, None),

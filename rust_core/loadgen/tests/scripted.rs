@@ -126,7 +126,7 @@ fn what_is_no_answer_is_counted_and_the_first_is_kept() {
 }
 
 #[test]
-fn a_server_that_says_nothing_ends_the_run_when_patience_does() {
+fn a_silent_server_ends_the_run_after_the_timeout() {
     let address = serve(|_, mut stream| while request(&mut stream).is_some() {});
     let began = Instant::now();
     let plan = Plan {
@@ -209,7 +209,7 @@ fn an_open_loop_that_is_too_fast_ends_and_counts_what_it_could_not_send() {
 }
 
 #[test]
-fn where_nobody_listens_is_said() {
+fn a_closed_port_is_reported() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = run(&plan(free, Pace::Closed), &mut |_| true).unwrap_err();
     assert!(matches!(error, LoadError::Open { .. }), "{error}");
@@ -267,7 +267,7 @@ fn upgrade(stream: &mut TcpStream) {
 }
 
 #[test]
-fn a_websocket_that_is_refused_closed_or_broken_is_said() {
+fn a_rejected_closed_or_broken_websocket_is_reported() {
     let refusing = serve(|_, mut stream| {
         request(&mut stream);
         stream.write_all(b"HTTP/1.1 101 OK\r\nSec-WebSocket-Accept: wrong\r\n\r\n").unwrap();

@@ -24,7 +24,7 @@ pub enum NodeError {
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error(
-        "no block can follow the genesis given with --genesis: {why} (`foreseal genesis` prints one to begin with)"
+        "no block can follow the genesis of --genesis: {why} (`foreseal genesis` prints one to begin with)"
     )]
     DeadGenesis { why: BuildError },
     #[error("cannot {what} {}: {why}", path.display())]

@@ -35,7 +35,7 @@ impl ChainLoss {
         if stored > next {
             // A damaged store still proves that more existed, even if its blocks cannot be read.
             if let Err(error) = loss.add_stored(store, past) {
-                tracing::warn!(%error, "the blocks that only the store has cannot be read");
+                tracing::warn!(%error, "cannot read the blocks that only the store has");
             }
         }
         Ok(Some(loss))
@@ -150,7 +150,7 @@ impl JournalRepair {
         // If the file cannot be removed, its append is among those that the repair abandoned, so it has no
         // effect.
         if let Err(error) = contradiction::remove(&datadir) {
-            tracing::warn!(%error, "a record of lost appends cannot be removed");
+            tracing::warn!(%error, "cannot remove the record of lost appends");
         }
         drop(journal);
         Ok(())

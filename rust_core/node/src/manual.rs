@@ -35,7 +35,7 @@ impl Node {
                 let source = writing.source.get().ok_or("no followers are served")?;
                 ManualServer::greet(source, input, out)
             }
-            NodeRole::Follower(_) => Err("a follower serves no followers".to_owned()),
+            NodeRole::Follower(_) => Err("a follower cannot serve followers".to_owned()),
         }
     }
 

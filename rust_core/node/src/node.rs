@@ -175,7 +175,7 @@ impl Node {
         let scrubber = Scrubber::new(self.store.clone(), self.shared.clone(), settings, owner);
         match scrubber.start() {
             Ok(started) => *thread = started,
-            Err(error) => tracing::warn!(%error, "the scrub cannot be started"),
+            Err(error) => tracing::warn!(%error, "cannot start the scrub"),
         }
     }
 

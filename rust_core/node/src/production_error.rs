@@ -10,7 +10,7 @@ use crate::StoreFailed;
 /// Reasons why production ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ProductionError {
-    #[error("the journal could not be written, so nothing more is promised: {0}")]
+    #[error("cannot write the journal: pre-confirmation stopped: {0}")]
     Journal(#[from] JournalError),
     #[error(transparent)]
     Chain(#[from] ChainError),
@@ -33,7 +33,7 @@ pub enum ControlError {
     Starting,
     #[error("production stopped: {0}")]
     Stopped(String),
-    #[error("this process follows the sequencer, which alone does this")]
+    #[error("only the sequencer supports this; this process follows it")]
     Follower,
     #[error("this node produces no blocks")]
     NotProducing,
@@ -45,7 +45,7 @@ pub enum ControlError {
     Finalized { number: u64, finalized: u64 },
     #[error("Timestamp error: {timestamp} is not after the previous block's timestamp {previous}")]
     Timestamp { timestamp: u64, previous: u64 },
-    #[error("the clock cannot show {0}")]
+    #[error("the clock cannot represent {0}")]
     Clock(u64),
     #[error("{name} {given} would {wrong}")]
     Finality { name: &'static str, given: u64, wrong: &'static str },

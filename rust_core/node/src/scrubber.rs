@@ -113,14 +113,14 @@ impl Scrubber {
             Ok(scrubbed) => scrubbed,
             Err(error) => {
                 // The store records damage itself; any other error may be temporary.
-                tracing::warn!(%error, "the scrub cannot read the store");
+                tracing::warn!(%error, "scrub cannot read the store");
                 self.progress.lock().errors += 1;
                 return ERROR_INTERVAL;
             }
         };
         for fault in &scrubbed.faults {
             if self.damaged.insert(fault.page) {
-                tracing::error!(error = %fault.error(), offset = fault.offset, "the scrub found a damaged page");
+                tracing::error!(error = %fault.error(), offset = fault.offset, "scrub found a damaged page");
             }
         }
         self.unchecked += scrubbed.unchecked;
@@ -142,7 +142,7 @@ impl Scrubber {
             );
         }
         progress.last = Some(self.shared.clock.now().unix.as_secs());
-        tracing::info!(bytes, damaged = progress.damaged, "the scrub has read the whole store");
+        tracing::info!(bytes, damaged = progress.damaged, "scrub completed");
         self.settings.pause
     }
 
@@ -160,6 +160,6 @@ impl Scrubber {
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     if rustix::process::setpriority_process(None, NICE).is_err() {
-        tracing::debug!("the scrub runs at the priority of other threads");
+        tracing::debug!("cannot lower the priority of the scrub");
     }
 }

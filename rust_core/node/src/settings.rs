@@ -13,7 +13,7 @@ use crate::write_queue::max_blocks;
 pub enum SettingsError {
     #[error(transparent)]
     Production(#[from] InvalidProduction),
-    #[error("proofs must be available for 1024 blocks at least, not {0}")]
+    #[error("proofs must be at least 1024 blocks, got {0}")]
     Proofs(u64),
     #[error(
         "proofs must be available for {least} blocks at least with this recent and backlog, not {proofs}: memory may be that \

@@ -255,7 +255,7 @@ impl Shared {
                 frames.wake();
             }
         } else {
-            tracing::warn!(reason, reporter, "the page that was reported as damaged is sound");
+            tracing::warn!(reason, reporter, "the page reported as damaged is intact");
         }
     }
 

@@ -76,7 +76,7 @@ pub(crate) fn admit_signer(
     if changed {
         let first_block = store.head()?.map_or(0, |head| head.number.saturating_add(1));
         if let Some(expected) = expected {
-            tracing::warn!(before = %expected, now = %found, first_block, "the steps have a new signer");
+            tracing::warn!(before = %expected, now = %found, first_block, "steps have a new signer");
         }
         identity.signers.push(SignerSince { address: found, first_block });
     }

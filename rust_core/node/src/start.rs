@@ -205,7 +205,7 @@ fn go_back(
         let loss = Box::new(loss.unwrap_or_default());
         return Err(StartError::Lost { place: journal.end(), loss }.into());
     }
-    tracing::warn!(from = head.number, to = number, "the store goes back to where the journal ends");
+    tracing::warn!(from = head.number, to = number, "reverting the store to the end of the journal");
     let mut note = note(store)?;
     note.beside.finality.unwound(number);
     note.marks.retain(|mark| mark.number <= number);

@@ -9,11 +9,11 @@ use crate::ChainLoss;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     #[error(
-        "the store is empty, and the journal begins after block 1: bring back the store, or begin with an empty data directory"
+        "the store is empty, and the journal begins after block 1: restore the store, or start with an empty data directory"
     )]
     StoreGone,
     #[error(
-        "the store ends with block {head}, and the journal has lost what follows: it begins with append {first}, not {sequence}"
+        "the store ends with block {head}, but the journal has lost what follows: it begins with append {first} instead of {sequence}"
     )]
     Gap { head: u64, sequence: u64, first: u64 },
     #[error("the journal is empty, but the store holds {head} blocks: bring back the journal")]
@@ -23,7 +23,7 @@ pub enum StartError {
     )]
     OtherJournal { number: u64, hash: B256, sequence: u64 },
     #[error(
-        "store and journal have no block in common, and the store ends with block {head}: they are not of one node"
+        "store and journal have no block in common, and the store ends with block {head}: they are not from the same node"
     )]
     NothingShared { head: u64 },
     /// Another record proves that the journal had further appends.

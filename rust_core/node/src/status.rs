@@ -103,7 +103,7 @@ impl Status {
         let (late, what) = if self.produces {
             (self.age, "last tick")
         } else {
-            (following.unheard, "last word of the sequencer")
+            (following.unheard, "last heartbeat of the sequencer")
         };
         if late <= limit {
             return Ok(());

@@ -23,13 +23,13 @@ const MAX_KEY_FILE_SIZE: u64 = 80;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error(
-        "sequencer key {}: others than its owner have access to it (mode {mode:03o}): chmod 600 it",
+        "sequencer key {}: other users have access to it (mode {mode:03o}): chmod 600",
         path.display()
     )]
     Permissions { path: PathBuf, mode: u32 },
     #[error("sequencer key {}: it is not a file", path.display())]
     NotAFile { path: PathBuf },
-    #[error("sequencer key {}: it does not hold a key: 64 hex digits and nothing else", path.display())]
+    #[error("sequencer key {}: it must contain a key: 64 hex digits and nothing else", path.display())]
     Content { path: PathBuf },
     #[error(
         "sequencer key {} is missing, and the steps of this data directory are signed by {signer}: put the file back, or \

@@ -131,7 +131,7 @@ impl StoreWriter {
         match journal.remove_segments_before(sequence) {
             Ok(0) => {}
             Ok(removed) => tracing::debug!(removed, sequence, "journal segments removed"),
-            Err(error) => tracing::warn!(%error, sequence, "journal segments cannot be removed"),
+            Err(error) => tracing::warn!(%error, sequence, "cannot remove journal segments"),
         }
     }
 
@@ -228,7 +228,7 @@ impl Worker {
         let done = catch_unwind(AssertUnwindSafe(|| self.work(jobs)));
         let done = done.unwrap_or_else(|_| Err("internal error in the store's thread".to_owned()));
         if let Err(why) = done {
-            tracing::error!(why, "the store cannot be written");
+            tracing::error!(why, "cannot write the store");
             self.backlog.fail(why);
             return false;
         }

@@ -29,7 +29,7 @@ pub(crate) trait Job {
 
 /// Error of a store that accepts no more writes, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the store cannot be written: {0}")]
+#[error("cannot write the store: {0}")]
 pub struct StoreFailed(pub String);
 
 /// Bounded queue from the writer of the chain to the writer of the store. A job that was taken counts until
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn far_beyond_the_limit_whoever_adds_waits() {
+    fn push_blocks_far_above_the_limit() {
         let backlog = Arc::new(WriteQueue::new(1_000));
         backlog.add(block(5_000)).unwrap();
         assert!(backlog.is_full(&backlog.inner.lock()));

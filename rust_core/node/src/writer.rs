@@ -148,7 +148,7 @@ impl Writer {
                     // Transactions that were only in the pool were never pre-confirmed, so they do not
                     // prevent a start.
                     Err(error) => {
-                        tracing::warn!(%error, "the saved pool is left out");
+                        tracing::warn!(%error, "ignoring the saved pool");
                         PoolStart::LostInCrash
                     }
                 }

@@ -235,7 +235,7 @@ fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
 }
 
 #[test]
-fn blocks_end_as_the_mining_says() {
+fn blocks_end_as_the_mining_mode_requires() {
     let (_datadir, wallets, mut bench) = start();
     let set = |bench: &Bench, mining| bench.node.control(|writer| writer.set_mining(mining)).unwrap();
     let transfer = |nonce| wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default());

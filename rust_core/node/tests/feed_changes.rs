@@ -49,7 +49,7 @@ fn mine(bench: &Bench) {
 }
 
 #[test]
-fn blocks_are_told_step_by_step_from_genesis_on() {
+fn changes_replay_blocks_step_by_step_from_genesis() {
     let (_datadir, _wallets, bench) = start();
     assert_eq!(whole(&bench.view(), first(&bench.view())), "=0 +1.0");
     write(&bench, 1);
@@ -66,7 +66,7 @@ fn blocks_are_told_step_by_step_from_genesis_on() {
 /// Steps that are rebuilt under the same header are the same; others are emitted from the first differing
 /// step on.
 #[test]
-fn a_block_that_is_built_again_is_told_where_it_differs() {
+fn a_rebuilt_block_is_reported_from_its_first_difference() {
     let (_datadir, _wallets, bench) = start();
     write(&bench, 1);
     let snapshot = bench.node.control(Sequencer::snapshot).unwrap();
@@ -190,7 +190,7 @@ fn an_import_undoes_the_block_that_was_opened() {
 /// Steps of blocks that only the store has are emitted at any age, even if they can no longer be resolved by
 /// name.
 #[test]
-fn old_blocks_are_told_step_by_step() {
+fn old_blocks_are_replayed_step_by_step() {
     let (_datadir, _wallets, bench) = start();
     write(&bench, 1);
     write(&bench, 2);

@@ -52,7 +52,7 @@ fn follow(views: &[&Arc<View>], mut place: StepCursor) -> (usize, usize, StepCur
 }
 
 #[test]
-fn only_the_newest_view_waits_while_nobody_takes() {
+fn only_the_newest_view_is_queued_without_a_reader() {
     let (_datadir, _wallets, mut bench) = start();
     bench.node.feed().want_arrivals(true);
     for _ in 0..30 {
@@ -150,7 +150,7 @@ fn beyond_the_bound_what_was_undone_meanwhile_goes_unseen() {
 }
 
 #[test]
-fn a_wait_ends_when_somebody_wakes_it() {
+fn a_wait_ends_on_wake() {
     let (_datadir, _wallets, bench) = start();
     take(&bench);
     bench.node.feed().wake();

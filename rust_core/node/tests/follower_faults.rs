@@ -189,7 +189,7 @@ impl Watcher for Armed {
 }
 
 #[test]
-fn a_follower_that_panics_says_so_and_reads_go_on() {
+fn a_panicked_follower_reports_it_and_serves_reads() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let settings = serving(datadir.path(), &wallets);
     let clock = Arc::<SteppedClock>::default();
@@ -210,7 +210,7 @@ fn a_follower_that_panics_says_so_and_reads_go_on() {
 }
 
 #[test]
-fn who_was_stopped_before_it_began_serves_nobody() {
+fn a_server_stopped_before_its_start_accepts_no_follower() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let node = support::open_node(serving(datadir.path(), &wallets)).unwrap();
     node.stop();

@@ -273,7 +273,7 @@ fn follows(cases: u32, acts: usize) {
 
 /// `make followers` runs more cases.
 #[test]
-fn whatever_changes_the_chain_it_follows() {
+fn a_follower_equals_its_sequencer_after_random_changes() {
     let cases = std::env::var("FORESEAL_FOLLOWED").ok().and_then(|cases| cases.parse().ok());
     follows(cases.unwrap_or(16), 60);
 }

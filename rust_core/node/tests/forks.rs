@@ -136,7 +136,7 @@ fn without_its_system_contracts_a_chain_is_refused_with_that_reason() {
 fn assert_refused(settings: Settings, reason: &str) {
     let stored = settings.datadir.join("genesis.json");
     let error = open(settings).err().unwrap();
-    assert!(error.starts_with(&format!("no block can follow the genesis given with --genesis: {reason} ")));
+    assert!(error.starts_with(&format!("no block can follow the genesis of --genesis: {reason} ")));
     assert!(!stored.exists());
 }
 

@@ -71,7 +71,7 @@ fn a_killed_node_comes_back_to_the_same_step_and_goes_on() {
 }
 
 #[test]
-fn a_clean_stop_saves_the_pool_and_a_crash_says_that_it_is_lost() {
+fn a_clean_stop_saves_the_pool_and_a_crash_reports_its_loss() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let open = || open_node(serving(datadir.path(), &wallets)).unwrap();

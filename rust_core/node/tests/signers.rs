@@ -113,7 +113,7 @@ fn a_changed_bit_of_identity_or_genesis_is_named() {
             changed[at] ^= 1 << (at % 8);
             fs::write(&path, changed).unwrap();
             let error = open_node(settings(datadir, &wallets)).err().expect("refused").to_string();
-            let words = format!("{} is damaged: one bit was changed at offset {at}", path.display());
+            let words = format!("{} is damaged: one bit is flipped at offset {at}", path.display());
             assert!(error.starts_with(&words), "{error}");
         }
         fs::write(&path, whole).unwrap();

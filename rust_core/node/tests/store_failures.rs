@@ -55,7 +55,7 @@ fn a_full_store_ends_production_and_never_reads() {
     };
     let node = Node::open(small, surroundings).unwrap();
     let error = node.start_stepped().map(drop).unwrap_err().to_string();
-    assert!(error.contains("the store cannot be written"), "{error}");
+    assert!(error.contains("cannot write the store"), "{error}");
     assert_eq!(fingerprint(&node.view().expect("what is durable is shown")), before);
     drop(node);
 
@@ -89,7 +89,7 @@ fn copy_folder(from: &Path, to: &Path) {
 
 /// Blocks and unwinds in the store that the journal no longer contains are reverted.
 #[test]
-fn a_store_goes_back_to_what_its_journal_says() {
+fn a_store_reverts_to_the_end_of_its_journal() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));
     let mut bench = Bench::developing(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 4);

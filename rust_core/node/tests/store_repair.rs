@@ -368,7 +368,7 @@ fn a_node_that_contradicts_the_data_directory_is_rejected() {
     early.blocks[3] = other.blocks[3].clone();
     let error = rejected(&stopped, early.clone());
     assert!(error.contains("block 3 of the node has hash 0x"), "{error}");
-    assert!(error.contains("the sound part of the store"), "{error}");
+    assert!(error.contains("the intact part of the store"), "{error}");
     // Nothing in the store is readable: executing the block fails.
     stopped.damage_everything();
     let error = rejected(&stopped, early);
@@ -426,13 +426,13 @@ fn a_node_of_another_chain_or_without_the_blocks_is_rejected() {
     genesis.blocks[0].0 = B256::ZERO;
     assert!(rejected(&stopped, genesis).contains("the node has genesis 0x0000"));
     let error = rejected(&stopped, stopped.blocks.cut(1));
-    assert!(error.contains("ends with block 1, and the journal continues after block"), "{error}");
+    assert!(error.contains("ends with block 1, but the journal continues after block"), "{error}");
     let mut wrong = stopped.blocks.clone();
     wrong.blocks[2].1 = wrong.blocks[4].1.clone();
     assert!(rejected(&stopped, wrong).contains("returned block 4 in place of block 2"));
     let mut noise = stopped.blocks.clone();
     noise.blocks[2].1 = vec![1; 40];
-    assert!(rejected(&stopped, noise).contains("40 bytes that are no block"));
+    assert!(rejected(&stopped, noise).contains("40 bytes that are not a block"));
 }
 
 /// The journal's end is checked before anything is created, so the proof that it was longer is not removed

@@ -1,4 +1,4 @@
-//! Where a transaction comes from.
+//! Origins of pooled transactions.
 
 /// Origin of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

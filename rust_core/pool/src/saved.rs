@@ -28,7 +28,7 @@ pub enum RestoreError {
     Version { have: u8 },
     #[error("saved transaction pool is damaged: the checksum does not match")]
     Checksum,
-    #[error("saved transaction pool is damaged: entry {entry} does not fit its length")]
+    #[error("saved transaction pool is damaged: entry {entry} has an invalid length")]
     Length { entry: usize },
 }
 

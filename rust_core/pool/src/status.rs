@@ -35,7 +35,7 @@ pub enum Waiting {
         "waits for the blob base fee to fall: it is {blob_base_fee}, the transaction pays at most {max_fee}"
     )]
     BlobBaseFee { max_fee: u128, blob_base_fee: u128 },
-    #[error("waits for the transaction with nonce {nonce}, which waits itself")]
+    #[error("waits for the transaction with nonce {nonce}, which is waiting too")]
     Predecessor { nonce: u64 },
 }
 
@@ -47,10 +47,10 @@ pub enum DropReason {
     NonceTooLow,
     #[error("evicted: the pool is full and others pay more")]
     Evicted,
-    #[error("evicted: the sender has too many pooled transactions and this one is the last of them")]
+    #[error("evicted: the sender has too many pooled transactions")]
     SenderFull,
     /// It returned from an unwound block or a saved pool and is no longer admitted.
-    #[error("refused: {0}")]
+    #[error("rejected by the sequencer: {0}")]
     Refused(String),
     /// An authorized caller requested it.
     #[error("dropped on request")]

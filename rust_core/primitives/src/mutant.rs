@@ -1,8 +1,8 @@
 //! Switches that break an invariant on purpose, to show that a test detects the violation.
 //!
 //! Without the feature `mutants`, every switch is the constant `false` and its branch is compiled out. With
-//! it, the environment variable `FORESEAL_MUTANT` names the switch that is on. `tests/campaigns/mutants/rust.toml` lists all
-//! switches, each with the test that must fail.
+//! it, the environment variable `FORESEAL_MUTANT` names the switch that is on.
+//! `tests/campaigns/mutants/rust.toml` lists all switches, each with the test that must fail.
 
 /// Returns `true` if the invariant named by this literal is broken on
 /// purpose; always `false` without `mutants`.

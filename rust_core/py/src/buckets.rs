@@ -66,7 +66,7 @@ fn shared(fd: RawFd, slots: usize) -> Result<Table, TableError> {
 
 fn quota(interval: u64, burst: u64) -> PyResult<Quota> {
     Quota::new(interval, burst).ok_or_else(|| {
-        PyValueError::new_err(format!("no bucket has {burst} tokens and one more every {interval} us"))
+        PyValueError::new_err(format!("a bucket cannot have {burst} tokens and one more every {interval} us"))
     })
 }
 

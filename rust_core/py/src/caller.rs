@@ -73,7 +73,7 @@ impl PyCaller {
         } else {
             let quota = CpuQuota::new(cpu_rate, cpu_burst).ok_or_else(|| {
                 PyValueError::new_err(format!(
-                    "no budget has {cpu_rate} ms a second and {cpu_burst} ms at once"
+                    "a budget cannot have {cpu_rate} ms per second with a burst of {cpu_burst} ms"
                 ))
             })?;
             let bucket = table.key(&[b"cpu ", name].concat());

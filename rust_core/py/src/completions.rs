@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_makes_too_many_notices_waits_until_they_are_taken() {
+    fn a_producer_waits_while_the_completion_queue_is_full() {
         let completions = Arc::new(Completions::new().unwrap());
         completions.push_notice(notice(NOTICE_BYTES));
         assert!(completions.wait_for_room(), "there is room for as much");

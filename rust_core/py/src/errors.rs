@@ -42,13 +42,13 @@ pub enum CoreError {
     Backup(#[from] BackupError),
     #[error(transparent)]
     Vectors(#[from] RunError),
-    #[error("cannot write the answer: {0}")]
+    #[error("cannot write the response: {0}")]
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Control(#[from] ControlError),
     #[error("the node is closed")]
     Closed,
-    #[error("cannot start the core threads: {0}")]
+    #[error("cannot start the worker pool: {0}")]
     Threads(#[from] io::Error),
     #[error(transparent)]
     StoreRepair(#[from] StoreRepairError),

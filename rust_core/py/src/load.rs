@@ -255,8 +255,9 @@ pub fn sign_transactions(
 }
 
 fn target(address: &str, host: &str, path: &str) -> Result<Target, GeneratorError> {
-    let parsed =
-        address.parse().map_err(|_| argument("address", format!("{address:?} is no IP address and port")))?;
+    let parsed = address
+        .parse()
+        .map_err(|_| argument("address", format!("{address:?} is not an IP address and port")))?;
     Ok(Target::new(parsed, host, path)?)
 }
 

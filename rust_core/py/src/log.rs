@@ -21,7 +21,7 @@ use tracing_subscriber::{Layer as _, registry};
 /// Error for levels that do not parse.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "log levels are one of off, error, warn, info, debug and trace, and others by target behind it such as foreseal_node=debug; not {0}"
+    "log level must be off, error, warn, info, debug or trace, optionally followed by targets such as foreseal_node=debug, got {0}"
 )]
 pub struct LogLevelError(String);
 

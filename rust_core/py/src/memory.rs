@@ -52,7 +52,7 @@ pub struct MemoryMetrics {
     pub used: u64,
     /// Bytes free in the allocator that still belong to this process.
     pub free: u64,
-    /// Number of times that free memory was returned to the kernel.
+    /// Number of times that returned free memory to the kernel.
     pub trims: u64,
 }
 
@@ -91,7 +91,7 @@ impl Trimmer {
                 trim();
                 TRIMS.fetch_add(1, Ordering::Relaxed);
                 self.floor = check().unwrap_or(free);
-                tracing::debug!(free, left = self.floor, "free memory was returned to the kernel");
+                tracing::debug!(free, left = self.floor, "returned free memory to the kernel");
             }
             thread::sleep(TRIM_INTERVAL);
         }

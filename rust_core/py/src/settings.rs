@@ -35,11 +35,11 @@ pub enum SettingsError {
     Accounts(#[from] AccountsError),
     #[error("settings: threads must be at least 1")]
     NoThreads,
-    #[error("block time must be a whole number of seconds, not {0}ms")]
+    #[error("block time must be a whole number of seconds, got {0}ms")]
     BlockTime(u64),
     #[error("settings: a process serves followers (feed) or follows (follow), not both")]
     FeedAndFollow,
-    #[error("no fork is called {0}: write it as the vectors do, such as Cancun")]
+    #[error("unknown fork {0}: write it as the vectors do, such as Cancun")]
     Fork(String),
     #[error(transparent)]
     LogLevel(#[from] LogLevelError),

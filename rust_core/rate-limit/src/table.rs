@@ -99,7 +99,7 @@ impl Table {
         }
     }
 
-    /// Returns the slot of the bucket with this key, the word read from it, and the time at which the bucket is full again.
+    /// Returns the slot of the bucket with this key, its value, and the time at which the bucket is full again.
     ///
     /// The time is 0 if the slot is free or belonged to another caller: the bucket then starts full.
     fn find(&self, key: u64, now: u64) -> (&AtomicU64, u64, u64) {

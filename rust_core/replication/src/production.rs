@@ -46,7 +46,7 @@ pub enum InvalidProduction {
     BlockTime,
     #[error("step must be at least 10ms and at most the block time of {block_time}s")]
     Step { block_time: u64 },
-    #[error("extra data has {0} bytes, a header takes at most 32")]
+    #[error("extra data must have at most 32 bytes, got {0}")]
     ExtraData(usize),
 }
 

@@ -21,6 +21,6 @@ pub enum SubmitError {
         "the connection to the sequencer was lost before its response: the transaction may have been accepted"
     )]
     Unknown { hash: B256 },
-    #[error("too many submissions are on their way to the sequencer: at most {max}")]
+    #[error("too many submissions in flight to the sequencer: at most {max}")]
     Busy { max: u64 },
 }

@@ -139,7 +139,7 @@ fn a_frame_out_of_its_turn_is_named() {
         let (kind, body) = read_frame(&mut stream.as_slice(), MAX_RESPONSE_SIZE).unwrap().unwrap();
         for due in [6, 8, 0] {
             let error = strip_number(&mut body.clone(), due).unwrap_err();
-            assert_eq!(error.to_string(), format!("frame 7 came where {due} was due"));
+            assert_eq!(error.to_string(), format!("expected frame {due}, got 7"));
         }
         let mut numbered = body;
         strip_number(&mut numbered, 7).unwrap();
@@ -154,7 +154,7 @@ fn another_version_is_named() {
     frame[13] = 99;
     let (kind, body) = read_frame(&mut frame.as_slice(), MAX_REQUEST_SIZE).unwrap().unwrap();
     let error = Request::decode(kind, &body).unwrap_err();
-    assert_eq!(error.to_string(), "the other side speaks version 99 of the feed, this one version 4");
+    assert_eq!(error.to_string(), "the peer uses version 99 of the feed, this process version 4");
     let error = Request::decode(1, b"GET / HTTP/1.1").unwrap_err();
     assert_eq!(error.to_string(), "the first frame is not a greeting");
     assert!(matches!(Request::decode(77, &[]).unwrap_err(), WireError::Kind(77)));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn every_optional_parameter_says_what_it_is_when_it_is_left_out() {
+    fn every_optional_parameter_documents_its_default() {
         let silent: Vec<_> = methods()
             .flat_map(|method| method.arguments)
             .filter(|argument| argument.required != argument.left_out.is_empty())

@@ -92,7 +92,7 @@ impl Error {
 /// Error of a submission that waits for its receipt (EIP-7966).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
-    #[error("the transaction is in the pool, but was in no step within {} ms", waited.as_millis())]
+    #[error("the transaction is pooled, but was not pre-confirmed within {} ms", waited.as_millis())]
     Timeout { hash: B256, waited: Duration },
     /// The pool rejected the transaction, or dropped it in the meantime.
     #[error("the transaction cannot be executed: {reason}")]

@@ -71,7 +71,7 @@ impl From<Error> for RpcError {
             Error::Resolve(error @ ResolveError::NotCanonical) => Self::new(SERVER, error.to_string()),
             Error::Range(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::LogLimit(limit) => limit.into(),
-            Error::Limit(Limit { name, max }) => Self::limit("the request asks for", name, max),
+            Error::Limit(Limit { name, max }) => Self::limit("the request has", name, max),
             Error::NeedsConnection(name) => {
                 let message =
                     format!("the method {name} needs a WebSocket: connect to the same URL with ws://");
@@ -292,7 +292,7 @@ impl From<ControlError> for RpcError {
     fn from(error: ControlError) -> Self {
         use ControlError as C;
         let code = match &error {
-            C::TooMany { what, max } => return Self::limit("the request asks for", what, *max),
+            C::TooMany { what, max } => return Self::limit("the request has", what, *max),
             C::Starting | C::Stopped(_) | C::Failed(_) => UNAVAILABLE,
             C::NoSuchBlock(_) => NOT_FOUND,
             C::Timestamp { .. } | C::Clock(_) => INVALID_PARAMS,
@@ -376,7 +376,7 @@ impl RpcError {
 
     /// Returns the error for a request whose results exceed `max` bytes.
     pub fn response_too_large(max: usize) -> Self {
-        Self::over_limit("response", max, format!("the answer is larger than {max} bytes"))
+        Self::over_limit("response", max, format!("the response is larger than {max} bytes"))
     }
 
     /// Returns the error of a node that is stopping.
@@ -406,8 +406,7 @@ impl RpcError {
     }
 
     fn cursor_gone(oldest: &StepCursor) -> Self {
-        let message =
-            "the step of the cursor is not known, or no longer: data names the oldest one that is kept";
+        let message = "the step of the cursor is not available: data has the oldest retained cursor";
         let mut data = Vec::new();
         let mut object = Object::open(&mut data);
         write_cursor(object.name("oldest"), oldest);

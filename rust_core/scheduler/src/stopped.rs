@@ -8,14 +8,14 @@ pub enum Stopped {
     #[error("the call was cancelled: its connection is closed")]
     Cancelled,
     /// The time limit counts from arrival, waiting included.
-    #[error("the call takes longer than {0:?}, waiting included")]
+    #[error("the call exceeds {0:?}, including the time in the queue")]
     TimeLimit(Duration),
     #[error("the caller has used up its processor time: retry in {retry_after:?}")]
     Budget { retry_after: Duration },
     #[error("too many calls are waiting: at most {capacity}")]
     Overloaded { capacity: usize },
     /// All threads of its lane were in use, and another caller had none.
-    #[error("more than {threads} long calls are under way, and this one made way for another caller")]
+    #[error("more than {threads} long calls are running: this one was preempted for another caller")]
     Displaced { threads: usize },
     #[error("the node is stopping")]
     Stopping,

@@ -28,7 +28,7 @@ pub enum StateError {
     #[error("the node stored at {path} of {trie} does not have the hash that its parent holds")]
     NodeHash { trie: TrieName, path: NodePath },
     /// The store is corrupt.
-    #[error("what is stored at {path} of {trie} is not a trie node")]
+    #[error("the value stored at {path} of {trie} is not a trie node")]
     NodeMalformed { trie: TrieName, path: NodePath },
 }
 

@@ -16,28 +16,26 @@ pub enum StoreError {
     #[error("store: cannot {action} {}: {why}", path.display())]
     Io { action: &'static str, path: PathBuf, why: String },
     /// A read-only opening creates no store.
-    #[error("there is no store in {}", path.display())]
+    #[error("{} has no store", path.display())]
     Absent { path: PathBuf },
     #[error("store: {} holds a file that is not a store of this program: {why}", path.display())]
     NotAStore { path: PathBuf, why: String },
-    #[error("store: {} is open in this process already", path.display())]
+    #[error("store: {} is already open in this process", path.display())]
     InUse { path: PathBuf },
-    #[error(
-        "store has schema version {found}, newer than {supported}, the newest that this program supports"
-    )]
+    #[error("store has schema version {found}, newer than the supported version {supported}")]
     NewerSchema { found: u32, supported: u32 },
     /// A read-only opening does not upgrade the store.
     #[error(
-        "store has schema version {found}, this program works with {needed}: `foreseal db upgrade` brings it there, and so does the next start of a node on it"
+        "store has schema version {found}, this program works with {needed}: run `foreseal db upgrade`, or start a node on it"
     )]
     OlderSchema { found: u32, needed: u32 },
-    #[error("store belongs to the chain with id {found}, this node runs {expected}")]
+    #[error("store belongs to the chain with id {found}, expected {expected}")]
     OtherChain { found: u64, expected: u64 },
-    #[error("store belongs to the chain with genesis {found}, this node runs {expected}")]
+    #[error("store belongs to the chain with genesis {found}, expected {expected}")]
     OtherGenesis { found: B256, expected: B256 },
     #[error("store: {} cannot be written to; open it read-only, or fix its permissions", path.display())]
     ReadOnlyDirectory { path: PathBuf },
-    #[error("store is open for reading only")]
+    #[error("store is open read-only")]
     ReadOnly,
     /// Nothing of the failed write is in the store; earlier commits remain.
     #[error("store: the disk is full; the block is not stored, all earlier ones are")]
@@ -45,27 +43,27 @@ pub enum StoreError {
     /// Same as [`Self::DiskFull`], for the configured map size.
     #[error("store has reached its maximum size, {limit} bytes: increase the map size")]
     MapFull { limit: usize },
-    #[error("store: {} ends after {found} of {expected} bytes: a part of it is missing", path.display())]
+    #[error("store: {} ends after {found} of {expected} bytes: the rest is missing", path.display())]
     Truncated { path: PathBuf, found: u64, expected: u64 },
     #[error(
-        "store: {} was moved, replaced or removed: nothing more is stored; put it back where it was before the node stops",
+        "store: {} was moved, replaced or removed: writing stopped; move it back before the node stops",
         path.display()
     )]
     Moved { path: PathBuf },
-    #[error("store: more than {limit} reads at once; raise the number of readers")]
+    #[error("store: more than {limit} concurrent reads; raise the number of readers")]
     TooManyReaders { limit: u32 },
     /// An entry is not in a form that this program writes.
     #[error("store is damaged: table {table}, key {key}: {why}", key = hex::encode(key))]
     Damaged { table: &'static str, key: Vec<u8>, why: &'static str },
     /// The content of a page is not what was written. `key` is the key whose access read the page.
     #[error(
-        "store is damaged: table {table}, key {key}: page {page} of data.mdb does not have its checksum",
+        "store is damaged: table {table}, key {key}: page {page} of data.mdb fails its checksum",
         key = hex::encode(key)
     )]
     DamagedPage { table: &'static str, key: Vec<u8>, page: u64 },
     #[error("store: block {number} cannot be written: {why}")]
     OutOfOrder { number: u64, why: &'static str },
-    #[error("store: the verification was broken off")]
+    #[error("store: verification cancelled")]
     Interrupted,
     /// Blocks were unwound since the view was created: its results would mix two chains.
     #[error("view no longer available")]

@@ -136,7 +136,7 @@ fn unsealed<'t, const N: usize>(
         return Err(damaged("it is too short"));
     };
     if checksum != crc32c::crc32c(bytes).to_be_bytes() {
-        return Err(damaged("its checksum does not fit"));
+        return Err(damaged("the checksum does not match"));
     }
     Ok(bytes)
 }
@@ -161,7 +161,7 @@ fn written_schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     let damaged = |why| meta.damaged(SCHEMA_KEY, why);
     let schema = meta.get(txn, SCHEMA_KEY)?.ok_or_else(|| damaged("it is missing"))?;
     match u32::from_be_bytes(schema.try_into().map_err(|_| damaged("it does not have 4 bytes"))?) {
-        0 => Err(damaged("there is no schema 0")),
+        0 => Err(damaged("schema 0 does not exist")),
         schema => Ok(schema),
     }
 }
@@ -257,7 +257,7 @@ fn unsealed_any<'t>(meta: &Table, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Opti
     let Some(stored) = meta.get(txn, key)? else { return Ok(None) };
     let (bytes, checksum) = stored.split_last_chunk::<4>().ok_or_else(|| damaged("it is too short"))?;
     if *checksum != crc32c::crc32c(bytes).to_be_bytes() {
-        return Err(damaged("its checksum does not fit"));
+        return Err(damaged("the checksum does not match"));
     }
     Ok(Some(bytes))
 }
@@ -269,7 +269,7 @@ pub(crate) fn write_note(meta: &Table, txn: &mut RwTxn<'_>, note: &[u8]) -> Resu
 /// Returns the newest unwinds; a store without unwinds has none.
 pub(crate) fn unwinds(meta: &Table, txn: &RoTxn<'_>) -> Result<Unwinds, StoreError> {
     let Some(stored) = unsealed_any(meta, txn, UNWINDS_KEY)? else { return Ok(Unwinds::default()) };
-    Unwinds::decode(stored).ok_or_else(|| meta.damaged(UNWINDS_KEY, "it does not hold whole entries"))
+    Unwinds::decode(stored).ok_or_else(|| meta.damaged(UNWINDS_KEY, "it has an incomplete entry"))
 }
 
 pub(crate) fn write_unwinds(meta: &Table, txn: &mut RwTxn<'_>, unwinds: &Unwinds) -> Result<(), StoreError> {

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_kept_is_said_to_be_gone_rather_than_there() {
+    fn pruned_nodes_are_reported_as_unavailable() {
         let mut unwinds = Unwinds::default();
         let count = MAX_ENTRIES as u64 + 50;
         for generation in 1..=count {

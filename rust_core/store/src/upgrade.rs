@@ -64,7 +64,7 @@ pub(crate) fn upgrade(
         }
         run_step(env, tables, options, step, report)?;
         schema = step.to;
-        tracing::info!(schema, "the store is upgraded");
+        tracing::info!(schema, "store upgraded");
     }
     Ok(())
 }

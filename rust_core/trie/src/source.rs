@@ -57,7 +57,7 @@ pub enum LoadError<E> {
     Missing { path: NodePath },
     #[error("the trie node stored at {path} does not have the hash that its parent holds")]
     Hash { path: NodePath },
-    #[error("what is stored at {path} is not a trie node")]
+    #[error("the value stored at {path} is not a trie node")]
     Malformed { path: NodePath },
 }
 

@@ -126,7 +126,7 @@ def test_calls_of_transactions(both: Both) -> None:
             _compare(ours, theirs, gas, data, config, first)
 
 
-def test_calls_that_nobody_sent(both: Both) -> None:
+def test_traces_of_unsent_calls(both: Both) -> None:
     data = bytes.fromhex("01020304aa")
     for number, to in enumerate(contracts(SEED)):
         gas = (GAS, GAS, 60_000)[number % 3]
@@ -160,7 +160,7 @@ def test_prestates_of_transactions(both: Both) -> None:
         _compare_changes(*both.ask("debug_traceTransaction", tx_hash, CHANGES))
 
 
-def test_prestates_of_calls_that_nobody_sent(both: Both) -> None:
+def test_prestates_of_unsent_calls(both: Both) -> None:
     for to in contracts(SEED):
         call = {"from": DEV_ACCOUNTS[1].address, "to": to, "value": "0x5", "gas": hex(GAS)}
         _compare_prestates(*both.ask("debug_traceCall", call, "latest", PRESTATE))

@@ -65,7 +65,7 @@ class Summary:
     """Time from a kill to the timestamp of the next step, by kind of killed process."""
     shown_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     """Time from a kill until a polling client reads that step."""
-    whole_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    recovery_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     """Time from a kill until all processes are ready, by kind of killed process."""
 
     def __str__(self) -> str:
@@ -197,7 +197,7 @@ class Campaign:
         whole = time.time()
         self._excused.append((begun, whole + CALM))
         if timed:
-            self.summary.whole_ms[kind].append(round((whole - moment) * 1000))
+            self.summary.recovery_ms[kind].append(round((whole - moment) * 1000))
         return node
 
     def _next_kind(self) -> str:

@@ -13,7 +13,7 @@ SEED = int(os.environ.get("FORESEAL_SEED", "1"))
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("reorganise", [False, True], ids=["forward", "reorganised"])
-def test_every_reader_is_told_what_the_journal_holds(tmp_path: Path, reorganise: bool) -> None:
+def test_every_reader_gets_the_appends_of_the_journal(tmp_path: Path, reorganise: bool) -> None:
     campaign = Campaign(tmp_path / "data", SEED, reorganise=reorganise)
     summary = campaign.run(EVENTS)
     print(f"\n{summary}")

@@ -175,7 +175,7 @@ class Campaign:
         for row in rows:
             place = (row["transaction_hash"], int(row["log_index"]))
             if place in found[row["kind"]]:
-                faults.append(f"{place} is there twice")
+                faults.append(f"{place} occurs twice")
             found[row["kind"]][place] = int(row["amount"])
         if found["captured"] | found["unmatched"] != moved.received:
             faults.append("captured and unmatched are not the transfers to the merchant")

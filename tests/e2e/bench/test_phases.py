@@ -118,7 +118,7 @@ def test_a_node_that_is_started_again_has_its_chain(started: PeerProcess, filled
     assert node.call("eth_getBlockByNumber", hex(filled.head), False)["hash"] == before
 
 
-def test_the_generator_says_what_it_reaches() -> None:
+def test_the_generator_reports_its_capacity() -> None:
     figures = generator(EXTENT, quiet)
     assert [(each["transport"], each["connections"]) for each in figures] == [
         (transport, count) for transport in ("HTTP", "WebSocket") for count in (1, 2)

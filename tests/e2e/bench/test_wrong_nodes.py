@@ -110,12 +110,12 @@ def test_a_node_that_takes_the_content_wrongly_is_not_measured(
         ContentWriter(other, SHAPE)
 
 
-def test_what_is_no_node_is_said() -> None:
+def test_a_target_that_is_not_a_node_is_reported() -> None:
     node = BenchNode("nobody", "http://127.0.0.1:9")
     with pytest.raises(BenchError, match=r"nobody: http://127.0.0.1:9: .*refused"):
         node.call("eth_blockNumber")
     with pytest.raises(BenchError, match="nobody: cannot connect"):
         node.load([body("eth_blockNumber")], 1, 0.1)
-    for url, why in (("https://a", "no http"), ("ws://a", "no http"), ("http:///x", "names no host")):
+    for url, why in (("https://a", "no http"), ("ws://a", "no http"), ("http:///x", "has no host")):
         with pytest.raises(ValueError, match=why):
             BenchNode("x", url)

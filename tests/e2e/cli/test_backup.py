@@ -49,7 +49,7 @@ def backup(original: Path, tmp_path: Path) -> Path:
     """Return a backup of the original."""
     target = tmp_path / "backup"
     made = foreseal("backup", original, target)
-    assert (made.returncode, made.stdout.endswith(f"the backup is in {target}\n")) == (0, True), made.stderr
+    assert (made.returncode, made.stdout.endswith(f"backup written to {target}\n")) == (0, True), made.stderr
     return target
 
 
@@ -154,15 +154,13 @@ def assert_refused(ended: subprocess.CompletedProcess[str], code: int, message: 
 
 
 def test_what_is_in_the_way_is_refused(original: Path, backup: Path, tmp_path: Path) -> None:
-    assert_refused(foreseal("backup", original, backup), 2, "backup is not empty: name a folder that is new")
+    assert_refused(foreseal("backup", original, backup), 2, "backup is not empty: choose a new folder")
     partial = tmp_path / "other.partial"
     partial.mkdir()
     assert_refused(foreseal("backup", original, tmp_path / "other"), 2, "is left of a backup that did not end")
     assert_refused(foreseal("backup", tmp_path, tmp_path / "third"), 2, "holds no chain yet")
-    assert_refused(foreseal("restore", backup, original), 2, "is not empty: name a folder that is new")
-    assert_refused(
-        foreseal("restore", original, tmp_path / "new"), 2, "holds no backup: there is no MANIFEST.json in it"
-    )
+    assert_refused(foreseal("restore", backup, original), 2, "is not empty: choose a new folder")
+    assert_refused(foreseal("restore", original, tmp_path / "new"), 2, "is not a backup: MANIFEST.json is missing")
     assert not (tmp_path / "new").exists()
 
 
@@ -171,8 +169,8 @@ def test_damage_is_named_and_nothing_is_left(backup: Path, tmp_path: Path, name:
     path, restored = backup / name, tmp_path / "restored"
     whole = path.read_bytes()
     for damaged, why in (
-        (whole[:-1] + bytes([whole[-1] ^ 1]), f"one bit was changed at offset {len(whole) - 1}"),
-        (whole[:-2] + bytes([whole[-2] ^ 1, whole[-1] ^ 1]), "its bytes are not those of its checksum"),
+        (whole[:-1] + bytes([whole[-1] ^ 1]), f"one bit is flipped at offset {len(whole) - 1}"),
+        (whole[:-2] + bytes([whole[-2] ^ 1, whole[-1] ^ 1]), "the checksum does not match"),
         (whole[:-1], f"it has {len(whole) - 1} bytes, not {len(whole)}"),
     ):
         path.write_bytes(damaged)
@@ -190,7 +188,7 @@ def test_a_changed_bit_of_the_manifest_is_named(backup: Path, tmp_path: Path) ->
     whole = manifest.read_bytes()
     for at in range(0, len(whole), len(whole) // 12):
         manifest.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
-        message = f"the backup is damaged: MANIFEST.json: one bit was changed at offset {at}"
+        message = f"the backup is damaged: MANIFEST.json: one bit is flipped at offset {at}"
         assert_refused(foreseal("restore", backup, tmp_path / "new"), 1, message)
 
 
@@ -204,7 +202,7 @@ def test_a_manifest_that_names_other_files_is_refused(backup: Path, tmp_path: Pa
     content["format"] = 1
     content["files"][0]["path"] = "../outside"
     manifest.write_text(json.dumps(content))
-    assert_refused(foreseal("restore", backup, tmp_path / "new"), 1, "no backup has a file of this name")
+    assert_refused(foreseal("restore", backup, tmp_path / "new"), 1, "unexpected file")
     content["format"] = 3
     manifest.write_text(json.dumps(content))
     assert_refused(foreseal("restore", backup, tmp_path / "new"), 2, "the backup has format 3, newer than 2")

@@ -47,7 +47,7 @@ def test_show_names_where_each_value_came_from(
     assert found["limits.depth"] == ("9", "FORESEAL_MAX_DEPTH")
     assert found["access.admin"] == ('"127.0.0.1:0"', "--admin")
     assert found["limits.wait"] == ('"20s"', "default")
-    assert found["node.gas_limit"] == ("(that of the genesis)", "default")
+    assert found["node.gas_limit"] == ("(the gas limit of the genesis)", "default")
 
 
 def test_show_as_json_hides_secrets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,14 +84,14 @@ def test_show_refuses_what_the_command_would(
 
 def test_check_names_all_that_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config", "check", str(file)]) == 0
-    assert capsys.readouterr().out == f"{file}: 3 settings, all good\n"
+    assert capsys.readouterr().out == f"{file}: 3 settings, all valid\n"
     file.write_text("[limits]\nbodi = 1\nbatch = 0\n")
     with pytest.raises(SystemExit, match="2"):
         run(["config", "check", str(file)])
     assert capsys.readouterr().err.splitlines() == [
-        f"foreseal: {file}:2: limits.bodi is no setting: did you mean limits.body?",
-        f"foreseal: {file}:3: limits.batch: 0 is not in the range: the batch limit must be at least 1 and at most "
-        "9223372036854775807; allowed is a whole number, at least 1",
+        f"foreseal: {file}:2: unknown setting limits.bodi: did you mean limits.body?",
+        f"foreseal: {file}:3: limits.batch: the batch limit must be at least 1 and at most "
+        "9223372036854775807, got 0; allowed: a whole number, at least 1",
     ]
 
 
@@ -100,7 +100,7 @@ def test_check_names_all_that_is_wrong(file: Path, capsys: pytest.CaptureFixture
     [
         ("[limits\n", [], "foreseal.toml:1: Expected"),
         ("[node]\nstep = '3s'\n", [], "step must be at least 10ms"),
-        ("[node]\ndev = true\n[server]\nport = 1\n", [], "no command has all of its settings"),
+        ("[node]\ndev = true\n[server]\nport = 1\n", [], "no command accepts all of these settings"),
     ],
 )
 def test_check_of_what_does_not_go_together(
@@ -119,7 +119,7 @@ def test_the_template_is_right_as_it_is_and_with_every_default_written_out(
     assert all(f"\n# {key.partition('.')[2]} = " in text for key in TABLE)
     file.write_text(text)
     assert run(["config", "check", str(file)]) == 0
-    assert capsys.readouterr().out == f"{file}: 0 settings, all good\n"
+    assert capsys.readouterr().out == f"{file}: 0 settings, all valid\n"
     # Remove the sections and settings that `run` lacks, and the settings without a default.
     text = re.sub(r"\[dev\].*?\[store\]", "[store]", text, flags=re.DOTALL)
     absent = [key for key, row in TABLE.items() if default_value(row) is None or "run" not in row.commands]
@@ -144,7 +144,7 @@ def test_a_server_with_an_unknown_variable_does_not_start(tmp_path: Path) -> Non
     ended = foreseal("run", "--datadir", tmp_path / "d", env={"FORESEAL_STPE": "1s"})
     assert ended.returncode == 2
     assert ended.stderr.startswith(
-        "foreseal: FORESEAL_STPE is no variable of foreseal run: did you mean FORESEAL_STEP?"
+        "foreseal: unknown variable FORESEAL_STPE of foreseal run: did you mean FORESEAL_STEP?"
     )
     assert not (tmp_path / "d").exists()
 

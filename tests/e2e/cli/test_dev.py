@@ -35,11 +35,11 @@ def test_options_reach_the_chain() -> None:
 def test_payments_need_accounts_and_a_genesis_of_their_own(tmp_path: Path) -> None:
     few = foreseal("dev", "--payments", "--accounts", "3", "--port", "0")
     assert (few.returncode, few.stdout) == (2, "")
-    assert few.stderr.startswith("foreseal: --payments: payments need 4 accounts, not 3")
+    assert few.stderr.startswith("foreseal: --payments: payments require 4 accounts, got 3")
     (tmp_path / "genesis.json").write_text("{}")
     other = foreseal("dev", "--payments", "--genesis", tmp_path / "genesis.json")
     assert (other.returncode, other.stdout) == (2, "")
-    assert "cannot go with --genesis" in other.stderr
+    assert "conflict with --genesis" in other.stderr
 
 
 def test_a_kept_chain_with_payments_goes_on(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_chain_begins_with_what_is_printed(tmp_path: Path) -> None:
         assert node.stop() == 0, node.printed
 
 
-def test_nobody_has_anything_unless_it_is_said() -> None:
+def test_only_funded_accounts_have_a_balance() -> None:
     genesis = orjson.loads(printed("--chain-id", "4711"))
     assert {account["balance"] for account in genesis["alloc"].values()} == {"0x0"}
     assert len(genesis["alloc"]) == 4, "the system contracts"
@@ -46,7 +46,7 @@ def test_nobody_has_anything_unless_it_is_said() -> None:
         (["--chain-id", "1", "--fund", OWNER], "ADDRESS=ETHER"),
         (["--chain-id", "1", "--fund", "0x12=1"], "20"),
         (["--chain-id", "1", "--fund", f"{OWNER}=x"], "whole number"),
-        (["--chain-id", "1", "--fund", f"{OWNER}=1", "--fund", f"{OWNER.lower()}=2"], "twice"),
+        (["--chain-id", "1", "--fund", f"{OWNER}=1", "--fund", f"{OWNER.lower()}=2"], "may occur only once"),
     ],
 )
 def test_wrong_use_is_named(arguments: list[str], word: str) -> None:
@@ -72,7 +72,7 @@ def test_a_genesis_that_no_block_can_follow_is_refused_before_the_folder_has_it(
         genesis.write_bytes(orjson.dumps(content))
         done = foreseal("run", "--port", "0", "--datadir", datadir, "--genesis", genesis, *more)
         assert done.returncode == 2, done.stderr
-        assert "no block can follow the genesis given with --genesis: " in done.stderr
+        assert "no block can follow the genesis of --genesis: " in done.stderr
         assert reason in done.stderr
         assert len(done.stderr.splitlines()) == 1
         assert {path.name for path in datadir.iterdir()} <= {"LOCK", "feed"}

@@ -24,7 +24,7 @@ def datadir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_second_import_finds_the_blocks_known(datadir: Path) -> None:
     done = foreseal("import", "--datadir", datadir, shared("execution-apis") / "chain.rlp")
-    assert (done.returncode, done.stdout) == (0, f"imported 0 blocks (54 known before), head 54 {HEAD}\n")
+    assert (done.returncode, done.stdout) == (0, f"imported 0 blocks (54 already stored), head 54 {HEAD}\n")
 
 
 def test_export_writes_what_was_imported(datadir: Path, tmp_path: Path) -> None:
@@ -60,15 +60,15 @@ def test_a_folder_without_a_chain_needs_a_genesis(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_check_says_what_a_journal_holds(datadir: Path) -> None:
+def test_check_summarizes_the_journal(datadir: Path) -> None:
     done = foreseal("journal", "check", datadir)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"hash {HEAD}" in done.stdout
     done = foreseal("journal", "repair", datadir)
-    assert (done.returncode, done.stdout) == (0, "the journal is whole: nothing to repair\n")
+    assert (done.returncode, done.stdout) == (0, "the journal is consistent: nothing to repair\n")
 
 
-def test_a_damaged_journal_is_refused_and_repaired_only_when_told(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_rejected_and_repaired_on_request(tmp_path: Path) -> None:
     produce(tmp_path, 3)
     segment = next((tmp_path / "journal").iterdir())
     damaged = bytearray(segment.read_bytes())
@@ -87,7 +87,7 @@ def test_a_damaged_journal_is_refused_and_repaired_only_when_told(tmp_path: Path
     assert "foreseal journal repair" in told
     asked = foreseal("journal", "repair", tmp_path, input="n\n")
     assert asked.returncode == 130
-    assert "this would be lost" in asked.stdout
+    assert "data to be lost" in asked.stdout
     assert segment.read_bytes() == damaged
     assert foreseal("journal", "repair", tmp_path, "--yes").returncode == 0
     assert foreseal("journal", "check", tmp_path).returncode == 0

@@ -138,7 +138,7 @@ def test_another_node_is_needed_and_then_named(datadir: Path, original: Path, ot
 def test_a_store_is_rebuilt_from_another_node(datadir: Path, original: Path, other: str) -> None:
     repaired = foreseal("db", "repair", datadir, "--from", other, "--yes")
     assert repaired.returncode == 0, repaired.stderr
-    assert "the store is repaired and verified" in repaired.stdout
+    assert "repaired and verified the store" in repaired.stdout
     assert "repairing blocks: " in repaired.stderr
     assert (datadir / "store.damaged" / "data.mdb").exists()
     assert faults(datadir) == []
@@ -166,8 +166,8 @@ def test_a_node_of_another_chain_is_rejected(datadir: Path, original: Path) -> N
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ({"eth_chainId": "0x7a69", "eth_blockNumber": "many"}, "is no number"),
-        (IDENTITY, "it has no block 0"),
+        ({"eth_chainId": "0x7a69", "eth_blockNumber": "many"}, "expected a number in hex"),
+        (IDENTITY, "block 0 is missing"),
         ({**IDENTITY, "eth_getBlockByNumber": {"hash": "0x12"}}, "the hash of block 0 has 1 bytes"),
         ({**IDENTITY, "eth_getBlockByNumber": {"hash": 7}}, "expected bytes in hex, got '7'"),
     ],
@@ -191,7 +191,7 @@ def test_a_node_with_more_blocks_than_the_journal_is_reported(datadir: Path, ori
         unsure = foreseal("db", "repair", datadir, "--from", node.url, input="n\n")
     shutil.rmtree(copied)
     assert unsure.returncode == 130
-    assert "warning: that node ends with block " in unsure.stderr
+    assert "warning: that node is at block " in unsure.stderr
     assert_unchanged(datadir, original)
 
 
@@ -207,7 +207,7 @@ def test_a_rate_limit_is_waited_for_and_the_key_sent(tmp_path: Path) -> None:
     assert [header["x-api-key"] for header in headers] == ["fs_secret"] * 6
     with answering(answers, MAX_RATE_WAITS) as url:
         node = RecoverySource(url)
-        with pytest.raises(NodeError, match=r"^--from: http://.*: eth_chainId was refused"):
+        with pytest.raises(NodeError, match=r"^--from: http://.*: eth_chainId was rate limited"):
             node.chain()
         node.close()
 
@@ -223,7 +223,7 @@ def test_a_node_that_is_away_and_a_wrong_url_name_the_option(datadir: Path, orig
     key = tmp_path / "key"
     key.write_text("\n")
     alone = foreseal("db", "repair", datadir, "--from-key-file", key)
-    assert (alone.returncode, "--from-key-file needs --from URL" in alone.stderr) == (2, True)
+    assert (alone.returncode, "--from-key-file requires --from URL" in alone.stderr) == (2, True)
     empty = foreseal("db", "repair", datadir, "--from", gone, "--from-key-file", key)
-    assert (empty.returncode, "must hold one API key" in empty.stderr) == (2, True)
+    assert (empty.returncode, "must contain one API key" in empty.stderr) == (2, True)
     assert_unchanged(datadir, original)

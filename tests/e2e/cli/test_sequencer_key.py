@@ -37,8 +37,8 @@ def test_a_key_that_is_given_is_used_and_none_is_made(tmp_path: Path) -> None:
     assert not (data / "sequencer.key").exists()
 
 
-WIDE = ("11" * 32, 0o644, "others than its owner have access to it (mode 644): chmod 600 it")
-SHORT = ("11" * 31, 0o600, "it does not hold a key: 64 hex digits and nothing else")
+WIDE = ("11" * 32, 0o644, "other users have access to it (mode 644): chmod 600")
+SHORT = ("11" * 31, 0o600, "it must contain a key: 64 hex digits and nothing else")
 
 
 def refusal(data: Path, path: Path, *options: object) -> str:

@@ -39,7 +39,7 @@ def assert_served(datadir: Path) -> None:
     assert stats["origins"][0]["time"] > 1_700_000_000
 
 
-def test_who_only_reads_refuses_it_and_says_what_to_do(datadir: Path) -> None:
+def test_a_reader_rejects_the_old_schema_and_names_the_upgrade(datadir: Path) -> None:
     before = (datadir / "store" / "data.mdb").read_bytes()
     for command in ("stats", "verify"):
         refused = foreseal("db", command, datadir)
@@ -55,11 +55,11 @@ def test_a_start_upgrades_it(datadir: Path) -> None:
 def test_it_is_upgraded_at_rest_after_a_backup_that_can_be_gone_back_to(datadir: Path, tmp_path: Path) -> None:
     backup, restored = tmp_path / "backup", tmp_path / "restored"
     unsaid = foreseal("db", "upgrade", datadir)
-    assert (unsaid.returncode, "give one of --backup TARGET and --no-backup" in unsaid.stderr) == (2, True)
+    assert (unsaid.returncode, "pass either --backup TARGET or --no-backup" in unsaid.stderr) == (2, True)
     upgraded = foreseal("db", "upgrade", datadir, "--backup", backup)
-    assert (upgraded.returncode, upgraded.stdout.splitlines()[-1]) == (0, "the store is upgraded from schema 1 to 3")
+    assert (upgraded.returncode, upgraded.stdout.splitlines()[-1]) == (0, "upgraded the store from schema 1 to 3")
     again = foreseal("db", "upgrade", datadir, "--no-backup")
-    assert (again.returncode, again.stdout) == (0, "the store has schema 3: there is nothing to upgrade\n")
+    assert (again.returncode, again.stdout) == (0, "the store already has schema 3: nothing to upgrade\n")
     assert json.loads((backup / "MANIFEST.json").read_text())["schema"] == 1
     assert_served(datadir)
     # The backup has the old schema: an older version can read it, and this one upgrades it.

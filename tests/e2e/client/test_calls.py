@@ -52,7 +52,7 @@ def client(node: LiveNode) -> Iterator[Client]:
         yield made
 
 
-def test_what_a_node_says_of_itself(client: Client) -> None:
+def test_the_node_describes_itself(client: Client) -> None:
     assert client.chain_id() == CHAIN_ID
     status = client.status()
     assert (status.role, status.phase, status.producing) == ("sequencer", "producing", True)

@@ -76,7 +76,7 @@ def test_every_step_comes_with_what_it_added(node: LiveNode, kind: str) -> None:
 
 
 @KINDS
-def test_from_the_beginning_every_block_is_told_until_it_is_sealed(node: LiveNode, kind: str) -> None:
+def test_the_feed_from_genesis_yields_every_block(node: LiveNode, kind: str) -> None:
     with Client(target(node, kind), QUICK) as client, client.feed(genesis(node.rpc)) as feed:
         sealed = {}
         last = feed.cursor
@@ -203,7 +203,7 @@ def test_an_application_in_this_process_is_followed(tmp_path: Path) -> None:
 
 
 @KINDS
-def test_a_reorganised_chain_is_told_as_it_was_undone(kind: str, tmp_path: Path) -> None:
+def test_a_reorg_is_reported_in_reverse_order(kind: str, tmp_path: Path) -> None:
     node = LiveNode([foreseal_command(), "dev", "--port", "0", *FAST, "--datadir", str(tmp_path)])
     try:
         with Client(target(node, kind), QUICK) as client, client.feed(genesis(node.rpc)) as feed:

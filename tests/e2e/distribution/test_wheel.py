@@ -59,7 +59,7 @@ def test_the_wheel_holds_types_stub_licences_and_no_test(wheel: Path) -> None:
     assert {name for name in names if name.endswith(".py")} == sources
 
 
-def test_the_command_says_its_version(clean: CleanEnvironment) -> None:
+def test_the_command_prints_its_version(clean: CleanEnvironment) -> None:
     assert clean.run([clean.command, "--version"]).split() == ["foreseal", version("foreseal")]
     assert clean.run([str(clean.bin / "python"), "-m", "foreseal", "--version"]).split()[1] == version("foreseal")
 

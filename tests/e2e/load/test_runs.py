@@ -51,7 +51,7 @@ def test_reads_are_measured_through_one_process_and_through_workers(tmp_path: Pa
     assert {figures["workers"] for figures in results} == {1, 2}
     assert all(figures["requests_per_second"] > 0 for figures in results)
     for figures in json.loads((tmp_path / "figures.json").read_text())["followed"]:
-        assert (figures["seen_at_once_by_its_own"], figures["looks"]) == (5, 80)
+        assert (figures["seen_at_once_by_its_own"], figures["polls"]) == (5, 80)
 
 
 def test_both_fronts_are_measured_beside_a_bare_application(tmp_path: Path) -> None:

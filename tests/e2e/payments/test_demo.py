@@ -86,7 +86,7 @@ def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: C
     assert walk.blocks == 12
     text = "\n".join(told)
     for line in (
-        "25000000 units: 10000000 are left of the capture",
+        "25000000 units: 10000000 remain of the capture",
         "reverts: FiatTokenV2: authorization is used or canceled",
         "reverts: FiatTokenV2: authorization is expired",
         "7 of 7 states reached",
@@ -101,7 +101,7 @@ def test_it_ends_where_something_is_not_as_it_should_be(chain: Chain, database: 
     id = walk._stored("order", 5)
     with pytest.raises(Surprise, match=f"{id} is Stored, unused .idle., not Used, captured .final."):
         walk._expect(id, OrderState.CAPTURED, Finality.FINAL)
-    with pytest.raises(Surprise, match="void was not refused"):
+    with pytest.raises(Surprise, match="void was not rejected"):
         walk._refuse("void", lambda: stage.orders.void(id))
     with pytest.raises(TransitionNotAllowed):
         stage.orders.void(id)

@@ -119,7 +119,7 @@ def test_a_batch_is_answered_from_one_view(rpc: Rpc) -> None:
     assert int(blocks[0]["number"], 16) == int(number, 16) + 1
 
 
-def test_the_answer_says_how_fresh_it_is(rpc: Rpc) -> None:
+def test_the_response_has_a_freshness_header(rpc: Rpc) -> None:
     view, _, age = post(rpc, CHAIN_ID).headers["x-foreseal-view"].partition("; age=")
     block, index = map(int, view.split("."))
     assert block >= 1

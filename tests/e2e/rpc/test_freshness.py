@@ -144,7 +144,7 @@ def test_heartbeats_end_with_production_and_connections_do_not() -> None:
         assert feed.ask("eth_blockNumber") == status["latest"]
 
 
-def test_who_waits_for_a_receipt_is_told_at_once_when_production_ends() -> None:
+def test_a_receipt_wait_fails_when_production_ends() -> None:
     with live_node() as node:
         nonce = Sender(node.rpc, ACCOUNT).nonce()
         fill_disk(node)

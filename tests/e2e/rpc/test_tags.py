@@ -28,7 +28,7 @@ def node() -> Iterator[LiveNode]:
 
 def test_tags_answer_as_their_numbers(node: LiveNode) -> None:
     rpc = node.rpc
-    admin = Rpc(wait_for(lambda: re.search(r"administrators call at (\S+)", node.printed), 10, "admin URL")[1])
+    admin = Rpc(wait_for(lambda: re.search(r"admin listener at (\S+)", node.printed), 10, "admin URL")[1])
     start = int(rpc("eth_blockNumber"), 16)
     asked = questions(rpc, CONTRACT)
     assert {"eth_getBlockByNumber", "eth_getLogs", "eth_call", "eth_getProof", "debug_traceBlockByNumber"} <= dict(

@@ -195,7 +195,7 @@ def test_public_callers_have_less_gas_and_smaller_batches(public: Endpoint) -> N
     assert len(public.node.rpc.post(batch, JSON | header(public.keys["good"])).json()) == 4
 
 
-def test_a_key_in_the_url_is_nobody(public: Endpoint) -> None:
+def test_a_key_in_the_url_is_ignored(public: Endpoint) -> None:
     rpc, key, body = public.node.rpc, public.keys["good"], json.dumps(RECEIPTS).encode()
     assert rpc.request("POST", f"/{key}", body, JSON).status == 404
     assert rpc.request("POST", f"/?key={key}", body, JSON).status == 403
@@ -252,7 +252,7 @@ def test_a_client_that_honours_retry_after_gets_through(slow: LiveNode) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
-def test_the_python_client_waits_as_it_is_told(slow: LiveNode, scheme: str) -> None:
+def test_the_python_client_honours_retry_after(slow: LiveNode, scheme: str) -> None:
     with Client(slow.url.replace("http", scheme, 1), Options(attempts=20)) as client:
         assert [client.chain_id() for _ in range(6)] == [31337] * 6
 
@@ -288,7 +288,7 @@ def test_one_client_has_few_websockets(slow: LiveNode) -> None:
     assert port
     mine = {"X-Forwarded-For": "198.51.100.9"}
     with RawWebSocket(port, **mine), RawWebSocket(port, **mine):
-        with pytest.raises(Refused, match="you may have at most 2 connections at once") as refused:
+        with pytest.raises(Refused, match="a caller may have at most 2 connections") as refused:
             RawWebSocket(port, **mine)
         assert refused.value.args[0] == 429
         with RawWebSocket(port, **{"X-Forwarded-For": "198.51.100.10"}) as other:
@@ -306,8 +306,8 @@ def test_the_metrics_have_no_key(public: Endpoint) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--public-deny", "eth_getbalance"), "access.public_deny: there is no method eth_getbalance"),
-        (("--dedicated-allow", "etc_*"), "access.dedicated_allow: there is no method etc_*"),
+        (("--public-deny", "eth_getbalance"), "access.public_deny: unknown method eth_getbalance"),
+        (("--dedicated-allow", "etc_*"), "access.dedicated_allow: unknown method etc_*"),
     ],
 )
 def test_a_list_with_an_unknown_method_is_an_error_at_the_start(arguments: tuple[str, str], message: str) -> None:
@@ -319,4 +319,4 @@ def test_a_broken_file_of_keys_is_an_error_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "keys.json").write_text("{")
     done = foreseal("dev", "--port", 0, "--datadir", tmp_path)
     assert done.returncode == 1
-    assert f"foreseal: the API keys in {tmp_path}/keys.json cannot be used: " in done.stderr
+    assert f"foreseal: cannot use the API keys in {tmp_path}/keys.json: " in done.stderr

@@ -18,7 +18,7 @@ from live.blocks import wait_for_block
 from raw_websocket import RawWebSocket
 from unix_http import UnixConnection
 
-_ADMIN = re.compile(r"administrators call at (http://\S+)")
+_ADMIN = re.compile(r"admin listener at (http://\S+)")
 JSON = {"Content-Type": "application/json"}
 SET = {"jsonrpc": "2.0", "id": 1, "method": "foreseal_setFinality", "params": [{"safe": "0x0"}]}
 

@@ -77,7 +77,7 @@ def test_levels_are_one_for_all_and_others_by_target(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "loud", "warn,", "=warn", "foreseal=loud"])
-def test_what_is_no_level_is_said(text: str) -> None:
+def test_an_invalid_log_level_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match="is not a level: write one of off, error"):
         parse_levels(text)
 

@@ -59,7 +59,7 @@ def test_calls_streams_and_pages_of_other_origins(transport: str, made: Certific
             assert (answer.status, allowed) == (status, origin if status == 204 else None)
 
 
-def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(transport: str, made: Certificates) -> None:
+def test_plain_http_and_old_protocols_are_rejected_immediately(transport: str, made: Certificates) -> None:
     with secured(made.issue(), transport) as node:
         where = ("127.0.0.1", urlsplit(node.url).port)
         # The server closes the connection; the client does not run into its time limit.

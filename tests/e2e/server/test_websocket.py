@@ -34,7 +34,7 @@ def dev(transport: str) -> Iterator[LiveNode]:
 
 @pytest.fixture(scope="module")
 def admin(dev: LiveNode) -> int:
-    found = wait_for(lambda: re.search(r"administrators call at (http://\S+)", dev.printed), 10, "URL")
+    found = wait_for(lambda: re.search(r"admin listener at (http://\S+)", dev.printed), 10, "URL")
     return port_of(found[1])
 
 
@@ -142,9 +142,9 @@ def test_a_cursor_of_nowhere_is_the_answer(dev: LiveNode) -> None:
         assert socket.ask("eth_subscribe", "foreseal_feed", error["data"]["oldest"])
 
 
-def test_the_end_of_the_node_is_said(transport: str) -> None:
+def test_shutdown_closes_the_websocket_with_a_reason(transport: str) -> None:
     with live_node("--transport", transport) as node:
         socket = connect(node)
         assert socket.ask("eth_subscribe", "newHeads")
-    assert socket.ending() == (1001, "the server stops")
+    assert socket.ending() == (1001, "the server is shutting down")
     socket.close()

@@ -43,7 +43,7 @@ def test_damage_that_a_worker_finds_stops_production(tmp_path: Path) -> None:
             workers[0]("eth_getTransactionByHash", name)
         wait_for(lambda: node.sequencer.request("GET", "/healthz").status == 503, SECONDS, "red health")
         assert status(node)["phase"] == "failed"
-        assert "does not have its checksum" in str(status(node)["reason"])
+        assert "fails its checksum" in str(status(node)["reason"])
         for worker in workers:
             wait_for(lambda worker=worker: worker.request("GET", "/healthz").status == 503, SECONDS, "red health")
         head = node.sequencer("eth_blockNumber")

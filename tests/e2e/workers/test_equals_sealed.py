@@ -65,7 +65,7 @@ def see(worker: int, rpc: Rpc, asked: list[Question]) -> Seen:
 
 
 @pytest.mark.timeout(120 + 10 * BLOCKS)
-def test_every_worker_answers_for_a_step_what_the_sealed_block_says(workers: WorkersNode) -> None:
+def test_every_worker_serves_the_same_step_and_sealed_block(workers: WorkersNode) -> None:
     each = workers.each()
     everybody = [*each, workers.sequencer]
     asked = [(method, params) for method, params in questions(each[0], workers.contract) if method not in POOL_AWARE]

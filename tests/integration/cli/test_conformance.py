@@ -118,7 +118,7 @@ def test_only_one_fork_is_run_when_asked_and_no_case_at_all_is_no_success(tmp_pa
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "0 passed, 0 failed\n")
     done = foreseal("statetest", "--fork", "Cancan", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "foreseal: no fork is called Cancan: write it as the vectors do, such as Cancun\n"
+    assert done.stderr == "foreseal: unknown fork Cancan: write it as the vectors do, such as Cancun\n"
 
 
 @pytest.mark.parametrize(("command", "least"), [(["statetest", "--fork", "Shanghai"], 50), (["blocktest"], 100)])
@@ -146,7 +146,7 @@ def archived(name: str) -> bytes:
     raise AssertionError(f"{name} is not in the archive")
 
 
-def test_a_spoiled_block_test_fails_and_says_what_differed(tmp_path: Path) -> None:
+def test_a_corrupted_block_test_fails_with_the_difference(tmp_path: Path) -> None:
     inside = "BlockchainTests/ValidBlocks/bcBlockGasLimitTest/SuicideTransaction.json"
     path = tmp_path / "SuicideTransaction.json"
     path.write_bytes(archived(inside))

@@ -50,7 +50,7 @@ def test_an_import_ends_in_good_order_and_goes_on_later(tmp_path: Path, number: 
     assert 20 <= fed < BLOCKS
     assert (process.returncode, out) == (130, "")
     assert [line for line in err.splitlines() if line] == [
-        "foreseal: interrupted: the blocks so far are kept; the same command goes on after them"
+        "foreseal: interrupted: imported blocks are retained; run the same command to resume"
     ]
 
     assert foreseal("journal", "check", datadir).returncode == 0

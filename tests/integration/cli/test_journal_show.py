@@ -64,4 +64,4 @@ def test_what_the_reader_raises_ends_it(tmp_path: Path) -> None:
 def test_a_folder_without_a_journal(tmp_path: Path) -> None:
     done = foreseal("journal", "show", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"foreseal: {tmp_path} holds no journal\n"
+    assert done.stderr == f"foreseal: {tmp_path} has no journal\n"

@@ -66,7 +66,7 @@ def assert_repaired(datadir: Path, original: Path, method: str, *more: str | Pat
     assert (datadir / "store" / "data.mdb").read_bytes() == damaged
     repaired = foreseal("db", "repair", datadir, "--yes", *more)
     assert repaired.returncode == 0, repaired.stderr
-    assert "the store is repaired and verified" in repaired.stdout
+    assert "repaired and verified the store" in repaired.stdout
     assert (datadir / "store.damaged" / "data.mdb").read_bytes() == damaged
     assert faults(datadir) == []
     assert head(datadir) == head(original)
@@ -82,7 +82,7 @@ def assert_repaired(datadir: Path, original: Path, method: str, *more: str | Pat
 
 def test_a_sound_store_is_not_repaired(datadir: Path) -> None:
     ended = foreseal("db", "repair", datadir)
-    assert (ended.returncode, ended.stdout) == (0, "the store is whole: nothing to repair\n")
+    assert (ended.returncode, ended.stdout) == (0, "the store is consistent: nothing to repair\n")
     assert not (datadir / "store.damaged").exists()
 
 
@@ -90,12 +90,12 @@ def test_a_sound_store_is_not_repaired(datadir: Path) -> None:
 def test_tables_that_follow_from_others_are_made_again(datadir: Path, original: Path, table: str) -> None:
     damage(datadir, {table})
     # The repair does not need the journal.
-    assert_repaired(datadir, original, "copy what is sound")
+    assert_repaired(datadir, original, "copy the intact entries")
 
 
 def test_a_store_is_made_again_from_the_whole_journal(datadir: Path, original: Path) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
-    assert_repaired(datadir, original, "make the store again by replaying the journal")
+    assert_repaired(datadir, original, "rebuild the store by replaying the journal")
 
 
 def test_another_node_is_not_used_where_the_journal_has_everything(datadir: Path, original: Path) -> None:
@@ -103,14 +103,14 @@ def test_another_node_is_not_used_where_the_journal_has_everything(datadir: Path
     # The port has no listener.
     url = "http://127.0.0.1:1"
     unsure = foreseal("db", "repair", datadir, "--from", url, input="n\n")
-    assert f"no block is fetched from {url}: it is not needed" in unsure.stdout
-    assert_repaired(datadir, original, "make the store again by replaying the journal", "--from", url)
+    assert f"no block needs to be fetched from {url}" in unsure.stdout
+    assert_repaired(datadir, original, "rebuild the store by replaying the journal", "--from", url)
 
 
 def test_a_store_whose_roots_are_damaged_is_made_again(datadir: Path, original: Path) -> None:
     data = datadir / "store" / "data.mdb"
     data.write_bytes(b"\0" * 4 * PAGE + data.read_bytes()[4 * PAGE :])
-    assert_repaired(datadir, original, "make the store again by replaying the journal")
+    assert_repaired(datadir, original, "rebuild the store by replaying the journal")
 
 
 def test_a_store_is_taken_from_a_backup_and_the_journal_replayed_from_there(
@@ -120,10 +120,10 @@ def test_a_store_is_taken_from_a_backup_and_the_journal_replayed_from_there(
     assert foreseal("backup", early, tmp_path / "backup").returncode == 0
     shutil.rmtree(early)
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
-    assert_repaired(datadir, original, "take the store of the backup", "--backup", tmp_path / "backup")
+    assert_repaired(datadir, original, "restore the store from the backup", "--backup", tmp_path / "backup")
 
 
-def test_what_nothing_has_any_more_is_said(datadir: Path) -> None:
+def test_unrecoverable_data_is_reported(datadir: Path) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
     (segment,) = (datadir / "journal").iterdir()
     bytes_ = bytearray(segment.read_bytes())

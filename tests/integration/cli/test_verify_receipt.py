@@ -46,7 +46,7 @@ def test_a_receipt_that_fits(promises: Promises, tmp_path: Path, capsys: pytest.
     said = capsys.readouterr().out
     assert f"  signer       {signer}\n" in said
     assert f"  transaction  0 {receipt['transactionHash']}\n" in said
-    assert "was not checked: name it with --signer" in said
+    assert "was not checked: pass" in said
     assert run(["verify-receipt", file, "--signer", signer, "--chain-id", "31337", "--json"]) == 0
     found = orjson.loads(capsys.readouterr().out)
     assert (found["valid"], found["signer_checked"], found["signer"]) == (True, True, signer)
@@ -77,29 +77,29 @@ def test_a_receipt_that_does_not_fit(
     assert ended.value.code == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith(f"foreseal: the receipt does not fit: {words}")
+    assert said.err.startswith(f"foreseal: invalid receipt: {words}")
     with pytest.raises(SystemExit):
         run(["verify-receipt", file, *options, "--json"])
     found = orjson.loads(capsys.readouterr().out)
     assert (found["valid"], found["field"]) == (False, words.split(":")[0])
 
 
-@pytest.mark.parametrize("text", ["", "null", "no JSON", "[1]"])
+@pytest.mark.parametrize("text", ["", "null", "not JSON", "[1]"])
 def test_what_is_no_receipt(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "receipt.json"
     file.write_text(text)
     with pytest.raises(SystemExit) as ended:
         run(["verify-receipt", str(file)])
     assert ended.value.code == 1
-    assert "the receipt does not fit: receipt: " in capsys.readouterr().err
+    assert "invalid receipt: receipt: " in capsys.readouterr().err
     assert run(["verify-receipt", str(tmp_path / "nowhere")]) == 2
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ({"result": None}, "it is null: the node had no block with the transaction"),
-        ({"error": {"code": -32001, "message": "nobody signed"}}, "it is an error of the node: nobody signed"),
+        ({"result": None}, "must not be null: the node had no block with the transaction"),
+        ({"error": {"code": -32001, "message": "nobody signed"}}, "the response is an error: nobody signed"),
     ],
 )
 def test_a_response_without_a_receipt(
@@ -109,7 +109,7 @@ def test_a_response_without_a_receipt(
     with pytest.raises(SystemExit) as ended:
         run(["verify-receipt", file])
     assert ended.value.code == 1
-    assert capsys.readouterr().err == f"foreseal: the receipt does not fit: receipt: {words}\n"
+    assert capsys.readouterr().err == f"foreseal: invalid receipt: receipt: {words}\n"
     with pytest.raises(SystemExit):
         run(["verify-receipt", file, "--json"])
     assert orjson.loads(capsys.readouterr().out)["reason"] == words
@@ -121,7 +121,7 @@ def test_two_promises_that_exclude_each_other(
     one, other, signer = promises
     files = [written(tmp_path / "one.json", one), written(tmp_path / "other.json", other)]
     assert run(["verify-receipt", *files]) == 0
-    assert f"{signer} has broken its word: it signed two steps" in capsys.readouterr().out
+    assert f"{signer} equivocated: it signed two steps" in capsys.readouterr().out
     assert run(["verify-receipt", *files, "--json"]) == 0
     found = orjson.loads(capsys.readouterr().out)
     assert found["contradiction"] == "two-steps"
@@ -129,14 +129,14 @@ def test_two_promises_that_exclude_each_other(
     with pytest.raises(SystemExit) as ended:
         run(["verify-receipt", files[0], files[0]])
     assert ended.value.code == 1
-    assert "both promises can be kept" in capsys.readouterr().out
+    assert "the receipts do not contradict each other" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         run(["verify-receipt", files[0], written(tmp_path / "bad.json", other | {"time": "0x1"})])
-    assert "does not fit: receipt 2: signature" in capsys.readouterr().err
+    assert "invalid receipt: receipt 2: signature" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("time", [10**15, 2**64 - 1])
 def test_a_time_that_no_calendar_has(time: int, capsys: pytest.CaptureFixture[str]) -> None:
     text = "0x" + "00" * 32
     receipt._print(Preconfirmation(31337, 1, 0, text, text, time, 1, text, 0, "0x" + "11" * 20))
-    assert f"made         {time} ms after 1970" in capsys.readouterr().out
+    assert f"made         {time} ms since 1970" in capsys.readouterr().out

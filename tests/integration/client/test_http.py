@@ -82,7 +82,7 @@ def test_a_server_that_is_not_available_is_asked_again(server: Server, blocking:
 
 
 @BOTH
-def test_an_error_object_counts_whatever_the_status(server: Server, blocking: bool) -> None:
+def test_an_error_object_counts_at_any_http_status(server: Server, blocking: bool) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"not served"}}'
     with pytest.raises(RpcError, match="not served"):
         ask(server, (403, "application/json", body), blocking=blocking)
@@ -96,12 +96,12 @@ def test_a_page_is_no_answer(server: Server, blocking: bool) -> None:
 
 @BOTH
 def test_no_answer_is_a_time_out(server: Server, blocking: bool) -> None:
-    with pytest.raises(TimedOut, match=r"no answer within 0\.05 s"):
+    with pytest.raises(TimedOut, match=r"no response within 0\.05 s"):
         ask(server, blocking=blocking, timeout=0.05, attempts=2)
 
 
 @BOTH
-def test_nobody_there_is_a_lost_connection(blocking: bool) -> None:
+def test_an_unreachable_server_is_a_lost_connection(blocking: bool) -> None:
     url, once = "http://127.0.0.1:9", Options(attempts=1)
     if blocking:
         with Client(url, once) as client, pytest.raises(ConnectionLost, match=r"^http://127\.0\.0\.1:9: ConnectError"):
@@ -118,13 +118,13 @@ def test_nobody_there_is_a_lost_connection(blocking: bool) -> None:
 
 @pytest.mark.parametrize("made", [Client, AsyncClient])
 def test_what_is_no_target_is_refused(made: Any) -> None:
-    with pytest.raises(ValueError, match="target: a URL with http, https, ws or wss, not 'localhost:8545'"):
+    with pytest.raises(ValueError, match="target must be a URL with http, https, ws or wss, got 'localhost:8545'"):
         made("localhost:8545")
-    with pytest.raises(ValueError, match="target: 'ws://' names no host"):
+    with pytest.raises(ValueError, match="target: 'ws://' has no host"):
         made("ws://")
-    with pytest.raises(ValueError, match="target: 'http://localhost:many' is no URL"):
+    with pytest.raises(ValueError, match="target: 'http://localhost:many' is not a URL"):
         made("http://localhost:many")
-    with pytest.raises(TypeError, match="target: a URL, an ASGI application or a chain, not int"):
+    with pytest.raises(TypeError, match="target must be a URL, an ASGI application or a chain, got int"):
         made(8545)
 
 
@@ -137,5 +137,5 @@ def test_an_application_is_for_the_awaited_client() -> None:
 
 
 def test_a_missing_package_is_named_with_what_to_install() -> None:
-    with pytest.raises(ImportError, match=r"needs the package nowhere: pip install 'foreseal\[client\]'"):
+    with pytest.raises(ImportError, match=r"requires the package nowhere: pip install 'foreseal\[client\]'"):
         import_optional("nowhere.at.all")

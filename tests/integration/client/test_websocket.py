@@ -121,7 +121,7 @@ def test_a_node_that_is_not_there_is_a_lost_connection() -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(404, InvalidResponse), (403, InvalidResponse), (500, ConnectionLost)])
-def test_a_server_that_refuses_a_websocket_says_why(status: int, kind: type[Exception]) -> None:
+def test_a_rejected_websocket_has_a_reason(status: int, kind: type[Exception]) -> None:
     async def main() -> None:
         asked = []
 
@@ -180,7 +180,7 @@ def test_a_call_that_is_given_up_takes_its_connection_with_it() -> None:
 
 
 @pytest.mark.parametrize("mean", [400, 3_000, 20_000])
-def test_a_feed_cut_at_random_bytes_tells_every_step_once_and_in_order(mean: int) -> None:
+def test_a_feed_cut_at_random_bytes_yields_every_step_once(mean: int) -> None:
     async def main() -> None:
         rng = random.Random(mean)
         async with listening(mean) as (node, proxy, url), AsyncClient(url, QUICK) as client:

@@ -123,5 +123,5 @@ def test_every_burst_that_a_rate_may_have_is_one_of_a_bucket(rate: Rate) -> None
 
 @pytest.mark.parametrize(("interval", "burst"), [(0, 1), (1, 0), (1 << 46, 2)])
 def test_a_bucket_that_cannot_be_is_refused(interval: int, burst: int) -> None:
-    with pytest.raises(ValueError, match=f"no bucket has {burst} tokens and one more every {interval} us"):
+    with pytest.raises(ValueError, match=f"a bucket cannot have {burst} tokens and one more every {interval} us"):
         Buckets(None, 8).consume(0, 0, interval, burst, 1)

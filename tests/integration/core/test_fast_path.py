@@ -103,7 +103,7 @@ SHORT = [
 
 
 @pytest.mark.parametrize("request_", SHORT)
-def test_the_short_way_is_taken_and_says_the_same(ways: Ways, request_: Any) -> None:
+def test_the_fast_path_returns_the_same_response(ways: Ways, request_: Any) -> None:
     for body in (orjson.dumps(request_), orjson.dumps(request_, option=orjson.OPT_INDENT_2)):
         answer = ways.short(body)
         assert answer is not None
@@ -125,7 +125,7 @@ def test_the_short_way_is_taken_and_says_the_same(ways: Ways, request_: Any) -> 
         [BALANCE, LIGHT, call("eth_blockNumber")],
     ],
 )
-def test_what_may_be_long_is_tried_and_says_the_same(ways: Ways, request_: Any) -> None:
+def test_long_calls_attempted_inline_return_the_same_response(ways: Ways, request_: Any) -> None:
     body = orjson.dumps(request_)
     assert eventually(ways, body) == ways.general(body)
 
@@ -331,7 +331,7 @@ def test_answers_to_texts_are_sent_when_they_are_many(ways: Ways) -> None:
     assert end == len(frames) // one * len(masked(body))
 
 
-def test_texts_that_are_not_quick_are_told(still: Node) -> None:
+def test_slow_texts_are_reported(still: Node) -> None:
     found = entrance(still, 0.0).respond_to_frames(
         masked(orjson.dumps(BALANCE)) + masked(orjson.dumps(call("eth_chainId"))), 1000
     )
@@ -362,7 +362,7 @@ def test_calls_of_the_short_way_are_counted(still: Node) -> None:
     assert all(0 < timing.seconds < 1 for timing in counts.timings.values())
 
 
-def test_a_call_that_is_not_quick_is_told_with_its_time(still: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_call_is_reported_with_its_duration(still: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     ways = Ways(still)
     monkeypatch.setattr(ways.dispatcher, "_respond", entrance(still, 0.0).respond)
     assert ways.short(orjson.dumps(BALANCE)) is not None
@@ -371,7 +371,7 @@ def test_a_call_that_is_not_quick_is_told_with_its_time(still: Node, monkeypatch
     assert 0 < timing.seconds < 1
 
 
-def test_each_call_of_a_batch_that_is_not_quick_is_told(still: Node) -> None:
+def test_each_slow_call_of_a_batch_is_reported(still: Node) -> None:
     measured = entrance(still, 0.0)
     found = measured.respond(orjson.dumps([BALANCE, call("eth_chainId", ident=2)]))
     assert isinstance(found, Answered)
@@ -448,7 +448,7 @@ asked = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(request_=asked | st.lists(asked, min_size=1, max_size=5))
-def test_whatever_is_tried_says_the_same_or_nothing(ways: Ways, request_: Any) -> None:
+def test_inline_attempts_return_the_same_response_or_none(ways: Ways, request_: Any) -> None:
     body = orjson.dumps(request_)
     answer = ways.short(body)
     if answer is not None:
@@ -457,9 +457,7 @@ def test_whatever_is_tried_says_the_same_or_nothing(ways: Ways, request_: Any) -
 
 @settings(max_examples=600)
 @given(body=bodies, cut=st.none() | st.integers(0, 400), byte=st.binary(max_size=1))
-def test_whatever_comes_the_short_way_says_the_same_or_nothing(
-    ways: Ways, body: bytes, cut: int | None, byte: bytes
-) -> None:
+def test_the_fast_path_returns_the_same_response_or_none(ways: Ways, body: bytes, cut: int | None, byte: bytes) -> None:
     if cut is not None:
         body = body[:cut] + byte + body[cut + 1 :]
     answer = ways.short(body)

@@ -214,7 +214,7 @@ def test_what_cannot_be_followed_is_refused(tmp_path: Path) -> None:
         Node(settings(tmp_path / "none", follow="one", feed="two"))
 
 
-def test_a_subscription_on_a_follower_is_told_what_the_sequencer_makes(follower: Node) -> None:
+def test_a_subscription_on_a_follower_gets_the_sequencers_steps(follower: Node) -> None:
     subscribed = follower.subscribe(b'["newHeads"]')
     assert subscribed is not None
     told: list[Any] = []

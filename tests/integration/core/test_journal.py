@@ -37,7 +37,7 @@ def test_a_sound_journal(datadir: Path) -> None:
     assert orjson.loads(journal_check(str(datadir))) == report
 
 
-def test_a_damaged_journal_is_cut_only_when_told(datadir: Path) -> None:
+def test_a_damaged_journal_is_truncated_only_on_request(datadir: Path) -> None:
     [segment] = (datadir / "journal").glob("*.segment")
     content = bytearray(segment.read_bytes())
     before = orjson.loads(journal_check(datadir))
@@ -72,7 +72,7 @@ def test_a_running_node_keeps_its_journal(tmp_path: Path) -> None:
 
 
 def test_looking_makes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(NodeError, match="holds no journal") as error:
+    with pytest.raises(NodeError, match="has no journal") as error:
         journal_check(tmp_path / "nowhere")
     assert error.value.kind == "journal"
     assert list(tmp_path.iterdir()) == []

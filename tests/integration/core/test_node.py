@@ -112,7 +112,7 @@ def test_the_view_is_fresh_while_it_produces(node: Node) -> None:
     assert status["phase"] == "producing"
 
 
-def test_a_stopped_node_says_so_and_the_chain_goes_on(make_node: MakeNode, tmp_path: Path) -> None:
+def test_a_stopped_node_reports_it_and_its_chain_resumes(make_node: MakeNode, tmp_path: Path) -> None:
     node = Node(settings(tmp_path / "data"))
     node.start()
     wait_until(lambda: node.freshness()[0] >= 2)
@@ -196,7 +196,7 @@ def busy_node_that_goes(datadir: Path) -> None:
         ({"block_time": 0}, "settings", "block time must be a whole number of seconds"),
         ({"step": 5}, "settings", "step must be at least 10ms"),
         ({"step": 1001}, "settings", "step must be at least 10ms and at most the block time of 1s"),
-        ({"extra_data": "0x" + "00" * 33}, "settings", "extra data has 33 bytes"),
+        ({"extra_data": "0x" + "00" * 33}, "settings", "extra data must have at most 32 bytes, got 33"),
         ({"fee_recipient": "0x12"}, "settings", "settings: "),
         ({"log": {"levels": "loud"}}, "settings", "log levels are one of"),
         ({"chain": {"kind": "stored"}}, "genesis", "holds no chain yet"),

@@ -119,5 +119,5 @@ def test_processes_share_budgets_by_name() -> None:
 
 @pytest.mark.parametrize(("rate", "burst"), [(1_000_001, 1), (1, 0), (1, 1 << 62)])
 def test_a_budget_that_cannot_be_is_an_error(rate: int, burst: int) -> None:
-    with pytest.raises(ValueError, match="no budget has"):
+    with pytest.raises(ValueError, match="a budget cannot have"):
         made("a", rate=rate, burst=burst)

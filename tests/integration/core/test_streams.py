@@ -19,7 +19,7 @@ def notices(node: Node, seconds: float = 30) -> Iterator[Told]:
     """Yield the notices of channels as they arrive."""
     while True:
         readable, _, _ = select.select([node.event_fd()], [], [], seconds)
-        assert readable, "nothing was said"
+        assert readable, "no data received"
         yield from node.drain()[1]
 
 
@@ -64,7 +64,7 @@ def test_sealed_blocks_and_heartbeats_come_with_the_place_of_the_newest_step(nod
     assert all(after[0] == before[1] for before, after in itertools.pairwise(hashes))
 
 
-def test_a_transaction_is_told_as_it_enters_and_as_it_is_confirmed(make_node: MakeNode) -> None:
+def test_a_transaction_is_notified_when_pooled_and_when_confirmed(make_node: MakeNode) -> None:
     node = make_node(development=True)
     pool, _ = subscribe(node, "newPendingTransactions")
     steps, _ = subscribe(node, "newFlashblockTransactions")
@@ -82,7 +82,7 @@ def test_a_transaction_is_told_as_it_enters_and_as_it_is_confirmed(make_node: Ma
     assert told == [(pool, sent.decode()), (steps, sent.decode())]
 
 
-def test_syncing_is_said_at_once(node: Node) -> None:
+def test_syncing_is_notified_immediately(node: Node) -> None:
     channel, start = subscribe(node, "syncing")
     assert select.select([node.event_fd()], [], [], 0)[0]
     [(of, sequence, messages, _)] = node.drain()[1]
@@ -103,21 +103,21 @@ def test_a_cursor_that_is_behind_joins_after_the_page_to_the_newest_step(node: N
 
 
 def test_wrong_params_name_the_argument(node: Node) -> None:
-    with pytest.raises(RpcError, match="there is no subscription called heads") as error:
+    with pytest.raises(RpcError, match="unknown subscription heads") as error:
         node.subscribe(b'["heads"]')
     assert error.value.code == -32602
     with pytest.raises(RpcError, match="params must be an array"):
         node.subscribe(b"{}")
 
 
-def test_before_the_start_nobody_subscribes(make_node: MakeNode) -> None:
+def test_subscribing_before_the_start_fails(make_node: MakeNode) -> None:
     node = make_node(start=False)
     with pytest.raises(RpcError, match="starting") as error:
         node.subscribe(b'["newHeads"]')
     assert error.value.code == -32002
 
 
-def test_nothing_is_said_to_a_channel_that_nobody_hears(node: Node) -> None:
+def test_a_channel_without_subscribers_gets_nothing(node: Node) -> None:
     heads, _ = subscribe(node, "newHeads")
     feed, _ = subscribe(node, "foreseal_feed")
     node.unsubscribe(heads)
@@ -129,7 +129,7 @@ def test_nothing_is_said_to_a_channel_that_nobody_hears(node: Node) -> None:
             break
 
 
-def test_it_stops_while_nobody_listens(make_node: MakeNode) -> None:
+def test_it_stops_without_subscribers(make_node: MakeNode) -> None:
     node = make_node()
     for _ in range(100):
         subscribe(node, "newFlashblocks")

@@ -53,7 +53,7 @@ def test_a_refund_whose_receipt_is_withheld_is_not_paid_again(shop: Shop) -> Non
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_a_receipt_that_says_success_and_has_no_logs_is_not_taken_for_a_failure(shop: Shop) -> None:
+def test_a_successful_receipt_without_logs_is_no_failure(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.captures.capture(shop.stored("b", 300))
     shop.refunds.refund("r", "a", 500)
@@ -251,7 +251,7 @@ def test_a_node_that_knows_no_pending_block_is_asked_for_the_newest(shop: Shop) 
 
 
 @pytest.mark.parametrize("scope", ["TRANSFER_SENDER_POLICY", "TRANSFER_EXECUTOR_POLICY"])
-def test_a_policy_against_the_merchant_blocks_nobodys_refund(shop: Shop, scope: str) -> None:
+def test_a_policy_against_the_merchant_blocks_no_refund(shop: Shop, scope: str) -> None:
     shop.captured("a", 500)
 
     def estimate(true: Callable[..., Any], call: Any, block: str) -> Any:

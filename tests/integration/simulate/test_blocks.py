@@ -141,7 +141,7 @@ def test_every_tag_is_a_base(chain: Chain, tag: str) -> None:
     assert (block["parentHash"], int(block["number"], 16)) == (base["hash"], int(base["number"], 16) + 1)
 
 
-def test_a_call_alone_is_what_eth_call_says(chain: Chain) -> None:
+def test_a_single_simulated_call_equals_eth_call(chain: Chain) -> None:
     call = {"from": ALICE, "to": CODE, "input": "0x1234"}
     overrides = {CODE: {"code": "0x365f5f37365ff3"}}
     assert one(chain, call, stateOverrides=overrides)["returnData"] == chain.rpc("eth_call", call, "latest", overrides)

@@ -94,7 +94,7 @@ def test_a_machine_without_room_for_a_process_is_tried_again(caplog: pytest.LogC
         assert not keeping.done()
 
     assert not kept(starts, use)
-    told = [record for record in caplog.records if record.message == "a process cannot be started: it is tried again"]
+    told = [record for record in caplog.records if record.message == "cannot start process: retrying"]
     assert [vars(record)["reason"] for record in told] == [NO_ROOM.strerror] * 2
 
 
@@ -119,7 +119,7 @@ def test_a_process_stays_where_there_is_no_room_for_the_next(caplog: pytest.LogC
         assert not old.sent
 
     kept(starts, use)
-    assert "a process stays: the one to take its place did not start" in caplog.text
+    assert "keeping the running process: its replacement did not start" in caplog.text
 
 
 def test_a_stop_during_a_replacement_leaves_nothing_unsaid() -> None:

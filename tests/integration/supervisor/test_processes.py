@@ -86,8 +86,8 @@ def test_a_worker_that_dies_breaks_its_own_connections_alone(group: Group) -> No
     assert clients[alive]("pid") == alive
     with pytest.raises(GONE):
         clients[dead]("pid")
-    group.wait_for_log("a process is ready", 4)
-    assert "a process died: it is started again" in group.logged
+    group.wait_for_log("process ready", 4)
+    assert "process died: restarting" in group.logged
     assert len(group.log()) == 4
     assert group.end() == 0
 
@@ -103,7 +103,7 @@ def test_the_sequencer_comes_back_under_workers_that_go_on(group: Group) -> None
     wait_for(lambda: len(group.pids("sequencer")) == 2, SECONDS, "a new sequencer")
     assert client("pid") == worker
     (group.datadir / "replaying").unlink()
-    group.wait_for_log("a process is ready", 4)
+    group.wait_for_log("process ready", 4)
     assert client("sends")["code"] == -32601
     assert [len(group.pids(name)) for name in ("worker-1", "worker-2")] == [1, 1]
     assert group.end() == 0
@@ -117,7 +117,7 @@ def test_submissions_fail_clearly_while_the_sequencer_is_away(group: Group) -> N
     assert client("sends")["code"] == -32002
     assert client("pid")
     (group.datadir / "refuse-sequencer").unlink()
-    group.wait_for_log("a process is ready", 4)
+    group.wait_for_log("process ready", 4)
     assert client("sends")["code"] == -32601
     assert group.end() == 0
 
@@ -125,7 +125,7 @@ def test_submissions_fail_clearly_while_the_sequencer_is_away(group: Group) -> N
 def test_workers_that_can_follow_no_more_are_replaced(group: Group) -> None:
     before = group.pids("worker-1") + group.pids("worker-2")
     (group.datadir / "broken").touch()
-    group.wait_for_log("a process died: it is started again", 2)
+    group.wait_for_log("process died: restarting", 2)
     (group.datadir / "broken").unlink()
     wait_for(lambda: not set(group.client_of_each()) & set(before), SECONDS, "two other workers")
     assert [what for _, pid, what in group.log() if pid in before] == ["start", "start", "stop", "stop"]
@@ -161,7 +161,7 @@ def test_a_worker_that_dies_at_once_is_started_less_and_less_often(group: Group)
     group.wait_for_log("a process died", 4)
     assert group.client()("pid") == group.pids("worker-2")[0]
     (group.datadir / "refuse-worker").unlink()
-    group.wait_for_log("a process is ready", 4)
+    group.wait_for_log("process ready", 4)
     assert group.end() == 0
 
 
@@ -171,7 +171,7 @@ def test_workers_are_replaced_without_the_loss_of_a_request(group: Group) -> Non
     wait_for(lambda: sum(keepers.answers.values()) > 50, SECONDS, "load")
     for turn in (1, 2):
         group.process.send_signal(signal.SIGHUP)
-        group.wait_for_log("the workers were replaced", turn)
+        group.wait_for_log("workers replaced", turn)
     keepers.join()
     assert not keepers.lost
     assert keepers.told >= 12
@@ -196,14 +196,14 @@ def test_websockets_are_closed_by_name_after_their_calls(group: Group, number: i
         assert line.ask("pid") in group.children()
         group.process.send_signal(number)
         assert line.hear()["result"] == ["y"]
-        assert line.ending() == (1001, "the server stops")
+        assert line.ending() == (1001, "the server is shutting down")
 
 
 def test_an_idle_connection_does_not_hold_up_a_replacement_for_ever(group: Group) -> None:
     clients = group.client_of_each()
     started = time.monotonic()
     group.process.send_signal(signal.SIGHUP)
-    group.wait_for_log("the workers were replaced")
+    group.wait_for_log("workers replaced")
     assert time.monotonic() - started < SECONDS
     for client in clients.values():
         with pytest.raises(GONE):
@@ -215,7 +215,7 @@ def test_a_worker_stays_where_the_next_one_does_not_start(group: Group) -> None:
     (group.datadir / "refuse-worker").write_text("settings the file is wrong by now")
     group.process.send_signal(signal.SIGHUP)
     group.wait_for_log("a process stays", 2)
-    group.wait_for_log("the workers were replaced")
+    group.wait_for_log("workers replaced")
     assert [len(group.pids(name)) for name in ("worker-1", "worker-2")] == [1, 1]
     assert group.client()("pid")
     assert group.end() == 0
@@ -223,6 +223,6 @@ def test_a_worker_stays_where_the_next_one_does_not_start(group: Group) -> None:
 
 def test_a_replacement_is_no_business_of_a_hangup_that_reaches_the_whole_group(group: Group) -> None:
     os.killpg(group.process.pid, signal.SIGHUP)
-    group.wait_for_log("the workers were replaced")
+    group.wait_for_log("workers replaced")
     assert [len(group.pids(name)) for name in ("sequencer", "worker-1", "worker-2")] == [1, 2, 2]
     assert group.end() == 0

@@ -24,7 +24,7 @@ def test_workers_share_the_rate_of_a_caller_also_with_one_that_comes_later(tmp_p
         assert statuses == [200] * 6
         victim = next(iter(clients))
         os.kill(victim, signal.SIGKILL)
-        group.wait_for_log("a process is ready", 4)
+        group.wait_for_log("process ready", 4)
         later = group.client_of_each()
         assert victim not in later
         statuses = [client.status("eth_blockNumber", {"x-api-key": key}) for _ in range(4) for client in later.values()]

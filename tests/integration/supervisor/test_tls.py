@@ -21,7 +21,7 @@ def test_workers_speak_tls_and_those_that_replace_them_have_the_renewed_certific
         assert first in tls.cert.read_text()
         made.issue()
         group.process.send_signal(signal.SIGHUP)
-        group.wait_for_log("a process is ready", group.workers + 3)
+        group.wait_for_log("process ready", group.workers + 3)
         # A worker that is being replaced may accept connections until it has left.
         wait_for(lambda: {served() for _ in range(8)} == {_leaf(tls.cert)}, SECONDS, "the new certificate alone")
         assert _leaf(tls.cert) != first

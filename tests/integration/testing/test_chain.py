@@ -47,7 +47,7 @@ def test_a_transaction_is_sealed_when_it_was_sent(chain: Chain) -> None:
     assert (receipt["blockNumber"], receipt["status"], number(chain)) == ("0x1", "0x1", 1)
 
 
-def test_without_automine_nothing_happens_until_told(chain: Chain) -> None:
+def test_without_automine_nothing_happens_until_mined(chain: Chain) -> None:
     chain.automine = False
     sent = pay(chain)
     assert chain.rpc("eth_getTransactionReceipt", sent) is None
@@ -58,7 +58,7 @@ def test_without_automine_nothing_happens_until_told(chain: Chain) -> None:
     assert number(chain) == 1
 
 
-def test_the_clock_moves_when_told_and_blocks_follow_it(chain: Chain) -> None:
+def test_the_clock_moves_on_request_and_blocks_follow_it(chain: Chain) -> None:
     begin = chain.time
     chain.mine(3)
     assert (number(chain), chain.time) == (3, begin + 3)
@@ -91,7 +91,7 @@ def test_a_snapshot_can_be_taken_back_once(chain: Chain) -> None:
     pay(chain)
     chain.revert(snapshot)
     assert number(chain) == 0
-    with pytest.raises(ValueError, match="each can be taken back once"):
+    with pytest.raises(ValueError, match="each can be reverted once"):
         chain.revert(snapshot)
 
 
@@ -116,7 +116,7 @@ def test_errors_are_those_of_the_method(chain: Chain) -> None:
         chain.rpc("eth_getBalance", object())
 
 
-def test_a_closed_chain_says_so(chain: Chain) -> None:
+def test_a_closed_chain_raises(chain: Chain) -> None:
     chain.close()
     chain.close()
     with pytest.raises(NodeError, match="the node is closed"):

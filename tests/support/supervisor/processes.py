@@ -127,7 +127,7 @@ def running(datadir: Path, workers: int = 2, tls: TlsFiles | None = None, **time
     group = Group(datadir, workers, tls, **times)
     try:
         group.port = group.listen()
-        group.wait_for_log("a process is ready", workers + 1)
+        group.wait_for_log("process ready", workers + 1)
         yield group
     finally:
         group.kill()

@@ -11,7 +11,7 @@ from live.process import FAST, foreseal_command
 from live.sending import Sender
 
 SECONDS = 30.0
-_ADMIN = re.compile(r"administrators call at (\S+)")
+_ADMIN = re.compile(r"admin listener at (\S+)")
 # NUMBER, PUSH 0, MSTORE; LOG0 of that word; RETURN of that word.
 _LOGS = bytes.fromhex("4360005260206000a060206000f3")
 # Copies the code that follows to memory and returns it.

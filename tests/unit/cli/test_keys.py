@@ -57,9 +57,9 @@ def test_what_was_given_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[
     head, *rows = keys_command(capsys, tmp_path, "list").splitlines()
     assert head.split() == ["id", "name", "tier", "rate", "created", "expires", "state"]
     assert [re.split(r"\s{2,}", row)[1:4] for row in rows] == [
-        ["a", "public", "600/m, 7 at once"],
-        ["b b", "dedicated", "100/s, 200 at once"],
-        ["c", "dedicated", "any"],
+        ["a", "public", "600/m, burst 7"],
+        ["b b", "dedicated", "100/s, burst 200"],
+        ["c", "dedicated", "unlimited"],
     ]
 
 
@@ -72,7 +72,7 @@ def test_a_key_is_revoked_by_its_name_or_its_id(tmp_path: Path, capsys: pytest.C
     assert [key.state(NOW) for key in keys.read_keys(tmp_path / keys.KEY_FILE).values()] == ["revoked", "revoked"]
     for gone in ("a", first, "c"):
         message = refusal(capsys, "revoke", gone, "--datadir", tmp_path)
-        assert f"there is no key with the id or name {gone} that is not revoked" in message
+        assert f"no active key has the id or name {gone}" in message
     keys_command(capsys, tmp_path, "create", "a")
     assert len(keys.read_keys(tmp_path / keys.KEY_FILE)) == 3
 
@@ -80,19 +80,19 @@ def test_a_key_is_revoked_by_its_name_or_its_id(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["create", "there"], "there is a key called there: revoke it first, or take another name"),
-        (["create", ""], "NAME must have 1 to 64 characters that can be printed"),
-        (["create", "a\nb"], "NAME must have 1 to 64 characters that can be printed"),
-        (["create", "x" * 65], "NAME must have 1 to 64 characters that can be printed"),
-        (["create", "n", "--burst", "3"], "--burst needs a --rate"),
+        (["create", "there"], "a key named there exists: revoke it first, or choose another name"),
+        (["create", ""], "NAME must have 1 to 64 printable characters"),
+        (["create", "a\nb"], "NAME must have 1 to 64 printable characters"),
+        (["create", "x" * 65], "NAME must have 1 to 64 printable characters"),
+        (["create", "n", "--burst", "3"], "--burst requires --rate"),
         (
             ["create", "n", "--rate", "1/h", "--burst", "30000"],
-            "--burst: 30000 calls at once are too many at 1/h: they",
+            "--burst: 30000 calls are too large a burst at 1/h: it",
         ),
-        (["create", "n", "--rate", "fast"], "'fast' is not a rate: write calls and their time"),
+        (["create", "n", "--rate", "fast"], "'fast' is not a rate: write calls per unit of time"),
         (["create", "n", "--tier", "admin"], "'admin' is not one of 'dedicated', 'public'"),
-        (["create", "n", "--expires", "soon"], "--expires: 'soon' is no time: write 30d, 12h, 2027-01-31"),
-        (["create", "n", "--expires", "2001-01-31"], "--expires: 2001-01-31 is over already"),
+        (["create", "n", "--expires", "soon"], "--expires: 'soon' is not a time: write 30d, 12h, 2027-01-31"),
+        (["create", "n", "--expires", "2001-01-31"], "--expires: 2001-01-31 is in the past"),
     ],
 )
 def test_wrong_use_changes_nothing(
@@ -119,7 +119,7 @@ def test_a_broken_file_is_not_written_over(tmp_path: Path, capsys: pytest.Captur
     path = tmp_path / keys.KEY_FILE
     path.write_text("{")
     for command in (["create", "a"], ["list"], ["revoke", "a"]):
-        assert f"the API keys in {path} cannot be used" in refusal(capsys, *command, "--datadir", tmp_path, code=1)
+        assert f"cannot use the API keys in {path}: " in refusal(capsys, *command, "--datadir", tmp_path, code=1)
     assert path.read_text() == "{"
 
 

@@ -174,7 +174,7 @@ def test_a_restart_of_the_node_costs_nothing(streams: bool) -> None:
 
 
 @STREAMS
-def test_what_was_undone_while_the_connection_was_lost_is_told(streams: bool) -> None:
+def test_steps_revoked_during_a_disconnect_are_reported(streams: bool) -> None:
     node = ScriptedNode([add, seal, add, lambda node: [restart(2, 0)(node), node.undo(2), node.add(), node.add()]])
     node.script.extend([beat] * 5)
     reader = Reader(node, streams)
@@ -334,7 +334,7 @@ def test_other_errors_are_the_readers() -> None:
         def _result(self, method: str, params: list[Any]) -> Any:
             return {"flashblocks": "many"} if params[0] else super()._result(method, params)
 
-    with pytest.raises(InvalidResponse, match="no page"):
+    with pytest.raises(InvalidResponse, match="not a page"):
         run(Reader(Strange(), False).feed.next())
 
     class Refusing(ScriptedNode):
@@ -458,7 +458,7 @@ def test_messages_that_no_node_sends_are_an_error(message: Any) -> None:
 
     node = ScriptedNode([send, push(lambda _: {"heartbeat": {"block": "0x1"}}), add])
     reader = Reader(node, True)
-    for says in ("a message of the feed", "no place of a step"):
+    for says in ("a message of the feed", "not a cursor"):
         with pytest.raises(InvalidResponse, match=says):
             reader.take()
     reader.read()
@@ -473,7 +473,7 @@ def test_a_connection_that_the_node_refuses_is_tried_again() -> None:
     assert reader.feed.connections == 2
 
 
-def test_an_oldest_place_that_is_not_told_is_none() -> None:
+def test_a_missing_oldest_cursor_is_none() -> None:
     class Terse(ScriptedNode):
         def answer(self, request: dict[str, Any]) -> bytes:
             failure = {"code": -32001, "message": "gone"}

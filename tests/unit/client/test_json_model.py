@@ -51,7 +51,7 @@ def test_unknown_fields_are_ignored_and_optional_ones_may_be_absent_or_null() ->
 def test_a_wrong_value_is_named(change: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidResponse, match=says):
         Log.read(LOG | change)
-    with pytest.raises(InvalidResponse, match="an object was expected"):
+    with pytest.raises(InvalidResponse, match="expected an object"):
         Log.read([LOG])
 
 
@@ -77,7 +77,7 @@ def test_a_saved_cursor_of_a_flashblock_is_read_back() -> None:
     assert place == Cursor(1, 0, step["hash"])
     assert Cursor.read(place.to_json()) == place
     for wrong in (None, {}, {"block": "0x1", "index": "one", "hash": "0x"}):
-        with pytest.raises(ValueError, match="no place of a step"):
+        with pytest.raises(ValueError, match="not a cursor"):
             Cursor.read(wrong)
 
 
@@ -106,7 +106,7 @@ def test_blocks_are_named_in_every_way() -> None:
     assert calls.get_block(5).method == "eth_getBlockByNumber"
     wrong: Any
     for wrong in (True, 1.5, None):
-        with pytest.raises(TypeError, match="block: a number"):
+        with pytest.raises(TypeError, match="block must be a number"):
             block_id(wrong)
-    with pytest.raises(ValueError, match="block: a number"):
+    with pytest.raises(ValueError, match="block must be 0 or more"):
         block_id(-1)

@@ -104,7 +104,7 @@ def test_what_does_more_when_repeated_is_not_repeated() -> None:
         error(-32001, "view no longer available"),
     ],
 )
-def test_what_the_node_did_not_begin_is_tried_again_whatever_it_is(passing: Reply) -> None:
+def test_any_call_that_the_node_did_not_start_is_retried(passing: Reply) -> None:
     assert execute(Answering(passing, passing, result(True)), calls.request("evm_mine")) is True
     with pytest.raises(RpcError):
         execute(Answering(passing, passing, passing), calls.request("evm_mine"))
@@ -196,16 +196,16 @@ def test_the_answer_to_another_call_is_not_taken() -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (b"<html>", "no JSON"),
-        (b"[]", "no response object"),
+        (b"<html>", "not JSON"),
+        (b"[]", "not an object"),
         (b'{"jsonrpc":"2.0","id":1}', "neither result nor error"),
-        (b'{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}', "no error object"),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}', "invalid error object"),
         (b'{"jsonrpc":"2.0","id":1,"result":"seven"}', "eth_blockNumber"),
         (b'{"jsonrpc":"2.0","id":1,"result":null}', "eth_blockNumber"),
         (b'{"jsonrpc":"2.0","id":1,"result":true}', "eth_blockNumber"),
     ],
 )
-def test_what_is_no_answer_is_said_to_be_none(answer: bytes, says: str) -> None:
+def test_an_invalid_response_is_reported(answer: bytes, says: str) -> None:
     with pytest.raises(InvalidResponse, match=says):
         execute(Answering(answer), calls.block_number())
 
@@ -265,7 +265,7 @@ def test_an_empty_page_is_the_end_only_where_there_is_none() -> None:
 RATE = {"limit": "rate", "max": 5, "retryAfterMs": 1500}
 
 
-def test_a_call_beyond_the_rate_is_made_again_when_the_node_said() -> None:
+def test_a_rate_limited_call_is_retried_after_the_given_delay() -> None:
     transport = Answering(error(-32005, "too many calls", **RATE), result("0x7a69"))
     assert run(ClientSession(transport, Options()).execute(calls.chain_id())) == 31337
     assert transport.waited == [1.5]
@@ -278,7 +278,7 @@ def test_a_wait_longer_than_the_time_out_is_the_error() -> None:
     assert transport.waited == []
 
 
-def test_a_batch_beyond_the_rate_is_made_again_when_the_node_said() -> None:
+def test_a_rate_limited_batch_is_retried_after_the_given_delay() -> None:
     refused = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "too many calls", "data": RATE}}
     each = [error(-32005, "too many calls", **RATE), error(-32005, "too many", limit="rate", max=5, retryAfterMs=2000)]
     transport = Answering(orjson.dumps(refused), each, [result("0x1"), result("0x2")])
@@ -286,7 +286,7 @@ def test_a_batch_beyond_the_rate_is_made_again_when_the_node_said() -> None:
     assert transport.waited == [1.5, 2.0]
 
 
-def test_a_key_is_shown_to_nobody() -> None:
+def test_a_key_is_never_shown() -> None:
     options = Options(key="fs_1_secret")
     assert "secret" not in repr(options)
     assert options.headers() == {"authorization": "Bearer fs_1_secret"}

@@ -82,49 +82,49 @@ secret_file = "b.secret"
     ]
 
 
-def test_all_that_is_wrong_is_said_at_once(file: Path) -> None:
+def test_all_errors_are_reported_together(file: Path) -> None:
     text = SMALL.replace("84532", "0").replace(TOKEN, TOKEN.replace("C", "c", 1)).replace("sqlite", "oracle")
     found = problems(file, text + "[polcy]\n[serve]\nlistn = 1\nlisten = '127.0.0.1'\n[policy]\nblocks = 1.5\n")
     assert found == [
-        "node.chain_id: 0 is not between 1 and 9223372036854775807",
+        "node.chain_id: 0 must be between 1 and 9223372036854775807",
         f"token.address: address: {TOKEN.replace('C', 'c', 1)} has a wrong checksum: a character was mistyped",
-        "database.url: oracle is neither sqlite nor postgresql",
-        "polcy: is no section: did you mean policy?",
-        "serve.listn: is no key: did you mean listen?",
-        "serve.listen: '127.0.0.1' is no address: write HOST:PORT, such as 127.0.0.1:8600",
-        "policy.blocks: 1.5 is no whole number",
+        "database.url: oracle must be sqlite or postgresql",
+        "polcy: is not a section: did you mean policy?",
+        "serve.listn: is not a key: did you mean listen?",
+        "serve.listen: '127.0.0.1' is not an address: write HOST:PORT, such as 127.0.0.1:8600",
+        "policy.blocks: 1.5 must be a whole number",
     ]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("chain_id = 84532", "chain_id = true", "node.chain_id: True is no whole number"),
-        ("chain_id = 84532", "", "node.chain_id: is missing: Chain that the node must be of (EIP-155)."),
-        ('url = "http://127.0.0.1:8545"', "url = 8545", "node.url: 8545 is no text: write it in quotes"),
+        ("chain_id = 84532", "chain_id = true", "node.chain_id: True must be a whole number"),
+        ("chain_id = 84532", "", "node.chain_id: is missing: Required chain id of the node (EIP-155)."),
+        ('url = "http://127.0.0.1:8545"', "url = 8545", "node.url: 8545 must be a string in quotes"),
         (
             'url = "http://127.0.0.1:8545"',
             'url = "127.0.0.1"',
-            "node.url: '127.0.0.1' is no URL of http or https or ws or wss",
+            "node.url: '127.0.0.1' is not a URL of http or https or ws or wss",
         ),
-        ('key_env = "SHOP_KEY"', "", "payee: name either a file or an environment variable"),
+        ('key_env = "SHOP_KEY"', "", "payee: set either a file or an environment variable"),
         (
             'key_env = "SHOP_KEY"',
             'key_env = "A"\nkey_file = "b"',
-            "payee: name either a file or an environment variable",
+            "payee: set either a file or an environment variable",
         ),
-        ('key_env = "SHOP_KEY"', 'key = "0x1"', "payee.key: is no key: did you mean key_env?"),
-        ('"sqlite:///pay.db"', '"pay.db"', "database.url: it is no database URL, such as sqlite:///pay.db"),
-        ("[database]", "[[database]]", "database: is a section: write [database] above its keys"),
-        ("[database]", "[webhooks]", "webhooks: may be there several times: write [[webhooks]] above each"),
+        ('key_env = "SHOP_KEY"', 'key = "0x1"', "payee.key: is not a key: did you mean key_env?"),
+        ('"sqlite:///pay.db"', '"pay.db"', "database.url: must be a database URL, such as sqlite:///pay.db"),
+        ("[database]", "[[database]]", "database: must be a section: write [database] above its keys"),
+        ("[database]", "[webhooks]", "webhooks: must be a list of sections: write [[webhooks]] above each"),
     ],
 )
 def test_each_mistake_is_named(file: Path, old: str, new: str, said: str) -> None:
     assert said in problems(file, SMALL.replace(old, new))
 
 
-def test_what_is_no_file_of_it_is_said(file: Path) -> None:
-    assert problems(file, "node = {")[0].startswith(f"{file} is no TOML")
+def test_an_invalid_file_is_reported(file: Path) -> None:
+    assert problems(file, "node = {")[0].startswith(f"{file} is not TOML")
     assert problems(file, "") == ["the section [node] is missing", "the section [database] is missing"]
     file.write_bytes(b"\xff")
     with pytest.raises(ConfigurationError, match="not UTF-8"):
@@ -169,13 +169,13 @@ def test_a_secret_is_read_from_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "mode", "said"),
     [
-        (KEY, 0o640, "has mode 640, others may use it: chmod 600"),
+        (KEY, 0o640, "has mode 640, other users may access it: chmod 600"),
         ("", 0o600, "is empty"),
-        ("0x12", 0o600, "holds no private key"),
-        ("0x" + "zz" * 32, 0o600, "holds no private key"),
-        ("0x" + "00" * 32, 0o600, "holds no private key"),
-        ("0x" + "ff" * 32, 0o600, "holds no private key"),
-        ("ä", 0o600, "is no text of ASCII characters"),
+        ("0x12", 0o600, "must contain a private key"),
+        ("0x" + "zz" * 32, 0o600, "must contain a private key"),
+        ("0x" + "00" * 32, 0o600, "must contain a private key"),
+        ("0x" + "ff" * 32, 0o600, "must contain a private key"),
+        ("ä", 0o600, "must be ASCII text"),
     ],
 )
 def test_a_wrong_secret_is_refused_and_not_shown(tmp_path: Path, content: str, mode: int, said: str) -> None:
@@ -209,10 +209,10 @@ def test_the_command_checks_file_and_secrets(
     assert capsys.readouterr().err == f"foreseal: {file}: payee: the environment variable SHOP_KEY is not set\n"
     monkeypatch.setenv("SHOP_KEY", KEY)
     assert check(file) == 0
-    assert capsys.readouterr().out == f"{file}: all good, the payee is {Account.from_key(KEY).address}\n"
+    assert capsys.readouterr().out == f"{file}: valid, payee {Account.from_key(KEY).address}\n"
     file.write_text(SMALL.replace("[token]", "[tokn]"))
     assert check(file) == 2
-    assert capsys.readouterr().err == f"foreseal: {file}: tokn: is no section: did you mean token?\n"
+    assert capsys.readouterr().err == f"foreseal: {file}: tokn: is not a section: did you mean token?\n"
 
 
 def test_the_command_prints_the_template(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def test_a_signature_that_the_token_would_refuse_is_none() -> None:
 
 
 @given(st.binary(min_size=65, max_size=65))
-def test_whatever_bytes_are_given_there_is_a_signer_or_a_value_error(signature: bytes) -> None:
+def test_any_bytes_give_a_signer_or_a_value_error(signature: bytes) -> None:
     signature = signature[:32] + bytes([signature[32] % 128]) + signature[33:64] + bytes([27 + signature[64] % 2])
     with contextlib.suppress(ValueError):
         assert VECTOR[0][0].signer(DOMAIN, signature).startswith("0x")

@@ -247,7 +247,7 @@ def test_registered_methods_answer_and_their_failures_end_only_themselves(node: 
     assert error_of(ask(subject, call("demo_add"))[1])[1] == -32602
     assert error_of(ask(subject, call("demo_refuses"))[1]) == (1, -32050, {"tomorrow": True})
     assert error_of(ask(subject, call("demo_breaks"))[1]) == (1, -32603, None)
-    with pytest.raises(ValueError, match="demo_add is registered already"):
+    with pytest.raises(ValueError, match="demo_add is already registered"):
         registry.method("demo_add")(add)
 
 

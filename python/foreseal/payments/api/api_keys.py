@@ -34,7 +34,7 @@ def create(
 ) -> str:
     """Create a key and return its text, which is shown once. Raises ValueError for an invalid name."""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
-        raise ValueError(f"name: must have 1 to {LONGEST_NAME} characters that can be printed")
+        raise ValueError(f"name: must have 1 to {LONGEST_NAME} printable characters")
     id = random(5).hex()
     text = f"pay_{id}_{random(32).hex()}"
     tx.execute(insert(api_keys).values(id=id, name=name, role=role, hash=_hash(text), created=now, revoked=None))
@@ -61,9 +61,7 @@ def revoke(tx: Connection, id: str, now: int) -> Row[Any]:
     found = list(tx.execute(select(api_keys).where(named, api_keys.c.revoked.is_(None))))
     if len(found) != 1:
         several = ", ".join(row.id for row in found)
-        raise UnknownRecord(
-            f"there is no active key {id}" if not found else f"{id} is the name of several keys: {several}"
-        )
+        raise UnknownRecord(f"no active key {id}" if not found else f"{id} is the name of several keys: {several}")
     tx.execute(update(api_keys).where(api_keys.c.id == found[0].id).values(revoked=now))
     return found[0]
 

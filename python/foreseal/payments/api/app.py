@@ -46,11 +46,11 @@ def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        told = f"{request.method} is not for {request.url.path}"
+        told = f"{request.url.path} does not support {request.method}"
         return error_response(ApiError(405, "method_not_allowed", told, Allow=allowed))
-    return error_response(ApiError(error.status_code, "no_such_path", f"there is no {request.url.path}"))
+    return error_response(ApiError(error.status_code, "no_such_path", f"{request.url.path} does not exist"))
 
 
 def _failed(request: Request, error: Exception) -> Response:
     log.error("request failed", extra={"path": request.url.path}, exc_info=error)
-    return error_response(ApiError(500, "internal", "the service failed; the same request may be sent again"))
+    return error_response(ApiError(500, "internal", "internal error; retry the same request"))

@@ -35,7 +35,7 @@ class Backend:
     configuration: Configuration
     token: TokenSection
     clock: BackendClock
-    """Seconds since 1970."""
+    """Unix time in seconds."""
     database: Database
     ledger: Ledger
     client: BatchClient

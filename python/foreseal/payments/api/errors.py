@@ -93,7 +93,7 @@ def to_api_error(error: Exception) -> ApiError:
     """Return the response for a library exception."""
     meaning = next(meaning for meaning in _MEANINGS if isinstance(error, meaning.kind))
     # A database's own message may contain its URL and the statement.
-    message = "the database does not answer" if meaning.code == "database_unavailable" else str(error)
+    message = "the database does not respond" if meaning.code == "database_unavailable" else str(error)
     found = ApiError(meaning.status, meaning.code, message, meaning.argument)
     if isinstance(error, NotCapturable):
         found.reason = error.obstacle.value

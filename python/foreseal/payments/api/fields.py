@@ -41,32 +41,32 @@ class Field:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} must be a string")
     return value
 
 
 def _amount(value: Any) -> int:
     if not isinstance(value, str):
         kind = type(value).__name__
-        raise TypeError(f"{value!r} is a {kind}: amounts are texts of whole smallest units, as in '1250000'")
+        raise TypeError(f"{value!r} is a {kind}: must be a string of whole smallest units, such as '1250000'")
     if _DIGITS.fullmatch(value) is None:
-        raise ValueError(f"{value!r} is no whole number of smallest units")
+        raise ValueError(f"{value!r} must be a whole number of smallest units")
     return check_amount(int(value))
 
 
 def _id(value: Any) -> str:
     if _NAME.fullmatch(_text(value)) is None:
-        raise ValueError(f"{value!r} is no id: 1 to 200 characters of ASCII that can be printed")
+        raise ValueError(f"{value!r} is not a valid id: use 1 to 200 printable ASCII characters")
     if "/" in value:
-        raise ValueError(f"{value!r} has a slash, which would be part of a path")
+        raise ValueError(f"{value!r} must not contain a slash")
     return str(value)
 
 
 def _hex(value: Any) -> bytes:
     if _HEX.fullmatch(_text(value)) is None:
-        raise ValueError(f"{value[:80]!r} is no 0x hex")
+        raise ValueError(f"{value[:80]!r} must be 0x hex")
     if len(value) > 2 + 2 * _LONGEST_SIGNATURE:
-        raise ValueError(f"it has more than {_LONGEST_SIGNATURE} bytes")
+        raise ValueError(f"must have at most {_LONGEST_SIGNATURE} bytes")
     return bytes.fromhex(value[2:])
 
 
@@ -77,9 +77,9 @@ def integer_field(minimum: int, maximum: int) -> FieldKind:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{value!r} is no whole number")
+            raise TypeError(f"{value!r} must be a whole number")
         if not minimum <= value <= maximum:
-            raise ValueError(f"{value} is not between {minimum} and {maximum}")
+            raise ValueError(f"{value} must be between {minimum} and {maximum}")
         return value
 
     return FieldKind(read, {"type": "integer", "minimum": minimum, "maximum": maximum})
@@ -90,7 +90,7 @@ def choice_field(words: Sequence[str]) -> FieldKind:
 
     def read(value: Any) -> str:
         if value not in words:
-            raise ValueError(f"{value!r} is none of {', '.join(words)}")
+            raise ValueError(f"{value!r} must be one of {', '.join(words)}")
         return str(value)
 
     return FieldKind(read, {"type": "string", "enum": list(words)})
@@ -101,9 +101,9 @@ def short_text_field(max_length: int) -> FieldKind:
 
     def read(value: Any) -> str:
         if len(_text(value)) > max_length:
-            raise ValueError(f"it has more than {max_length} characters")
+            raise ValueError(f"must have at most {max_length} characters")
         if not is_storable(value):
-            raise ValueError("it has a NUL or a lone surrogate")
+            raise ValueError("must not contain NUL or a lone surrogate")
         return str(value)
 
     return FieldKind(read, {"type": "string", "maxLength": max_length})
@@ -114,7 +114,7 @@ def list_field(fields: Sequence[Field], max_items: int) -> FieldKind:
 
     def read(value: Any) -> list[dict[str, Any]]:
         if not isinstance(value, list) or not 1 <= len(value) <= max_items:
-            raise ValueError(f"it is no list of 1 to {max_items} objects")
+            raise ValueError(f"must be a list of 1 to {max_items} objects")
         return [parse_fields(fields, each, f"[{number}].") for number, each in enumerate(value)]
 
     return FieldKind(read, {"type": "array", "minItems": 1, "maxItems": max_items, "items": build_schema(fields)})
@@ -136,11 +136,11 @@ TEXT = short_text_field(500)
 def parse_fields(fields: Sequence[Field], raw: Any, location: str = "") -> dict[str, Any]:
     """Return the values of an object by name. Raises `ApiError` 400 with the field at fault."""
     if not isinstance(raw, Mapping):
-        raise ApiError(400, "invalid_body", f"{raw!r} is no object", location.rstrip(".") or None)
+        raise ApiError(400, "invalid_body", f"{raw!r} must be an object", location.rstrip(".") or None)
     known = {field.name: field for field in fields}
     for name in raw:
         if name not in known:
-            told = f"{location}{name}: there is no such field, there are {', '.join(known) or 'none'}"
+            told = f"{location}{name}: unknown field, expected {', '.join(known) or 'no fields'}"
             raise ApiError(400, "unknown_field", told, f"{location}{name}")
     found: dict[str, Any] = {}
     for name, field in known.items():
@@ -167,7 +167,7 @@ def parse_body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], byt
     try:
         given = orjson.loads(raw or b"{}")
     except orjson.JSONDecodeError as error:
-        raise ApiError(400, "invalid_body", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_body", f"the body is not JSON: {error}") from None
     return parse_fields(fields, given), orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
 
 

@@ -71,7 +71,7 @@ class IdempotentRequests:
 
     database: Database
     clock: Callable[[], float]
-    """Seconds since 1970."""
+    """Unix time in seconds."""
     owner: str
     """Name of this process."""
     lease: float
@@ -101,12 +101,12 @@ class IdempotentRequests:
         with self.database.transaction(durable=False) as tx:
             row = tx.execute(select(requests).where(requests.c.key == key).with_for_update()).one()
             if row.fingerprint != fingerprint:
-                told = "this key was used for another request: a new request needs a new key"
+                told = "this key was used for another request: send a new request with a new key"
                 raise ApiError(422, "idempotency_key_reused", told, HEADER)
             if row.status is not None:
                 return StoredResponse(row.status, bytes(row.answer))
             if row.leased_until > now:
-                told = "this request is being executed: ask again with the same key"
+                told = "this request is in progress: retry with the same key"
                 raise ApiError(409, "in_progress", told, HEADER, Retry_After="1")
             tx.execute(update(requests).where(requests.c.key == key).values(**lease))
             return RequestClaim(key, lease["owner"], int(row.since), again=True)

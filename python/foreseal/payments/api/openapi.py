@@ -11,17 +11,17 @@ from foreseal.payments.api.route import REPLAYED, Route
 from foreseal.payments.api.schemas import SCHEMAS, ref
 
 _ERRORS = {
-    400: "What was sent is wrong; `argument` names the field, parameter or header.",
-    401: "There is no such API key, or it is revoked.",
-    403: "The role of the API key is not enough.",
-    404: "There is nothing of this id.",
-    409: "It is not possible in this state, or the same request is being executed.",
-    413: "The body is too large.",
+    400: "Invalid request; `argument` names the field, parameter or header.",
+    401: "Unknown or revoked API key.",
+    403: "The role of the API key does not permit this request.",
+    404: "No resource has this id.",
+    409: "Not possible in this state, or the same request is in progress.",
+    413: "The request body is too large.",
     422: "The signature is not the payer's, or the Idempotency-Key was used for another request.",
-    502: "The node's answer makes no sense, or it refused.",
-    503: "Node or database do not answer: nothing was done, or it goes on by itself. Ask again with the same key.",
+    502: "The node returned an invalid response or rejected the request.",
+    503: "The node or the database does not respond. Retry with the same key; accepted work continues.",
 }
-_MEANINGS = {200: "Done.", 201: "Made."}
+_MEANINGS = {200: "Success.", 201: "Created."}
 _OPEN = (404, 503)
 
 
@@ -43,7 +43,11 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         "components": {
             "schemas": SCHEMAS,
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "Made by `foreseal pay keys create`."}
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "Create one with `foreseal pay keys create`.",
+                }
             },
         },
     }
@@ -62,7 +66,9 @@ def _operation(route: Route) -> dict[str, Any]:
         "security": [] if route.role is None else [{"key": []}],
     }
     if route.role is not None:
-        found["description"] = f"For a {route.role} or an admin." if route.role != "reader" else "For every role."
+        found["description"] = (
+            f"Requires role {route.role} or admin." if route.role != "reader" else "Allowed for every role."
+        )
     for status in _OPEN if route.role is None else _ERRORS:
         if route.claims or status not in (413, 422):
             shown = {"description": _ERRORS[status], "content": _json(ref("Error"))}
@@ -96,7 +102,7 @@ _IDEMPOTENCY = {
     "name": HEADER,
     "in": "header",
     "required": True,
-    "description": "A new one for each new request. The same request with the same key gets the answer of the first, "
+    "description": "Unique per request. A retry with the same key returns the response of the first, "
     f"with {REPLAYED}: true.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
 }

@@ -10,8 +10,8 @@ from foreseal.payments.ledger.tables import timeline
 
 MAX_LIMIT = 200
 PAGE_FIELDS = (
-    Field("limit", integer_field(1, MAX_LIMIT), f"Most items of the page, {MAX_LIMIT} at most; 50 if it is not given."),
-    Field("cursor", TEXT, "Where to go on: `next` of the page before."),
+    Field("limit", integer_field(1, MAX_LIMIT), f"Maximum number of items, at most {MAX_LIMIT}; default 50."),
+    Field("cursor", TEXT, "Cursor: `next` of the previous page."),
 )
 LARGEST_ID = 2**31 - 1
 """Largest id of a numbered row."""
@@ -49,7 +49,7 @@ def parse_cursor(cursor: str | None, *most: int) -> tuple[int, ...] | None:
     parts = cursor.split("-")
     digits = all(part.isascii() and part.isdigit() for part in parts)
     if not digits or len(parts) != len(most) or any(int(part) > each for part, each in zip(parts, most, strict=True)):
-        raise ApiError(400, "invalid_value", f"cursor: {cursor!r} is none that a page had", "cursor")
+        raise ApiError(400, "invalid_value", f"cursor: {cursor!r} is not a cursor of a page", "cursor")
     return tuple(map(int, parts))
 
 

@@ -155,7 +155,7 @@ class RequestHandler:
         with self._backend.database.reading() as tx:
             found = api_keys.find(tx, text.strip()) if scheme.lower() == "bearer" else None
         if found is None:
-            told = "an API key is needed: Authorization: Bearer pay_..."
+            told = "an API key is required: Authorization: Bearer pay_..."
             raise ApiError(401, "invalid_api_key", told, "Authorization", WWW_Authenticate="Bearer")
         if not api_keys.allowed(found.role, needed):
             told = f"the key {found.name} is of a {found.role}, this is for a {needed}"
@@ -183,7 +183,7 @@ def _json(answer: StoredResponse, headers: Mapping[str, str] | None = None) -> R
 def _idempotency_key(request: Request) -> str:
     given = request.headers.getlist(HEADER)
     if len(given) != 1 or not 0 < len(given[0]) <= MAX_KEY_LENGTH or not given[0].isprintable():
-        told = f"every POST needs one {HEADER} of 1 to {MAX_KEY_LENGTH} characters: a new one for each new request"
+        told = f"POST requires one {HEADER} of 1 to {MAX_KEY_LENGTH} characters, unique per request"
         raise ApiError(400, "idempotency_key_missing", told, HEADER)
     return given[0]
 
@@ -192,7 +192,7 @@ def _query(request: Request) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name in found:
-            raise ApiError(400, "invalid_value", f"{name} is given twice", name)
+            raise ApiError(400, "invalid_value", f"{name} occurs twice", name)
         found[name] = value
     return found
 
@@ -202,5 +202,5 @@ async def _body(request: Request) -> bytes:
     async for piece in request.stream():
         body += piece
         if len(body) > LARGEST_BODY:
-            raise ApiError(413, "body_too_large", f"the body has more than {LARGEST_BODY} bytes")
+            raise ApiError(413, "body_too_large", f"the body is larger than {LARGEST_BODY} bytes")
     return bytes(body)

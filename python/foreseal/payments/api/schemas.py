@@ -10,13 +10,13 @@ from foreseal.payments.ledger.tables import Purpose, Reason, TxResult
 
 Schema = Mapping[str, Any]
 
-UNITS: Schema = {"type": "string", "pattern": "^[0-9]+$", "description": "Smallest units."}
+UNITS: Schema = {"type": "string", "pattern": "^[0-9]+$", "description": "Amount in smallest units."}
 SHOWN: Schema = {"type": "string", "description": "Amount in tokens, for people.", "examples": ["12.340000 USDC"]}
 ADDRESS: Schema = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 HASH: Schema = {"type": "string", "pattern": "^0x[0-9a-f]{64}$"}
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer", "minimum": 0}
-TIME: Schema = {"type": "integer", "minimum": 0, "description": "Seconds since 1970."}
+TIME: Schema = {"type": "integer", "minimum": 0, "description": "Unix time in seconds."}
 FLAG: Schema = {"type": "boolean"}
 TX_STATUSES = tuple(each.value for each in TxStatus if each is not TxStatus.IDLE)
 """Statuses of a transaction under way."""
@@ -74,12 +74,12 @@ _REFINED = {
     },
     "tx_status": {
         **nullable({"type": "string", "enum": list(TX_STATUSES)}),
-        "description": "Status of the transaction under way; null if there is none, or if its effect is on the chain.",
+        "description": "Status of the transaction in progress; null if there is none or its effect is on the chain.",
     },
 }
 _DISBURSEMENT = {"state": enum_schema(DisbursementState), **_REFINED}
 _STATUS = {"state": TEXT, **_REFINED}
-_PROBLEM = whole(code=TEXT, message={**TEXT, "description": "For people."})
+_PROBLEM = whole(code=TEXT, message={**TEXT, "description": "Description for people."})
 
 SCHEMAS: dict[str, Schema] = {
     "Error": whole(
@@ -120,7 +120,7 @@ SCHEMAS: dict[str, Schema] = {
     "OrderToSign": whole(order=ref("Order"), typed_data=ref("TypedData")),
     "TypedData": {
         "type": "object",
-        "description": "For eth_signTypedData_v4.",
+        "description": "Typed data for eth_signTypedData_v4.",
         "required": ["types", "primaryType", "domain", "message"],
     },
     "Refund": whole(
@@ -165,7 +165,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Webhook": whole(id=TEXT, url=TEXT, origin=enum_schema(WebhookOrigin), created=TIME, retired=nullable(TIME)),
     "WebhookCreated": whole(
-        webhook=ref("Webhook"), secret={**TEXT, "description": "Key of the signatures. It is shown only here."}
+        webhook=ref("Webhook"), secret={**TEXT, "description": "Key of the signatures, shown only once."}
     ),
     "Webhooks": whole(items=many(ref("Webhook"))),
     "Delivery": whole(
@@ -188,7 +188,7 @@ SCHEMAS: dict[str, Schema] = {
             read_block={**nullable(WHOLE), "description": "Block up to which transfers are read."},
             latest_block=nullable(WHOLE),
             synced=FLAG,
-            last_success={**nullable({"type": "number"}), "description": "Seconds since 1970 of the last full pass."},
+            last_success={**nullable({"type": "number"}), "description": "Unix time in seconds of the last full pass."},
             consecutive_failures=WHOLE,
         ),
         processes=WHOLE,

@@ -24,11 +24,11 @@ def verify(secret: str, header: str, body: bytes, now: float, tolerance: float =
     """Verify a received webhook over its exact body bytes. Raises `InvalidWebhookSignature`."""
     match = _FORM.fullmatch(header)
     if match is None:
-        raise InvalidWebhookSignature(f"{HEADER}: {header[:100]!r} is no signature")
+        raise InvalidWebhookSignature(f"{HEADER}: {header[:100]!r} is not a signature")
     if not hmac.compare_digest(_mac(secret, int(match[1]), body), match[2]):
-        raise InvalidWebhookSignature(f"{HEADER}: it is not the signature of this body by this secret")
+        raise InvalidWebhookSignature(f"{HEADER}: the signature does not match this body and secret")
     if abs(now - int(match[1])) > tolerance:
-        raise InvalidWebhookSignature(f"{HEADER}: it was signed {now - int(match[1]):.0f} s ago")
+        raise InvalidWebhookSignature(f"{HEADER}: the signature is {now - int(match[1]):.0f} s old")
 
 
 def _mac(secret: str, time: int, body: bytes) -> str:

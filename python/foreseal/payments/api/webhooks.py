@@ -64,7 +64,7 @@ def retire(tx: Connection, id: str, now: int) -> None:
     """Retire a target, which gets no further events. Raises `UnknownRecord`."""
     changed = tx.execute(update(hooks).where(hooks.c.id == id, hooks.c.retired.is_(None)).values(retired=now))
     if changed.rowcount != 1:
-        raise UnknownRecord(f"webhooks: there is no active target {id}")
+        raise UnknownRecord(f"webhooks: no active target {id}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class WebhookOutbox:
 
     database: Database
     clock: Callable[[], float]
-    """Seconds since 1970."""
+    """Unix time in seconds."""
     lease: float
     """Seconds until a claimed delivery may be claimed by another process."""
 
@@ -174,7 +174,7 @@ def revive(tx: Connection, id: int, now: float) -> None:
     dead = (deliveries.c.id == id) & (deliveries.c.state == DeliveryState.DEAD)
     values = {"state": DeliveryState.WAITING, "attempts": 0, "due": now, "leased_until": 0.0}
     if tx.execute(update(deliveries).where(dead).values(**values)).rowcount != 1:
-        raise UnknownRecord(f"webhooks: there is no dead delivery {id}")
+        raise UnknownRecord(f"webhooks: no dead delivery {id}")
 
 
 def _lock(tx: Connection) -> None:

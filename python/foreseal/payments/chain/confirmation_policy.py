@@ -47,7 +47,7 @@ class ConfirmationPolicy:
 
     def __post_init__(self) -> None:
         if self.blocks < 1:
-            raise ValueError(f"blocks: {self.blocks} is less than 1")
+            raise ValueError(f"blocks: {self.blocks} must be at least 1")
 
     def met(self, number: int, heads: Heads) -> bool:
         """Return True if a block with this number satisfies the policy."""
@@ -79,5 +79,7 @@ def heads(node: ChainNode) -> Heads:
         raise Incomplete("the node has no latest block")
     finalized, safe, latest = (-1 if each is None else each.number for each in found)
     if max(safe, finalized) > latest:
-        raise ChainReorganized(f"block {max(safe, finalized)} is final or safe, and the newest is {latest}: ask again")
+        raise ChainReorganized(
+            f"block {max(safe, finalized)} is final or safe, but the newest block is {latest}: retry"
+        )
     return Heads(latest, safe, finalized)

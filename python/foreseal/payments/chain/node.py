@@ -16,7 +16,7 @@ class BlockHead:
     hash: str
     """Block hash. Meaningless for the pending block."""
     timestamp: int
-    """Seconds since 1970."""
+    """Unix time in seconds."""
     base_fee: int
     """Wei per gas; 0 on chains without EIP-1559."""
 

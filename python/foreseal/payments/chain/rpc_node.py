@@ -77,7 +77,7 @@ class RpcNode:
             fee = _number(found.get("baseFeePerGas") or "0x0")
             head = BlockHead(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
         if isinstance(block, int) and head.number != block:
-            raise Incomplete(f"eth_getBlockByNumber: asked for block {block}, answered {head.number}")
+            raise Incomplete(f"eth_getBlockByNumber: requested block {block}, got {head.number}")
         return head
 
     def logs(self, wanted: LogFilter) -> Sequence[ChainLog]:
@@ -110,7 +110,7 @@ class RpcNode:
             if found is None or found.get("blockNumber") is None:
                 return None
             if found["transactionHash"].lower() != hash.lower():
-                raise Incomplete(f"eth_getTransactionReceipt: asked for {hash}, answered {found['transactionHash']}")
+                raise Incomplete(f"eth_getTransactionReceipt: requested {hash}, got {found['transactionHash']}")
             return ChainReceipt(
                 hash.lower(),
                 _number(found["blockNumber"]),
@@ -171,7 +171,7 @@ def _complete(method: str) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Incomplete(f"{method}: the answer is not what it should be: {error!r}") from error
+        raise Incomplete(f"{method}: invalid response: {error!r}") from error
 
 
 def _rejection(method: str, error: RpcError) -> ChainError:
@@ -216,11 +216,11 @@ def _log(found: Mapping[str, Any]) -> ChainLog:
 def _read(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     def checked(value: Any) -> Any:
         if not isinstance(value, str) or not value.startswith("0x"):
-            raise Incomplete(f"{value!r} is no 0x text")
+            raise Incomplete(f"{value!r} is not a 0x string")
         try:
             return read(value)
         except ValueError:
-            raise Incomplete(f"{value!r} is no hexadecimal") from None
+            raise Incomplete(f"{value!r} is not hexadecimal") from None
 
     return checked
 

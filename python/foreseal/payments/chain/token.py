@@ -239,7 +239,7 @@ def answered(node: ChainNode, contract: str, data: bytes, block: BlockTag) -> in
     """
     answer = node.call(contract, data, block)
     if len(answer) < _WORD_SIZE:
-        raise Incomplete(f"{contract} answers {len(answer)} bytes: there is no such contract as of {block}")
+        raise Incomplete(f"{contract} returned {len(answer)} bytes: the contract does not exist at block {block}")
     return int.from_bytes(answer[:_WORD_SIZE], "big")
 
 

@@ -71,9 +71,9 @@ def read(path: Path) -> Configuration:
     except OSError as error:
         raise ConfigurationError([f"cannot read {path}: {error.strerror or error}"]) from None
     except UnicodeDecodeError:
-        raise ConfigurationError([f"{path} is no TOML: it is not UTF-8"]) from None
+        raise ConfigurationError([f"{path} is not TOML: it is not UTF-8"]) from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError([f"{path} is no TOML: {error}"]) from None
+        raise ConfigurationError([f"{path} is not TOML: {error}"]) from None
     reading = _Reading(path)
     found = reading.all(tables)
     if reading.problems:
@@ -94,7 +94,7 @@ class _Reading:
             elif name in LISTS:
                 found[name] = self._list(LISTS[name], name, table)
             else:
-                self._wrong(name, f"is no section{_nearest(name, [*SECTIONS, *LISTS])}")
+                self._wrong(name, f"is not a section{_nearest(name, [*SECTIONS, *LISTS])}")
         for each in fields(Configuration):
             required = each.default is MISSING and each.default_factory is MISSING
             if required and each.name in SECTIONS and each.name not in found:
@@ -103,20 +103,20 @@ class _Reading:
 
     def _list(self, kind: type[Any], name: str, tables: Any) -> tuple[Any, ...]:
         if not isinstance(tables, list):
-            self._wrong(name, f"may be there several times: write [[{name}]] above each")
+            self._wrong(name, f"must be a list of sections: write [[{name}]] above each")
             return ()
         return tuple(self._section(kind, f"{name}[{number}]", table) for number, table in enumerate(tables))
 
     def _section(self, kind: type[Any], name: str, table: Any) -> Any:
         if not isinstance(table, dict):
-            self._wrong(name, f"is a section: write [{name}] above its keys")
+            self._wrong(name, f"must be a section: write [{name}] above its keys")
             return None
         before = len(self.problems)
         known = {each.name: each for each in fields(kind)}
         values: dict[str, Any] = {}
         for key, value in table.items():
             if key not in known:
-                self._wrong(f"{name}.{key}", f"is no key{_nearest(key, known)}")
+                self._wrong(f"{name}.{key}", f"is not a key{_nearest(key, known)}")
                 continue
             try:
                 values[key] = described(known[key].metadata).kind.read(value)
@@ -141,4 +141,4 @@ class _Reading:
 
 def _nearest(name: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(names), n=1)
-    return f": did you mean {near[0]}?" if near else f", there are {', '.join(names)}"
+    return f": did you mean {near[0]}?" if near else f", expected one of {', '.join(names)}"

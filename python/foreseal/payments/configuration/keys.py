@@ -44,16 +44,16 @@ def key(kind: KeyKind, meaning: str, default: Any = MISSING) -> Any:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text: write it in quotes")
+        raise TypeError(f"{value!r} must be a string in quotes")
     if not value.strip():
-        raise ValueError("it is empty")
+        raise ValueError("must not be empty")
     return value
 
 
 def _matching(value: Any, form: re.Pattern[str], what: str) -> str:
     text = _text(value)
     if form.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no {what}")
+        raise ValueError(f"{text!r} is not a {what}")
     return text
 
 
@@ -68,9 +68,9 @@ def integer_kind(minimum: int, maximum: int, example: int) -> KeyKind:
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{value!r} is no whole number")
+            raise TypeError(f"{value!r} must be a whole number")
         if not minimum <= value <= maximum:
-            raise ValueError(f"{value} is not between {minimum} and {maximum}")
+            raise ValueError(f"{value} must be between {minimum} and {maximum}")
         return value
 
     return KeyKind(read, example)
@@ -82,7 +82,7 @@ def choice_kind(words: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> Ke
 
     def read(value: Any) -> StrEnum:
         if _text(value) not in names:
-            raise ValueError(f"{value!r} is none of {', '.join(names)}")
+            raise ValueError(f"{value!r} must be one of {', '.join(names)}")
         return names[value]
 
     return KeyKind(read, example.value)
@@ -93,15 +93,15 @@ def _database(value: Any) -> str:
         backend = sqlalchemy.make_url(_text(value)).get_backend_name()
     except (ArgumentError, NoSuchModuleError):
         # The URL may hold a password, so the error does not repeat it.
-        raise ValueError("it is no database URL, such as sqlite:///pay.db") from None
+        raise ValueError("must be a database URL, such as sqlite:///pay.db") from None
     if backend not in _DATABASES:
-        raise ValueError(f"{backend} is neither {' nor '.join(_DATABASES)}")
+        raise ValueError(f"{backend} must be {' or '.join(_DATABASES)}")
     return str(value)
 
 
 def _addresses(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list: write addresses in brackets")
+        raise TypeError(f"{value!r} must be a list: write addresses in brackets")
     return tuple(address(_text(each), "address") for each in value)
 
 
@@ -112,7 +112,7 @@ def _listen(value: Any) -> tuple[str, int]:
     elif ":" in host:
         colon = ""
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise ValueError(f"{value!r} is no address: write HOST:PORT, such as 127.0.0.1:8600")
+        raise ValueError(f"{value!r} is not an address: write HOST:PORT, such as 127.0.0.1:8600")
     return host, int(port)
 
 

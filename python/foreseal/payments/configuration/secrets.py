@@ -30,7 +30,7 @@ class Secret:
 
     def __post_init__(self) -> None:
         if (self.file is None) == (self.variable is None):
-            raise SecretError("name either a file or an environment variable")
+            raise SecretError("set either a file or an environment variable")
 
     def text(self, environment: Mapping[str, str]) -> str:
         """Return the secret without surrounding white space. Raises `SecretError`."""
@@ -43,12 +43,12 @@ class Secret:
         try:
             mode = self.file.stat().st_mode
             if mode & _OTHERS:
-                raise SecretError(f"{self.file} has mode {stat.S_IMODE(mode):o}, others may use it: chmod 600")
+                raise SecretError(f"{self.file} has mode {stat.S_IMODE(mode):o}, other users may access it: chmod 600")
             found = self.file.read_text(encoding="ascii").strip()
         except OSError as error:
             raise SecretError(f"cannot read {self.file}: {error.strerror or error}") from None
         except UnicodeDecodeError:
-            raise SecretError(f"{self.file} is no text of ASCII characters") from None
+            raise SecretError(f"{self.file} must be ASCII text") from None
         if not found:
             raise SecretError(f"{self.file} is empty")
         return found
@@ -56,7 +56,7 @@ class Secret:
     def account(self, environment: Mapping[str, str]) -> LocalAccount:
         """Return the account of a private key, 32 bytes in hexadecimal. Raises `SecretError`."""
         text = self.text(environment)
-        wrong = SecretError(f"{self.file or self.variable} holds no private key: 32 bytes in hexadecimal")
+        wrong = SecretError(f"{self.file or self.variable} must contain a private key: 32 bytes in hexadecimal")
         try:
             key = bytes32(text, "key")
         except ValueError:  # its message would repeat the secret

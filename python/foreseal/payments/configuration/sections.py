@@ -30,13 +30,17 @@ _YEAR = 366 * 86_400
 class NodeSection:
     """Ethereum node that the service uses."""
 
-    url: str = key(url_kind("http", "https", "ws", "wss", example="http://127.0.0.1:8545"), "JSON-RPC endpoint.")
-    chain_id: int = key(integer_kind(1, _LATEST, 31337), "Chain that the node must be of (EIP-155).")
+    url: str = key(
+        url_kind("http", "https", "ws", "wss", example="http://127.0.0.1:8545"), "URL of the JSON-RPC endpoint."
+    )
+    chain_id: int = key(integer_kind(1, _LATEST, 31337), "Required chain id of the node (EIP-155).")
     websocket: str | None = key(
-        url_kind("ws", "wss", example="ws://127.0.0.1:8545"), "Wakes the service where it is a Foreseal node.", None
+        url_kind("ws", "wss", example="ws://127.0.0.1:8545"),
+        "WebSocket of a Foreseal node; new steps wake the service.",
+        None,
     )
     poll_ms: int = key(
-        integer_kind(50, 3_600_000, 2_000), "Milliseconds between looks at the chain where nothing wakes.", 2_000
+        integer_kind(50, 3_600_000, 2_000), "Milliseconds between polls of the chain without a feed.", 2_000
     )
 
 
@@ -44,14 +48,12 @@ class NodeSection:
 class TokenSection:
     """Token that buyers pay with."""
 
-    address: str = key(ADDRESS, "Its contract.")
-    name: str = key(TEXT, "Of its signing domain (EIP-712).", "USD Coin")
-    version: str = key(TEXT, "Of its signing domain (EIP-712).", "2")
-    symbol: str = key(TEXT, "For people.", "USDC")
-    decimals: int = key(
-        integer_kind(0, 36, 6), "Places of a whole token; amounts are integers of its smallest unit.", 6
-    )
-    start_block: int = key(integer_kind(0, _LATEST, 0), "Block from which on transfers to the payee are watched.", 0)
+    address: str = key(ADDRESS, "Address of the token contract.")
+    name: str = key(TEXT, "Name in the signing domain of the token (EIP-712).", "USD Coin")
+    version: str = key(TEXT, "Version in the signing domain of the token (EIP-712).", "2")
+    symbol: str = key(TEXT, "Symbol shown to people.", "USDC")
+    decimals: int = key(integer_kind(0, 36, 6), "Decimals of the token; amounts are integers in its smallest unit.", 6)
+    start_block: int = key(integer_kind(0, _LATEST, 0), "First block in which transfers to the payee are watched.", 0)
 
     def domain(self, chain_id: int) -> Domain:
         """Return the EIP-712 domain in which signatures are valid."""
@@ -81,12 +83,14 @@ class DatabaseSection:
 class ServeSection:
     """HTTP service of the merchant."""
 
-    listen: tuple[str, int] = key(LISTEN, "Where it answers, HTTP.", ("127.0.0.1", 8600))
+    listen: tuple[str, int] = key(LISTEN, "Address of the HTTP listener.", ("127.0.0.1", 8600))
     lease_seconds: int = key(
-        integer_kind(1, 3_600, 30), "After so long without a sign a process is taken to be gone, and others go on.", 30
+        integer_kind(1, 3_600, 30), "Time without a heartbeat after which other processes take over, in seconds.", 30
     )
-    checkout: str | None = key(ADDRESS, "The merchant's checkout; without it each order has one exact amount.", None)
-    payouts: str | None = key(ADDRESS, "The payouts contract; without it there are no payouts.", None)
+    checkout: str | None = key(
+        ADDRESS, "Checkout contract of the merchant; without it each order has one exact amount.", None
+    )
+    payouts: str | None = key(ADDRESS, "Payouts contract; without it payouts are disabled.", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +99,11 @@ class FacilitatorSection:
 
     key_file: Path | None = key(PATH, "File with the private key in hexadecimal, of mode 600.", None)
     key_env: str | None = key(VARIABLE, "Environment variable with the private key.", None)
-    listen: tuple[str, int] = key(LISTEN, "Where it answers, HTTP.", ("127.0.0.1", 8602))
-    tokens: tuple[str, ...] = key(ADDRESSES, "It settles these alone; without them any.", ())
-    payees: tuple[str, ...] = key(ADDRESSES, "It settles payments to these alone; without them to any.", ())
+    listen: tuple[str, int] = key(LISTEN, "Address of the HTTP listener.", ("127.0.0.1", 8602))
+    tokens: tuple[str, ...] = key(ADDRESSES, "Tokens that it settles; by default any.", ())
+    payees: tuple[str, ...] = key(ADDRESSES, "Payees whose payments it settles; by default any.", ())
     wait_seconds: int = key(
-        integer_kind(1, 300, 5), "How long an answer waits for a settlement to be pre-confirmed.", 5
+        integer_kind(1, 300, 5), "Maximum wait for the pre-confirmation of a settlement, in seconds.", 5
     )
 
     def secret(self) -> Secret:
@@ -113,22 +117,24 @@ class PolicySection:
 
     confirmed: ConfirmationTier = key(
         choice_kind(ConfirmationTier, ConfirmationTier.BLOCKS),
-        "What makes a payment confirmed.",
+        "Condition for a confirmed payment.",
         ConfirmationTier.BLOCKS,
     )
-    blocks: int = key(integer_kind(1, 100_000, 12), 'How many blocks that are, if confirmed = "blocks".', 12)
+    blocks: int = key(integer_kind(1, 100_000, 12), 'Number of blocks, if confirmed = "blocks".', 12)
     refundable: Finality = key(
         choice_kind(Finality, Finality.FINAL, Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL),
         "Finality that a capture needs before a refund.",
         Finality.FINAL,
     )
-    margin_seconds: int = key(integer_kind(1, _YEAR, 60), "Nothing is captured so long before validBefore.", 60)
-    valid_seconds: int = key(
-        integer_kind(1, _YEAR, 3_600), "How long an order may be paid where it does not say.", 3_600
+    margin_seconds: int = key(
+        integer_kind(1, _YEAR, 60), "Margin before validBefore in which nothing is captured, in seconds.", 60
     )
-    max_gwei: int = key(integer_kind(1, 10**9, 500), "No transaction offers more per gas.", 500)
+    valid_seconds: int = key(integer_kind(1, _YEAR, 3_600), "Default validity of an order, in seconds.", 3_600)
+    max_gwei: int = key(integer_kind(1, 10**9, 500), "Maximum fee per gas of a transaction, in wei.", 500)
     patience_blocks: int = key(
-        integer_kind(1, 100_000, 10), "A transaction that waits longer is sent again with 10 % more.", 10
+        integer_kind(1, 100_000, 10),
+        "Age at which a pending transaction is replaced with 10 % higher fees, in seconds.",
+        10,
     )
 
     def policy(self) -> ConfirmationPolicy:
@@ -144,7 +150,7 @@ class PolicySection:
 class WebhookSection:
     """Target of webhooks. There may be several."""
 
-    url: str = key(url_kind("http", "https", example="https://shop.example/hooks"), "What is posted to.")
+    url: str = key(url_kind("http", "https", example="https://shop.example/hooks"), "URL of the webhook target.")
     secret_file: Path | None = key(PATH, "File with the secret that signs, of mode 600.", None)
     secret_env: str | None = key(VARIABLE, "Environment variable with the secret that signs.", None)
 

@@ -23,7 +23,9 @@ _EXAMPLES = {
 
 def template() -> str:
     """Return the text of a new `pay.toml`."""
-    lines = ["# What `foreseal pay` is told. Amounts are smallest units, paths relative to where it is started."]
+    lines = [
+        "# Configuration of `foreseal pay`. Amounts are in smallest units; paths are relative to the working directory."
+    ]
     for name, kind in SECTIONS.items():
         lines += ["", *_section(name, kind, f"[{name}]", "# " if name in _OPTIONAL else "")]
     for name, kind in LISTS.items():

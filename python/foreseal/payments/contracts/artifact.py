@@ -57,7 +57,7 @@ class Artifact:
             if entry["type"] == "constructor":
                 return self.bytecode + encode([collapse_if_tuple(given) for given in entry["inputs"]], arguments)
         if arguments:
-            raise ValueError(f"{self.contract} has no constructor that takes arguments")
+            raise ValueError(f"{self.contract} has no constructor with arguments")
         return self.bytecode
 
     def code(self, **immutables: bytes) -> bytes:
@@ -70,7 +70,7 @@ class Artifact:
         code = bytearray(self.runtime)
         for name, word in immutables.items():
             if len(word) != _WORD_SIZE:
-                raise ValueError(f"the immutable {name} must have {_WORD_SIZE} bytes, not {len(word)}")
+                raise ValueError(f"the immutable {name} must have {_WORD_SIZE} bytes, got {len(word)}")
             for start in self.immutables[name]:
                 code[start : start + _WORD_SIZE] = word
         return bytes(code)

@@ -43,7 +43,7 @@ class DevelopmentContracts:
         Raises ValueError for fewer than four accounts.
         """
         if len(accounts) < MIN_ACCOUNTS:
-            raise ValueError(f"payments need {MIN_ACCOUNTS} accounts, not {len(accounts)}")
+            raise ValueError(f"payments require {MIN_ACCOUNTS} accounts, got {len(accounts)}")
         issuer, merchant, facilitator, *buyers = accounts
         return cls(issuer, merchant, facilitator, tuple(buyers))
 

@@ -47,7 +47,7 @@ def token_alloc(token: TokenGenesis, chain_id: int, address: str | None = None) 
     """
     where = address or addresses.TOKENS.get(chain_id)
     if where is None:
-        raise ValueError(f"chain {chain_id} has no token that x402's packages know: name an address")
+        raise ValueError(f"chain {chain_id} has no token known to the x402 packages: pass an address")
     return {where.lower(): token.alloc(where, chain_id)}
 
 

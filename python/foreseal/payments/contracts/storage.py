@@ -11,7 +11,7 @@ def address_bytes(address: str) -> bytes:
     """Return the 20 bytes of an address in hexadecimal. Raises ValueError."""
     found = bytes.fromhex(address.removeprefix("0x"))
     if len(found) != ADDRESS:
-        raise ValueError(f"an address has {ADDRESS} bytes, {address!r} has {len(found)}")
+        raise ValueError(f"an address must have {ADDRESS} bytes, {address!r} has {len(found)}")
     return found
 
 

@@ -81,7 +81,7 @@ class TokenGenesis:
             storage.set_entry("_minterAllowances", minter, value=allowed)
         balances = _by_account(self.balances)
         if address_bytes(address) in balances:
-            raise ValueError("the token can have no tokens of its own: it blacklists itself")
+            raise ValueError("the token must not own tokens: it blacklists itself")
         for account, balance in balances.items():
             if not 0 <= balance < BLACKLISTED:
                 raise ValueError(f"0x{account.hex()}: a balance has at most 255 bits")
@@ -106,5 +106,5 @@ def _by_account(amounts: Mapping[str, int]) -> dict[bytes, int]:
     """Return amounts by the 20 bytes of an address. The same address can have several spellings in hexadecimal."""
     found = {address_bytes(account): amount for account, amount in amounts.items()}
     if len(found) < len(amounts):
-        raise ValueError("an account is named twice")
+        raise ValueError("an account occurs twice")
     return found

@@ -105,7 +105,7 @@ class DemoEnvironment:
             if self.number("finalized") >= wanted:
                 return
             self.mine(max(1, wanted - self.number("finalized")))
-        raise NotDevelopment("no block becomes final, however many are sealed")
+        raise NotDevelopment("no block becomes final")
 
     def until(self, poll: Callable[[], T | None], what: str) -> T:
         """Poll until `poll` returns a result. Raises `NotDevelopment` with `what` if it never does."""
@@ -114,7 +114,7 @@ class DemoEnvironment:
             if found:
                 return found
             self.pause()
-        raise NotDevelopment(f"{what}: not after {_MAX_POLLS} looks")
+        raise NotDevelopment(f"{what}: timeout after {_MAX_POLLS} polls")
 
     def _check(self) -> None:
         """Raise `NotDevelopment` if the chain lacks the payment contracts or has other accounts."""
@@ -128,7 +128,7 @@ class DemoEnvironment:
         if merchant != self.key.address:
             raise NotDevelopment(f"the checkout's merchant is {merchant}: start the node with the usual --mnemonic")
         if funds < FUNDS // 1000:
-            raise NotDevelopment(f"the buyer {self.buyer.address} has {funds} units left: start a new chain")
+            raise NotDevelopment(f"the buyer {self.buyer.address} has only {funds} units: start a new chain")
 
     def _passed(self, point: StrEnum) -> None:
         if point is CrashPoint.CAPTURE_STORED:

@@ -86,7 +86,7 @@ class DemoPlayer:
 
     def capture_less(self) -> None:
         """Capture less than the maximum of a permit."""
-        self.report("A permit over a maximum, captured for what it came to")
+        self.report("A permit with a maximum, captured for the final amount")
         id, stage = f"{self.name}-maximum", self.stage
         deadline = stage.now() + HOUR
         to_sign = stage.orders.draft_permit(id, PermitTerms(stage.buyer.address, MAXIMUM, deadline, random_nonce()))
@@ -100,10 +100,10 @@ class DemoPlayer:
 
     def void_and_cancel(self) -> None:
         """Void an order, let the payer cancel it, and check that a capture afterwards reverts."""
-        self.report("A void, the payer's cancellation, and a capture that comes too late")
+        self.report("A void, the payer's cancellation, and a late capture")
         id, stage = self._stored("void", AMOUNT), self.stage
         stage.orders.void(id, "out of stock")
-        self._reach(id, OrderState.VOIDED, detail="the merchant's decision; on the chain nothing happened")
+        self._reach(id, OrderState.VOIDED, detail="the merchant's decision; nothing happened on the chain")
         stage.cancellations.cancel(id, self._cancellation(id))
         stage.until(lambda: stage.progress.advance(id).state is OrderState.CANCELED, "the cancellation")
         self._reach(id, OrderState.CANCELED, Finality.PROVISIONAL)
@@ -126,7 +126,7 @@ class DemoPlayer:
         self._late(id, "authorization is expired")
         stage.finalize()
         stage.progress.expire(id)
-        self._reach(id, OrderState.EXPIRED, detail="a block past its end is final, and its nonce unused")
+        self._reach(id, OrderState.EXPIRED, detail="a block after its expiry is final, and its nonce is unused")
 
     def _stored(self, name: str, amount: int) -> str:
         """Create an order with a stored authorization, and report each state up to there."""
@@ -163,7 +163,7 @@ class DemoPlayer:
         stage.refunds.refund(id, order, amount)
         stage.until(lambda: stage.refunds.advance(id).state is DisbursementState.COMPLETE, "the refund")
         left = _dollars(stage.refunds.refundable(order))
-        self.report(f"  {id:<16} {'Complete':<30} {_dollars(amount)} back to the payer; {left} are left")
+        self.report(f"  {id:<16} {'Complete':<30} {_dollars(amount)} returned to the payer; {left} remain")
 
     def _late(self, id: str, reason: str) -> None:
         """Check that a capture sent directly to the token, bypassing the ledger, reverts."""
@@ -201,7 +201,7 @@ class DemoPlayer:
     def _refuse(self, name: str, act: Callable[[], Any]) -> None:
         with suppress(TransitionNotAllowed):
             act()
-            raise Surprise(f"{name} was not refused")
+            raise Surprise(f"{name} was not rejected")
         self.refused += 1
 
     def _acts(self, id: str) -> dict[str, Callable[[], Any]]:
@@ -229,9 +229,7 @@ class DemoPlayer:
         reached = len({state for _, state, _ in self.reached})
         captured, refunded, unmatched = map(_dollars, (found.captured, found.refunded, found.unmatched))
         self.report("")
-        self.report(
-            f"{reached} of {len(OrderState)} states reached, {self.refused} transitions that are not allowed refused"
-        )
+        self.report(f"{reached} of {len(OrderState)} states reached, {self.refused} forbidden transitions rejected")
         self.report(f"The books balance: {captured} captured, {refunded} refunded, {unmatched} unmatched")
 
 

@@ -198,7 +198,9 @@ class Disbursements(ABC):
         since = max(0, tried[0].since_block - MAX_LOG_RANGE)
         for log in newest_logs(self.sender.node, contract, topics, since):
             if log.transaction_hash in hashes:
-                raise Incomplete(f"{self.table.name}: {row.id} was paid by {log.transaction_hash}, without a receipt")
+                raise Incomplete(
+                    f"{self.table.name}: {row.id} was paid by {log.transaction_hash}, which has no receipt"
+                )
 
     def _apply(self, id: str, outcome: TransactionOutcome) -> None:
         with self.ledger.database.transaction() as tx:

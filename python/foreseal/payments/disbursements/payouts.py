@@ -32,7 +32,7 @@ class NotFunded(Exception):
         self.there = there
 
     def __str__(self) -> str:
-        return f"the batch needs {self.needed} units, of which {self.there} may be taken"
+        return f"the batch needs {self.needed} units, but only {self.there} are available"
 
 
 class Payouts(Disbursements):
@@ -54,11 +54,11 @@ class Payouts(Disbursements):
         place = address(contract, "contract")
         wanted = [(address(recipient, "recipient"), check_amount(amount)) for recipient, amount in legs]
         if not 1 <= len(wanted) <= MAX_RECIPIENTS:
-            raise ValueError(f"legs: {len(wanted)} recipients are not between 1 and {MAX_RECIPIENTS}")
+            raise ValueError(f"legs: {len(wanted)} recipients, must be between 1 and {MAX_RECIPIENTS}")
         if any(amount == 0 for _, amount in wanted):
-            raise ValueError("amount: is 0")
+            raise ValueError("amount: must not be 0")
         if any(recipient == _ZERO_ADDRESS for recipient, _ in wanted):
-            raise ValueError("recipient: is the zero address, to which no token pays")
+            raise ValueError("recipient: must not be the zero address")
         with self.ledger.database.reading() as tx:
             if self._exists(tx, id, place, wanted):
                 return id
@@ -124,9 +124,9 @@ def split(total: int, shares: Sequence[int], remainder: int) -> list[int]:
     """
     check_amount(total, "total")
     if sum(check_amount(share, "share") for share in shares) != BASIS_POINTS:
-        raise ValueError(f"shares: {sum(shares)} basis points are not {BASIS_POINTS}")
+        raise ValueError(f"shares: {sum(shares)} basis points must be {BASIS_POINTS}")
     if not 0 <= remainder < len(shares):
-        raise ValueError(f"remainder: there is no share {remainder}")
+        raise ValueError(f"remainder: share {remainder} does not exist")
     parts = [total * share // BASIS_POINTS for share in shares]
     parts[remainder] += total - sum(parts)
     return parts

@@ -55,7 +55,7 @@ class Refunds(Disbursements):
         """
         identifier(id)
         if check_amount(amount) == 0:
-            raise ValueError("amount: is 0")
+            raise ValueError("amount: must not be 0")
         with self.ledger.database.transaction() as tx:
             # The lock on the order serializes its refunds, so their sum is exact.
             paid = locked(tx, orders, order)

@@ -60,7 +60,7 @@ class EnumText(TypeDecorator[E]):
     def process_bind_param(self, value: E | None, dialect: Dialect) -> Any:
         """Encode a value as its stored text. Raises ValueError for a value of another enumeration."""
         if value is not None and not isinstance(value, self.words):
-            raise ValueError(f"{value!r} is no {' or '.join(words.__name__ for words in self.words)}")
+            raise ValueError(f"{value!r} is not a {' or '.join(words.__name__ for words in self.words)}")
         return None if value is None else dict(self.stored).get(value, value.value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> E | None:
@@ -73,4 +73,4 @@ class EnumText(TypeDecorator[E]):
         try:
             return members[value]
         except KeyError:
-            raise ValueError(f"{value!r} is no {' or '.join(words.__name__ for words in self.words)}") from None
+            raise ValueError(f"{value!r} is not a {' or '.join(words.__name__ for words in self.words)}") from None

@@ -50,7 +50,7 @@ class Database:
                 tx.execute(insert(schema).values(version=SCHEMA))
             found = tx.execute(select(schema.c.version)).scalars().all()
             if found != [SCHEMA]:  # rolls back: nothing is added to these tables
-                raise WrongSchema(f"the database has tables of version {found}, this library those of version {SCHEMA}")
+                raise WrongSchema(f"the database has schema version {found}, expected {SCHEMA}")
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Connection]:
@@ -69,7 +69,7 @@ class Database:
                 yield tx
         except OperationalError as error:
             if getattr(error.orig, "sqlstate", None) == _DEADLOCK:
-                raise ConcurrentUpdate("another transaction was in the way") from error
+                raise ConcurrentUpdate("conflict with another transaction") from error
             raise
 
     @contextlib.contextmanager

@@ -49,7 +49,7 @@ class InsufficientAmount(LedgerError):
         self.left = left
 
     def __str__(self) -> str:
-        return f"refund of {self.requested} units: {self.left} are left of the capture"
+        return f"refund of {self.requested} units: {self.left} remain of the capture"
 
 
 class WrongSchema(LedgerError):

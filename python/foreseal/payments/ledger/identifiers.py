@@ -13,11 +13,11 @@ def identifier(value: Any, name: str = "id") -> str:
     surrogate, which PostgreSQL does not store.
     """
     if not isinstance(value, str):
-        raise TypeError(f"{name}: {value!r} is a {type(value).__name__}: give a text")
+        raise TypeError(f"{name}: {value!r} must be a string, got {type(value).__name__}")
     if not 0 < len(value) <= LONGEST:
-        raise ValueError(f"{name}: has {len(value)} characters, not from 1 to {LONGEST}")
+        raise ValueError(f"{name}: must have 1 to {LONGEST} characters, got {len(value)}")
     if not is_storable(value):
-        raise ValueError(f"{name}: {value!r} has a NUL or a lone surrogate")
+        raise ValueError(f"{name}: {value!r} must not contain NUL or a lone surrogate")
     return value
 
 

@@ -59,7 +59,7 @@ class Ledger:
         try:
             tx.execute(insert(table).values(**values, state=place.state, step=place.step))
         except IntegrityError as error:
-            raise DuplicateRecord(f"{table.name}: {values['id']} or another key of it is taken") from error
+            raise DuplicateRecord(f"{table.name}: {values['id']} or another of its keys already exists") from error
         record_entry(tx, TimelineEntry(table.name, values["id"], self.clock(), trigger, None, str(place), {}))
 
     def move(self, tx: Connection, table: Table, row: Row[Any], trigger: Trigger, **details: Any) -> Row[Any]:
@@ -108,5 +108,5 @@ def _one(tx: Connection, table: Table, id: str, *, lock: bool) -> Row[Any]:
     wanted = select(table).where(table.c.id == id)
     row = tx.execute(wanted.with_for_update() if lock else wanted).one_or_none() if is_storable(id) else None
     if row is None:
-        raise UnknownRecord(f"{table.name}: there is no {id if is_storable(id) else ascii(id)}")
+        raise UnknownRecord(f"{table.name}: no row has the id {id if is_storable(id) else ascii(id)}")
     return row

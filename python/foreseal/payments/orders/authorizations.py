@@ -30,11 +30,11 @@ class OrderTerms:
 
     payer: str
     amount: int
-    """Smallest units."""
+    """Amount in smallest units."""
     valid_after: int
-    """Seconds since 1970, exclusive."""
+    """Unix time in seconds, exclusive."""
     valid_before: int
-    """Seconds since 1970, exclusive."""
+    """Unix time in seconds, exclusive."""
     nonce: bytes
     """32 random bytes (`typed_data.random_nonce`, `typed_data.nonce_of_terms`)."""
 
@@ -45,7 +45,7 @@ class PermitTerms:
 
     payer: str
     maximum: int
-    """Smallest units."""
+    """Amount in smallest units."""
     deadline: int
     """Seconds since 1970, inclusive, for both the permit and the capture."""
     name: bytes
@@ -71,9 +71,9 @@ class Orders:
         The order records the earliest block that can include its authorization.
         """
         if check_amount(terms.amount) == 0:
-            raise ValueError("amount: is 0")
+            raise ValueError("amount: must not be 0")
         if not terms.valid_after < terms.valid_before <= _LATEST:
-            raise ValueError(f"valid_before: {terms.valid_before} is not after valid_after, or beyond {_LATEST}")
+            raise ValueError(f"valid_before: must be after valid_after and at most {_LATEST}, got {terms.valid_before}")
         message = ReceiveAuthorization(
             terms.payer, self._merchant.payee, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
         )
@@ -96,14 +96,14 @@ class Orders:
         has no permits.
         """
         if self._merchant.checkout is None:
-            raise ValueError("checkout: the merchant has none")
+            raise ValueError("checkout: the merchant has no checkout contract")
         if check_amount(terms.maximum, "maximum") == 0:
-            raise ValueError("maximum: is 0")
+            raise ValueError("maximum: must not be 0")
         if not 0 <= check_amount(terms.deadline, "deadline") < _LATEST:
-            raise ValueError(f"deadline: {terms.deadline} is beyond {_LATEST - 1}")
+            raise ValueError(f"deadline: must be at most {_LATEST - 1}, got {terms.deadline}")
         payer, name = address(terms.payer, "payer"), bytes32(terms.name, "name")
         if Checkout(self._node, self._merchant.checkout).captured(name, "pending"):
-            raise DuplicateRecord(f"orders: the checkout has captured 0x{name.hex()} before")
+            raise DuplicateRecord(f"orders: the checkout has already captured 0x{name.hex()}")
         nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")
         message = Permit(payer, self._merchant.checkout, terms.maximum, nonce, terms.deadline)
         self._create(
@@ -159,7 +159,7 @@ class Orders:
     def _check(self, id: str, signature: bytes) -> None:
         order = self.get(id)
         if order.checkout is not None and len(signature) != _PERMIT_SIGNATURE:
-            raise InvalidSignature(f"signature: has {len(signature)} bytes; a checkout takes {_PERMIT_SIGNATURE}")
+            raise InvalidSignature(f"signature: has {len(signature)} bytes; a checkout requires {_PERMIT_SIGNATURE}")
         check_signature(self._node, message(order), self._merchant.domain, order.payer, signature)
 
     def _sign(self, tx: Connection, id: str, signature: bytes) -> Row[Any]:
@@ -187,7 +187,7 @@ class Orders:
         open_ = (orders.c.state == OrderState.STORED) & (orders.c.id != order.id)
         other = tx.execute(select(orders.c.id).where(same, open_).limit(1)).scalar_one_or_none()
         if other is not None:
-            raise DuplicateRecord(f"orders: the permit of {order.id} has the nonce of that of {other}, which is open")
+            raise DuplicateRecord(f"orders: the permit of {order.id} has the nonce of the open order {other}")
 
     def void(self, id: str, reason: str = "") -> None:
         """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final."""

@@ -55,7 +55,7 @@ class Cancellations:
         node = self._sender.node
         now = building_head(node).timestamp
         if now >= order.valid_before:
-            raise NotCancelable(f"orders: {id} was valid until {order.valid_before}, the block has {now}")
+            raise NotCancelable(f"orders: {id} was valid until {order.valid_before}, the block time is {now}")
         check_signature(node, message, self._merchant.domain, order.payer, signature)
         if Token(node, order.token).authorization_used(order.payer, order.nonce, "pending"):
             self._progress.reconcile(id)
@@ -71,4 +71,4 @@ class Cancellations:
 
 def _require_authorization(order: Row[Any]) -> None:
     if order.checkout is not None:
-        raise NotCancelable(f"orders: {order.id} has a permit, which nobody can cancel: void it")
+        raise NotCancelable(f"orders: {order.id} has a permit, which cannot be canceled: void it")

@@ -115,7 +115,7 @@ class Captures:
         node, domain = self._sender.node, self._merchant.domain
         found = node.chain_id()
         if found != domain.chain_id:
-            raise WrongChain(f"the node is of chain {found}, configured is {domain.chain_id}")
+            raise WrongChain(f"the node has chain id {found}, configured is {domain.chain_id}")
         token = Token(node, domain.contract)
         pinned = (domain.chain_id, domain.contract, self._merchant.payee)
         if (order.chain_id, order.token, order.payee) != pinned:
@@ -126,9 +126,13 @@ class Captures:
             raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
         now = building_head(node).timestamp
         if now <= order.valid_after:
-            raise NotCapturable(order.id, CaptureObstacle.EARLY, f"from {order.valid_after}, the block has {now}")
+            raise NotCapturable(
+                order.id, CaptureObstacle.EARLY, f"valid after {order.valid_after}, the block time is {now}"
+            )
         if now >= order.valid_before - self._merchant.margin:
-            raise NotCapturable(order.id, CaptureObstacle.LATE, f"until {order.valid_before}, the block has {now}")
+            raise NotCapturable(
+                order.id, CaptureObstacle.LATE, f"valid before {order.valid_before}, the block time is {now}"
+            )
         check_signature(node, message(order), domain, order.payer, order.signature)
         if is_used(node, order, "pending"):
             self._progress.reconcile(order.id)
@@ -147,12 +151,12 @@ def _capture_amount(order: Row[Any], amount: int | None) -> int:
     """Return the amount to capture. Raises ValueError or TypeError if it does not fit the order."""
     if order.checkout is None:
         if amount not in (None, order.amount):
-            raise ValueError(f"amount: {amount} is not what the authorization is of, {order.amount}")
+            raise ValueError(f"amount: must be the authorized {order.amount}, got {amount}")
         return int(order.amount)
     if amount is None:
-        raise ValueError(f"amount: say how much of the {order.amount} units that the permit allows")
+        raise ValueError(f"amount: required for a permit of up to {order.amount} units")
     if not 0 < check_amount(amount) <= order.amount:
-        raise ValueError(f"amount: {amount} is not between 1 and {order.amount}, which the permit allows")
+        raise ValueError(f"amount: {amount} must be between 1 and {order.amount}, the amount of the permit")
     return amount
 
 

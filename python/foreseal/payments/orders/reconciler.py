@@ -127,7 +127,7 @@ class OrderReconciler:
             else block_finality(self._sender.node, self._sender.policy, found.block_number, found.block_hash)
         )
         if found is not None and step is None:
-            raise ChainReorganized(f"transaction {found.transaction_hash} left its block while it was read")
+            raise ChainReorganized(f"transaction {found.transaction_hash} left its block during the read")
         with self._ledger.database.transaction() as tx:
             order = locked(tx, orders, id)
             if found is None or step is None:

@@ -44,7 +44,7 @@ class TransactionIntents:
         same = (transactions.c.purpose == purpose) & (transactions.c.subject == subject)
         earlier = tx.execute(select(transactions.c.ending).where(same)).scalars().all()
         if None in earlier:
-            raise TransactionStillOpen(f"{purpose} of {subject}: its transaction may still land")
+            raise TransactionStillOpen(f"{purpose} of {subject}: its transaction may still be included")
         nonce = self._allocate(tx, call.next_nonce)
         stored = tx.execute(
             insert(transactions)

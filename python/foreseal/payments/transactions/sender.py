@@ -113,11 +113,11 @@ class TransactionSender:
         """
         found = self.node.chain_id()
         if found != self.intents.chain_id:
-            raise WrongChain(f"the node is of chain {found}, configured is {self.intents.chain_id}")
+            raise WrongChain(f"the node has chain id {found}, configured is {self.intents.chain_id}")
         head = building_head(self.node)
         asked = quote(self.node, head)
         if asked.fee > self.fees.max_fee:
-            raise FeeTooHigh(f"{asked.fee} wei per gas are more than {self.fees.max_fee}")
+            raise FeeTooHigh(f"{asked.fee} wei per gas exceed the maximum of {self.fees.max_fee}")
         gas = self.node.estimate_gas(self.account.address, target, data, "pending") * self.fees.gas_percent // 100
         nonce = self.node.transaction_count(self.account.address, "pending")
         return TransactionCall(target, data, gas, asked, nonce, head.number)
@@ -198,7 +198,7 @@ class TransactionSender:
             step = block_finality(self.node, self.policy, landed.block_number, landed.block_hash)
             if step is not None:
                 return TransactionOutcome(intent, landed, step)
-        raise ChainReorganized("the chain moved each time that the transaction was looked for")
+        raise ChainReorganized("the chain changed during every search for the transaction")
 
     def _missing(self, row: Row[Any], hashes: list[str]) -> TransactionOutcome:
         """Return the outcome of an intent without a receipt."""

@@ -32,7 +32,7 @@ def _receipt(node: ChainNode, contract: str, topics: Topics, since: int) -> Chai
     for log in newest_logs(node, contract, topics, since):
         receipt = node.receipt(log.transaction_hash)
         if receipt is None:
-            raise Incomplete(f"the node has a log of {log.transaction_hash}, and not its receipt")
+            raise Incomplete(f"the node has a log of {log.transaction_hash}, but not its receipt")
         return receipt
     return None
 

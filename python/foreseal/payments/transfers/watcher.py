@@ -64,9 +64,9 @@ class WatcherSettings:
         object.__setattr__(self, "token", address(self.token, "token"))
         object.__setattr__(self, "recipient", address(self.recipient, "recipient"))
         if not 1 <= self.widest <= MAX_LOG_RANGE:
-            raise ValueError(f"widest: {self.widest} is not between 1 and {MAX_LOG_RANGE}")
+            raise ValueError(f"widest: must be between 1 and {MAX_LOG_RANGE}, got {self.widest}")
         if self.overlap < 1 or self.start < 0:
-            raise ValueError("overlap is at least 1, start at least 0")
+            raise ValueError("overlap must be at least 1, start at least 0")
 
 
 OnProgress = Callable[[int, int], None]
@@ -181,7 +181,7 @@ class TransferWatcher:
         older, stale = self._older(first, newest)
         reached = self._head(end)
         if (reached if last else self._head(tip.number)).hash != tip.hash:
-            raise ChainReorganized("the chain was reorganised while a piece was read")
+            raise ChainReorganized("the chain was reorganized during a read")
         return _BlockRange(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
 
     def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
@@ -251,7 +251,7 @@ class TransferWatcher:
         for hash in asked:
             receipt = node.receipt(hash)
             if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
-                raise ChainReorganized(f"transaction {hash} left its block while it was read")
+                raise ChainReorganized(f"transaction {hash} left its block during the read")
             if receipt is None or (hash not in present and receipt.block_number <= latest):
                 continue
             for each in transfers(receipt, self._watch.token):
@@ -267,7 +267,7 @@ class TransferWatcher:
     def _head(self, number: int) -> BlockHead:
         head = self._node.head(number)
         if head is None:
-            raise ChainReorganized(f"block {number} left the chain while a piece was read")
+            raise ChainReorganized(f"block {number} left the chain during the read")
         return head
 
     def _replace(self, tx: Connection, blocks: _BlockRange) -> None:

@@ -36,11 +36,11 @@ class FeedListener:
             try:
                 self._follow()
             except RpcError as error:
-                log.info("the node has no feed, the clock wakes", extra={"node": str(error)})
+                log.info("the node has no feed: polling", extra={"node": str(error)})
                 return
             except ClientError as error:
                 if not self._stopping.is_set():
-                    log.warning("the feed broke, the clock wakes", extra={"error": str(error)})
+                    log.warning("feed disconnected: polling", extra={"error": str(error)})
             self._stopping.wait(_PAUSE)
 
     def _follow(self) -> None:

@@ -99,7 +99,7 @@ class WebhookDispatcher:
             try:
                 work()
             except SQLAlchemyError as error:
-                log.warning("webhooks wait for the database", extra={"error": type(error).__name__})
+                log.warning("webhooks are waiting for the database", extra={"error": type(error).__name__})
 
         return act
 

@@ -98,7 +98,7 @@ class Worker:
         except _EXPECTED as error:
             self.state.errors += 1
             level = logging.ERROR if isinstance(error, FinalityBroken) else logging.WARNING
-            log.log(level, "a pass failed", extra={"error": f"{type(error).__name__}: {error}"[:300]})
+            log.log(level, "pass failed", extra={"error": f"{type(error).__name__}: {error}"[:300]})
         else:
             self.state.errors = 0
             self.state.passed = now
@@ -118,7 +118,7 @@ class Worker:
         try:
             self._watcher.poll()
         except ConcurrentUpdate:
-            log.debug("another process watches")
+            log.debug("another process is the watcher")
 
     def _read(self, read: int, latest: int) -> None:
         """Record the watcher's progress after each range of blocks."""

@@ -51,7 +51,7 @@ class SellerChannels:
                 return self._update(channel_id.lower(), update)
             except IntegrityError:  # another process inserted the channel in between
                 continue
-        raise ConcurrentUpdate(f"channel {channel_id} was made by somebody else just now")
+        raise ConcurrentUpdate(f"channel {channel_id} was just created by another process")
 
     def _update(self, id: str, change: Callable[[Channel | None], Channel | None]) -> ChannelUpdateResult:
         with self._database.transaction() as tx:
@@ -96,7 +96,7 @@ def charge(storage: SellerChannels, payment: PaymentPayload, charged: int, balan
         if current is None:
             current = Channel(raw["voucher"]["channelId"], ChannelConfig.from_dict(raw["channelConfig"]), str(before))
         if int(current.charged_cumulative_amount) != before:
-            raise ValueError(f"channel {current.channel_id}: was charged for something else")
+            raise ValueError(f"channel {current.channel_id}: was charged for another request")
         following = current.copy()
         following.charged_cumulative_amount = str(before + charged)
         following.signed_max_claimable = str(raw["voucher"]["maxClaimableAmount"])

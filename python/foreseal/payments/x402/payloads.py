@@ -31,7 +31,7 @@ class Malformed(ValueError):
 
 def _uint256(text: str) -> str:
     if int(text) > MAX_AMOUNT:
-        raise ValueError("is more than a uint256")
+        raise ValueError("exceeds uint256")
     return text
 
 
@@ -239,7 +239,7 @@ async def read_bounded(request: Request, limit: int) -> bytes:
     async for piece in request.stream():
         body += piece
         if len(body) > limit:
-            raise Malformed(f"body: is more than {limit} bytes")
+            raise Malformed(f"body: must have at most {limit} bytes")
     return bytes(body)
 
 
@@ -248,7 +248,7 @@ def read_header(value: str) -> PaymentPayload:
     try:
         text = base64.b64decode(value.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError):
-        raise Malformed("PAYMENT-SIGNATURE: is no base64") from None
+        raise Malformed("PAYMENT-SIGNATURE: must be base64") from None
     return read_payment(read_json(text, "PAYMENT-SIGNATURE"), "")
 
 
@@ -256,7 +256,7 @@ def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
     """Return payment and requirements of a call to a facilitator. Raises `Malformed`."""
     given = read_json(body, "body")
     if not isinstance(given, dict):
-        raise Malformed("body: is no object")
+        raise Malformed("body: must be an object")
     for name in ("paymentPayload", "paymentRequirements"):
         if name not in given:
             raise Malformed(f"{name}: is missing")
@@ -268,7 +268,7 @@ def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
 def read_payment(raw: Any, location: str) -> PaymentPayload:
     """Return a payment from its JSON value. Raises `Malformed`, also for version 1."""
     if isinstance(raw, dict) and raw.get("x402Version") != 2:
-        raise Malformed(f"{location + '.' if location else ''}x402Version: is not 2")
+        raise Malformed(f"{location + '.' if location else ''}x402Version: must be 2")
     payment = validate_payload(PaymentPayload, raw, location)
     validate_payload(_Requirements, payment.accepted, f"{location}.accepted" if location else "accepted")
     return payment
@@ -279,4 +279,4 @@ def read_json(text: bytes, location: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise Malformed(f"{location}: is no JSON: {error}") from None
+        raise Malformed(f"{location}: is not JSON: {error}") from None

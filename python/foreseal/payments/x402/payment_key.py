@@ -94,7 +94,7 @@ def settled(payment: PaymentPayload, requirements: PaymentRequirements, swept: t
             key = {"type": "refund", "channel": refund.voucher.channel.lower(), "nonce": refund.refund_nonce}
             return _channels(chain_id, token, refund.channel.payer, key)
         case kind:
-            raise Malformed(f"payload.type: {kind!r} is nothing that is settled")
+            raise Malformed(f"payload.type: {kind!r} cannot be settled")
 
 
 def granted(payment: PaymentPayload) -> Payment:
@@ -105,7 +105,7 @@ def granted(payment: PaymentPayload) -> Payment:
     raw = payment.payload
     kind = raw.get("type")
     if kind not in ("deposit", "voucher", "refund"):
-        raise Malformed(f"payload.type: {kind!r} is no payment")
+        raise Malformed(f"payload.type: {kind!r} is not a payment")
     found: Voucher = validate_payload(Deposit if kind == "deposit" else Voucher, raw, "payload")
     cumulative = int(found.voucher.cumulative)
     said = bytes32(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
@@ -133,7 +133,7 @@ def _signed(payment: PaymentPayload, chain_id: int, token: str) -> Payment:
         key = PaymentKey(chain_id, token, to_checksum_address(terms.payer), bytes32(terms.nonce, "nonce"))
         return Payment(key, token, to_checksum_address(terms.to), int(terms.value), int(terms.valid_before))
     if payment.accepted.scheme not in (EXACT, UPTO):
-        raise Malformed(f"accepted.scheme: {payment.accepted.scheme!r} is none of exact, upto, batch-settlement")
+        raise Malformed(f"accepted.scheme: {payment.accepted.scheme!r} must be exact, upto or batch-settlement")
     permit = validate_payload(Permit2, raw, "payload").authorization
     if payment.accepted.scheme == UPTO and permit.witness.facilitator is None:
         raise Malformed("payload.permit2Authorization.witness.facilitator: is missing")

@@ -15,7 +15,7 @@ from foreseal.server.http.handler import CLOSE, HttpAnswer, HttpHandler, HttpRes
 from foreseal.server.http.headers import framing_error, is_host, is_websocket_key, repeated_header
 from foreseal.server.websocket.connections import WebSocketConnections
 
-INCOMPLETE = "the body is not complete"
+INCOMPLETE = "the body is incomplete"
 
 
 class AsgiEndpoint(Endpoint):
@@ -54,7 +54,7 @@ class AsgiEndpoint(Endpoint):
         if len(headers) != len(scope["headers"]):
             name = repeated_header(scope["headers"])
             if name is not None:
-                return self.handler.malformed(f"the header {name.decode('latin-1')} is there twice")
+                return self.handler.malformed(f"the header {name.decode('latin-1')} occurs twice")
         host = headers.get(b"host", b"")
         if not host and scope.get("http_version") == "1.1":
             return self.handler.malformed("the Host header is missing")
@@ -64,7 +64,7 @@ class AsgiEndpoint(Endpoint):
         if scope["type"] == "websocket":
             text = text or _handshake_error(scope, headers)
         elif headers.get(b"expect", b"100-continue").lower() != b"100-continue":
-            text = "the only expectation is 100-continue"
+            text = "Expect must be 100-continue"
         return None if text is None else self.handler.malformed(text)
 
     async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> HttpAnswer | None:
@@ -123,9 +123,9 @@ def _handshake_error(scope: Scope, headers: Headers) -> str | None:
     if key is not None and not is_websocket_key(key):
         return "Sec-WebSocket-Key must be 16 bytes in base64"
     if scope.get("http_version") == "1.0":
-        return "HTTP/1.0 has no WebSockets"
+        return "WebSockets require HTTP/1.1"
     if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
-        return "a WebSocket handshake has no body"
+        return "a WebSocket handshake must not have a body"
     return None
 
 

@@ -246,9 +246,9 @@ def _key_in(headers: Headers) -> str:
     if authorization is not None:
         scheme, _, bearer = authorization.strip().partition(b" ")
         if scheme.lower() != _BEARER:
-            raise WrongKey("Authorization must be Bearer and an API key")
+            raise WrongKey("Authorization must be `Bearer` followed by an API key")
         if given is not None and given.strip() != bearer.strip():
-            raise WrongKey("Authorization and X-API-Key are not the same API key")
+            raise WrongKey("Authorization and X-API-Key must have the same API key")
         given = bearer
     return (given or b"").strip().decode("latin-1")
 

@@ -59,8 +59,8 @@ def _first(found: bytes, wanted: bytes) -> int:
 
 
 def _error(offset: int | None) -> ChecksumError:
-    where = "its bytes are not those of its checksum" if offset is None else f"one bit was changed at offset {offset}"
-    return ChecksumError(f"it is damaged: {where}")
+    where = "the checksum does not match" if offset is None else f"one bit is flipped at offset {offset}"
+    return ChecksumError(f"the file is damaged: {where}")
 
 
 def _changed_byte(difference: int, length: int) -> int | None:

@@ -93,10 +93,10 @@ def read_keys(path: Path) -> dict[str, ApiKey]:
         checked = has_checksum(data)
         keys = [_key(entry) for entry in _entries(orjson.loads(data), checked)]
     except (ValueError, TypeError) as error:
-        raise KeyFileError(f"the API keys in {path} cannot be used: {error}") from None
+        raise KeyFileError(f"cannot use the API keys in {path}: {error}") from None
     found = {key.id: key for key in keys}
     if len(found) < len(keys):
-        raise KeyFileError(f"the API keys in {path} cannot be used: two have the same id")
+        raise KeyFileError(f"cannot use the API keys in {path}: two have the same id")
     return found
 
 
@@ -116,8 +116,8 @@ def _entries(content: Any, checked: bool) -> list[Any]:
                 "its checksum is missing" if version == _VERSION else "it has a checksum of a later version"
             )
         case {"version": int(version)} if version not in (_OLDEST_VERSION, _VERSION):
-            raise ValueError(f"it has version {version}, and this program knows {_VERSION}")
-    raise ValueError("it has no version and no list of keys")
+            raise ValueError(f"unsupported version {version}, expected {_VERSION}")
+    raise ValueError("it must have a version and a list of keys")
 
 
 def _entry(key: ApiKey) -> dict[str, Any]:
@@ -131,18 +131,18 @@ def _key(entry: Any) -> ApiKey:
         raise TypeError("an entry is not an object")
     strange, missing = entry.keys() - set(ApiKey.__slots__), _REQUIRED_FIELDS - entry.keys()
     if strange or missing:
-        raise ValueError(f"an entry has no {', '.join(sorted(missing))}" if missing else f"unknown: {sorted(strange)}")
+        raise ValueError(f"an entry lacks {', '.join(sorted(missing))}" if missing else f"unknown: {sorted(strange)}")
     key = ApiKey(**entry | {"rate": None if entry.get("rate") is None else parse_rate(entry["rate"])})
     texts, times = (key.id, key.name, key.hash), (key.expires, key.revoked, key.created)
     numbers = isinstance(key.created, int) and all(isinstance(n, int | None) for n in (*times, key.burst))
     if not numbers or not all(isinstance(text, str) for text in texts):
         raise TypeError(f"the entry of key {key.id!r} has a field of a wrong type")
     if not all(time is None or 0 <= time < _YEAR_10000 for time in times):
-        raise ValueError(f"the entry of key {key.id!r} has a time that no calendar has")
+        raise ValueError(f"the entry of key {key.id!r} has a timestamp out of range")
     if len(key.hash) != hashlib.sha256().digest_size * 2 or not _DIGITS.issuperset(key.hash):
-        raise ValueError(f"the hash of key {key.id!r} is no SHA-256 in hex")
+        raise ValueError(f"the hash of key {key.id!r} must be SHA-256 in hex")
     if key.tier not in (PUBLIC, DEDICATED) or (key.burst is not None and key.burst < 1):
-        raise ValueError(f"the tier or the burst of key {key.id!r} is none that there is")
+        raise ValueError(f"the tier or the burst of key {key.id!r} is invalid")
     if key.rate is not None:
         resolve_burst(key.rate, key.burst)
     return key
@@ -168,7 +168,7 @@ class KeyStore:
         # An unknown id is compared as well: the response time reveals nothing about ids.
         matches = hmac.compare_digest(hash_key(text), _UNKNOWN_KEY_HASH if key is None else key.hash)
         if key is None or not matches:
-            return "the API key is not known here"
+            return "unknown API key"
         state = key.state(self._clock())
         return key if state == "active" else f"the API key is {state}"
 
@@ -189,10 +189,10 @@ class KeyStore:
         except KeyFileError as error:
             if stamp != self._logged_stamp:
                 self._logged_stamp = stamp
-                log.error("the file of API keys is broken: the keys stay as they were", extra={"reason": str(error)})  # noqa: TRY400
+                log.error("cannot read the file of API keys: keeping the previous keys", extra={"reason": str(error)})  # noqa: TRY400
             return
         self._stamp = self._logged_stamp = stamp
-        log.info("the API keys were read again", extra={"keys": len(self._keys)})
+        log.info("API keys reloaded", extra={"keys": len(self._keys)})
 
 
 _UNKNOWN_KEY_HASH = hash_key("")

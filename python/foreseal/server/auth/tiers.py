@@ -142,6 +142,6 @@ def _matching(key: str, patterns: Iterable[str], methods: frozenset[str]) -> fro
         start = pattern.removesuffix("*")
         meant = {name for name in methods if name.startswith(start)} if start != pattern else {pattern} & methods
         if not meant:
-            raise SettingsError(f"{key}: there is no method {pattern}", key)
+            raise SettingsError(f"{key}: unknown method {pattern}", key)
         found |= meant
     return frozenset(found)

@@ -27,8 +27,8 @@ RETRY_AFTER = (b"retry-after", b"1")
 # client would send its next request into the closing connection.
 CLOSE = (b"connection", b"close")
 
-WRONG_ORIGIN = "pages of this origin may not call: allow it with --allowed-origin"
-WRONG_HOST = "this Host name is not allowed: use a loopback name, or allow it with --allowed-host"
+WRONG_ORIGIN = "origin not allowed: allow it with --allowed-origin"
+WRONG_HOST = "Host not allowed: use a loopback name, or allow it with --allowed-host"
 
 # Largest head that is cached, in bytes.
 _MAX_CACHED = 1024
@@ -152,8 +152,10 @@ class HttpHandler:
         if not self._hosts.accepts(headers):
             return self._text(403, WRONG_HOST)
         if b"origin" in headers and not self._origins.accepts(headers):
-            return self._text(403, WRONG_ORIGIN if self._origins.is_open else "pages may not connect here")
-        return None if path == "/" else self._text(404, "nothing here: the WebSocket is at /")
+            return self._text(
+                403, WRONG_ORIGIN if self._origins.is_open else "web pages may not connect to the admin listener"
+            )
+        return None if path == "/" else self._text(404, "not found: the WebSocket is at /")
 
     def busy(self, text: str, status: int = 503) -> HttpResponse:
         """Return the response to a handshake for which there is no room."""
@@ -166,7 +168,7 @@ class HttpHandler:
             return self._text(403, WRONG_HOST)
         if self._admin and b"origin" in headers:
             # A page may send a body without a content type, and the browser then makes no preflight request.
-            return self._text(403, "pages may not call the admin listener")
+            return self._text(403, "web web pages may not call the admin listener")
         if self._origins.rejects(headers):
             return self._text(403, WRONG_ORIGIN)
         if path != "/":
@@ -225,12 +227,14 @@ class HttpHandler:
 
     def too_slow(self) -> HttpResponse:
         """Return the response to a body that did not arrive in time."""
-        error: RpcError = over_limit("wait", self._longest_wait, f"no whole body came within {self._longest_wait} ms")
+        error: RpcError = over_limit(
+            "wait", self._longest_wait, f"the body did not arrive within {self._longest_wait} ms"
+        )
         return HttpResponse(408, [JSON, CLOSE], failure(NULL, error))
 
     def _page(self, verb: str, path: str) -> HttpResponse:
         if path not in ("/healthz", "/readyz", "/metrics"):
-            return self._text(404, "nothing here: JSON-RPC is at /, beside it /healthz, /readyz and /metrics")
+            return self._text(404, "not found: JSON-RPC is at /; see also /healthz, /readyz and /metrics")
         if verb not in ("GET", "HEAD"):
             return self._wrong_verb(b"GET, HEAD")
         if path == "/metrics":

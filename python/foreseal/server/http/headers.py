@@ -46,9 +46,9 @@ def framing_error(headers: Mapping[bytes, bytes]) -> str | None:
     """Return the error in the headers that delimit the body; None if they are valid."""
     coding = headers.get(b"transfer-encoding")
     if coding is not None and b"content-length" in headers:
-        return "a request has Content-Length or Transfer-Encoding, not both"
+        return "a request must not have both Content-Length and Transfer-Encoding"
     if coding is not None and coding.lower() != b"chunked":
-        return "the only transfer coding is chunked"
+        return "Transfer-Encoding must be chunked"
     return None
 
 

@@ -116,22 +116,22 @@ def _store_head(readings: Readings) -> float | None:
 
 
 _CHAIN = (
-    _one("view_block", "gauge", "Number of the block being built.", lambda r: r.freshness[0]),
-    _one("view_index", "gauge", "Index of the newest step of that block.", lambda r: r.freshness[1]),
+    _one("view_block", "gauge", "Number of the block under construction.", lambda r: r.freshness[0]),
+    _one("view_index", "gauge", "Index of the newest step of the block under construction.", lambda r: r.freshness[1]),
     _one("view_age_seconds", "gauge", "Time since the last tick.", lambda r: r.freshness[2] / 1000),
-    _one("ready", "gauge", "1 if the node is ready to answer, 0 if not.", lambda r: int(r.node.ready()[0])),
+    _one("ready", "gauge", "1 if the node is ready, 0 if not.", lambda r: int(r.node.ready()[0])),
     _one("blocks_total", "counter", "Blocks sealed by this process.", lambda r: r.figures["blocks"]),
-    _one("steps_total", "counter", "Steps with transactions, made by ticks.", lambda r: r.figures["steps"]),
-    _one("transactions_total", "counter", "Transactions in those steps.", lambda r: r.figures["transactions"]),
-    _one("gas_total", "counter", "Gas that they used.", lambda r: r.figures["gas"]),
+    _one("steps_total", "counter", "Steps with transactions published by this process.", lambda r: r.figures["steps"]),
+    _one("transactions_total", "counter", "Transactions included in steps.", lambda r: r.figures["transactions"]),
+    _one("gas_total", "counter", "Gas used by the transactions in steps.", lambda r: r.figures["gas"]),
 )
 
 _STEP = (
-    _times("step", "Time to make a step, from looking into the pool to the end.", lambda r: r.figures["step"]),
+    _times("step", "Duration of building a step, from selection to publication.", lambda r: r.figures["step"]),
     Family(
         "foreseal_step_part_seconds",
         "histogram",
-        "The same by part: select (from the pool), execute, roots, sync (journal), publish, pool (what left it).",
+        "Duration of building a step by phase: select, execute, roots, sync (journal), publish, pool (removals).",
         _step_phases,
         ("part",),
     ),
@@ -145,32 +145,34 @@ _POOL = (
         "state",
         lambda r: {"ready": r.status["pool"]["pooled"], "queued": r.status["pool"]["queued"]},
     ),
-    _one("pool_bytes", "gauge", "Bytes that those take.", lambda r: r.status["pool"]["bytes"]),
+    _one("pool_bytes", "gauge", "Size of the transactions in the pool.", lambda r: r.status["pool"]["bytes"]),
     _one("pool_added_total", "counter", "Transactions that entered the pool.", lambda r: r.figures["pool"]["added"]),
     _one(
         "pool_replaced_total",
         "counter",
-        "Those that another one with the same sender and nonce took the place of.",
+        "Transactions replaced in the pool.",
         lambda r: r.figures["pool"]["replaced"],
     ),
     _many(
         "pool_dropped_total",
         "counter",
-        "Those that left without being included, by reason.",
+        "Transactions removed from the pool without inclusion, by reason.",
         "reason",
         lambda r: r.figures["pool"]["dropped"],
     ),
 )
 
 _JOURNAL = (
-    _times("journal_append", "Time of an append to the journal, until it is durable.", lambda r: r.figures["append"]),
+    _times(
+        "journal_append", "Duration of an append to the journal, until it is durable.", lambda r: r.figures["append"]
+    ),
     _one(
         "journal_written_bytes_total",
         "counter",
         "Bytes written to the journal.",
         lambda r: r.figures["journal"]["written"],
     ),
-    _one("journal_segments", "gauge", "Files of the journal.", lambda r: r.figures["journal"]["segments"]),
+    _one("journal_segments", "gauge", "Segment files of the journal.", lambda r: r.figures["journal"]["segments"]),
 )
 
 _STORE = (
@@ -178,33 +180,35 @@ _STORE = (
     _one(
         "store_backlog",
         "gauge",
-        "Transactions that are sealed and not yet stored; a block counts 500 more.",
+        "Sealed transactions not yet stored, plus 500 per block.",
         _store("backlog"),
     ),
     _one(
         "store_share",
         "gauge",
-        "How much the builder takes of what it could; below 1 the store is behind.",
+        "Builder throttle: 1 is unthrottled, less than 1 means that the store is behind.",
         _store("share"),
     ),
-    _times("store_commit", "Time of a transaction of the store.", lambda r: r.figures["commit"]),
+    _times("store_commit", "Duration of a transaction of the store.", lambda r: r.figures["commit"]),
     _one("store_bytes", "gauge", "Bytes of the store in use.", lambda r: r.figures["store"]["used"]),
     _one("store_scrub_bytes_total", "counter", "Bytes of the store read by the scrub.", _scrub("total")),
     _one("store_scrub_passes_total", "counter", "Complete passes of the scrub.", _scrub("passes")),
     _one("store_scrub_damaged_pages", "gauge", "Damaged pages found by the scrub.", _scrub("damaged")),
     _one("store_scrub_unchecked_pages", "gauge", "Pages without a checksum found by the scrub.", _scrub("unchecked")),
-    _one("store_scrub_errors_total", "counter", "Reads of the scrub that failed and are retried.", _scrub("errors")),
+    _one("store_scrub_errors_total", "counter", "Failed reads of the scrub, to be retried.", _scrub("errors")),
     _one(
         "store_scrub_last_timestamp_seconds",
         "gauge",
-        "Time of the last complete pass of the scrub, in seconds since 1970.",
+        "Unix time of the last complete pass of the scrub.",
         _scrub("last"),
     ),
-    _one("store_limit_bytes", "gauge", "Most bytes it may have (--store-map).", lambda r: r.figures["store"]["limit"]),
+    _one(
+        "store_limit_bytes", "gauge", "Maximum size of the store (--store-map).", lambda r: r.figures["store"]["limit"]
+    ),
     _one(
         "store_readers",
         "gauge",
-        "Most reads of the store at the same time so far, of all processes.",
+        "Peak of concurrent reads of the store, over all processes.",
         lambda r: r.figures["store"]["readers"],
     ),
 )
@@ -220,22 +224,22 @@ _CALLS = (
     Family(
         "foreseal_call_seconds",
         "histogram",
-        "Time of a call, from its body to its answer, by method.",
+        "Duration of a call, from body to response, by method.",
         _call_times,
         ("method",),
     ),
     Family(
         "foreseal_refused_total",
         "counter",
-        "Calls and handshakes refused for a caller's own bounds, by tier and reason.",
+        "Calls and handshakes rejected by per-caller limits, by tier and reason.",
         _refused,
         ("tier", "reason"),
     ),
-    _one("calls_slow_total", "counter", "Calls that were logged as slow.", lambda r: r.counts.slow_calls),
+    _one("calls_slow_total", "counter", "Calls logged as slow.", lambda r: r.counts.slow_calls),
     _one(
         "calls_in_flight",
         "gauge",
-        "Calls on threads, or waiting for one or for a step.",
+        "Calls running on a worker thread, or waiting for a thread or a step.",
         lambda r: len(r.completions),
     ),
 )
@@ -244,37 +248,37 @@ _SCHEDULER = (
     Family(
         "foreseal_queue_seconds",
         "histogram",
-        "Time that calls waited for a thread, by lane.",
+        "Queueing time of calls, by lane.",
         _queue_times,
         ("lane",),
     ),
-    _lanes("lane_waiting", "gauge", "Calls that wait for a thread, by lane.", "waiting"),
-    _lanes("lane_running", "gauge", "Calls that run on a thread, by lane.", "running"),
-    _lanes("lane_oldest_seconds", "gauge", "Time that the oldest waiting call has waited, by lane.", "oldest"),
-    _lanes("lane_cpu_seconds_total", "counter", "Processor time of calls on threads, by lane.", "cpu"),
-    _lanes("lane_paused_total", "counter", "Pauses of long calls for others, by lane.", "paused"),
+    _lanes("lane_waiting", "gauge", "Calls waiting for a worker thread, by lane.", "waiting"),
+    _lanes("lane_running", "gauge", "Calls running on a worker thread, by lane.", "running"),
+    _lanes("lane_oldest_seconds", "gauge", "Age of the oldest waiting call, by lane.", "oldest"),
+    _lanes("lane_cpu_seconds_total", "counter", "Processor time of calls on worker threads, by lane.", "cpu"),
+    _lanes("lane_paused_total", "counter", "Preemptions of long calls, by lane.", "paused"),
     Family(
         "foreseal_calls_ended_total",
         "counter",
-        "Calls that did not run to their end, by lane and reason.",
+        "Calls that did not complete, by lane and reason.",
         _ended,
         ("lane", "reason"),
     ),
 )
 
 _FOLLOWERS = (
-    _one("followers", "gauge", "Followers of this process that are connected.", lambda r: len(r.followers)),
+    _one("followers", "gauge", "Followers connected to this process.", lambda r: len(r.followers)),
     _many(
         "follower_lag",
         "gauge",
-        "Appends to the journal that a connected follower is behind.",
+        "Lag of a connected follower in journal appends.",
         "follower",
         lambda r: {name: lag for name, lag, _ in r.followers},
     ),
     _many(
         "follower_connected_seconds",
         "gauge",
-        "Time since it connected.",
+        "Time since the follower connected.",
         "follower",
         lambda r: {name: connected / 1000 for name, _, connected in r.followers},
     ),
@@ -284,7 +288,7 @@ _PROCESSES = (
     Family(
         "foreseal_restarts_total",
         "counter",
-        "Processes started again by the supervisor, by name and reason: died or wedged.",
+        "Processes restarted by the supervisor, by name and reason: died or wedged.",
         _restarts,
         ("child", "reason"),
     ),
@@ -302,52 +306,57 @@ _STREAMS = (
     _one(
         "connections_evicted_total",
         "counter",
-        "WebSocket connections closed to make room for those of other callers.",
+        "WebSocket connections evicted in favour of other callers.",
         lambda r: r.streams.evicted,
     ),
     _one(
         "filters",
         "gauge",
-        "Filters of callers of this process, with those that have expired and made no room yet.",
+        "Filters of callers of this process, including expired ones that are not yet removed.",
         lambda r: None if r.filters is None else len(r.filters.table),
     ),
     _one(
         "filters_evicted_total",
         "counter",
-        "Filters dropped to make room for those of other callers.",
+        "Filters evicted in favour of other callers.",
         lambda r: None if r.filters is None else r.filters.table.evicted,
     ),
-    _one("connections_refused_total", "counter", "Handshakes refused for want of room.", lambda r: r.streams.refused),
+    _one(
+        "connections_refused_total",
+        "counter",
+        "Handshakes rejected at the connection limit.",
+        lambda r: r.streams.refused,
+    ),
     _one(
         "connections_slow_total",
         "counter",
-        "Connections closed with 1013: too slow, or a loss.",
+        "Connections closed with 1013: slow client or lost notifications.",
         lambda r: r.streams.slow,
     ),
-    _caches("entries", "gauge", "Entries of a cache of the endpoint, by cache.", len),
-    _many("cache_misses_total", "counter", "Lookups that a cache did not answer, by cache.", "cache", _cache_misses),
+    _caches("entries", "gauge", "Entries in a cache of the endpoint, by cache.", len),
+    _many("cache_misses_total", "counter", "Cache misses, by cache.", "cache", _cache_misses),
     _many(
         "cache_hits_total",
         "counter",
-        "Lookups that a cache of the core answered, by cache.",
+        "Cache hits of the core, by cache.",
         "cache",
         _cache_figures("hits"),
     ),
-    _many("cache_bytes", "gauge", "Size of the entries of a cache of the core.", "cache", _cache_figures("bytes")),
+    _many("cache_bytes", "gauge", "Size of the entries in a cache of the core.", "cache", _cache_figures("bytes")),
     _many(
         "cache_capacity_bytes",
         "gauge",
-        "Maximum size of the entries of a cache of the core; 0 if it is disabled.",
+        "Maximum size of a cache of the core; 0 if it is disabled.",
         "cache",
         _cache_figures("capacity"),
     ),
-    _caches("evicted_total", "counter", "Entries that were dropped to make room.", lambda c: c.evicted),
+    _caches("evicted_total", "counter", "Entries evicted from a cache of the core.", lambda c: c.evicted),
     _many("subscriptions", "gauge", "Subscriptions by kind.", "kind", lambda r: dict(r.streams.hub.kinds)),
     _one("notifications_total", "counter", "Notifications sent.", lambda r: r.streams.hub.traffic.notified),
     _one(
         "lagged_total",
         "counter",
-        "Times that a reader of the feed missed steps.",
+        "Occasions on which a reader of the feed missed steps.",
         lambda r: r.streams.hub.traffic.lagged,
     ),
 )
@@ -361,24 +370,26 @@ _PROCESS = (
     _process(
         "resident_memory_bytes",
         "gauge",
-        "Memory, the cached pages of the store among it.",
+        "Resident memory, including cached pages of the store.",
         lambda r: r.process.resident,
     ),
-    _process("open_fds", "gauge", "Open descriptors.", lambda r: r.process.descriptors),
-    _process("max_fds", "gauge", "Most descriptors it may have open.", lambda r: r.process.max_descriptors),
+    _process("open_fds", "gauge", "Open file descriptors.", lambda r: r.process.descriptors),
+    _process("max_fds", "gauge", "Maximum number of open file descriptors.", lambda r: r.process.max_descriptors),
     _process("threads", "gauge", "Threads.", lambda r: r.process.threads),
     _process("cpu_seconds_total", "counter", "Processor time.", lambda r: r.process.cpu),
-    _process("start_time_seconds", "gauge", "When it was started, seconds since 1970.", lambda r: r.process.started),
+    _process(
+        "start_time_seconds", "gauge", "Start time of the process since the Unix epoch.", lambda r: r.process.started
+    ),
     _one(
         "memory_used_bytes",
         "gauge",
-        "Memory allocated by the core and the interpreter, at most 10 s old.",
+        "Memory allocated by the core and the interpreter, sampled every 10 s.",
         lambda r: r.figures["memory"]["used"],
     ),
     _one(
         "memory_free_bytes",
         "gauge",
-        "Freed memory that the process retains (--max-free-memory), at most 10 s old.",
+        "Freed memory retained by the process (--max-free-memory), sampled every 10 s.",
         lambda r: r.figures["memory"]["free"],
     ),
     _one(
@@ -390,7 +401,7 @@ _PROCESS = (
     Family(
         "foreseal_build_info",
         "gauge",
-        "Always 1; its labels say what runs.",
+        "Constant 1, labelled with version and build.",
         lambda r: (Sample(r.build, 1),),
         ("version", "python", "machine"),
     ),

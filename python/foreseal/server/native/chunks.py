@@ -75,11 +75,11 @@ class ChunkDecoder:
                 or b"\n" in line
                 or _LINE.fullmatch(line.removesuffix(b"\r") or b"0") is None
             ):
-                raise BadRequest(400, "the size of a chunk is malformed")
+                raise BadRequest(400, "malformed chunk size")
             return start
         found = _LINE.fullmatch(data, start, end)
         if found is None:
-            raise BadRequest(400, "the size of a chunk is malformed")
+            raise BadRequest(400, "malformed chunk size")
         self.chunks += 1
         self._left = int(found[1], 16)
         self._state = _DATA if self._left else _TRAILER
@@ -99,6 +99,6 @@ class ChunkDecoder:
             self._searched = size
             return start
         if _TRAILERS.fullmatch(data, start, end + 2) is None:
-            raise BadRequest(400, "a trailer is malformed")
+            raise BadRequest(400, "malformed trailer")
         self.is_done = True
         return end + 4

@@ -97,14 +97,14 @@ class FrameParser:
         length = second & _LENGTH
         head = _SHORT_HEAD
         if opcode in _CONTROL and (length > _MAX_CONTROL or not first & _FIN):
-            raise ProtocolViolation(1002, "a control frame must be whole and of at most 125 bytes")
+            raise ProtocolViolation(1002, "a control frame must be unfragmented and have at most 125 bytes")
         if length >= _SHORT:
             head = _MEDIUM_HEAD if length == _SHORT else _LONG_HEAD
             if available < head - 4:
                 return None
             length = int.from_bytes(data[start + 2 : start + head - 4])
             if length < (_SHORT if head == _MEDIUM_HEAD else _MEDIUM) or length >> 63:
-                raise ProtocolViolation(1002, "the length of a frame must be as short as possible, in 63 bits")
+                raise ProtocolViolation(1002, "the length of a frame must be encoded minimally, in at most 63 bits")
         if length + (0 if self._message is None or opcode in _CONTROL else len(self._message)) > self._max_size:
             raise ProtocolViolation(1009, f"a message may have at most {self._max_size} bytes")
         end = start + head + length

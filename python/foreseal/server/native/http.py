@@ -194,7 +194,7 @@ class HttpConnection(asyncio.Protocol):
                 self._respond(self._handler.too_slow(), request.head)
         elif self._intake.left:
             if now - self.since > limits.head_time:
-                self._fail(BadRequest(408, f"no whole head came within {limits.head_time:g} s"))
+                self._fail(BadRequest(408, f"the request head did not arrive within {limits.head_time:g} s"))
         elif now - self.since > idle:
             self._transport.close()
 
@@ -315,7 +315,7 @@ class HttpConnection(asyncio.Protocol):
         response = self._handler.route(head.method, head.path, headers)
         if response is None:
             if headers.get(b"expect", b"100-continue").lower() != b"100-continue":
-                raise BadRequest(417, "the only expectation is 100-continue")
+                raise BadRequest(417, "Expect must be 100-continue")
             caller = self._handler.identify(self._peer, headers)
             if isinstance(caller, Caller):
                 self._request = CallRequest(head, caller, self._owner.now)
@@ -517,7 +517,7 @@ class HttpConnection(asyncio.Protocol):
         try:
             reply = dispatcher.finish(submission)
         except Exception:  # handled like a failure of any other call
-            log.exception("a call failed")
+            log.exception("call failed")
             self._transport.abort()
             return
         status, answer, seconds = reply
@@ -542,7 +542,7 @@ class HttpConnection(asyncio.Protocol):
         try:
             found = await reply
         except Exception:  # the outcome is unknown: no answer is better than a wrong one
-            log.exception("a call failed")
+            log.exception("call failed")
             self._transport.abort()
             return
         finally:

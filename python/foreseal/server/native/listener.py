@@ -135,7 +135,7 @@ class NativeListener:
             tasks.discard(ended)
             error = None if ended.cancelled() else ended.exception()
             if error is not None and not isinstance(error, OSError):
-                log.error("a connection failed", exc_info=error)
+                log.error("connection failed", exc_info=error)
             self._connection_ended()
 
         task.add_done_callback(done)
@@ -175,7 +175,7 @@ class NativeListener:
         except OSError as error:
             # The waiting client has disconnected, or there is no room for now.
             if error.errno in _RESOURCE_ERRORS:
-                log.warning("a connection waits to be accepted: %s", error.strerror)
+                log.warning("cannot accept a connection: %s", error.strerror)
                 self._accept_later()
             return
         peer = (str(address[0]), int(address[1])) if isinstance(address, tuple) else None

@@ -102,7 +102,7 @@ def parse_head(data: bytes) -> RequestHead:
         is_upgrade = b"upgrade" in tokens and not is_http_1_0 and headers.get(b"upgrade", b"").lower() == b"websocket"
     length = _body_length(headers, is_http_1_0=is_http_1_0)
     if is_upgrade and length != 0:
-        raise BadRequest(400, "a WebSocket handshake has no body")
+        raise BadRequest(400, "a WebSocket handshake must not have a body")
     return RequestHead(method.decode("latin-1"), path, headers, is_http_1_0, keep_alive, length, is_upgrade)
 
 
@@ -120,7 +120,7 @@ def _headers(rest: bytes) -> dict[bytes, bytes]:
         name, value = name.lower(), value.strip(b" \t")
         if name in headers:
             if name in SINGLE:
-                raise BadRequest(400, f"the header {name.decode('latin-1')} is there twice")
+                raise BadRequest(400, f"the header {name.decode('latin-1')} occurs twice")
             if name in _LISTS:
                 value = headers[name] + b", " + value
         headers[name] = value
@@ -130,8 +130,8 @@ def _headers(rest: bytes) -> dict[bytes, bytes]:
 def _malformed(rest: bytes) -> BadRequest:
     for number, line in enumerate(rest.split(b"\r\n")):
         if _HEADER_LINE.fullmatch(line) is None:
-            return BadRequest(400, f"header line {number + 1} is malformed")
-    return BadRequest(400, "a header line is malformed")
+            return BadRequest(400, f"malformed header line {number + 1}")
+    return BadRequest(400, "malformed header line")
 
 
 def _path(method: bytes, target: bytes, headers: dict[bytes, bytes]) -> str:
@@ -140,7 +140,7 @@ def _path(method: bytes, target: bytes, headers: dict[bytes, bytes]) -> str:
         raise BadRequest(405, "this server is not a proxy")
     if target.startswith(b"/"):
         if b"#" in target:
-            raise BadRequest(400, "the target has a fragment")
+            raise BadRequest(400, "the target must not have a fragment")
         return unquote(target.partition(b"?")[0].decode("latin-1"))
     if target == b"*" and method == b"OPTIONS":
         return "*"
@@ -148,7 +148,7 @@ def _path(method: bytes, target: bytes, headers: dict[bytes, bytes]) -> str:
     if found is None or not is_host(found[1]):
         raise BadRequest(400, "the target must be a path")
     if headers.get(b"host", found[1]).lower() != found[1].lower():
-        raise BadRequest(400, "the target and the Host header name different hosts")
+        raise BadRequest(400, "the target and the Host header have different hosts")
     return unquote(found[2].decode("latin-1")) or "/"
 
 
@@ -156,7 +156,7 @@ def _body_length(headers: dict[bytes, bytes], *, is_http_1_0: bool) -> int | Non
     """Return the length of the body; None for a chunked body."""
     coding, length = headers.get(b"transfer-encoding"), headers.get(b"content-length")
     if coding is not None:
-        error = "HTTP/1.0 has no Transfer-Encoding" if is_http_1_0 else framing_error(headers)
+        error = "HTTP/1.0 does not support Transfer-Encoding" if is_http_1_0 else framing_error(headers)
         if error is not None:
             raise BadRequest(400, error)
         return None

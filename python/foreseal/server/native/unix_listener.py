@@ -25,7 +25,7 @@ def free_path(path: Path) -> None:
     except OSError as error:
         raise AddressError(f"cannot listen at {UNIX}{path}: {error.strerror or error}") from None
     if not stat.S_ISSOCK(mode):
-        raise AddressError(f"cannot listen at {UNIX}{path}: there is a file that is no socket")
+        raise AddressError(f"cannot listen at {UNIX}{path}: the file exists and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
@@ -34,7 +34,7 @@ def free_path(path: Path) -> None:
         except OSError as error:
             raise AddressError(f"cannot listen at {UNIX}{path}: {error.strerror or error}") from None
         else:
-            raise AddressError(f"cannot listen at {UNIX}{path}: another server does")
+            raise AddressError(f"cannot listen at {UNIX}{path}: already in use by another server")
 
 
 class UnixListener(NativeListener):

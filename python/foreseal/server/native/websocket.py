@@ -113,7 +113,7 @@ class NativeWebSocket(asyncio.Protocol):
         self._frames.clear()
         self._wake()
         if self._drained is not None and not self._drained.done():
-            self._drained.set_exception(ClientDisconnected("the client has left"))
+            self._drained.set_exception(ClientDisconnected("the client has disconnected"))
         self._owner.closed(self)
 
     def eof_received(self) -> None:
@@ -387,7 +387,7 @@ class NativeWebSocket(asyncio.Protocol):
     def _put(self, data: bytes) -> None:
         if self.client is SideState.CLOSED or self._transport.is_closing():
             self.client = SideState.CLOSED
-            raise ClientDisconnected("the client has left")
+            raise ClientDisconnected("the client has disconnected")
         self._transport.write(data)
 
     async def _drain(self) -> None:

@@ -20,7 +20,7 @@ class SettingsFile:
     """Settings in a file. `values` has the valid ones, `problems` one line for each error."""
 
     def __init__(self, path: Path, command: Command | None) -> None:
-        """Read it for `command`; None accepts settings of any command. Raises `SettingsError` if it is no TOML."""
+        """Read it for `command`; None accepts settings of any command. Raises `SettingsError` for invalid TOML."""
         self.values: dict[str, SettingValue] = {}
         self.problems: list[str] = []
         self._path = path
@@ -30,7 +30,7 @@ class SettingsFile:
         except OSError as error:
             raise SettingsError(f"cannot read the settings in {path}: {error.strerror or error}") from None
         except UnicodeDecodeError:
-            raise SettingsError(f"{path} is not a file of settings: it is not UTF-8") from None
+            raise SettingsError(f"{path} is not a settings file: it is not UTF-8") from None
         found = list(_find_keys(text))
         self._lines = dict(found)
         try:
@@ -42,10 +42,10 @@ class SettingsFile:
 
     def _read_section(self, section: str, table: Any) -> None:
         if section not in SECTIONS:
-            name = f"[{section}] is no section" if isinstance(table, dict) else f"{section} is in no section"
+            name = f"unknown section [{section}]" if isinstance(table, dict) else f"{section} must be in a section"
             self._problem(section, f"{name}: {nearest_section(section, is_table=isinstance(table, dict))}")
         elif not isinstance(table, dict):
-            self._problem(section, f"{section} is a section: write [{section}] above its settings")
+            self._problem(section, f"{section} must be a section: write [{section}] above its settings")
         else:
             for name, value in table.items():
                 self._read(f"{section}.{name}", value)
@@ -53,7 +53,7 @@ class SettingsFile:
     def _read(self, key: str, value: Any) -> None:
         setting = TABLE.get(key)
         if setting is None:
-            self._problem(key, f"{key} is no setting: {nearest_key(key)}")
+            self._problem(key, f"unknown setting {key}: {nearest_key(key)}")
         elif self._command is not None and self._command not in setting.commands:
             self._problem(key, not_here(setting, key, self._command))
         else:
@@ -61,8 +61,9 @@ class SettingsFile:
                 read = setting.check(setting.kind.read(value))
                 self.values[setting.key] = SettingValue(setting.key, read, self._origin(key))
             except (TypeError, ValueError) as error:
-                shown = "" if setting.secret else f"{error}; "
-                self._problem(key, f"{key}: {shown}allowed is {setting.kind.allowed}")
+                allowed = setting.kind.allowed
+                reason = f"expected {allowed}" if setting.secret else f"{error}; allowed: {allowed}"
+                self._problem(key, f"{key}: {reason}")
 
     def _problem(self, key: str, words: str) -> None:
         self.problems.append(f"{self._origin(key)}: {words}")
@@ -74,7 +75,7 @@ class SettingsFile:
 def not_here(setting: Setting, name: str, command: Command) -> str:
     """Return the error for a setting, by its name in the source, that `command` does not have."""
     others = " and ".join(COMMANDS[other] for other in COMMANDS if other in setting.commands)
-    return f"{name} is a setting of {others}, {COMMANDS[command]} has no such setting"
+    return f"{name} is a setting of {others}, not of {COMMANDS[command]}"
 
 
 def _no_toml(path: Path, message: str) -> str:
@@ -89,7 +90,7 @@ def _twice(path: Path, found: list[tuple[str, int]]) -> str | None:
     first: dict[str, int] = {}
     for name, line in found:
         if name in first:
-            return f"{path}:{line}: {name} stands here again: it was in line {first[name]}"
+            return f"{path}:{line}: duplicate {name}, first defined in line {first[name]}"
         first[name] = line
     return None
 

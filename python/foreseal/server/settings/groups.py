@@ -10,12 +10,12 @@ GROUPS = {
     "Development chain": "Mining, and the development genesis with its funded accounts.",
     "Network": "Listeners, accepted hosts and origins, proxies and processes.",
     "TLS": "Certificates of the public listener.",
-    "Public access": "Public callers, and rates and methods of every tier. See [access control](../operate/access.md).",
-    "Limits": "Limits of every caller.",
-    "Public limits": "Lower limits of callers without an API key. See [access control](../operate/access.md).",
+    "Public access": "Rates and methods of each tier. See [access control](../operate/access.md).",
+    "Limits": "Limits for every caller.",
+    "Public limits": "Lower limits for callers without an API key. See [access control](../operate/access.md).",
     "Store": "Store on disk and journal.",
     "Caches": "Capacities of the caches in bytes; 0 disables one. See `foreseal_cache_*` in [metrics](metrics.md).",
-    "Shutdown and memory": "Drain times and retained memory.",
+    "Shutdown and memory": "Drain times and memory retained by the process.",
     "Logging": "Log output on standard error.",
 }
 """Groups in the order of help texts, each with its description."""

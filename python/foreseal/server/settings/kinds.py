@@ -40,7 +40,7 @@ class ValueKind(ABC):
     def read(self, value: Any) -> Any:
         """Convert the value in a file, of one of TOML's types."""
         if not isinstance(value, str):
-            raise TypeError(f"{in_toml(value)} is not text in quotes")
+            raise TypeError(f"expected a string in quotes, got {in_toml(value)}")
         return self.parse(value)
 
     def fits(self, _value: Any) -> bool:
@@ -49,7 +49,7 @@ class ValueKind(ABC):
 
     def misfit(self, value: Any, subject: str) -> str:
         """Return the error for a value outside the bounds."""
-        return f"{self.plain(value)} is not in the range: {subject} must be {self.bounds}"
+        return f"{subject} must be {self.bounds}, got {self.plain(value)}"
 
     def plain(self, value: Any) -> PlainValue:
         """Return the value in the notation of a file."""
@@ -77,7 +77,7 @@ class TextKind(ValueKind):
 
 @dataclass(frozen=True, slots=True)
 class Choice(ValueKind):
-    """One of a few words."""
+    """One of several names."""
 
     words: tuple[str, ...]
 
@@ -103,7 +103,7 @@ class Levels(ValueKind):
 
     @property
     def allowed(self) -> str:
-        return f"one of {', '.join(LEVELS)}, and behind it others as TARGET=LEVEL, separated by commas"
+        return f"one of {', '.join(LEVELS)}, optionally followed by TARGET=LEVEL entries, separated by commas"
 
     def parse(self, text: str) -> str:
         return parse_levels(text)
@@ -124,11 +124,11 @@ class Flag(ValueKind):
             return True
         if text.lower() in ("0", "false", "no", "off"):
             return False
-        raise ValueError(f"{text!r} is neither true nor false")
+        raise ValueError(f"expected true or false, got {text!r}")
 
     def read(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise TypeError(f"{in_toml(value)} is neither true nor false")
+            raise TypeError(f"expected true or false, got {in_toml(value)}")
         return value
 
     def plain(self, value: Any) -> bool:
@@ -137,7 +137,7 @@ class Flag(ValueKind):
 
 @dataclass(frozen=True, slots=True)
 class Integer(ValueKind):
-    """A whole number of `unit`."""
+    """A whole number, in `unit`."""
 
     minimum: int = 1
     maximum: int = MAX_INTEGER
@@ -160,12 +160,12 @@ class Integer(ValueKind):
         number = text.strip()
         # A minus sign is accepted, so that the error for -1 names the range.
         if not number.isascii() or not number.removeprefix("-").isdigit() or len(number) > _MAX_DIGITS:
-            raise ValueError(f"{text!r} is not a whole number")
+            raise ValueError(f"expected a whole number, got {text!r}")
         return int(number)
 
     def read(self, value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise TypeError(f"{in_toml(value)} is not a whole number")
+            raise TypeError(f"expected a whole number, got {in_toml(value)}")
         return value
 
     def fits(self, value: Any) -> bool:
@@ -257,7 +257,7 @@ class HexBytes(ValueKind):
             raise ValueError(f"{text!r} is not hex: write 0x and two digits for each byte")
         if len(data) > self.max_size or (self.exact and len(data) != self.max_size):
             bound = "exactly" if self.exact else "at most"
-            raise ValueError(f"{text!r} has {len(data)} bytes, {bound} {self.max_size} are allowed")
+            raise ValueError(f"{text!r} must have {bound} {self.max_size} bytes, got {len(data)}")
         return text
 
 
@@ -279,8 +279,8 @@ class AdminAddress(ValueKind):
 
     def misfit(self, value: Any, _subject: str) -> str:
         return (
-            f"{self.plain(value)} is no loopback address, and methods for administrators are never where others reach "
-            "them: write 127.0.0.1:PORT, [::1]:PORT or unix:PATH"
+            f"the admin listener must have a loopback address, got {self.plain(value)}: "
+            "write 127.0.0.1:PORT, [::1]:PORT or unix:PATH"
         )
 
     def plain(self, value: Any) -> str:
@@ -309,7 +309,7 @@ class Names(ValueKind):
 
     def read(self, value: Any) -> frozenset[str]:
         if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise TypeError(f"{in_toml(value)} is not a list of names in quotes")
+            raise TypeError(f"expected a list of strings, got {in_toml(value)}")
         return self.parse(",".join(value))
 
     def plain(self, value: Any) -> list[str]:
@@ -324,11 +324,11 @@ class MethodNames(Names):
 
     @property
     def allowed(self) -> str:
-        return "a list of methods, or of beginnings such as debug_*"
+        return "a list of methods or prefixes such as debug_*"
 
     def one(self, name: str) -> str:
         if "*" in name.removesuffix("*") or not name.isascii() or any(c.isspace() for c in name):
-            raise ValueError(f"{name!r} is no method: write a name, or its beginning and *")
+            raise ValueError(f"{name!r} is not a method: write a name, or a prefix and *")
         return name
 
 
@@ -346,9 +346,9 @@ class Networks(Names):
         try:
             network = ipaddress.ip_network(name)
         except ValueError:
-            raise ValueError(f"{name!r} is no address and no network: write 10.0.0.7, 10.0.0.0/8 or fd00::/8") from None
+            raise ValueError(f"{name!r} is not an address or network: write 10.0.0.7, 10.0.0.0/8 or fd00::/8") from None
         if not network.prefixlen:
-            raise ValueError(f"{name!r} lets every client choose its address: name the networks of the proxies alone")
+            raise ValueError(f"{name!r} would trust every client: list only the networks of your proxies")
         return str(network)
 
 
@@ -379,12 +379,12 @@ class RateKind(ValueKind):
 
     @property
     def allowed(self) -> str:
-        return "calls and their time, such as 100/s, 600/m or 5000/h; 0 for any number"
+        return "a number of calls per unit of time, such as 100/s, 600/m or 5000/h; 0 for no limit"
 
     def parse(self, text: str) -> Rate:
         return parse_rate(text)
 
     def read(self, value: Any) -> Rate:
         if not isinstance(value, str | int) or isinstance(value, bool):
-            raise TypeError(f"{in_toml(value)} is not a rate")
+            raise TypeError(f"expected a rate such as 100/s, got {in_toml(value)}")
         return parse_rate(value)

@@ -26,7 +26,7 @@ LIMITS = (
     _limit("body", Integer(unit="bytes"), "Largest request body.", "HTTP 413."),
     _limit("batch", Integer(), "Maximum requests in a batch.", "-32005."),
     _limit("depth", Integer(1, 250), "Maximum nesting depth of JSON.", "-32005."),
-    _limit("values", Integer(1000), "Maximum JSON values in a body.", "Counted by brackets and commas; -32005."),
+    _limit("values", Integer(1000), "Maximum JSON values in a body.", "Estimated from brackets and commas; -32005."),
     _limit("response", Integer(unit="bytes"), "Largest response.", "For a whole batch; -32005."),
     _limit("calls", Integer(), "Maximum concurrent long calls.", "HTTP 429."),
     _limit(
@@ -36,13 +36,18 @@ LIMITS = (
         "In one process; HTTP 429.",
         unset="no limit",
     ),
-    _limit("wait", Duration(), "Longest time to receive the body of a request.", "HTTP 408."),
-    _limit("open", Integer(), "Maximum open connections of any kind in a process.", "Others wait to be accepted."),
+    _limit("wait", Duration(), "Maximum time to receive the body of a request.", "HTTP 408."),
+    _limit(
+        "open",
+        Integer(),
+        "Maximum open connections of any kind in a process.",
+        "Further connections wait to be accepted.",
+    ),
     _limit(
         "connections",
         Integer(),
         "Maximum WebSocket connections.",
-        "The caller with the most loses its longest idle one; HTTP 503.",
+        "At the limit, the caller with the most connections loses its longest idle one; HTTP 503.",
     ),
     _limit(
         "caller_connections",
@@ -55,7 +60,7 @@ LIMITS = (
         "connection_calls",
         Integer(),
         "Maximum concurrent long calls of one connection.",
-        "Reading resumes when one ends.",
+        "At the limit, reading pauses until a call ends.",
     ),
     _limit("subscriptions", Integer(), "Maximum subscriptions of a connection.", "-32005."),
     _limit(
@@ -69,59 +74,61 @@ LIMITS = (
         "outgoing_bytes",
         Integer(unit="bytes"),
         "Maximum unsent bytes of a connection.",
-        "For notifications, and again for responses: see [live streams](../build/streams.md).",
+        "Counted separately for notifications and responses: see [live streams](../build/streams.md).",
     ),
     _limit("outgoing_frames", Integer(), "Maximum unsent notifications of a connection."),
     _limit("idle", Duration(), "Close a WebSocket connection that has been idle this long."),
     _limit(
         "head_time",
         Duration(),
-        "Longest time to receive the head of a request.",
-        "And for a TLS handshake; HTTP 408. Native transport.",
+        "Maximum time to receive the head of a request.",
+        "Also applies to the TLS handshake; HTTP 408. Native transport.",
     ),
     _limit(
         "body_rate",
-        Integer(0, unit="bytes a second"),
-        "Lowest rate of a body after 5 seconds; 0 for no limit.",
+        Integer(0, unit="bytes per second"),
+        "Minimum transfer rate of a body after 5 seconds; 0 for no limit.",
         "HTTP 408. Native transport.",
     ),
     _limit(
         "address_connections",
         Integer(),
         "Maximum connections of any kind of one address.",
-        "Idle and slow connections are closed first. Not for trusted proxies and Unix sockets. Native transport.",
+        "Idle and slow connections are closed first. Trusted proxies and Unix sockets are exempt. Native transport.",
     ),
     _limit(
         "address_work",
         Integer(100),
-        "Maximum units of protocol work a second for one address.",
+        "Maximum units of protocol work per second for one address.",
         "Frames, fragments, chunks, incomplete reads: see [transports](../operate/transports.md). Native transport.",
     ),
     _limit(
         "connection_bytes",
         Integer(unit="bytes"),
         "Maximum bytes in flight of one connection.",
-        "Unfinished requests, and responses that the client does not read; HTTP 429. Native transport.",
+        "Counts unfinished requests and unread responses; HTTP 429. Native transport.",
     ),
     _limit(
         "address_bytes",
         Integer(unit="bytes"),
         "Maximum bytes in flight of all connections of one address.",
-        "HTTP 429. Behind a trusted proxy those of the forwarded address; not for Unix sockets. Native transport.",
+        "HTTP 429. Behind a trusted proxy the forwarded address counts; Unix sockets are exempt. Native transport.",
     ),
     _limit(
         "total_bytes",
         Integer(unit="bytes"),
         "Maximum bytes in flight of all connections of a process.",
-        "The address with the most loses its largest connection. Native transport.",
+        "At the limit, the address with the most bytes loses its largest connection. Native transport.",
     ),
-    _core_limit("logs", Integer(), "Maximum logs in one eth_getLogs.", "A single block is excepted; -32005."),
-    _core_limit("log_time", Duration(), "Longest time of one eth_getLogs.", "A single block is excepted; -32005."),
+    _core_limit("logs", Integer(), "Maximum logs in one eth_getLogs.", "Queries of a single block are exempt; -32005."),
+    _core_limit(
+        "log_time", Duration(), "Maximum duration of one eth_getLogs.", "Queries of a single block are exempt; -32005."
+    ),
     _core_limit(
         "filters",
         Integer(),
         "Maximum number of filters.",
-        "Near it the caller with the most loses its longest idle one; -32005.",
+        "Near the limit, the caller with the most filters loses its longest idle one; -32005.",
     ),
     _limit("caller_filters", Integer(), "Maximum filters of one caller.", "In one process; -32005.", unset="no limit"),
     _core_limit("terms", Integer(), "Maximum addresses and topics in one subscription.", "-32005."),
@@ -129,13 +136,13 @@ LIMITS = (
     _core_limit(
         "flashblock_bytes",
         Integer(unit="bytes"),
-        "Size in bytes after which a response of foreseal_getFlashblocks ends.",
-        "It contains at least one flashblock.",
+        "Maximum size of a foreseal_getFlashblocks response in bytes.",
+        "A response contains at least one flashblock, even if it is larger.",
     ),
     _core_limit(
         "call_gas", Integer(_MIN_GAS, unit="gas"), "Maximum gas of one eth_call, estimate or access list.", "-32005."
     ),
-    _core_limit("call_time", Duration(), "Longest time of one eth_call or trace.", "-32005."),
+    _core_limit("call_time", Duration(), "Maximum duration of one eth_call or trace.", "-32005."),
     _core_limit(
         "simulate_gas", Integer(_MIN_GAS, unit="gas"), "Maximum gas of all calls of one eth_simulateV1.", "-38026."
     ),
@@ -147,16 +154,16 @@ LIMITS = (
     _core_limit(
         "sync_time",
         Duration(),
-        "Longest wait of eth_sendRawTransactionSync.",
-        "A longer timeout counts as the default of `2s`.",
+        "Maximum wait of eth_sendRawTransactionSync.",
+        "A longer timeout parameter is replaced by the default of `2s`.",
     ),
 )
 
 # Help texts of public callers that differ from the general ones.
 _PUBLIC_PATHS = {
-    "calls": "Concurrent long calls of all callers above which public callers get none.",
+    "calls": "Total concurrent long calls above which those of public callers are rejected.",
     "connections": "Maximum WebSocket connections of public callers.",
-    "filters": "Filters of all callers above which public callers replace each other's.",
+    "filters": "Total filters above which a new filter of a public caller replaces another public one.",
 }
 _LOWERED = {each.name for part in (PublicLimits, PublicCoreLimits) for each in fields(part)}
 

@@ -29,7 +29,7 @@ _TLS = ("tls_cert", "tls_key", "tls_client_ca")
 
 @dataclass(frozen=True, slots=True)
 class DevChain:
-    """The development genesis: the newest mainnet rules and funded accounts."""
+    """The development genesis: newest mainnet rules and funded accounts."""
 
     chain_id: int = 31337
     mnemonic: str = "test test test test test test test test test test test junk"
@@ -297,7 +297,7 @@ class Settings:
         )
 
 
-PARTS: dict[str, type] = {
+SETTING_GROUPS: dict[str, type] = {
     "dev": DevChain,
     "store": StoreSettings,
     "caches": CacheSizes,
@@ -323,5 +323,5 @@ def field_value(settings: Settings, path: str) -> Any:
 def default_value(setting: Setting) -> Any:
     """Return the default of a setting; None if there is none."""
     part, _, name = setting.path.rpartition(".")
-    (found,) = (entry for entry in fields(PARTS[part] if part else Settings) if entry.name == name)
+    (found,) = (entry for entry in fields(SETTING_GROUPS[part] if part else Settings) if entry.name == name)
     return None if found.default is MISSING else found.default

@@ -20,7 +20,7 @@ def nearest_section(name: str, *, is_table: bool) -> str:
     """Return a hint for an unknown section, or for a key outside of all sections."""
     if is_table:
         near = _near(name, SECTIONS)
-        return f"did you mean [{near}]?" if near else f"there are {', '.join(f'[{known}]' for known in SECTIONS)}"
+        return f"did you mean [{near}]?" if near else f"expected one of {', '.join(f'[{known}]' for known in SECTIONS)}"
     return _meant(name, TABLE.values()) or _LIST
 
 

@@ -24,7 +24,7 @@ _SUBJECTS = {
 
 
 class SettingsError(ValueError):
-    """A setting that cannot be used; the message names it."""
+    """An invalid setting; the message names it."""
 
     def __init__(self, message: str, *keys: str) -> None:
         """Create the error. `keys` are the conflicting settings, if the message does not name their sources."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.server.settings.file import SettingsFile, not_here
-from foreseal.server.settings.model import PARTS, DevChain, Settings, default_value
+from foreseal.server.settings.model import SETTING_GROUPS, DevChain, Settings, default_value
 from foreseal.server.settings.names import nearest_variable
 from foreseal.server.settings.origin import SettingValue, ValueOrigin
 from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, SettingsError
@@ -35,7 +35,7 @@ class SettingValues:
 
         `datadir` is used if no source sets one.
         """
-        tree: dict[str, Any] = {part: {} for part in PARTS}
+        tree: dict[str, Any] = {part: {} for part in SETTING_GROUPS}
         for key, each in self.values.items():
             part, _, name = TABLE[key].path.rpartition(".")
             (tree[part] if part else tree)[name] = each.value
@@ -48,8 +48,10 @@ class SettingValues:
         tree["browsers"] = tree.get("development", False)
         tree["datadir"] = tree["datadir"] or datadir
         if tree["datadir"] is None:
-            raise SettingsError("FORESEAL_DATADIR is not set: name the folder that holds the chain", "node.datadir")
-        parts = {part: kind(**tree.pop(part)) for part, kind in PARTS.items() if part != "dev"}
+            raise SettingsError(
+                "FORESEAL_DATADIR is not set: set it to the data directory of the chain", "node.datadir"
+            )
+        parts = {part: kind(**tree.pop(part)) for part, kind in SETTING_GROUPS.items() if part != "dev"}
         try:
             return Settings(**tree, **parts, dev=dev)
         except SettingsError as error:
@@ -62,12 +64,12 @@ class SettingValues:
         shaping, genesis = self.section_values("dev"), self.values["node.genesis"]
         if shaping and genesis.value is not None:
             named = " and ".join(sorted(each.where() for each in shaping))
-            raise SettingsError(f"{named} shape the development genesis and cannot go with {genesis.where()}")
+            raise SettingsError(f"{named} configure the development genesis and conflict with {genesis.where()}")
         if self.command == "dev":
             return genesis.value is None
         on = self.values["node.dev"].value
         if shaping and not on:
-            raise SettingsError(f"{shaping[0].where()} shapes the development genesis, which FORESEAL_DEV turns on")
+            raise SettingsError(f"{shaping[0].where()} configures the development genesis and requires FORESEAL_DEV")
         return bool(on)
 
     def _named(self, keys: tuple[str, ...]) -> str:
@@ -124,14 +126,14 @@ def _read_environment(command: Command, environment: Mapping[str, str]) -> dict[
             continue
         setting = settings.get(variable)
         if setting is None:
-            raise SettingsError(f"{variable} is no variable of {COMMANDS[command]}: {nearest_variable(variable)}")
+            raise SettingsError(f"unknown variable {variable} of {COMMANDS[command]}: {nearest_variable(variable)}")
         if command not in setting.commands:
             raise SettingsError(not_here(setting, variable, command))
         try:
             value = setting.check(setting.kind.parse(environment[variable]))
         except ValueError as error:
             raise SettingsError(
-                f"{variable}: " + (f"allowed is {setting.kind.allowed}" if setting.secret else str(error))
+                f"{variable}: " + (f"expected {setting.kind.allowed}" if setting.secret else str(error))
             ) from None
         given[setting.key] = SettingValue(setting.key, value, ValueOrigin("variable", variable))
     return given

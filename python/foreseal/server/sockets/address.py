@@ -20,7 +20,7 @@ def parse_address(text: str) -> tuple[str, int]:
     elif ":" in host:
         colon = ""
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise ValueError(f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:8546")
+        raise ValueError(f"{text!r} is not an address: write HOST:PORT, such as 127.0.0.1:8546")
     return host, int(port)
 
 
@@ -33,7 +33,9 @@ def parse_admin_address(text: str) -> tuple[str, int] | Path:
             raise ValueError(f"{error}, or {UNIX}PATH") from None
     path = Path(text.removeprefix(UNIX))
     if len(str(path.absolute()).encode()) > MAX_PATH_SIZE or not path.name:
-        raise ValueError(f"{text!r} is no address: write {UNIX}PATH, at most {MAX_PATH_SIZE} bytes of an absolute path")
+        raise ValueError(
+            f"{text!r} is not an address: write {UNIX}PATH with an absolute path of at most {MAX_PATH_SIZE} bytes"
+        )
     return path
 
 

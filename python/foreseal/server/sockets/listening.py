@@ -86,7 +86,7 @@ def raise_connection_limit(wanted: int) -> int:
         if soft < most:
             given = max(soft - _RESERVED, 1)
             log.warning(
-                "fewer connections than --max-open: the limit of open files is low",
+                "connections limited below --max-open by the open file limit",
                 extra={"room": given, "files": soft},
             )
             return given

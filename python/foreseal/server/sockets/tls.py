@@ -66,9 +66,9 @@ class TlsFiles:
         begin, end = self._times()
         shown = ssl.cert_time_to_seconds
         if now < shown(begin):
-            return f"tls_cert: {self.cert} is valid from {begin} on, and not yet: clients will refuse it"
+            return f"tls_cert: {self.cert} is not valid before {begin}: clients will reject it"
         if now >= shown(end):
-            return f"tls_cert: {self.cert} has expired on {end}: clients will refuse it"
+            return f"tls_cert: {self.cert} expired on {end}: clients will reject it"
         left = int((shown(end) - now) // _DAY)
         return f"tls_cert: {self.cert} expires in {left} days, on {end}" if left < EXPIRY_WARNING_DAYS else None
 
@@ -80,13 +80,13 @@ class TlsFiles:
         _load("tls_cert", self.cert, trusting)
         serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if b"ENCRYPTED" in self.key.read_bytes()[:_MAX_KEY_SIZE]:
-            raise TlsError(f"tls_key: {self.key} has a password: give the key without one")
+            raise TlsError(f"tls_key: {self.key} has a password: use a key without a password")
         try:
             serving.load_cert_chain(self.cert, self.key, "")
         except ssl.SSLError as error:
             if "MISMATCH" in (error.reason or ""):
                 raise TlsError(f"tls_key: {self.key} is not the key of the certificate in {self.cert}") from None
-            raise TlsError(f"tls_key: {self.key} holds no private key that can be used: {_reason(error)}") from None
+            raise TlsError(f"tls_key: {self.key} has no usable private key: {_reason(error)}") from None
         found = _shaken(serving, trusting)
         return str(found["notBefore"]), str(found["notAfter"])
 
@@ -103,7 +103,7 @@ def _load(setting: str, path: Path, into: ssl.SSLContext) -> None:
     try:
         into.load_verify_locations(path)
     except ssl.SSLError:
-        raise TlsError(f"{setting}: {path} holds no certificate in PEM") from None
+        raise TlsError(f"{setting}: {path} has no PEM certificate") from None
 
 
 def _shaken(serving: ssl.SSLContext, trusting: ssl.SSLContext) -> dict[str, Any]:
@@ -123,9 +123,9 @@ def _shaken(serving: ssl.SSLContext, trusting: ssl.SSLContext) -> dict[str, Any]
                     pass
         found = client.getpeercert()
     except ssl.SSLError as error:
-        raise TlsError(f"tls_cert: no TLS with this certificate: {_reason(error)}") from None
+        raise TlsError(f"tls_cert: cannot use this certificate for TLS: {_reason(error)}") from None
     if not found:
-        raise TlsError("tls_cert: no TLS with this certificate")
+        raise TlsError("tls_cert: cannot use this certificate for TLS")
     return dict(found)
 
 

@@ -150,7 +150,7 @@ class WebSocketConnection:
         return True
 
     def finish(self) -> None:
-        """Stop reading, answer calls in progress, then close it: the server stops."""
+        """Stop reading, answer calls in progress, then close it: the server is shutting down."""
         self.spawn(self._finish())
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -166,9 +166,9 @@ class WebSocketConnection:
         if self.idle_checks <= limit or self._calls:
             return
         if self.outbox.answers.frames or self.outbox.notifications.frames:
-            self.abort("the client reads nothing")
+            self.abort("the client does not read")
         elif not len(self._session):
-            self._end((NORMAL, "nothing was said, and there is no subscription"))
+            self._end((NORMAL, "idle without subscriptions"))
 
     def close_if_key_invalid(self) -> None:
         """Close it if the key that opened it is no longer valid."""
@@ -186,7 +186,7 @@ class WebSocketConnection:
         if isinstance(error, ClientDisconnected):
             self._end(None)
         elif error is not None:
-            log.error("a connection failed", exc_info=error)
+            log.error("connection failed", exc_info=error)
             self._end((INTERNAL, "internal error"))
 
     async def _read(self) -> None:
@@ -230,7 +230,7 @@ class WebSocketConnection:
     def _hold(self) -> None:
         """Count the bytes held for the client, except the answer being written: the socket counts that."""
         if not self._websocket.hold(self._body_bytes + self.outbox.answers.bytes - self._written):
-            self.abort("the client reads too slowly: too many bytes of its requests and answers are in flight")
+            self.abort("the client reads too slowly: too many bytes in flight")
 
     def _is_full(self) -> bool:
         return len(self._calls) >= self._max_calls or self.outbox.answers.is_full
@@ -320,4 +320,4 @@ class WebSocketConnection:
             async with asyncio.timeout(_FLUSH_TIME):
                 await self.outbox.answers.wait_until_empty()
                 await self.outbox.notifications.wait_until_empty()
-        self._end((GOING_AWAY, "the server stops"))
+        self._end((GOING_AWAY, "the server is shutting down"))

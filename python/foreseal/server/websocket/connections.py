@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 # Longest interval in seconds between two idle checks, and the fewest checks within the idle limit.
 _MAX_CHECK_INTERVAL, _MIN_CHECKS = 1.0, 2
-# Time limit in seconds for the close frame when the server stops or a connection is evicted.
+# Time limit in seconds for the close frame when the server is shutting down or a connection is evicted.
 _LAST_CLOSE_TIME = 1.0
 
 
@@ -66,12 +66,12 @@ class WebSocketConnections:
             if refusal is not None:
                 await websocket.deny(refusal)
                 return
-            assert isinstance(caller, Caller), "the others were refused"
+            assert isinstance(caller, Caller), "the other connections were rejected"
             await self._run(
                 WebSocketConnection(websocket, handler, caller, self.hub.traffic, self._max_sends), caller, websocket
             )
         except ClientDisconnected as gone:
-            log.debug("a client left during the handshake: %s", gone)
+            log.debug("client disconnected during the handshake: %s", gone)
 
     async def deny(self, websocket: WebSocket, response: HttpResponse) -> None:
         """Answer a handshake with an HTTP response instead of a connection."""
@@ -79,7 +79,7 @@ class WebSocketConnections:
             if await websocket.connect():
                 await websocket.deny(response)
         except ClientDisconnected as gone:
-            log.debug("a client left during the handshake: %s", gone)
+            log.debug("client disconnected during the handshake: %s", gone)
 
     def close_invalid_keys(self) -> None:
         """Close connections whose API keys are no longer valid."""
@@ -92,7 +92,7 @@ class WebSocketConnections:
         most = tier.limits.caller_connections
         if limiter is not None and most is not None and limiter.connections >= most:
             tier.refusals["caller_connections"] += 1
-            return handler.busy(f"you may have at most {most} connections at once", TOO_MANY)
+            return handler.busy(f"a caller may have at most {most} connections", TOO_MANY)
         if self._stopping or not self._has_room(caller):
             self.refused += 1
             return handler.busy("too many connections: try again later")
@@ -129,7 +129,7 @@ class WebSocketConnections:
         self._release(connection)
         self._closing.add(connection)
         connection.close_time = _LAST_CLOSE_TIME
-        connection.end(TRY_AGAIN_LATER, "closed to make room for another client: try again later")
+        connection.end(TRY_AGAIN_LATER, "evicted in favour of another client: try again later")
 
     def _release(self, connection: WebSocketConnection) -> None:
         """Stop counting a connection."""
@@ -164,10 +164,10 @@ class WebSocketConnections:
             connection.finish()
         await self._all_closed(seconds)
         for connection in self._open:
-            connection.end(GOING_AWAY, "the server stops")
+            connection.end(GOING_AWAY, "the server is shutting down")
         await self._all_closed(CLOSE_TIME + _LAST_CLOSE_TIME)
         if self._open:
-            log.warning("connections were still open when the server stopped", extra={"connections": len(self._open)})
+            log.warning("connections still open at shutdown", extra={"connections": len(self._open)})
 
     async def _all_closed(self, seconds: float) -> None:
         closed = [connection.closed for connection in (*self._open, *self._closing)]

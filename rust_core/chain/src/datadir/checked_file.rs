@@ -72,8 +72,8 @@ pub struct Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.offset {
-            Some(offset) => write!(f, "one bit was changed at offset {offset}"),
-            None => f.write_str("its bytes are not those of its checksum"),
+            Some(offset) => write!(f, "one bit is flipped at offset {offset}"),
+            None => f.write_str("the checksum does not match"),
         }
     }
 }
@@ -144,7 +144,7 @@ impl Content {
 
 /// Error for a file whose content is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is damaged: {mismatch}: put back a copy of the file", path.display())]
+#[error("{} is damaged: {mismatch}: restore the file from a copy", path.display())]
 pub struct DamagedFile {
     pub path: PathBuf,
     pub mismatch: Mismatch,

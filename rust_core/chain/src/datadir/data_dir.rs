@@ -115,7 +115,7 @@ impl DataDir {
             // Transactions that were only in the pool were never pre-confirmed, so a damaged file does not
             // prevent a start.
             Some(Err(error)) => {
-                tracing::error!(%error, "the saved pool is not used");
+                tracing::error!(%error, "ignoring the saved pool");
                 SavedPool::Lost
             }
             None if running.exists() => SavedPool::Lost,

@@ -17,13 +17,13 @@ pub enum DataDirError {
     InUse(LockError),
     #[error(transparent)]
     Genesis(#[from] GenesisError),
-    #[error("{} holds no chain yet: give a genesis file with --genesis", datadir.display())]
+    #[error("{} has no chain yet: pass a genesis file with --genesis", datadir.display())]
     NoGenesis { datadir: PathBuf },
-    #[error("{} holds a chain with another genesis than the one given", datadir.display())]
+    #[error("{} has a chain with another genesis", datadir.display())]
     OtherGenesis { datadir: PathBuf },
     #[error(transparent)]
     Damaged(#[from] DamagedFile),
-    #[error("{} has format {found}, newer than {supported}, the newest this program reads", path.display())]
+    #[error("{} has format {found}, newer than the supported version {supported}", path.display())]
     NewerIdentity { path: PathBuf, found: u32, supported: u32 },
     #[error("cannot {what} {}: {why}", path.display())]
     Io { what: &'static str, path: PathBuf, why: String },

@@ -38,7 +38,7 @@ impl UnreplayedJournal {
         // The node may remove a segment during the first attempt.
         self.blocks.get_or_init(|| {
             self.read().or_else(|_| self.read()).unwrap_or_else(|error| {
-                tracing::warn!(%error, "the journal cannot be searched for blocks that were undone");
+                tracing::warn!(%error, "cannot search the journal for reorged blocks");
                 BlockList::default()
             })
         })

@@ -120,7 +120,7 @@ fn contracts_and_used_nonces_may_call() {
 }
 
 #[test]
-fn reverts_and_halts_are_told_apart() {
+fn reverts_and_halts_are_distinguished() {
     let mut state = MemoryState::funded();
     state.deploy(TARGET, hex!("602a5f5260205ffd").to_vec());
     let output = Bytes::from(B256::with_last_byte(0x2a));

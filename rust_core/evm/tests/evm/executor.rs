@@ -49,7 +49,7 @@ fn a_transfer_pays_receiver_and_miner_and_burns_the_base_fee() {
 
 /// EIP-3607, and its exception for impersonated contracts on a development chain.
 #[test]
-fn a_contract_sends_only_what_nobody_signed() {
+fn a_contract_sends_only_unsigned_transactions() {
     let mut state = MemoryState::funded();
     state.deploy(ALICE, COUNTER_CODE);
     let signed = sign(transaction(1, TxKind::Call(BOB), 5, vec![]), ALICE);

@@ -85,7 +85,7 @@ fn a_missing_request_contract_is_named() {
 }
 
 #[test]
-fn the_dao_s_funds_move_where_the_chain_says_so() {
+fn the_dao_fork_moves_funds_only_where_it_is_active() {
     let drained = DAO_ACCOUNTS[3];
     let mut state = MemoryState::default();
     for address in [drained, DAO_ACCOUNTS[7], BOB] {

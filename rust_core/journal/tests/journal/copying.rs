@@ -81,7 +81,7 @@ fn what_was_durable_when_it_began_is_there_though_the_writer_removes_segments() 
 }
 
 #[test]
-fn that_a_segment_came_and_went_unseen_is_said() {
+fn a_segment_created_and_removed_during_a_copy_is_reported() {
     let dir = tempdir().unwrap();
     let mut journal = open(dir.path());
     journal.append(&[record(0)]).unwrap();

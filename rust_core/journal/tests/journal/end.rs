@@ -238,7 +238,7 @@ fn a_writer_is_fenced_by_the_next_one() {
 }
 
 #[test]
-fn two_writers_in_one_process_with_the_same_entropy_are_told_apart() {
+fn two_writers_with_the_same_entropy_are_distinguished() {
     let disk = SimulatedDisk::default();
     let (mut first, _) = open(&disk, 1).unwrap();
     let (_second, _) = open(&disk, 1).unwrap();
@@ -290,7 +290,7 @@ fn a_journal_that_is_moved_or_replaced_is_not_written() {
 }
 
 #[test]
-fn the_mark_says_how_the_journal_was_left() {
+fn the_end_mark_records_the_state_of_the_journal() {
     let disk = SimulatedDisk::default();
     let state = || foreseal_journal::recorded_end(dir(), &disk).unwrap().map(|mark| (mark.state, mark.next));
     assert_eq!(state(), None);

@@ -234,7 +234,7 @@ fn a_segment_larger_than_any_file_is_an_error() {
 fn a_journal_at_rest_is_checked_and_repaired_under_the_lock() {
     let data = tempfile::tempdir().unwrap();
     let missing = OfflineJournal::lock(data.path()).unwrap_err();
-    assert_eq!(missing.to_string(), format!("{} holds no journal", data.path().display()));
+    assert_eq!(missing.to_string(), format!("{} has no journal", data.path().display()));
     assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0, "nothing is left behind");
 
     let dir = data.path().join("journal");

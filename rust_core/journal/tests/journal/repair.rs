@@ -200,7 +200,7 @@ fn a_repair_can_be_interrupted_anywhere() {
 }
 
 #[test]
-fn the_loss_is_told_with_its_blocks() {
+fn the_reported_loss_lists_its_blocks() {
     let disk = journal(&[vec![import(1)], vec![import(2)], vec![import(3), import(4)], vec![step(5, 0)]]);
     // The second append is damaged; the two after it can be read.
     damage(&disk, 1, |content| content[512 + 1024 + 200] ^= 1);

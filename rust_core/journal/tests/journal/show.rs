@@ -53,7 +53,7 @@ fn step(number: u64, index: u64) -> Arc<Flashblock> {
 }
 
 #[test]
-fn every_append_is_shown_with_what_it_says() {
+fn every_append_is_shown_with_its_records() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
     let (zero, one) = (step(8, 0), step(8, 1));

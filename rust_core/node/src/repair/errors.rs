@@ -18,7 +18,7 @@ pub enum StoreRepairError {
     Backup(#[from] BackupFailure),
     #[error(transparent)]
     Journal(#[from] OfflineError),
-    #[error("{} is left of an earlier repair: remove it first", .0.display())]
+    #[error("{} is from an earlier repair: remove it first", .0.display())]
     Unfinished(PathBuf),
     #[error("the store cannot be repaired: {0}")]
     Impossible(String),

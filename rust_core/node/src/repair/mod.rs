@@ -75,7 +75,7 @@ impl<'p> StoreRepair<'p> {
         let repair = Self { datadir, settings: *settings, sources, spec, genesis, lock, folders };
         if repair.folders.damaged.exists() && repair.has_no_block() {
             repair.folders.undo()?;
-            tracing::warn!("an earlier repair was killed: the damaged store has its place back");
+            tracing::warn!("an earlier repair was interrupted: moved the damaged store back");
         }
         for path in [repair.folders.damaged.clone(), datadir.join(RESTORED)] {
             if path.exists() {
@@ -150,7 +150,7 @@ impl<'p> StoreRepair<'p> {
         let backup = self.sources.backup.map(StoreBackup::end).transpose()?;
         if let Some(backup) = &backup {
             if (backup.chain_id, backup.genesis) != (self.spec.chain_id(), self.genesis) {
-                return Ok(impossible("the backup named with --backup is of another chain"));
+                return Ok(impossible("the backup of --backup is of another chain"));
             }
             if backup.journal_sequence >= first {
                 return Ok(RepairMethod::Backup);
@@ -164,10 +164,10 @@ impl<'p> StoreRepair<'p> {
                 return Ok(rebuild::plan(&self.spec, self.genesis, &sealed, backup, &mut **node)?);
             }
             None if backup.is_some() => {
-                "the journal begins after the block with which the backup ends: name a node with --from as well, which has the blocks between them"
+                "the journal begins after the last block of the backup: also pass a node with --from, which has the blocks between them"
             }
             None => {
-                "the journal begins after block 1: name a backup with --backup or another node with --from, or restore a backup into a new folder"
+                "the journal begins after block 1: pass a backup with --backup or another node with --from, or restore a backup into a new folder"
             }
         };
         Ok(impossible(why))
@@ -260,7 +260,7 @@ impl<'p> StoreRepair<'p> {
         let sealed = self.read_journal()?.sealed()?;
         let (settings, damaged) = (self.node_settings(), self.open().ok());
         let (Some(anchor), Some(node)) = (sealed.first(), &mut self.sources.node) else {
-            return Err(StoreRepairError::Impossible("no node is named with --from".to_owned()));
+            return Err(StoreRepairError::Impossible("--from is missing".to_owned()));
         };
         let rebuild =
             Rebuild { spec: &self.spec, settings: &settings, folder: repaired, damaged, anchor: *anchor };
@@ -270,7 +270,7 @@ impl<'p> StoreRepair<'p> {
     /// Prepares the store of the backup.
     fn restore(&self, repaired: &Path, watch: ProgressCallback<'_>) -> Result<(), StoreRepairError> {
         let Some(backup) = self.sources.backup else {
-            return Err(StoreRepairError::Impossible("no backup is named with --backup".to_owned()));
+            return Err(StoreRepairError::Impossible("--backup is missing".to_owned()));
         };
         let whole = self.datadir.join(RESTORED);
         let restored =

@@ -34,7 +34,7 @@ pub(super) fn plan(
     let source_head = fetcher.head_of(spec.chain_id(), genesis)?;
     if source_head < anchor.number {
         return impossible(format!(
-            "the node named with --from ends with block {source_head}, and the journal continues after block {}",
+            "the node of --from ends with block {source_head}, but the journal continues after block {}",
             anchor.number
         ));
     }
@@ -44,7 +44,7 @@ pub(super) fn plan(
         && (base.number >= anchor.number || fetcher.hash(base.number)? != base.hash)
     {
         return impossible(format!(
-            "block {}, with which the backup ends, is not on the chain any more: leave out --backup",
+            "block {}, the last one of the backup, is no longer on the chain: omit --backup",
             base.number
         ));
     }

@@ -31,16 +31,16 @@ pub enum SourceError {
     #[error("--from: {0}")]
     Unavailable(String),
     #[error(
-        "--from: the node has chain id {found}, the data directory has {own}: name a node of the same chain"
+        "--from: the node has chain id {found}, the data directory has {own}: use a node of the same chain"
     )]
     OtherChainId { found: u64, own: u64 },
     #[error(
-        "--from: the node has genesis {found}, the data directory has {own}: name a node of the same chain"
+        "--from: the node has genesis {found}, the data directory has {own}: use a node of the same chain"
     )]
     OtherGenesis { found: B256, own: B256 },
     /// Both blocks are sealed, so one of the two nodes contradicts what it published.
     #[error(
-        "--from: block {number} of the node has hash {found}, but {record} of this data directory has {own}: nothing is taken from a node that contradicts it"
+        "--from: block {number} of the node has hash {found}, but {record} of this data directory has {own}: a contradicting node is not used"
     )]
     Contradiction { number: u64, found: B256, own: B256, record: &'static str },
     #[error("--from: the node returned {found} in place of block {number}")]
@@ -108,7 +108,7 @@ impl<'s> Fetcher<'s> {
     pub fn block(&mut self, number: u64, store: Option<&Store>) -> Result<(Vec<u8>, B256), SourceError> {
         let bytes = self.source.block(number).map_err(SourceError::Unavailable)?;
         let Some(header) = header_of(&bytes) else {
-            let found = format!("{} bytes that are no block", bytes.len());
+            let found = format!("{} bytes that are not a block", bytes.len());
             return Err(SourceError::OtherBlock { number, found });
         };
         if header.number != number {
@@ -117,7 +117,7 @@ impl<'s> Fetcher<'s> {
         let found = header.hash_slow();
         match store.and_then(|store| stored_hash(store, number)) {
             Some(own) if own != found => {
-                Err(SourceError::Contradiction { number, found, own, record: "the sound part of the store" })
+                Err(SourceError::Contradiction { number, found, own, record: "the intact part of the store" })
             }
             _ => Ok((bytes, found)),
         }

@@ -70,7 +70,7 @@ fn included_leave_without_a_reason_and_rivals_with_one() {
 }
 
 #[test]
-fn a_step_told_twice_changes_nothing() {
+fn a_step_applied_twice_changes_nothing() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let raw = key.legacy(0, GWEI);
@@ -128,7 +128,7 @@ fn a_destroyed_account_pays_nothing() {
 }
 
 #[test]
-fn who_waits_for_fees_is_told_so() {
+fn a_transaction_waiting_for_fees_reports_it() {
     let (chain, key) = rich(1);
     let pool = pool();
     let first = chain.submit(&pool, &key.legacy(0, 5 * GWEI)).unwrap().hash;

@@ -23,7 +23,7 @@ proptest! {
 
 /// All changes under one lock are one event: a replica shows no intermediate state.
 #[test]
-fn what_happens_at_once_is_told_at_once() {
+fn simultaneous_changes_are_one_event() {
     let mut world = World::new(&PoolConfig::default());
     let of = |nonce| Operation::Submit { sender: 0, nonce, max_fee: 5, tip: 1, size: 0, runnable: false };
     for nonce in 0..4 {
@@ -39,7 +39,7 @@ fn what_happens_at_once_is_told_at_once() {
 }
 
 #[test]
-fn who_no_longer_listens_is_told_nothing_and_a_snapshot_listens_to_nobody() {
+fn a_closed_replica_and_a_snapshot_get_no_events() {
     let mut world = World::new(&PoolConfig::default());
     let of = |nonce| Operation::Submit { sender: 0, nonce, max_fee: 5, tip: 1, size: 0, runnable: false };
     world.apply(&Operation::Snapshot);

@@ -77,7 +77,7 @@ fn restoring_into_a_pool_in_use_keeps_both() {
 }
 
 #[test]
-fn wrong_files_are_told_apart() {
+fn invalid_files_have_distinct_errors() {
     let (chain, _, old) = filled();
     let saved = old.save();
     let error = |bytes: &[u8]| restore(&chain, bytes).1.unwrap_err();

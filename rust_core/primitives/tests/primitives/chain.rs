@@ -176,7 +176,7 @@ fn the_gas_limit_moves_by_less_than_a_1024th() {
 /// Matches geth. Tools that create genesis files rely on it: many set a
 /// difficulty for chains that were never mined.
 #[test]
-fn genesis_fields_follow_from_the_forks_whatever_the_difficulty() {
+fn genesis_fields_follow_from_the_forks_at_any_difficulty() {
     let fields = |difficulty: u64, london| {
         let mut genesis = dev().genesis().clone();
         genesis.difficulty = U256::from(difficulty);

@@ -38,7 +38,7 @@ fn equal_ones_of_two_senders_have_two_hashes() {
 
 /// A node rejects such bytes when it receives them from outside.
 #[test]
-fn they_are_nobodys_signature() {
+fn impersonated_signatures_recover_no_account() {
     for unsigned in every_kind() {
         for sender in SENDERS {
             let bytes = Transaction::impersonated(unsigned.clone(), sender).encoded().clone();

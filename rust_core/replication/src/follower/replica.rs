@@ -70,7 +70,7 @@ pub(super) struct Replica {
 /// Reason for which an append does not continue the chain. The follower then starts over from the store.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApplyError {
-    #[error("append {found} came where {wanted} was expected")]
+    #[error("expected append {wanted}, got {found}")]
     OutOfOrder { found: u64, wanted: u64 },
     #[error(transparent)]
     NotRecords(#[from] foreseal_journal::NotRecords),

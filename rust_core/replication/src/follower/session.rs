@@ -50,7 +50,7 @@ impl ConnectionOutcome {
 pub(super) enum ConnectionError {
     #[error(transparent)]
     Wire(#[from] WireError),
-    #[error("the connection broke: {0}")]
+    #[error("connection lost: {0}")]
     Io(#[from] io::Error),
     #[error("the sequencer closed the connection")]
     Closed,
@@ -60,13 +60,13 @@ pub(super) enum ConnectionError {
     NoBlock,
     #[error(transparent)]
     Replication(#[from] ReplicationError),
-    #[error("it begins again with the store: {0}")]
+    #[error("resuming from the store: {0}")]
     Apply(#[from] ApplyError),
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error("a change of the pool does not decode: {0}")]
     Pool(DecodeError),
-    #[error("the sequencer greets with something else")]
+    #[error("the sequencer sent an invalid greeting")]
     NoWelcome,
 }
 

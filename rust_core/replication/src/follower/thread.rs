@@ -51,13 +51,13 @@ impl FollowerClient {
             self.note_end(&ended);
             match ended {
                 ConnectionOutcome::Refused(reason) => {
-                    tracing::error!(reason, "the sequencer cannot be followed");
+                    tracing::error!(reason, "cannot follow the sequencer");
                     return;
                 }
                 ConnectionOutcome::Lost { reason, was_live } => {
                     // One log line for a series of attempts that fail in the same way.
                     if was_live || logged.as_ref() != Some(&reason) {
-                        tracing::warn!(reason, "the sequencer is not followed for now");
+                        tracing::warn!(reason, "sequencer not followed: retrying");
                         logged = Some(reason);
                     }
                     wait = if was_live { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };

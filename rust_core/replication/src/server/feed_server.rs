@@ -68,7 +68,7 @@ impl FeedServer {
                 if let Err(error) = taken
                     && !stopping.load(Ordering::Acquire)
                 {
-                    tracing::warn!(%error, "a follower cannot be served");
+                    tracing::warn!(%error, "cannot serve a follower");
                     std::thread::sleep(PAUSE);
                 }
             }
@@ -117,7 +117,7 @@ fn accept(source: &Arc<FeedSource>, served: &Mutex<Vec<Served>>, stream: UnixStr
     let source = source.clone();
     let run = move || {
         if let Err(error) = serve(&source, &own) {
-            tracing::info!(%error, "a follower left");
+            tracing::info!(%error, "follower disconnected");
         }
         let _ = own.shutdown(Shutdown::Both);
     };

@@ -32,9 +32,9 @@ pub(super) enum DisconnectReason {
     Io(#[from] io::Error),
     #[error(transparent)]
     Journal(#[from] JournalError),
-    #[error("the sequencer ended it: {0}")]
+    #[error("the sequencer closed the connection: {0}")]
     Dismissed(Ending),
-    #[error("it closed the connection")]
+    #[error("the follower closed the connection")]
     Closed,
 }
 
@@ -79,7 +79,7 @@ fn read_greeting(source: &FeedSource, input: &mut impl Read) -> Result<(Hello, A
         Err(error) => return Err(error.into()),
     };
     if hello.identity != source.identity {
-        let why = format!("it runs {}, the follower {}", source.identity, hello.identity);
+        let why = format!("the sequencer has chain {}, the follower {}", source.identity, hello.identity);
         return Err(DisconnectReason::Dismissed(Ending::Refused(why)));
     }
     let peer = Peer {

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_slower_than_the_ring_is_long_falls_behind() {
+    fn a_reader_slower_than_the_ring_falls_behind() {
         let log = of(4);
         let begun = log.status();
         (5..9).for_each(|sequence| log.append(append(sequence)));

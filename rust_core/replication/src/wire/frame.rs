@@ -29,7 +29,7 @@ pub(super) fn framed(kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![0; LENGTH];
     out.push(kind);
     write(&mut out);
-    let length = u32::try_from(out.len() - LENGTH).expect("what is framed is far smaller than 4 GiB");
+    let length = u32::try_from(out.len() - LENGTH).expect("a payload is far smaller than 4 GiB");
     out[..LENGTH].copy_from_slice(&length.to_le_bytes());
     out
 }

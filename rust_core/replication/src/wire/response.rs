@@ -51,11 +51,11 @@ pub struct SequencerReport {
 pub enum Ending {
     #[error("the sequencer is stopping")]
     Stopping,
-    #[error("the sequencer does not have the cursor, or no longer")]
+    #[error("the sequencer does not have the cursor")]
     CursorGone,
     #[error("the follower fell behind the retained frames")]
     FellBehind,
-    #[error("the sequencer rejects: {0}")]
+    #[error("rejected by the sequencer: {0}")]
     Refused(String),
 }
 

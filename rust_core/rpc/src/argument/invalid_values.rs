@@ -65,14 +65,14 @@ const BLOCK: &[Case] = &[
     ("\"0x10000000000000000\"", "hex number is larger than 64 bits"),
     ("\"0x000000000000000000000000000000000000000000000000000000000000000g\"", "not a hex digit"),
     ("\"0x0000000000000000000000000000000000000000000000000000000000000000ff\"", "leading zeros"),
-    ("{}", "needs blockHash or blockNumber"),
+    ("{}", "requires blockHash or blockNumber"),
     ("{\"blockHash\":\"0x01\"}", ".blockHash): expected 32 bytes, got 1"),
     ("{\"blockNumber\":\"0x01\"}", ".blockNumber): hex number has leading zeros"),
     ("{\"blockNumber\":1}", ".blockNumber): expected a string"),
     ("{\"blockNumber\":\"0x1\",\"requireCanonical\":true}", "requires blockHash"),
     ("{\"blockNumber\":\"0x1\",\"flashblockIndex\":1}", ".flashblockIndex): expected a string"),
     ("{\"flashblockIndex\":\"0x1\"}", "requires a blockNumber in hex"),
-    ("{\"blockNumber\":\"0x1\",\"blockNumber\":\"0x2\"}", "field given twice, or not valid JSON"),
+    ("{\"blockNumber\":\"0x1\",\"blockNumber\":\"0x2\"}", "duplicate field or invalid JSON"),
     (
         "{\"blockHash\":\"0x0000000000000000000000000000000000000000000000000000000000000001\",\
          \"blockNumber\":\"0x1\"}",
@@ -111,7 +111,7 @@ const FILTER: &[Case] = &[
     ("{\"topics\":[null,[\"0x1\"]]}", ".topics[1][0]): hex data has an odd number of digits"),
     ("{\"topics\":[null,null,null,null,null]}", ".topics): too many entries, at most 4"),
     ("{\"topics\":[7]}", ".topics[0]): expected a string"),
-    ("{\"topics\":[],\"topics\":[]}", "field given twice, or not valid JSON"),
+    ("{\"topics\":[],\"topics\":[]}", "duplicate field or invalid JSON"),
 ];
 const LOG_QUERY: &[Case] = &[
     ("\"latest\"", "expected an object"),
@@ -137,8 +137,8 @@ const CALL: &[Case] = &[
     ("{\"input\":\"zz\"}", ".input): hex string without 0x prefix"),
     ("{\"input\":\"0x01\",\"data\":\"0x02\"}", ".data): differs from input"),
     ("{\"type\":\"0x5\"}", ".type): transaction type is not supported"),
-    ("{\"type\":\"0x2\",\"gasPrice\":\"0x1\"}", ".type): does not fit gasPrice"),
-    ("{\"type\":\"0x0\",\"maxFeePerGas\":\"0x1\"}", ".type): does not fit maxFeePerGas"),
+    ("{\"type\":\"0x2\",\"gasPrice\":\"0x1\"}", ".type): contradicts gasPrice"),
+    ("{\"type\":\"0x0\",\"maxFeePerGas\":\"0x1\"}", ".type): contradicts maxFeePerGas"),
     ("{\"chainId\":1}", ".chainId): expected a string"),
     ("{\"gasPrice\":\"0x1\",\"maxFeePerGas\":\"0x1\"}", "cannot be given together with maxFeePerGas"),
     (
@@ -171,8 +171,8 @@ const SLOTS: &[Case] = &[
 ];
 const STORAGE_REQUESTS: &[Case] = &[
     ("[]", "expected an object"),
-    ("{}", "names no slot"),
-    ("{\"0x00000000000000000000000000000000000000aa\":[]}", "names no slot"),
+    ("{}", "must have at least one slot"),
+    ("{\"0x00000000000000000000000000000000000000aa\":[]}", "must have at least one slot"),
     ("{\"0x01\":[\"0x0\"]}", ".0x01): expected 20 bytes, got 1"),
     (
         "{\"0x00000000000000000000000000000000000000aa\":\"0x0\"}",
@@ -185,13 +185,13 @@ const STORAGE_REQUESTS: &[Case] = &[
     (
         "{\"0x00000000000000000000000000000000000000aa\":[\"0x0\"],\
          \"0x00000000000000000000000000000000000000AA\":[\"0x0\"]}",
-        "AA): is given twice",
+        "AA): occurs twice",
     ),
 ];
 const TRACE_CONFIG: &[Case] = &[
     ("\"callTracer\"", "expected an object"),
     ("{\"tracer\":5}", ".tracer): expected a string"),
-    ("{\"tracer\":\"opcountTracer\"}", ".tracer): there is no tracer called opcountTracer"),
+    ("{\"tracer\":\"opcountTracer\"}", ".tracer): unknown tracer opcountTracer"),
     ("{\"tracer\":\"{data: [], fault: function() {}}\"}", ".tracer): JavaScript tracers are not supported"),
     ("{\"tracer\":\"callTracer\",\"tracerConfig\":[]}", ".tracerConfig): expected an object"),
     (
@@ -208,11 +208,11 @@ const TRACE_CONFIG: &[Case] = &[
     ),
     (
         "{\"tracer\":\"muxTracer\",\"tracerConfig\":{\"noTracer\":{}}}",
-        ".tracerConfig.noTracer.tracer): there is no tracer called noTracer",
+        ".tracerConfig.noTracer.tracer): unknown tracer noTracer",
     ),
     (
         "{\"tracer\":\"muxTracer\",\"tracerConfig\":{\"noopTracer\":null,\"noopTracer\":{}}}",
-        ".tracerConfig.noopTracer): is given twice",
+        ".tracerConfig.noopTracer): occurs twice",
     ),
     ("{\"timeout\":5}", ".timeout): expected a string"),
     ("{\"timeout\":\"5\"}", ".timeout): expected a duration such as 5s or 300ms"),
@@ -232,7 +232,7 @@ const TRACE_CALL_CONFIG: &[Case] = &[
     ("{\"blockOverrides\":{\"time\":5}}", ".blockOverrides.time): expected a string"),
     (
         "{\"blockOverrides\":{\"withdrawals\":[]}}",
-        ".blockOverrides.withdrawals): is set for whole blocks only, by eth_simulateV1",
+        ".blockOverrides.withdrawals): is only supported by eth_simulateV1",
     ),
     ("{\"txIndex\":0}", ".txIndex): expected a string"),
     ("{\"txIndex\":\"0x01\"}", ".txIndex): hex number has leading zeros"),
@@ -253,8 +253,8 @@ const BLOCK_OVERRIDES: &[Case] = &[
     ("{\"beaconRoot\":\"0x01\"}", ".beaconRoot): expected 32 bytes, got 1"),
     ("{\"withdrawals\":{}}", ".withdrawals): expected an array"),
     ("{\"withdrawals\":[{\"index\":\"0x0\"}]}", ".withdrawals[0].validatorIndex): is missing"),
-    ("{\"withdrawals\":[]}", ".withdrawals): is set for whole blocks only, by eth_simulateV1"),
-    ("{\"time\":\"0x1\",\"time\":\"0x2\"}", "field given twice, or not valid JSON"),
+    ("{\"withdrawals\":[]}", ".withdrawals): is only supported by eth_simulateV1"),
+    ("{\"time\":\"0x1\",\"time\":\"0x2\"}", "duplicate field or invalid JSON"),
 ];
 const SIMULATION: &[Case] = &[
     ("[]", "expected an object"),
@@ -289,7 +289,7 @@ const STATE_OVERRIDES: &[Case] = &[
     ("{\"0x00000000000000000000000000000000000000aa\":[]}", "aa): expected an object"),
     (
         "{\"0x00000000000000000000000000000000000000aa\":{},\"0x00000000000000000000000000000000000000AA\":{}}",
-        "AA): is given twice",
+        "AA): occurs twice",
     ),
     ("{\"0x00000000000000000000000000000000000000aa\":{\"balance\":5}}", "aa.balance): expected a string"),
     (
@@ -345,7 +345,7 @@ const MINE: &[Case] = &[
     ("[]", WHOLE),
     ("{\"timestamp\":true}", WHOLE),
     ("{\"blocks\":-1}", WHOLE),
-    ("{\"blocks\":1,\"blocks\":2}", "field given twice, or not valid JSON"),
+    ("{\"blocks\":1,\"blocks\":2}", "duplicate field or invalid JSON"),
 ];
 const PAYLOAD_ATTRIBUTES: &[Case] = &[
     ("\"0x1\"", "expected an object"),
@@ -362,13 +362,13 @@ const RAW_TRANSACTIONS: &[Case] = &[
 const REORG_PAIRS: &[Case] = &[
     ("{}", "expected an array"),
     ("[\"0x00\"]", "[0]): expected an array"),
-    ("[[\"0x00\"]]", "[0]): expected a signed transaction and the place of its block"),
+    ("[[\"0x00\"]]", "[0]): expected a signed transaction and the index of its block"),
     ("[[\"zz\",0]]", "[0][0]): hex string without 0x prefix"),
     ("[[\"0x00\",-1]]", WHOLE),
 ];
 const FINALITY: &[Case] = &[
     ("\"0x1\"", "expected an object"),
-    ("{}", "needs safe, finalized or both"),
+    ("{}", "requires safe, finalized or both"),
     ("{\"safe\":1}", ".safe): expected a string"),
     ("{\"finalized\":\"latest\"}", ".finalized): hex string without 0x prefix"),
     ("{\"safe\":\"0x01\"}", ".safe): hex number has leading zeros"),
@@ -385,9 +385,9 @@ const CURSOR: &[Case] = &[
 const SUBSCRIPTION: &[Case] = &[
     ("5", "expected a string"),
     ("{}", "expected a string"),
-    ("\"\"", "there is no subscription called "),
-    ("\"newheads\"", "there is no subscription called newheads"),
-    ("\"foreseal_Feed\"", "there is no subscription called foreseal_Feed"),
+    ("\"\"", "unknown subscription "),
+    ("\"newheads\"", "unknown subscription newheads"),
+    ("\"foreseal_Feed\"", "unknown subscription foreseal_Feed"),
 ];
 const WHOLE: &str = "expected a whole number, such as 5, \"5\" or \"0x5\"";
 
@@ -398,10 +398,7 @@ const TYPED_DATA: &[Case] = &[
     ("{}", NOT_TYPED),
     ("\"{}\"", NOT_TYPED),
     ("{\"types\":{\"T\":[{}]},\"primaryType\":\"T\",\"domain\":{},\"message\":{}}", NOT_TYPED),
-    (
-        "{\"types\":{},\"primaryType\":\"T\",\"domain\":{},\"message\":{}}",
-        ".message): there is no type called T",
-    ),
+    ("{\"types\":{},\"primaryType\":\"T\",\"domain\":{},\"message\":{}}", ".message): unknown type T"),
     (
         "{\"types\":{},\"primaryType\":\"T\",\"domain\":{\"chainId\":\"x\"},\"message\":{}}",
         ".domain.chainId): is not of type uint256",

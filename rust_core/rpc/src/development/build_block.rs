@@ -22,7 +22,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
     &[
         Argument::required("parentBlockHash", Kind::Hash),
         Argument::required("payloadAttributes", Kind::PayloadAttributes),
-        Argument::optional("transactions", Kind::RawTransactions).or("those of the pool"),
+        Argument::optional("transactions", Kind::RawTransactions).or("transactions of the pool"),
         Argument::optional("extraData", Kind::Data).or("the node's"),
     ],
     build_block,

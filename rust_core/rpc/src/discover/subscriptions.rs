@@ -28,19 +28,19 @@ pub const ROWS: &[SubscriptionDoc] = &[
         "false",
         "a transaction that enters the pool: its hash, or all of it with true",
     ),
-    row("syncing", None, "", "whether the process catches up, or how far it is"),
-    row("pendingLogs", Some(Kind::Filter), "all logs", "a log of a step, removed when the step is undone"),
+    row("syncing", None, "", "false, or the progress of a process that catches up"),
+    row(
+        "pendingLogs",
+        Some(Kind::Filter),
+        "all logs",
+        "a log of a step, with removed set if the step is revoked",
+    ),
     row(
         "newFlashblockTransactions",
         Some(Kind::Boolean),
         "false",
         "a transaction of a step: its hash, or all of it with its receipt and true",
     ),
-    row("newFlashblocks", None, "", "the whole block being built, at each step"),
-    row(
-        "foreseal_feed",
-        Some(Kind::Cursor),
-        "the newest step",
-        "what a step adds, and a heartbeat for each tick",
-    ),
+    row("newFlashblocks", None, "", "the whole pending block, at each step"),
+    row("foreseal_feed", Some(Kind::Cursor), "the newest step", "each step, and a heartbeat for each tick"),
 ];

@@ -13,11 +13,11 @@ pub fn write_data(out: &mut Vec<u8>, bytes: &[u8]) {
     let (pieces, rest) = bytes.as_chunks::<CHUNK_SIZE>();
     let mut digits = [0; 2 * CHUNK_SIZE];
     for piece in pieces {
-        hex::encode_to_slice(piece, &mut digits).expect("there is room for two digits a byte");
+        hex::encode_to_slice(piece, &mut digits).expect("the buffer has two digits per byte");
         out.extend_from_slice(&digits);
     }
     let digits = &mut digits[..2 * rest.len()];
-    hex::encode_to_slice(rest, digits).expect("there is room for two digits a byte");
+    hex::encode_to_slice(rest, digits).expect("the buffer has two digits per byte");
     out.extend_from_slice(digits);
     out.push(b'"');
 }

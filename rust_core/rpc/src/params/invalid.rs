@@ -21,23 +21,23 @@ pub enum Reason {
     NotCount,
     #[error("expected a duration such as 5s or 300ms")]
     NotDuration,
-    #[error("there is no tracer called {name}")]
+    #[error("unknown tracer {name}")]
     UnknownTracer { name: String },
     #[error("JavaScript tracers are not supported")]
     JavaScript,
     #[error("expected a whole number, such as 5, \"5\" or \"0x5\"")]
     NotWhole,
-    #[error("expected a signed transaction and the place of its block")]
+    #[error("expected a signed transaction and the index of its block")]
     NotPair,
     #[error("expected typed data: types, primaryType, domain and message (EIP-712)")]
     NotTypedData,
-    #[error("there is no type called {name}")]
+    #[error("unknown type {name}")]
     UnknownSolidityType { name: String },
     #[error("is not of type {name}")]
     NotOfType { name: String },
     #[error("is nested deeper than {max} levels")]
     TooDeep { max: usize },
-    #[error("needs safe, finalized or both")]
+    #[error("requires safe, finalized or both")]
     NamesNoFinality,
     #[error("hex string without 0x prefix")]
     NoPrefix,
@@ -63,33 +63,33 @@ pub enum Reason {
     Conflict { other: &'static str },
     #[error("requires {other}")]
     Alone { other: &'static str },
-    #[error("needs blockHash or blockNumber")]
+    #[error("requires blockHash or blockNumber")]
     NamesNoBlock,
-    #[error("field given twice, or not valid JSON")]
+    #[error("duplicate field or invalid JSON")]
     Malformed,
     #[error("differs from {other}")]
     Differs { other: &'static str },
     #[error("is empty")]
     Empty,
-    #[error("is given twice")]
+    #[error("occurs twice")]
     Twice,
-    #[error("is set for whole blocks only, by eth_simulateV1")]
+    #[error("is only supported by eth_simulateV1")]
     WholeBlock,
     #[error("is missing")]
     Missing,
-    #[error("names no slot")]
+    #[error("must have at least one slot")]
     NoSlots,
     #[error("expected ascending percentiles from 0 to 100")]
     Percentiles,
     #[error("transaction type is not supported")]
     UnknownType,
-    #[error("does not fit {other}")]
+    #[error("contradicts {other}")]
     WrongType { other: &'static str },
     #[error("is not a cursor of this method")]
     NotCursor,
     #[error("is the cursor of another filter")]
     OtherFilter,
-    #[error("there is no subscription called {name}")]
+    #[error("unknown subscription {name}")]
     UnknownSubscription { name: String },
     #[error("is not accepted by this subscription")]
     NoOptions,

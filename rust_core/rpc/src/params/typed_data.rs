@@ -352,7 +352,7 @@ mod tests {
             "uint 8",
             "fixed128x18",
         ] {
-            assert_eq!(one(kind, "1"), Err(format!(".message.a: there is no type called {kind}")));
+            assert_eq!(one(kind, "1"), Err(format!(".message.a: unknown type {kind}")));
         }
     }
 

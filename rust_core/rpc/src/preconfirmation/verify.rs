@@ -78,11 +78,11 @@ impl PreconfirmationReceipt {
             return misfit(InvalidReceipt::Header, format!("its hash is {hash}"));
         }
         let header: Header = alloy_rlp::decode_exact(&self.header).map_err(|error| {
-            InvalidReceiptError::new(InvalidReceipt::Header, format!("it is no header: {error}"))
+            InvalidReceiptError::new(InvalidReceipt::Header, format!("it is not a header: {error}"))
         })?;
         // Only the canonical encoding is valid; a different one that decodes may be an attack.
         if alloy_rlp::encode(&header) != self.header {
-            return misfit(InvalidReceipt::Header, "it is not encoded as a header is");
+            return misfit(InvalidReceipt::Header, "it is not canonical RLP of a header");
         }
         if header.number != self.number {
             return misfit(InvalidReceipt::BlockNumber, format!("the header is of block {}", header.number));
@@ -104,14 +104,14 @@ impl PreconfirmationReceipt {
         let envelope = Transaction::decode_envelope(&self.transaction)
             .map_err(|error| InvalidReceiptError::new(InvalidReceipt::Transaction, error.to_string()))?;
         if let Some(other) = envelope.chain_id().filter(|id| *id != self.chain_id) {
-            return misfit(InvalidReceipt::Transaction, format!("it is of chain {other}"));
+            return misfit(InvalidReceipt::Transaction, format!("it has chain id {other}"));
         }
         let mut key = Vec::with_capacity(9);
         self.transaction_index.encode(&mut key);
         match verify_proof(header.transactions_root, &key, &self.proof) {
             Ok(Some(found)) if found == self.transaction => Ok(()),
-            Ok(Some(_)) => misfit(InvalidReceipt::Proof, "it shows another transaction in this place"),
-            Ok(None) => misfit(InvalidReceipt::Proof, "the proof shows no transaction at this index"),
+            Ok(Some(_)) => misfit(InvalidReceipt::Proof, "it proves another transaction at this index"),
+            Ok(None) => misfit(InvalidReceipt::Proof, "the proof has no transaction at this index"),
             Err(error) => misfit(InvalidReceipt::Proof, error.to_string()),
         }
     }

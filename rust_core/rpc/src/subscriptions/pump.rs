@@ -75,7 +75,7 @@ impl Pump {
                 self.lose(&entry, &listening, sink);
             }
             Err(_) => {
-                tracing::error!(sequence = entry.sequence, "telling subscriptions panicked");
+                tracing::error!(sequence = entry.sequence, "notifying subscriptions panicked");
                 self.lose(&entry, &listening, sink);
             }
         }

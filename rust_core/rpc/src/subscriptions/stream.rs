@@ -15,7 +15,7 @@ pub const SUBSCRIBE: &str = "eth_subscribe";
 /// Arguments of the method that subscribes.
 pub const ARGUMENTS: &[Argument] = &[
     Argument::required("subscription", Kind::Subscription),
-    Argument::optional("options", Kind::SubscriptionOptions).or("those of the subscription"),
+    Argument::optional("options", Kind::SubscriptionOptions).or("default of the subscription"),
 ];
 
 /// Content of a subscription. Streams with the same meaning are equal, even if requested differently.

@@ -83,7 +83,7 @@ fn an_unknown_block_has_no_parts() {
 }
 
 #[test]
-fn raw_blocks_headers_and_receipts_hash_to_what_the_block_says() {
+fn raw_blocks_headers_and_receipts_match_the_hashes_of_the_block() {
     let bench = bench();
     let block = bench.ask("eth_getBlockByNumber", "[\"pending\",false]");
     let header = bytes(&bench.ask("debug_getRawHeader", "[\"pending\"]"));

@@ -190,7 +190,7 @@ fn going_back_and_another_way() {
 }
 
 #[test]
-fn a_dropped_transaction_says_so() {
+fn a_transaction_dropped_on_request_reports_it() {
     let bench = Bench::developing(2);
     let to: Address = SOMEBODY.parse().unwrap();
     let hash = bench.submit(&bench.wallets[0].transfer(5, to, 7, Fees::default()));

@@ -104,7 +104,7 @@ fn results_share_the_allowance_of_a_batch_and_later_calls_do_not_run() {
     let failed: Vec<_> = failed.iter().map(|failed| (failed.method, failed.code, failed.calls)).collect();
     assert_eq!(failed, [("", -32005, 2), ("web3_clientVersion", -32005, 1)]);
     let alone = response(&path, &bench, &large).unwrap();
-    assert_eq!(alone["error"]["message"], "the answer is larger than 20 bytes");
+    assert_eq!(alone["error"]["message"], "the response is larger than 20 bytes");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_log_filter_gives_what_came_since_and_takes_back_what_left() {
     let second = bench.ask("eth_getLogs", r#"[{"fromBlock":"0x2","toBlock":"0x2"}]"#);
     assert!(second.as_array().unwrap().len() > 2);
     assert_eq!(Value::Array(changes(&bench, &sealed)), second);
-    assert_eq!(changes(&bench, &sealed), Vec::<Value>::new(), "nothing is given twice");
+    assert_eq!(changes(&bench, &sealed), Vec::<Value>::new(), "nothing occurs twice");
     assert_eq!(Value::Array(changes(&bench, &pending)), second);
     let whole = bench.ask("eth_getLogs", r#"[{"fromBlock":"0x0"}]"#);
     assert_eq!(bench.ask("eth_getFilterLogs", &json!([sealed]).to_string()), whole);
@@ -135,7 +135,7 @@ fn a_filter_for_pending_transactions_misses_none_that_is_executed_meanwhile() {
 }
 
 #[test]
-fn a_filter_is_gone_when_nobody_asks_for_it_or_it_is_uninstalled() {
+fn an_idle_or_uninstalled_filter_is_removed() {
     let bench = Bench::new(1);
     let not_found = |id: &str| {
         for method in ["eth_getFilterChanges", "eth_getFilterLogs"] {

@@ -98,10 +98,7 @@ fn a_full_disk_ends_production_and_submissions_but_no_reads() {
     bench.clock.advance(Duration::from_millis(200));
     let failed = bench.producer.as_mut().unwrap().tick(bench.clock.now(), &mut || true).unwrap_err();
     let reason = failed.to_string();
-    assert!(
-        reason.starts_with("the journal could not be written, so nothing more is promised: "),
-        "{reason}"
-    );
+    assert!(reason.starts_with("cannot write the journal: pre-confirmation stopped: "), "{reason}");
     bench.clock.advance(Duration::from_secs(1));
 
     assert_pending_is_the_last_step(&bench, "after the failure");

@@ -77,7 +77,7 @@ fn an_access_list_is_made_for_what_is_set() {
 }
 
 #[test]
-fn an_access_list_that_is_out_of_gas_says_so() {
+fn an_access_list_out_of_gas_reports_the_error() {
     let bench = Bench::new(1);
     let address = Contract::Counter.address();
     let params = format!("[{{\"to\":\"{address}\",\"gas\":\"0x6400\"}}]");
@@ -105,7 +105,7 @@ fn overrides_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_call_that_needs_more_than_the_gas_limit_is_told_which() {
+fn a_call_above_the_gas_limit_names_the_limit() {
     let bench = Bench::with_limits(1, Limits { call_gas: 30_000, ..Limits::default() });
     let address = Contract::Counter.address();
     for gas in ["", ",\"gas\":\"0x989680\""] {

@@ -64,7 +64,7 @@ fn a_receipt_is_of_the_first_step_and_stays_the_same() {
 }
 
 #[test]
-fn a_block_from_outside_has_no_receipts_and_says_so() {
+fn an_imported_block_has_no_pre_confirmation_receipts() {
     let mut made = Bench::new(1);
     let hash = transfer(&made, 0, 1);
     made.tick();
@@ -183,7 +183,7 @@ fn what_does_not_fit_is_named() {
         (refused(&|r| r.number += 1), "blockNumber: the header is of block 1"),
         (refused(&|r| r.proof.push(Bytes::new())), "proof: 1 nodes follow the one that decides the key"),
         (refused(&|r| r.proof.clear()), "proof: it ends before the key is decided"),
-        (refused(&|r| r.transaction_index = 99), "proof: the proof shows no transaction at this index"),
+        (refused(&|r| r.transaction_index = 99), "proof: the proof has no transaction at this index"),
         (
             refused(&|r| r.signature = alloy_primitives::FixedBytes::ZERO),
             "signature: it is not a valid signature",

@@ -145,7 +145,7 @@ fn what_cannot_be_executed_otherwise_is_code_5_with_the_hash() {
 }
 
 #[test]
-fn one_that_is_replaced_while_it_waits_is_told_so() {
+fn a_transaction_replaced_during_the_wait_returns_its_replacement() {
     let bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     let first = transfer(&wallet, 0);

@@ -121,7 +121,7 @@ fn what_another_process_gave_meanwhile_is_not_given_again() {
 
 /// The page contains the logs of the old chain; the next one removes the reorged ones.
 #[test]
-fn a_reorganisation_while_a_page_is_made_is_told_by_the_next_one() {
+fn a_reorg_during_a_page_is_reported_by_the_next_page() {
     let (mut bench, mut workload) = filled();
     let (one, keeper) = worker(&bench);
     let id = ask(&one, "eth_newFilter", &json!([{"fromBlock":"0x0"}]));

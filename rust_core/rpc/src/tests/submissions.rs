@@ -40,7 +40,7 @@ fn answers(submissions: &Submissions) -> Vec<Answered> {
 }
 
 #[test]
-fn a_batch_enters_the_pool_in_its_order_whoever_reads_its_pieces() {
+fn a_batch_enters_the_pool_in_order_on_any_thread() {
     let bench = Bench::new(2);
     let raws: Vec<_> =
         (0..20).flat_map(|nonce| bench.wallets.iter().map(move |w| transfer(w, nonce))).collect();

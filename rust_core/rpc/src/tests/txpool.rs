@@ -127,7 +127,7 @@ fn a_transaction_is_followed_from_the_pool_to_its_sealed_block() {
 }
 
 #[test]
-fn one_that_left_the_pool_says_why() {
+fn a_dropped_transaction_has_a_reason() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     let outbid = bench.submit(&wallet.transfer(0, wallet.address, 0, Fees::default()));

@@ -56,7 +56,7 @@ pub enum LogIndexError {
     Damaged { criterion: Criterion, chunk: u32 },
     #[error("log index disagrees with the logs: {criterion} {} log {ordinal}", if *.indexed {"has"} else {"lacks"})]
     Disagrees { criterion: Criterion, ordinal: u64, indexed: bool },
-    #[error("log index has {extra} entries that no log accounts for")]
+    #[error("log index has {extra} entries without a log")]
     Extra { extra: u64 },
 }
 

@@ -218,7 +218,7 @@ impl BlockCheck<'_> {
         let mut before = 0;
         for (index, step) in (0..).zip(&steps) {
             let grows = (before..=record.transactions).contains(&step.transactions);
-            self.expect_at(grows, &tables.steps, index, "it does not go on from the step before");
+            self.expect_at(grows, &tables.steps, index, "it does not follow the previous step");
             before = step.transactions;
             let found = self.snapshot.step_position(&step.hash);
             let expected = in_window.then_some((self.number, index));

@@ -143,7 +143,7 @@ fn sound<T>(faults: &mut Vec<Fault>, result: Result<T, StoreError>) -> Result<Op
             Ok(None)
         }
         Err(StoreError::DamagedPage { table, key, page }) => {
-            faults.push(Fault { table, key, why: format!("page {page} does not have its checksum") });
+            faults.push(Fault { table, key, why: format!("page {page} fails its checksum") });
             Ok(None)
         }
         Err(error) => Err(error),

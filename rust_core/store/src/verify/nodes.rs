@@ -110,7 +110,7 @@ fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) ->
             let key = node_key::key(&changed.place, number);
             let stored = table.get(snapshot.txn, &key)?;
             if stored.map(<[u8]>::is_empty) != Some(changed.change != NodeKeyChange::Stored) {
-                faults.push(fault(table, &key, "it is not what the list of its block says"));
+                faults.push(fault(table, &key, "it differs from the list of its block"));
             }
         }
     }
@@ -182,11 +182,7 @@ impl NodeCheck<'_> {
                 None => false,
             };
             if named {
-                faults.push(fault(
-                    self.table(),
-                    key,
-                    "a node that is said to be gone is named by its parent",
-                ));
+                faults.push(fault(self.table(), key, "a node listed as removed is referenced by its parent"));
             }
             return Ok(());
         }
@@ -215,7 +211,7 @@ impl NodeCheck<'_> {
             self.is_named_node(trie, path, &node, number, at)?
         };
         if !named {
-            faults.push(fault(self.table(), key, "no node that was written with it names it"));
+            faults.push(fault(self.table(), key, "no node written with it references it"));
         }
         Ok(())
     }

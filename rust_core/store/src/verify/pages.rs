@@ -41,7 +41,7 @@ pub(super) fn verify(
 impl From<PageFault> for Fault {
     fn from(fault: PageFault) -> Self {
         let PageFault { table, key, page, offset } = fault;
-        let why = format!("page {page} of data.mdb, at offset {offset}, does not have its checksum");
+        let why = format!("page {page} of data.mdb, at offset {offset}, fails its checksum");
         Self { table, key, why }
     }
 }

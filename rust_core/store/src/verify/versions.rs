@@ -36,7 +36,7 @@ impl Verifier<'_> {
         for (table, listed, key_length) in work {
             let found = self.scan(&table, key_length)?;
             if found != listed {
-                let why = format!("blocks wrote {listed} entries, there are {found}");
+                let why = format!("blocks wrote {listed} entries, found {found}");
                 self.fault(fault(&table, &[], why));
                 self.unlisted(&table)?;
             }

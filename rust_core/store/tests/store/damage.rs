@@ -27,7 +27,7 @@ fn a_reported_page_is_read_before_its_damage_is_noted() {
     assert!(store.confirm_damage(&report(Some(page))));
     let noted = store.damage_report().unwrap();
     assert_eq!((noted.table.as_str(), noted.page), ("meta", Some(page)));
-    assert!(noted.reason.contains("does not have its checksum"), "{}", noted.reason);
+    assert!(noted.reason.contains("fails its checksum"), "{}", noted.reason);
 }
 
 /// Without a page, nothing can prove that the entries are consistent after all.

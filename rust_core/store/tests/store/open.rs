@@ -54,7 +54,7 @@ fn another_chain_or_genesis_is_refused() {
     let error = Store::open(folder.path(), StoreOptions { genesis, ..options }).unwrap_err();
     assert_eq!(error, StoreError::OtherGenesis { found: options.genesis, expected: genesis });
     let error = Store::open(folder.path(), StoreOptions { chain_id: 5, ..options }).unwrap_err();
-    assert_eq!(error.to_string(), "store belongs to the chain with id 31337, this node runs 5");
+    assert_eq!(error.to_string(), "store belongs to the chain with id 31337, expected 5");
     assert_whole(folder.path(), options, &chain);
 }
 
@@ -75,7 +75,7 @@ fn damaged_meta_entries_are_named() {
         ("schema", None, "it is missing"),
         ("identity", None, "it is missing"),
         ("identity", Some(b"short"), "it is too short"),
-        ("progress", Some(&[1; 85]), "its checksum does not fit"),
+        ("progress", Some(&[1; 85]), "the checksum does not match"),
         ("progress", None, "it is missing"),
     ] {
         let (folder, options, _) = filled();
@@ -299,7 +299,7 @@ fn apart_a_disk_without_space() {
 
 /// LMDB does not write pages that a transaction allocated at the end of the file and freed again.
 #[test]
-fn a_file_that_ends_before_free_pages_is_whole() {
+fn a_file_that_ends_before_free_pages_is_consistent() {
     let (folder, options, chain) = filled();
     let env = dump::open(folder.path());
     let table = dump::table(&env, "codes");

@@ -65,7 +65,7 @@ fn broken_off_it_stays_what_it_was() {
 }
 
 #[test]
-fn reading_refuses_an_older_schema_and_says_what_to_do() {
+fn reading_rejects_an_older_schema_and_names_the_upgrade() {
     let (folder, options, _) = of_schema_1();
     let error = Store::open(folder.path(), StoreOptions { read_only: true, ..options }).unwrap_err();
     assert_eq!(error, StoreError::OlderSchema { found: 1, needed: SCHEMA });

@@ -13,7 +13,7 @@ from repository import DOCS
 PAGE = DOCS / "merchants" / "service.md"
 
 
-def test_the_guide_does_what_it_says(tmp_path: Path) -> None:
+def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
     reader = GuideReader(tmp_path)
     try:
         reader.follow(PAGE)

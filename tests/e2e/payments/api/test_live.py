@@ -65,7 +65,7 @@ def hooks() -> Iterator[Hooks]:
         thread.join()
 
 
-def test_an_order_is_paid_told_of_and_refunded(chain: LiveNode, tmp_path: Path, hooks: Hooks) -> None:
+def test_an_order_is_paid_notified_and_refunded(chain: LiveNode, tmp_path: Path, hooks: Hooks) -> None:
     secret = tmp_path / "hook.secret"
     secret.write_text("of the hook")
     secret.chmod(0o600)
@@ -118,7 +118,7 @@ def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -
             assert moved[row.split(",")[1], int(row.split(",")[2])] == amount
 
 
-def test_a_service_without_its_node_says_so(tmp_path: Path) -> None:
+def test_a_service_without_its_node_reports_it(tmp_path: Path) -> None:
     config = configure(tmp_path, f"http://127.0.0.1:{free_port()}", f"sqlite:///{tmp_path}/pay.db")
     with serving(config, "--log", "error") as service:
         health = httpx.get(f"{service.url}/healthz", timeout=SECONDS)

@@ -53,11 +53,11 @@ def test_everybody_can_send_and_the_issuer_mint(development: Chain) -> None:
 
 def test_too_few_accounts_are_refused() -> None:
     assert DevelopmentContracts.from_accounts(ADDRESSES[:4]).buyers == (ADDRESSES[3],)
-    with pytest.raises(ValueError, match="need 4 accounts, not 3"):
+    with pytest.raises(ValueError, match="require 4 accounts, got 3"):
         with_payments(ChainSettings(accounts=3))
 
 
-def test_the_command_begins_with_them_and_says_who_is_who() -> None:
+def test_the_banner_lists_contracts_and_roles() -> None:
     with live_node("--payments", "--chain-id", "84532", "--accounts", "5", "--gas-limit", "50000000") as node:
         printed = wait_for(lambda: node.printed if "Ctrl-C" in node.printed else None, 10, "end of the banner")
         rows = re.findall(r"^ +\d +(0x\w{40}) +(0x\w{64}) +(\w+) *$", printed, re.MULTILINE)

@@ -375,7 +375,7 @@ def test_a_facilitator_that_times_out_after_sending(world: World, url: str, reme
 
 
 @pytest.mark.parametrize("named", ["another transaction", "0x" + "12" * 32, "no transaction " * 5, ""])
-def test_a_facilitator_that_says_what_is_not_so_is_found_out(world: World, url: str, named: str) -> None:
+def test_a_lying_facilitator_is_detected(world: World, url: str, named: str) -> None:
     if named == "another transaction":
         named = world.act(STRANGER, "approve(address,uint256)", SHOP.address, 1000)["transactionHash"]
 

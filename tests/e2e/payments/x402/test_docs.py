@@ -95,7 +95,7 @@ def test_every_status_that_the_page_names_is_one(facilitator_url: str) -> None:
     ]
     assert httpx.get(f"{facilitator_url}/status/{id}", params={"deadline": "x"}).status_code == 400
     other = id.replace("84532", "1")
-    assert "is of chain 1" in httpx.get(f"{facilitator_url}/status/{other}").json()["error"]
+    assert "has chain 1, expected" in httpx.get(f"{facilitator_url}/status/{other}").json()["error"]
     kinds = httpx.get(f"{facilitator_url}/supported").json()
     assert {kind["scheme"] for kind in kinds["kinds"]} == {"exact", "upto", "batch-settlement"}
     assert kinds["extensions"] == ["eip2612GasSponsoring"]
@@ -114,13 +114,13 @@ def test_the_file_of_the_page_is_one(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "the section [facilitator] is missing"),
-        ("[facilitator]\n", "facilitator: name either a file or an environment variable"),
+        ("[facilitator]\n", "facilitator: set either a file or an environment variable"),
         ('[facilitator]\nkey_env = "NOT_THERE"\n', "NOT_THERE"),
         ('[facilitator]\nkey_env = "NOT_THERE"\ntokens = "0x12"\n', "facilitator.tokens: '0x12' is no list"),
-        ('[facilitator]\nkey_env = "NOT_THERE"\npayees = ["0x12"]\n', "'0x12' is no address"),
+        ('[facilitator]\nkey_env = "NOT_THERE"\npayees = ["0x12"]\n', "'0x12' is not an address"),
     ],
 )
-def test_a_file_that_tells_too_little_is_wrong_use(
+def test_an_incomplete_file_is_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:
     path = tmp_path / "pay.toml"

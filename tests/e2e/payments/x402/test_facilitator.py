@@ -74,7 +74,7 @@ def test_nothing_is_settled_exactly(world: World, facilitator: Facilitator) -> N
     assert world.sent_by(FACILITATOR.address) == sent
 
 
-def test_it_settles_for_whom_it_is_told_to(world: World, facilitator: Facilitator) -> None:
+def test_it_settles_only_for_configured_payees(world: World, facilitator: Facilitator) -> None:
     asked = demand(1000)
     payment = pay(BUYERS[1], asked)
     sent = world.sent_by(FACILITATOR.address)

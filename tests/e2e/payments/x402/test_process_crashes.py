@@ -109,7 +109,7 @@ def test_a_settlement_that_was_stored_and_not_sent_is_sent_after_a_start(world: 
     assert not shop.runs
 
 
-def test_what_the_node_took_and_lost_is_sent_again_by_whoever_follows(world: World, url: str) -> None:
+def test_a_transaction_lost_by_the_node_is_resent(world: World, url: str) -> None:
     crashes = Crashes()
     first = process(world, url, crashes)
     payment, before = first.bought(BUYER, "/report"), world.balance(SHOP.address)

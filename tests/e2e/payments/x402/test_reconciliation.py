@@ -112,7 +112,7 @@ def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
 
 @pytest.mark.parametrize("asked", [demand(1000), over_permit2(1000)])
 @pytest.mark.parametrize("answer", [lost, refused])
-def test_what_was_settled_is_spent_whatever_the_seller_said(
+def test_a_settled_payment_is_spent_despite_the_sellers_report(
     shop: Shop, world: World, asked: object, answer: Answer
 ) -> None:
     shop.buy(answer, asked, settles=True)
@@ -148,7 +148,7 @@ def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None
     assert shop.told() == (RETURNED, Finality.FINAL, None)
 
 
-def test_of_upto_the_chain_says_how_much(shop: Shop, world: World) -> None:
+def test_the_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
     asked = demand(1000, "upto")
 
     def cheaper(_: object) -> httpx.Response:
@@ -181,7 +181,7 @@ def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) ->
     assert shop.buyers.day() == 0
 
 
-def test_where_nobody_answers_all_stays_and_is_named(shop: Shop) -> None:
+def test_unresponsive_nodes_change_nothing_and_are_named(shop: Shop) -> None:
     class Silent:
         def __getattr__(self, name: str) -> object:
             raise NoResponse("nobody is there")
@@ -232,27 +232,27 @@ def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
         assert found.exit_code == 0, found.output
         return found.output
 
-    assert run() == "nothing was bought\n"
+    assert run() == "no purchases\n"
     shop.buy(success)
     shop.buy(lost)
     day = shop.buyers.rows()[0].day
-    heading = f"{'day':10}  session  {'network':12}  {'token':42}  spent  reserved  given back  purchases"
+    heading = f"{'day':10}  session  {'network':12}  {'token':42}  spent  reserved  released  purchases"
     row = f"{day}  a        {NETWORK}  {TOKEN}   1000      1000           0          2"
     assert run() == f"{BUYER.address}\n  {heading}\n  {row}\n"
-    assert run("--payer", TOKEN) == "nothing was bought\n"
+    assert run("--payer", TOKEN) == "no purchases\n"
     world.finalize(600)
     told = run("--node", world.url)
-    assert told.startswith(f"asking about {BUYER.address}: 0 of 2\n")
+    assert told.startswith(f"querying {BUYER.address}: 0 of 2\n")
     assert f"\n{BUYER.address}: 2 concluded, 0 open\n" in told
     assert told.endswith("      0         0        2000          2\n")
     shop.buyers.url = "sqlite:////nowhere/buyer.db"
     found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url])
-    assert (found.exit_code, found.output) == (1, "Error: --database: there is no file /nowhere/buyer.db\n")
+    assert (found.exit_code, found.output) == (1, "Error: --database: file /nowhere/buyer.db does not exist\n")
     found = CliRunner().invoke(pay_group, ["spent", "--database", "nonsense"])
     assert found.output.startswith("Error: --database: Could not parse SQLAlchemy URL")
 
 
-def test_a_foreseal_seller_says_that_it_will_never_settle(
+def test_a_foreseal_seller_reports_that_it_will_never_settle(
     buyers: Buyers, world: World, sqlite: Callable[[], str]
 ) -> None:
     """Its handler ended without a response: 409, and a URL to query."""

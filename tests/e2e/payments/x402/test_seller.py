@@ -106,7 +106,7 @@ def test_an_error_is_answered_and_costs_nothing(world: World, selling: Selling) 
     assert world.balance(SHOP.address) == before
 
 
-def test_after_a_crash_the_payer_is_told_where_to_ask_until_it_is_proven(world: World, selling: Selling) -> None:
+def test_after_a_crash_the_payer_gets_the_status_url(world: World, selling: Selling) -> None:
     payment, before = selling.bought(BUYERS[8], "/crash"), world.balance(SHOP.address)
     for _ in range(2):
         found = selling.get("/crash", payment)

@@ -88,25 +88,25 @@ def test_an_order_expires_by_itself(service: ServiceHarness) -> None:
 
 
 WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
-    ({"amount": 500}, "amount", "amount: 500 is a int: amounts are texts of whole smallest units, as in '1250000'"),
+    ({"amount": 500}, "amount", "amount: 500 is a int: must be a string of whole smallest units, such as '1250000'"),
     ({"amount": 0.5}, "amount", "amount: 0.5 is a float"),
-    ({"amount": "0.5"}, "amount", "amount: '0.5' is no whole number of smallest units"),
-    ({"amount": "1e3"}, "amount", "amount: '1e3' is no whole number"),
-    ({"amount": "-1"}, "amount", "amount: '-1' is no whole number"),
-    ({"amount": "0"}, "amount", "amount: is 0"),
-    ({"amount": str(2**256)}, "amount", "is not between 0 and 2**256 - 1"),
-    ({"amount": None}, "amount", "amount is missing: or give a maximum"),
+    ({"amount": "0.5"}, "amount", "amount: '0.5' must be a whole number of smallest units"),
+    ({"amount": "1e3"}, "amount", "amount: '1e3' must be a whole number"),
+    ({"amount": "-1"}, "amount", "amount: '-1' must be a whole number"),
+    ({"amount": "0"}, "amount", "amount: must not be 0"),
+    ({"amount": str(2**256)}, "amount", "must be between 0 and 2**256 - 1"),
+    ({"amount": None}, "amount", "amount or maximum is required"),
     ({"maximum": "5"}, "maximum", "maximum: amount is given as well"),
-    ({"payer": "0x12"}, "payer", "payer: address: '0x12' is no address"),
-    ({"payer": 5}, "payer", "payer: 5 is no text"),
+    ({"payer": "0x12"}, "payer", "payer: address: '0x12' is not an address"),
+    ({"payer": 5}, "payer", "payer: 5 must be a string"),
     ({"valid_before": 10**10, "valid_seconds": 5}, "valid_seconds", "valid_before is given as well"),
-    ({"valid_before": 0}, "valid_before", "valid_before: 0 is not between 1 and"),
-    ({"valid_seconds": 0}, "valid_seconds", "valid_seconds: 0 is not between 1 and"),
-    ({"valid_seconds": True}, "valid_seconds", "valid_seconds: True is no whole number"),
+    ({"valid_before": 0}, "valid_before", "valid_before: 0 must be between 1 and"),
+    ({"valid_seconds": 0}, "valid_seconds", "valid_seconds: 0 must be between 1 and"),
+    ({"valid_seconds": True}, "valid_seconds", "valid_seconds: True must be a whole number"),
     ({"id": "a/b"}, "id", "has a slash"),
     ({"id": ""}, "id", "is no id"),
     ({"id": "x" * 201}, "id", "is no id"),
-    ({"tip": "1"}, "tip", "tip: there is no such field, there are id, payer, amount"),
+    ({"tip": "1"}, "tip", "tip: unknown field, expected id, payer, amount"),
 ]
 
 
@@ -129,7 +129,7 @@ def test_a_body_may_not_be_of_any_size(service: ServiceHarness) -> None:
     service.refused(413, "body_too_large", "/v1/orders", b" " * (256 * 1024 + 1))
 
 
-def test_what_cannot_be_done_says_why(service: ServiceHarness) -> None:
+def test_an_impossible_operation_has_a_reason(service: ServiceHarness) -> None:
     service.draft("a", 500)
     body = {"id": "a", "payer": BUYER.address, "amount": "500"}
     assert service.refused(409, "duplicate", "/v1/orders", body)["argument"] == "id"
@@ -138,7 +138,7 @@ def test_what_cannot_be_done_says_why(service: ServiceHarness) -> None:
     wrong = {"signature": "0x" + "11" * 65}
     assert service.refused(422, "invalid_signature", "/v1/orders/a/signature", wrong)["argument"] == "signature"
     error = service.refused(400, "invalid_value", "/v1/orders/a/signature", {"signature": "zz"})
-    assert error["message"] == "signature: 'zz' is no 0x hex"
+    assert error["message"] == "signature: 'zz' must be 0x hex"
     service.made("/v1/orders/a/signature", {"signature": service.signature("a")})
     # The same signature again changes nothing; another one is rejected.
     service.made("/v1/orders/a/signature", {"signature": service.signature("a")})
@@ -161,7 +161,7 @@ def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(service: Service
 
 @pytest.mark.parametrize("way", ["reading", "transaction"])
 @pytest.mark.parametrize("error", [OperationalError("", {}, Exception("at shop:secret@host")), TimeoutError("secret")])
-def test_a_database_that_does_not_answer_is_503_and_says_nothing_of_itself(
+def test_an_unavailable_database_is_503_without_details(
     service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, way: str, error: Exception
 ) -> None:
     def down(*_: Any, **__: Any) -> None:
@@ -171,7 +171,7 @@ def test_a_database_that_does_not_answer_is_503_and_says_nothing_of_itself(
     with monkeypatch.context() as patch:
         patch.setattr(Database, way, down)
         refused = service.refused(503, "database_unavailable", "/v1/orders", body, key="k")
-        assert refused["message"] == "the database does not answer"
+        assert refused["message"] == "the database does not respond"
     assert service.ids() == []
     service.made("/v1/orders", body, key="k")
 
@@ -215,7 +215,7 @@ def test_orders_are_found_by_what_they_have(service: ServiceHarness) -> None:
         for cursor in ("²", "²-1", "1-1-1", "9" * 18, f"1-{'9' * 18}", "9" * 400, "-", "%00"):
             response = service.ask("GET", f"/v1/{path}?cursor={cursor}")
             assert (response.status_code, response.json()["error"]["argument"]) == (400, "cursor"), (path, cursor)
-    assert service.ask("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit is given twice"
+    assert service.ask("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit occurs twice"
 
 
 def test_paths_and_methods_that_are_not_there_have_the_same_shape(service: ServiceHarness) -> None:

@@ -51,7 +51,7 @@ def test_payouts_and_splits(service: ServiceHarness) -> None:
     legs: list[dict[str, object]]
     legs = [{"recipient": each.address, "amount": str(100 + index)} for index, each in enumerate(BUYERS)]
     error = service.refused(409, "not_funded", "/v1/payouts", {"recipients": legs})
-    assert error["message"] == "the batch needs 303 units, of which 0 may be taken"
+    assert error["message"] == "the batch needs 303 units, but only 0 are available"
     service.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 10**9}))
     paid = service.made("/v1/payouts", {"recipients": legs, "reference": "0x" + "ab" * 32})["payout"]
     assert (paid["id"], paid["amount"]) == ("0x" + "ab" * 32, "303")

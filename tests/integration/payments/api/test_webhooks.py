@@ -40,7 +40,7 @@ def entries(service: ServiceHarness) -> list[Any]:
     return [(e["data"]["object"]["id"], e["type"]) for e in (orjson.loads(body) for _, body, _ in service.post.got)]
 
 
-def test_a_target_is_told_what_happens_from_now_on_signed_and_in_order(service: ServiceHarness) -> None:
+def test_a_target_gets_later_events_signed_and_in_order(service: ServiceHarness) -> None:
     service.draft("before")
     made = register(service)
     service.captured("a")
@@ -139,7 +139,7 @@ def test_what_is_given_up_is_listed_and_can_be_tried_again(service: ServiceHarne
     assert service.get("/v1/deliveries?state=dead")["items"] == []
 
 
-def test_what_a_dead_process_had_claimed_is_told_by_another(service: ServiceHarness) -> None:
+def test_deliveries_of_a_dead_process_are_taken_over(service: ServiceHarness) -> None:
     register(service)
     service.draft("a")
     other = service.another()
@@ -166,7 +166,7 @@ def test_two_processes_tell_each_thing_once(service: ServiceHarness) -> None:
     assert not {row.id for row, _ in mine} & {row.id for row, _ in rest}
 
 
-def test_what_is_rolled_back_is_told_to_nobody(service: ServiceHarness) -> None:
+def test_a_rolled_back_event_is_not_delivered(service: ServiceHarness) -> None:
     register(service)
     service.stored("a")
     tell(service)
@@ -201,7 +201,7 @@ def test_targets_of_the_configuration_come_and_go_with_it(service: ServiceHarnes
     assert service.process.telling.deliver(x) == 0
 
 
-def test_a_target_that_is_retired_is_told_nothing_more(service: ServiceHarness) -> None:
+def test_a_retired_target_gets_no_events(service: ServiceHarness) -> None:
     made = register(service)["webhook"]
     assert service.made(f"/v1/webhooks/{made['id']}/retire")["retired"] is not None
     service.refused(404, "not_found", f"/v1/webhooks/{made['id']}/retire")

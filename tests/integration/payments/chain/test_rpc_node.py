@@ -71,7 +71,7 @@ def test_a_sender_lands_on_a_real_node(shop: Shop) -> None:
         assert node.logs(LogFilter(target, ((bytes(32),),), 0, "latest")) == []
 
 
-def test_errors_of_a_real_node_are_told_apart(shop: Shop) -> None:
+def test_errors_of_a_real_node_are_classified(shop: Shop) -> None:
     with Chain() as chain:
         node = RpcNode(Client(chain))
         target = deployed(chain)
@@ -199,7 +199,7 @@ def test_reasons_of_reverts_are_found_where_nodes_put_them(data: bytes | None, r
 
 
 def test_what_lacks_its_fields_is_named() -> None:
-    with pytest.raises(Incomplete, match="'5' is no 0x text"):
+    with pytest.raises(Incomplete, match="'5' is not a 0x string"):
         RpcNode(Scripted("5")).chain_id()
     with pytest.raises(Incomplete, match="no latest block"):
         heads(RpcNode(Scripted(None)))
@@ -250,7 +250,7 @@ def test_an_answer_that_is_not_what_it_should_be_is_an_error_of_the_chain(method
 
 
 def test_where_there_is_no_token_nothing_is_zero() -> None:
-    with pytest.raises(Incomplete, match="there is no such contract as of pending"):
+    with pytest.raises(Incomplete, match="the contract does not exist at block pending"):
         Token(RpcNode(Scripted("0x")), "0x" + "11" * 20).balance("0x" + "22" * 20, "pending")
 
 

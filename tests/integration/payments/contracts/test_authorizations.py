@@ -175,7 +175,7 @@ def test_the_blacklist_stops_either_party(
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_is_wrong_with_a_signature_is_said(
+def test_an_invalid_signature_names_the_reason(
     token: OnChain, people: People, buyer: Payer, authorization: Authorization, name: str
 ) -> None:
     good, shop = buyer.sign(name, authorization), people.merchant.address
@@ -197,7 +197,7 @@ def test_what_is_wrong_with_a_signature_is_said(
             token.send(shop, name, *authorization.terms, (good.packed + b"\0")[:length])
 
 
-def test_what_is_wrong_with_a_cancellation_is_said(
+def test_an_invalid_cancellation_names_the_reason(
     token: OnChain, domain: Domain, people: People, authorization: Authorization
 ) -> None:
     terms = {"authorizer": authorization.payer, "nonce": authorization.nonce}

@@ -205,7 +205,7 @@ ACTIONS = st.lists(
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
-def test_whatever_is_done_the_contract_has_what_it_owes(channel: Channel, actions: list[tuple]) -> None:
+def test_the_contract_is_always_solvent(channel: Channel, actions: list[tuple]) -> None:
     """Compare with a ledger in Python: the channel's balance, and the receiver's unpaid claims."""
     buyer, shop, chain = channel.people.buyer.address, channel.people.merchant.address, channel.token.chain
     balance = claimed = settled = asked = 0

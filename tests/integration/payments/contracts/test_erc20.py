@@ -22,7 +22,7 @@ def test_the_token_is_as_it_was_set_up(token: OnChain, people: People) -> None:
     assert token.call("owner") == people.owner.address
 
 
-def test_a_transfer_moves_money_and_says_so(token: OnChain, people: People) -> None:
+def test_a_transfer_moves_tokens_and_logs_it(token: OnChain, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     sent = token.send(buyer, "transfer", shop, 7)
     assert [(log.event, log.values) for log in sent.logs] == [("Transfer", (buyer, shop, 7))]
@@ -176,7 +176,7 @@ MOVES = st.lists(
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=MOVES)
-def test_whatever_is_moved_adds_up(token: OnChain, people: People, moves: list[tuple]) -> None:
+def test_balances_are_conserved(token: OnChain, people: People, moves: list[tuple]) -> None:
     """Compare with a ledger in Python: balances, and allowances between accounts."""
     address = {name: account.address for name, account in vars(people).items()}
     balances = dict.fromkeys(("buyer", "merchant", "other", "stranger"), 0) | {

@@ -119,7 +119,7 @@ def test_what_a_token_cannot_begin_with_is_refused(people: People) -> None:
         token_alloc(TokenGenesis(setup), 31337)
     assert list(token_alloc(TokenGenesis(setup), 31337, TOKEN)) == [TOKEN.lower()]
     for balances, message in [
-        ({buyer: 1, to_checksum_address(buyer): 1}, "an account is named twice"),
+        ({buyer: 1, to_checksum_address(buyer): 1}, "an account occurs twice"),
         ({buyer: 2**255}, "255 bits"),
         ({buyer: -1}, "255 bits"),
         ({TOKEN: 1}, "no tokens of its own"),

@@ -108,7 +108,7 @@ def test_a_former_blacklist_moves_to_the_balances(chain: Chain, people: People) 
     assert [stepped.storage(slot) for slot in slots] == [0, 0]
 
 
-def test_what_the_token_has_goes_to_nobody_who_is_blacklisted(chain: Chain, people: People) -> None:
+def test_tokens_are_not_rescued_to_a_blacklisted_account(chain: Chain, people: People) -> None:
     """Only this path reaches a transfer's second check of the blacklist."""
     stepped, sender, lost = uninitialized(chain, people), people.stranger.address, people.other.address
     stepped.send(sender, "initialize", *first_step(people))

@@ -87,7 +87,7 @@ def test_value_is_given_to_each_and_adds_up(token: OnChain, multicall: OnChain, 
     assert multicall.call("getEthBalance", receiver) == 7
 
 
-def test_what_it_says_of_the_block(token: OnChain, multicall: OnChain) -> None:
+def test_block_values_are_returned(token: OnChain, multicall: OnChain) -> None:
     block = token.chain.rpc("eth_getBlockByNumber", "latest", False)
     number = int(block["number"], 16)
     assert multicall.call("getBlockNumber") == number

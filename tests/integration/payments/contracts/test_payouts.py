@@ -204,7 +204,7 @@ def test_any_batches_of_two_senders(token: OnChain, people: People, payouts: OnC
         assert {name: token.call("balanceOf", getattr(people, name).address) for name in has} == has
 
 
-def test_a_token_that_misbehaves_pays_nobody(tricked: OnChain, people: People) -> None:
+def test_a_misbehaving_token_pays_no_recipient(tricked: OnChain, people: People) -> None:
     token, artifact, sender = tricked, load("Payouts"), people.buyer.address
     placed = deploy(token.chain, people.stranger.address, artifact.creation(token.address), artifact.abi)
     token.send(sender, "approve", placed.address, 100)

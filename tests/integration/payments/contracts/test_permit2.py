@@ -115,7 +115,7 @@ def test_a_signature_moves_up_to_its_amount_once(
         signing.permit2.send(shop, SINGLE, permit, (other, 20), buyer, packed)
 
 
-def test_what_is_wrong_is_said(signing: Signing, people: People) -> None:
+def test_an_invalid_permit_names_the_reason(signing: Signing, people: People) -> None:
     permit2, buyer, shop = signing.permit2, people.buyer.address, people.merchant.address
     signature = signing.transfer({"token": TOKEN, "amount": 50}, nonce=7)
     for refusal, permit, given in [
@@ -287,7 +287,7 @@ def test_a_wallet_is_asked(token: OnChain, permit2: OnChain, people: People) -> 
     assert token.call("balanceOf", shop) == 10
 
 
-def test_a_transfer_that_fails_says_so(token: OnChain, permit2: OnChain, people: People) -> None:
+def test_a_failed_transfer_reverts(token: OnChain, permit2: OnChain, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     permit2.send(buyer, "approve", TOKEN, shop, UNLIMITED, DEADLINE)
     with refused("TRANSFER_FROM_FAILED"):

@@ -89,7 +89,7 @@ def test_pause_then_deadline_then_signature(token: OnChain, people: People, perm
         permits.submit(5, token.chain.time + 60, wrong)
 
 
-def test_what_is_wrong_with_a_signature_is_said(token: OnChain, permits: Permitting) -> None:
+def test_an_invalid_signature_names_the_reason(token: OnChain, permits: Permitting) -> None:
     deadline = token.chain.time + 60
     good = permits.sign(5, deadline)
     high = Signature(55 - good.v, good.r, (ORDER - int.from_bytes(good.s, "big")).to_bytes(32, "big"))

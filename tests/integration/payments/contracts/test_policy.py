@@ -51,7 +51,7 @@ def test_at_first_everybody_is_allowed(token: OnChain, people: People) -> None:
     assert [token.call(name) for name in names] == ["0x" + scope.hex() for scope in (SENDER, RECEIVER, EXECUTOR)]
 
 
-def test_an_id_says_the_kind_and_counts(token: OnChain, people: People) -> None:
+def test_an_id_has_a_kind_and_a_counter(token: OnChain, people: People) -> None:
     assert created(token, people, BLOCK_LIST) == 2
     assert created(token, people, ALLOW_LIST) == 2**56 + 3
     assert created(token, people, BLOCK_LIST, people.buyer.address) == 4

@@ -109,7 +109,7 @@ def upto(token: OnChain, domain: Domain, people: People) -> Payment:
     return Payment("upto", token, domain, people)
 
 
-def test_what_it_says_of_itself(payment: Payment) -> None:
+def test_the_proxy_describes_itself(payment: Payment) -> None:
     proxy, witness = payment.proxy, f"Witness({WITNESSES[payment.scheme]})"
     assert proxy.call("PERMIT2") == addresses.PERMIT2.lower()
     assert proxy.call("WITNESS_TYPEHASH") == "0x" + keccak(text=witness).hex()

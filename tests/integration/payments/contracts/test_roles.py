@@ -179,7 +179,7 @@ def test_the_rescuer_sends_on_what_was_sent_here_by_mistake(token: OnChain, peop
 
 
 @pytest.mark.parametrize("code", ["0x", "0x60206000f3"], ids=["no contract", "answers no"])
-def test_a_rescue_that_fails_says_so(token: OnChain, people: People, code: str) -> None:
+def test_a_failed_rescue_reverts(token: OnChain, people: People, code: str) -> None:
     stray = people.stranger.address
     token.chain.rpc("anvil_setCode", stray, code)
     errors = OnChain(token.chain, token.address, [*token.abi, *load("Checkout").abi])

@@ -70,7 +70,7 @@ def test_a_forbidden_payouts_contract_is_named_and_blocks_no_batch(shop: Shop, r
 
 def test_a_batch_without_money_or_sense_is_refused(shop: Shop) -> None:
     fund(shop, 399)
-    with pytest.raises(NotFunded, match="needs 400 units, of which 399"):
+    with pytest.raises(NotFunded, match="needs 400 units, but only 399"):
         shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     nobody = "0x" + "00" * 20
     for legs in ([], [(BUYERS[0].address, 1)] * 101, [(BUYERS[0].address, 0)], [("0x12", 1)], [(nobody, 1)]):
@@ -129,7 +129,7 @@ def test_a_split_that_is_none_is_refused() -> None:
     assert split(100, [3_333, 3_333, 3_334], 0) == [34, 33, 33]
     with pytest.raises(ValueError, match="9999 basis points"):
         split(100, [9_999], 0)
-    with pytest.raises(ValueError, match="no share 1"):
+    with pytest.raises(ValueError, match="share 1 does not exist"):
         split(100, [10_000], 1)
     with pytest.raises(TypeError, match="total"):
         split(1.0, [10_000], 0)  # type: ignore[arg-type]

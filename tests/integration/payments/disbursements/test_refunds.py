@@ -206,7 +206,7 @@ def test_a_reorganisation_pays_no_refund_twice(shop: Shop, depth: int) -> None:
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_an_account_nonce_that_somebody_else_used_lets_it_be_paid_with_another(shop: Shop) -> None:
+def test_a_refund_uses_another_nonce_after_a_foreign_use(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.node.poor.add(SHOP.address.lower())
     shop.refunds.refund("r", "a", 500)

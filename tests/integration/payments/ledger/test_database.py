@@ -84,7 +84,7 @@ def test_tables_of_a_part_that_is_used_later_are_made(shop: Shop) -> None:
         metadata.remove(extra)
 
 
-def test_a_transition_that_somebody_else_made_first_is_overtaken(shop: Shop) -> None:
+def test_a_transition_made_by_another_process_is_a_conflict(shop: Shop) -> None:
     shop.stored("a")
     with shop.database.reading() as tx:
         stale = shop.orders.get("a")
@@ -124,9 +124,9 @@ def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
 
 
 def test_what_is_not_there_is_named(shop: Shop) -> None:
-    with pytest.raises(UnknownRecord, match="orders: there is no x"):
+    with pytest.raises(UnknownRecord, match="orders: no row has the id x"):
         shop.orders.get("x")
-    with pytest.raises(UnknownRecord, match="refunds: there is no x"):
+    with pytest.raises(UnknownRecord, match="refunds: no row has the id x"):
         shop.refunds.get("x")
     assert shop.orders.in_state(*OrderState) == []
 

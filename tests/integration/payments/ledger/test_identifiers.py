@@ -38,7 +38,7 @@ def test_what_no_database_keeps_is_refused(shop: Shop, name: str) -> None:
     with pytest.raises(ValueError, match=r"^id: "):
         shop.refunds.reserve(name, "a", 1)
     for ask in (shop.orders.get, shop.orders.store, shop.refunds.get, shop.payouts.get, shop.orders.void):
-        with pytest.raises(UnknownRecord, match="there is no"):
+        with pytest.raises(UnknownRecord, match="no row has the id"):
             ask(name)
     with pytest.raises(UnknownRecord):
         shop.refunds.reserve("r", name, 1)

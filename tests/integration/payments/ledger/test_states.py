@@ -179,7 +179,7 @@ def test_the_states_and_triggers_are_those_of_the_specification() -> None:
 
 
 @pytest.mark.parametrize(("table", "states"), [(orders, OrderState), (refunds, DisbursementState)], ids=str)
-def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, states: type[LedgerState]) -> None:
+def test_transitions_outside_the_table_are_rejected(shop: Shop, table: Table, states: type[LedgerState]) -> None:
     transitions = ORDER if table is orders else DISBURSEMENT
     refused = 0
     with shop.database.transaction() as tx:

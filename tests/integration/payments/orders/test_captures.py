@@ -51,7 +51,7 @@ def test_an_order_goes_from_its_terms_to_a_final_capture(shop: Shop) -> None:
 
 
 def test_terms_that_cannot_be_are_refused(shop: Shop) -> None:
-    with pytest.raises(ValueError, match="amount: is 0"):
+    with pytest.raises(ValueError, match="amount: must not be 0"):
         shop.draft("a", 0)
     with pytest.raises(ValueError, match="valid_before"):
         shop.draft("a", 1, seconds=-(2**40))
@@ -65,7 +65,7 @@ def test_terms_that_cannot_be_are_refused(shop: Shop) -> None:
         Captures(shop.ledger, shop.sender, Merchant(Domain(NAME, VERSION, 1, ADDRESS), BUYER.address))
 
 
-def test_the_signature_of_somebody_else_is_refused(shop: Shop) -> None:
+def test_a_signature_of_another_account_is_rejected(shop: Shop) -> None:
     message = shop.draft("a")
     for wrong in (shop.signed(message, BUYERS[1]), b"\1" * 65, b""):
         with pytest.raises(InvalidSignature, match=r"^signature: "):
@@ -224,7 +224,7 @@ def test_a_cancellation_too_late_or_of_a_paused_token_is_refused(shop: Shop) -> 
     assert shop.place("a") == "Voided offchain / idle"
 
 
-def test_a_payer_who_cancels_alone_is_told_from_a_capture_by_the_logs(shop: Shop) -> None:
+def test_logs_distinguish_a_cancellation_from_a_capture(shop: Shop) -> None:
     for id in ("stored", "voided"):
         shop.stored(id)
     shop.orders.void("voided")
@@ -381,7 +381,7 @@ def test_a_capture_that_a_reorganisation_takes_back_is_open_until_it_lands_again
     shop.progress.advance("a")
     assert shop.place("a") == "Used, captured / provisional"
     triggers = [entry.trigger for entry in shop.orders.timeline("a")]
-    assert triggers.count("reorganisation took the effect back") == 1
+    assert triggers.count("reorganisation reverted the effect") == 1
     shop.settle()
     assert held(shop) == 500
 
@@ -425,7 +425,7 @@ def test_a_payers_cancellation_that_a_reorganisation_takes_back(shop: Shop) -> N
     ],
     ids=lambda value: getattr(value, "tier", value),
 )
-def test_a_policy_says_when_a_capture_is_confirmed(make: Make, policy: ConfirmationPolicy, blocks: int) -> None:
+def test_the_policy_decides_when_a_capture_is_confirmed(make: Make, policy: ConfirmationPolicy, blocks: int) -> None:
     shop = make(policy)
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()

@@ -82,7 +82,7 @@ def test_what_is_no_part_of_the_maximum_is_refused(shop: Shop, amount: Any, erro
 
 def test_an_order_of_one_amount_has_no_other(shop: Shop) -> None:
     shop.stored("a", 500)
-    with pytest.raises(ValueError, match="amount: 499 is not what the authorization is of, 500"):
+    with pytest.raises(ValueError, match="amount: must be the authorized 500, got 499"):
         shop.captures.capture("a", 499)
     shop.captures.capture("a", 500)
     shop.settle()
@@ -105,7 +105,7 @@ def test_a_name_that_the_checkout_has_captured_is_no_other_orders(shop: Shop) ->
     shop.captures.capture(stored(shop, "a"), 200)
     shop.chain.step()
     terms = replace(shop.permit_terms(500), name=shop.orders.get("a").nonce)
-    with pytest.raises(DuplicateRecord, match="has captured 0x"):
+    with pytest.raises(DuplicateRecord, match="has already captured 0x"):
         shop.orders.draft_permit("b", terms)
 
 
@@ -142,14 +142,14 @@ def test_a_void_is_never_captured_and_cannot_be_canceled(shop: Shop) -> None:
     with pytest.raises(TransitionNotAllowed, match="Voided offchain"):
         shop.captures.capture("a", 1)
     for cancel in (lambda: shop.cancellations.message("a"), lambda: shop.cancellations.cancel("a", bytes(65))):
-        with pytest.raises(NotCancelable, match="has a permit, which nobody can cancel"):
+        with pytest.raises(NotCancelable, match="has a permit, which cannot be canceled"):
             cancel()
     assert shop.place("a") == "Voided offchain / idle"
 
 
 def test_two_open_orders_have_no_permit_of_one_nonce(shop: Shop) -> None:
     stored(shop, "a", 500)
-    with pytest.raises(DuplicateRecord, match="the permit of b has the nonce of that of a"):
+    with pytest.raises(DuplicateRecord, match="the permit of b has the nonce of the open order a"):
         stored(shop, "b", 400)
     shop.orders.void("a")
     shop.orders.store("b")
@@ -218,7 +218,7 @@ def test_what_a_former_life_of_the_database_captured_is_found_with_its_amount(ma
 
 @pytest.mark.parametrize("forbidden", [BUYER.address, CHECKOUT, SHOP.address])
 @pytest.mark.parametrize("rule", ["blacklisted", "policy_forbids"])
-def test_nobody_forbidden_takes_part(shop: Shop, forbidden: str, rule: str) -> None:
+def test_forbidden_accounts_cannot_participate(shop: Shop, forbidden: str, rule: str) -> None:
     stored(shop, "a")
     shop.chain.change(lambda state: getattr(state, rule).add(forbidden.lower()))
     with pytest.raises(NotCapturable, match=forbidden) as error:
@@ -229,7 +229,7 @@ def test_nobody_forbidden_takes_part(shop: Shop, forbidden: str, rule: str) -> N
 def test_what_cannot_be_is_refused(shop: Shop) -> None:
     plain = Orders(shop.ledger, shop.rpc, Merchant(shop.merchant.domain, SHOP.address))
     terms = shop.permit_terms(5)
-    with pytest.raises(ValueError, match="checkout: the merchant has none"):
+    with pytest.raises(ValueError, match="checkout: the merchant has no checkout contract"):
         plain.draft_permit("a", terms)
     for wrong, name in [
         (replace(terms, maximum=0), "maximum"),
@@ -249,7 +249,7 @@ def test_what_cannot_be_is_refused(shop: Shop) -> None:
     assert error.value.obstacle is CaptureObstacle.DOMAIN
 
 
-def test_only_the_orders_own_checkout_says_what_it_captured(shop: Shop) -> None:
+def test_only_the_checkout_of_an_order_reports_its_capture(shop: Shop) -> None:
     """Logs of another contract can name an order, but do not pay it."""
     stored(shop, "a", 500)
     payer, payee = address_topic(BUYER.address), address_topic(SHOP.address)

@@ -48,7 +48,7 @@ def sent(shop: Shop) -> int:
     return shop.node.calls.count("eth_sendRawTransaction")
 
 
-def test_account_nonces_are_given_out_once_whoever_asks(shop: Shop) -> None:
+def test_concurrent_senders_get_distinct_account_nonces(shop: Shop) -> None:
     failed: list[BaseException] = []
 
     def work(name: str) -> None:
@@ -159,7 +159,7 @@ def test_no_fee_is_beyond_the_limit(shop: Shop) -> None:
     intent = store(shop, "a", modest.call(ADDRESS, DATA))
     assert not modest.replace(intent)
     assert len(raws(shop)) == 1
-    with pytest.raises(FeeTooHigh, match="3000000000 wei per gas are more than 2999999999"):
+    with pytest.raises(FeeTooHigh, match="3000000000 wei per gas exceed the maximum of 2999999999"):
         TransactionSender(
             shop.ledger, shop.rpc, shop.sender.intents, shop.policy, FeeSettings(max_fee=3 * GWEI - 1)
         ).call(ADDRESS, DATA)
@@ -180,7 +180,7 @@ def test_a_second_transaction_waits_until_the_first_can_do_nothing_more(shop: Sh
         assert open_subjects(tx, Purpose.CAPTURE) == []
 
 
-def test_an_account_nonce_that_somebody_else_used_is_lost_only_once_that_is_final(shop: Shop) -> None:
+def test_an_account_nonce_used_elsewhere_is_lost_once_final(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.chain.inject(SHOP.address.lower(), TOKEN, DATA)
     shop.chain.mine()

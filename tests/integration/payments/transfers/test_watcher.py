@@ -184,7 +184,7 @@ def test_doubled_and_removed_logs_change_nothing(shop: Shop) -> None:
     assert len(shop.rows()) == 2
 
 
-def test_what_is_nobodys_payment_is_suspended_with_its_reason(shop: Shop) -> None:
+def test_an_unmatched_transfer_is_recorded_with_its_reason(shop: Shop) -> None:
     for id in ("open", "paid", "void"):
         shop.stored(id, 500)
     shop.captures.capture("paid")

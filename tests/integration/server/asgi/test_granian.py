@@ -160,7 +160,7 @@ def readyz(port: int) -> tuple[int, bytes]:
     return answer
 
 
-def test_load_balancers_are_told_before_calls_are_refused(transport: str) -> None:
+def test_readyz_fails_before_calls_are_rejected(transport: str) -> None:
     server = Server(transport, drain_delay=60_000)
     port = server.listen()
     assert readyz(port) == (200, b"ok\noldest waiting call: submission 0 ms, read 250 ms\n")
@@ -177,7 +177,7 @@ def test_load_balancers_are_told_before_calls_are_refused(transport: str) -> Non
     assert (code, out.splitlines()[-1]) == (0, "stopped")
 
 
-def test_a_second_signal_waits_for_nobody(transport: str) -> None:
+def test_a_second_signal_ends_the_drain(transport: str) -> None:
     # The call takes far longer than the test may.
     server = Server(transport, slow=1_000)
     port = server.listen()

@@ -46,7 +46,7 @@ def test_it_answers_at_a_path_of_its_owner_alone_and_removes_it(tmp_path: Path) 
         assert listener.url == f"unix:{path}"
         assert await listener.start()
         assert await asyncio.to_thread(ask, path) == b"ok\n"
-        with pytest.raises(AddressError, match="another server does"):
+        with pytest.raises(AddressError, match="already in use by another server"):
             free_path(path)
         await listener.stop()
         assert not path.exists()
@@ -83,7 +83,7 @@ def test_the_socket_of_a_server_that_is_gone_is_taken_over(tmp_path: Path) -> No
 def test_where_nothing_can_listen(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
-    with pytest.raises(AddressError, match="there is a file that is no socket"):
+    with pytest.raises(AddressError, match="the file exists and is not a socket"):
         free_path(file)
     assert file.read_text() == "kept"
     with pytest.raises(AddressError, match="nowhere is not a folder"):
@@ -113,7 +113,7 @@ def test_addresses_of_administrators(text: str, found: object) -> None:
 
 @pytest.mark.parametrize("text", ["unix:", "unix:/", "unix:/" + "x" * 107, "8546", "/run/a.sock"])
 def test_what_is_no_address_of_administrators(text: str) -> None:
-    with pytest.raises(ValueError, match="is no address"):
+    with pytest.raises(ValueError, match="is not an address"):
         parse_admin_address(text)
 
 

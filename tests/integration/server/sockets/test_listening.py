@@ -43,7 +43,7 @@ def test_a_taken_port_is_a_clear_error() -> None:
             listen("127.0.0.1", port)
 
 
-def test_nobody_takes_the_admin_port_while_the_node_is_opened() -> None:
+def test_admin_port_is_reserved_while_the_node_opens() -> None:
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     node = FakeNode()
@@ -92,7 +92,7 @@ def test_the_limit_of_descriptors_is_raised_for_the_connections() -> None:
     assert room(3000, 1024, 4096) == (3000, "")
 
 
-def test_where_it_cannot_be_raised_there_is_room_for_fewer_and_the_log_says_so() -> None:
+def test_low_open_file_limit_reduces_connections_and_is_logged() -> None:
     given, logged = room(16_384, 1024, 2048)
     assert given == 2048 - 512
     assert "--max-open" in logged

@@ -104,7 +104,7 @@ def test_calls_handshakes_and_large_messages(kind: str) -> None:
         wait_for(lambda: server.metrics()["foreseal_connections"] == 1, 20, "the end of the other connection")
 
 
-def test_a_client_that_stops_reading_costs_little_delays_nobody_and_is_told(kind: str, record_property: Any) -> None:
+def test_stalled_client_is_bounded_isolated_and_notified(kind: str, record_property: Any) -> None:
     """4,000 logs of 10 kB, 40 MB, while one of two clients reads nothing and may have 1 MB pending."""
     rounds, messages, size = 40, 100, 10_000
     with serving(kind, outgoing_bytes=MEGABYTE) as server:
@@ -123,7 +123,7 @@ def test_a_client_that_stops_reading_costs_little_delays_nobody_and_is_told(kind
                 before = before or server.memory()
                 most = max(most, server.memory() - before)
             assert server.metrics()['foreseal_subscriptions{kind="logs"}'] == 1
-            assert slow.ending() == (1013, "the client reads too slowly: notifications did not fit its queue")
+            assert slow.ending() == (1013, "the client reads too slowly: its notification queue is full")
         p99 = sorted(delays)[len(delays) * 99 // 100]
         record_property("memory", most)
         record_property("p99", p99)
@@ -149,7 +149,7 @@ def test_what_comes_many_at_a_time_comes_in_order(kind: str) -> None:
             assert other.hear()["result"] is None
 
 
-def test_a_reader_of_the_feed_that_stops_is_told_what_it_missed(kind: str) -> None:
+def test_stalled_feed_reader_gets_the_missed_range(kind: str) -> None:
     """1,500 steps of 10 kB while it reads nothing: queued steps arrive, then a message per gap, then live steps."""
     steps = 1500
     limits = {"outgoing_bytes": MEGABYTE}
@@ -174,7 +174,7 @@ def test_a_reader_of_the_feed_that_stops_is_told_what_it_missed(kind: str) -> No
         assert int(slow.hear()["params"]["result"]["index"], 16) == steps + 1
 
 
-def test_the_stop_says_so_and_does_not_wait_for_who_does_not_read(kind: str) -> None:
+def test_shutdown_sends_close_frames_and_ignores_stalled_clients(kind: str) -> None:
     with serving(kind) as server, server.connect(buffer=SMALL) as stuck, server.connect() as quick:
         for one in (stuck, quick):
             assert one.ask("eth_subscribe", "logs", {})

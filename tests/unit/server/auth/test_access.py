@@ -72,7 +72,7 @@ def key_called(ring: KeyRing, name: str | None) -> str | None:
 
 
 @pytest.mark.parametrize(("public", "key", "body", "status", "code"), TABLE)
-def test_callers_are_told_apart(
+def test_callers_are_distinguished(
     ring: KeyRing, tmp_path: Path, public: bool, key: str | None, body: Any, status: int, code: int
 ) -> None:
     text = key_called(ring, key)
@@ -170,7 +170,7 @@ def test_rates_are_of_the_address_and_of_the_key(ring: KeyRing, tmp_path: Path) 
             "id": 1,
             "error": {
                 "code": -32005,
-                "message": "too many calls: 2/s, 2 at once are allowed; try again in 500 ms",
+                "message": "rate limit exceeded: 2/s, burst 2; try again in 500 ms",
                 "data": {"limit": "rate", "max": 2, "retryAfterMs": 500},
             },
         }
@@ -187,7 +187,7 @@ def test_rates_are_of_the_address_and_of_the_key(ring: KeyRing, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("rate", [1, 7])
-def test_a_client_that_waits_as_it_is_told_gets_through(tmp_path: Path, rate: int) -> None:
+def test_a_client_that_honours_retry_after_succeeds(tmp_path: Path, rate: int) -> None:
     clock = Clock()
 
     async def use(app: App, _: FakeNode) -> None:
@@ -238,7 +238,7 @@ def test_messages_of_a_websocket_count(tmp_path: Path) -> None:
             socket.tell([NUMBER, NUMBER])
             assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, -32005]
             clock.now += 1_000_000
-            socket.tell("no JSON")
+            socket.tell("not JSON")
             assert (await socket.hear())["error"]["code"] == -32700
             assert (await socket.ask("eth_subscribe", "newHeads")).startswith("0x")
             assert (await socket.ask("eth_subscribe", "newHeads"))["code"] == -32005
@@ -392,7 +392,7 @@ def test_connections_of_one_caller_are_bounded(ring: KeyRing, tmp_path: Path) ->
     async def use(app: App, _: FakeNode) -> None:
         by_key = {"headers": _with(key)}
         async with connect(app), connect(app), connect(app, **by_key), connect(app, **by_key), connect(app) as third:
-            assert third.denied == (429, b"you may have at most 2 connections at once\n")
+            assert third.denied == (429, b"a caller may have at most 2 connections\n")
         async with connect(app) as again:
             assert again.accepted.is_set()
 
@@ -423,7 +423,7 @@ def test_a_key_counts_from_the_moment_it_is_in_the_file(ring: KeyRing, tmp_path:
     running(tmp_path, use, access=AccessSettings(wrong_key_rate=UNLIMITED))
 
 
-def test_a_broken_file_changes_nothing_and_is_told(
+def test_a_broken_key_file_is_logged_and_ignored(
     ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = ring.add("key")
@@ -436,7 +436,7 @@ def test_a_broken_file_changes_nothing_and_is_told(
             assert await socket.ask("eth_blockNumber")
             assert (await post(app, NUMBER, text)).status == 200
         (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
-        assert told.message == "the file of API keys is broken: the keys stay as they were"
+        assert told.message == "cannot read the file of API keys: keeping the previous keys"
         ring.path.unlink()
         look(app)
         assert (await post(app, NUMBER, text)).status == 401, "without a file there are no keys, as at the start"
@@ -468,7 +468,7 @@ def test_a_broken_file_at_the_start_is_an_error(tmp_path: Path, broken: bytes) -
     async def use(_app: App, _node: FakeNode) -> None:
         raise AssertionError("it must not start")
 
-    with pytest.raises(NodeError, match=f"the API keys in {tmp_path}/keys.json cannot be used: ") as caught:
+    with pytest.raises(NodeError, match=f"cannot use the API keys in {tmp_path}/keys.json: ") as caught:
         running(tmp_path, use)
     assert caught.value.kind == "keys"
 
@@ -482,7 +482,7 @@ def test_a_method_that_there_is_not_is_an_error_at_the_start(tmp_path: Path, wro
         lists: dict[str, Any] = {tier: frozenset({wrong, "eth_call"})}
         with pytest.raises(NodeError) as caught:
             running(tmp_path, use, access=AccessSettings(**lists))
-        assert caught.value.message == f"access.{tier}: there is no method {wrong}"
+        assert caught.value.message == f"access.{tier}: unknown method {wrong}"
         assert caught.value.is_usage_error
 
 

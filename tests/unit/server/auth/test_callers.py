@@ -85,7 +85,7 @@ def test_without_a_peer_there_is_one_caller(tiers: dict[str, CallerTier]) -> Non
         (("10.0.0.7/32",), "::ffff:10.0.0.7", "198.51.100.7", "198.51.100.7"),
     ],
 )
-def test_a_trusted_proxy_says_who_its_client_is(
+def test_a_trusted_proxy_names_its_client(
     tiers: dict[str, CallerTier], proxies: tuple[str, ...], peer: str, forwarded: str, address: str
 ) -> None:
     headers = {b"x-forwarded-for": forwarded.encode()}

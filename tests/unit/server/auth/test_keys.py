@@ -65,19 +65,22 @@ ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
     ("content", "why"),
     [
         ("", "zero-length, empty document"),
-        ("[]", "it has no version and no list of keys"),
-        ('{"version":1}', "it has no version and no list of keys"),
-        ('{"version":9,"keys":[]}', "it has version 9, and this program knows 2"),
+        ("[]", "it must have a version and a list of keys"),
+        ('{"version":1}', "it must have a version and a list of keys"),
+        ('{"version":9,"keys":[]}', "unsupported version 9, expected 2"),
         ('{"version":1,"keys":[7]}', "an entry is not an object"),
-        ('{"version":1,"keys":[{"id":"a"}]}', "an entry has no created, hash, name"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 63, "")), "the hash of key '0000000000' is no SHA-256 in hex"),
+        ('{"version":1,"keys":[{"id":"a"}]}', "an entry lacks created, hash, name"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 63, "")), "the hash of key '0000000000' must be SHA-256 in hex"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"tier":"x"')), "the tier or the burst"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"x"')), "'x' is not a rate"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"1/h","burst":30000')), "are too many at 1/h"),
+        (
+            '{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"1/h","burst":30000')),
+            "are too large a burst at 1/h",
+        ),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":"x"')), "a field of a wrong type"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"created":null')), "a field of a wrong type"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":253402300800')), "a time that no calendar has"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"revoked":-1')), "a time that no calendar has"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":253402300800')), "a timestamp out of range"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"revoked":-1')), "a timestamp out of range"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"more":1')), "unknown: ['more']"),
         ('{"version":1,"keys":[%s,%s]}' % (2 * (ENTRY % ("0" * 64, ""),)), "two have the same id"),
     ],
@@ -97,7 +100,7 @@ def test_a_key_is_found_by_its_text_alone_while_it_is_good(tmp_path: Path) -> No
     (key,) = ring.keys.values()
     found = KeyStore(ring.path, lambda: now)
     assert found.find(text) == key
-    assert found.find(text.upper()) == found.find("") == found.find(text[:-1]) == "the API key is not known here"
+    assert found.find(text.upper()) == found.find("") == found.find(text[:-1]) == "unknown API key"
     assert found.is_valid(key)
     now = NOW + 10.0
     assert found.find(text) == "the API key is expired"
@@ -131,4 +134,4 @@ def test_a_file_that_cannot_be_read_once_is_read_again(
     (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "Too many open files" in vars(told)["reason"]
     found.reload_if_changed()
-    assert found.find(text) == "the API key is not known here"
+    assert found.find(text) == "unknown API key"

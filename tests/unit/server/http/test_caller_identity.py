@@ -141,7 +141,7 @@ def expected(alone: list[bytes], order: list[int]) -> bytes:
     return b"".join(answers)
 
 
-def test_a_keyed_request_in_two_segments_lends_its_identity_to_nobody(callers: Callers) -> None:
+def test_a_split_keyed_request_shares_its_identity_with_no_other(callers: Callers) -> None:
     receipts = next(one for one in callers.requests if b"Receipts" in one.body and b"Auth" not in one.head)
     keyed = next(one for one in callers.requests if b"Receipts" in one.body and b"Auth" in one.head)
     first = callers.play([receipts.whole], public=True)

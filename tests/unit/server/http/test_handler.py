@@ -188,7 +188,7 @@ def test_development_accepts_loopback_and_allowed_hosts_only(host: str, status: 
     assert one(subject, post(headers={"host": host})).status == status
 
 
-def test_run_accepts_any_host_unless_told() -> None:
+def test_run_accepts_any_host_by_default() -> None:
     assert one(app(), post(headers={"host": "node.example"})).status == 200
     assert one(app(hosts=frozenset({"a.example"})), post(headers={"host": "node.example"})).status == 403
 
@@ -291,7 +291,7 @@ def test_a_start_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
     assert sent == [
         {
             "type": "lifespan.startup.failed",
-            "message": "foreseal: FORESEAL_DATADIR is not set: name the folder that holds the chain",
+            "message": "foreseal: FORESEAL_DATADIR is not set: set it to the data directory of the chain",
         }
     ]
 

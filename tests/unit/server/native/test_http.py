@@ -151,7 +151,7 @@ def test_what_is_no_request_is_refused_and_ends_the_connection(given: bytes, sta
     assert transport.closed or transport.ended, "what the client still sends is not answered"
 
 
-def test_who_waits_to_be_told_is_told_to_send_its_body() -> None:
+def test_expect_continue_is_answered_with_100() -> None:
     body = call("echo", 1, "a")
     head = post(body, b"Expect: 100-continue").removesuffix(body)
     written, _ = played([head, body])
@@ -170,7 +170,7 @@ messages = st.lists(
 
 
 @given(messages, st.lists(st.integers(0, 400_000), max_size=8))
-def test_messages_are_whole_whatever_the_frames_and_pieces(
+def test_messages_are_reassembled_from_any_frames_and_segments(
     sent: list[tuple[bytes, int, bool]], cuts: list[int]
 ) -> None:
     """Each message is sent in one or several frames, with or without a ping in between, in segments."""

@@ -385,7 +385,7 @@ def test_a_full_listener_closes_connections_of_the_address_with_the_most() -> No
     assert found.count == 6
 
 
-def test_half_sent_heads_lock_nobody_out() -> None:
+def test_incomplete_heads_block_no_other_client() -> None:
     """The test opens 400 of them, and the limit is 300 connections."""
 
     async def use(served: Served) -> None:

@@ -43,7 +43,7 @@ def test_many_answers_do_not_wait_for_each_other() -> None:
     assert [one.written for one in with_connections(MAX_BATCH + 3, answer)] == [b"a"] * (MAX_BATCH + 3)
 
 
-def test_who_is_alone_waits_for_nobody() -> None:
+def test_a_single_connection_is_not_delayed() -> None:
     def answer(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         connections[0].write_soon(b"a")
         assert bare[0].written == b"a"

@@ -79,42 +79,48 @@ def test_lines_of_other_ways_to_write_a_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[limits]\nbodi = 1", "f.toml:2: limits.bodi is no setting: did you mean limits.body?"),
-        ("[limits]\nmax_body = 1", "f.toml:2: limits.max_body is no setting: did you mean limits.body?"),
-        ("[store]\nstore-map = 1", "f.toml:2: store.store-map is no setting: did you mean store.map?"),
-        ("[server]\npublic = true", "f.toml:2: server.public is no setting: did you mean access.public?"),
-        ("[access]\nallowed_host = 'a'", "f.toml:2: access.allowed_host is no setting: did you mean access.hosts?"),
+        ("[limits]\nbodi = 1", "f.toml:2: unknown setting limits.bodi: did you mean limits.body?"),
+        ("[limits]\nmax_body = 1", "f.toml:2: unknown setting limits.max_body: did you mean limits.body?"),
+        ("[store]\nstore-map = 1", "f.toml:2: unknown setting store.store-map: did you mean store.map?"),
+        ("[server]\npublic = true", "f.toml:2: unknown setting server.public: did you mean access.public?"),
+        ("[access]\nallowed_host = 'a'", "f.toml:2: unknown setting access.allowed_host: did you mean access.hosts?"),
         (
             "[node]\nqqqq = 1",
-            "f.toml:2: node.qqqq is no setting: `foreseal config template` shows all settings",
+            "f.toml:2: unknown setting node.qqqq: `foreseal config template` shows all settings",
         ),
-        ("[limit]\nbody = 1", "f.toml:1: [limit] is no section: did you mean [limits]?"),
-        ("[qqqq]\nbody = 1", "f.toml:1: [qqqq] is no section: there are [node], [dev], [store], [caches], [server], "),
-        ("datadir = 'x'", "f.toml:1: datadir is in no section: did you mean node.datadir?"),
-        ("limits = 5", "f.toml:1: limits is a section: write [limits] above its settings"),
-        ("[limits]\nbody = 0", "f.toml:2: limits.body: 0 is not in the range: the body limit must be at least 1"),
+        ("[limit]\nbody = 1", "f.toml:1: unknown section [limit]: did you mean [limits]?"),
+        (
+            "[qqqq]\nbody = 1",
+            "f.toml:1: unknown section [qqqq]: expected one of [node], [dev], [store], [caches], [server], ",
+        ),
+        ("datadir = 'x'", "f.toml:1: datadir must be in a section: did you mean node.datadir?"),
+        ("limits = 5", "f.toml:1: limits must be a section: write [limits] above its settings"),
+        ("[limits]\nbody = 0", "f.toml:2: limits.body: the body limit must be at least 1"),
         (
             "[limits]\nbody = 'x'",
-            'f.toml:2: limits.body: "x" is not a whole number; allowed is a whole number of bytes',
+            'f.toml:2: limits.body: expected a whole number, got "x"; allowed: a whole number of bytes',
         ),
-        ("[limits]\nbody = true", "f.toml:2: limits.body: true is not a whole number; allowed is a whole number"),
-        ("[limits]\nbody = 1.5", "f.toml:2: limits.body: 1.5 is not a whole number; allowed is a whole number"),
-        ("[limits]\nbody = 1979-05-27", 'f.toml:2: limits.body: "1979-05-27" is not a whole number; allowed is a'),
-        ("[limits]\nbody.x = 1", 'f.toml: limits.body: {"x":1} is not a whole number; allowed is a whole number of b'),
+        ("[limits]\nbody = true", "f.toml:2: limits.body: expected a whole number, got true; allowed: a whole number"),
+        ("[limits]\nbody = 1.5", "f.toml:2: limits.body: expected a whole number, got 1.5; allowed: a whole number"),
+        ("[limits]\nbody = 1979-05-27", 'f.toml:2: limits.body: expected a whole number, got "1979-05-27"; allowed: a'),
+        (
+            "[limits]\nbody.x = 1",
+            'f.toml: limits.body: expected a whole number, got {"x":1}; allowed: a whole number of b',
+        ),
         (
             "[limits]\nwait = 5",
-            "f.toml:2: limits.wait: 5 is not text in quotes; allowed is a whole number and its unit",
+            "f.toml:2: limits.wait: expected a string in quotes, got 5; allowed: a whole number and its unit",
         ),
         ("[limits]\nwait = '5'", "f.toml:2: limits.wait: '5' is not a duration: write a whole number and its unit"),
-        ("[access]\npublic = 'yes'", 'f.toml:2: access.public: "yes" is neither true nor false; allowed is true or'),
-        ("[access]\nadmin = '8546'", "f.toml:2: access.admin: '8546' is no address: write HOST:PORT"),
-        ("[access]\nhosts = 'a'", 'f.toml:2: access.hosts: "a" is not a list of names in quotes; allowed is a list'),
-        ("[access]\nhosts = ['a', 1]", 'f.toml:2: access.hosts: ["a",1] is not a list of names in quotes'),
+        ("[access]\npublic = 'yes'", 'f.toml:2: access.public: expected true or false, got "yes"; allowed: true or'),
+        ("[access]\nadmin = '8546'", "f.toml:2: access.admin: '8546' is not an address: write HOST:PORT"),
+        ("[access]\nhosts = 'a'", 'f.toml:2: access.hosts: expected a list of strings, got "a"; allowed: a list'),
+        ("[access]\nhosts = ['a', 1]", 'f.toml:2: access.hosts: expected a list of strings, got ["a",1]'),
         ("[node]\nfee_recipient = '0x1'", "f.toml:2: node.fee_recipient: '0x1' is not hex: write 0x and two digits"),
         ("[node]\nextra_data = 'ab'", "f.toml:2: node.extra_data: 'ab' is not hex: write 0x and two digits"),
         (
             "[dev]\naccounts = 3",
-            "f.toml:2: dev.accounts is a setting of foreseal dev and the ASGI application, foreseal run has no such",
+            "f.toml:2: dev.accounts is a setting of foreseal dev and the ASGI application, not of foreseal run",
         ),
     ],
 )
@@ -124,7 +130,7 @@ def test_what_is_wrong_names_file_line_key_and_what_is_allowed(tmp_path: Path, t
 
 
 def test_a_secret_is_not_shown_even_when_it_is_wrong(tmp_path: Path) -> None:
-    assert wrong(tmp_path, "[dev]\nmnemonic = 12345", None) == ["f.toml:2: dev.mnemonic: allowed is text"]
+    assert wrong(tmp_path, "[dev]\nmnemonic = 12345", None) == ["f.toml:2: dev.mnemonic: expected text"]
 
 
 def test_all_that_is_wrong_is_found(tmp_path: Path) -> None:
@@ -134,13 +140,13 @@ def test_all_that_is_wrong_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"[limits]\nbody = 1\nbatch = 2\nbody = 3\n", "f.toml:4: limits.body stands here again: it was in line 2"),
-        (b"[limits]\nbody = 1\n[node]\n[limits]\n", "f.toml:4: limits stands here again: it was in line 1"),
-        (b"limits.body = 1\n[limits]\nbody = 1\n", "f.toml:3: limits.body stands here again: it was in line 1"),
+        (b"[limits]\nbody = 1\nbatch = 2\nbody = 3\n", "f.toml:4: duplicate limits.body, first defined in line 2"),
+        (b"[limits]\nbody = 1\n[node]\n[limits]\n", "f.toml:4: duplicate limits, first defined in line 1"),
+        (b"limits.body = 1\n[limits]\nbody = 1\n", "f.toml:3: duplicate limits.body, first defined in line 1"),
         (b"[limits]\nbody = \n", "f.toml:2: Invalid value"),
         (b"[limits\n", "f.toml:1: Expected"),
         (b"body = 1 2\n", "f.toml:1: Expected newline or end of document after a statement"),
-        (b"\xff\xfe", "f.toml is not a file of settings: it is not UTF-8"),
+        (b"\xff\xfe", "f.toml is not a settings file: it is not UTF-8"),
     ],
 )
 def test_what_is_no_toml_is_refused_with_the_line(tmp_path: Path, content: bytes, words: str) -> None:
@@ -149,7 +155,7 @@ def test_what_is_no_toml_is_refused_with_the_line(tmp_path: Path, content: bytes
 
 def test_tables_in_lists_and_texts_of_several_lines_are_not_taken_for_repeated_keys(tmp_path: Path) -> None:
     assert wrong(tmp_path, "[[node]]\nstep = '1s'\n[[node]]\nstep = '1s'\n") == [
-        "f.toml: node is a section: write [node] above its settings"
+        "f.toml: node must be a section: write [node] above its settings"
     ]
 
 

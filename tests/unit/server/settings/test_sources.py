@@ -50,20 +50,24 @@ def test_a_variable_names_the_file_and_the_option_wins_over_it(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("command", "environment", "words"),
     [
-        ("run", {"FORESEAL_STPE": "1s"}, "FORESEAL_STPE is no variable of foreseal run: did you mean FORESEAL_STEP?"),
-        ("app", {"FORESEAL_STPE": "1s"}, "FORESEAL_STPE is no variable of the ASGI application: did you mean"),
-        ("dev", {"FORESEAL_PORT_8545_TCP": "x"}, "FORESEAL_PORT_8545_TCP is no variable of foreseal dev"),
+        ("run", {"FORESEAL_STPE": "1s"}, "unknown variable FORESEAL_STPE of foreseal run: did you mean FORESEAL_STEP?"),
+        ("app", {"FORESEAL_STPE": "1s"}, "unknown variable FORESEAL_STPE of the ASGI application: did you mean"),
+        ("dev", {"FORESEAL_PORT_8545_TCP": "x"}, "unknown variable FORESEAL_PORT_8545_TCP of foreseal dev"),
         ("run", {"FORESEAL_NOTHING_LIKE_IT_ZZZZ": "x"}, "`foreseal config template` shows all settings"),
         (
             "run",
             {"FORESEAL_TRUSTED_PROXIES": "10.0.0.0/8,0.0.0.0/0"},
-            "'0.0.0.0/0' lets every client choose its address",
+            "'0.0.0.0/0' would trust every client",
         ),
-        ("run", {"FORESEAL_TRUSTED_PROXIES": "10.0.0.0/33"}, "'10.0.0.0/33' is no address and no network"),
-        ("run", {"FORESEAL_PORT": "tcp://10.0.0.1:8545"}, "FORESEAL_PORT: 'tcp://10.0.0.1:8545' is not a whole number"),
-        ("run", {"FORESEAL_DEV": "1"}, "FORESEAL_DEV is a setting of the ASGI application, foreseal run has no such"),
+        ("run", {"FORESEAL_TRUSTED_PROXIES": "10.0.0.0/33"}, "'10.0.0.0/33' is not an address or network"),
+        (
+            "run",
+            {"FORESEAL_PORT": "tcp://10.0.0.1:8545"},
+            "FORESEAL_PORT: expected a whole number, got 'tcp://10.0.0.1:8545'",
+        ),
+        ("run", {"FORESEAL_DEV": "1"}, "FORESEAL_DEV is a setting of the ASGI application, not of foreseal run"),
         ("run", {"FORESEAL_CHAIN_ID": "1"}, "FORESEAL_CHAIN_ID is a setting of foreseal dev and the ASGI application"),
-        ("app", {"FORESEAL_PORT": "1"}, "FORESEAL_PORT is a setting of foreseal dev and foreseal run, the ASGI"),
+        ("app", {"FORESEAL_PORT": "1"}, "FORESEAL_PORT is a setting of foreseal dev and foreseal run, not of the ASGI"),
         ("dev", {"FORESEAL_PRODUCE": "0"}, "FORESEAL_PRODUCE is a setting of foreseal run and the ASGI application"),
     ],
 )
@@ -103,13 +107,15 @@ def test_the_development_genesis_does_not_go_with_another(tmp_path: Path) -> Non
     with pytest.raises(SettingsError) as told:
         merge_sources("dev", {"FORESEAL_GENESIS": "/g.json"}, {"accounts": 1}, file).settings(tmp_path)
     assert str(told.value) == (
-        f"--accounts and dev.chain_id ({file}:2) shape the development genesis and cannot go with FORESEAL_GENESIS"
+        f"--accounts and dev.chain_id ({file}:2) configure the development genesis and conflict with FORESEAL_GENESIS"
     )
-    with pytest.raises(SettingsError, match="FORESEAL_ACCOUNTS shapes the development genesis, which FORESEAL_DEV"):
+    with pytest.raises(
+        SettingsError, match="FORESEAL_ACCOUNTS configures the development genesis and requires FORESEAL_DEV"
+    ):
         from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_ACCOUNTS": "1"})
 
 
-def test_the_application_has_the_development_genesis_as_it_is_told() -> None:
+def test_the_application_has_the_configured_development_genesis() -> None:
     settings = from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_DEV": "1", "FORESEAL_CHAIN_ID": "5"})
     assert settings.dev is not None
     assert (settings.dev.chain_id, settings.dev.accounts) == (5, 20)
@@ -122,7 +128,9 @@ def test_run_never_has_development_methods(tmp_path: Path) -> None:
     assert (settings.development, settings.browsers) == (True, True)
 
 
-def test_the_first_problem_of_a_file_is_told_with_the_number_of_the_others(tmp_path: Path) -> None:
+def test_the_first_problem_is_reported_with_the_number_of_others(tmp_path: Path) -> None:
     file = written(tmp_path, "[limits]\nbody = 0\nbatch = 0\ndepth = 0\n")
-    with pytest.raises(SettingsError, match=r"limits.body: 0 is .* \(and 2 more: `foreseal config check`\)"):
+    with pytest.raises(
+        SettingsError, match=r"limits.body: the body limit must be .* \(and 2 more: `foreseal config check`\)"
+    ):
         merge_sources("run", {}, {}, file)

@@ -9,7 +9,7 @@ import pytest
 from foreseal.cli.dev import dev_command
 from foreseal.cli.run import run_command
 from foreseal.server.settings import SECTIONS, TABLE, Settings
-from foreseal.server.settings.model import PARTS, default_value
+from foreseal.server.settings.model import SETTING_GROUPS, default_value
 from foreseal.server.settings.setting import Setting
 from foreseal.server.settings.table import INHERITED, UNGROUPED
 from repository import ROOT
@@ -19,8 +19,8 @@ FOLLOWS = {"browsers", "alloc"}
 
 
 def test_every_field_has_a_row_and_every_row_a_field() -> None:
-    parts = {f"{part}.{field.name}" for part, kind in PARTS.items() for field in fields(kind)}
-    own = {field.name for field in fields(Settings)} - set(PARTS) - FOLLOWS
+    parts = {f"{part}.{field.name}" for part, kind in SETTING_GROUPS.items() for field in fields(kind)}
+    own = {field.name for field in fields(Settings)} - set(SETTING_GROUPS) - FOLLOWS
     assert len(parts) > 30
     assert {setting.path for setting in TABLE.values()} == parts | own
 

@@ -21,7 +21,7 @@ def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> Non
     "text", ["", "8546", ":8546", "localhost", "localhost:", "::1:8546", "a:b", "a:65536", "a:-1", "a:٢"]
 )
 def test_what_is_no_address_is_named(text: str) -> None:
-    with pytest.raises(ValueError, match="is no address: write HOST:PORT"):
+    with pytest.raises(ValueError, match="is not an address: write HOST:PORT"):
         parse_address(text)
 
 

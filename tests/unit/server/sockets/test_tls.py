@@ -36,12 +36,12 @@ def test_a_good_pair_passes_with_and_without_an_authority_for_clients(made: Cert
 def test_the_time_of_a_certificate_is_warned_of(made: Certificates) -> None:
     tls = made.issue(until=END)
     at = {days: tls.check((END - timedelta(days=days)).timestamp()) for days in (-1, 0, 13, 15)}
-    assert at[-1] == at[0] == f"tls_cert: {tls.cert} has expired on Jun  1 12:00:00 2030 GMT: clients will refuse it"
+    assert at[-1] == at[0] == f"tls_cert: {tls.cert} expired on Jun  1 12:00:00 2030 GMT: clients will reject it"
     assert at[13] == f"tls_cert: {tls.cert} expires in 13 days, on Jun  1 12:00:00 2030 GMT"
     assert at[15] is None
     early = tls.check(0)
     assert early is not None
-    assert "and not yet: clients will refuse it" in early
+    assert "is not valid before" in early
 
 
 def test_a_listener_speaks_tls_1_2_and_newer_and_never_renegotiates(made: Certificates) -> None:
@@ -62,21 +62,19 @@ def test_files_that_are_not_what_they_should_be_are_named(made: Certificates, tm
         refusal(TlsFiles(tls.cert, other.key))
         == f"tls_key: {other.key} is not the key of the certificate in {tls.cert}"
     )
-    assert refusal(TlsFiles(tls.key, tls.key)) == f"tls_cert: {tls.key} holds no certificate in PEM"
-    assert refusal(TlsFiles(garbage, tls.key)) == f"tls_cert: {garbage} holds no certificate in PEM"
-    assert refusal(TlsFiles(tls.cert, tls.cert)).startswith(
-        f"tls_key: {tls.cert} holds no private key that can be used: "
-    )
-    assert refusal(TlsFiles(tls.cert, tls.key, tls.key)) == f"tls_client_ca: {tls.key} holds no certificate in PEM"
+    assert refusal(TlsFiles(tls.key, tls.key)) == f"tls_cert: {tls.key} has no PEM certificate"
+    assert refusal(TlsFiles(garbage, tls.key)) == f"tls_cert: {garbage} has no PEM certificate"
+    assert refusal(TlsFiles(tls.cert, tls.cert)).startswith(f"tls_key: {tls.cert} has no usable private key: ")
+    assert refusal(TlsFiles(tls.cert, tls.key, tls.key)) == f"tls_client_ca: {tls.key} has no PEM certificate"
 
 
-def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(made: Certificates) -> None:
+def test_a_key_with_a_password_is_rejected_without_a_prompt(made: Certificates) -> None:
     tls = made.issue(until=END)
     key = serialization.load_pem_private_key(tls.key.read_bytes(), None)
     for form in (serialization.PrivateFormat.PKCS8, serialization.PrivateFormat.TraditionalOpenSSL):
         locked = serialization.BestAvailableEncryption(b"secret")
         tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, locked))
-        assert refusal(tls) == f"tls_key: {tls.key} has a password: give the key without one"
+        assert refusal(tls) == f"tls_key: {tls.key} has a password: use a key without a password"
 
 
 @pytest.mark.parametrize("given", [{"tls_cert"}, {"tls_key"}, {"tls_client_ca"}, {"tls_key", "tls_client_ca"}])

@@ -265,11 +265,11 @@ def test_what_waited_for_a_client_that_left_takes_no_memory() -> None:
         gc.enable()
 
 
-def test_a_connection_that_says_nothing_is_closed() -> None:
+def test_an_idle_connection_is_closed() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as silent, connect(app) as subscribed:
             await subscribed.subscribe("newHeads")
-            with pytest.raises(Closed, match="nothing was said") as closed:
+            with pytest.raises(Closed, match="idle without subscriptions") as closed:
                 await silent.hear()
             assert closed.value.args[0] == 1000
             node.publish("newHeads", '{"number":"0x1"}')
@@ -293,14 +293,14 @@ def test_a_connection_that_takes_nothing_is_closed() -> None:
         served(use, limits=limits)
 
 
-def test_the_stop_answers_what_is_under_way_and_says_1001() -> None:
+def test_shutdown_answers_calls_in_progress_and_closes_with_1001() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as busy, connect(app) as idle:
             node.hold = True
             busy.call("slow", 5)
             await until(lambda: bool(node.held))
             stopping = asyncio.ensure_future(app.disconnect())
-            with pytest.raises(Closed, match="the server stops") as closed:
+            with pytest.raises(Closed, match="the server is shutting down") as closed:
                 await idle.hear()
             assert closed.value.args[0] == 1001
             async with connect(app) as late:
@@ -374,7 +374,7 @@ def test_a_client_that_leaves_before_the_handshake_ends() -> None:
     served(use)
 
 
-def test_a_websocket_that_is_used_out_of_turn_says_so() -> None:
+def test_a_websocket_used_in_the_wrong_state_raises() -> None:
     async def run() -> None:
         async def nothing(*_: Any) -> Any:
             return {"type": "websocket.connect"}
@@ -403,7 +403,7 @@ def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> Non
         async def send(message: Any) -> None:
             await full.wait()
             if gone:
-                raise OSError("the client has left")
+                raise OSError("the client has disconnected")
             if message["type"] == "websocket.send":
                 given.append(message["text"])
 
@@ -431,7 +431,7 @@ def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> Non
         assert (len(given), len(heard), waiting.cancelled()) == (100, 100, True)
 
         gone = True
-        with pytest.raises(ClientDisconnected, match="the client has left"):
+        with pytest.raises(ClientDisconnected, match="the client has disconnected"):
             await websocket.send_ahead(texts[:3], heard.append)
         assert len(heard) == 100
 
@@ -457,7 +457,7 @@ class Sending(asyncio.Future[None]):
         raise error
 
 
-@pytest.mark.parametrize("left", [asyncio.CancelledError(), OSError("the client has left")])
+@pytest.mark.parametrize("left", [asyncio.CancelledError(), OSError("the client has disconnected")])
 def test_a_message_that_was_given_up_goes_without_the_help_of_a_collector(left: BaseException) -> None:
     async def run() -> None:
         begun: list[weakref.ref[Sending]] = []

@@ -18,7 +18,7 @@ from fake_core import FakeNode
 
 CALL = Frame(Opcode.TEXT, post("echo").partition(b"\r\n\r\n")[2]).serialize(mask=True)
 # Close frame with code 1013.
-TRY_AGAIN = b"\x03\xf5closed to make room for another client"
+TRY_AGAIN = b"\x03\xf5evicted in favour of another client"
 
 
 def connections(served: Served) -> WebSocketConnections:
@@ -93,7 +93,7 @@ def test_key_holders_displace_public_callers_and_never_the_other_way(tmp_path: P
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as public, connect(app, headers=keys[0]), connect(app, headers=keys[0]) as second:
             async with connect(app, headers=keys[1]) as third:
-                with pytest.raises(Closed, match="make room") as closed:
+                with pytest.raises(Closed, match="evicted in favour") as closed:
                     await public.hear()
                 assert closed.value.args[0] == 1013
                 assert await third.ask("echo", 1) == [1]

@@ -137,7 +137,7 @@ def test_held_notifications_are_bounded_as_well() -> None:
     served(use, limits=Limits(outgoing_frames=3))
 
 
-def test_a_subscription_that_nobody_can_name_ends() -> None:
+def test_a_subscription_without_a_delivered_id_ends() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             socket.tell({"jsonrpc": "2.0", "method": "eth_subscribe", "params": ["newHeads"]})
@@ -149,7 +149,7 @@ def test_a_subscription_that_nobody_can_name_ends() -> None:
     served(use, limits=Limits(response=100))
 
 
-def test_a_slow_client_is_closed_and_told_and_delays_nobody() -> None:
+def test_a_slow_client_is_closed_with_a_reason_and_isolated() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as slow, connect(app) as quick:
             await slow.subscribe("newHeads")
@@ -204,7 +204,7 @@ def test_a_loss_in_the_core_closes_those_who_hear_the_channel() -> None:
             await hearing.subscribe("newPendingTransactions")
             await other.subscribe("newHeads")
             node.publish("newPendingTransactions", lost=True)
-            with pytest.raises(Closed, match="could not keep") as closed:
+            with pytest.raises(Closed, match="notifications were lost") as closed:
                 await hearing.hear()
             assert closed.value.args[0] == 1013
             assert await other.ask("echo") == []
@@ -212,7 +212,7 @@ def test_a_loss_in_the_core_closes_those_who_hear_the_channel() -> None:
     served(use)
 
 
-def test_what_was_told_before_a_subscription_began_is_not_its() -> None:
+def test_earlier_notifications_do_not_reach_a_new_subscription() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as one, connect(app) as two:
             await one.subscribe("newHeads")

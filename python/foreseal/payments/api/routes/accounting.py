@@ -49,7 +49,7 @@ _LANDED = (Trigger.LANDED, Trigger.CONFIRM, Trigger.DEMOTE, Trigger.FINALIZE)
 _KEY = ("chain_id", "transaction_hash", "position")
 _SAME = and_(*(unmatched_transfers.c[name] == transfers.c[name] for name in _KEY))
 _NAMES = (unmatched_transfers.c.reason, unmatched_transfers.c.order_id.label("intended_order"))
-_PARTS = (
+_TRANSFER_KEY = (
     Field("transaction", BYTES32, "Hash of the transaction.", required=True),
     Field(
         "position",
@@ -203,8 +203,8 @@ def _emptied(text: io.StringIO) -> str:
     return piece
 
 
-_REASON = Field("reason", choice_field([reason.value for reason in Reason]), "Only for this reason.")
-_RESOLVED = Field("resolved", choice_field(["true", "false"]), "Only with a recorded resolution, or without one.")
+_REASON = Field("reason", choice_field([reason.value for reason in Reason]), "Filter by reason.")
+_RESOLVED = Field("resolved", choice_field(["true", "false"]), "Filter by presence of a recorded resolution.")
 
 ROUTES = (
     Route(
@@ -222,8 +222,8 @@ ROUTES = (
         _resolve,
         {201: "UnmatchedTransfer"},
         Role.ADMIN,
-        path_fields=_PARTS,
-        body=(Field("note", short_text_field(2_000), "How it was resolved.", required=True),),
+        path_fields=_TRANSFER_KEY,
+        body=(Field("note", short_text_field(2_000), "Resolution to record.", required=True),),
     ),
     Route("GET", "/v1/balance", "Return sums and contradictions of the ledger", _balance, {200: "Balance"}),
     Route(

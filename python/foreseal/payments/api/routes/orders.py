@@ -36,7 +36,7 @@ from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import building_head
 from foreseal.payments.typed_data import random_nonce
 
-ORDER_ID = Field("id", ID, "The order.", required=True)
+ORDER_ID = Field("id", ID, "Id of the order.", required=True)
 
 _YEAR = 366 * 86_400
 
@@ -72,11 +72,9 @@ def _check_terms(call: RouteCall) -> None:
         if asked[one] is not None and asked[other] is not None:
             raise ApiError(400, "invalid_value", f"{one}: {other} is given as well", one)
     if asked["amount"] is None and asked["maximum"] is None:
-        raise ApiError(400, "missing_field", "amount is missing: or give a maximum", "amount")
+        raise ApiError(400, "missing_field", "amount or maximum is required", "amount")
     if asked["maximum"] is not None and call.backend.merchant.checkout is None:
-        raise ApiError(
-            409, "checkout_not_configured", "serve.checkout, the contract, is not in the configuration", "maximum"
-        )
+        raise ApiError(409, "checkout_not_configured", "the configuration has no serve.checkout contract", "maximum")
 
 
 def _made_before(call: RouteCall, id: str) -> JsonReply | None:
@@ -86,7 +84,7 @@ def _made_before(call: RouteCall, id: str) -> JsonReply | None:
             return None
         order = read(tx, orders, id)
     if (order.payer, order.amount) != (call.body["payer"], call.body["amount"] or call.body["maximum"]):
-        raise DuplicateRecord(f"orders: {id} or another key of it is taken")
+        raise DuplicateRecord(f"orders: {id} or another of its keys already exists")
     return _to_sign(call, id)
 
 
@@ -198,57 +196,61 @@ def _named(error: ValueError) -> ApiError:
     return ApiError(400, "invalid_value", str(error), argument)
 
 
-_SIGNATURE = Field("signature", HEX, "Of the payer over the typed data.", required=True)
+_SIGNATURE = Field("signature", HEX, "Signature of the payer over the typed data.", required=True)
 
 ROUTES = (
     Route(
         "POST",
         "/v1/orders",
-        "Create an order; what its buyer is to sign is in the answer",
+        "Create an order; the response contains the typed data that the buyer signs",
         _create,
         {201: "OrderToSign"},
         Role.CASHIER,
         body=(
-            Field("id", ID, "Its id; made from the Idempotency-Key if none is given."),
-            Field("payer", ADDRESS, "The buyer's account.", required=True),
-            Field("amount", AMOUNT, "Smallest units, as a text: exactly what is captured."),
-            Field("maximum", AMOUNT, "In place of amount: what is captured at most, by the checkout contract."),
-            Field("valid_after", TIME, "Seconds since 1970, exclusive; 0 if it is not given."),
-            Field("valid_before", integer_field(1, LARGEST_TIME), "Seconds since 1970, exclusive."),
-            Field("valid_seconds", integer_field(1, _YEAR), "In place of valid_before: from the newest block on."),
+            Field("id", ID, "Id of the order; derived from the Idempotency-Key by default."),
+            Field("payer", ADDRESS, "Account of the buyer.", required=True),
+            Field("amount", AMOUNT, "Exact amount to capture, in smallest units, as a string."),
+            Field("maximum", AMOUNT, "Maximum amount to capture by the checkout contract, instead of amount."),
+            Field("valid_after", TIME, "Unix time in seconds, exclusive; default 0."),
+            Field("valid_before", integer_field(1, LARGEST_TIME), "Unix time in seconds, exclusive."),
+            Field(
+                "valid_seconds",
+                integer_field(1, _YEAR),
+                "Validity in seconds from the newest block, instead of valid_before.",
+            ),
         ),
     ),
     Route(
         "GET",
         "/v1/orders",
-        "List and search orders, the newest first",
+        "List and search orders, newest first",
         _list,
         {200: "OrderPage"},
         query=(
-            Field("state", choice_field([state.value for state in OrderState]), "Only of this state."),
-            Field("finality", choice_field([each.value for each in Finality]), "Only with this finality."),
-            Field("tx_status", choice_field(TX_STATUSES), "Only with a transaction of this status."),
-            Field("payer", ADDRESS, "Only of this buyer."),
-            Field("nonce", BYTES32, "Only with this nonce of the authorization."),
-            Field("id", ID, "Only with an id that begins so."),
-            Field("transaction", BYTES32, "Only paid by this transaction."),
+            Field("state", choice_field([state.value for state in OrderState]), "Filter by state."),
+            Field("finality", choice_field([each.value for each in Finality]), "Filter by finality."),
+            Field("tx_status", choice_field(TX_STATUSES), "Filter by transaction status."),
+            Field("payer", ADDRESS, "Filter by buyer."),
+            Field("nonce", BYTES32, "Filter by nonce of the authorization."),
+            Field("id", ID, "Filter by prefix of the id."),
+            Field("transaction", BYTES32, "Filter by paying transaction."),
             *PAGE_FIELDS,
         ),
     ),
-    Route("GET", "/v1/orders/{id}", "One order", _get, {200: "OrderDetail"}, path_fields=(ORDER_ID,)),
+    Route("GET", "/v1/orders/{id}", "Return an order", _get, {200: "OrderDetail"}, path_fields=(ORDER_ID,)),
     Route(
         "GET",
         "/v1/orders/{id}/typed-data",
-        "What the payer signs, to pay or to cancel",
+        "Return the typed data that the payer signs to pay or to cancel",
         _typed_data,
         {200: "TypedData"},
         path_fields=(ORDER_ID,),
-        query=(Field("purpose", choice_field(["pay", "cancel"]), "pay if it is not given."),),
+        query=(Field("purpose", choice_field(["pay", "cancel"]), "Default pay."),),
     ),
     Route(
         "GET",
         "/v1/orders/{id}/timeline",
-        "What happened to an order, oldest first",
+        "Return the timeline of an order, oldest first",
         _timeline,
         {200: "Timeline"},
         path_fields=(ORDER_ID,),
@@ -256,7 +258,7 @@ ROUTES = (
     Route(
         "POST",
         "/v1/orders/{id}/signature",
-        "Hand in the payer's signature: it is checked and stored",
+        "Verify and store the payer's signature",
         _sign,
         {200: "OrderDetail"},
         Role.CASHIER,
@@ -266,22 +268,22 @@ ROUTES = (
     Route(
         "POST",
         "/v1/orders/{id}/capture",
-        "Capture: decided and handed to the node; its receipt is looked for from then on",
+        "Capture an order: submit the transaction and track its receipt",
         _capture,
         {200: "OrderDetail"},
         Role.CASHIER,
         path_fields=(ORDER_ID,),
-        body=(Field("amount", AMOUNT, "Smallest units, of an order with a maximum: what is taken of it."),),
+        body=(Field("amount", AMOUNT, "Amount to capture of an order with a maximum, in smallest units."),),
     ),
     Route(
         "POST",
         "/v1/orders/{id}/void",
-        "Never capture this order",
+        "Void an order, so that it is never captured",
         _void,
         {200: "OrderDetail"},
         Role.CASHIER,
         path_fields=(ORDER_ID,),
-        body=(Field("reason", TEXT, "For the timeline."),),
+        body=(Field("reason", TEXT, "Reason shown in the timeline."),),
     ),
     Route(
         "POST",

@@ -14,9 +14,9 @@ from foreseal.payments.ledger import DisbursementState, read
 from foreseal.payments.ledger.tables import Purpose, payouts
 from foreseal.payments.typed_data import bytes32
 
-_PAYOUT_ID = Field("id", BYTES32, "The payout: its reference.", required=True)
+_PAYOUT_ID = Field("id", BYTES32, "Reference of the payout.", required=True)
 _REFERENCE = Field(
-    "reference", BYTES32, "32 bytes that the contract takes once; made from the Idempotency-Key if none."
+    "reference", BYTES32, "32 bytes that the contract accepts once; derived from the Idempotency-Key by default."
 )
 
 
@@ -37,7 +37,7 @@ def _split(call: RouteCall) -> JsonReply:
 def _send(call: RouteCall, legs: Sequence[tuple[str, int]]) -> JsonReply:
     contract = call.backend.configuration.serve.payouts
     if contract is None:
-        raise ApiError(409, "payouts_not_configured", "serve.payouts, the contract, is not in the configuration")
+        raise ApiError(409, "payouts_not_configured", "the configuration has no serve.payouts contract")
     reference = call.body["reference"] or _reference(call)
     try:
         id = call.backend.payouts.prepare(reference, contract, legs)
@@ -80,7 +80,7 @@ def _id(call: RouteCall) -> str:
     return f"0x{call.path['id'].hex()}"
 
 
-_RECIPIENT = Field("recipient", ADDRESS, "Its account.", required=True)
+_RECIPIENT = Field("recipient", ADDRESS, "Account of the recipient.", required=True)
 
 ROUTES = (
     Route(
@@ -94,8 +94,10 @@ ROUTES = (
             _REFERENCE,
             Field(
                 "recipients",
-                list_field((_RECIPIENT, Field("amount", AMOUNT, "Smallest units.", required=True)), MAX_RECIPIENTS),
-                "Who gets how much.",
+                list_field(
+                    (_RECIPIENT, Field("amount", AMOUNT, "Amount in smallest units.", required=True)), MAX_RECIPIENTS
+                ),
+                "Recipients and amounts.",
                 required=True,
             ),
         ),
@@ -103,37 +105,38 @@ ROUTES = (
     Route(
         "POST",
         "/v1/splits",
-        "Pay out a sum by shares",
+        "Divide a sum by shares and pay it out",
         _split,
         {201: "PayoutDetail"},
         Role.ADMIN,
         body=(
             _REFERENCE,
-            Field("total", AMOUNT, "Smallest units.", required=True),
+            Field("total", AMOUNT, "Amount in smallest units.", required=True),
             Field(
                 "shares",
                 list_field(
-                    (_RECIPIENT, Field("basis_points", integer_field(0, BASIS_POINTS), "Of 10,000.", required=True)),
+                    (
+                        _RECIPIENT,
+                        Field("basis_points", integer_field(0, BASIS_POINTS), "Share in basis points.", required=True),
+                    ),
                     MAX_RECIPIENTS,
                 ),
-                "Shares of 10,000 together.",
+                "Shares in basis points; their sum is 10,000.",
                 required=True,
             ),
             Field(
                 "remainder",
                 integer_field(0, MAX_RECIPIENTS - 1),
-                "Index of the share that gets what does not divide; 0.",
+                "Index of the share that receives the remainder; default 0.",
             ),
         ),
     ),
-    Route(
-        "GET", "/v1/payouts", "List payouts, the newest first", _list, {200: "PayoutPage"}, query=(STATE, *PAGE_FIELDS)
-    ),
-    Route("GET", "/v1/payouts/{id}", "One payout", _get, {200: "PayoutDetail"}, path_fields=(_PAYOUT_ID,)),
+    Route("GET", "/v1/payouts", "List payouts, newest first", _list, {200: "PayoutPage"}, query=(STATE, *PAGE_FIELDS)),
+    Route("GET", "/v1/payouts/{id}", "Return a payout", _get, {200: "PayoutDetail"}, path_fields=(_PAYOUT_ID,)),
     Route(
         "GET",
         "/v1/payouts/{id}/timeline",
-        "What happened to a payout, oldest first",
+        "Return the timeline of a payout, oldest first",
         _timeline,
         {200: "Timeline"},
         path_fields=(_PAYOUT_ID,),

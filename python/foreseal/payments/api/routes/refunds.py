@@ -9,7 +9,7 @@ from foreseal.payments.api.tables import Role
 from foreseal.payments.ledger import DisbursementState, read
 from foreseal.payments.ledger.tables import Purpose, refunds
 
-STATE = Field("state", choice_field([state.value for state in DisbursementState]), "Only of this state.")
+STATE = Field("state", choice_field([state.value for state in DisbursementState]), "Filter by state.")
 
 _REFUND_ID = Field("id", ID, "The refund.", required=True)
 
@@ -58,7 +58,7 @@ ROUTES = (
         Role.REFUNDER,
         path_fields=(ORDER_ID,),
         body=(
-            Field("id", ID, "Its id; made from the Idempotency-Key if none is given."),
+            Field("id", ID, "Id of the refund; derived from the Idempotency-Key by default."),
             Field("amount", AMOUNT, "Smallest units, as a text.", required=True),
         ),
     ),
@@ -74,7 +74,7 @@ ROUTES = (
     Route(
         "GET",
         "/v1/refunds/{id}/timeline",
-        "What happened to a refund, oldest first",
+        "Return the timeline of a refund, oldest first",
         _timeline,
         {200: "Timeline"},
         path_fields=(_REFUND_ID,),

@@ -99,7 +99,7 @@ ROUTES = (
                 choice_field([state.value for state in DeliveryState]),
                 "Only in this state; dead: all attempts failed.",
             ),
-            Field("webhook", ID, "Only to this target."),
+            Field("webhook", ID, "Filter by target."),
             *PAGE_FIELDS,
         ),
     ),
@@ -110,6 +110,6 @@ ROUTES = (
         _retry,
         {200: "Delivery"},
         Role.ADMIN,
-        path_fields=(Field("id", integer_field(1, LARGEST_ID), "The delivery.", required=True),),
+        path_fields=(Field("id", integer_field(1, LARGEST_ID), "Id of the delivery.", required=True),),
     ),
 )

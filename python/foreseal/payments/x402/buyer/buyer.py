@@ -119,7 +119,9 @@ class Buyer:
                 refusals.extend(error.refusals)
         # Caps come first, since the user can change them.
         refusals.sort(key=lambda each: each.rule not in _CAPS)
-        raise PurchaseRejected(tuple(refusals) or (PolicyViolation(Rule.SCHEME, "the seller offers no way to pay"),))
+        raise PurchaseRejected(
+            tuple(refusals) or (PolicyViolation(Rule.SCHEME, "the seller accepts no payment method"),)
+        )
 
     def answered(self, payment: BuyerPayment, status: int, get_header: ResponseHeaders) -> BuyerPayment | None:
         """Process a response. Return None if it is for the application.
@@ -136,7 +138,7 @@ class Buyer:
             if payment.offer.terms.scheme != BATCH or not self._learn(payment, status, get_header):
                 return None
         except (LedgerError, SQLAlchemyError):  # a paid response must reach the application despite errors here
-            _log.warning("purchase is left with an unknown outcome", extra={"purchase": payment.id}, exc_info=True)
+            _log.warning("outcome of the purchase is unknown", extra={"purchase": payment.id}, exc_info=True)
             return None
         return None if payment.again else self._sign(payment.wanted, payment.offer, payment.required, again=True)
 
@@ -175,7 +177,7 @@ class Buyer:
                 payment.signature.payload, get_header, status
             ).recovered
         except ValueError as error:  # an invalid report leaves the cached state unchanged
-            _log.warning("what the seller says of the channel is not understood: %s", error)
+            _log.warning("invalid channel state from the seller: %s", error)
             return False
 
 

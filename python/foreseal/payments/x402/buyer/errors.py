@@ -73,7 +73,7 @@ class OutcomeUnknown(BuyingError):
         """Subject of the payment: a request or a payment channel."""
 
     def __str__(self) -> str:
-        return f"payment {self.purchase} for {self.subject} was presented, and its outcome is not known"
+        return f"payment {self.purchase} for {self.subject} was presented and its outcome is unknown"
 
 
 class Unreadable(BuyingError):

@@ -34,15 +34,15 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 def read_required(header: str) -> PaymentRequired:
     """Return the seller's demand. Raises `Unreadable`."""
     if len(header) > _LONGEST:
-        raise Unreadable(f"{REQUIRED} has {len(header)} characters, at most {_LONGEST} are read")
+        raise Unreadable(f"{REQUIRED} has {len(header)} characters, the maximum is {_LONGEST}")
     if not _BASE64.fullmatch(header):
-        raise Unreadable(f"{REQUIRED} is no base64, or is there twice")
+        raise Unreadable(f"{REQUIRED} must occur once and be base64")
     try:
         found = decode_payment_required_header(header)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:  # errors in base64, JSON or its content
-        raise Unreadable(f"{REQUIRED} is not what x402 says: {error}") from error
+        raise Unreadable(f"{REQUIRED} is not valid x402: {error}") from error
     if not isinstance(found, PaymentRequired) or found.x402_version != 2:
-        raise Unreadable(f"{REQUIRED} is of x402 version {found.x402_version}; 2 is understood")
+        raise Unreadable(f"{REQUIRED} has x402 version {found.x402_version}, expected 2")
     return found
 
 

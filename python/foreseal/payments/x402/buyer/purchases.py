@@ -115,7 +115,7 @@ class Purchases:
                 return False
             settled = outcome.settled or 0
             if not 0 <= settled <= row.amount:
-                raise ValueError(f"settled: {outcome.settled} units of {id}, which is of {row.amount}")
+                raise ValueError(f"settled: {outcome.settled} units exceed the {row.amount} of {id}")
             # Lock budgets before purchases, as `reserve` does, to avoid deadlocks.
             difference = settled - counted(row)
             for period in (f"session {row.session}", f"day {row.day}"):
@@ -218,5 +218,5 @@ def _commit(tx: Connection, key: _Key, committed: int) -> None:
 
 
 def _over(rule: Rule, period: str, requested: int, committed: int, cap: int, offer: Offer) -> PolicyViolation:
-    text = f"{requested} units of {offer.asset} are asked for, {committed} of {cap} are spent or reserved in {period}"
+    text = f"{requested} units of {offer.asset} requested, {committed} of {cap} already spent or reserved in {period}"
     return PolicyViolation(rule, text, requested, committed, cap)

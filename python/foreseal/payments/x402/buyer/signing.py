@@ -88,7 +88,7 @@ def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> in
     """Return the deposit into a channel: the amount that the package or the seller proposes, limited by the cap."""
     least, cap = int(context.minimum_deposit_amount), offer.caps.per_deposit
     if least > cap:
-        text = f"a deposit of {least} units of {offer.asset} is needed, at most {cap} are allowed"
+        text = f"a deposit of {least} units of {offer.asset} is required, the maximum is {cap}"
         raise PurchaseRejected((PolicyViolation(Rule.PER_DEPOSIT, text, least, None, cap),))
     return min(int(context.deposit_amount), cap)
 

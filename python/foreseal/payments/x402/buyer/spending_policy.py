@@ -42,7 +42,7 @@ class Asset:
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, str) or not _NETWORK.fullmatch(self.network):
-            raise ValueError(f"network: {self.network!r} is not eip155: and a number")
+            raise ValueError(f"network: {self.network!r} must be eip155: followed by a number")
         object.__setattr__(self, "token", address(self.token, "token"))
 
     def __str__(self) -> str:
@@ -83,12 +83,12 @@ class SpendingPolicy:
 
     def __post_init__(self) -> None:
         if unknown := set(self.schemes) - set(SCHEMES):
-            raise ValueError(f"schemes: {', '.join(sorted(unknown))}: there are {', '.join(SCHEMES)}")
+            raise ValueError(f"schemes: {', '.join(sorted(unknown))}: expected {', '.join(SCHEMES)}")
         if check_amount(self.longest_validity, "longest_validity") < 1:
-            raise ValueError("longest_validity: is less than a second")
+            raise ValueError("longest_validity: must be at least 1 s")
         for name in ("payees", "hosts", "schemes"):
             if isinstance(getattr(self, name), str):
-                raise TypeError(f"{name}: give a set of texts, not one text")
+                raise TypeError(f"{name}: must be a set of strings, not one string")
         if self.payees is not None:
             object.__setattr__(self, "payees", frozenset(address(each, "payees") for each in self.payees))
         if self.hosts is not None:
@@ -106,10 +106,10 @@ class SpendingPolicy:
         if origin is None or _origin(url) in (_origin(origin), _encrypted(origin)):
             return
         if self.hosts is None:
-            text = f"{_origin(origin)} led to {_origin(url)}, which is not paid unless the policy names its host"
+            text = f"{_origin(origin)} redirected to {_origin(url)}, whose host is not in the policy"
             raise PurchaseRejected((PolicyViolation(Rule.REDIRECT, text),))
         if origin.lower().startswith("https:") and not url.lower().startswith("https:"):
-            text = f"{_origin(origin)} led to {_origin(url)}, which is not encrypted"
+            text = f"{_origin(origin)} redirected to {_origin(url)}, which is not encrypted"
             raise PurchaseRejected((PolicyViolation(Rule.REDIRECT, text),))
 
     def offers(self, accepts: Iterable[PaymentRequirements]) -> Iterator["Offer | PolicyViolation"]:
@@ -133,16 +133,17 @@ class SpendingPolicy:
         if not payee or (self.payees is not None and payee not in self.payees):
             return PolicyViolation(Rule.PAYEE, f"{offered.pay_to} is not on the list")
         if not AMOUNT.fullmatch(offered.amount):
-            return PolicyViolation(Rule.AMOUNT, f"{offered.amount!r} is no amount in smallest units")
+            return PolicyViolation(Rule.AMOUNT, f"{offered.amount!r} is not an amount in smallest units")
         if not 0 < offered.max_timeout_seconds <= self.longest_validity:
-            text = f"a signature good for {offered.max_timeout_seconds} s is asked for, at most {self.longest_validity}"
+            validity = f"{offered.max_timeout_seconds} s, the maximum is {self.longest_validity}"
+            text = f"the seller requests a signature valid for {validity}"
             return PolicyViolation(Rule.VALIDITY, text)
         return self._per_request(self.offer(offered))
 
     def _per_request(self, offer: "Offer") -> PolicyViolation | None:
         cap = offer.caps.per_request
         if offer.amount > cap:
-            text = f"{offer.amount} units of {offer.asset} are asked for, at most {cap} are allowed"
+            text = f"{offer.amount} units of {offer.asset} requested, the maximum is {cap}"
             return PolicyViolation(Rule.PER_REQUEST, text, offer.amount, None, cap)
         if offer.terms.scheme == BATCH and not offer.caps.per_deposit:
             return PolicyViolation(Rule.PER_DEPOSIT, f"no payment channels in {offer.asset} are allowed", None, None, 0)
@@ -197,7 +198,7 @@ def _listed_host(entry: str) -> str:
         port = 0
     written = f"{parts.hostname}:{port}" if port else parts.hostname
     if not parts.hostname or port == 0 or written != entry.lower().replace("[", "").replace("]", ""):
-        raise ValueError(f"hosts: {entry!r} is not a host's name, alone or with a port")
+        raise ValueError(f"hosts: {entry!r} is not HOST or HOST:PORT")
     return str(written)
 
 

@@ -76,7 +76,7 @@ def _deadline(request: Request) -> int | None:
     if given is None:
         return None
     if not given.isascii() or not given.isdigit() or len(given) > 15:
-        raise Malformed(f"deadline: {given!r} is no time in seconds since 1970")
+        raise Malformed(f"deadline: {given!r} must be a Unix time in seconds")
     return int(given)
 
 
@@ -87,8 +87,8 @@ def _guarded(endpoint: FacilitatorEndpoint) -> FacilitatorEndpoint:
         except ValueError as error:  # `Malformed`, and invalid numbers or addresses
             return JSONResponse({"error": str(error)}, status_code=400)
         except (ChainError, SendingError) as error:
-            _log.warning("the node did not help: %s", error)
-            return JSONResponse({"error": f"nothing is known: {error}"}, status_code=503)
+            _log.warning("the node failed: %s", error)
+            return JSONResponse({"error": f"status unknown: {error}"}, status_code=503)
 
     return guarded
 

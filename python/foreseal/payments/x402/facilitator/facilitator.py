@@ -188,7 +188,7 @@ class Facilitator:
         Raises ValueError for a payment of another chain, and the node's errors.
         """
         if f"eip155:{key.chain_id}" != self._network:
-            raise ValueError(f"payment: is of chain {key.chain_id}, not of {self._network}")
+            raise ValueError(f"payment: has chain {key.chain_id}, expected {self._network}")
         row = self.settlements.find(key)
         if row is None:
             return find_status(self.node, key, deadline)
@@ -204,7 +204,7 @@ class Facilitator:
     def follow(self) -> None:
         """Check once all settlements that are not final, and resend those that are not on the chain."""
         for payment, error in self.settlements.resume().items():
-            _log.warning("settlement is not followed", extra={"payment": payment, "reason": str(error)})
+            _log.warning("cannot track settlement", extra={"payment": payment, "reason": str(error)})
 
     def _schemes(self, writing: _Writing | _Rehearsal | None) -> x402FacilitatorSync:
         signer, networks = NodeSigner(self.node, self.account.address, writing), [self._network]

@@ -149,7 +149,7 @@ class Settlements:
         except DuplicateRecord:
             row = self.find(request.payment.key)
             if row is None or row.digest != request.digest:
-                raise AlreadySettling(f"{request.payment.key.name} is settled in another way") from None
+                raise AlreadySettling(f"{request.payment.key.name} has already been settled differently") from None
 
     def receipt(self, key: PaymentKey) -> ChainReceipt:
         """Return the receipt of a settlement, pre-confirmed or in a block.
@@ -201,7 +201,7 @@ class Settlements:
         if row.step is TxStatus.FAILED:  # finally failed: another settlement may replace it
             return False
         if row.digest != request.digest or row.state is SettlementState.RELEASED:
-            raise AlreadySettling(f"{request.payment.key.name} is settled in another way")
+            raise AlreadySettling(f"{request.payment.key.name} has already been settled differently")
         return True
 
     def _lock_count(self, key: PaymentKey) -> int | None:
@@ -227,7 +227,7 @@ class Settlements:
         else:
             row = locked(tx, settlements, id)
             if not self.ledger.allows(settlements, row, Trigger.SETTLE):
-                raise DuplicateRecord(f"{id}: somebody else settles it")
+                raise DuplicateRecord(f"{id}: another process is settling it")
             tx.execute(update(settlements).where(settlements.c.id == id).values(**self._values(request)))
             self.ledger.move(tx, settlements, row, Trigger.SETTLE)
         return self.sender.intents.store(tx, Purpose.SETTLE, id, call)

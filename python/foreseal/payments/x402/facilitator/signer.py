@@ -120,7 +120,7 @@ class NodeSigner:
         return TransactionReceipt(int(found.succeeded), found.block_number, found.transaction_hash, list(found.logs))
 
     def _refuse(self) -> NoReturn:
-        raise RuntimeError("nothing but a settlement is sent")
+        raise RuntimeError("only settlements are sent")
 
 
 def _explained(act: Callable[[], Any]) -> Any:

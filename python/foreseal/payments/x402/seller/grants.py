@@ -178,7 +178,7 @@ class Grants:
         kept = update(grants).where(grants.c.id == id)
         changed = tx.execute(kept.values(status=answer.status, headers=headers, body=answer.body, **values))
         if changed.rowcount != 1:
-            raise UnknownRecord(f"{grants.name}: there is no {id}")
+            raise UnknownRecord(f"{grants.name}: no row has the id {id}")
 
 
 def stored_answer(row: Row[Any]) -> GrantedResponse:

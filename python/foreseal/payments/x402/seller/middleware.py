@@ -91,10 +91,10 @@ class PaidRoutes:
         except Malformed as error:
             return _json(400, {"error": str(error)})
         except ClientDisconnect:
-            return _json(400, {"error": "body: the connection ended within it"})
+            return _json(400, {"error": "body: incomplete, the connection was closed"})
         except (Unavailable, LedgerError, *Silent) as error:
-            _log.warning("no payment can be taken: %s", error, extra={"path": request.url.path})
-            said = "the payment cannot be worked on now: ask again with the same one"
+            _log.warning("cannot accept payments: %s", error, extra={"path": request.url.path})
+            said = "the payment cannot be processed now: retry with the same payment"
             return _json(503, {"error": said}).having(retry_after="1")
 
     async def _status(self, id: str) -> GrantedResponse:
@@ -104,12 +104,12 @@ class PaidRoutes:
             name = ""  # matches no payment
         row = await run_in_threadpool(self.seller.grants.find, name)
         if row is None:
-            return _json(404, {"error": f"no payment {id[:200]!r} was used here"})
+            return _json(404, {"error": f"unknown payment {id[:200]!r}"})
         try:
             found = await self.seller.settled_status(row)
         except Silent as error:
-            _log.warning("the node did not answer: %s", error)
-            return _json(503, {"error": "the chain cannot be asked now"}).having(retry_after="1")
+            _log.warning("the node did not respond: %s", error)
+            return _json(503, {"error": "the chain cannot be queried now"}).having(retry_after="1")
         return _json(200, {"payment": row.id, "grant": row.state.value} | found.as_json())
 
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -136,9 +136,9 @@ class PaidRoutes:
                 await self.seller.offers.start()
                 await self.seller.follow()
             except Silent as error:
-                _log.warning("settlements cannot be followed now: %s", error)
+                _log.warning("cannot track settlements: %s", error)
             except Exception:  # one failure must not stop the following of settlements
-                _log.exception("settlements could not be followed")
+                _log.exception("failed to track settlements")
             await asyncio.sleep(self._every)
 
 
@@ -159,7 +159,7 @@ class _Paid:
         """Return the response. Raises `Malformed`, `Unavailable` and the errors in `Silent`."""
         given = self._request.headers.getlist(PAYMENT_SIGNATURE_HEADER)
         if len(given) > 1:
-            raise Malformed(f"{PAYMENT_SIGNATURE_HEADER}: is given {len(given)} times")
+            raise Malformed(f"{PAYMENT_SIGNATURE_HEADER}: occurs {len(given)} times")
         payload = read_header(given[0]) if given else None
         payment = None if payload is None else granted(payload)
         body = b"" if payload is None else await read_bounded(self._request, LARGEST)
@@ -222,7 +222,7 @@ class _Paid:
             found = await self._seller.settle(claim.payload, claim.requirements, charged)
         except Undecided as error:
             await run_in_threadpool(grants.unsettled, id, str(error))
-            return self._undecided(id, "the settlement has not answered")
+            return self._undecided(id, "the settlement has not responded")
         except PaymentRejected as error:
             await run_in_threadpool(grants.unsettled, id)
             return await self._refused(error)
@@ -240,7 +240,7 @@ class _Paid:
             assert row is not None, "a grant is never removed"
             with contextlib.suppress(*Silent):  # a voucher is released at once; other payments lack the proof so far
                 await self._seller.settled_status(row)
-            return self._undecided(id, "the handler ended without an answer; nothing is charged for it")
+            return self._undecided(id, "the handler ended without a response; nothing is charged")
         await run_in_threadpool(self._seller.grants.decline, id, answered)
         return _private(answered)
 
@@ -251,7 +251,7 @@ class _Paid:
             try:
                 found = await self._seller.settled_status(row)
             except Silent:
-                return self._undecided(row.id, "the chain cannot be asked now")
+                return self._undecided(row.id, "the chain cannot be queried now")
             if found.never:
                 return await self._demand("payment_expired")
         if row.request != digest:
@@ -263,11 +263,11 @@ class _Paid:
         if row.state is GrantState.SETTLED:
             return _paid(stored_answer(row), row)
         if row.state is GrantState.HELD or not await run_in_threadpool(self._seller.grants.lease, row):
-            return self._undecided(row.id, "the request is at work, or ended without an answer")
+            return self._undecided(row.id, "the request is in progress, or ended without a response")
         try:
             row = await self._seller.finish(row)
         except Undecided:
-            return self._undecided(row.id, "the settlement has not answered")
+            return self._undecided(row.id, "the settlement has not responded")
         except PaymentRejected as error:
             return await self._refused(error)
         return _paid(stored_answer(row), row)
@@ -327,10 +327,10 @@ class _Collected:
         elif message["type"] == "http.response.body":
             self._body += message.get("body", b"")
             if len(self._body) > LARGEST:
-                raise ValueError(f"the answer of a paid request is more than {LARGEST} bytes")
+                raise ValueError(f"the response to a paid request is larger than {LARGEST} bytes")
             self._done = not message.get("more_body", False)
         else:
-            raise ValueError(f"the answer of a paid request cannot be {message['type']}")
+            raise ValueError(f"the response to a paid request cannot be {message['type']}")
 
     def whole(self) -> GrantedResponse | None:
         """Return the response; None if it is incomplete."""

@@ -56,10 +56,10 @@ class SellerSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "pay_to", address(self.pay_to, "pay_to"))
         if not self.status_path.startswith("/") or self.status_path.endswith("/"):
-            raise ValueError(f"status_path: {self.status_path!r} does not begin with / or ends with it")
+            raise ValueError(f"status_path: {self.status_path!r} must begin with / and not end with /")
         batch = any(price.scheme is Scheme.BATCH for price in PriceTable(self.prices).all())
         if batch and self.authorizer is None:
-            raise ValueError("authorizer: batch-settlement needs a key that signs claims and refunds")
+            raise ValueError("authorizer: batch-settlement requires a key that signs claims and refunds")
 
     @property
     def network(self) -> str:

@@ -43,9 +43,9 @@ class Price:
 
     def __post_init__(self) -> None:
         if check_amount(self.amount) == 0:
-            raise ValueError("amount: a price is more than nothing")
+            raise ValueError("amount: a price must be positive")
         if not 10 <= self.seconds <= 86_400:
-            raise ValueError(f"seconds: {self.seconds} is not between 10 and 86400")
+            raise ValueError(f"seconds: must be between 10 and 86400, got {self.seconds}")
 
 
 @dataclass(slots=True)
@@ -74,9 +74,9 @@ class Charge:
         Raises ValueError beyond the price, or if it differs from a fixed amount.
         """
         if check_amount(amount) > self.maximum:
-            raise ValueError(f"amount: {amount} is more than the payer allowed, {self.maximum}")
+            raise ValueError(f"amount: {amount} exceeds the payer's maximum of {self.maximum}")
         if self.fixed and amount != self.maximum:
-            raise ValueError(f"amount: the scheme exact charges {self.maximum} and nothing else")
+            raise ValueError(f"amount: the scheme exact charges exactly {self.maximum}")
         self.amount = amount
 
 
@@ -89,7 +89,7 @@ class PriceTable:
         for route, given in prices.items():
             method, _, path = route.partition(" ")
             if not method.isalpha() or method != method.upper() or not path.startswith("/"):
-                raise ValueError(f"prices: {route!r} is no route, such as 'GET /reports/{{name}}'")
+                raise ValueError(f"prices: {route!r} is not a route such as 'GET /reports/{{name}}'")
             each = (given,) if isinstance(given, Price) else tuple(given)
             if not each:
                 raise ValueError(f"prices: {route!r} has no price")

@@ -105,7 +105,7 @@ class Seller:
         if found.success and (not moves or HASH.fullmatch(found.transaction)):
             return found
         if found.success:
-            raise Undecided("the facilitator names no transaction")
+            raise Undecided("the facilitator returned no transaction")
         if found.error_reason == PENDING:
             raise Undecided(found.error_message or PENDING)
         raise PaymentRejected(found.error_reason or "settlement_failed", found)
@@ -173,12 +173,12 @@ class Seller:
                 elif await run_in_threadpool(self.grants.lease, row):
                     await self.finish(row)
             except (PaymentRejected, Undecided, LedgerError, ValueError, *Silent) as error:
-                _log.warning("grant is not followed", extra={"payment": row.id, "reason": str(error)})
+                _log.warning("cannot track grant", extra={"payment": row.id, "reason": str(error)})
 
     def _deepen(self, row: Row[Any]) -> None:
         receipt = self.node.receipt(row.transaction_hash)
         if receipt is None:
-            self.grants.reopen(row.id, "the transaction is not on the chain any more")
+            self.grants.reopen(row.id, "the transaction is no longer on the chain")
             return
         payload, asked = stored_payment(row)
         wanted = granted(payload)
@@ -188,7 +188,7 @@ class Seller:
             (each.recipient, each.amount) == (wanted.payee, row.charged) for each in moved
         )
         if not receipt.succeeded or not paid:
-            self.grants.reopen(row.id, "the transaction does not pay what was asked")
+            self.grants.reopen(row.id, "the transaction does not pay the requested amount")
             return
         step = block_finality(self.node, self.policy, receipt.block_number, receipt.block_hash)
         if step is not None:

@@ -78,7 +78,7 @@ fn replayed_equals_live(bench: &mut Bench, blocks: u64) {
 }
 
 #[test]
-fn a_replay_from_genesis_is_what_was_told_live() {
+fn a_replay_from_genesis_equals_the_live_feed() {
     replayed_equals_live(&mut Bench::new(4), 4);
 }
 
@@ -95,7 +95,7 @@ fn forgetful() -> Bench {
 }
 
 #[test]
-fn a_replay_from_the_store_is_what_was_told_live() {
+fn a_replay_from_the_store_equals_the_live_feed() {
     let mut bench = forgetful();
     replayed_equals_live(&mut bench, 9);
     let old = bench.view().sealed(1).unwrap().unwrap();

@@ -41,7 +41,7 @@ fn a_cursor_joins_when_it_is_the_newest_step_and_leaves_nothing_behind_otherwise
 }
 
 #[test]
-fn what_is_on_its_way_to_others_is_not_told_to_whoever_joins_behind_it() {
+fn a_new_subscriber_gets_no_earlier_notifications_in_flight() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);
@@ -64,7 +64,7 @@ fn what_is_on_its_way_to_others_is_not_told_to_whoever_joins_behind_it() {
 
 /// The feed queues some hundreds of views for a pump that takes none, then merges them.
 #[test]
-fn views_that_the_feed_passed_over_are_told_and_not_to_whoever_joined_at_them() {
+fn skipped_views_are_notified_except_to_subscribers_that_joined_at_them() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);
@@ -118,7 +118,7 @@ fn a_pump_that_is_slower_than_the_chain_does_not_pile_up_views() {
 
 /// Two subscribers start at the same position; between them the chain leaves it and returns.
 #[test]
-fn whoever_joins_at_a_place_that_the_chain_came_back_to_is_not_told_the_way_back() {
+fn a_subscriber_joining_at_a_restored_step_gets_no_reorg() {
     let mut bench = Bench::developing(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);

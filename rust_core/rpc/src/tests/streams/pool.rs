@@ -17,7 +17,7 @@ fn pooled(bench: &Bench, hash: &Value) -> Value {
 }
 
 #[test]
-fn each_transaction_is_told_once_as_it_enters_whatever_becomes_of_it() {
+fn each_transaction_is_notified_once_when_it_enters_the_pool() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     transfer(&bench, 0);
@@ -44,7 +44,7 @@ fn each_transaction_is_told_once_as_it_enters_whatever_becomes_of_it() {
 }
 
 #[test]
-fn whoever_begins_later_is_told_of_what_enters_later() {
+fn a_late_subscriber_gets_only_later_transactions() {
     let bench = Bench::new(1);
     let mut streams = Streams::new(&bench);
     for params in [json!(["newPendingTransactions"]), json!(["newPendingTransactions", true])] {
@@ -72,7 +72,7 @@ fn whoever_begins_later_is_told_of_what_enters_later() {
 }
 
 #[test]
-fn whoever_cannot_be_told_everything_is_told_that() {
+fn a_subscriber_that_missed_transactions_is_notified_of_the_loss() {
     let bench = Bench::with_pool(1, PoolConfig { max_arrivals: 4, ..PoolConfig::default() });
     let mut streams = Streams::new(&bench);
     for params in [json!(["newPendingTransactions"]), json!(["newPendingTransactions", true])] {

@@ -374,7 +374,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn whoever_joins_from_a_cursor_in_whatever_order_misses_nothing_and_gets_nothing_twice() {
+fn a_subscriber_from_a_cursor_gets_every_step_once_in_any_schedule() {
     use Act::{Deliver, Join, Page, Seal, Step, Take, Unwind};
     let scenario = Scenario {
         scripts: vec![

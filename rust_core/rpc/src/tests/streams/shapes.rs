@@ -164,7 +164,7 @@ fn flashblocks_are_the_block_being_built_and_the_feed_what_each_step_adds() {
 }
 
 #[test]
-fn syncing_is_told_once_to_each_subscriber() {
+fn syncing_is_notified_once_per_subscriber() {
     let mut bench = Bench::new(1);
     let mut streams = Streams::new(&bench);
     let (first, second) = (streams.subscribe(&json!(["syncing"])), streams.subscribe(&json!(["syncing"])));
@@ -202,7 +202,7 @@ fn equal_filters_share_a_channel_however_they_are_written() {
 }
 
 #[test]
-fn a_channel_that_nobody_listens_to_is_not_told() {
+fn a_channel_without_subscribers_gets_no_notification() {
     let mut bench = Bench::new(1);
     let mut streams = Streams::new(&bench);
     let (first, second) = (streams.subscribe(&json!(["newHeads"])), streams.subscribe(&json!(["newHeads"])));
@@ -225,7 +225,7 @@ fn wrong_subscriptions_name_the_argument() {
     for (params, message) in [
         (json!([]), "missing argument 0 (subscription)"),
         (json!([5]), "invalid argument 0 (subscription): expected a string"),
-        (json!(["heads"]), "invalid argument 0 (subscription): there is no subscription called heads"),
+        (json!(["heads"]), "invalid argument 0 (subscription): unknown subscription heads"),
         (json!(["newHeads", {}]), "invalid argument 1 (options): is not accepted by this subscription"),
         (json!(["syncing", true]), "invalid argument 1 (options): is not accepted by this subscription"),
         (json!(["newFlashblocks", 0]), "invalid argument 1 (options): is not accepted by this subscription"),
@@ -260,7 +260,7 @@ fn wrong_subscriptions_name_the_argument() {
 }
 
 #[test]
-fn a_method_over_http_says_that_it_needs_a_connection() {
+fn subscribing_over_http_requires_a_websocket() {
     let bench = Bench::new(1);
     for (method, params) in [("eth_subscribe", json!(["newHeads"])), ("eth_unsubscribe", json!(["0xab"]))] {
         let error = bench.error(method, &params.to_string());

@@ -96,7 +96,7 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
 
 /// The pump may read a view that an unwind has made unavailable: its blocks are no longer in the store.
 #[test]
-fn a_pump_that_is_far_behind_tells_what_came_of_it_all() {
+fn a_lagging_pump_reports_the_final_result() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
     let recent = BlockWindow { blocks: 1, transactions: 0 };
     let settings = Settings {

@@ -93,7 +93,7 @@ def test_a_deposit_has_a_cap_of_its_own(
     assert buyers.rows() == []
 
 
-def test_a_voucher_whose_answer_was_lost_is_in_nobodys_way(
+def test_a_voucher_with_a_lost_response_blocks_no_payment(
     shop: str, buyers: Buyers, line: Losing, world: World
 ) -> None:
     """The seller charged it and reports so: the next voucher is signed for both."""

@@ -213,6 +213,6 @@ def test_more_than_was_signed_is_never_counted(buyers: Buyers) -> None:
     buyers.purchases.present(id, signed(1))
     with pytest.raises(ValueError, match="settled: 101 units"):
         buyers.purchases.conclude(id, PurchaseOutcome(Trigger.PAID, 101))
-    with pytest.raises(UnknownRecord, match="purchases: there is no x"):
+    with pytest.raises(UnknownRecord, match="purchases: no row has the id x"):
         buyers.purchases.get("x")
     assert buyers.day() == 100

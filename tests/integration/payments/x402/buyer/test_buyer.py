@@ -211,7 +211,7 @@ def test_the_first_offer_that_fits_is_paid(buyers: Buyers) -> None:
         buyers.client(seller, policy(per_request=700)).get("/b")
     rules = [refusal.rule for refusal in caught.value.refusals]
     assert rules == [Rule.SCHEME, Rule.NETWORK, Rule.PER_REQUEST, Rule.PER_REQUEST, Rule.PER_REQUEST]
-    with pytest.raises(PurchaseRejected, match="the seller offers no way to pay"):
+    with pytest.raises(PurchaseRejected, match="the seller accepts no payment method"):
         buyers.buyer().pay(WANTED, base64.b64encode(b'{"x402Version":2,"accepts":[]}').decode())
 
 
@@ -244,7 +244,7 @@ def test_terms_that_cannot_be_signed_leave_nothing_reserved(buyers: Buyers) -> N
         ("/" + 2000 * "a", None),
     ],
 )
-def test_a_seller_names_where_it_says_what_became_of_a_payment(buyers: Buyers, place: str, kept: str | None) -> None:
+def test_a_seller_advertises_its_payment_status_endpoint(buyers: Buyers, place: str, kept: str | None) -> None:
     buyers.client(Seller(lambda _: httpx.Response(409, headers={"Location": place}))).get("/a")
     assert [(row.state, row.status_url) for row in buyers.rows()] == [(PRESENTED, kept)]
 
@@ -286,8 +286,10 @@ def test_a_status_ends_what_was_unknown(buyers: Buyers, told: object, outcome: t
     buyers.committed()
 
 
-@pytest.mark.parametrize("answer", [httpx.Response(404), httpx.Response(200, text="no JSON"), httpx.ConnectError("no")])
-def test_a_status_that_says_nothing_changes_nothing(buyers: Buyers, answer: httpx.Response | Exception) -> None:
+@pytest.mark.parametrize(
+    "answer", [httpx.Response(404), httpx.Response(200, text="not JSON"), httpx.ConnectError("no")]
+)
+def test_an_empty_status_changes_nothing(buyers: Buyers, answer: httpx.Response | Exception) -> None:
     buyer = buyers.buyer()
     buyers.client(Seller(lambda _: httpx.Response(409, headers={"Location": "/status"}))).get("/a")
 

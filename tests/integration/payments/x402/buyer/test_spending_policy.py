@@ -93,7 +93,7 @@ def test_an_amount_that_is_none_is_refused(amount: str) -> None:
 @pytest.mark.parametrize("seconds", [0, -1, 3601])
 def test_a_signature_is_good_for_a_while(seconds: int) -> None:
     [refusal] = policy().offers([terms(max_timeout_seconds=seconds)])
-    assert str(refusal) == f"validity: a signature good for {seconds} s is asked for, at most 3600"
+    assert str(refusal) == f"validity: the seller requests a signature valid for {seconds} s, the maximum is 3600"
 
 
 def test_an_asset_is_the_same_however_it_is_written() -> None:
@@ -108,5 +108,5 @@ def test_a_payee_that_is_no_address_is_refused() -> None:
 
 @pytest.mark.parametrize("session", ["", "a" * 201])
 def test_a_session_has_a_name(session: str) -> None:
-    with pytest.raises(ValueError, match=r"session: has (0|201) characters, not from 1 to 200"):
+    with pytest.raises(ValueError, match=r"session: must have 1 to 200 characters, got (0|201)"):
         Buyer(BUYER, policy(), Purchases(Ledger(None, lambda: 0)), session)  # type: ignore[arg-type]

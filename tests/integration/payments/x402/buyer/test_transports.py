@@ -137,13 +137,13 @@ def test_a_body_is_sent_twice_and_the_answer_is_that_of_the_paid_request(buyers:
     assert buyers.states() == [PurchaseState.SPENT, PurchaseState.SPENT]
 
 
-def test_whatever_the_paid_request_is_answered_is_the_answer(buyers: Buyers, asks: Asks) -> None:
+def test_any_response_to_the_paid_request_is_returned(buyers: Buyers, asks: Asks) -> None:
     seller = Seller(lambda _: httpx.Response(418, text="teapot"))
     assert asks(seller, buyers.buyer())("GET", "http://seller/a") == (418, "teapot")
     assert buyers.states() == [PurchaseState.PRESENTED]
 
 
-def test_a_redirect_takes_no_payment_along_and_pays_nobody_else(buyers: Buyers, asks: Asks) -> None:
+def test_a_redirect_forwards_no_payment(buyers: Buyers, asks: Asks) -> None:
     other = Seller()
     home = Seller(lambda payment: httpx.Response(307, headers={"Location": "http://other/a", **paid(payment).headers}))
 
@@ -246,7 +246,7 @@ def test_a_paid_answer_reaches_the_application_though_the_database_does_not_answ
 
     monkeypatch.setattr(buyers.purchases, "conclude", gone)
     assert asks(Seller(), buyers.buyer())("GET", "http://seller/a") == (200, "the answer")
-    assert "purchase is left with an unknown outcome" in caplog.text
+    assert "outcome of the purchase is unknown" in caplog.text
     assert (buyers.states(), buyers.day()) == ([PurchaseState.PRESENTED], 1000)
 
 
