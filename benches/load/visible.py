@@ -213,7 +213,11 @@ def main() -> None:
         show(results[-1])
     rates, steps = (" ".join(map(str, each)) for each in (given.rates, given.steps))
     command = f"python -m benches.load.visible --rates {rates} --steps {steps} --seconds {given.seconds:g}"
-    report = read_provenance(command, PACKAGES) | {"poll_interval_ms": POLL_INTERVAL * 1000, "accounts": ACCOUNTS, "results": results}
+    report = read_provenance(command, PACKAGES) | {
+        "poll_interval_ms": POLL_INTERVAL * 1000,
+        "accounts": ACCOUNTS,
+        "results": results,
+    }
     save(report, given.save)
 
 
