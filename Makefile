@@ -47,7 +47,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,12 @@ $(CORE): $(VENV)/.run pyproject.toml $(RUST_SOURCES)
 	@touch $@
 
 build: $(CORE) ## Create .venv and build the core in the release profile
+
+# Published figures are measured with the profile of the wheel.
+wheel-profile: $(VENV)/.run
+	@echo "== Rust core, profile of the wheel"
+	$(BIN)/maturin develop --profile dist
+	@touch $(CORE)
 
 run: build ## Start a development chain on http://127.0.0.1:8545 (ARGS="--port 9000 --step 100ms")
 	@exec $(BIN)/foreseal dev $(ARGS)
@@ -124,24 +130,24 @@ bench: build $(VENV)/.dev ## Run the criterion and pytest-benchmark suites
 	cargo bench --workspace
 	$(BIN)/python -m pytest benches -n 0 --benchmark-enable --benchmark-only $(ARGS)
 
-figures: build $(VENV)/.dev ## Measure the core against its named baselines (pycryptodome, rlp, trie, eth-bloom, py-evm, alloy-trie, revm) and save the ratios
+figures: wheel-profile $(VENV)/.dev ## Measure the core against its named baselines (pycryptodome, rlp, trie, eth-bloom, py-evm, alloy-trie, revm) and save the ratios
 	$(BIN)/python -m benches.python.peer_ratios
 	$(BIN)/python -m benches.python.core_figures
 	$(BIN)/python -m benches.python.step_figures
 
-load: build $(VENV)/.dev ## Measure requests per second against a bare granian app and save the result
+load: wheel-profile $(VENV)/.dev ## Measure requests per second against a bare granian app and save the result
 	$(BIN)/python -m benches.load $(ARGS)
 
-compare: build $(VENV)/.dev ## Measure Foreseal on both transports and every installed peer; save figures and report (about 30 minutes)
+compare: wheel-profile $(VENV)/.dev ## Measure Foreseal on both transports and every installed peer; save figures and report (about 30 minutes)
 	$(BIN)/foreseal bench --start foreseal --start foreseal-asgi --start hardhat --start geth --start anvil --peer anvil \
 		--json benches/results/compare.json --html benches/results/compare.html $(ARGS)
 
-streams: build $(VENV)/.dev ## Measure submission latency and the fan-out to subscribers; save the results (about 10 minutes)
+streams: wheel-profile $(VENV)/.dev ## Measure submission latency and the fan-out to subscribers; save the results (about 10 minutes)
 	$(BIN)/python -m benches.load.visible
 	$(BIN)/python -m benches.load.sync_send
 	$(BIN)/python -m benches.load.fanout
 
-testing: build $(VENV)/.dev ## Run 200 web3.py tests on foreseal.testing, eth-tester and anvil (needs Node.js) and save their durations
+testing: wheel-profile $(VENV)/.dev ## Run 200 web3.py tests on foreseal.testing, eth-tester and anvil (needs Node.js) and save their durations
 	$(BIN)/python -m benches.testing_suite $(ARGS)
 
 fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Fuzz each decoder with EXECUTIONS inputs (TARGET=rlp,http selects decoders) and a live node; save the totals

@@ -203,6 +203,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "subscriptions": subscriptions,
     "crates": crates,
     "compare": tables.compare,
+    "nodes": tables.nodes,
+    "crates_and_packages": tables.crates_and_packages,
     "entrance": tables.entrance,
 }
 """Renderer of each part, by the name of the part."""

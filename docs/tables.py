@@ -77,6 +77,42 @@ def compare() -> str:
     return "\n".join(lines)
 
 
+def nodes() -> str:
+    """Return start, notifications, receipts and memory of each node in the comparison with anvil."""
+    report = _load("compare.json")
+    fanout = {cell["node"]: cell for cell in report["fanout"]}
+    receipts = {cell["node"]: cell["receipt"] for cell in report["visibility"]}
+    lines = [
+        "| node | first answer | notification to one of 500 subscribers | submission to receipt: p50, p99 | resident |",
+        "|---|---|---|---|---|",
+    ]
+    for node in report["nodes"]:
+        name = node["name"]
+        cells = [
+            name,
+            f"{_rate(node['start_ms'])} ms",
+            f"{fanout[name]['cpu_us_per_notification']:.1f} us",
+            f"{receipts[name]['p50_ms']:.0f} ms, {receipts[name]['p99_ms']:.0f} ms",
+            f"{_rate(node['resident_mb'])} MB",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def crates_and_packages() -> str:
+    """Return the ratios of the core to crates (`core.json`) and of the Python codec to packages (`peers.json`)."""
+    core, packages = _load("core.json"), _load("peers.json")
+    lines = [_origin(core), "", "| work | peer | Foreseal, us | peer, us | ratio |", "|---|---|---|---|---|"]
+    for row in core["results"]:
+        if row.get("peer"):
+            cells = [row["name"], row["peer"], _micro(row["ns"] / 1000), _micro(row["peer_ns"] / 1000)]
+            lines.append(f"| {' | '.join(cells)} | {_ratio(row['ratio'])} |")
+    for row in packages["results"]:
+        cells = [row["name"], row["peer"], _micro(row["foreseal_us"]), _micro(row["peer_us"])]
+        lines.append(f"| {' | '.join(cells)} | {_ratio(row['ratio'])} |")
+    return "\n".join(lines)
+
+
 def entrance() -> str:
     """Return every row before and after the entrance was unified, with the ratio at each number of connections."""
     report = _load("entrance.json")
@@ -103,11 +139,16 @@ def _origin(report: Mapping[str, Any]) -> str:
     machine = report["machine"]
     changed = " with local changes" if report["dirty"] else ""
     made = f"Commit `{report['commit'][:7]}`{changed}, {report['date'][:10]}"
-    return f"{made}, {machine['processor']} with {machine['cores']} cores:"
+    profile = f", profile `{report['profile']}`" if "profile" in report else ""
+    return f"{made}{profile}, {machine['processor']} with {machine['cores']} cores:"
 
 
 def _by_cell(cells: Iterable[dict[str, Any]]) -> dict[tuple[str, int, str], dict[str, Any]]:
     return {(cell["row"], cell["connections"], cell["node"]): cell for cell in cells}
+
+
+def _micro(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
 
 
 def _rate(value: float) -> str:

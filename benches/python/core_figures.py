@@ -87,7 +87,7 @@ def crates() -> dict[str, str]:
 def main() -> None:
     """Run the suites, print a table and save it."""
     benches = [argument for suite in SUITES for argument in ("--bench", suite)]
-    subprocess.run(("cargo", "bench", "-p", "foreseal-benches", *benches), check=True)
+    subprocess.run(("cargo", "bench", "--profile", "dist", "-p", "foreseal-benches", *benches), check=True)
     results = [*map(measured, FIGURES), memory()]
     for result in results:
         print("  ".join(f"{key} {value}" for key, value in result.items()))

@@ -9,10 +9,18 @@ import pytest
 from repository import ROOT
 
 RESULTS = ROOT / "benches" / "results"
-# Older files, to be measured again: this set may only shrink.
-STALE = {
-    *("anvil", "compare", "compare_peers", "execution", "load", "logs", "python", "scale", "signing", "start"),
-    *("hostile_findings", "hostile_patterns", "hostile_starvation"),
+# Suites that measure speed, by the profile of their builds. That of the entrance compares two builds of one profile.
+SPEED = {
+    "compare": "dist",
+    "core": "dist",
+    "entrance": "release",
+    "fanout": "dist",
+    "peers": "dist",
+    "step_root": "dist",
+    "sync_send": "dist",
+    "testing_suite": "dist",
+    "visible": "dist",
+    "workers": "dist",
 }
 
 
@@ -30,11 +38,20 @@ def _is_clean(report: dict[str, Any]) -> bool:
     return found.returncode == 0
 
 
+def _reports() -> dict[str, dict[str, Any]]:
+    reports = {file.stem: json.loads(file.read_text()) for file in RESULTS.glob("*.json")}
+    assert len(reports) > 15
+    return reports
+
+
 def test_results_name_an_existing_commit_without_changes() -> None:
     if _git("rev-parse", "--is-shallow-repository") == "true":
         pytest.skip("a shallow clone does not have the commits that the results name")
-    reports = {file.stem: json.loads(file.read_text()) for file in RESULTS.glob("*.json")}
-    assert len(reports) > 20
-    unclean = {name for name, report in reports.items() if not _is_clean(report)}
-    assert unclean - STALE == set(), "measure again on a clean commit"
-    assert STALE - unclean == set(), "remove these from STALE"
+    unclean = {name for name, report in _reports().items() if not _is_clean(report)}
+    assert unclean == set(), "measure again on a clean commit"
+
+
+def test_speed_is_measured_with_the_profile_of_the_wheel() -> None:
+    profiles = {name: report.get("profile") for name, report in _reports().items() if name in SPEED}
+    assert profiles == {name: SPEED[name] for name in profiles}
+    assert {"compare", "core", "peers"} <= profiles.keys()
