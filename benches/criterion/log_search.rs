@@ -64,7 +64,7 @@ fn chain() -> impl Iterator<Item = SealedBlock> {
             diff: Arc::new(StateDiff::default()),
             nodes: StateChanges::default(),
             journal_sequence: number,
-            note: Bytes::new(),
+            writer_metadata: Bytes::new(),
         }
     })
 }

@@ -34,7 +34,7 @@ impl StateReader for Accounts {
         Ok(U256::ZERO)
     }
 
-    fn storage_of(&self, _: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
+    fn account_storage(&self, _: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
         Ok(Box::new(NoStorage))
     }
 

@@ -7,7 +7,7 @@ use alloy_primitives::B256;
 use criterion::{Criterion, criterion_group, criterion_main};
 use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
 use foreseal_node::StepSigner;
-use foreseal_primitives::{Flashblock, FlashblockCommitment, PromiseDomain, Transaction};
+use foreseal_primitives::{CommitmentDomain, Flashblock, FlashblockCommitment, Transaction};
 use foreseal_testkit::{Fees, Wallet};
 
 const CHAIN: u64 = 31_337;
@@ -36,7 +36,7 @@ fn step() -> Flashblock {
 
 fn signing(criterion: &mut Criterion) {
     let signer = StepSigner::new(B256::repeat_byte(1), CHAIN).expect("a key");
-    let (step, domain) = (step(), PromiseDomain::of(CHAIN));
+    let (step, domain) = (step(), CommitmentDomain::new(CHAIN));
     let promise = FlashblockCommitment::from(&step);
     let signature = signer.sign(&promise);
     let signed = |time: u64| {

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use alloy_primitives::{Address, B256, U256, keccak256};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_benches::sized;
-use foreseal_builder::{OpenBlock, Opening, Parent};
+use foreseal_builder::{NextBlockAttributes, ParentBlock, PendingBlock};
 use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
 use foreseal_primitives::ChainSpec;
@@ -60,7 +60,7 @@ fn million(wallets: &[Wallet]) -> ChainSpec {
     ChainSpec::new(genesis).expect("a development genesis is supported")
 }
 
-fn filled_pool(wallets: &[Wallet], count: u64, spec: &ChainSpec, open: &OpenBlock) -> Pool {
+fn filled_pool(wallets: &[Wallet], count: u64, spec: &ChainSpec, open: &PendingBlock) -> Pool {
     let pool = Pool::new(PoolConfig::default());
     let rules = pool.rules(spec, open.header());
     let head = Arc::new(Head(open.state().clone()));
@@ -88,7 +88,7 @@ fn step(criterion: &mut Criterion) {
     let state = State::from_genesis(spec.genesis());
     let header = spec.genesis_header(state.root());
     let hash = header.hash_slow();
-    let opening = Opening {
+    let opening = NextBlockAttributes {
         merged: true,
         timestamp: 2,
         mix_hash: B256::ZERO,
@@ -99,8 +99,8 @@ fn step(criterion: &mut Criterion) {
         parent_beacon_block_root: B256::ZERO,
         withdrawals: Vec::new(),
     };
-    let parent = Parent { header: &header, hash, state: &state };
-    let (open, _) = OpenBlock::open(&spec, parent, &opening, &NoHashes).expect("a block can be opened");
+    let parent = ParentBlock { header: &header, hash, state: &state };
+    let (open, _) = PendingBlock::open(&spec, parent, &opening, &NoHashes).expect("a block can be opened");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let identity = Identity { chain_id: spec.chain_id(), genesis: hash };
     let options = JournalOptions { identity, segment_bytes: 256 << 20, entropy: [7; 32] };

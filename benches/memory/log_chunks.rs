@@ -5,7 +5,7 @@ use std::{fs, hint::black_box, time::Instant};
 
 use alloy_primitives::{Bytes, Log};
 use foreseal_primitives::LogFilter;
-use foreseal_store::{Additions, LogIndex, Next};
+use foreseal_store::{IndexAdditions, LogIndex, Next};
 use foreseal_testkit::{numbered_contract, numbered_topic, skewed_log};
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, types};
 use rand::{SeedableRng, rngs::StdRng};
@@ -73,7 +73,7 @@ fn measure(bits: u32) {
     let mut random = StdRng::seed_from_u64(2);
     let mut appending = 0.0;
     for block in 0..u64::from(BLOCKS) {
-        let mut additions = Additions::default();
+        let mut additions = IndexAdditions::default();
         for ordinal in block * BLOCK..(block + 1) * BLOCK {
             additions.add(ordinal, &log(ordinal, &mut random));
         }

@@ -10,7 +10,7 @@ use foreseal_node::{Development, Node, NodeEnvironment, Producer, Settings, Stor
 use foreseal_pool::PoolConfig;
 use foreseal_replication::Production;
 use foreseal_rpc::{Api, Key, Limits};
-use foreseal_testkit::{Kinds, Wallet, Workload, counting, test_genesis};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload, counting, test_genesis};
 
 /// Accounts that the genesis funds and that send transactions.
 const WALLETS: u64 = 3;
@@ -52,7 +52,7 @@ impl TestChain {
     pub fn with_blocks() -> Self {
         let mut chain = Self::make(None);
         chain.producer = chain.api.node().start_stepped().expect("a new chain starts");
-        let mut workload = Workload::new(Wallet::some(WALLETS), Kinds::WithoutBlobs, 1);
+        let mut workload = Workload::new(Wallet::some(WALLETS), TransactionKinds::WithoutBlobs, 1);
         for _ in 0..BLOCKS {
             let number = chain.view().pending().number();
             while chain.view().latest().number() < number {
@@ -82,8 +82,8 @@ impl TestChain {
             finality: FinalityDepth { safe: 1, finalized: 2 },
             pool: PoolConfig {
                 max_per_sender: 64,
-                max_departed: 64,
-                max_arrivals: 64,
+                max_dropped_history: 64,
+                max_pending_log: 64,
                 ..PoolConfig::default()
             },
             segment_bytes: 1 << 20,

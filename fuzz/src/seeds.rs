@@ -12,7 +12,7 @@ use alloy_rlp::Encodable;
 use foreseal_chain::FinalityDepth;
 use foreseal_journal::{Identity, Journal, JournalOptions, RawAppend, RealDisk, Record, encode_records};
 use foreseal_pool::{
-    Admission, Pool, PoolConfig, PoolError, PoolEvent, PoolSink, Rules, Waiting, decode_submission,
+    Admission, Pool, PoolConfig, PoolError, PoolEvent, PoolEventSink, QueuedReason, Rules, decode_submission,
 };
 use foreseal_primitives::{
     Change, Flashblock, Override,
@@ -373,7 +373,7 @@ fn proofs(chain: &TestChain, inputs: &mut Inputs) {
 #[derive(Default)]
 struct Heard(Mutex<Vec<Vec<u8>>>);
 
-impl PoolSink for Heard {
+impl PoolEventSink for Heard {
     fn event(&self, event: &PoolEvent) {
         self.0.lock().expect("nobody failed").push(to_vec(event));
     }
@@ -384,7 +384,7 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
     let view = chain.view();
     let rules = Rules::new(&PoolConfig::default(), view.spec(), &view.pending().block.header);
     let (pool, said) = (Pool::new(PoolConfig::default()), Arc::new(Heard::default()));
-    pool.listen(Some(said.clone()));
+    pool.set_sink(Some(said.clone()));
     let wallet = Wallet::numbered(0);
     for (nonce, value) in [(900, 1), (901, 2), (900, 3)] {
         let max_fee = 10_000_000_000 * u128::from(value);
@@ -395,9 +395,9 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
     pool.on_fees(77, 5);
     let mut events = said.0.lock().expect("nobody failed").clone();
     let mut whole = Vec::new();
-    pool.whole(|event| encode(&event, &mut whole));
+    pool.full_snapshot(|event| encode(&event, &mut whole));
     events.push(whole);
-    let admission = to_vec(&Admission::WouldWait(Waiting::NonceGap { expected: 7 }));
+    let admission = to_vec(&Admission::WouldQueue(QueuedReason::NonceGap { expected: 7 }));
     let refusal = to_vec(&PoolError::TooLarge { size: 9, limit: 5 });
     let kinds = events.iter().map(|event| (2_u8, event)).chain([(0, &admission), (1, &refusal)]);
     let pool_events =

@@ -44,7 +44,7 @@ fn run(input: &[u8]) {
         }
         let limits = spec.gas_limits_after(&header);
         assert!(limits.start() <= limits.end() || header.gas_limit < 5_000, "{limits:?}");
-        let _ = (spec.produced_base_fee(&header), spec.fees_of(&header));
+        let _ = (spec.produced_base_fee(&header), spec.base_fees(&header));
         let _ = (spec.blob_params(timestamp), spec.excess_blob_gas_after(&header, timestamp));
     }
 }

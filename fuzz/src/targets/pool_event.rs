@@ -31,14 +31,17 @@ fn run(input: &[u8]) {
         }
         _ => {
             let Ok(event) = decode::<PoolEvent>(bytes) else { return };
-            let replica =
-                Pool::new(PoolConfig { max_departed: 16, max_arrivals: 16, ..PoolConfig::default() });
+            let replica = Pool::new(PoolConfig {
+                max_dropped_history: 16,
+                max_pending_log: 16,
+                ..PoolConfig::default()
+            });
             replica.apply(event.clone());
             replica.apply(event);
             let all = replica.all();
             assert!(all.iter().all(|transaction| replica.contains(&transaction.hash())));
             let mut whole = Vec::new();
-            replica.whole(|event| encode(&event, &mut whole));
+            replica.full_snapshot(|event| encode(&event, &mut whole));
             let other = Pool::new(PoolConfig::default());
             other.apply(decode(&whole).expect("a pool's own event decodes"));
             assert_eq!(other.all().len(), all.len());

@@ -32,7 +32,8 @@ fn run(input: &[u8]) {
     let Some(body) = input.len().checked_sub(CHECKSUM).map(|length| &input[..length]) else { return };
     let saved = [body, &crc32c::crc32c(body).to_le_bytes()].concat();
     let view = methods::CHAIN.lock().expect("no run failed").view();
-    let pool = Pool::new(PoolConfig { max_departed: 16, max_arrivals: 16, ..PoolConfig::default() });
+    let pool =
+        Pool::new(PoolConfig { max_dropped_history: 16, max_pending_log: 16, ..PoolConfig::default() });
     match pool.restore(&saved, &RULES, || &*view) {
         Ok(restored) => {
             let all = pool.all();

@@ -60,7 +60,7 @@ fn run(input: &[u8]) {
     assert_eq!(verify_proof(root, key, &nodes), shown);
     let Ok(wanted) = Key::new(key) else { return };
     let source = InOrder { nodes: &nodes, next: AtomicUsize::new(0) };
-    let loaded = Trie::<Bytes>::stub(root).load([RequiredKey { key: wanted, deleted: false }], &source);
+    let loaded = Trie::<Bytes>::from_root(root).load([RequiredKey { key: wanted, deleted: false }], &source);
     let Ok(trie) = loaded else { return };
     assert_eq!(trie.root(), root);
     match (shown, trie.get(key)) {

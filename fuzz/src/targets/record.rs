@@ -1,6 +1,6 @@
 //! Records of a journal append.
 
-use foreseal_journal::{Record, RecordSummary, decode_records, encode_records, outline_records};
+use foreseal_journal::{Record, RecordSummary, decode_records, encode_records, summarize_records};
 
 use super::nothing;
 use crate::{Memory, Target};
@@ -20,7 +20,7 @@ fn run(input: &[u8]) {
     let count = u32::from(count);
     let Ok(records) = decode_records(bytes, count) else { return };
     assert_eq!(u32::try_from(records.len()), Ok(count));
-    let outlines = outline_records(bytes, count).expect("what decodes has an outline");
+    let outlines = summarize_records(bytes, count).expect("what decodes has an outline");
     assert_eq!(outlines.len(), records.len());
     for (record, outline) in records.iter().zip(&outlines) {
         check_outline(record, *outline);

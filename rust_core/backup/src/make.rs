@@ -10,9 +10,9 @@ use std::{
 use foreseal_chain::datadir::{
     Copied, CopiedPart, DataDirError, DirIdentity, Watching, genesis_hash, stored_spec,
 };
-use foreseal_journal::{Extent, Held, Identity, journal_folder};
+use foreseal_journal::{Identity, PinnedAppends, PinnedSegments, journal_folder};
 use foreseal_primitives::ChainSpec;
-use foreseal_store::{Copying, Store, StoreError, StoreOptions};
+use foreseal_store::{Store, StoreCopy, StoreError, StoreOptions};
 
 use crate::{
     BackupError, Manifest, ManifestFile,
@@ -41,10 +41,10 @@ impl BackupSource<'_> {
         StoreOptions { map_size: self.map_size, ..StoreOptions::new(spec.chain_id(), genesis_hash(spec)) }
     }
 
-    fn copying(&self, options: &StoreOptions) -> Result<Copying, StoreError> {
+    fn copying(&self, options: &StoreOptions) -> Result<StoreCopy, StoreError> {
         match self.store {
-            Some(store) => Ok(Copying::of(store)),
-            None => Copying::open(&self.datadir.join("store"), options),
+            Some(store) => Ok(StoreCopy::of(store)),
+            None => StoreCopy::open(&self.datadir.join("store"), options),
         }
     }
 }
@@ -114,19 +114,19 @@ fn write_draft(
         path: source.datadir.to_owned(),
         why: error.to_string(),
     })?;
-    let held = Held::open(&folder)?;
+    let held = PinnedSegments::open(&folder)?;
     let options = source.options(spec);
     let copying = source.copying(&options)?;
     let schema = copying.schema()?;
     let mut files = vec![copy_store(&copying, draft, watch)?];
     drop(copying);
-    let copy = Copying::open(&draft.join("store"), &options)?;
+    let copy = StoreCopy::open(&draft.join("store"), &options)?;
     let progress = copy.progress()?;
     drop(copy);
     remove_lock(draft)?;
-    let all = held.renew()?;
+    let all = held.refresh()?;
     let identity = Identity { chain_id: options.chain_id, genesis: options.genesis };
-    let extent = held.extent(identity, progress.journal_sequence)?;
+    let extent = held.verify_appends(identity, progress.journal_sequence)?;
     let sequence = progress.journal_sequence;
     if extent.first > sequence || (!all && extent.next <= sequence) {
         return Err(BackupError::Outrun { sequence });
@@ -164,7 +164,7 @@ fn write_draft(
     Ok(manifest)
 }
 
-fn copy_store(copying: &Copying, draft: &Path, watch: Watching<'_>) -> Result<ManifestFile, BackupError> {
+fn copy_store(copying: &StoreCopy, draft: &Path, watch: Watching<'_>) -> Result<ManifestFile, BackupError> {
     let of = copying.bytes();
     let mut file = Written::create(draft, STORE)?;
     let mut ended = false;
@@ -181,8 +181,8 @@ fn copy_store(copying: &Copying, draft: &Path, watch: Watching<'_>) -> Result<Ma
 }
 
 fn copy_journal(
-    held: &Held,
-    extent: &Extent,
+    held: &PinnedSegments,
+    extent: &PinnedAppends,
     draft: &Path,
     watch: Watching<'_>,
 ) -> Result<Vec<ManifestFile>, BackupError> {

@@ -3,8 +3,8 @@
 use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
 use foreseal_chain::datadir::{Copied, CopiedPart, DataDir, Watching, genesis_hash, stored_spec};
-use foreseal_journal::{Disk, DiskFile, Identity, RealDisk, Report, check, segment_size};
-use foreseal_store::{Copying, StoreOptions};
+use foreseal_journal::{Disk, DiskFile, Identity, JournalReport, RealDisk, check, segment_size};
+use foreseal_store::{StoreCopy, StoreOptions};
 
 use crate::{
     BackupError, Manifest, ManifestFile,
@@ -191,7 +191,7 @@ fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(),
     if (spec.chain_id(), genesis) != (manifest.chain_id, manifest.genesis) {
         return Err(damaged(GENESIS, "it is not the genesis of the copied chain".to_owned()));
     }
-    let report: Report = check(&draft.join("journal"), Arc::new(RealDisk))?;
+    let report: JournalReport = check(&draft.join("journal"), Arc::new(RealDisk))?;
     if let Some(fault) = &report.fault {
         return Err(damaged("journal", format!("{}: {}", fault.place, fault.reason)));
     }
@@ -201,7 +201,7 @@ fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(),
         return Err(damaged("journal", "it does not have the copied appends".to_owned()));
     }
     let options = StoreOptions { map_size, ..StoreOptions::new(spec.chain_id(), genesis) };
-    let store = Copying::open(&draft.join("store"), &options)?;
+    let store = StoreCopy::open(&draft.join("store"), &options)?;
     let progress = store.progress()?;
     let head = manifest.head.map(|head| (head.number, head.hash));
     if (progress.head.map(|head| (head.number, head.hash)), progress.journal_sequence)

@@ -45,7 +45,7 @@ impl Body {
 
     /// Returns a body with a step's transactions and receipts appended. The two tries are built in parallel.
     #[must_use]
-    pub fn extended(&self, transactions: &[Arc<Transaction>], receipts: &[Arc<Receipt>]) -> Self {
+    pub fn with_transactions(&self, transactions: &[Arc<Transaction>], receipts: &[Arc<Receipt>]) -> Self {
         let mut next = self.clone();
         if transactions.is_empty() {
             return next;

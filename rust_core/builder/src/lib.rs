@@ -1,13 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod block_attributes;
 mod body;
 mod errors;
-mod open_block;
-mod opening;
+mod pending_block;
 mod step;
 
+pub use block_attributes::NextBlockAttributes;
 pub use body::Body;
 pub use errors::BuildError;
-pub use open_block::{OpenBlock, Parent};
-pub use opening::Opening;
-pub use step::{StepTimes, Stepped};
+pub use pending_block::{ParentBlock, PendingBlock};
+pub use step::{BuiltStep, StepTimes};

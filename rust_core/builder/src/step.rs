@@ -5,30 +5,30 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
-use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
-use foreseal_pool::Best;
+use foreseal_evm::{BlockGas, ExecutionError, Executor, RejectedTransaction};
+use foreseal_pool::BestTransactions;
 use foreseal_primitives::{
     Flashblock, MAX_BLOCK_BYTES, Receipt, SpecId, StateDiff, Transaction, length_in_block,
 };
 use foreseal_state::BlockHashes;
 
-use crate::{BuildError, OpenBlock, body::blob_gas};
+use crate::{BuildError, PendingBlock, body::blob_gas};
 
 /// Intrinsic gas of the cheapest transaction.
 const MIN_GAS: u64 = 21_000;
 /// Bytes reserved for the header when the block size is checked (EIP-7934). A header is under 1 KiB.
-const HEADER_ROOM: usize = 2048;
+const HEADER_RESERVE: usize = 2048;
 
 /// Number of upcoming transactions whose accounts are read in one batch.
 const LOOKAHEAD: usize = 64;
 
 /// Outcome of one step of the builder.
 #[derive(Debug)]
-pub struct Stepped {
+pub struct BuiltStep {
     /// The block after the step and the flashblock; `None` if no transaction was added.
-    pub step: Option<(OpenBlock, Flashblock)>,
+    pub step: Option<(PendingBlock, Flashblock)>,
     /// Transactions that execution rejected. The pool decides what to do with them.
-    pub rejected: Vec<(B256, Rejected)>,
+    pub rejected: Vec<(B256, RejectedTransaction)>,
     pub times: StepTimes,
 }
 
@@ -68,11 +68,11 @@ struct RemainingBudgets {
 }
 
 impl RemainingBudgets {
-    fn of(block: &OpenBlock) -> Self {
+    fn of(block: &PendingBlock) -> Self {
         let header = block.header();
         let blob_limit = block.spec.blob_params(header.timestamp).map_or(0, |p| p.max_blob_gas_per_block());
         let bytes = if block.fork().is_enabled_in(SpecId::OSAKA) {
-            MAX_BLOCK_BYTES.saturating_sub(block.body.transactions_length + HEADER_ROOM)
+            MAX_BLOCK_BYTES.saturating_sub(block.body.transactions_length + HEADER_RESERVE)
         } else {
             usize::MAX
         };
@@ -97,25 +97,25 @@ impl RemainingBudgets {
 }
 
 /// Returns the accounts that a transaction certainly reads.
-fn accounts_of(transaction: &Transaction) -> impl Iterator<Item = Address> {
+fn touched_accounts(transaction: &Transaction) -> impl Iterator<Item = Address> {
     std::iter::once(transaction.sender()).chain(transaction.envelope().to())
 }
 
 /// A step that is being filled.
 struct StepInProgress<'a> {
     executor: Executor<'a>,
-    room: RemainingBudgets,
+    remaining: RemainingBudgets,
     gas: BlockGas,
     transactions: Vec<Arc<Transaction>>,
     receipts: Vec<Arc<Receipt>>,
-    rejected: Vec<(B256, Rejected)>,
+    rejected: Vec<(B256, RejectedTransaction)>,
 }
 
 impl<'a> StepInProgress<'a> {
-    fn on(block: &'a OpenBlock, hashes: &'a dyn BlockHashes) -> Self {
+    fn on(block: &'a PendingBlock, hashes: &'a dyn BlockHashes) -> Self {
         Self {
             executor: Executor::new(&block.spec, &block.base, hashes, block.header()),
-            room: RemainingBudgets::of(block),
+            remaining: RemainingBudgets::of(block),
             gas: BlockGas {
                 gas_used: block.body.gas_used(),
                 blob_gas_used: block.body.blob_gas_used,
@@ -128,13 +128,13 @@ impl<'a> StepInProgress<'a> {
     }
 
     /// Executes a transaction if it fits. Returns `true` if the step now contains it.
-    fn offer(&mut self, transaction: &Arc<Transaction>) -> Result<bool, BuildError> {
-        if !self.room.fits(transaction) {
+    fn include_if_it_fits(&mut self, transaction: &Arc<Transaction>) -> Result<bool, BuildError> {
+        if !self.remaining.fits(transaction) {
             return Ok(false);
         }
         match self.executor.transact(transaction, &mut self.gas) {
             Ok(receipt) => {
-                self.room.subtract(transaction, receipt.gas_used);
+                self.remaining.subtract(transaction, receipt.gas_used);
                 self.transactions.push(transaction.clone());
                 self.receipts.push(Arc::new(receipt));
                 Ok(true)
@@ -149,24 +149,24 @@ impl<'a> StepInProgress<'a> {
 
     fn finish(
         mut self,
-        block: &OpenBlock,
+        block: &PendingBlock,
         hashes: &dyn BlockHashes,
         mut times: StepTimes,
         laps: &mut Stopwatch<'_>,
-    ) -> Result<Stepped, BuildError> {
+    ) -> Result<BuiltStep, BuildError> {
         let diff: StateDiff = self.executor.drain_diff();
         laps.add_to(&mut times.execute);
         let Self { transactions, receipts, rejected, .. } = self;
         if transactions.is_empty() {
-            return Ok(Stepped { step: None, rejected, times });
+            return Ok(BuiltStep { step: None, rejected, times });
         }
         let step = block.next_step(transactions, receipts, diff, hashes)?;
         laps.add_to(&mut times.roots);
-        Ok(Stepped { step: Some(step), rejected, times })
+        Ok(BuiltStep { step: Some(step), rejected, times })
     }
 }
 
-impl OpenBlock {
+impl PendingBlock {
     /// Executes transactions in the pool's order while they fit and `keep_going` returns `true`, and makes
     /// the next step from those that succeed. A transaction that does not fit waits, and so do its sender's
     /// later transactions.
@@ -176,10 +176,10 @@ impl OpenBlock {
     /// transaction.
     pub fn step(
         &self,
-        best: &mut Best,
+        best: &mut BestTransactions,
         hashes: &dyn BlockHashes,
         keep_going: &mut dyn FnMut() -> bool,
-    ) -> Result<Stepped, BuildError> {
+    ) -> Result<BuiltStep, BuildError> {
         self.step_timed(best, hashes, keep_going, &|| Duration::ZERO)
     }
 
@@ -190,24 +190,24 @@ impl OpenBlock {
     /// Returns the errors of [`Self::step`].
     pub fn step_timed(
         &self,
-        best: &mut Best,
+        best: &mut BestTransactions,
         hashes: &dyn BlockHashes,
         keep_going: &mut dyn FnMut() -> bool,
         clock: &dyn Fn() -> Duration,
-    ) -> Result<Stepped, BuildError> {
+    ) -> Result<BuiltStep, BuildError> {
         let mut turn = StepInProgress::on(self, hashes);
         let (mut times, mut laps) = (StepTimes::default(), Stopwatch::begin(clock));
         let mut turns = 0_usize;
-        while turn.room.gas >= MIN_GAS && keep_going() {
+        while turn.remaining.gas >= MIN_GAS && keep_going() {
             if turns.is_multiple_of(LOOKAHEAD) {
                 let upcoming = best.upcoming(LOOKAHEAD);
-                turn.executor.prefetch(upcoming.flat_map(|pooled| accounts_of(pooled.transaction())))?;
+                turn.executor.prefetch(upcoming.flat_map(|pooled| touched_accounts(pooled.transaction())))?;
                 laps.add_to(&mut times.execute);
             }
             turns += 1;
             let Some(pooled) = best.next() else { break };
             laps.add_to(&mut times.select);
-            if !turn.offer(pooled.transaction())? {
+            if !turn.include_if_it_fits(pooled.transaction())? {
                 best.skip_sender();
             }
             laps.add_to(&mut times.execute);
@@ -224,10 +224,10 @@ impl OpenBlock {
         &self,
         transactions: &[Arc<Transaction>],
         hashes: &dyn BlockHashes,
-    ) -> Result<Stepped, BuildError> {
+    ) -> Result<BuiltStep, BuildError> {
         let mut turn = StepInProgress::on(self, hashes);
         for transaction in transactions {
-            turn.offer(transaction)?;
+            turn.include_if_it_fits(transaction)?;
         }
         turn.finish(self, hashes, StepTimes::default(), &mut Stopwatch::begin(&|| Duration::ZERO))
     }
@@ -253,6 +253,6 @@ impl OpenBlock {
         diff: StateDiff,
         hashes: &dyn BlockHashes,
     ) -> Result<(Self, Flashblock), BuildError> {
-        self.advanced(transactions, receipts, Arc::new(diff), hashes, self.hash(), self.index() + 1)
+        self.build_step(transactions, receipts, Arc::new(diff), hashes, self.hash(), self.index() + 1)
     }
 }

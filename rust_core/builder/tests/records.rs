@@ -5,7 +5,7 @@
 use std::{cell::Cell, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_builder::{BuildError, OpenBlock, Opening, Parent, StepTimes};
+use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock, StepTimes};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
 use foreseal_primitives::{Account, AccountDiff, ChainSpec, ChangedAccount, Flashblock, StateDiff};
 use foreseal_state::{BlockHashes, State, StateError, StateReader};
@@ -32,13 +32,13 @@ impl PendingHead for Head {
 }
 
 /// Opens a block on genesis; returns it with its opening step and a pool that holds two transfers.
-fn opened() -> (OpenBlock, Flashblock, Pool) {
+fn opened() -> (PendingBlock, Flashblock, Pool) {
     let wallets = Wallet::some(2);
     let spec = Arc::new(ChainSpec::new(test_genesis(&wallets)).unwrap());
     let state = State::from_genesis(spec.genesis());
     let header = spec.genesis_header(state.root());
-    let parent = Parent { header: &header, hash: header.hash_slow(), state: &state };
-    let opening = Opening {
+    let parent = ParentBlock { header: &header, hash: header.hash_slow(), state: &state };
+    let opening = NextBlockAttributes {
         merged: true,
         timestamp: 2,
         mix_hash: B256::repeat_byte(7),
@@ -49,8 +49,8 @@ fn opened() -> (OpenBlock, Flashblock, Pool) {
         parent_beacon_block_root: B256::ZERO,
         withdrawals: Vec::new(),
     };
-    let (open, first) = OpenBlock::open(&spec, parent, &opening, &NoHashes).unwrap();
-    let reopened = OpenBlock::reopen(&spec, parent, &first).unwrap();
+    let (open, first) = PendingBlock::open(&spec, parent, &opening, &NoHashes).unwrap();
+    let reopened = PendingBlock::resume(&spec, parent, &first).unwrap();
     assert_eq!(reopened.hash(), open.hash());
     let pool = Pool::new(PoolConfig::default());
     let rules = pool.rules(&spec, open.header());
@@ -63,7 +63,7 @@ fn opened() -> (OpenBlock, Flashblock, Pool) {
 }
 
 /// Returns the block and flashblock of [`opened`], and those after one more step.
-fn block_with_step() -> (OpenBlock, Flashblock, OpenBlock, Flashblock) {
+fn block_with_step() -> (PendingBlock, Flashblock, PendingBlock, Flashblock) {
     let (open, first, pool) = opened();
     let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
     let (stepped, step) = open.step(&mut best, &NoHashes, &mut || true).unwrap().step.unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
-use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
+use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock};
 use foreseal_evm::{BlockError, execute_block};
 use foreseal_primitives::{Block, BlockBytes, ChainSpec, Flashblock, Override, StateDiff, mutant};
 use foreseal_state::{BlockHashes, State, StateError, genesis_diff};
@@ -56,7 +56,7 @@ pub struct Recorded {
 /// The block being built, with its steps.
 #[derive(Clone, Debug)]
 struct Open {
-    block: OpenBlock,
+    block: PendingBlock,
     steps: Vector<Arc<Step>>,
     recorded: Vector<Recorded>,
     written: Vector<Written>,
@@ -170,7 +170,7 @@ impl Chain {
     }
 
     /// Returns the block being built, if there is one.
-    pub fn open_block(&self) -> Option<&OpenBlock> {
+    pub fn open_block(&self) -> Option<&PendingBlock> {
         self.open.as_ref().map(|open| &open.block)
     }
 
@@ -179,9 +179,9 @@ impl Chain {
         &self.sealed
     }
 
-    fn parent(&self) -> Parent<'_> {
+    fn parent(&self) -> ParentBlock<'_> {
         let latest = self.latest();
-        Parent { header: &latest.block.header, hash: latest.block.hash, state: &latest.state }
+        ParentBlock { header: &latest.block.header, hash: latest.block.hash, state: &latest.state }
     }
 
     /// Returns `true` if the next block is a proof-of-stake block. It is if the newest block is one, or if
@@ -194,11 +194,14 @@ impl Chain {
 
     /// Computes the next block and its step 0 without changing the chain. The caller records them first and
     /// then calls [`Self::opened`].
-    pub fn prepare_open(&self, opening: &Opening) -> Result<(OpenBlock, Flashblock), BuildError> {
+    pub fn prepare_open(
+        &self,
+        opening: &NextBlockAttributes,
+    ) -> Result<(PendingBlock, Flashblock), BuildError> {
         if opening.merged && !self.merged() {
             return Err(BuildError::NotProofOfStake { number: self.latest().number() + 1 });
         }
-        OpenBlock::open(&self.spec, self.parent(), opening, &self.sealed)
+        PendingBlock::open(&self.spec, self.parent(), opening, &self.sealed)
     }
 
     /// Returns the chain with its open block sealed; opens none.
@@ -217,7 +220,7 @@ impl Chain {
     }
 
     /// Makes `block` the block being built, at its step 0.
-    pub fn opened(&mut self, block: OpenBlock, step: Arc<Flashblock>) {
+    pub fn opened(&mut self, block: PendingBlock, step: Arc<Flashblock>) {
         let (steps, recorded, written) = (Vector::new(), Vector::new(), Vector::new());
         self.open = Some(Open { block, steps, recorded, written });
         self.record_step(0, Recorded { step, change: None });
@@ -235,7 +238,7 @@ impl Chain {
     }
 
     /// Advances the block being built by one step. `block` is the block after that step.
-    pub fn stepped(&mut self, block: OpenBlock, recorded: Recorded) {
+    pub fn stepped(&mut self, block: PendingBlock, recorded: Recorded) {
         let open = self.open.as_mut().expect("a step follows an open block");
         let known = open.block.block().transactions.len();
         open.block = block;
@@ -303,7 +306,7 @@ impl Chain {
             let block = open.block.apply(step)?;
             self.stepped(block, Recorded { step: step.clone(), change: change.cloned() });
         } else {
-            let block = OpenBlock::reopen(&self.spec, self.parent(), step)?;
+            let block = PendingBlock::resume(&self.spec, self.parent(), step)?;
             self.opened(block, step.clone());
         }
         Ok(())
@@ -427,7 +430,7 @@ impl Chain {
 
     /// Returns the view for readers of a node that does not produce. Its pending block is the open block that
     /// the journal left, or else an empty block on top of the newest sealed one.
-    pub fn idle_view(&self, opening: &Opening) -> Result<View, BuildError> {
+    pub fn idle_view(&self, opening: &NextBlockAttributes) -> Result<View, BuildError> {
         if let Some(view) = self.view() {
             return Ok(view);
         }

@@ -44,7 +44,7 @@ pub fn sealed_until(
     next: u64,
     genesis: B256,
 ) -> Result<Option<Vec<SealedPosition>>, JournalError> {
-    let appends = past.until(next).wholes(0)?;
+    let appends = past.up_to(next).raw_appends(0)?;
     let appends = appends.map(|append| {
         let append = append?;
         // Records that cannot be decoded name no block.

@@ -26,7 +26,7 @@ impl States {
             // The reader is opened before the unwinds are read, so it covers all unwinds that led to its
             // generation. If a further unwind replaces it, the next iteration finds that unwind.
             let newest = self.newest()?;
-            let common = newest.store().common_since(self.reader.generation())?;
+            let common = newest.store().common_block_since(self.reader.generation())?;
             if common.is_none_or(|common| at > common) {
                 return answer;
             }

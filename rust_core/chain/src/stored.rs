@@ -45,7 +45,7 @@ impl StoredHistory {
     }
 
     fn state(&self, number: u64, root: B256) -> State {
-        State::stored(self.states.clone(), number, root)
+        State::from_store(self.states.clone(), number, root)
     }
 }
 

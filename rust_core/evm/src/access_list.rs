@@ -15,8 +15,8 @@ use revm::{
 };
 
 use crate::{
-    CallLimits, CallOutcome, CallRequest, Environment, ExecutionError, call::Simulation,
-    context::MachineContext, precompiles::precompile_addresses,
+    CallLimits, CallOutcome, CallRequest, Environment, ExecutionError, call::Simulation, context::EvmContext,
+    precompiles::precompile_addresses,
 };
 
 /// The access list of a request, and the outcome of its execution with that list.
@@ -41,7 +41,7 @@ pub fn create_access_list(
     request: &CallRequest,
     limits: CallLimits,
 ) -> Result<AccessListOutcome, ExecutionError> {
-    let gas = limits.gas_of(request);
+    let gas = limits.gas_or_max(request);
     let mut request = request.clone();
     let mut simulation = Simulation::with_inspector(environment, &request, Touched::default())?;
     let excluded = excluded(&mut simulation, environment, &request)?;
@@ -120,8 +120,8 @@ impl Touched {
     }
 }
 
-impl<'a> Inspector<MachineContext<'a>> for Touched {
-    fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, _: &mut MachineContext<'a>) {
+impl<'a> Inspector<EvmContext<'a>> for Touched {
+    fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, _: &mut EvmContext<'a>) {
         let stack = interpreter.stack.data();
         let from_top = |position: usize| stack.len().checked_sub(position + 1).map(|at| &stack[at]);
         match interpreter.bytecode.opcode() {

@@ -15,12 +15,12 @@ use crate::{
     error::ExecutionError,
     executor::{BlockGas, Executor},
     header,
-    system::BlockBody,
+    system_calls::BlockBody,
 };
 
 /// A block that was executed, and the state after it.
 #[derive(Clone)]
-pub struct Executed {
+pub struct ExecutionOutput {
     pub block: Block,
     pub state: State,
     /// State changes of the block.
@@ -39,7 +39,7 @@ pub fn execute_block(
     parent_state: &State,
     hashes: &dyn BlockHashes,
     block: BlockBytes,
-) -> Result<Executed, BlockError> {
+) -> Result<ExecutionOutput, BlockError> {
     header::validate(spec, parent, &block)?;
     let BlockBytes { header, transactions, uncles, withdrawals } = block;
     let transactions = recover_all(transactions)?;
@@ -59,7 +59,7 @@ pub fn execute_block(
         withdrawals,
         transactions_length,
     };
-    Ok(Executed { block, state, diff })
+    Ok(ExecutionOutput { block, state, diff })
 }
 
 /// Executes the body and checks the header's fields for receipts, gas and requests.

@@ -13,11 +13,11 @@ use revm::{
 };
 
 use crate::{
-    context::MachineContext,
+    context::EvmContext,
     deadline::Deadline,
     environment::{self, Environment},
-    error::{ExecutionError, Rejected, TransactionFees},
-    machine::{Machine, MachineError},
+    error::{ExecutionError, RejectedTransaction, TransactionFees},
+    evm_instance::{EvmError, EvmInstance},
 };
 
 /// An unsigned transaction. Absent fields have no effect.
@@ -77,7 +77,7 @@ pub struct CallLimits {
 
 impl CallLimits {
     /// Returns the gas limit that applies to the request.
-    pub(crate) fn gas_of(&self, request: &CallRequest) -> u64 {
+    pub(crate) fn gas_or_max(&self, request: &CallRequest) -> u64 {
         request.gas.unwrap_or(self.gas).min(self.gas)
     }
 }
@@ -94,7 +94,7 @@ pub fn call(
 ) -> Result<CallOutcome, ExecutionError> {
     let mut simulation = Simulation::new(environment, request)?;
     simulation.set_deadline(limits.deadline);
-    Ok(simulation.run(limits.gas_of(request))?.into())
+    Ok(simulation.run(limits.gas_or_max(request))?.into())
 }
 
 impl From<ExecutionResult> for CallOutcome {
@@ -123,7 +123,7 @@ impl CallOutcome {
 
 /// A request that can run repeatedly with different gas limits; reads stay cached between runs.
 pub(crate) struct Simulation<'a, I = ()> {
-    machine: Machine<'a, I>,
+    machine: EvmInstance<'a, I>,
     transaction: TxEnv,
     fees: TransactionFees,
 }
@@ -143,7 +143,7 @@ impl<'a, I> Simulation<'a, I> {
     ) -> Result<Self, ExecutionError> {
         let spec = environment.spec;
         if request.chain_id.is_some_and(|id| id != spec.chain_id()) {
-            return Err(Rejected::ChainId.into());
+            return Err(RejectedTransaction::ChainId.into());
         }
         let mut rules = environment::rules(spec, environment.header);
         rules.tx_chain_id_check = false;
@@ -161,8 +161,8 @@ impl<'a, I> Simulation<'a, I> {
             block_gas: block.gas_limit,
             gas_limit: 0,
         };
-        let machine = environment.machine(rules, block, inspector);
-        Ok(Self { machine, transaction, fees })
+        let evm = environment.evm_instance(rules, block, inspector);
+        Ok(Self { machine: evm, transaction, fees })
     }
 
     /// Makes later runs stop once the deadline has passed.
@@ -172,14 +172,14 @@ impl<'a, I> Simulation<'a, I> {
 
     /// Runs with a gas limit and discards the changes.
     pub fn run(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
-        self.bounded(gas_limit, Machine::simulate)
+        self.bounded(gas_limit, EvmInstance::simulate)
     }
 
     /// Like [`Self::run`], but executes with the given function.
     pub fn bounded<T>(
         &mut self,
         gas_limit: u64,
-        run: impl FnOnce(&mut Machine<'a, I>, TxEnv) -> Result<T, MachineError>,
+        run: impl FnOnce(&mut EvmInstance<'a, I>, TxEnv) -> Result<T, EvmError>,
     ) -> Result<T, ExecutionError> {
         self.transaction.gas_limit = gas_limit;
         let fees = TransactionFees { gas_limit, ..self.fees };
@@ -188,7 +188,7 @@ impl<'a, I> Simulation<'a, I> {
 
     /// Returns an account in its state before the request runs.
     pub fn account(&mut self, address: Address) -> Result<Account, ExecutionError> {
-        Ok(self.machine.cache().account(address)?.unwrap_or_default())
+        Ok(self.machine.execution_state().account(address)?.unwrap_or_default())
     }
 
     /// Returns the maximum cost of the request's blobs (wei).
@@ -203,7 +203,7 @@ impl<'a, I> Simulation<'a, I> {
     }
 }
 
-impl<'a, I: Inspector<MachineContext<'a>>> Simulation<'a, I> {
+impl<'a, I: Inspector<EvmContext<'a>>> Simulation<'a, I> {
     /// Like [`Self::run`], but with the inspector active.
     pub fn inspect(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
         self.bounded(gas_limit, |machine, transaction| machine.inspect(transaction).map(|(result, _)| result))
@@ -242,7 +242,7 @@ impl CallRequest {
         }
     }
 
-    fn transaction(&self) -> Result<TxEnv, Rejected> {
+    fn transaction(&self) -> Result<TxEnv, RejectedTransaction> {
         let dynamic = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
         let kind = if !self.authorizations.is_empty() {
             4
@@ -254,7 +254,9 @@ impl CallRequest {
             u8::from(!self.access_list.is_empty())
         };
         if kind >= 3 && self.to.is_none() {
-            return Err(Rejected::Other(format!("a transaction of type {kind} cannot create a contract")));
+            return Err(RejectedTransaction::Other(format!(
+                "a transaction of type {kind} cannot create a contract"
+            )));
         }
         Ok(TxEnv {
             tx_type: kind,

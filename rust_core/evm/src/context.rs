@@ -5,8 +5,8 @@ use revm::{
     context::{BlockEnv, CfgEnv, Journal, TxEnv},
 };
 
-use crate::{cache::Cache, watch::DeadlineCheck};
+use crate::{deadline_check::DeadlineCheck, execution_state::ExecutionState};
 
 /// Context that instructions and inspectors access.
-pub(crate) type MachineContext<'a> =
-    Context<BlockEnv, TxEnv, CfgEnv, Cache<'a>, Journal<Cache<'a>>, DeadlineCheck>;
+pub(crate) type EvmContext<'a> =
+    Context<BlockEnv, TxEnv, CfgEnv, ExecutionState<'a>, Journal<ExecutionState<'a>>, DeadlineCheck>;

@@ -9,7 +9,7 @@ use revm::{
     },
 };
 
-use crate::{context::MachineContext, watch::INTERVAL};
+use crate::{context::EvmContext, deadline_check::INTERVAL};
 
 /// Base work of an instruction whose time grows with its operands, in jump destinations.
 const COSTLY: u32 = 64;
@@ -18,11 +18,11 @@ const BYTES: u64 = 256;
 /// Marks an instruction whose operands have at most 32 bytes, without a length on the stack.
 const NO_LENGTH: usize = usize::MAX;
 
-type InstructionInput<'a, 'c> = InstructionContext<'a, MachineContext<'c>, EthInterpreter>;
-type Run = for<'a, 'c> fn(InstructionInput<'a, 'c>) -> InstructionExecResult;
+type InstructionInput<'a, 'c> = InstructionContext<'a, EvmContext<'c>, EthInterpreter>;
+type InstructionFn = for<'a, 'c> fn(InstructionInput<'a, 'c>) -> InstructionExecResult;
 
 /// Checks the deadline; ends the execution if it has passed.
-fn check_deadline(host: &mut MachineContext<'_>) -> InstructionExecResult {
+fn check_deadline(host: &mut EvmContext<'_>) -> InstructionExecResult {
     host.chain.check_deadline().map_err(|error| {
         host.error = Err(error);
         InstructionResult::FatalExternalError
@@ -51,7 +51,7 @@ macro_rules! looked {
         })*
 
         /// Costly instructions of an execution under a deadline.
-        pub(crate) const COSTLY_INSTRUCTIONS: &[(u8, Run)] =
+        pub(crate) const COSTLY_INSTRUCTIONS: &[(u8, InstructionFn)] =
             &[$((opcode::$opcode, $name)),*];
     };
 }

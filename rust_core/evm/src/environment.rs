@@ -10,7 +10,9 @@ use revm::{
     context_interface::{block::BlobExcessGasAndPrice, either::Either},
 };
 
-use crate::{cache::Cache, machine::Machine, net_sstore, precompiles::MovedPrecompiles};
+use crate::{
+    evm_instance::EvmInstance, execution_state::ExecutionState, net_sstore, precompiles::MovedPrecompiles,
+};
 
 /// Environment in which a request executes.
 #[derive(Clone)]
@@ -47,13 +49,13 @@ impl<'a> Environment<'a> {
     }
 
     /// Creates a machine over the state with an empty cache.
-    pub(crate) fn machine<I>(&self, rules: CfgEnv, block: BlockEnv, inspector: I) -> Machine<'a, I> {
-        let cache = Cache::new(self.state, self.hashes);
-        let mut machine = Machine::with_inspector(cache, rules, block, inspector);
+    pub(crate) fn evm_instance<I>(&self, rules: CfgEnv, block: BlockEnv, inspector: I) -> EvmInstance<'a, I> {
+        let cache = ExecutionState::new(self.state, self.hashes);
+        let mut evm = EvmInstance::with_inspector(cache, rules, block, inspector);
         if !self.precompiles.is_empty() {
-            machine.move_precompiles(self.precompiles.clone());
+            evm.move_precompiles(self.precompiles.clone());
         }
-        machine
+        evm
     }
 }
 
@@ -70,12 +72,12 @@ pub fn rules(spec: &ChainSpec, header: &Header) -> CfgEnv {
         && let Some(params) = spec.blob_params(header.timestamp)
     {
         // Before Osaka (EIP-7594) one transaction may carry all the blobs of a block.
-        let most = if fork.is_enabled_in(SpecId::OSAKA) {
+        let max = if fork.is_enabled_in(SpecId::OSAKA) {
             params.max_blobs_per_tx.min(params.max_blob_count)
         } else {
             params.max_blob_count
         };
-        cfg.set_max_blobs_per_tx(most);
+        cfg.set_max_blobs_per_tx(max);
         cfg.blob_base_fee_update_fraction = u64::try_from(params.update_fraction).ok();
     }
     cfg

@@ -11,7 +11,7 @@ use crate::{interruption::Interruption, trace::TraceLimit};
 
 /// Reasons why a block cannot contain a transaction. A rejected transaction leaves no changes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Rejected {
+pub enum RejectedTransaction {
     #[error("nonce too low: have {got}, want {expected}")]
     NonceTooLow { expected: u64, got: u64 },
     #[error("nonce too high: have {got}, want {expected}")]
@@ -68,7 +68,7 @@ pub enum Rejected {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExecutionError {
     #[error(transparent)]
-    Rejected(#[from] Rejected),
+    Rejected(#[from] RejectedTransaction),
     #[error(transparent)]
     State(#[from] StateError),
     /// A system contract is missing or fails: the block cannot be valid (EIP-7002, 7251).
@@ -124,43 +124,46 @@ impl TransactionFees {
         }
     }
 
-    fn rejected(self, invalid: InvalidTransaction) -> Rejected {
+    fn rejected(self, invalid: InvalidTransaction) -> RejectedTransaction {
         use InvalidTransaction as I;
         match invalid {
-            I::NonceTooLow { tx, state } => Rejected::NonceTooLow { expected: state, got: tx },
-            I::NonceTooHigh { tx, state } => Rejected::NonceTooHigh { expected: state, got: tx },
-            I::NonceOverflowInTransaction => Rejected::NonceOverflow,
+            I::NonceTooLow { tx, state } => RejectedTransaction::NonceTooLow { expected: state, got: tx },
+            I::NonceTooHigh { tx, state } => RejectedTransaction::NonceTooHigh { expected: state, got: tx },
+            I::NonceOverflowInTransaction => RejectedTransaction::NonceOverflow,
             I::LackOfFundForMaxFee { fee, balance } => {
-                Rejected::InsufficientFunds { have: *balance, needed: *fee }
+                RejectedTransaction::InsufficientFunds { have: *balance, needed: *fee }
             }
             // revm does not read the balance in this case; the executor fills it in.
             I::OverflowPaymentInTransaction => {
-                Rejected::InsufficientFunds { have: U256::MAX, needed: U256::MAX }
+                RejectedTransaction::InsufficientFunds { have: U256::MAX, needed: U256::MAX }
             }
             I::CallerGasLimitMoreThanBlock => {
-                Rejected::BlockGasExceeded { available: self.block_gas, needed: self.gas_limit }
+                RejectedTransaction::BlockGasExceeded { available: self.block_gas, needed: self.gas_limit }
             }
             I::TxGasLimitGreaterThanCap { gas_limit, cap } => {
-                Rejected::GasCapExceeded { cap, got: gas_limit }
+                RejectedTransaction::GasCapExceeded { cap, got: gas_limit }
             }
             I::CallGasCostMoreThanGasLimit { initial_gas: needed, gas_limit: got }
             | I::GasFloorMoreThanGasLimit { gas_floor: needed, gas_limit: got } => {
-                Rejected::IntrinsicGas { needed, got }
+                RejectedTransaction::IntrinsicGas { needed, got }
             }
             I::GasPriceLessThanBasefee => {
-                Rejected::FeeTooLow { max_fee: self.max_fee, base_fee: self.base_fee }
+                RejectedTransaction::FeeTooLow { max_fee: self.max_fee, base_fee: self.base_fee }
             }
             I::BlobGasPriceGreaterThanMax { block_blob_gas_price, tx_max_fee_per_blob_gas } => {
-                Rejected::BlobFeeTooLow { max_fee: tx_max_fee_per_blob_gas, blob_fee: block_blob_gas_price }
+                RejectedTransaction::BlobFeeTooLow {
+                    max_fee: tx_max_fee_per_blob_gas,
+                    blob_fee: block_blob_gas_price,
+                }
             }
-            I::PriorityFeeGreaterThanMaxFee => Rejected::TipAboveFee,
-            I::RejectCallerWithCode => Rejected::SenderHasCode,
-            I::CreateInitCodeSizeLimit => Rejected::InitCodeTooLarge,
-            I::InvalidChainId | I::MissingChainId => Rejected::ChainId,
+            I::PriorityFeeGreaterThanMaxFee => RejectedTransaction::TipAboveFee,
+            I::RejectCallerWithCode => RejectedTransaction::SenderHasCode,
+            I::CreateInitCodeSizeLimit => RejectedTransaction::InitCodeTooLarge,
+            I::InvalidChainId | I::MissingChainId => RejectedTransaction::ChainId,
             I::Eip2930NotSupported
             | I::Eip1559NotSupported
             | I::Eip4844NotSupported
-            | I::Eip7702NotSupported => Rejected::UnsupportedType(self.kind),
+            | I::Eip7702NotSupported => RejectedTransaction::UnsupportedType(self.kind),
             other @ (I::AccessListNotSupported
             | I::MaxFeePerBlobGasNotSupported
             | I::BlobVersionedHashesNotSupported
@@ -173,7 +176,7 @@ impl TransactionFees {
             | I::EmptyAuthorizationList
             | I::Eip7873NotSupported
             | I::Eip7873MissingTarget
-            | I::Str(_)) => Rejected::Other(other.to_string()),
+            | I::Str(_)) => RejectedTransaction::Other(other.to_string()),
         }
     }
 }

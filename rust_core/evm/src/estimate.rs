@@ -7,7 +7,7 @@ use revm::context_interface::result::{ExecutionResult, HaltReason};
 use crate::{
     Environment,
     call::{CallLimits, CallRequest, Simulation},
-    error::{ExecutionError, Rejected},
+    error::{ExecutionError, RejectedTransaction},
 };
 
 /// Gas of a transfer to an account without code.
@@ -63,7 +63,7 @@ pub fn estimate(
         return Ok(TRANSFER_GAS);
     }
     let result = match simulation.run(limit) {
-        Err(ExecutionError::Rejected(Rejected::IntrinsicGas { .. })) => {
+        Err(ExecutionError::Rejected(RejectedTransaction::IntrinsicGas { .. })) => {
             return Err(too_little);
         }
         other => other?,
@@ -170,12 +170,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the estimate if all limits from `least` on suffice, and the number of runs of the search.
-    fn run(spent: u64, limit: u64, least: u64) -> (u64, u32) {
+    /// Returns the estimate if all limits from `low` on suffice, and the number of runs of the search.
+    fn run(spent: u64, limit: u64, low: u64) -> (u64, u32) {
         let mut runs = 0;
         let found = search(spent, limit, |gas| {
             runs += 1;
-            Ok(gas >= least)
+            Ok(gas >= low)
         });
         (found.unwrap(), runs)
     }

@@ -8,11 +8,11 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use revm::context_interface::result::ExecutionResult;
 
 use crate::{
-    cache::Cache,
     deposits::deposit_requests,
     environment,
-    error::{ExecutionError, Rejected, TransactionFees},
-    machine::Machine,
+    error::{ExecutionError, RejectedTransaction, TransactionFees},
+    evm_instance::EvmInstance,
+    execution_state::ExecutionState,
 };
 
 /// Half of the order of secp256k1: the maximum `s` of a signature from Homestead on (EIP-2).
@@ -36,7 +36,7 @@ pub struct BlockGas {
 
 /// Executes the transactions of one block, or of one step of it, in order.
 pub struct Executor<'a, I = ()> {
-    pub(crate) machine: Machine<'a, I>,
+    pub(crate) machine: EvmInstance<'a, I>,
     pub(crate) deposit_contract: Option<Address>,
     /// Number of the block with the DAO's irregular state change, if the chain supports it.
     pub(crate) dao_block: Option<u64>,
@@ -68,8 +68,8 @@ impl<'a, I> Executor<'a, I> {
         header: &Header,
         inspector: I,
     ) -> Self {
-        let machine = Machine::with_inspector(
-            Cache::new(reader, hashes),
+        let evm = EvmInstance::with_inspector(
+            ExecutionState::new(reader, hashes),
             environment::rules(spec, header),
             environment::block(spec, header),
             inspector,
@@ -77,7 +77,7 @@ impl<'a, I> Executor<'a, I> {
         let blobs = spec.blob_params(header.timestamp);
         let config = spec.config();
         Self {
-            machine,
+            machine: evm,
             deposit_contract: spec.deposit_contract(),
             dao_block: config.dao_fork_block.filter(|_| config.dao_fork_support),
             number: header.number,
@@ -105,13 +105,13 @@ impl<'a, I> Executor<'a, I> {
 
     /// Returns the account after the transactions so far.
     pub fn account(&mut self, address: &Address) -> Result<Option<Account>, StateError> {
-        self.cache().account(*address)
+        self.execution_state().account(*address)
     }
 
     /// Reads the accounts of upcoming transactions in one batch, so that the memory latencies overlap. It
     /// only affects speed.
     pub fn prefetch(&mut self, addresses: impl Iterator<Item = Address>) -> Result<(), ExecutionError> {
-        Ok(self.cache().prefetch(addresses)?)
+        Ok(self.execution_state().prefetch(addresses)?)
     }
 
     /// Executes a transaction and applies its changes.
@@ -132,13 +132,15 @@ impl<'a, I> Executor<'a, I> {
         let deposits = self.deposit_contract.filter(|_| self.fork().is_enabled_in(SpecId::PRAGUE));
         let allowed = |result: &ExecutionResult| deposit_requests(deposits, result.logs()).is_ok();
         // A contract has no signing key, but a development chain lets its users impersonate one.
-        self.machine.let_code_send(transaction.is_impersonated());
+        self.machine.set_disable_eip3607(transaction.is_impersonated());
         let result = match self.machine.transact(environment::transaction(transaction), allowed) {
             Ok(Some(result)) => result,
-            Ok(None) => return Err(Rejected::DepositLog.into()),
+            Ok(None) => return Err(RejectedTransaction::DepositLog.into()),
             Err(error) => {
                 let mut error = self.fees(transaction).error(error);
-                if let ExecutionError::Rejected(Rejected::InsufficientFunds { have, .. }) = &mut error {
+                if let ExecutionError::Rejected(RejectedTransaction::InsufficientFunds { have, .. }) =
+                    &mut error
+                {
                     *have = self.account(&transaction.sender())?.unwrap_or_default().balance;
                 }
                 return Err(error);
@@ -149,32 +151,36 @@ impl<'a, I> Executor<'a, I> {
 
     /// Returns the changes since the last call: absolute values, sorted, without unchanged ones.
     pub fn drain_diff(&mut self) -> StateDiff {
-        self.cache().drain_diff()
+        self.execution_state().drain_diff()
     }
 
-    pub(crate) fn cache(&mut self) -> &mut Cache<'a> {
-        self.machine.cache()
+    pub(crate) fn execution_state(&mut self) -> &mut ExecutionState<'a> {
+        self.machine.execution_state()
     }
 
     /// Performs the checks against the block and the rules that revm leaves to its caller. Returns the blob
     /// gas.
-    pub(crate) fn admit(&self, transaction: &Transaction, block: &BlockGas) -> Result<u64, Rejected> {
+    pub(crate) fn admit(
+        &self,
+        transaction: &Transaction,
+        block: &BlockGas,
+    ) -> Result<u64, RejectedTransaction> {
         let envelope = transaction.envelope();
         let available = self.gas_limit.saturating_sub(block.gas_used);
         if envelope.gas_limit() > available {
-            return Err(Rejected::BlockGasExceeded { available, needed: envelope.gas_limit() });
+            return Err(RejectedTransaction::BlockGasExceeded { available, needed: envelope.gas_limit() });
         }
         let blob_gas = envelope.blob_gas_used().unwrap_or(0);
         let available = self.blob_gas_limit.saturating_sub(block.blob_gas_used);
         if blob_gas > available && self.fork().is_enabled_in(SpecId::CANCUN) {
-            return Err(Rejected::BlobGasExceeded { available, needed: blob_gas });
+            return Err(RejectedTransaction::BlobGasExceeded { available, needed: blob_gas });
         }
         if self.fork().is_enabled_in(SpecId::HOMESTEAD) && envelope.signature().s() > HALF_ORDER {
-            return Err(Rejected::SignatureForm);
+            return Err(RejectedTransaction::SignatureForm);
         }
         let protected = matches!(envelope, Envelope::Legacy(legacy) if legacy.tx().chain_id.is_some());
         if protected && !self.fork().is_enabled_in(SpecId::SPURIOUS_DRAGON) {
-            return Err(Rejected::SignatureForm);
+            return Err(RejectedTransaction::SignatureForm);
         }
         Ok(blob_gas)
     }

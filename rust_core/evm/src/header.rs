@@ -103,9 +103,9 @@ fn validate_uncles(block: &BlockBytes, fork: SpecId) -> Result<(), BlockError> {
         keccak(&alloy_rlp::encode(&block.uncles))
     };
     expect("sha3Uncles", hash, header.ommers_hash)?;
-    let most = if fork.is_enabled_in(SpecId::MERGE) { 0 } else { 2 };
-    if block.uncles.len() > most {
-        return Err(BlockError::field("uncles", format!("at most {most}"), block.uncles.len()));
+    let max = if fork.is_enabled_in(SpecId::MERGE) { 0 } else { 2 };
+    if block.uncles.len() > max {
+        return Err(BlockError::field("uncles", format!("at most {max}"), block.uncles.len()));
     }
     match block.uncles.iter().find(|uncle| !(1..=6).contains(&header.number.saturating_sub(uncle.number))) {
         Some(uncle) => {
@@ -138,9 +138,9 @@ fn validate_blobs(
     let (Some(used), Some(params)) = (header.blob_gas_used, spec.blob_params(header.timestamp)) else {
         return Ok(());
     };
-    let most = params.max_blob_gas_per_block();
-    if used > most || used % DATA_GAS_PER_BLOB != 0 {
-        let expected = format!("a multiple of {DATA_GAS_PER_BLOB} up to {most}");
+    let max = params.max_blob_gas_per_block();
+    if used > max || used % DATA_GAS_PER_BLOB != 0 {
+        let expected = format!("a multiple of {DATA_GAS_PER_BLOB} up to {max}");
         return Err(BlockError::field("blobGasUsed", expected, used));
     }
     let excess = spec.excess_blob_gas_after(parent, header.timestamp);

@@ -13,7 +13,7 @@ use revm::{
     },
 };
 
-use crate::context::MachineContext;
+use crate::context::EvmContext;
 
 /// Gas of SLOAD, and of an SSTORE that changes nothing, since EIP-150.
 const SLOAD_GAS: u64 = 200;
@@ -36,7 +36,7 @@ pub fn is_applied(cfg: &CfgEnv) -> bool {
 }
 
 /// Executes SSTORE with the accounting of Istanbul, but without the minimum of remaining gas (EIP-1706).
-pub fn sstore(context: InstructionContext<'_, MachineContext<'_>, EthInterpreter>) -> InstructionExecResult {
+pub fn sstore(context: InstructionContext<'_, EvmContext<'_>, EthInterpreter>) -> InstructionExecResult {
     sstore_with_gas_accounting(context, |context, _, load| {
         let gas = context.host.gas_params().sstore_dynamic_gas(true, &load.data, load.is_cold);
         if !context.interpreter.gas.record_regular_cost(gas) {

@@ -9,14 +9,14 @@ use crate::{
 
 /// The appends of a scan with these sequence numbers, in order. It ends after an error.
 pub(crate) struct AppendRange {
-    walk: SegmentScanner,
+    scanner: SegmentScanner,
     range: Range<u64>,
     ended: bool,
 }
 
 impl AppendRange {
-    pub(crate) fn new(walk: SegmentScanner, range: Range<u64>) -> Self {
-        Self { walk, ended: range.is_empty(), range }
+    pub(crate) fn new(scanner: SegmentScanner, range: Range<u64>) -> Self {
+        Self { scanner, ended: range.is_empty(), range }
     }
 
     /// Applies `read` to the next append and returns the result.
@@ -41,7 +41,7 @@ impl AppendRange {
         read: impl FnOnce(&ScannedAppend<'_>) -> Result<T, JournalError>,
     ) -> Result<Option<(u64, T)>, JournalError> {
         loop {
-            let Some(found) = self.walk.next()? else { return Ok(None) };
+            let Some(found) = self.scanner.next()? else { return Ok(None) };
             let sequence = found.header.chain.sequence;
             if sequence >= self.range.end {
                 return Ok(None);

@@ -9,16 +9,16 @@ use crate::{
     Identity, JournalError, JournalPosition, Record, TornTail,
     disk::Disk,
     end_file::read_end,
-    head::{JournalHead, imported},
-    layout::{Chain, FIRST_SEGMENT, SECTOR},
+    journal_head::{JournalHead, imported},
+    layout::{ChainLink, FIRST_SEGMENT, SECTOR},
     record::decode_records,
-    recovery::{Compared, end_position},
-    segment_scanner::{SegmentScanner, Tail},
+    recovery::{TailCheck, end_position},
+    segment_scanner::{SegmentScanner, TailState},
 };
 
 /// Content of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct JournalReport {
     /// The chain that the journal belongs to; `None` when it has no complete segment.
     pub identity: Option<Identity>,
     /// Number of segments that were read.
@@ -68,40 +68,40 @@ pub struct SegmentFault {
 ///
 /// # Errors
 /// Returns an error only if the journal cannot be read. Damage is part of the report.
-pub fn check(dir: &Path, disk: Arc<dyn Disk>) -> Result<Report, JournalError> {
+pub fn check(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalReport, JournalError> {
     examine(dir, disk).map(|examined| examined.report)
 }
 
 /// A journal that was read to its end, or to the first damage.
-pub(crate) struct Examined {
-    pub report: Report,
+pub(crate) struct JournalExamination {
+    pub report: JournalReport,
     /// Sequence number and previous hash that the append after the last good one must have; `None` without a
     /// complete segment.
-    pub chain: Option<Chain>,
+    pub chain: Option<ChainLink>,
     /// Position at which that append would begin.
     pub end: JournalPosition,
     /// Result of the comparison with the recorded end; `Ok` if no end is recorded.
     pub compared: Result<(), JournalError>,
 }
 
-pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, JournalError> {
+pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExamination, JournalError> {
     let recorded = match read_end(&*disk, dir) {
         Ok(found) => found.map(|found| found.mark),
         Err(JournalError::EndDamaged { .. }) => None,
         Err(other) => return Err(other),
     };
-    let mut compared = Compared::new(recorded);
-    let mut walk = SegmentScanner::new(disk, dir, None)?;
-    let mut report = Report::default();
+    let mut tail_check = TailCheck::new(recorded);
+    let mut scanner = SegmentScanner::new(disk, dir, None)?;
+    let mut report = JournalReport::default();
     let mut unreadable = None;
     let fault = loop {
-        let found = match walk.next() {
+        let found = match scanner.next() {
             Ok(Some(found)) => found,
             Ok(None) => break None,
             Err(JournalError::Corrupt { place, reason }) => break Some(SegmentFault { place, reason }),
             Err(other) => return Err(other),
         };
-        compared.follow(&found);
+        tail_check.observe(&found);
         match decode_records(found.records, found.header.records) {
             Ok(records) => {
                 report.appends += 1;
@@ -119,24 +119,24 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, Journ
         }
     };
     report.fault = fault;
-    report.identity = walk.identity();
-    report.segments = walk.entered().len() as u64;
-    report.first_sequence = walk.entered().first().map_or(0, |&(_, first)| first);
+    report.identity = scanner.identity();
+    report.segments = scanner.visited_segments().len() as u64;
+    report.first_sequence = scanner.visited_segments().first().map_or(0, |&(_, first)| first);
     let mut place = JournalPosition { segment: FIRST_SEGMENT, offset: SECTOR };
-    if let Some(end) = walk.end() {
+    if let Some(end) = scanner.end() {
         place = end_position(&end);
         match (end.tail, end.segment) {
-            (Tail::Torn { bytes }, Some(_)) => report.torn_tail = Some(TornTail { place, bytes }),
-            (Tail::HalfMade { segment }, _) => report.half_made_segment = Some(segment),
-            (Tail::Torn { .. }, None) | (Tail::Clean, _) => {}
+            (TailState::Torn { bytes }, Some(_)) => report.torn_tail = Some(TornTail { place, bytes }),
+            (TailState::UnfinishedSegment { segment }, _) => report.half_made_segment = Some(segment),
+            (TailState::Torn { .. }, None) | (TailState::Clean, _) => {}
         }
     }
-    let chain = unreadable.or(walk.chain());
-    let genesis = Chain { sequence: 0, previous: B256::ZERO };
+    let chain = unreadable.or(scanner.chain());
+    let genesis = ChainLink { sequence: 0, previous: B256::ZERO };
     let compared =
-        if report.fault.is_some() { Ok(()) } else { compared.check(chain.unwrap_or(genesis), place, dir) };
+        if report.fault.is_some() { Ok(()) } else { tail_check.check(chain.unwrap_or(genesis), place, dir) };
     report.missing = compared.as_ref().err().map(ToString::to_string);
-    Ok(Examined { report, chain, end: place, compared })
+    Ok(JournalExamination { report, chain, end: place, compared })
 }
 
 /// Returns the number of the block that a record extends or seals.
@@ -150,7 +150,7 @@ pub(crate) fn block_number(record: &Record) -> Option<u64> {
     }
 }
 
-impl Report {
+impl JournalReport {
     /// Returns `true` if the node would start.
     pub fn is_sound(&self) -> bool {
         self.fault.is_none() && self.missing.is_none()
@@ -171,7 +171,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for JournalReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(identity) = &self.identity {
             writeln!(f, "{identity}")?;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use alloy_primitives::B256;
 
 use crate::{
-    EndMark, EndState, JournalError, Record, Tip,
+    ChainTip, EndState, JournalError, Record, RecordedEnd,
     disk::{Disk, DiskFile, read_up_to},
-    layout::{Chain, SECTOR},
+    layout::{ChainLink, SECTOR},
 };
 
 /// The newest file format that this program reads, and the one it writes.
@@ -29,7 +29,7 @@ pub(crate) fn end_path(dir: &Path) -> PathBuf {
     dir.with_extension("end")
 }
 
-impl EndMark {
+impl RecordedEnd {
     fn encode(&self) -> [u8; SLOT] {
         let mut slot = [0; SLOT];
         let state: u32 = match self.state {
@@ -92,7 +92,7 @@ impl EndMark {
         let repaired_at = Some(input.number()).filter(|number| *number != NONE);
         let block = (input.number(), B256::from(input.bytes()));
         let step = (input.number(), input.number(), B256::from(input.bytes()));
-        let tip = Tip {
+        let tip = ChainTip {
             block: Some(block).filter(|(number, _)| *number != NONE),
             step: Some(step).filter(|(number, ..)| *number != NONE),
             transactions: input.number(),
@@ -122,8 +122,8 @@ impl Input<'_> {
 
 /// Content of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FoundEnd {
-    pub mark: EndMark,
+pub(crate) struct EndFileContent {
+    pub mark: RecordedEnd,
     /// Offset of the damaged slot, if one is damaged.
     pub damaged: Option<u64>,
 }
@@ -132,7 +132,7 @@ pub(crate) struct FoundEnd {
 ///
 /// # Errors
 /// [`JournalError::EndDamaged`] when neither slot can be read.
-pub(crate) fn read_end(disk: &dyn Disk, dir: &Path) -> Result<Option<FoundEnd>, JournalError> {
+pub(crate) fn read_end(disk: &dyn Disk, dir: &Path) -> Result<Option<EndFileContent>, JournalError> {
     let path = end_path(dir);
     let file = match disk.open(&path, false) {
         Ok(file) => file,
@@ -141,14 +141,14 @@ pub(crate) fn read_end(disk: &dyn Disk, dir: &Path) -> Result<Option<FoundEnd>, 
     };
     let mut slots = [0; 2 * SLOT];
     read_up_to(&*file, &mut slots, 0).map_err(JournalError::io("read", &path))?;
-    let (first, second) = (EndMark::decode(&slots[..SLOT])?, EndMark::decode(&slots[SLOT..])?);
+    let (first, second) = (RecordedEnd::decode(&slots[..SLOT])?, RecordedEnd::decode(&slots[SLOT..])?);
     match (first, second) {
         (Some(first), Some(second)) => {
             let mark = if second.count > first.count { second } else { first };
-            Ok(Some(FoundEnd { mark, damaged: None }))
+            Ok(Some(EndFileContent { mark, damaged: None }))
         }
-        (Some(mark), None) => Ok(Some(FoundEnd { mark, damaged: Some(SECTOR) })),
-        (None, Some(mark)) => Ok(Some(FoundEnd { mark, damaged: Some(0) })),
+        (Some(mark), None) => Ok(Some(EndFileContent { mark, damaged: Some(SECTOR) })),
+        (None, Some(mark)) => Ok(Some(EndFileContent { mark, damaged: Some(0) })),
         (None, None) => Err(JournalError::EndDamaged { path }),
     }
 }
@@ -157,7 +157,7 @@ pub(crate) fn read_end(disk: &dyn Disk, dir: &Path) -> Result<Option<FoundEnd>, 
 ///
 /// # Errors
 /// [`JournalError::EndDamaged`] when neither copy can be read.
-pub fn recorded_end(dir: &Path, disk: &dyn Disk) -> Result<Option<EndMark>, JournalError> {
+pub fn recorded_end(dir: &Path, disk: &dyn Disk) -> Result<Option<RecordedEnd>, JournalError> {
     Ok(read_end(disk, dir)?.map(|found| found.mark))
 }
 
@@ -173,31 +173,31 @@ pub(crate) fn remove_end(disk: &dyn Disk, dir: &Path) -> Result<(), JournalError
 }
 
 /// The file, open for writing.
-pub(crate) struct EndFile {
+pub(crate) struct EndFileWriter {
     file: Box<dyn DiskFile>,
     path: PathBuf,
-    pub mark: EndMark,
+    pub mark: RecordedEnd,
 }
 
-impl EndFile {
+impl EndFileWriter {
     /// Makes the caller the writer of the journal in `dir`, durably, with the next epoch.
     ///
     /// The mark records that the journal is in `state` and ends at `chain`. A repair discards the appends
     /// before number `discarded`.
-    pub fn adopt(
+    pub fn take_over(
         disk: &dyn Disk,
         dir: &Path,
-        before: Option<EndMark>,
-        (state, chain, tip): (EndState, Chain, Tip),
+        before: Option<RecordedEnd>,
+        (state, chain, tip): (EndState, ChainLink, ChainTip),
         writer: [u8; 16],
         discarded: u64,
     ) -> Result<Self, JournalError> {
         let (repaired_at, repaired_end) = match (state, before) {
             (EndState::Repaired, before) => {
                 // A repeated repair discards as many appends as before.
-                let again = before.filter(|mark| mark.accepts_end(chain.sequence));
+                let repeated = before.filter(|mark| mark.is_accepted_loss(chain.sequence));
                 let recorded = before.map_or(0, |mark| mark.next);
-                let end = again.map_or(0, |mark| mark.repaired_end).max(recorded).max(discarded);
+                let end = repeated.map_or(0, |mark| mark.repaired_end).max(recorded).max(discarded);
                 (Some(chain.sequence), end)
             }
             (_, Some(mark)) => (mark.repaired_at, mark.repaired_end),
@@ -210,7 +210,7 @@ impl EndFile {
         let (next, hash) = (chain.sequence, chain.previous);
         let count = before.map_or(0, |mark| mark.count);
         let mark =
-            EndMark { state, epoch, writer, next, hash, repaired_at, repaired_end, resumed, tip, count };
+            RecordedEnd { state, epoch, writer, next, hash, repaired_at, repaired_end, resumed, tip, count };
         let path = end_path(dir);
         let opened = match disk.open(&path, true) {
             Ok(file) => Some(file),
@@ -228,18 +228,18 @@ impl EndFile {
     }
 
     /// Creates the file under a temporary name first, so that a partial file never appears.
-    fn create(disk: &dyn Disk, path: PathBuf, mark: EndMark) -> Result<Self, JournalError> {
-        let draft = path.with_extension("end-new");
-        match disk.remove(&draft) {
+    fn create(disk: &dyn Disk, path: PathBuf, mark: RecordedEnd) -> Result<Self, JournalError> {
+        let temporary = path.with_extension("end-new");
+        match disk.remove(&temporary) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(JournalError::io("remove", draft)(error));
+                return Err(JournalError::io("remove", temporary)(error));
             }
             _ => {}
         }
-        let file = disk.create(&draft, 2 * SECTOR).map_err(JournalError::io("create", &draft))?;
-        let mut end = Self { file, path: draft.clone(), mark };
+        let file = disk.create(&temporary, 2 * SECTOR).map_err(JournalError::io("create", &temporary))?;
+        let mut end = Self { file, path: temporary.clone(), mark };
         end.write_both()?;
-        disk.rename(&draft, &path).map_err(JournalError::io("rename", draft))?;
+        disk.rename(&temporary, &path).map_err(JournalError::io("rename", temporary))?;
         let folder = path.parent().unwrap_or(Path::new("."));
         disk.sync_dir(folder).map_err(JournalError::io("sync", folder))?;
         end.path = path;
@@ -272,7 +272,7 @@ impl EndFile {
     /// much.
     ///
     /// The first mark after a repair is synced: from then on no loss is accepted.
-    pub fn advance(&mut self, chain: Chain, records: &[Record]) -> Result<(), JournalError> {
+    pub fn record_append(&mut self, chain: ChainLink, records: &[Record]) -> Result<(), JournalError> {
         for record in records {
             self.mark.tip.apply(record);
         }
@@ -301,7 +301,7 @@ impl EndFile {
             if slot[WRITER..WRITER + 16] == self.mark.writer {
                 continue;
             }
-            let other = EndMark::decode(slot)?;
+            let other = RecordedEnd::decode(slot)?;
             let epoch = other.map(|mark| mark.epoch);
             return Err(JournalError::Fenced { ours: self.mark.epoch, epoch });
         }
@@ -331,8 +331,8 @@ mod tests {
     use super::*;
     use crate::simulated::SimulatedDisk;
 
-    fn mark() -> EndMark {
-        EndMark {
+    fn mark() -> RecordedEnd {
+        RecordedEnd {
             state: EndState::Closed,
             epoch: 3,
             writer: [7; 16],
@@ -341,7 +341,7 @@ mod tests {
             repaired_at: Some(4),
             repaired_end: 8,
             resumed: true,
-            tip: Tip {
+            tip: ChainTip {
                 block: Some((2, B256::repeat_byte(2))),
                 step: Some((3, 1, B256::repeat_byte(3))),
                 transactions: 9,
@@ -353,11 +353,11 @@ mod tests {
     #[test]
     fn every_bit_of_a_slot_counts() {
         let slot = mark().encode();
-        assert_eq!(EndMark::decode(&slot).unwrap(), Some(mark()));
+        assert_eq!(RecordedEnd::decode(&slot).unwrap(), Some(mark()));
         for bit in 0..SLOT * 8 {
             let mut flipped = slot;
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(EndMark::decode(&flipped).unwrap(), None, "{bit}");
+            assert_eq!(RecordedEnd::decode(&flipped).unwrap(), None, "{bit}");
         }
     }
 
@@ -365,8 +365,8 @@ mod tests {
     fn a_damaged_slot_is_named_and_the_other_one_read() {
         let disk = SimulatedDisk::default();
         let dir = Path::new("data/journal");
-        let state = (EndState::Open, mark().chain(), Tip::default());
-        let made = EndFile::adopt(&disk, dir, None, state, [1; 16], 0).unwrap().mark;
+        let state = (EndState::Open, mark().chain(), ChainTip::default());
+        let made = EndFileWriter::take_over(&disk, dir, None, state, [1; 16], 0).unwrap().mark;
         assert_eq!((made.epoch, made.next), (1, 12));
         let path = end_path(dir);
         let whole = disk.content(&path).unwrap();

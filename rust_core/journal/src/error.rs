@@ -4,7 +4,7 @@ use std::{fmt, io, path::PathBuf};
 
 use serde::Serialize;
 
-use crate::{EndMark, Identity};
+use crate::{Identity, RecordedEnd};
 
 /// A position in the journal: segment number and byte offset in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -38,14 +38,14 @@ pub enum JournalError {
          `foreseal journal repair` shows what would be lost",
         mark.next.saturating_sub(*next), PreviousAppend(*next), path.display(), PreviousAppend(mark.next), mark.tip
     )]
-    Missing { path: PathBuf, place: JournalPosition, next: u64, mark: Box<EndMark> },
+    Missing { path: PathBuf, place: JournalPosition, next: u64, mark: Box<RecordedEnd> },
     /// The recorded end belongs to another history of this chain.
     #[error(
         "journal is not the one that {} records: append {} has another hash; \
          `foreseal journal repair` shows what would be lost",
         path.display(), PreviousAppend(mark.next)
     )]
-    OtherHistory { path: PathBuf, mark: Box<EndMark> },
+    OtherHistory { path: PathBuf, mark: Box<RecordedEnd> },
     /// Neither copy of the recorded end can be read.
     #[error(
         "journal: {} is damaged at offset 0 and at offset 512; `foreseal journal repair` rewrites it",

@@ -8,9 +8,9 @@ use crate::{
     AppendReplay, EndState, JournalError, JournalOptions, JournalPosition, JournalReader, RawAppend, Record,
     disk::{Disk, DiskFile},
     encode_records,
-    end_file::{EndFile, check_location},
+    end_file::{EndFileWriter, check_location},
     layout::{
-        APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
+        APPEND_HEADER, AppendHeader, ChainLink, FORMAT, MAX_APPEND_SIZE, SECTOR, SegmentHeader, padded,
         segment_name,
     },
     segment_scanner::SegmentScanner,
@@ -33,13 +33,13 @@ pub struct Journal {
     /// Path of that file.
     pub(crate) path: PathBuf,
     /// The recorded end, and the identity of the writer.
-    pub(crate) end: EndFile,
+    pub(crate) end: EndFileWriter,
     pub(crate) header: SegmentHeader,
     /// Offset of the next append in the open segment.
     pub(crate) offset: u64,
     /// Bytes of the appends since opening.
     pub(crate) written: u64,
-    pub(crate) chain: Chain,
+    pub(crate) chain: ChainLink,
     /// Sequence number after the last append that existed at opening: replay ends before it.
     pub(crate) opened_at: u64,
     /// The first failure; no append is written after it.
@@ -66,8 +66,8 @@ impl Journal {
         self.buffer.resize(APPEND_HEADER, 0);
         encode_records(records, &mut self.buffer);
         let bytes = self.buffer.len() - APPEND_HEADER;
-        let too_large = || JournalError::TooLarge { bytes, limit: GREATEST_APPEND };
-        if bytes > GREATEST_APPEND {
+        let too_large = || JournalError::TooLarge { bytes, limit: MAX_APPEND_SIZE };
+        if bytes > MAX_APPEND_SIZE {
             return Err(too_large());
         }
         let length = u32::try_from(bytes).map_err(|_| too_large())?;
@@ -111,7 +111,7 @@ impl Journal {
 
     /// Returns the sequence numbers of the appends that the newest repair discarded.
     pub fn discarded(&self) -> Range<u64> {
-        self.end.mark.discarded()
+        self.end.mark.discarded_before()
     }
 
     /// Checks that no other process has opened the journal since.
@@ -147,7 +147,7 @@ impl Journal {
         // Checked again: an acknowledged append becomes visible to readers.
         self.check_writer()?;
         self.check_locations()?;
-        self.end.advance(self.chain, records)?;
+        self.end.record_append(self.chain, records)?;
         Ok(sequence)
     }
 
@@ -205,7 +205,7 @@ impl Journal {
     }
 
     /// Returns a reader of the appends that existed at opening.
-    pub fn past(&self) -> JournalReader {
+    pub fn reader(&self) -> JournalReader {
         JournalReader {
             disk: self.disk.clone(),
             dir: self.dir.clone(),
@@ -251,7 +251,7 @@ impl Journal {
             sync(&*self.file, place, &self.dir)?;
         }
         let sequence = self.chain.sequence;
-        self.chain = Chain { sequence: sequence + 1, previous: hash };
+        self.chain = ChainLink { sequence: sequence + 1, previous: hash };
         self.offset += bytes;
         self.written += bytes;
         Ok(sequence)

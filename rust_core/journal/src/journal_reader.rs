@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 use crate::{
     Append, Disk, Identity, JournalError,
     append_range::AppendRange,
-    record::{RecordSummary, outline_records},
+    record::{RecordSummary, summarize_records},
     segment_scanner::{ScannedAppend, SegmentScanner},
 };
 
@@ -34,19 +34,19 @@ impl JournalReader {
 
     /// Returns a reader of the same journal up to append `end`, which must exist and be durable.
     #[must_use]
-    pub fn until(&self, end: u64) -> Self {
+    pub fn up_to(&self, end: u64) -> Self {
         Self { end, ..self.clone() }
     }
 
     /// Passes the outlines of each append's records to `visit`, with the append's sequence number. Covers the
     /// oldest retained append to the one with number `last`.
-    pub fn outline(
+    pub fn summaries(
         &self,
         last: u64,
         visit: &mut dyn FnMut(u64, Vec<RecordSummary>),
     ) -> Result<(), JournalError> {
-        self.each(last, |found| {
-            let outlines = found.read(outline_records)?;
+        self.visit_appends(last, |found| {
+            let outlines = found.read(summarize_records)?;
             visit(found.header.chain.sequence, outlines);
             Ok(())
         })
@@ -55,7 +55,7 @@ impl JournalReader {
     /// Passes the appends with these sequence numbers to `visit`, in order.
     pub fn read(&self, sequences: &BTreeSet<u64>, visit: &mut dyn FnMut(Append)) -> Result<(), JournalError> {
         let Some(&last) = sequences.last() else { return Ok(()) };
-        self.each(last, |found| {
+        self.visit_appends(last, |found| {
             let sequence = found.header.chain.sequence;
             if sequences.contains(&sequence) {
                 visit(Append { sequence, records: found.decode()? });
@@ -64,14 +64,14 @@ impl JournalReader {
         })
     }
 
-    fn each(
+    fn visit_appends(
         &self,
         last: u64,
         mut visit: impl FnMut(&ScannedAppend<'_>) -> Result<(), JournalError>,
     ) -> Result<(), JournalError> {
-        let walk = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.identity))?;
-        let mut stretch = AppendRange::new(walk, 0..self.end.min(last.saturating_add(1)));
-        while let Some(visited) = stretch.next(&mut visit) {
+        let scanner = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.identity))?;
+        let mut appends = AppendRange::new(scanner, 0..self.end.min(last.saturating_add(1)));
+        while let Some(visited) = appends.next(&mut visit) {
             visited?;
         }
         Ok(())

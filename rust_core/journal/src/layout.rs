@@ -15,10 +15,10 @@ pub(crate) const APPEND_HEADER: usize = 96;
 /// Number of the segment that begins with append 0.
 pub(crate) const FIRST_SEGMENT: u64 = 1;
 /// Limit of sequence numbers and segment numbers, so that the next one always exists.
-pub(crate) const GREATEST_NUMBER: u64 = u64::MAX >> 1;
+pub(crate) const MAX_SEGMENT_NUMBER: u64 = u64::MAX >> 1;
 /// Maximum bytes of records in an append: lengths on disk have four bytes, and replay holds one append in
 /// memory.
-pub(crate) const GREATEST_APPEND: usize = 1 << 30;
+pub(crate) const MAX_APPEND_SIZE: usize = 1 << 30;
 
 const SEGMENT_MAGIC: &[u8; 8] = b"FSEALSEG";
 const APPEND_MAGIC: &[u8; 8] = b"FSEALAPP";
@@ -49,7 +49,7 @@ pub(crate) fn segment_name(number: u64) -> String {
 /// Returns the number in a segment's file name; `None` for other files.
 pub(crate) fn segment_number(name: &std::path::Path) -> Option<u64> {
     let number = name.to_str()?.strip_suffix(".segment")?.parse().ok()?;
-    (number < GREATEST_NUMBER && PathBuf::from(segment_name(number)) == name).then_some(number)
+    (number < MAX_SEGMENT_NUMBER && PathBuf::from(segment_name(number)) == name).then_some(number)
 }
 
 /// Returns the size on disk of an append with `records` bytes of records: a whole number of sectors.
@@ -59,7 +59,7 @@ pub(crate) fn padded(records: usize) -> u64 {
 
 /// Position in the hash chain of appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Chain {
+pub(crate) struct ChainLink {
     /// Sequence number of the next append.
     pub sequence: u64,
     /// Hash of the append before it; of the genesis block if none exists.
@@ -76,7 +76,7 @@ pub(crate) struct SegmentHeader {
     pub size: u64,
     pub identity: Identity,
     /// Position in the hash chain when the segment was created.
-    pub chain: Chain,
+    pub chain: ChainLink,
     /// Key of every hash in this segment.
     ///
     /// A sender of transactions cannot know the salt, so no transaction can hold bytes that pass for an
@@ -133,10 +133,13 @@ impl SegmentHeader {
                 chain_id: u64::from_le_bytes(input.field()),
                 genesis: B256::from(input.field()),
             },
-            chain: Chain { sequence: u64::from_le_bytes(input.field()), previous: B256::from(input.field()) },
+            chain: ChainLink {
+                sequence: u64::from_le_bytes(input.field()),
+                previous: B256::from(input.field()),
+            },
             salt: input.field(),
         };
-        if header.chain.sequence < GREATEST_NUMBER {
+        if header.chain.sequence < MAX_SEGMENT_NUMBER {
             SegmentSector::Valid(header)
         } else {
             SegmentSector::Bad
@@ -147,7 +150,7 @@ impl SegmentHeader {
 /// The header of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AppendHeader {
-    pub chain: Chain,
+    pub chain: ChainLink,
     /// Length of the records in bytes.
     pub length: u32,
     /// Number of records.
@@ -163,12 +166,18 @@ impl AppendHeader {
     }
 
     /// Returns the position in the hash chain after this append.
-    pub(crate) fn next(&self) -> Chain {
-        Chain { sequence: self.chain.sequence + 1, previous: self.hash }
+    pub(crate) fn next(&self) -> ChainLink {
+        ChainLink { sequence: self.chain.sequence + 1, previous: self.hash }
     }
 
     /// Writes the header of `append`, whose records already follow it, and returns the hash.
-    pub(crate) fn seal(append: &mut [u8], chain: Chain, length: u32, records: u32, salt: &[u8; 32]) -> B256 {
+    pub(crate) fn seal(
+        append: &mut [u8],
+        chain: ChainLink,
+        length: u32,
+        records: u32,
+        salt: &[u8; 32],
+    ) -> B256 {
         let end = APPEND_HEADER + length as usize;
         let mut out = Fields(append, 0);
         out.put(APPEND_MAGIC);
@@ -199,8 +208,8 @@ impl AppendHeader {
         let records = u32::from_le_bytes(input.field());
         let previous = B256::from(input.field());
         let hash = B256::from(input.field());
-        (sequence < GREATEST_NUMBER).then_some(Self {
-            chain: Chain { sequence, previous },
+        (sequence < MAX_SEGMENT_NUMBER).then_some(Self {
+            chain: ChainLink { sequence, previous },
             length,
             records,
             hash,
@@ -251,8 +260,8 @@ mod tests {
 
     const SALT: [u8; 32] = [3; 32];
 
-    fn append(records: &[u8]) -> (Vec<u8>, Chain) {
-        let chain = Chain { sequence: 5, previous: B256::repeat_byte(1) };
+    fn append(records: &[u8]) -> (Vec<u8>, ChainLink) {
+        let chain = ChainLink { sequence: 5, previous: B256::repeat_byte(1) };
         let mut bytes = [&[0; APPEND_HEADER], records].concat();
         AppendHeader::seal(&mut bytes, chain, u32::try_from(records.len()).unwrap(), 2, &SALT);
         (bytes, chain)
@@ -264,7 +273,7 @@ mod tests {
         let header = AppendHeader::decode(&bytes, &SALT).unwrap();
         assert_eq!((header.chain, header.length, header.records), (chain, 7, 2));
         assert!(header.is_whole(&bytes, &SALT));
-        assert_eq!(header.next(), Chain { sequence: 6, previous: header.hash });
+        assert_eq!(header.next(), ChainLink { sequence: 6, previous: header.hash });
 
         let identity = Identity { chain_id: 7, genesis: B256::repeat_byte(2) };
         let header = SegmentHeader { format: FORMAT, number: 9, size: 4096, identity, chain, salt: SALT };

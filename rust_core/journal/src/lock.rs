@@ -59,7 +59,7 @@ impl DirLock {
         let folder = File::open(dir).map_err(failed)?;
         if !try_lock(&folder).map_err(failed)? {
             let pid = File::open(dir.join(LOCK_FILE)).ok().and_then(|mut file| read_pid(&mut file));
-            let pid = pid.or_else(|| holder_of(&folder));
+            let pid = pid.or_else(|| lock_holder(&folder));
             return Err(LockError::DataDirInUse { dir: dir.to_owned(), pid });
         }
         // Not truncated on opening: until this process has the lock, the content belongs to the holder.
@@ -89,7 +89,7 @@ fn try_lock(file: &File) -> io::Result<bool> {
 
 /// Returns the process that holds the lock on a file, from the kernel's list; `None` if the kernel lists
 /// none.
-fn holder_of(file: &File) -> Option<u32> {
+fn lock_holder(file: &File) -> Option<u32> {
     let inode = file.metadata().ok()?.ino().to_string();
     let locks = fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {

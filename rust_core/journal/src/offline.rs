@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    DirLock, EndMark, JournalError, LockError, RealDisk, Repair, Report, check, plan_acceptance,
-    plan_leading_cut, plan_repair, recorded_end,
+    DirLock, JournalError, JournalRepairPlan, JournalReport, LockError, RealDisk, RecordedEnd, check,
+    plan_acceptance, plan_leading_cut, plan_repair, recorded_end,
 };
 
 /// Name of the journal's directory inside the data directory.
@@ -51,27 +51,27 @@ impl OfflineJournal {
     }
 
     /// See [`recorded_end`].
-    pub fn recorded_end(&self) -> Result<Option<EndMark>, JournalError> {
+    pub fn recorded_end(&self) -> Result<Option<RecordedEnd>, JournalError> {
         recorded_end(&self.folder, &RealDisk)
     }
 
     /// See [`plan_acceptance`].
-    pub fn plan_acceptance(&self) -> Result<Repair, JournalError> {
+    pub fn plan_acceptance(&self) -> Result<JournalRepairPlan, JournalError> {
         plan_acceptance(&self.folder, Arc::new(RealDisk))
     }
 
     /// See [`plan_leading_cut`].
-    pub fn plan_leading_cut(&self, applied: u64) -> Result<Option<Repair>, JournalError> {
+    pub fn plan_leading_cut(&self, applied: u64) -> Result<Option<JournalRepairPlan>, JournalError> {
         plan_leading_cut(&self.folder, Arc::new(RealDisk), applied)
     }
 
     /// See [`check`].
-    pub fn check(&self) -> Result<Report, JournalError> {
+    pub fn check(&self) -> Result<JournalReport, JournalError> {
         check(&self.folder, Arc::new(RealDisk))
     }
 
     /// See [`plan_repair`].
-    pub fn plan_repair(&self) -> Result<(Report, Option<Repair>), JournalError> {
+    pub fn plan_repair(&self) -> Result<(JournalReport, Option<JournalRepairPlan>), JournalError> {
         plan_repair(&self.folder, Arc::new(RealDisk))
     }
 }

@@ -28,7 +28,7 @@ pub struct RawAppend {
 /// An append whose bytes do not decode to records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("record {index} of append {sequence} cannot be read: {reason}")]
-pub struct NotRecords {
+pub struct RecordDecodeError {
     pub sequence: u64,
     pub index: usize,
     pub reason: String,
@@ -36,7 +36,7 @@ pub struct NotRecords {
 
 impl RawAppend {
     /// Encodes the append with this number as the journal would write it.
-    pub fn of(sequence: u64, hash: B256, records: &[Record]) -> Self {
+    pub fn encode(sequence: u64, hash: B256, records: &[Record]) -> Self {
         let mut bytes = Vec::new();
         encode_records(records, &mut bytes);
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
@@ -44,10 +44,10 @@ impl RawAppend {
     }
 
     /// Decodes the records.
-    pub fn decode(&self) -> Result<Append, NotRecords> {
+    pub fn decode(&self) -> Result<Append, RecordDecodeError> {
         let Self { sequence, count, ref records, .. } = *self;
         let records: Result<Vec<Record>, _> = decode_records(records, count);
-        let records = records.map_err(|(index, reason)| NotRecords { sequence, index, reason })?;
+        let records = records.map_err(|(index, reason)| RecordDecodeError { sequence, index, reason })?;
         Ok(Append { sequence, records })
     }
 }
@@ -58,16 +58,16 @@ pub struct RawAppends(AppendRange);
 impl JournalReader {
     /// Returns the encoded appends from this sequence number on, or from the oldest retained append. Only the
     /// first sectors of older segments are read.
-    pub fn wholes(&self, from: u64) -> Result<RawAppends, JournalError> {
-        let mut walk = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.identity))?;
-        if let Some(number) = self.segment_of(from)? {
-            walk = walk.starting_at(number);
+    pub fn raw_appends(&self, from: u64) -> Result<RawAppends, JournalError> {
+        let mut scanner = SegmentScanner::new(self.disk.clone(), &self.dir, Some(self.identity))?;
+        if let Some(number) = self.find_segment(from)? {
+            scanner = scanner.starting_at(number);
         }
-        Ok(RawAppends(AppendRange::new(walk, from..self.end)))
+        Ok(RawAppends(AppendRange::new(scanner, from..self.end)))
     }
 
     /// Returns the number of the newest segment that begins at or before `sequence`.
-    fn segment_of(&self, sequence: u64) -> Result<Option<u64>, JournalError> {
+    fn find_segment(&self, sequence: u64) -> Result<Option<u64>, JournalError> {
         for number in segment_numbers(&*self.disk, &self.dir)?.into_iter().rev() {
             // A segment that is being created has no header yet.
             if let SegmentSector::Valid(header) =

@@ -95,21 +95,31 @@ impl Record {
     /// Appends the encoded record: one byte for the kind, then one RLP item.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Open { header } => tagged(OPEN, header, out),
+            Self::Open { header } => encode_tagged(OPEN, header, out),
             Self::Step(flashblock) => {
                 out.push(STEP);
                 out.extend_from_slice(&flashblock.encode());
             }
-            Self::Seal { number, hash } => tagged(SEAL, &BlockWire { number: *number, hash: *hash }, out),
-            Self::Import { block } => tagged(IMPORT, block, out),
-            Self::Override { change, step } => {
-                tagged(OVERRIDE, &OverrideWire { change: change.clone(), step: step.encode().into() }, out);
+            Self::Seal { number, hash } => {
+                encode_tagged(SEAL, &BlockWire { number: *number, hash: *hash }, out);
             }
-            Self::Clock { offset } => tagged(CLOCK, &ClockWire { offset: offset.cast_unsigned() }, out),
-            Self::Unwind { number, hash } => tagged(UNWIND, &BlockWire { number: *number, hash: *hash }, out),
+            Self::Import { block } => encode_tagged(IMPORT, block, out),
+            Self::Override { change, step } => {
+                encode_tagged(
+                    OVERRIDE,
+                    &OverrideWire { change: change.clone(), step: step.encode().into() },
+                    out,
+                );
+            }
+            Self::Clock { offset } => {
+                encode_tagged(CLOCK, &ClockWire { offset: offset.cast_unsigned() }, out);
+            }
+            Self::Unwind { number, hash } => {
+                encode_tagged(UNWIND, &BlockWire { number: *number, hash: *hash }, out);
+            }
             Self::Finality { safe, finalized, trails } => {
                 let wire = FinalityWire { safe: *safe, finalized: *finalized, trails: *trails };
-                tagged(FINALITY, &wire, out);
+                encode_tagged(FINALITY, &wire, out);
             }
         }
     }
@@ -124,7 +134,7 @@ impl Record {
     }
 }
 
-fn tagged(kind: u8, value: &impl Encodable, out: &mut Vec<u8>) {
+fn encode_tagged(kind: u8, value: &impl Encodable, out: &mut Vec<u8>) {
     out.push(kind);
     value.encode(out);
 }
@@ -195,25 +205,25 @@ pub fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, Malfo
 ///
 /// # Errors
 /// Returns the index of the record that does not decode, and the reason.
-pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<RecordSummary>, Malformed> {
+pub fn summarize_records(mut input: &[u8], count: u32) -> Result<Vec<RecordSummary>, Malformed> {
     let mut outlines = Vec::with_capacity((count as usize).min(input.len() / 2));
     for index in 0..count as usize {
-        let outline = outline(&mut input).map_err(|error| (index, error.to_string()))?;
+        let outline = summarize(&mut input).map_err(|error| (index, error.to_string()))?;
         outlines.push(outline);
     }
     Ok(outlines)
 }
 
-fn outline(input: &mut &[u8]) -> alloy_rlp::Result<RecordSummary> {
+fn summarize(input: &mut &[u8]) -> alloy_rlp::Result<RecordSummary> {
     let (&kind, rest) = input.split_first().ok_or(alloy_rlp::Error::InputTooShort)?;
     *input = rest;
     let item = read_item(input)?;
     Ok(match kind {
-        STEP => step_outline(item)?,
+        STEP => summarize_step(item)?,
         OVERRIDE => {
             let mut fields = alloy_rlp::Header::decode_bytes(&mut { item }, true)?;
             read_item(&mut fields)?;
-            step_outline(alloy_rlp::Header::decode_bytes(&mut fields, false)?)?
+            summarize_step(alloy_rlp::Header::decode_bytes(&mut fields, false)?)?
         }
         SEAL => RecordSummary::Seal,
         IMPORT => RecordSummary::Import,
@@ -223,7 +233,7 @@ fn outline(input: &mut &[u8]) -> alloy_rlp::Result<RecordSummary> {
 }
 
 /// Returns the outline of a step as [`Flashblock::encode`] writes it: number and index come first.
-fn step_outline(step: &[u8]) -> alloy_rlp::Result<RecordSummary> {
+fn summarize_step(step: &[u8]) -> alloy_rlp::Result<RecordSummary> {
     let mut fields = alloy_rlp::Header::decode_bytes(&mut { step }, true)?;
     let (number, index) = (u64::decode(&mut fields)?, u64::decode(&mut fields)?);
     Ok(RecordSummary::Step { number, index, bytes: step.len() })
@@ -274,7 +284,7 @@ mod tests {
             RecordSummary::Unwind { number: 4 },
             RecordSummary::Other,
         ];
-        assert_eq!(outline_records(&bytes, 8).unwrap(), expected);
-        assert_eq!(outline_records(&bytes, 9).unwrap_err().0, 8);
+        assert_eq!(summarize_records(&bytes, 8).unwrap(), expected);
+        assert_eq!(summarize_records(&bytes, 9).unwrap_err().0, 8);
     }
 }

@@ -7,11 +7,11 @@ use foreseal_primitives::mutant;
 use serde::Serialize;
 
 use crate::{
-    EndMark, EndState, Journal, JournalError, JournalOptions, JournalPosition, Tip,
+    ChainTip, EndState, Journal, JournalError, JournalOptions, JournalPosition, RecordedEnd,
     disk::{Disk, DiskFile, read_up_to},
-    end_file::{EndFile, FoundEnd, end_path, read_end},
-    layout::{Chain, FIRST_SEGMENT, SegmentHeader, segment_name},
-    segment_scanner::{End, ScannedAppend, SegmentScanner, Tail},
+    end_file::{EndFileContent, EndFileWriter, end_path, read_end},
+    layout::{ChainLink, FIRST_SEGMENT, SegmentHeader, segment_name},
+    segment_scanner::{JournalEnd, ScannedAppend, SegmentScanner, TailState},
     segment_writer::{create_segment, sync, write_all},
 };
 
@@ -44,18 +44,18 @@ pub struct Recovery {
 impl Recovery {
     /// Records the remains of a crash after the newest append. Removes a segment whose creation did not
     /// finish.
-    fn note_tail(&mut self, disk: &dyn Disk, dir: &Path, end: &End) -> Result<(), JournalError> {
+    fn record_tail(&mut self, disk: &dyn Disk, dir: &Path, end: &JournalEnd) -> Result<(), JournalError> {
         match end.tail {
-            Tail::Clean => {}
-            Tail::Torn { bytes } => {
+            TailState::Clean => {}
+            TailState::Torn { bytes } => {
                 let segment = end.segment.expect("a torn tail has its segment").number;
                 let torn = TornTail { place: JournalPosition { segment, offset: end.offset }, bytes };
                 tracing::warn!(place = %torn.place, bytes, "journal: truncated an incomplete append");
                 self.torn_tail = Some(torn);
             }
-            Tail::HalfMade { segment } => {
+            TailState::UnfinishedSegment { segment } => {
                 tracing::warn!(segment, "journal: removed a segment that was being created");
-                remove_half_made(disk, dir, segment)?;
+                remove_unfinished_segment(disk, dir, segment)?;
                 self.half_made_segment = Some(segment);
             }
         }
@@ -91,40 +91,40 @@ fn recover(
 ) -> Result<(Journal, Recovery), JournalError> {
     disk.create_dir(dir).map_err(JournalError::io("create", dir))?;
     let recorded = read_end(&*disk, dir)?;
-    let mut walk = SegmentScanner::new(disk.clone(), dir, Some(options.identity))?;
+    let mut scanner = SegmentScanner::new(disk.clone(), dir, Some(options.identity))?;
     let mut recovery = Recovery::default();
-    let mut compared = Compared::new(recorded.map(|found| found.mark));
-    while let Some(found) = walk.next()? {
+    let mut tail_check = TailCheck::new(recorded.map(|found| found.mark));
+    while let Some(found) = scanner.next()? {
         recovery.appends += 1;
         recovery.records += u64::from(found.header.records);
-        compared.follow(&found);
+        tail_check.observe(&found);
     }
-    let end = walk.end().expect("the walk has ended");
-    let chain = walk.chain().unwrap_or(Chain { sequence: 0, previous: options.identity.genesis });
+    let end = scanner.end().expect("the walk has ended");
+    let chain = scanner.chain().unwrap_or(ChainLink { sequence: 0, previous: options.identity.genesis });
     if !mutant!("ignore-marker") {
-        compared.check(chain, end_position(&end), dir)?;
+        tail_check.check(chain, end_position(&end), dir)?;
     }
-    if let Some(FoundEnd { mark, damaged }) = recorded {
-        recovery.loss_accepted = mark.accepts_end(chain.sequence);
+    if let Some(EndFileContent { mark, damaged }) = recorded {
+        recovery.loss_accepted = mark.is_accepted_loss(chain.sequence);
         recovery.damaged_end = damaged;
     }
     if let Some(offset) = recovery.damaged_end {
         let path = end_path(dir);
         tracing::warn!(path = %path.display(), offset, "a copy of the journal's recorded end is damaged");
     }
-    recovery.note_tail(&*disk, dir, &end)?;
+    recovery.record_tail(&*disk, dir, &end)?;
     let (file, header) = match end.segment {
-        Some(header) => (settle(&*disk, dir, &header, &end)?, header),
+        Some(header) => (truncate_torn_tail(&*disk, dir, &header, &end)?, header),
         None => create_segment(&*disk, dir, &options, (FIRST_SEGMENT, chain, 0))?,
     };
-    let mut segments = walk.entered().to_vec();
+    let mut segments = scanner.visited_segments().to_vec();
     if segments.is_empty() {
         segments.push((header.number, chain.sequence));
     }
     recovery.segments = segments.len() as u64;
     let writer = writer_id(&options, recorded.map(|found| found.mark));
-    let state = (EndState::Open, chain, compared.tip);
-    let end_file = EndFile::adopt(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
+    let state = (EndState::Open, chain, tail_check.tip);
+    let end_file = EndFileWriter::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
     let journal = Journal {
         end: end_file,
         path: dir.join(segment_name(header.number)),
@@ -146,13 +146,13 @@ fn recover(
 }
 
 /// Returns the position of the next append.
-pub(crate) fn end_position(end: &End) -> JournalPosition {
+pub(crate) fn end_position(end: &JournalEnd) -> JournalPosition {
     let segment = end.segment.map_or(FIRST_SEGMENT, |header| header.number);
     JournalPosition { segment, offset: end.offset }
 }
 
 /// Returns a random number for a writer, different for each opening.
-pub(crate) fn writer_id(options: &JournalOptions, before: Option<EndMark>) -> [u8; 16] {
+pub(crate) fn writer_id(options: &JournalOptions, before: Option<RecordedEnd>) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new_keyed(&options.entropy);
     hasher.update(b"writer").update(&before.map_or(0, |mark| mark.epoch).to_le_bytes());
     let mut id = [0; 16];
@@ -161,20 +161,20 @@ pub(crate) fn writer_id(options: &JournalOptions, before: Option<EndMark>) -> [u
 }
 
 /// Comparison of the journal with its recorded end, while the journal is read.
-pub(crate) struct Compared {
-    mark: Option<EndMark>,
+pub(crate) struct TailCheck {
+    mark: Option<RecordedEnd>,
     /// Hash in the journal of the append that the mark names.
     found: Option<B256>,
     /// The newest block and step.
-    pub tip: Tip,
+    pub tip: ChainTip,
 }
 
-impl Compared {
-    pub(crate) fn new(mark: Option<EndMark>) -> Self {
-        Self { mark, found: None, tip: mark.map_or_else(Tip::default, |mark| mark.tip) }
+impl TailCheck {
+    pub(crate) fn new(mark: Option<RecordedEnd>) -> Self {
+        Self { mark, found: None, tip: mark.map_or_else(ChainTip::default, |mark| mark.tip) }
     }
 
-    pub(crate) fn follow(&mut self, found: &ScannedAppend<'_>) {
+    pub(crate) fn observe(&mut self, found: &ScannedAppend<'_>) {
         let next = found.header.next();
         let Some(mark) = &self.mark else {
             // The first opening by a program that records the end.
@@ -200,7 +200,12 @@ impl Compared {
     ///
     /// # Errors
     /// [`JournalError::Missing`] and [`JournalError::OtherHistory`].
-    pub(crate) fn check(&self, chain: Chain, place: JournalPosition, dir: &Path) -> Result<(), JournalError> {
+    pub(crate) fn check(
+        &self,
+        chain: ChainLink,
+        place: JournalPosition,
+        dir: &Path,
+    ) -> Result<(), JournalError> {
         let Some(mark) = self.mark else { return Ok(()) };
         if mark.next > chain.sequence {
             return Err(JournalError::Missing {
@@ -220,7 +225,7 @@ impl Compared {
     }
 }
 
-fn remove_half_made(disk: &dyn Disk, dir: &Path, segment: u64) -> Result<(), JournalError> {
+fn remove_unfinished_segment(disk: &dyn Disk, dir: &Path, segment: u64) -> Result<(), JournalError> {
     let path = dir.join(segment_name(segment));
     disk.remove(&path).map_err(JournalError::io("remove", path))?;
     disk.sync_dir(dir).map_err(JournalError::io("sync", dir))
@@ -231,16 +236,16 @@ fn remove_half_made(disk: &dyn Disk, dir: &Path, segment: u64) -> Result<(), Jou
 /// The previous process may have been killed between write and sync, or its sync may have failed. Then the
 /// bytes just read may exist in memory only, marked as written. So the header and the last append are
 /// rewritten with the same bytes; older appends were synced before those were written.
-fn settle(
+fn truncate_torn_tail(
     disk: &dyn Disk,
     dir: &Path,
     header: &SegmentHeader,
-    end: &End,
+    end: &JournalEnd,
 ) -> Result<Box<dyn DiskFile>, JournalError> {
     let path = dir.join(segment_name(header.number));
     let file = disk.open(&path, true).map_err(JournalError::io("open", &path))?;
     let place = |offset| JournalPosition { segment: header.number, offset };
-    if let Tail::Torn { bytes } = end.tail
+    if let TailState::Torn { bytes } = end.tail
         && !mutant!("skip-zeroing")
     {
         write_zeros(&*file, place(end.offset), bytes, dir)?;
@@ -267,11 +272,11 @@ pub(crate) fn write_zeros(
     dir: &Path,
 ) -> Result<(), JournalError> {
     let zeros = vec![0; ZEROS];
-    let mut done = 0;
-    while done < bytes {
-        let length = usize::try_from(bytes - done).unwrap_or(ZEROS).min(ZEROS);
-        write_all(file, &zeros[..length], JournalPosition { offset: start.offset + done, ..start }, dir)?;
-        done += length as u64;
+    let mut written = 0;
+    while written < bytes {
+        let length = usize::try_from(bytes - written).unwrap_or(ZEROS).min(ZEROS);
+        write_all(file, &zeros[..length], JournalPosition { offset: start.offset + written, ..start }, dir)?;
+        written += length as u64;
     }
     Ok(())
 }

@@ -10,10 +10,10 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    EndState, JournalError, JournalPosition, SegmentFault, Tip,
-    check::{Examined, Report, block_number, examine},
+    ChainTip, EndState, JournalError, JournalPosition, SegmentFault,
+    check::{JournalExamination, JournalReport, block_number, examine},
     disk::Disk,
-    end_file::{EndFile, read_end, remove_end},
+    end_file::{EndFileWriter, read_end, remove_end},
     layout::{APPEND_HEADER, FIRST_SEGMENT, SECTOR, SegmentSector, segment_name},
     record::decode_records,
     recovery::write_zeros,
@@ -24,7 +24,7 @@ use crate::{
 
 /// Data that a repair discards. Damaged appends count; those behind a damaged header may not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Loss {
+pub struct LostRecords {
     /// Start of the discarded data.
     pub place: JournalPosition,
     /// Minimum number of discarded appends, derived from sequence numbers.
@@ -44,14 +44,14 @@ pub struct Loss {
     /// Sequence number after the newest append that `journal.end` records; `None` if it records none.
     pub recorded: Option<u64>,
     /// The newest block and step that it records.
-    pub tip: Option<Tip>,
+    pub tip: Option<ChainTip>,
 }
 
 /// A repair that is planned but not applied.
-pub struct Repair {
+pub struct JournalRepairPlan {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    loss: Loss,
+    loss: LostRecords,
     /// `true` if the repair cuts data.
     cut: bool,
     /// Sequence number after the newest discarded append.
@@ -66,8 +66,11 @@ pub struct Repair {
 ///
 /// # Errors
 /// Errors of the file system.
-pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Repair>), JournalError> {
-    let Examined { report, chain, end, compared } = examine(dir, disk.clone())?;
+pub fn plan_repair(
+    dir: &Path,
+    disk: Arc<dyn Disk>,
+) -> Result<(JournalReport, Option<JournalRepairPlan>), JournalError> {
+    let JournalExamination { report, chain, end, compared } = examine(dir, disk.clone())?;
     let (recorded, end_damaged) = match read_end(&*disk, dir) {
         Ok(found) => (found.map(|found| found.mark), false),
         Err(JournalError::EndDamaged { .. }) => (None, true),
@@ -79,9 +82,9 @@ pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Re
             // The very first segment begins with append 0, whether its header is readable or not.
             let first = (fault.place.segment == FIRST_SEGMENT).then_some(0);
             let expected = chain.map(|chain| chain.sequence).or(first);
-            (survey(&*disk, dir, fault.place, expected)?, true)
+            (measure_loss(&*disk, dir, fault.place, expected)?, true)
         }
-        None if end_damaged || compared.is_err() => (Loss::nothing(end), false),
+        None if end_damaged || compared.is_err() => (LostRecords::none(end), false),
         None => return Ok((report, None)),
     };
     if let Some(mark) = recorded {
@@ -90,14 +93,14 @@ pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Re
         loss.appends = loss.appends.max(mark.next.saturating_sub(next));
     }
     let until = next.saturating_add(loss.appends);
-    Ok((report, Some(Repair { disk, dir: dir.to_owned(), loss, cut, until })))
+    Ok((report, Some(JournalRepairPlan { disk, dir: dir.to_owned(), loss, cut, until })))
 }
 
 /// Plans to record that everything after the end of a sound journal is lost. Use it when a record other than
 /// the journal's own proves that the journal once held more.
-pub fn plan_acceptance(dir: &Path, disk: Arc<dyn Disk>) -> Result<Repair, JournalError> {
-    let Examined { end, .. } = examine(dir, disk.clone())?;
-    Ok(Repair { disk, dir: dir.to_owned(), loss: Loss::nothing(end), cut: false, until: 0 })
+pub fn plan_acceptance(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalRepairPlan, JournalError> {
+    let JournalExamination { end, .. } = examine(dir, disk.clone())?;
+    Ok(JournalRepairPlan { disk, dir: dir.to_owned(), loss: LostRecords::none(end), cut: false, until: 0 })
 }
 
 /// Plans to remove the leading segments up to the last damaged one, if the store has applied them.
@@ -111,39 +114,39 @@ pub fn plan_leading_cut(
     dir: &Path,
     disk: Arc<dyn Disk>,
     applied: u64,
-) -> Result<Option<Repair>, JournalError> {
-    let Examined { report, .. } = examine(dir, disk.clone())?;
+) -> Result<Option<JournalRepairPlan>, JournalError> {
+    let JournalExamination { report, .. } = examine(dir, disk.clone())?;
     let Some(fault) = &report.fault else { return Ok(None) };
     let numbers = segment_numbers(&*disk, dir)?;
     for &number in numbers.iter().filter(|&&number| number > fault.place.segment) {
-        let Some(first) = first_of_sound(&disk, dir, number)? else { continue };
+        let Some(first) = first_sound_sequence(&disk, dir, number)? else { continue };
         if first > applied {
             break;
         }
         let segments = numbers.iter().copied().filter(|before| *before < number).collect();
         let appends = first.saturating_sub(report.first_sequence);
-        let loss = Loss { appends, segments, in_store: true, ..Loss::nothing(fault.place) };
-        return Ok(Some(Repair { disk, dir: dir.to_owned(), loss, cut: false, until: 0 }));
+        let loss = LostRecords { appends, segments, in_store: true, ..LostRecords::none(fault.place) };
+        return Ok(Some(JournalRepairPlan { disk, dir: dir.to_owned(), loss, cut: false, until: 0 }));
     }
     Ok(None)
 }
 
 /// Returns the first sequence number of segment `number`, if it and all later segments are sound.
-fn first_of_sound(disk: &Arc<dyn Disk>, dir: &Path, number: u64) -> Result<Option<u64>, JournalError> {
+fn first_sound_sequence(disk: &Arc<dyn Disk>, dir: &Path, number: u64) -> Result<Option<u64>, JournalError> {
     let mut walk = SegmentScanner::new(disk.clone(), dir, None)?.starting_at(number);
     loop {
         match walk.next() {
             Ok(Some(found)) if found.decode().is_ok() => {}
-            Ok(None) => return Ok(walk.entered().first().map(|&(_, first)| first)),
+            Ok(None) => return Ok(walk.visited_segments().first().map(|&(_, first)| first)),
             Ok(Some(_)) | Err(JournalError::Corrupt { .. }) => return Ok(None),
             Err(other) => return Err(other),
         }
     }
 }
 
-impl Repair {
+impl JournalRepairPlan {
     /// Returns the data that [`Self::apply`] discards.
-    pub fn loss(&self) -> &Loss {
+    pub fn loss(&self) -> &LostRecords {
         &self.loss
     }
 
@@ -164,13 +167,13 @@ impl Repair {
         if self.cut {
             self.cut()?;
         }
-        self.accept()
+        self.record_accepted_loss()
     }
 
     /// Records for the next writer that the journal ends here.
-    fn accept(&self) -> Result<(), JournalError> {
+    fn record_accepted_loss(&self) -> Result<(), JournalError> {
         let Self { disk, dir, .. } = self;
-        let Examined { report, chain, .. } = examine(dir, disk.clone())?;
+        let JournalExamination { report, chain, .. } = examine(dir, disk.clone())?;
         if let Some(SegmentFault { place, reason }) = report.fault {
             return Err(JournalError::Corrupt { place, reason });
         }
@@ -182,14 +185,15 @@ impl Repair {
             Err(JournalError::EndDamaged { .. }) => None,
             Err(other) => return Err(other),
         };
-        let tip = Tip {
+        let tip = ChainTip {
             block: report.head.map(|head| (head.number, head.hash)),
             step: report.step.map(|step| (step.number, step.index, step.hash)),
             transactions: 0,
         };
         // No process writes with this number.
         let writer = [0; 16];
-        EndFile::adopt(&**disk, dir, before, (EndState::Repaired, chain, tip), writer, self.until).map(drop)
+        EndFileWriter::take_over(&**disk, dir, before, (EndState::Repaired, chain, tip), writer, self.until)
+            .map(drop)
     }
 
     /// Removes segments, each durably before the next, so that no gap appears.
@@ -225,8 +229,8 @@ impl Repair {
     }
 }
 
-impl Loss {
-    fn nothing(place: JournalPosition) -> Self {
+impl LostRecords {
+    fn none(place: JournalPosition) -> Self {
         let segments = Vec::new();
         let (blocks, recorded, tip) = (None, None, None);
         Self {
@@ -245,18 +249,18 @@ impl Loss {
 }
 
 /// Scans everything from `place` on and counts the loss.
-fn survey(
+fn measure_loss(
     disk: &dyn Disk,
     dir: &Path,
     place: JournalPosition,
     expected: Option<u64>,
-) -> Result<Loss, JournalError> {
-    let mut loss = Loss::nothing(place);
+) -> Result<LostRecords, JournalError> {
+    let mut loss = LostRecords::none(place);
     // The lowest sequence number that was found, and the one after the highest.
-    let mut seen: Option<(u64, u64)> = None;
-    let mut see = |first: u64, next: u64| {
-        let (low, high) = seen.unwrap_or((first, next));
-        seen = Some((low.min(first), high.max(next)));
+    let mut sequences: Option<(u64, u64)> = None;
+    let mut extend_range = |first: u64, next: u64| {
+        let (low, high) = sequences.unwrap_or((first, next));
+        sequences = Some((low.min(first), high.max(next)));
     };
     for number in segment_numbers(disk, dir)?.into_iter().filter(|&n| n >= place.segment) {
         let cut = number == place.segment && place.offset > 0;
@@ -268,26 +272,26 @@ fn survey(
         loss.bytes += file.content_end(start)? - start;
         let SegmentSector::Valid(header) = file.header()? else { continue };
         if !cut {
-            see(header.chain.sequence, header.chain.sequence);
+            extend_range(header.chain.sequence, header.chain.sequence);
         }
         let mut offset = start;
         while let Some((at, append)) = file.find_append(offset, &header.salt)? {
-            see(append.chain.sequence, append.chain.sequence + 1);
+            extend_range(append.chain.sequence, append.chain.sequence + 1);
             loss.readable += 1;
             loss.records += u64::from(append.records);
             let records = file.read(at + APPEND_HEADER as u64, u64::from(append.length))?;
-            loss.blocks = span(loss.blocks, records.unwrap_or_default(), append.records);
+            loss.blocks = extend_block_range(loss.blocks, records.unwrap_or_default(), append.records);
             offset = at + append.padded();
         }
     }
-    let (low, high) = seen.unwrap_or_default();
+    let (low, high) = sequences.unwrap_or_default();
     let by_number = high.saturating_sub(expected.unwrap_or(low));
     loss.appends = by_number.max(loss.readable).max(u64::from(loss.bytes > 0));
     Ok(loss)
 }
 
 /// Widens `blocks` by the block numbers in an append.
-fn span(blocks: Option<(u64, u64)>, records: &[u8], count: u32) -> Option<(u64, u64)> {
+fn extend_block_range(blocks: Option<(u64, u64)>, records: &[u8], count: u32) -> Option<(u64, u64)> {
     let records = decode_records(records, count).unwrap_or_default();
     records.iter().filter_map(block_number).fold(blocks, |blocks, number| {
         let (first, last) = blocks.unwrap_or((number, number));
@@ -295,7 +299,7 @@ fn span(blocks: Option<(u64, u64)>, records: &[u8], count: u32) -> Option<(u64, 
     })
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for LostRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, appends, readable, records, blocks, bytes, segments, in_store, recorded, tip } =
             self;

@@ -117,14 +117,14 @@ mod tests {
     use alloy_primitives::B256;
 
     use super::*;
-    use crate::{layout::Chain, simulated::SimulatedDisk};
+    use crate::{layout::ChainLink, simulated::SimulatedDisk};
 
     /// A wrong length with a valid checksum allocates no memory.
     #[test]
     fn a_length_beyond_the_file_is_no_append() {
         let salt = [1; 32];
         let mut bytes = vec![0; 2048];
-        let chain = Chain { sequence: 0, previous: B256::ZERO };
+        let chain = ChainLink { sequence: 0, previous: B256::ZERO };
         AppendHeader::seal(&mut bytes[512..], chain, 1000, 1, &salt);
         let disk = SimulatedDisk::default();
         let (dir, path) = (Path::new("journal"), Path::new("journal/0000000001.segment"));

@@ -11,7 +11,7 @@ use crate::{
     Identity, JournalError, JournalPosition, Record,
     disk::Disk,
     layout::{
-        APPEND_HEADER, AppendHeader, Chain, FORMAT, SECTOR, SegmentHeader, SegmentSector, segment_number,
+        APPEND_HEADER, AppendHeader, ChainLink, FORMAT, SECTOR, SegmentHeader, SegmentSector, segment_number,
     },
     record::{Malformed, decode_records},
     segment::SegmentFile,
@@ -27,25 +27,25 @@ pub(crate) fn segment_numbers(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, J
 
 /// State of the bytes after the last complete append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tail {
+pub(crate) enum TailState {
     /// Zeros to the end of the segment.
     Clean,
     /// Part of one append that was being written: this many bytes.
     Torn { bytes: u64 },
     /// An unfinished last file, after the segment that holds the end.
-    HalfMade { segment: u64 },
+    UnfinishedSegment { segment: u64 },
 }
 
 /// The end of the journal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
+pub(crate) struct JournalEnd {
     /// Header of the segment that holds the end; `None` when no complete segment exists.
     pub segment: Option<SegmentHeader>,
     /// Offset of the next append in that segment.
     pub offset: u64,
     /// Offset of the last append, if that segment holds one.
     pub last_append: Option<u64>,
-    pub tail: Tail,
+    pub tail: TailState,
 }
 
 /// A complete append that continues the one before.
@@ -81,12 +81,12 @@ pub(crate) struct SegmentScanner {
     /// Number of segments that were opened.
     opened: usize,
     /// The opened segments with a valid header, each with the sequence number of its first append.
-    entered: Vec<(u64, u64)>,
+    visited_segments: Vec<(u64, u64)>,
     current: Option<Current>,
     identity: Option<Identity>,
     /// Position in the hash chain that the next append must have; `None` before the first segment.
-    chain: Option<Chain>,
-    end: Option<End>,
+    chain: Option<ChainLink>,
+    end: Option<JournalEnd>,
 }
 
 struct Current {
@@ -125,7 +125,7 @@ impl SegmentScanner {
             dir: dir.to_owned(),
             numbers,
             opened: 0,
-            entered: Vec::new(),
+            visited_segments: Vec::new(),
             current: None,
             identity,
             chain: None,
@@ -140,13 +140,13 @@ impl SegmentScanner {
     }
 
     /// Returns the segments read so far, each with the sequence number of its first append.
-    pub(crate) fn entered(&self) -> &[(u64, u64)] {
-        &self.entered
+    pub(crate) fn visited_segments(&self) -> &[(u64, u64)] {
+        &self.visited_segments
     }
 
     /// Returns the position in the hash chain that the next append must have; `None` while no segment header
     /// was read.
-    pub(crate) fn chain(&self) -> Option<Chain> {
+    pub(crate) fn chain(&self) -> Option<ChainLink> {
         self.chain
     }
 
@@ -156,7 +156,7 @@ impl SegmentScanner {
     }
 
     /// Returns the end of the journal; set once [`Self::next`] has returned `None`.
-    pub(crate) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<JournalEnd> {
         self.end
     }
 
@@ -210,7 +210,7 @@ impl SegmentScanner {
             let (size, full) = (current.file.size, current.header.size);
             return Err(corrupt(place, &format!("the file has been cut from {full} to {size} bytes")));
         } else if bytes > 0 {
-            self.finish(Tail::Torn { bytes });
+            self.finish(TailState::Torn { bytes });
         }
         Ok(None)
     }
@@ -218,7 +218,7 @@ impl SegmentScanner {
     /// Opens the next segment, or finishes the scan if none exists.
     fn open_next(&mut self) -> Result<(), JournalError> {
         let Some(&number) = self.numbers.get(self.opened) else {
-            self.finish(Tail::Clean);
+            self.finish(TailState::Clean);
             return Ok(());
         };
         if self.opened > 0 && number != self.numbers[self.opened - 1] + 1 {
@@ -228,7 +228,7 @@ impl SegmentScanner {
         self.opened += 1;
         let mut file = SegmentFile::open(&*self.disk, &self.dir, number)?;
         match file.header()? {
-            SegmentSector::Valid(header) => self.enter(number, file, header),
+            SegmentSector::Valid(header) => self.begin_segment(number, file, header),
             SegmentSector::Newer(found) => Err(JournalError::NewerFormat { found, supported: FORMAT }),
             // Appends are written only after the header was synced: without any, the file was being created.
             SegmentSector::Bad
@@ -242,7 +242,7 @@ impl SegmentScanner {
                 if let Some(current) = self.current.as_ref().filter(|c| c.rest > 0 || c.is_cut()) {
                     return Err(corrupt(current.end(), DAMAGED));
                 }
-                self.finish(Tail::HalfMade { segment: number });
+                self.finish(TailState::UnfinishedSegment { segment: number });
                 Ok(())
             }
             SegmentSector::Bad => Err(corrupt(
@@ -252,7 +252,7 @@ impl SegmentScanner {
         }
     }
 
-    fn enter(
+    fn begin_segment(
         &mut self,
         number: u64,
         mut file: SegmentFile,
@@ -280,15 +280,17 @@ impl SegmentScanner {
                 _ => corrupt(start, "the segment does not continue the one before"),
             });
         }
-        self.entered.push((number, chain.sequence));
+        self.visited_segments.push((number, chain.sequence));
         self.current = Some(Current { file, header, offset: SECTOR, last_append: None, rest: 0 });
         Ok(())
     }
 
-    fn finish(&mut self, tail: Tail) {
+    fn finish(&mut self, tail: TailState) {
         self.end = Some(match &self.current {
-            Some(c) => End { segment: Some(c.header), offset: c.offset, last_append: c.last_append, tail },
-            None => End { segment: None, offset: SECTOR, last_append: None, tail },
+            Some(c) => {
+                JournalEnd { segment: Some(c.header), offset: c.offset, last_append: c.last_append, tail }
+            }
+            None => JournalEnd { segment: None, offset: SECTOR, last_append: None, tail },
         });
     }
 }

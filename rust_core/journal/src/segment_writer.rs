@@ -7,7 +7,7 @@ use foreseal_primitives::mutant;
 use crate::{
     JournalError, JournalOptions, JournalPosition,
     disk::{Disk, DiskFile},
-    layout::{Chain, FORMAT, SECTOR, SegmentHeader, segment_name},
+    layout::{ChainLink, FORMAT, SECTOR, SegmentHeader, segment_name},
 };
 
 /// Creates segment `number`, durably: file, header and directory entry. It continues `chain` and has room for
@@ -16,7 +16,7 @@ pub(crate) fn create_segment(
     disk: &dyn Disk,
     dir: &Path,
     options: &JournalOptions,
-    (number, chain, bytes): (u64, Chain, u64),
+    (number, chain, bytes): (u64, ChainLink, u64),
 ) -> Result<(Box<dyn DiskFile>, SegmentHeader), JournalError> {
     let size = options.segment_bytes.checked_next_multiple_of(SECTOR).unwrap_or(u64::MAX).max(SECTOR + bytes);
     let salt = blake3::Hasher::new_keyed(&options.entropy).update(&number.to_le_bytes()).finalize();

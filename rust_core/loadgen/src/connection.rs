@@ -7,7 +7,7 @@ use mio::net::TcpStream;
 
 use crate::message::{Message, PONG};
 use crate::target::frame;
-use crate::{AnswerReader, MessageReader, Plan, Target, Transport, verdict};
+use crate::{MessageReader, Plan, ResponseReader, Target, Transport, check_response};
 
 const BUFFER: usize = 64 << 10;
 
@@ -29,13 +29,13 @@ pub enum Outcome {
     Result(usize),
     /// Bytes that are not a result, with the HTTP status if any (otherwise 0) and the start of the bytes.
     /// After a protocol error the connection closes, because the framing is lost.
-    FailedResponse { status: u16, why: String, kept: Vec<u8> },
+    FailedResponse { status: u16, why: String, body: Vec<u8> },
     /// The server closed the connection before it sent any byte of a response.
     Ended,
 }
 
 enum Reader {
-    Http(AnswerReader),
+    Http(ResponseReader),
     WebSocket(MessageReader),
 }
 
@@ -61,7 +61,7 @@ impl Connection {
         let deadline = Instant::now() + patience;
         let mut stream = std::net::TcpStream::connect_timeout(&target.address, patience)?;
         stream.set_nodelay(true)?;
-        let (mut reader, mut rest) = (Reader::Http(AnswerReader::default()), Vec::new());
+        let (mut reader, mut rest) = (Reader::Http(ResponseReader::default()), Vec::new());
         if *transport == Transport::WebSocket {
             rest = upgraded(&mut stream, target, deadline)?;
             reader = Reader::WebSocket(MessageReader::default());
@@ -150,7 +150,7 @@ impl Connection {
                     self.open = false;
                     return Outcome::Ended;
                 }
-                Err(error) => return self.wrong(0, error.to_string()),
+                Err(error) => return self.failed_response(0, error.to_string()),
             }
         }
     }
@@ -202,23 +202,23 @@ impl Connection {
     fn read_http(&mut self, waits: bool, ended: bool) -> Outcome {
         let Reader::Http(reader) = &mut self.reader else { return Outcome::Waiting };
         if !waits && self.filled > 0 {
-            return self.wrong(0, "unexpected bytes".to_owned());
+            return self.failed_response(0, "unexpected bytes".to_owned());
         }
         let data = &self.input[..self.filled];
         let answer = match reader.read(data, ended) {
             Ok(None) => return Outcome::Waiting,
             Ok(Some(answer)) if answer.end < data.len() => {
-                return self.wrong(answer.status, crate::BadAnswer::More.to_string());
+                return self.failed_response(answer.status, crate::InvalidResponse::More.to_string());
             }
             Ok(Some(answer)) => answer,
-            Err(bad) => return self.wrong(0, bad.to_string()),
+            Err(bad) => return self.failed_response(0, bad.to_string()),
         };
         let body = reader.body(&answer, data);
-        let outcome = match verdict(answer.status, body, self.error_code) {
+        let outcome = match check_response(answer.status, body, self.error_code) {
             None => Outcome::Result(body.len()),
             Some(why) => {
-                let kept = body[..body.len().min(BUFFER)].to_vec();
-                Outcome::FailedResponse { status: answer.status, why: why.to_owned(), kept }
+                let body = body[..body.len().min(BUFFER)].to_vec();
+                Outcome::FailedResponse { status: answer.status, why: why.to_owned(), body }
             }
         };
         reader.reset();
@@ -238,11 +238,11 @@ impl Connection {
                 Ok(Some((message, end))) => {
                     match message {
                         Message::Data(text) => {
-                            outcome = match verdict(200, text, self.error_code) {
+                            outcome = match check_response(200, text, self.error_code) {
                                 None => Outcome::Result(text.len()),
                                 Some(why) => {
-                                    let kept = text[..text.len().min(BUFFER)].to_vec();
-                                    Outcome::FailedResponse { status: 0, why: why.to_owned(), kept }
+                                    let body = text[..text.len().min(BUFFER)].to_vec();
+                                    Outcome::FailedResponse { status: 0, why: why.to_owned(), body }
                                 }
                             }
                         }
@@ -251,7 +251,7 @@ impl Connection {
                     }
                     at += end;
                 }
-                Err(bad) => return self.wrong(0, bad.to_string()),
+                Err(bad) => return self.failed_response(0, bad.to_string()),
             }
         }
         self.input.copy_within(at..self.filled, 0);
@@ -265,16 +265,16 @@ impl Connection {
             return Outcome::Ended;
         }
         match self.read_response(waits, true) {
-            Outcome::Waiting => self.wrong(0, crate::BadAnswer::Cut.to_string()),
+            Outcome::Waiting => self.failed_response(0, crate::InvalidResponse::Cut.to_string()),
             outcome => outcome,
         }
     }
 
-    fn wrong(&mut self, status: u16, why: String) -> Outcome {
+    fn failed_response(&mut self, status: u16, why: String) -> Outcome {
         self.open = false;
-        let kept = self.input[..self.filled.min(BUFFER)].to_vec();
+        let body = self.input[..self.filled.min(BUFFER)].to_vec();
         self.filled = 0;
-        Outcome::FailedResponse { status, why, kept }
+        Outcome::FailedResponse { status, why, body }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Parser of WebSocket messages from a server (RFC 6455, section 5).
 
 /// Maximum size of a message in bytes.
-const LARGEST: u64 = 1 << 30;
+const MAX_MESSAGE_SIZE: u64 = 1 << 30;
 /// Maximum payload of a control frame in bytes.
-const LARGEST_CONTROL: u64 = 125;
+const MAX_CONTROL_SIZE: u64 = 125;
 
 const CONTINUATION: u8 = 0;
 const TEXT: u8 = 1;
@@ -17,11 +17,11 @@ pub const PONG: u8 = 10;
 pub enum BadMessage {
     #[error("a frame with reserved bits, of no known kind, or masked")]
     Frame,
-    #[error("a control frame that is fragmented or larger than {LARGEST_CONTROL} bytes")]
+    #[error("a control frame that is fragmented or larger than {MAX_CONTROL_SIZE} bytes")]
     Control,
     #[error("a continuation without a message, or a message within another")]
     Order,
-    #[error("a message of more than {LARGEST} bytes")]
+    #[error("a message of more than {MAX_MESSAGE_SIZE} bytes")]
     Large,
     #[error("the server closed the connection: {0}")]
     Closed(String),
@@ -41,7 +41,7 @@ pub enum Message<'a> {
 /// Parser of consecutive messages. Buffers the fragments of a message that spans several frames.
 #[derive(Debug, Default)]
 pub struct MessageReader {
-    pieces: Vec<u8>,
+    fragments: Vec<u8>,
     open: bool,
 }
 
@@ -60,14 +60,14 @@ impl MessageReader {
             _ if last && !self.open => Message::Data(payload),
             _ => {
                 if !self.open {
-                    self.pieces.clear();
+                    self.fragments.clear();
                 }
-                if (self.pieces.len() + payload.len()) as u64 > LARGEST {
+                if (self.fragments.len() + payload.len()) as u64 > MAX_MESSAGE_SIZE {
                     return Err(BadMessage::Large);
                 }
-                self.pieces.extend_from_slice(payload);
+                self.fragments.extend_from_slice(payload);
                 self.open = !last;
-                if last { Message::Data(&self.pieces) } else { Message::Nothing }
+                if last { Message::Data(&self.fragments) } else { Message::Nothing }
             }
         };
         Ok(Some((message, end)))
@@ -102,10 +102,10 @@ impl<'a> Frame<'a> {
             },
             short => (u64::from(short), 2),
         };
-        if opcode >= CLOSE && (!last || length > LARGEST_CONTROL) {
+        if opcode >= CLOSE && (!last || length > MAX_CONTROL_SIZE) {
             return Err(BadMessage::Control);
         }
-        let length = usize::try_from(length).ok().filter(|length| *length as u64 <= LARGEST);
+        let length = usize::try_from(length).ok().filter(|length| *length as u64 <= MAX_MESSAGE_SIZE);
         let end = start + length.ok_or(BadMessage::Large)?;
         Ok(data.get(start..end).map(|payload| Self { last, opcode, payload, end }))
     }

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use crate::target::accept_of;
+use crate::target::accept_key;
 
 const LISTENER: Token = Token(usize::MAX);
 const STOP: Token = Token(usize::MAX - 1);
@@ -162,7 +162,7 @@ impl Peer {
             let answer = format!(
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                  Sec-WebSocket-Accept: {}\r\n\r\n",
-                accept_of(key)
+                accept_key(key)
             );
             self.output.extend_from_slice(answer.as_bytes());
             self.framed = true;

@@ -20,7 +20,7 @@ pub type ProgressCheck<'a> = &'a mut dyn FnMut(u64) -> bool;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const TIMER: Token = Token(usize::MAX);
 /// Maximum time that the loop blocks to reopen a connection.
-const REOPENING: Duration = Duration::from_secs(1);
+const REOPEN_DELAY: Duration = Duration::from_secs(1);
 
 /// Error that prevents a run.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub fn run(plan: &Plan, keep_going: ProgressCheck<'_>) -> Result<RunMetrics, Loa
 }
 
 #[derive(Clone, Copy)]
-struct Waiting {
+struct PendingRequest {
     body: usize,
     since: Instant,
     /// `true` if the request was already sent on a connection that the server then closed.
@@ -67,7 +67,7 @@ struct Waiting {
 
 struct ConnectionSlot {
     connection: Option<Connection>,
-    waiting: Option<Waiting>,
+    waiting: Option<PendingRequest>,
     /// Index of the next body that this connection sends in the closed loop.
     next: usize,
     /// `true` if this connection has received a response.
@@ -81,13 +81,13 @@ struct Run<'a> {
     timer: OwnedFd,
     slots: Vec<ConnectionSlot>,
     free: VecDeque<usize>,
-    under_way: usize,
+    in_flight: usize,
     start: Instant,
     end: Instant,
     last: Instant,
     /// Number of open-loop requests sent so far.
     sent: u64,
-    figures: RunMetrics,
+    metrics: RunMetrics,
 }
 
 impl<'a> Run<'a> {
@@ -116,12 +116,12 @@ impl<'a> Run<'a> {
             timer,
             free: (0..plan.connections).collect(),
             slots,
-            under_way: 0,
+            in_flight: 0,
             start,
             end: start + plan.length,
             last: start,
             sent: 0,
-            figures: RunMetrics::default(),
+            metrics: RunMetrics::default(),
         })
     }
 
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
             let now = Instant::now();
             if now.duration_since(looked) >= POLL_INTERVAL {
                 looked = now;
-                if !keep_going(self.figures.answered) {
+                if !keep_going(self.metrics.answered) {
                     return Ok(());
                 }
             }
@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
             }
             for event in &events {
                 if event.token() != TIMER {
-                    self.happened(event.token().0, event.is_writable(), event.is_read_closed());
+                    self.handle_event(event.token().0, event.is_writable(), event.is_read_closed());
                 }
             }
             self.dispatch(Instant::now());
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
 
     /// Returns `true` if no request is in flight and none will be sent.
     fn is_done(&self, now: Instant) -> bool {
-        if self.under_way > 0 {
+        if self.in_flight > 0 {
             return false;
         }
         let alive = self.slots.iter().any(|slot| slot.connection.is_some());
@@ -190,8 +190,8 @@ impl<'a> Run<'a> {
                 let count = self.plan.bodies.len() as u64;
                 let body = usize::try_from(self.sent % count).unwrap_or_default();
                 self.sent += 1;
-                self.figures.late.record(nanoseconds(now - due));
-                self.begin(slot, Waiting { body, since: due, again: false });
+                self.metrics.late.record(nanoseconds(now - due));
+                self.begin(slot, PendingRequest { body, since: due, again: false });
             }
             return;
         }
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
             if !over {
                 let step = if self.plan.pace == Pace::Once { body } else { body % self.plan.bodies.len() };
                 self.slots[slot].next = body + self.plan.connections;
-                self.begin(slot, Waiting { body: step, since: Instant::now(), again: false });
+                self.begin(slot, PendingRequest { body: step, since: Instant::now(), again: false });
             }
         }
     }
@@ -225,75 +225,75 @@ impl<'a> Run<'a> {
         );
     }
 
-    fn begin(&mut self, number: usize, waiting: Waiting) {
+    fn begin(&mut self, number: usize, waiting: PendingRequest) {
         let slot = &mut self.slots[number];
         if !slot.connection.as_ref().is_some_and(Connection::is_open) {
             if slot.used {
-                self.figures.reopened += 1;
+                self.metrics.reopened += 1;
             }
             slot.used = false;
             slot.connection = None;
-            match connect(self.plan, &self.poll, number, REOPENING.min(self.plan.patience)) {
+            match connect(self.plan, &self.poll, number, REOPEN_DELAY.min(self.plan.patience)) {
                 Ok(connection) => slot.connection = Some(connection),
                 // The connection is not marked idle again, so it gets no more requests.
                 Err(error) => {
-                    return self.figures.wrong(FailedResponse::new(waiting.body, 0, error.to_string(), b""));
+                    return self.metrics.wrong(FailedResponse::new(waiting.body, 0, error.to_string(), b""));
                 }
             }
         }
         slot.waiting = Some(waiting);
-        self.under_way += 1;
+        self.in_flight += 1;
         let Some(connection) = &mut slot.connection else { return };
         if let Err(error) = connection.send(waiting.body, &self.requests)
             && !is_end(&error)
         {
-            self.ended(number, Some(error.to_string()));
+            self.connection_closed(number, Some(error.to_string()));
         }
     }
 
     /// Handles an event on a connection that is readable or writable.
-    fn happened(&mut self, number: usize, writable: bool, closed: bool) {
+    fn handle_event(&mut self, number: usize, writable: bool, closed: bool) {
         let Some(slot) = self.slots.get_mut(number) else { return };
         let Some(connection) = &mut slot.connection else { return };
         if writable
             && let Err(error) = connection.flush(&self.requests)
             && !is_end(&error)
         {
-            return self.ended(number, Some(error.to_string()));
+            return self.connection_closed(number, Some(error.to_string()));
         }
         let outcome = connection.receive(slot.waiting.is_some(), closed);
         if let Err(error) = connection.flush(&self.requests)
             && !is_end(&error)
         {
-            return self.ended(number, Some(error.to_string()));
+            return self.connection_closed(number, Some(error.to_string()));
         }
         let waiting = slot.waiting;
         match (outcome, waiting) {
-            (Outcome::Ended, _) => self.ended(number, None),
+            (Outcome::Ended, _) => self.connection_closed(number, None),
             // A WebSocket message without a request in flight is a notification.
             (Outcome::Waiting, _) | (Outcome::Result(_), None) => {}
             (Outcome::Result(size), Some(waiting)) => {
                 self.last = Instant::now();
-                self.figures.result(nanoseconds(self.last - waiting.since), size);
-                self.settle(number);
+                self.metrics.result(nanoseconds(self.last - waiting.since), size);
+                self.finish_request(number);
             }
-            (Outcome::FailedResponse { status, why, kept }, waiting) => {
+            (Outcome::FailedResponse { status, why, body: received }, waiting) => {
                 let body = waiting.map_or(0, |waiting| waiting.body);
                 self.last = Instant::now();
-                self.figures.wrong(FailedResponse::new(body, status, why, &kept));
+                self.metrics.wrong(FailedResponse::new(body, status, why, &received));
                 if waiting.is_some() {
-                    self.settle(number);
+                    self.finish_request(number);
                 }
             }
         }
     }
 
     /// Ends the request of this connection and marks the connection idle.
-    fn settle(&mut self, number: usize) {
+    fn finish_request(&mut self, number: usize) {
         let slot = &mut self.slots[number];
         slot.waiting = None;
         slot.used = true;
-        self.under_way -= 1;
+        self.in_flight -= 1;
         self.free.push_back(number);
     }
 
@@ -301,28 +301,28 @@ impl<'a> Run<'a> {
     ///
     /// A server may close a connection between two responses. If it had answered on this connection before,
     /// the request is sent again once.
-    fn ended(&mut self, number: usize, why: Option<String>) {
+    fn connection_closed(&mut self, number: usize, why: Option<String>) {
         let slot = &mut self.slots[number];
         let waiting = slot.waiting.take();
         let used = slot.used;
         slot.connection = None;
         let Some(waiting) = waiting else { return };
-        self.under_way -= 1;
+        self.in_flight -= 1;
         if used && !waiting.again {
-            return self.begin(number, Waiting { again: true, ..waiting });
+            return self.begin(number, PendingRequest { again: true, ..waiting });
         }
         slot.used = false;
         let why = why.unwrap_or_else(|| "the connection ended without an answer".to_owned());
         self.last = Instant::now();
-        self.figures.wrong(FailedResponse::new(waiting.body, 0, why, b""));
+        self.metrics.wrong(FailedResponse::new(waiting.body, 0, why, b""));
         self.free.push_back(number);
     }
 
     fn finish(mut self) -> RunMetrics {
         let now = Instant::now();
         for waiting in self.slots.iter().filter_map(|slot| slot.waiting) {
-            self.figures.unanswered += 1;
-            self.figures.latency.record(nanoseconds(now - waiting.since));
+            self.metrics.unanswered += 1;
+            self.metrics.latency.record(nanoseconds(now - waiting.since));
         }
         while let Some(due) = self.due(self.sent) {
             // `keep_going` may have ended the run early.
@@ -330,15 +330,15 @@ impl<'a> Run<'a> {
                 break;
             }
             self.sent += 1;
-            self.figures.unanswered += 1;
-            self.figures.latency.record(nanoseconds(now - due));
+            self.metrics.unanswered += 1;
+            self.metrics.latency.record(nanoseconds(now - due));
         }
         if self.plan.pace == Pace::Once {
-            let done = self.figures.answered + self.figures.errors;
-            self.figures.unanswered = (self.plan.bodies.len() as u64).saturating_sub(done);
+            let done = self.metrics.answered + self.metrics.errors;
+            self.metrics.unanswered = (self.plan.bodies.len() as u64).saturating_sub(done);
         }
-        self.figures.seconds = (self.last - self.start).as_secs_f64();
-        self.figures
+        self.metrics.seconds = (self.last - self.start).as_secs_f64();
+        self.metrics
     }
 }
 

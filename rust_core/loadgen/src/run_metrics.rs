@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// Nanoseconds in an hour: the maximum latency that the histogram distinguishes.
-const LONGEST: u64 = 3_600_000_000_000;
+const MAX_LATENCY: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 /// Number of bytes of a wrong response that are stored.
 const MAX_FAILURES: usize = 1000;
@@ -15,7 +15,7 @@ pub struct Latency(Histogram<u64>);
 
 impl Default for Latency {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LONGEST, DIGITS);
+        let histogram = Histogram::new_with_bounds(1, MAX_LATENCY, DIGITS);
         Self(histogram.expect("the bounds are those that the histogram allows"))
     }
 }
@@ -120,7 +120,7 @@ mod tests {
         latency.record(u64::MAX);
         assert_eq!(latency.count(), 1001);
         assert!((499_000..=502_000).contains(&latency.at(0.5)), "{}", latency.at(0.5));
-        assert!((LONGEST..LONGEST + LONGEST / 500).contains(&latency.at(1.0)));
+        assert!((MAX_LATENCY..MAX_LATENCY + MAX_LATENCY / 500).contains(&latency.at(1.0)));
         assert_eq!(latency.counts().iter().map(|(_, count)| count).sum::<u64>(), 1001);
     }
 

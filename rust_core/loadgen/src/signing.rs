@@ -16,7 +16,7 @@ pub enum SigningError {
 
 /// Content of a transaction. `to` is `None` for a contract creation.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct TransferSpec {
     pub to: Option<Address>,
     pub value: U256,
     pub gas: u64,
@@ -25,7 +25,7 @@ pub struct Order {
 
 /// A signed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signed {
+pub struct SignedTransaction {
     /// EIP-2718 encoding, as sent to the node.
     pub raw: Vec<u8>,
     pub hash: B256,
@@ -46,7 +46,7 @@ impl Signer {
     /// # Errors
     ///
     /// Returns an error if the key is invalid or a nonce would exceed 2^64 - 1.
-    pub fn sign(&self, nonce: u64, orders: &[Order]) -> Result<Vec<Signed>, SigningError> {
+    pub fn sign(&self, nonce: u64, orders: &[TransferSpec]) -> Result<Vec<SignedTransaction>, SigningError> {
         let signed = (nonce..).zip(orders).map(|(nonce, order)| {
             let transaction = TxEip1559 {
                 chain_id: self.chain_id,
@@ -62,7 +62,7 @@ impl Signer {
             let hash = transaction.signature_hash();
             let signature = sign_message(self.key, hash).map_err(|_| SigningError::Key)?;
             let signed = transaction.into_signed(signature);
-            Ok(Signed { raw: signed.encoded_2718(), hash: *signed.hash() })
+            Ok(SignedTransaction { raw: signed.encoded_2718(), hash: *signed.hash() })
         });
         if nonce.checked_add(orders.len() as u64).is_none() {
             return Err(SigningError::Nonce);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_key_of_zeros_and_a_nonce_that_would_run_over_are_refused() {
-        let order = Order { to: None, value: U256::ZERO, gas: 21_000, data: Bytes::new() };
+        let order = TransferSpec { to: None, value: U256::ZERO, gas: 21_000, data: Bytes::new() };
         let signer = Signer { key: B256::ZERO, chain_id: 1, max_fee: 1, tip: 1 };
         assert!(matches!(signer.sign(0, std::slice::from_ref(&order)), Err(SigningError::Key)));
         let signer = Signer { key: B256::repeat_byte(1), ..signer };

@@ -14,7 +14,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Counts of received notifications.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Arrivals {
+pub struct SubscriberMetrics {
     pub notifications: u64,
     pub received: u64,
     /// Lowest and highest number of notifications of one subscriber.
@@ -87,10 +87,10 @@ impl Subscribers {
                         waiting[number] = false;
                         left -= 1;
                     }
-                    Outcome::FailedResponse { why, kept, .. } => {
+                    Outcome::FailedResponse { why, body, .. } => {
                         return Err(LoadError::Subscription(format!(
                             "{why}: {}",
-                            String::from_utf8_lossy(&kept)
+                            String::from_utf8_lossy(&body)
                         )));
                     }
                     Outcome::Ended => {
@@ -108,8 +108,8 @@ impl Subscribers {
         each: u64,
         length: Duration,
         keep_going: ProgressCheck<'_>,
-    ) -> Result<Arrivals, LoadError> {
-        let (start, mut arrivals) = (Instant::now(), Arrivals::default());
+    ) -> Result<SubscriberMetrics, LoadError> {
+        let (start, mut arrivals) = (Instant::now(), SubscriberMetrics::default());
         let (mut last, mut looked) = (start, start);
         let mut events = Events::with_capacity(1024);
         let mut left = self.members.iter().flatten().count();

@@ -75,12 +75,12 @@ impl Target {
 
     /// Returns the `Sec-WebSocket-Accept` value expected for `opening`.
     pub fn accept() -> String {
-        accept_of(KEY.as_bytes())
+        accept_key(KEY.as_bytes())
     }
 }
 
 /// Returns the accept value for a key (RFC 6455, section 4.2.2).
-pub fn accept_of(key: &[u8]) -> String {
+pub fn accept_key(key: &[u8]) -> String {
     STANDARD.encode(Sha1::new().chain_update(key).chain_update(ACCEPT_SUFFIX).finalize())
 }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_key_of_the_specification_has_its_answer() {
-        assert_eq!(accept_of(b"dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        assert_eq!(accept_key(b"dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         assert_eq!(STANDARD.decode(KEY).map(|key| key.len()), Ok(16));
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use foreseal_journal::Tip;
+use foreseal_journal::ChainTip;
 use serde::Serialize;
 
 /// Loss of the journal, as far as the store and the recorded end of the journal prove it.
@@ -18,7 +18,7 @@ pub struct ChainLoss {
     pub steps: u64,
     pub transactions: u64,
     /// Newest block and step in the recorded end of the journal.
-    pub tip: Option<Tip>,
+    pub tip: Option<ChainTip>,
     /// Number of the block to which the chain would be unwound.
     pub back_to: Option<u64>,
     /// `true` if the rest of the journal and the store have no block in common, so that no start could use
@@ -38,7 +38,7 @@ impl fmt::Display for ChainLoss {
                 ", {count} sealed blocks ({first} to {end}) with {steps} steps and {transactions} transactions"
             )?;
         }
-        if let Some(tip @ Tip { step: Some(_), .. }) = tip {
+        if let Some(tip @ ChainTip { step: Some(_), .. }) = tip {
             write!(f, ", the block in progress with {} transactions{tip}", tip.transactions)?;
         } else if let Some(tip) = tip {
             write!(f, "{tip}")?;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_builder::{BuildError, OpenBlock, Opening};
+use foreseal_builder::{BuildError, NextBlockAttributes, PendingBlock};
 use foreseal_chain::{Chain, ChainError, Finality, Recorded};
-use foreseal_evm::Rejected;
+use foreseal_evm::RejectedTransaction;
 use foreseal_journal::Record;
 use foreseal_keccak::keccak;
 use foreseal_primitives::{
@@ -46,7 +46,7 @@ impl Draft {
     }
 
     /// Opens the next block.
-    pub fn open(&mut self, opening: &Opening) -> Result<(), BuildError> {
+    pub fn open(&mut self, opening: &NextBlockAttributes) -> Result<(), BuildError> {
         let (block, step) = self.chain.prepare_open(opening)?;
         let step = self.stamped(step);
         self.records.extend(opening_records(&step));
@@ -83,7 +83,7 @@ impl Draft {
     pub fn include(
         &mut self,
         transactions: &[Arc<Transaction>],
-    ) -> Result<Vec<(B256, Rejected)>, BuildError> {
+    ) -> Result<Vec<(B256, RejectedTransaction)>, BuildError> {
         let stepped = self.open_block().include(transactions, self.chain.hashes())?;
         if let Some((block, step)) = stepped.step {
             self.add(block, step);
@@ -92,7 +92,7 @@ impl Draft {
     }
 
     /// Adds an executed step of transactions. Returns it with its time and signature.
-    pub fn add(&mut self, block: OpenBlock, step: Flashblock) -> Arc<Flashblock> {
+    pub fn add(&mut self, block: PendingBlock, step: Flashblock) -> Arc<Flashblock> {
         let step = self.stamped(step);
         self.records.push(Record::Step(step.clone()));
         self.chain.stepped(block, Recorded { step: step.clone(), change: None });
@@ -139,7 +139,7 @@ impl Draft {
         }
     }
 
-    fn open_block(&self) -> &OpenBlock {
+    fn open_block(&self) -> &PendingBlock {
         self.chain.open_block().expect("called with an open block")
     }
 }

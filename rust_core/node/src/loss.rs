@@ -7,7 +7,8 @@ use std::{
 
 use foreseal_chain::{SealedPosition, sealed_until};
 use foreseal_journal::{
-    Disk, EndMark, Identity, JournalError, JournalReader, OfflineJournal, RealDisk, Repair, Report,
+    Disk, Identity, JournalError, JournalReader, JournalRepairPlan, JournalReport, OfflineJournal, RealDisk,
+    RecordedEnd,
 };
 use foreseal_store::Store;
 
@@ -20,7 +21,7 @@ impl ChainLoss {
         store: &Store,
         past: &JournalReader,
         next: u64,
-        mark: Option<&EndMark>,
+        mark: Option<&RecordedEnd>,
     ) -> Result<Option<Self>, NodeError> {
         let progress = store.progress()?;
         let stored = progress.head.map_or(0, |_| progress.journal_sequence.saturating_add(1));
@@ -89,8 +90,8 @@ pub(crate) fn explain(error: JournalError, store: &Store, past: &JournalReader) 
 pub struct JournalRepair {
     datadir: PathBuf,
     journal: OfflineJournal,
-    repair: Option<Repair>,
-    report: Report,
+    repair: Option<JournalRepairPlan>,
+    report: JournalReport,
     chain: Option<ChainLoss>,
 }
 
@@ -128,13 +129,13 @@ impl JournalRepair {
     }
 
     /// Returns the report on the content of the journal.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &JournalReport {
         &self.report
     }
 
     /// Returns the appends that [`Self::apply`] abandons; `None` if there is nothing to repair.
-    pub fn loss(&self) -> Option<&foreseal_journal::Loss> {
-        self.repair.as_ref().map(Repair::loss)
+    pub fn loss(&self) -> Option<&foreseal_journal::LostRecords> {
+        self.repair.as_ref().map(JournalRepairPlan::loss)
     }
 
     /// Returns the loss that the store and the recorded end prove.
@@ -146,7 +147,7 @@ impl JournalRepair {
     /// unwinds the store.
     pub fn apply(self) -> Result<(), JournalError> {
         let Self { datadir, journal, repair, .. } = self;
-        repair.map_or(Ok(()), Repair::apply)?;
+        repair.map_or(Ok(()), JournalRepairPlan::apply)?;
         // If the file cannot be removed, its append is among those that the repair abandoned, so it has no
         // effect.
         if let Err(error) = contradiction::remove(&datadir) {
@@ -176,8 +177,8 @@ pub enum JournalRepairError {
 fn leading_cut(
     datadir: &Path,
     journal: &OfflineJournal,
-    report: &Report,
-) -> Result<Option<Repair>, JournalError> {
+    report: &JournalReport,
+) -> Result<Option<JournalRepairPlan>, JournalError> {
     if report.fault.is_none() {
         return Ok(None);
     }
@@ -194,7 +195,7 @@ fn leading_cut(
 fn add_contradiction(
     datadir: &Path,
     journal: &OfflineJournal,
-    report: &Report,
+    report: &JournalReport,
     chain: &mut Option<ChainLoss>,
 ) {
     let recorded = contradiction::read(datadir).unwrap_or_else(|error| {
@@ -202,13 +203,17 @@ fn add_contradiction(
         None
     });
     let next = report.first_sequence.saturating_add(report.appends);
-    let discarded = journal.recorded_end().ok().flatten().map_or(0..0, |end| end.discarded());
+    let discarded = journal.recorded_end().ok().flatten().map_or(0..0, |end| end.discarded_before());
     let Some(sequence) = recorded.filter(|seen| *seen >= next && !discarded.contains(seen)) else { return };
     let loss = chain.get_or_insert_with(|| ChainLoss { next, ..ChainLoss::default() });
     loss.appends = loss.appends.max(sequence.saturating_add(1).saturating_sub(loss.next));
 }
 
-fn lost(datadir: &Path, journal: &OfflineJournal, report: &Report) -> Result<Option<ChainLoss>, NodeError> {
+fn lost(
+    datadir: &Path,
+    journal: &OfflineJournal,
+    report: &JournalReport,
+) -> Result<Option<ChainLoss>, NodeError> {
     let store = open_store_to_read(datadir, &StoreSettings::default())?;
     let options = store.options();
     let identity = Identity { chain_id: options.chain_id, genesis: options.genesis };

@@ -376,7 +376,7 @@ impl Node {
         let work = self.shared.figures.clone();
         let archive = self.view().and_then(|view| view.caches());
         let caches = self.store.caches().into_iter().chain(archive.into_iter().flatten()).collect();
-        NodeMetrics { work, pool: self.pool().figures(), store: self.store.size(), caches }
+        NodeMetrics { work, pool: self.pool().metrics(), store: self.store.size(), caches }
     }
 
     /// Returns the current status of the node.

@@ -4,7 +4,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use foreseal_chain::datadir::{DataDir, DataDirError, genesis_hash, stored_spec};
-use foreseal_store::{Copying, SCHEMA, Store, StoreOptions, Upgrading};
+use foreseal_store::{SCHEMA, Store, StoreCopy, StoreOptions, UpgradeProgress};
 
 use crate::{NodeError, StoreSettings, store_files::open_store_reporting};
 
@@ -33,7 +33,7 @@ pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, Nod
         map_size: settings.map_size,
         ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
     };
-    Ok(Copying::open(&datadir.join("store"), &options)?.schema()?)
+    Ok(StoreCopy::open(&datadir.join("store"), &options)?.schema()?)
 }
 
 /// Upgrades the store of a data directory, on which no node may run, to the current schema. Returns the
@@ -45,7 +45,7 @@ pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, Nod
 pub fn upgrade_store(
     datadir: &Path,
     settings: &StoreSettings,
-    report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+    report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
 ) -> Result<u32, NodeError> {
     settings.check()?;
     let spec =

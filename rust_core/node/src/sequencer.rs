@@ -12,9 +12,9 @@
 use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_builder::{BuildError, OpenBlock, Opening};
+use foreseal_builder::{BuildError, NextBlockAttributes, PendingBlock};
 use foreseal_chain::{Chain, ClockReading, Recorded, View};
-use foreseal_evm::Rejected;
+use foreseal_evm::RejectedTransaction;
 use foreseal_journal::{Journal, JournalError, RawAppend, Record};
 use foreseal_pool::{DropReason, PoolSnapshot};
 use foreseal_primitives::{Flashblock, mutant};
@@ -130,9 +130,9 @@ impl Sequencer {
     }
 
     /// Returns the opening of a block with this timestamp.
-    pub(crate) fn opening(&mut self, timestamp: u64) -> Opening {
+    pub(crate) fn opening(&mut self, timestamp: u64) -> NextBlockAttributes {
         let production = &self.settings.production;
-        Opening {
+        NextBlockAttributes {
             merged: true,
             timestamp,
             mix_hash: (self.makes.random)(),
@@ -258,7 +258,7 @@ impl Sequencer {
             && let Some(frames) = self.shared.frames()
         {
             let sequence = self.journal.next_sequence();
-            frames.append(RawAppend::of(sequence, B256::ZERO, records));
+            frames.append(RawAppend::encode(sequence, B256::ZERO, records));
         }
         // A follower may meanwhile have proved that the journal has lost appends.
         if let Some(reason) = self.shared.failure() {
@@ -289,7 +289,7 @@ impl Sequencer {
     /// Notifies the pool of the fees of the block being built.
     fn publish_fees(&self) {
         if let Some(open) = self.chain.open_block() {
-            let (base_fee, blob_base_fee) = self.chain.spec().fees_of(open.header());
+            let (base_fee, blob_base_fee) = self.chain.spec().base_fees(open.header());
             self.shared.pool.on_fees(base_fee, blob_base_fee);
         }
     }
@@ -331,9 +331,9 @@ impl Sequencer {
     pub(crate) fn execute(
         &self,
         keep_going: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<(OpenBlock, Flashblock)>, ProductionError> {
+    ) -> Result<Option<(PendingBlock, Flashblock)>, ProductionError> {
         let open = self.chain.open_block().expect("a node that produces always has an open block");
-        let (base_fee, blob_fee) = self.chain.spec().fees_of(open.header());
+        let (base_fee, blob_fee) = self.chain.spec().base_fees(open.header());
         let (clock, figures) = (self.shared.clock.clone(), self.shared.figures.clone());
         let mut laps = Stopwatch::begin(&*clock);
         let mut best = self.shared.pool.best(base_fee, blob_fee);
@@ -384,8 +384,8 @@ impl Sequencer {
     }
 
     /// Drops a rejected transaction that no later step could hold; other transactions stay in the pool.
-    fn judge(&self, hash: &B256, reason: &Rejected) {
-        use Rejected as R;
+    fn judge(&self, hash: &B256, reason: &RejectedTransaction) {
+        use RejectedTransaction as R;
         let drop_as = match reason {
             R::NonceTooHigh { .. }
             | R::InsufficientFunds { .. }

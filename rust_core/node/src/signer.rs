@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256};
 use foreseal_chain::datadir::{DataDir, SignerSince};
 use foreseal_journal::{Disk, Identity, JournalReader, Record};
 use foreseal_primitives::{
-    ChainSpec, Flashblock, FlashblockCommitment, PromiseDomain, StepSignature, mutant,
+    ChainSpec, CommitmentDomain, Flashblock, FlashblockCommitment, StepSignature, mutant,
 };
 use foreseal_store::Store;
 
@@ -97,7 +97,7 @@ fn newest_signer(
     chain_id: u64,
     disk: &Arc<dyn Disk>,
 ) -> Result<Option<Address>, NodeError> {
-    let domain = PromiseDomain::of(chain_id);
+    let domain = CommitmentDomain::new(chain_id);
     let newest = match newest_in_journal(datadir, store, chain_id, disk.clone())? {
         Some(step) => Some(step),
         None => newest_in_store(store)?,
@@ -117,7 +117,7 @@ fn newest_in_journal(
     let past = JournalReader::new(datadir.journal(), disk, identity, u64::MAX);
     let mut newest = None;
     // Opening the journal reports damage; the search uses the appends before it.
-    let Ok(appends) = past.wholes(store.progress()?.journal_sequence) else { return Ok(None) };
+    let Ok(appends) = past.raw_appends(store.progress()?.journal_sequence) else { return Ok(None) };
     for append in appends.map_while(Result::ok) {
         for record in append.decode().map(|append| append.records).unwrap_or_default() {
             if let Record::Step(step) | Record::Override { step, .. } = record

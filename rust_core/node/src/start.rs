@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use foreseal_builder::Opening;
+use foreseal_builder::NextBlockAttributes;
 use foreseal_chain::{
     ArchiveCaches, Chain, ClockReading, Resumed, SealedPosition, StoreMeta, UnreplayedJournal,
     datadir::DataDir, replay, sealed_by, sealed_chain,
@@ -45,7 +45,7 @@ pub(crate) fn try_first_block(
     let production = &settings.production;
     let chain = Chain::new(spec.clone(), settings.finality);
     let BlockSlot { timestamp, .. } = BlockSlot::at(now, spec.genesis().timestamp, production.block_time);
-    let opening = Opening { merged: true, timestamp, ..production.idle_opening(&chain) };
+    let opening = NextBlockAttributes { merged: true, timestamp, ..production.idle_opening(&chain) };
     match chain.prepare_open(&opening) {
         Ok(_) => Ok(()),
         Err(why) => Err(NodeError::DeadGenesis { why }),
@@ -71,7 +71,7 @@ pub(crate) fn start(
     let note = note(&store)?;
     let mut link = StoreWriter::start(store.clone(), &settings.store, &note, beside)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
-    chain.remember(UnreplayedJournal::new(journal.past(), (from.sequence, from.records)), 0);
+    chain.remember(UnreplayedJournal::new(journal.reader(), (from.sequence, from.records)), 0);
     let mut followed = link.follow(&mut chain, 0);
     let mut records = 0;
     for append in journal.replay_from(from.sequence)? {
@@ -108,7 +108,7 @@ pub(crate) fn start(
 
 /// Returns the chain metadata in the store.
 pub(crate) fn note(store: &Store) -> Result<StoreMeta, NodeError> {
-    let note = store.note()?;
+    let note = store.writer_metadata()?;
     if note.is_empty() {
         return Ok(StoreMeta::default());
     }
@@ -201,7 +201,7 @@ fn go_back(
         return Err(StartError::NothingShared { head: head.number }.into());
     };
     if !recovery.loss_accepted && !mutant!("ignore-marker") {
-        let loss = ChainLoss::find(store, &journal.past(), journal.next_sequence(), None)?;
+        let loss = ChainLoss::find(store, &journal.reader(), journal.next_sequence(), None)?;
         let loss = Box::new(loss.unwrap_or_default());
         return Err(StartError::Lost { place: journal.end(), loss }.into());
     }

@@ -11,7 +11,7 @@ use std::{
 use alloy_consensus::crypto::secp256k1::{recover_signer, sign_message};
 use alloy_primitives::{Address, B256, hex};
 use foreseal_keccak::keccak;
-use foreseal_primitives::{FlashblockCommitment, PromiseDomain, StepSignature};
+use foreseal_primitives::{CommitmentDomain, FlashblockCommitment, StepSignature};
 use rustix::fs::{Mode, OFlags};
 
 /// Permission bits of the key file that grant access to group and others.
@@ -58,7 +58,7 @@ impl KeyError {
 pub struct StepSigner {
     secret: B256,
     address: Address,
-    domain: PromiseDomain,
+    domain: CommitmentDomain,
 }
 
 impl fmt::Debug for StepSigner {
@@ -72,7 +72,7 @@ impl StepSigner {
     pub fn new(secret: B256, chain_id: u64) -> Option<Self> {
         let probe = keccak(b"");
         let address = recover_signer(&sign_message(secret, probe).ok()?, probe).ok()?;
-        Some(Self { secret, address, domain: PromiseDomain::of(chain_id) })
+        Some(Self { secret, address, domain: CommitmentDomain::new(chain_id) })
     }
 
     /// Reads the key from the file at `path`, which only its owner may be able to access.
@@ -263,9 +263,9 @@ mod tests {
         let signature = signer.sign(&promise);
         assert!(matches!(signature[64], 27 | 28));
         assert_eq!(signature, signer.sign(&promise), "always the same");
-        assert_eq!(promise.signer(PromiseDomain::of(CHAIN), &signature), Some(signer.address()));
-        assert_ne!(promise.signer(PromiseDomain::of(1), &signature), Some(signer.address()));
+        assert_eq!(promise.signer(CommitmentDomain::new(CHAIN), &signature), Some(signer.address()));
+        assert_ne!(promise.signer(CommitmentDomain::new(1), &signature), Some(signer.address()));
         let later = FlashblockCommitment { time: promise.time + 1, ..promise };
-        assert_ne!(later.signer(PromiseDomain::of(CHAIN), &signature), Some(signer.address()));
+        assert_ne!(later.signer(CommitmentDomain::new(CHAIN), &signature), Some(signer.address()));
     }
 }

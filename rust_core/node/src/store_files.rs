@@ -11,7 +11,7 @@ use foreseal_chain::{
     datadir::{DataDir, DataDirError, JOURNAL, STORE, agreed_spec, genesis_hash},
 };
 use foreseal_primitives::ChainSpec;
-use foreseal_store::{Store, StoreError, StoreOptions, Upgrading};
+use foreseal_store::{Store, StoreError, StoreOptions, UpgradeProgress};
 
 use crate::{NodeError, StoreSettings};
 
@@ -29,9 +29,9 @@ pub(crate) fn open_store_reporting(
     datadir: &DataDir,
     spec: &ChainSpec,
     settings: &StoreSettings,
-    report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+    report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
 ) -> Result<Store, StoreError> {
-    Store::open_reporting(datadir.store(), store_options(spec, settings), report)
+    Store::open_with_progress(datadir.store(), store_options(spec, settings), report)
 }
 
 /// Opens or creates a store of this chain in `folder`.

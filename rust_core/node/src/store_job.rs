@@ -51,7 +51,7 @@ impl Write {
             diff: joined(&self.changed.diffs),
             nodes: state.changes_since(&self.changed.before)?,
             journal_sequence: self.sequence,
-            note: self.note.clone(),
+            writer_metadata: self.note.clone(),
         })
     }
 }

@@ -106,7 +106,7 @@ impl Shared {
         fetch_sender(&view, &submission);
         let head = || self.view().unwrap_or(view);
         let admission = if runnable {
-            self.pool.add_runnable(submission, head)?
+            self.pool.add_if_executable(submission, head)?
         } else {
             Admission::Added(self.pool.add(submission, head)?)
         };

@@ -63,7 +63,7 @@ impl Writer {
         let files = (self.store.clone(), surroundings.disk, self.shared.store_observers());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
-        let (past, discarded) = (started.journal.past(), started.journal.discarded());
+        let (past, discarded) = (started.journal.reader(), started.journal.discarded());
         if let Some(room) = self.room() {
             let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
@@ -134,7 +134,7 @@ impl Writer {
     fn restore_pool(&self) -> Result<(), NodeError> {
         let view = self.shared.view().expect("a view was just published");
         let header = &view.pending().block.header;
-        let (pool, (base_fee, blob_base_fee)) = (&self.shared.pool, self.spec.fees_of(header));
+        let (pool, (base_fee, blob_base_fee)) = (&self.shared.pool, self.spec.base_fees(header));
         pool.on_fees(base_fee, blob_base_fee);
         let start = match self.datadir.load_pool()? {
             SavedPool::None => PoolStart::New,

@@ -10,7 +10,7 @@ use alloy_primitives::B256;
 use foreseal_chain::{BlockId, BlockWindow, Change, FeedError, StepCursor, SteppedClock, View, changes};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Development, Sequencer, Settings, StoreSettings, import_chain};
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
 
 /// Returns the changes in short notation: `+1.2` adds step 2 of block 1, `-1.2` removes it, `=1` seals block
@@ -110,7 +110,7 @@ fn a_snapshot_takes_back_what_came_after_it() {
 #[test]
 fn another_way_begins_behind_the_block_that_both_share() {
     let (_datadir, wallets, mut bench) = start();
-    let mut workload = Workload::new(wallets, Kinds::Transfers, 3);
+    let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 3);
     for _ in 0..2 {
         mine(&bench);
     }
@@ -132,7 +132,7 @@ fn another_way_begins_behind_the_block_that_both_share() {
 fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 2);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::Transfers, 2);
     let mut bytes = Vec::new();
     for _ in 0..3 {
         bench.node.submit(&workload.next_transaction()).unwrap();

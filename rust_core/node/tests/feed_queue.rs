@@ -8,7 +8,7 @@ use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use foreseal_chain::{Change, Clock, Entry, EventKind, StepCursor, View, changes};
 use foreseal_node::Sequencer;
-use foreseal_testkit::{Kinds, Workload};
+use foreseal_testkit::{TransactionKinds, Workload};
 use support::{Bench, balance, start};
 
 fn take(bench: &Bench) -> Vec<Entry> {
@@ -69,7 +69,7 @@ fn only_the_newest_view_is_queued_without_a_reader() {
 #[test]
 fn entries_come_in_order_and_what_repeats_itself_is_one() {
     let (_datadir, wallets, mut bench) = start();
-    let mut workload = Workload::new(wallets, Kinds::Transfers, 1);
+    let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 1);
     take(&bench);
     bench.node.submit(&workload.next_transaction()).unwrap();
     assert_eq!(kinds(&take(&bench)), "", "nobody wants arrivals");

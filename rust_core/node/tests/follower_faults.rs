@@ -30,7 +30,7 @@ use foreseal_replication::{
         write_numbered,
     },
 };
-use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
+use foreseal_testkit::{Fees, MAX_WAIT, TransactionKinds, Wallet, Workload, wait_for};
 use support::{
     Bench, fingerprint,
     pair::{caught_up, follow_here, follower_of, serving, socket},
@@ -48,7 +48,7 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
         };
         let Request::Hello(hello) = hear() else { panic!("the first frame is a greeting") };
         let (production, depth) = (Production::default(), FinalityDepth::default());
-        let pool = Pool::new(PoolConfig::default()).whole(|event| wire::to_vec(&event));
+        let pool = Pool::new(PoolConfig::default()).full_snapshot(|event| wire::to_vec(&event));
         let welcome = Response::Welcome(Welcome { produces: true, production, depth });
         (&stream).write_all(&welcome.encode()).unwrap();
         write_numbered(&mut &stream, &Response::Pool(pool.into()).encode(), 0).unwrap();
@@ -169,9 +169,9 @@ fn a_panic_in_an_answer_ends_that_connection_and_no_more() {
     sequencer.node.answer_with(Arc::new(Stumbling));
     let follower = follow_here(&settings, clock);
     caught_up(&sequencer.node, &follower);
-    assert_eq!(follower.query(b"who".to_vec(), LONG), Some(b"who".to_vec()));
-    assert_eq!(follower.query(Vec::new(), LONG), None);
-    wait_for("it is heard again", || follower.query(b"now".to_vec(), LONG) == Some(b"now".to_vec()));
+    assert_eq!(follower.query(b"who".to_vec(), MAX_WAIT), Some(b"who".to_vec()));
+    assert_eq!(follower.query(Vec::new(), MAX_WAIT), None);
+    wait_for("it is heard again", || follower.query(b"now".to_vec(), MAX_WAIT) == Some(b"now".to_vec()));
     caught_up(&sequencer.node, &follower);
 }
 
@@ -229,7 +229,7 @@ fn imported_blocks_are_followed() {
         let development = Some(Development::default());
         foreseal_node::Settings { development, ..serving(&place(name), &wallets) }
     };
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     {
         let mut other = Bench::open(settings("other"), clock.clone(), disk.clone()).unwrap();
         for _ in 0..5 {

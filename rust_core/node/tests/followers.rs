@@ -13,7 +13,7 @@ use foreseal_journal::{
 };
 use foreseal_node::{Development, Node, NodeError, Role, Settings, StoreSettings};
 use foreseal_replication::Phase;
-use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload, wait_for};
 use proptest::{
     prelude::*,
     strategy::ValueTree,
@@ -36,7 +36,7 @@ fn it_shows_every_step_and_the_pool_and_goes_on_after_each_was_restarted() {
     let clock = Arc::<SteppedClock>::default();
     let open = || Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
     let mut sequencer = open();
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let mut follower = follow_here(&settings, clock.clone());
     for round in 0..40 {
         for _ in 0..round % 5 {
@@ -167,7 +167,7 @@ fn one_whose_cursor_is_gone_begins_again_with_the_store() {
         Bench::open(settings, clock.clone(), Arc::new(RealDisk)).unwrap()
     };
     let mut sequencer = open(settings.role.clone());
-    let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 5);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::Transfers, 5);
     let follower = follow_here(&settings, clock.clone());
     sequencer.node.submit(&workload.next_transaction()).unwrap();
     sequencer.tick();
@@ -213,7 +213,7 @@ fn what_a_follower_showed_is_never_lost() {
         if let Some(operation) = fails {
             disk.fail_at(begun + operation, DiskFault::Crash);
         }
-        let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 5);
+        let mut workload = Workload::new(wallets.clone(), TransactionKinds::Transfers, 5);
         let ticks = (0..14).take_while(|_| {
             sequencer.node.submit(&workload.next_transaction()).unwrap();
             sequencer.try_tick().is_ok()

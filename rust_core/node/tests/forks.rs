@@ -13,7 +13,7 @@ use foreseal_chain::{Chain, FinalityDepth};
 use foreseal_journal::RealDisk;
 use foreseal_node::Settings;
 use foreseal_primitives::system_contracts;
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload, test_genesis};
+use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload, test_genesis};
 use support::{Bench, open_node, settings};
 
 /// Timestamp of the first block of a test chain; each later block is two seconds later.
@@ -72,7 +72,7 @@ fn every_fork_begins_with_the_block_that_reaches_its_time() {
         (config.bpo1_time, config.bpo2_time) = (Some(time_of(11)), Some(time_of(13)));
     });
     let mut bench = open(settings).unwrap();
-    let mut workload = Workload::new(wallets, Kinds::Transfers, 11);
+    let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 11);
     while bench.view().latest().number() < 16 {
         bench.node.submit(&workload.next_transaction()).unwrap();
         bench.tick();

@@ -10,7 +10,7 @@ use alloy_primitives::B256;
 use foreseal_chain::{BlockId, FinalityDepth};
 use foreseal_journal::RealDisk;
 use foreseal_node::{ControlError, Development, Sequencer, Settings};
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::{Bench, SOMEBODY, balance, fingerprint, restart, settings, start};
 
 #[test]
@@ -68,7 +68,7 @@ fn a_reorg_replaces_blocks_in_one_change() {
 #[test]
 fn a_snapshot_brings_back_chain_pool_and_time() {
     let (datadir, wallets, mut bench) = start();
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let mut submit = |bench: &Bench| bench.node.submit(&workload.next_transaction()).unwrap();
     for _ in 0..15 {
         submit(&bench);

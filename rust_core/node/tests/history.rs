@@ -7,7 +7,7 @@ mod support;
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
 use alloy_primitives::{Address, B256, Log, U256};
-use foreseal_builder::Opening;
+use foreseal_builder::NextBlockAttributes;
 use foreseal_chain::{
     BlockId, BlockWindow, CacheSizes, Chain, ExecutedBlock, FinalityDepth, HeaderAndState, History,
     LogMatches, ResolveError, View, matching_logs, replay,
@@ -15,7 +15,7 @@ use foreseal_chain::{
 use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
 use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition};
 use foreseal_state::{BlockHashes, StateError, StateReader};
-use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload, test_genesis};
 use support::{Bench, balance, memory_history::MemoryHistory};
 
 const WINDOW: BlockWindow = BlockWindow { blocks: 3, transactions: 12 };
@@ -23,7 +23,7 @@ const WINDOW: BlockWindow = BlockWindow { blocks: 3, transactions: 12 };
 /// Returns the records of some blocks with all kinds of transactions and with state overrides between them.
 fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> {
     let mut bench = Bench::developing(datadir, wallets);
-    let mut workload = Workload::new(wallets.to_vec(), Kinds::WithoutBlobs, 11);
+    let mut workload = Workload::new(wallets.to_vec(), TransactionKinds::WithoutBlobs, 11);
     for turn in 0..160 {
         for _ in 0..turn % 4_u64 {
             bench.node.submit(&workload.next_transaction()).unwrap();
@@ -81,8 +81,8 @@ impl Twins {
     }
 }
 
-fn opening() -> Opening {
-    Opening {
+fn opening() -> NextBlockAttributes {
+    NextBlockAttributes {
         merged: true,
         timestamp: 2_000_000_000,
         mix_hash: B256::ZERO,

@@ -14,7 +14,7 @@ use std::{
 use foreseal_chain::{BlockWindow, SteppedClock};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Development, Settings, StoreSettings};
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use support::{Bench, balance, fingerprint, settings};
 
 /// A development chain with few blocks in memory and the shortest journal retention.
@@ -79,7 +79,7 @@ fn refusal(settings: Settings, clock: &Arc<SteppedClock>) -> String {
 fn segments_go_and_what_is_missing_then_is_named() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let (datadir, aside) = (folder.path().join("data"), folder.path().join("aside"));
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 31);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 31);
     let clock = Arc::<SteppedClock>::default();
     let mut bench = Bench::open(small(&datadir, &wallets), clock.clone(), Arc::new(RealDisk)).unwrap();
     busy(&mut bench, &mut workload, 5);
@@ -126,7 +126,7 @@ fn segments_go_and_what_is_missing_then_is_named() {
 fn a_store_of_any_moment_leads_to_the_same_chain() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let datadir = folder.path().join("data");
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 33);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 33);
     let clock = Arc::<SteppedClock>::default();
     let kept = |datadir: &Path| Settings {
         store: StoreSettings { retention: 1_024, ..small(datadir, &wallets).store },

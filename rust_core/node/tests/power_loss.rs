@@ -11,7 +11,7 @@ use foreseal_chain::{BlockId, SteppedClock, View};
 use foreseal_journal::simulated::{DiskFault, SimulatedDisk};
 use foreseal_node::{Node, NodeEnvironment};
 use foreseal_replication::SubmitError;
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use support::{Bench, settings};
 
 /// A step that a reader saw: number, index, hash and transactions.
@@ -39,7 +39,7 @@ fn run(
         return seen;
     };
     see(&bench.view(), &mut seen);
-    let mut workload = Workload::new(wallets.to_vec(), Kinds::Transfers, 5);
+    let mut workload = Workload::new(wallets.to_vec(), TransactionKinds::Transfers, 5);
     for _ in 0..ticks {
         bench.node.submit(&workload.next_transaction()).unwrap();
         let failed = bench.try_tick().is_err();

@@ -5,7 +5,7 @@
 mod support;
 
 use foreseal_chain::{Chain, Clock, FinalityDepth};
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::Bench;
 
 #[test]
@@ -40,7 +40,7 @@ fn a_block_is_sealed_when_its_slot_ends_and_its_hash_is_its_last_steps() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 1);
+    let mut workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 1);
     for _ in 0..20 {
         let number = bench.view().pending().number();
         let mut last = bench.view();
@@ -66,7 +66,7 @@ fn steps_of_a_block_only_ever_add() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 2);
+    let mut workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 2);
     let mut steps = 0;
     for _ in 0..100 {
         let before = bench.view();
@@ -96,7 +96,7 @@ fn every_step_stays_resolvable_by_hash_and_position() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 3);
     let mut seen = Vec::new();
     while bench.view().latest().number() < 3 {
         bench.node.submit(&workload.next_transaction()).unwrap();
@@ -143,7 +143,7 @@ fn produced_blocks_execute_to_the_same_hash_from_outside() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(6);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 4);
+    let mut workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 4);
     while bench.view().latest().number() < 30 {
         for _ in 0..12 {
             bench.node.submit(&workload.next_transaction()).unwrap();

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::{BlockId, Clock, ResolveError, STEP_WINDOW};
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::{Bench, settings};
 
 /// Timeout far above the duration of the test's ticks, in case the writer blocks.
@@ -20,7 +20,7 @@ fn a_held_view_never_holds_up_the_writer() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets, Kinds::Transfers, 3);
+    let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 3);
     let held = bench.view();
     let (node, hash) = (bench.node.clone(), held.pending().block.hash);
     let (done, finished) = std::sync::mpsc::channel();

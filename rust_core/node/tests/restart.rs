@@ -11,9 +11,9 @@ use alloy_primitives::B256;
 use foreseal_chain::{SteppedClock, View, datadir::DataDirError};
 use foreseal_journal::RealDisk;
 use foreseal_node::{NodeError, Settings, import_chain};
-use foreseal_pool::{Status, Waiting};
+use foreseal_pool::{QueuedReason, Status};
 use foreseal_replication::PoolStart;
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::{Bench, open_node, settings};
 
 /// Returns the identity of everything that a view shows.
@@ -53,7 +53,7 @@ fn a_killed_node_comes_back_to_the_same_step_and_goes_on() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
     let clock = Arc::new(SteppedClock::default());
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 7);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     let mut before: Option<(Shown, u64)> = None;
     for round in 0..6 {
         let settings = settings(datadir.path(), &wallets);
@@ -135,7 +135,7 @@ fn the_pool_knows_the_fees_before_the_first_step() {
     let base_fee = u128::from(node.view().unwrap().pending().block.header.base_fee_per_gas.unwrap());
     let fees = Fees { max_fee: base_fee - 1, tip: 1 };
     let hash = node.submit(&wallets[0].transfer(0, wallets[0].address, 1, fees)).unwrap();
-    let waiting = Waiting::BaseFee { max_fee: base_fee - 1, base_fee };
+    let waiting = QueuedReason::BaseFee { max_fee: base_fee - 1, base_fee };
     assert_eq!(node.pool().status(&hash), Status::Queued(waiting));
 }
 

@@ -10,8 +10,8 @@ use alloy_primitives::{Address, B256};
 use foreseal_chain::{Clock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{ControlError, Development, KeyError, NodeError, Sequencer, Settings, StepSigner};
-use foreseal_primitives::{FlashblockCommitment, PromiseDomain, StepSignature};
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_primitives::{CommitmentDomain, FlashblockCommitment, StepSignature};
+use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
 
 /// Number, index, hash, time and signature of a step.
@@ -41,7 +41,7 @@ fn steps_keep_the_time_at_which_they_were_made() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let mut made = vec![millis(&bench)];
     for tick in 0..60 {
         if tick % 3 > 0 {
@@ -101,7 +101,7 @@ fn a_step_that_is_built_again_as_it_was_keeps_what_it_was_given() {
 /// Asserts that `signer` signed every step of a view with the hash of the previous one. Returns the number of
 /// steps.
 fn assert_signed(view: &View, chain_id: u64, signer: Address) -> usize {
-    let domain = PromiseDomain::of(chain_id);
+    let domain = CommitmentDomain::new(chain_id);
     let steps = given(view);
     let mut parent = view.sealed(0).unwrap().unwrap().block.hash;
     for (number, index, hash, time, signature) in &steps {
@@ -125,7 +125,7 @@ fn every_step_is_signed_by_the_one_key_of_the_folder() {
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
     let signer = bench.node.status().signer.unwrap();
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     for restart in [true, true, false] {
         for _ in 0..25 {
             bench.node.submit(&workload.next_transaction()).unwrap();

@@ -11,7 +11,7 @@ use foreseal_journal::RealDisk;
 use foreseal_node::{
     Development, JournalRepair, Node, NodeEnvironment, NodeError, Settings, StartError, StoreSettings,
 };
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use support::{Bench, fingerprint, settings};
 
 fn development(datadir: &Path, wallets: &[Wallet]) -> Settings {
@@ -37,7 +37,7 @@ fn verify(bench: &Bench) {
 fn a_full_store_ends_production_and_never_reads() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));
     let mut bench = Bench::developing(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     busy(&mut bench, &mut workload, 300);
     // A start waits for the store at this record.
     bench.node.control(|writer| writer.unwind(299)).unwrap();
@@ -92,7 +92,7 @@ fn copy_folder(from: &Path, to: &Path) {
 fn a_store_reverts_to_the_end_of_its_journal() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));
     let mut bench = Bench::developing(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 4);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 4);
     busy(&mut bench, &mut workload, 10);
     let before = fingerprint(&bench.view());
     let copy = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use std::{
 use alloy_primitives::{B256, Bytes, TxKind, U256};
 use foreseal_backup::{Backup, BackupSource, back_up};
 use foreseal_chain::SteppedClock;
-use foreseal_journal::{EndMark, RealDisk, check, recorded_end};
+use foreseal_journal::{RealDisk, RecordedEnd, check, recorded_end};
 use foreseal_node::{
     BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing, Settings, SourceChain,
     StoreRepair, StoreRepairError, StoreSettings,
@@ -150,7 +150,7 @@ impl Stopped {
         StoreRepair::lock(self.datadir(), &self.settings.store, sources).unwrap()
     }
 
-    fn mark(&self) -> EndMark {
+    fn mark(&self) -> RecordedEnd {
         recorded_end(&self.datadir().join("journal"), &RealDisk).unwrap().unwrap()
     }
 
@@ -160,7 +160,7 @@ impl Stopped {
 
     /// Asserts that the store is sound, the chain is unchanged, the recorded end agrees and the node
     /// continues. Also asserts that a start rejects a truncated journal.
-    fn assert_repaired(&self, before: &EndMark) {
+    fn assert_repaired(&self, before: &RecordedEnd) {
         let (after, report) =
             (self.mark(), check(&self.datadir().join("journal"), Arc::new(RealDisk)).unwrap());
         assert_eq!((after.next, after.hash, after.tip), (before.next, before.hash, before.tip));

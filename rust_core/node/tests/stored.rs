@@ -13,7 +13,7 @@ use foreseal_node::{
     Development, InspectionPoint, Node, Producer, Sequencer, Settings, StoreSettings, Watcher,
 };
 use foreseal_state::StateError;
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::{Bench, SOMEBODY, balance, settings};
 
 /// Waits until the store has everything, and verifies it completely.
@@ -39,7 +39,7 @@ fn a_chain_that_goes_on_keeps_a_whole_store() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(8);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 5);
+    let mut workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 5);
     for block in 0..120 {
         for turn in 0..3 {
             for _ in 0..(block + turn) % 7 {
@@ -65,7 +65,7 @@ fn a_chain_goes_back_beyond_the_proof_window() {
         ..settings(datadir.path(), &wallets)
     };
     let mut bench = Bench::open(settings(), Arc::new(SteppedClock::default()), Arc::new(RealDisk)).unwrap();
-    let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 7);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::Transfers, 7);
     for _ in 0..40 {
         bench.node.submit(&workload.next_transaction()).unwrap();
         bench.tick();

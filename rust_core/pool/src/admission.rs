@@ -8,14 +8,16 @@ use foreseal_primitives::Account;
 use foreseal_state::StateReader;
 use serde::{Deserialize, Serialize};
 
-use crate::{Dropped, PoolError, PooledTransaction, Submission, Waiting, contents::Contents, origin::Origin};
+use crate::{
+    Dropped, PoolError, PooledTransaction, QueuedReason, Submission, contents::Contents, origin::Origin,
+};
 
 /// Result of an accepted submission.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Added {
+pub struct AddedTransaction {
     pub hash: B256,
     /// `true` if it can run in the next step, base fees aside; otherwise it is queued.
-    pub runnable: bool,
+    pub executable: bool,
     /// The transaction that it outbid.
     pub replaced: Option<B256>,
     /// Transactions evicted to make room for it.
@@ -25,9 +27,9 @@ pub struct Added {
 /// Result of a submission that is accepted only if it can run in the next step.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Admission {
-    Added(Added),
+    Added(AddedTransaction),
     /// It would have to wait for this condition, so it was not added.
-    WouldWait(Waiting),
+    WouldQueue(QueuedReason),
 }
 
 /// The newest pending view, as admission reads it.
@@ -49,26 +51,26 @@ impl Contents {
         submission: Submission,
         origin: Origin,
         head: &H,
-    ) -> Result<Added, PoolError> {
-        let account = self.examine(&submission, origin, head)?;
-        self.enter(submission, &account)
+    ) -> Result<AddedTransaction, PoolError> {
+        let account = self.validate(&submission, origin, head)?;
+        self.make_room_and_insert(submission, &account)
     }
 
     /// Admits a submission like [`Self::admit`], but only if it can run in the next step.
-    pub(crate) fn admit_runnable<H: PendingHead + ?Sized>(
+    pub(crate) fn admit_if_executable<H: PendingHead + ?Sized>(
         &mut self,
         submission: Submission,
         head: &H,
     ) -> Result<Admission, PoolError> {
-        let account = self.examine(&submission, Origin::Submitted, head)?;
-        match self.would_wait(&submission, &account) {
-            Some(waiting) => Ok(Admission::WouldWait(waiting)),
-            None => self.enter(submission, &account).map(Admission::Added),
+        let account = self.validate(&submission, Origin::Submitted, head)?;
+        match self.queued_reason_if_added(&submission, &account) {
+            Some(waiting) => Ok(Admission::WouldQueue(waiting)),
+            None => self.make_room_and_insert(submission, &account).map(Admission::Added),
         }
     }
 
     /// Runs every check except the one for room, and returns the sender's account.
-    fn examine<H: PendingHead + ?Sized>(
+    fn validate<H: PendingHead + ?Sized>(
         &self,
         submission: &Submission,
         origin: Origin,
@@ -87,32 +89,37 @@ impl Contents {
         Ok(account)
     }
 
-    fn enter(&mut self, submission: Submission, account: &Account) -> Result<Added, PoolError> {
+    fn make_room_and_insert(
+        &mut self,
+        submission: Submission,
+        account: &Account,
+    ) -> Result<AddedTransaction, PoolError> {
         let (hash, sender, nonce) = (submission.hash(), submission.sender(), submission.nonce());
-        let leaving = self.room_for(&submission, account)?;
-        let evicted = leaving.into_iter().map(|leaver| self.evict(leaver)).collect();
+        let candidates = self.select_evictions(&submission, account)?;
+        let evicted = candidates.into_iter().map(|candidate| self.evict(candidate)).collect();
         let replaced = self.insert(submission, account).map(|old| old.hash());
-        let runnable = self.senders.get(&sender).is_some_and(|queue| queue.waiting(nonce).is_none());
-        Ok(Added { hash, runnable, replaced, evicted })
+        let executable = self.senders.get(&sender).is_some_and(|queue| queue.queued_reason(nonce).is_none());
+        Ok(AddedTransaction { hash, executable, replaced, evicted })
     }
 
     /// Returns the condition that a submission would wait for: an earlier nonce, a waiting predecessor, or
     /// lower base fees.
-    fn would_wait(&self, submission: &Submission, account: &Account) -> Option<Waiting> {
+    fn queued_reason_if_added(&self, submission: &Submission, account: &Account) -> Option<QueuedReason> {
         let nonce = submission.nonce();
         if let Some(queue) = self.senders.get(&submission.sender()) {
             let expected = queue.next_nonce(account.nonce);
-            let gap = (expected < nonce).then_some(Waiting::NonceGap { expected });
-            let mut before = queue.all().iter().filter(|t| (account.nonce..nonce).contains(&t.nonce()));
-            let waits = |t: &&Arc<PooledTransaction>| {
-                queue.waiting(t.nonce()).is_some() || self.waiting_for_fees(t.fees()).is_some()
+            let gap = (expected < nonce).then_some(QueuedReason::NonceGap { expected });
+            let mut predecessors = queue.all().iter().filter(|t| (account.nonce..nonce).contains(&t.nonce()));
+            let is_queued = |t: &&Arc<PooledTransaction>| {
+                queue.queued_reason(t.nonce()).is_some() || self.queued_by_fees(t.fees()).is_some()
             };
-            let waiting = || Some(Waiting::Predecessor { nonce: before.find(waits)?.nonce() });
-            gap.or_else(waiting).or_else(|| self.waiting_for_fees(submission.fees()))
+            let predecessor =
+                || Some(QueuedReason::Predecessor { nonce: predecessors.find(is_queued)?.nonce() });
+            gap.or_else(predecessor).or_else(|| self.queued_by_fees(submission.fees()))
         } else if account.nonce < nonce {
-            Some(Waiting::NonceGap { expected: account.nonce })
+            Some(QueuedReason::NonceGap { expected: account.nonce })
         } else {
-            self.waiting_for_fees(submission.fees())
+            self.queued_by_fees(submission.fees())
         }
     }
 
@@ -136,9 +143,9 @@ impl Contents {
     }
 
     fn check_replacement(&self, submission: &Submission) -> Result<(), PoolError> {
-        match self.rival(submission) {
-            Some(rival) if !submission.fees().outbid(rival.fees()) => {
-                let (offered, pooled) = (Box::new(*submission.fees()), Box::new(*rival.fees()));
+        match self.replaced_transaction(submission) {
+            Some(replaced) if !submission.fees().can_replace(replaced.fees()) => {
+                let (offered, pooled) = (Box::new(*submission.fees()), Box::new(*replaced.fees()));
                 Err(PoolError::ReplacementUnderpriced { offered, pooled })
             }
             _ => Ok(()),
@@ -146,7 +153,7 @@ impl Contents {
     }
 
     /// Returns the pooled transaction with the same sender and nonce.
-    pub(crate) fn rival(&self, submission: &Submission) -> Option<&Arc<PooledTransaction>> {
+    pub(crate) fn replaced_transaction(&self, submission: &Submission) -> Option<&Arc<PooledTransaction>> {
         self.senders.get(&submission.sender())?.get(submission.nonce())
     }
 }

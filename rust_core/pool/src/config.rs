@@ -14,12 +14,12 @@ pub struct PoolConfig {
     /// Maximum size of a blob transaction with its sidecar (bytes).
     pub max_blob_transaction_bytes: usize,
     /// Maximum number of dropped or replaced transactions whose reason is retained.
-    pub max_departed: usize,
+    pub max_dropped_history: usize,
     /// Maximum number of recent arrivals whose hash is retained.
-    pub max_arrivals: usize,
+    pub max_pending_log: usize,
     /// Maximum size of the complete recent arrivals (bytes). They are retained only on request
-    /// ([`Pool::set_arrivals_wanted`](crate::Pool::set_arrivals_wanted)).
-    pub max_arrival_bytes: usize,
+    /// ([`Pool::set_full_transactions`](crate::Pool::set_full_transactions)).
+    pub max_pending_log_bytes: usize,
 }
 
 impl Default for PoolConfig {
@@ -30,9 +30,9 @@ impl Default for PoolConfig {
             max_per_sender: 4_096,
             max_transaction_bytes: 128 << 10,
             max_blob_transaction_bytes: 1 << 20,
-            max_departed: 65_536,
-            max_arrivals: 1 << 18,
-            max_arrival_bytes: 64 << 20,
+            max_dropped_history: 65_536,
+            max_pending_log: 1 << 18,
+            max_pending_log_bytes: 64 << 20,
         }
     }
 }

@@ -12,19 +12,19 @@ use crate::Status;
 pub(crate) struct DroppedHistory {
     limit: usize,
     order: VecDeque<B256>,
-    fates: B256HashMap<Status>,
+    statuses: B256HashMap<Status>,
 }
 
 impl DroppedHistory {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, order: VecDeque::new(), fates: B256HashMap::default() }
+        Self { limit, order: VecDeque::new(), statuses: B256HashMap::default() }
     }
 
-    pub(crate) fn record(&mut self, hash: B256, fate: Status) {
+    pub(crate) fn record(&mut self, hash: B256, status: Status) {
         if self.limit == 0 {
             return;
         }
-        if self.fates.insert(hash, fate).is_some() {
+        if self.statuses.insert(hash, status).is_some() {
             return;
         }
         self.order.push_back(hash);
@@ -32,16 +32,16 @@ impl DroppedHistory {
             && !mutant!("remember-all-departed")
             && let Some(oldest) = self.order.pop_front()
         {
-            self.fates.remove(&oldest);
+            self.statuses.remove(&oldest);
         }
     }
 
     /// Iterates over the entries, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (B256, Status)> {
-        self.order.iter().filter_map(|hash| Some((*hash, self.fates.get(hash)?.clone())))
+        self.order.iter().filter_map(|hash| Some((*hash, self.statuses.get(hash)?.clone())))
     }
 
     pub(crate) fn get(&self, hash: &B256) -> Option<&Status> {
-        self.fates.get(hash)
+        self.statuses.get(hash)
     }
 }

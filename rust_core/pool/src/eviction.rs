@@ -8,8 +8,8 @@ use crate::{
     DropReason, Dropped, PoolError, PooledTransaction, Submission,
     contents::Contents,
     eviction_order::EvictionOrder,
-    order::{Rank, Ranked},
-    queue::QueueEnds,
+    priority_order::{Rank, Ranked},
+    sender_queue::QueueEnds,
 };
 
 /// A transaction chosen for eviction, with the reason.
@@ -22,48 +22,48 @@ impl Contents {
     ///
     /// Returns an error if the sender is at its limit, or if too few transactions are cheaper than the
     /// newcomer.
-    pub(crate) fn room_for(
+    pub(crate) fn select_evictions(
         &mut self,
-        newcomer: &Submission,
+        incoming: &Submission,
         account: &Account,
     ) -> Result<Vec<EvictionCandidate>, PoolError> {
-        let rival = self.rival(newcomer).cloned();
-        let own_tail = if rival.is_none() { self.room_at_sender(newcomer)? } else { None };
-        let freed = rival.as_ref().or(own_tail.as_ref());
-        let mut need = Excess {
+        let replaced = self.replaced_transaction(incoming).cloned();
+        let sender_tail = if replaced.is_none() { self.check_sender_limit(incoming)? } else { None };
+        let freed = replaced.as_ref().or(sender_tail.as_ref());
+        let mut excess = Excess {
             count: (self.by_hash.len() + 1 - usize::from(freed.is_some()))
                 .saturating_sub(self.config.max_transactions),
-            bytes: (self.bytes + newcomer.size() - freed.map_or(0, |t| t.size()))
+            bytes: (self.bytes + incoming.size() - freed.map_or(0, |t| t.size()))
                 .saturating_sub(self.config.max_bytes),
         };
-        let mut leaving: Vec<EvictionCandidate> =
-            own_tail.clone().map(|tail| (tail, DropReason::SenderFull)).into_iter().collect();
-        if need.is_met() || mutant!("skip-pool-limit") {
-            return Ok(leaving);
+        let mut candidates: Vec<EvictionCandidate> =
+            sender_tail.clone().map(|tail| (tail, DropReason::SenderFull)).into_iter().collect();
+        if excess.is_zero() || mutant!("skip-pool-limit") {
+            return Ok(candidates);
         }
-        let (running, waiting) = self.tails_by_price();
-        let mut plan = Plan { contents: self, running, waiting };
-        if let Some(tail) = &own_tail {
+        let (executable, queued) = self.eviction_candidates();
+        let mut plan = EvictionPlan { contents: self, executable, queued };
+        if let Some(tail) = &sender_tail {
             plan.evict(tail);
         }
-        let newcomer_rank = self.rank_of_newcomer(newcomer, account);
-        while !need.is_met() {
-            let cheapest = plan.cheapest(newcomer).filter(|(rank, _)| *rank < newcomer_rank);
+        let incoming_rank = self.incoming_rank(incoming, account);
+        while !excess.is_zero() {
+            let cheapest = plan.cheapest(incoming).filter(|(rank, _)| *rank < incoming_rank);
             let Some((_, tail)) = cheapest else {
                 return Err(PoolError::PoolFull { limit: self.config.max_transactions });
             };
             plan.evict(&tail);
-            need.count = need.count.saturating_sub(1);
-            need.bytes = need.bytes.saturating_sub(tail.size());
-            leaving.push((tail, DropReason::Evicted));
+            excess.count = excess.count.saturating_sub(1);
+            excess.bytes = excess.bytes.saturating_sub(tail.size());
+            candidates.push((tail, DropReason::Evicted));
         }
-        Ok(leaving)
+        Ok(candidates)
     }
 
     /// Returns snapshots of the tails under the base fee of the newest block: those that can run, then the
     /// others.
-    fn tails_by_price(&mut self) -> (Ranked, Ranked) {
-        let base_fee = self.heads.base_fee();
+    fn eviction_candidates(&mut self) -> (Ranked, Ranked) {
+        let base_fee = self.executable_heads.base_fee();
         let tails = self.tails.get_or_insert_with(|| {
             let mut tails = EvictionOrder::new(base_fee);
             for queue in self.senders.values() {
@@ -71,14 +71,14 @@ impl Contents {
             }
             tails
         });
-        tails.running.set_base_fee(base_fee);
-        tails.waiting.set_base_fee(base_fee);
-        (tails.running.snapshot(), tails.waiting.snapshot())
+        tails.executable.set_base_fee(base_fee);
+        tails.queued.set_base_fee(base_fee);
+        (tails.executable.snapshot(), tails.queued.snapshot())
     }
 
     /// Drops the tails when the pool is far from full: maintaining their order costs as much as everything
     /// else.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release_eviction_order(&mut self) {
         if self.by_hash.len() < self.config.max_transactions / 2 && self.bytes < self.config.max_bytes / 2 {
             self.tails = None;
         }
@@ -87,7 +87,7 @@ impl Contents {
     /// Removes a chosen transaction and records the reason.
     pub(crate) fn evict(&mut self, (transaction, reason): EvictionCandidate) -> Dropped {
         self.remove(&transaction.hash());
-        self.record(transaction.hash(), reason)
+        self.record_dropped(transaction.hash(), reason)
     }
 
     /// Returns the sender's last transaction if it must leave: a sender at its limit may still fill a gap.
@@ -95,22 +95,22 @@ impl Contents {
     /// # Errors
     ///
     /// Returns `SenderFull` if the sender is at its limit and the newcomer would be its last transaction.
-    fn room_at_sender(&self, newcomer: &Submission) -> Result<Option<Arc<PooledTransaction>>, PoolError> {
+    fn check_sender_limit(&self, incoming: &Submission) -> Result<Option<Arc<PooledTransaction>>, PoolError> {
         let limit = self.config.max_per_sender;
-        let Some(queue) = self.senders.get(&newcomer.sender()) else { return Ok(None) };
+        let Some(queue) = self.senders.get(&incoming.sender()) else { return Ok(None) };
         match queue.all().last() {
             Some(_) if queue.all().len() < limit || mutant!("skip-sender-limit") => Ok(None),
-            Some(tail) if newcomer.nonce() < tail.nonce() => Ok(Some(tail.clone())),
+            Some(tail) if incoming.nonce() < tail.nonce() => Ok(Some(tail.clone())),
             _ => Err(PoolError::SenderFull { limit }),
         }
     }
 
-    fn rank_of_newcomer(&self, newcomer: &Submission, account: &Account) -> (bool, Rank) {
-        let runs = match self.senders.get(&newcomer.sender()) {
-            Some(queue) => queue.would_run(newcomer.nonce(), newcomer.cost()),
-            None => newcomer.nonce() == account.nonce && newcomer.cost() <= account.balance,
+    fn incoming_rank(&self, incoming: &Submission, account: &Account) -> (bool, Rank) {
+        let is_executable = match self.senders.get(&incoming.sender()) {
+            Some(queue) => queue.would_be_executable(incoming.nonce(), incoming.cost()),
+            None => incoming.nonce() == account.nonce && incoming.cost() <= account.balance,
         };
-        (runs, Rank::new(newcomer.fees(), self.next_arrival(), self.heads.base_fee()))
+        (is_executable, Rank::new(incoming.fees(), self.next_sequence(), self.executable_heads.base_fee()))
     }
 }
 
@@ -121,7 +121,7 @@ struct Excess {
 }
 
 impl Excess {
-    fn is_met(&self) -> bool {
+    fn is_zero(&self) -> bool {
         self.count == 0 && self.bytes == 0
     }
 }
@@ -130,30 +130,33 @@ impl Excess {
 ///
 /// Each removal exposes the transaction before it as its sender's tail, so no queue gets a gap in its middle.
 /// The plan works on snapshots of the orders, so a failed plan changes nothing.
-struct Plan<'a> {
+struct EvictionPlan<'a> {
     contents: &'a Contents,
-    running: Ranked,
-    waiting: Ranked,
+    executable: Ranked,
+    queued: Ranked,
 }
 
-impl Plan<'_> {
+impl EvictionPlan<'_> {
     /// Returns the cheapest tail. Tails that wait come before tails that can run.
-    fn cheapest(&self, newcomer: &Submission) -> Option<((bool, Rank), Arc<PooledTransaction>)> {
+    fn cheapest(&self, incoming: &Submission) -> Option<((bool, Rank), Arc<PooledTransaction>)> {
         // Keep the newcomer's own predecessors: without them it would be behind a gap.
-        let may_go = |(_, t): &(Rank, &Arc<PooledTransaction>)| {
-            t.sender() != newcomer.sender() || t.nonce() > newcomer.nonce()
+        let may_be_evicted = |(_, t): &(Rank, &Arc<PooledTransaction>)| {
+            t.sender() != incoming.sender() || t.nonce() > incoming.nonce()
         };
-        let waiting = self.waiting.worst_first().find(may_go).map(|(rank, t)| ((false, rank), t.clone()));
-        waiting.or_else(|| self.running.worst_first().find(may_go).map(|(rank, t)| ((true, rank), t.clone())))
+        let waiting =
+            self.queued.worst_first().find(may_be_evicted).map(|(rank, t)| ((false, rank), t.clone()));
+        waiting.or_else(|| {
+            self.executable.worst_first().find(may_be_evicted).map(|(rank, t)| ((true, rank), t.clone()))
+        })
     }
 
     fn evict(&mut self, tail: &Arc<PooledTransaction>) {
         // The tail is in one of the two; removal from the other has no effect.
-        self.running.remove(tail);
-        self.waiting.remove(tail);
+        self.executable.remove(tail);
+        self.queued.remove(tail);
         let queue = self.contents.senders.get(&tail.sender());
-        if let Some((next, runs)) = queue.and_then(|queue| queue.before(tail.nonce())) {
-            (if runs { &mut self.running } else { &mut self.waiting }).insert(next.clone());
+        if let Some((next, is_executable)) = queue.and_then(|queue| queue.predecessor(tail.nonce())) {
+            (if is_executable { &mut self.executable } else { &mut self.queued }).insert(next.clone());
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Fees {
 
 impl Fees {
     /// Reads the fees of a transaction.
-    pub fn of(envelope: &Envelope) -> Self {
+    pub fn from_envelope(envelope: &Envelope) -> Self {
         let max_fee = envelope.max_fee_per_gas();
         Self {
             max_fee,
@@ -35,7 +35,7 @@ impl Fees {
     }
 
     /// Returns `true` if both maximum fees cover the block's base fees.
-    pub fn cover(&self, base_fee: u128, blob_base_fee: u128) -> bool {
+    pub fn covers(&self, base_fee: u128, blob_base_fee: u128) -> bool {
         self.max_fee >= base_fee && self.blob_fee.is_none_or(|fee| fee >= blob_base_fee)
     }
 
@@ -44,7 +44,7 @@ impl Fees {
     /// Every fee must rise by at least a tenth, in exact integers, and at least one must be higher (a tenth
     /// of zero is zero). Only another blob transaction may replace a blob transaction, as any other offers no
     /// `maxFeePerBlobGas`.
-    pub fn outbid(&self, pooled: &Self) -> bool {
+    pub fn can_replace(&self, pooled: &Self) -> bool {
         let pairs = [
             (self.max_fee, pooled.max_fee),
             (self.tip, pooled.tip),

@@ -9,24 +9,24 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
-    PoolEvent, PoolSink,
+    PoolEvent, PoolEventSink,
     contents::Contents,
-    event::{PoolContents, PoolEventKind},
+    pool_event::{PoolContents, PoolEventKind},
 };
 
 /// The pool's data and its listener.
-pub(crate) struct Guarded {
+pub(crate) struct ContentsAndSink {
     contents: Contents,
-    sink: Option<Arc<dyn PoolSink>>,
+    sink: Option<Arc<dyn PoolEventSink>>,
 }
 
-impl Guarded {
+impl ContentsAndSink {
     pub(crate) fn new(contents: Contents) -> Self {
         Self { contents, sink: None }
     }
 }
 
-impl fmt::Debug for Guarded {
+impl fmt::Debug for ContentsAndSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { contents, sink } = self;
         f.debug_struct("Guarded").field("contents", contents).field("listens", &sink.is_some()).finish()
@@ -37,14 +37,14 @@ impl fmt::Debug for Guarded {
 ///
 /// All changes go to the listener as one event, just before the lock is released. So a replica never shows a
 /// state that was not visible here.
-pub(crate) struct Locked<'a>(MutexGuard<'a, Guarded>);
+pub(crate) struct Locked<'a>(MutexGuard<'a, ContentsAndSink>);
 
 impl<'a> Locked<'a> {
-    pub(crate) fn new(guarded: &'a Mutex<Guarded>) -> Self {
+    pub(crate) fn new(guarded: &'a Mutex<ContentsAndSink>) -> Self {
         Self(guarded.lock())
     }
 
-    pub(crate) fn listen(&mut self, sink: Option<Arc<dyn PoolSink>>) {
+    pub(crate) fn set_sink(&mut self, sink: Option<Arc<dyn PoolEventSink>>) {
         self.0.contents.changes = sink.is_some().then(Vec::new);
         self.0.sink = sink;
     }
@@ -55,22 +55,22 @@ impl<'a> Locked<'a> {
     pub(crate) fn replace(
         &mut self,
         mut new: Contents,
-        happening: impl FnOnce(Box<PoolContents>) -> PoolEventKind,
+        event_kind: impl FnOnce(Box<PoolContents>) -> PoolEventKind,
     ) -> Contents {
         self.send_events();
-        let Guarded { contents, sink } = &mut *self.0;
-        std::mem::swap(&mut new.arrived, &mut contents.arrived);
+        let ContentsAndSink { contents, sink } = &mut *self.0;
+        std::mem::swap(&mut new.pending_log, &mut contents.pending_log);
         std::mem::swap(&mut new.changes, &mut contents.changes);
-        std::mem::swap(&mut new.figures, &mut contents.figures);
-        let before = std::mem::replace(contents, new);
+        std::mem::swap(&mut new.metrics, &mut contents.metrics);
+        let old = std::mem::replace(contents, new);
         if let Some(sink) = sink {
-            sink.event(&PoolEvent(happening(Box::new(contents.whole()))));
+            sink.event(&PoolEvent(event_kind(Box::new(contents.full_contents()))));
         }
-        before
+        old
     }
 
     fn send_events(&mut self) {
-        let Guarded { contents, sink: Some(sink) } = &mut *self.0 else { return };
+        let ContentsAndSink { contents, sink: Some(sink) } = &mut *self.0 else { return };
         if let Some(changes) = contents.changes.as_mut().filter(|changes| !changes.is_empty()) {
             sink.event(&PoolEvent(PoolEventKind::Changes(std::mem::take(changes))));
         }

@@ -26,7 +26,7 @@ impl PoolMetrics {
             DropReason::NonceTooLow => 0,
             DropReason::Evicted => 1,
             DropReason::SenderFull => 2,
-            DropReason::Refused(_) => 3,
+            DropReason::NotReinjected(_) => 3,
             DropReason::Requested => 4,
             DropReason::Rejected(_) => 5,
         };

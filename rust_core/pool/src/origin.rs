@@ -6,5 +6,5 @@ pub(crate) enum Origin {
     Submitted,
     /// From an unwound block or a saved pool. It was admitted before, so it waits if its sender cannot pay
     /// now.
-    Returning,
+    Reinjected,
 }

@@ -9,13 +9,13 @@ use foreseal_state::StateError;
 use parking_lot::Mutex;
 
 use crate::{
-    Added, Admission, ArrivalsPage, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PoolMetrics,
-    PooledTransaction, Rules, Status, Submission,
+    AddedTransaction, Admission, DropReason, Dropped, PendingHead, PendingLogPage, PoolConfig, PoolError,
+    PoolMetrics, PooledTransaction, Rules, Status, Submission,
     contents::Contents,
-    event::PoolEventKind,
-    locked::{Guarded, Locked},
+    locked::{ContentsAndSink, Locked},
     origin::Origin,
-    queue::SenderQueue,
+    pool_event::PoolEventKind,
+    sender_queue::SenderQueue,
 };
 
 /// Number of senders that are updated before the lock is released briefly.
@@ -25,7 +25,7 @@ const SENDERS_PER_LOCK: usize = 256;
 #[derive(Debug)]
 pub struct Pool {
     config: PoolConfig,
-    guarded: Mutex<Guarded>,
+    guarded: Mutex<ContentsAndSink>,
 }
 
 /// Complete state of a pool at one point in time.
@@ -53,15 +53,15 @@ pub struct SenderContent {
 }
 
 impl SenderContent {
-    fn of(queue: &SenderQueue) -> Self {
-        Self { pooled: queue.runnable().to_vec(), queued: queue.queued().to_vec() }
+    fn new(queue: &SenderQueue) -> Self {
+        Self { pooled: queue.executable().to_vec(), queued: queue.queued().to_vec() }
     }
 }
 
 impl Pool {
     /// Creates an empty pool.
     pub fn new(config: PoolConfig) -> Self {
-        Self { guarded: Mutex::new(Guarded::new(Contents::new(config.clone()))), config }
+        Self { guarded: Mutex::new(ContentsAndSink::new(Contents::new(config.clone()))), config }
     }
 
     pub(crate) fn lock(&self) -> Locked<'_> {
@@ -86,7 +86,11 @@ impl Pool {
     /// # Errors
     ///
     /// Returns the error of the first check that fails. The pool is then unchanged.
-    pub fn add<H>(&self, submission: Submission, head: impl FnOnce() -> H) -> Result<Added, PoolError>
+    pub fn add<H>(
+        &self,
+        submission: Submission,
+        head: impl FnOnce() -> H,
+    ) -> Result<AddedTransaction, PoolError>
     where
         H: Deref,
         H::Target: PendingHead,
@@ -99,7 +103,7 @@ impl Pool {
     /// # Errors
     ///
     /// Returns the same errors as [`Self::add`].
-    pub fn add_runnable<H>(
+    pub fn add_if_executable<H>(
         &self,
         submission: Submission,
         head: impl FnOnce() -> H,
@@ -109,7 +113,7 @@ impl Pool {
         H::Target: PendingHead,
     {
         let mut contents = self.lock();
-        contents.admit_runnable(submission, &*head())
+        contents.admit_if_executable(submission, &*head())
     }
 
     pub(crate) fn admit<H>(
@@ -117,7 +121,7 @@ impl Pool {
         submission: Submission,
         origin: Origin,
         head: impl FnOnce() -> H,
-    ) -> Result<Added, PoolError>
+    ) -> Result<AddedTransaction, PoolError>
     where
         H: Deref,
         H::Target: PendingHead,
@@ -126,8 +130,8 @@ impl Pool {
         contents.admit(submission, origin, &*head())
     }
 
-    pub(crate) fn runnable_after(&self, sender: Address, nonce: u64) -> Option<Arc<PooledTransaction>> {
-        self.lock().senders.get(&sender)?.runnable_after(nonce).cloned()
+    pub(crate) fn executable_after(&self, sender: Address, nonce: u64) -> Option<Arc<PooledTransaction>> {
+        self.lock().senders.get(&sender)?.executable_after(nonce).cloned()
     }
 
     /// Applies a published step, or any other change of the pending state.
@@ -141,14 +145,14 @@ impl Pool {
             let mut contents = self.lock();
             for change in changed {
                 let account = change.diff.account.unwrap_or_default();
-                for gone in contents.set_account(change.address, &account) {
-                    if !included.contains(&gone.hash()) {
-                        dropped.push(contents.record(gone.hash(), DropReason::NonceTooLow));
+                for removed in contents.set_account(change.address, &account) {
+                    if !included.contains(&removed.hash()) {
+                        dropped.push(contents.record_dropped(removed.hash(), DropReason::NonceTooLow));
                     }
                 }
             }
         }
-        self.lock().rest();
+        self.lock().release_eviction_order();
         dropped
     }
 
@@ -180,10 +184,10 @@ impl Pool {
         let mut dropped = contents.recheck_all(head.state())?;
         for transaction in transactions {
             let submission = Submission::checked(transaction.clone());
-            match contents.admit(submission, Origin::Returning, &*head) {
+            match contents.admit(submission, Origin::Reinjected, &*head) {
                 Ok(added) => dropped.extend(added.evicted),
                 Err(PoolError::State(error)) => return Err(error),
-                Err(error) => dropped.extend(contents.refuse(transaction.hash(), &error)),
+                Err(error) => dropped.extend(contents.record_rejected(transaction.hash(), &error)),
             }
         }
         Ok(dropped)
@@ -194,11 +198,11 @@ impl Pool {
     pub fn discard(&self, hash: &B256, reason: DropReason) -> Option<Dropped> {
         let mut contents = self.lock();
         contents.remove(hash)?;
-        Some(contents.record(*hash, reason))
+        Some(contents.record_dropped(*hash, reason))
     }
 
-    pub(crate) fn refuse(&self, hash: B256, error: &PoolError) -> Option<Dropped> {
-        self.lock().refuse(hash, error)
+    pub(crate) fn record_rejected(&self, hash: B256, error: &PoolError) -> Option<Dropped> {
+        self.lock().record_rejected(hash, error)
     }
 
     /// Returns a snapshot of the pool.
@@ -209,30 +213,30 @@ impl Pool {
     /// Restores the pool to a snapshot. The pending state must be the one of the snapshot, too.
     pub fn reset(&self, snapshot: &PoolSnapshot) {
         let restored = snapshot.0.clone();
-        let before = self.lock().replace(restored, PoolEventKind::Reset);
+        let old = self.lock().replace(restored, PoolEventKind::Reset);
         // Free the old contents outside the lock.
-        drop(before);
+        drop(old);
     }
 
     /// Returns the number of the next arrival, counted over all transactions that ever entered.
-    pub fn next_arrival(&self) -> u64 {
-        self.lock().arrived.next()
+    pub fn next_pending_sequence(&self) -> u64 {
+        self.lock().pending_log.next()
     }
 
-    /// Returns at most `most` arrivals in order, from number `from` on, including transactions that have left
+    /// Returns at most `limit` arrivals in order, from number `from` on, including transactions that have left
     /// since.
-    pub fn arrivals(&self, from: u64, most: usize) -> ArrivalsPage {
-        self.lock().arrived.since(from, most)
+    pub fn pending_hashes_since(&self, from: u64, limit: usize) -> PendingLogPage {
+        self.lock().pending_log.since(from, limit)
     }
 
-    /// Starts or stops retaining the transactions that enter, for [`Self::whole_arrivals`].
-    pub fn set_arrivals_wanted(&self, wanted: bool) {
-        self.lock().arrived.set_wanted(wanted);
+    /// Starts or stops retaining the transactions that enter, for [`Self::full_transactions_since`].
+    pub fn set_full_transactions(&self, enabled: bool) {
+        self.lock().pending_log.set_full_transactions(enabled);
     }
 
-    /// Returns complete transactions where [`Self::arrivals`] returns hashes, and drops those before `from`.
-    pub fn whole_arrivals(&self, from: u64) -> ArrivalsPage<Arc<Transaction>> {
-        self.lock().arrived.whole_since(from)
+    /// Returns complete transactions where [`Self::pending_hashes_since`] returns hashes, and drops those before `from`.
+    pub fn full_transactions_since(&self, from: u64) -> PendingLogPage<Arc<Transaction>> {
+        self.lock().pending_log.full_transactions_since(from)
     }
 
     /// Returns the sender's next nonce: the first one at or above `state_nonce` that no transaction in
@@ -256,32 +260,32 @@ impl Pool {
     pub fn status(&self, hash: &B256) -> Status {
         let contents = self.lock();
         let Some(transaction) = contents.by_hash.get(hash) else {
-            return contents.departed.get(hash).cloned().unwrap_or(Status::Unknown);
+            return contents.dropped_history.get(hash).cloned().unwrap_or(Status::Unknown);
         };
-        contents.waiting(transaction).map_or(Status::Pooled, Status::Queued)
+        contents.queued_reason(transaction).map_or(Status::Pooled, Status::Queued)
     }
 
     /// Returns the size of the pool by status.
     pub fn counts(&self) -> PoolCounts {
         let contents = self.lock();
-        let pooled = contents.runnable;
+        let pooled = contents.executable_count;
         PoolCounts { pooled, queued: contents.by_hash.len() - pooled, bytes: contents.bytes }
     }
 
     /// Returns the counters of the pool since its creation.
-    pub fn figures(&self) -> PoolMetrics {
-        self.lock().figures
+    pub fn metrics(&self) -> PoolMetrics {
+        self.lock().metrics
     }
 
     /// Returns one sender's transactions.
-    pub fn content_of(&self, sender: &Address) -> SenderContent {
-        self.lock().senders.get(sender).map(SenderContent::of).unwrap_or_default()
+    pub fn sender_content(&self, sender: &Address) -> SenderContent {
+        self.lock().senders.get(sender).map(SenderContent::new).unwrap_or_default()
     }
 
     /// Returns all transactions by sender.
     pub fn content(&self) -> BTreeMap<Address, SenderContent> {
         let contents = self.lock();
-        contents.senders.iter().map(|(sender, queue)| (*sender, SenderContent::of(queue))).collect()
+        contents.senders.iter().map(|(sender, queue)| (*sender, SenderContent::new(queue))).collect()
     }
 
     /// Returns all transactions in the order of arrival.

@@ -6,24 +6,24 @@ use alloy_primitives::{Address, map::AddressMap};
 use foreseal_primitives::Account;
 
 use crate::{
-    Pool, PoolConfig, PoolEvent, PoolSink, PooledTransaction,
+    Pool, PoolConfig, PoolEvent, PoolEventSink, PooledTransaction,
     contents::Contents,
-    event::{Departure, PoolChange, PoolContents, PoolEventKind, Sender},
-    queue::SenderQueue,
+    pool_event::{PoolChange, PoolContents, PoolEventKind, RemovedTransaction, Sender},
+    sender_queue::SenderQueue,
 };
 
 impl Pool {
     /// Sets the listener that receives every change from now on; `None` removes it.
-    pub fn listen(&self, sink: Option<Arc<dyn PoolSink>>) {
-        self.lock().listen(sink);
+    pub fn set_sink(&self, sink: Option<Arc<dyn PoolEventSink>>) {
+        self.lock().set_sink(sink);
     }
 
     /// Passes the whole pool as one event to `with`.
     ///
     /// `with` runs under the lock, so it can record the position of the event among the others.
-    pub fn whole<T>(&self, with: impl FnOnce(PoolEvent) -> T) -> T {
+    pub fn full_snapshot<T>(&self, with: impl FnOnce(PoolEvent) -> T) -> T {
         let contents = self.lock();
-        with(PoolEvent(PoolEventKind::Complete(Box::new(contents.whole()))))
+        with(PoolEvent(PoolEventKind::FullSnapshot(Box::new(contents.full_contents()))))
     }
 
     /// Adds the transactions of a whole-pool event that are missing here, and removes none.
@@ -31,21 +31,21 @@ impl Pool {
     /// This serves a replica that was disconnected. A transaction that returned to the pool meanwhile is
     /// present before the replica shows the view that no longer contains it. A later [`Self::apply`] does the
     /// rest.
-    pub fn join(&self, event: &PoolEvent) {
-        let PoolEventKind::Complete(whole) = &event.0 else { return };
-        let accounts = whole.accounts();
-        let mut transactions: Vec<_> = whole.transactions.iter().collect();
+    pub fn insert_missing(&self, event: &PoolEvent) {
+        let PoolEventKind::FullSnapshot(contents) = &event.0 else { return };
+        let accounts = contents.accounts();
+        let mut transactions: Vec<_> = contents.transactions.iter().collect();
         transactions.sort_unstable_by_key(|transaction| transaction.arrival());
         let mut contents = self.lock();
         for transaction in transactions {
             let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
-            contents.accept(transaction.clone(), &account);
+            contents.insert_if_absent(transaction.clone(), &account);
         }
     }
 
     /// Applies an event of another pool. This pool has the same settings and no transactions of its own.
     ///
-    /// The numbers of [`Self::arrivals`] are this pool's own. With a whole-pool event, only the transactions
+    /// The numbers of [`Self::pending_hashes_since`] are this pool's own. With a whole-pool event, only the transactions
     /// that were missing here count as arrivals.
     pub fn apply(&self, event: PoolEvent) {
         match event.0 {
@@ -55,19 +55,19 @@ impl Pool {
                     contents.apply(change);
                 }
             }
-            PoolEventKind::Complete(whole) => {
-                let new = Contents::from_whole(self.config(), *whole);
+            PoolEventKind::FullSnapshot(contents) => {
+                let new = Contents::from_full_contents(self.config(), *contents);
                 let mut contents = self.lock();
-                contents.arrive(&new);
-                let before = contents.replace(new, PoolEventKind::Complete);
+                contents.log_missing(&new);
+                let old = contents.replace(new, PoolEventKind::FullSnapshot);
                 drop(contents);
                 // Free the old contents outside the lock.
-                drop(before);
+                drop(old);
             }
             PoolEventKind::Reset(whole) => {
-                let new = Contents::from_whole(self.config(), *whole);
-                let before = self.lock().replace(new, PoolEventKind::Reset);
-                drop(before);
+                let new = Contents::from_full_contents(self.config(), *whole);
+                let old = self.lock().replace(new, PoolEventKind::Reset);
+                drop(old);
             }
         }
     }
@@ -80,40 +80,44 @@ impl PoolContents {
 }
 
 impl Contents {
-    pub(crate) fn whole(&self) -> PoolContents {
+    pub(crate) fn full_contents(&self) -> PoolContents {
         let sender = |(address, queue): (&Address, &SenderQueue)| {
             let (nonce, balance) = queue.account();
             Sender { address: *address, nonce, balance }
         };
         PoolContents {
-            base_fee: self.heads.base_fee(),
+            base_fee: self.executable_heads.base_fee(),
             blob_base_fee: self.blob_base_fee,
-            next: self.next_arrival(),
+            next: self.next_sequence(),
             senders: self.senders.iter().map(sender).collect(),
             transactions: self.by_hash.values().cloned().collect(),
-            departed: self.departed.iter().map(|(hash, fate)| Departure { hash, fate }).collect(),
+            removed: self
+                .dropped_history
+                .iter()
+                .map(|(hash, status)| RemovedTransaction { hash, status })
+                .collect(),
         }
     }
 
-    fn from_whole(config: &PoolConfig, whole: PoolContents) -> Self {
+    fn from_full_contents(config: &PoolConfig, whole: PoolContents) -> Self {
         let mut contents = Self::new(config.clone());
         contents.set_fees(whole.base_fee, whole.blob_base_fee);
         let accounts = whole.accounts();
         for transaction in whole.transactions {
             let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
-            contents.accept(transaction, &account);
+            contents.insert_if_absent(transaction, &account);
         }
-        for Departure { hash, fate } in whole.departed {
-            contents.depart(hash, fate);
+        for RemovedTransaction { hash, status } in whole.removed {
+            contents.record_removed(hash, status);
         }
-        contents.number_from(whole.next);
+        contents.set_next_sequence(whole.next);
         contents
     }
 
     fn apply(&mut self, change: PoolChange) {
         match change {
             PoolChange::Insert { transaction, nonce, balance } => {
-                self.accept(transaction, &Account { nonce, balance, ..Account::default() });
+                self.insert_if_absent(transaction, &Account { nonce, balance, ..Account::default() });
             }
             PoolChange::Remove { hash } => {
                 self.remove(&hash);
@@ -122,24 +126,24 @@ impl Contents {
                 self.set_account(sender, &Account { nonce, balance, ..Account::default() });
             }
             PoolChange::Fees { base_fee, blob_base_fee } => self.set_fees(base_fee, blob_base_fee),
-            PoolChange::Depart { hash, fate } => self.depart(hash, fate),
+            PoolChange::RemovedStatus { hash, status } => self.record_removed(hash, status),
         }
     }
 
     /// Inserts a transaction unless it is already present: like admission, it inserts nothing twice.
-    fn accept(&mut self, transaction: Arc<PooledTransaction>, account: &Account) {
+    fn insert_if_absent(&mut self, transaction: Arc<PooledTransaction>, account: &Account) {
         if !self.by_hash.contains_key(&transaction.hash()) {
             self.insert_numbered(transaction, account);
         }
     }
 
     /// Records the transactions of `new` that are missing here as arrivals.
-    fn arrive(&mut self, new: &Self) {
+    fn log_missing(&mut self, new: &Self) {
         let is_new = |one: &&Arc<PooledTransaction>| !self.by_hash.contains_key(&one.hash());
-        let mut arrived: Vec<_> = new.by_hash.values().filter(is_new).collect();
-        arrived.sort_unstable_by_key(|transaction| transaction.arrival());
-        for transaction in arrived {
-            self.arrived.push(transaction.transaction());
+        let mut missing: Vec<_> = new.by_hash.values().filter(is_new).collect();
+        missing.sort_unstable_by_key(|transaction| transaction.arrival());
+        for transaction in missing {
+            self.pending_log.push(transaction.transaction());
         }
     }
 }

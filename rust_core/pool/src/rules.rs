@@ -55,7 +55,7 @@ impl Rules {
         if envelope.nonce() == u64::MAX {
             return Err(PoolError::NonceMax);
         }
-        let fees = Fees::of(envelope);
+        let fees = Fees::from_envelope(envelope);
         if fees.tip > fees.max_fee {
             return Err(PoolError::TipAboveMaxFee { tip: fees.tip, max_fee: fees.max_fee });
         }

@@ -78,16 +78,16 @@ impl Pool {
         H::Target: PendingHead,
     {
         let entries = entries(saved)?;
-        let decoded: Vec<_> = entries.par_iter().map(|raw| decode(raw, rules, Origin::Returning)).collect();
+        let decoded: Vec<_> = entries.par_iter().map(|raw| decode(raw, rules, Origin::Reinjected)).collect();
         let mut restored = Restored::default();
         for (raw, submission) in entries.into_iter().zip(decoded) {
             let hash = submission.as_ref().map_or_else(|_| keccak256(raw), Submission::hash);
-            match submission.and_then(|submission| self.admit(submission, Origin::Returning, &head)) {
+            match submission.and_then(|submission| self.admit(submission, Origin::Reinjected, &head)) {
                 Ok(added) => {
                     restored.added += 1;
                     restored.dropped.extend(added.evicted);
                 }
-                Err(error) => restored.dropped.extend(self.refuse(hash, &error)),
+                Err(error) => restored.dropped.extend(self.record_rejected(hash, &error)),
             }
         }
         Ok(restored)
@@ -113,8 +113,8 @@ fn entries(saved: &[u8]) -> Result<Vec<&[u8]>, RestoreError> {
     let count = read_length(&mut rest).ok_or(RestoreError::Length { entry: 0 })?;
     let mut entries = Vec::new();
     for entry in 0..count {
-        let taken = read_length(&mut rest).and_then(|length| rest.split_off(..length));
-        entries.push(taken.ok_or(RestoreError::Length { entry })?);
+        let read = read_length(&mut rest).and_then(|length| rest.split_off(..length));
+        entries.push(read.ok_or(RestoreError::Length { entry })?);
     }
     if rest.is_empty() { Ok(entries) } else { Err(RestoreError::Length { entry: count }) }
 }

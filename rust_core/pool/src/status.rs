@@ -10,7 +10,7 @@ pub enum Status {
     /// Can run in the next step.
     Pooled,
     /// Waits for this condition.
-    Queued(Waiting),
+    Queued(QueuedReason),
     /// Left the pool without being included.
     Dropped(DropReason),
     /// Outbid by another transaction with the same sender and nonce.
@@ -21,7 +21,7 @@ pub enum Status {
 
 /// Condition that a queued transaction waits for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Deserialize, Serialize)]
-pub enum Waiting {
+pub enum QueuedReason {
     #[error("waits for the transaction with nonce {expected}")]
     NonceGap { expected: u64 },
     /// Amounts in wei.
@@ -50,8 +50,8 @@ pub enum DropReason {
     #[error("evicted: the sender has too many pooled transactions")]
     SenderFull,
     /// It returned from an unwound block or a saved pool and is no longer admitted.
-    #[error("rejected by the sequencer: {0}")]
-    Refused(String),
+    #[error("rejected on its return to the pool: {0}")]
+    NotReinjected(String),
     /// An authorized caller requested it.
     #[error("dropped on request")]
     Requested,

@@ -61,7 +61,7 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submis
     }
     let (envelope, sidecar) = decode_form(raw, origin)?;
     rules.check(&envelope)?;
-    if origin == Origin::Returning && envelope.signature().s().is_zero() {
+    if origin == Origin::Reinjected && envelope.signature().s().is_zero() {
         let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
         return Ok(Submission::new(Arc::new(transaction), sidecar, size));
     }
@@ -95,7 +95,7 @@ fn decode_blob(raw: &[u8], origin: Origin) -> Result<(Envelope, Option<Sidecar>)
         Err(error) => {
             // Decode again as the block form, so that the error names the missing sidecar.
             let Ok(envelope) = decode_plain(raw) else { return Err(PoolError::Decode(error.to_string())) };
-            return if origin == Origin::Returning {
+            return if origin == Origin::Reinjected {
                 Ok((envelope, None))
             } else {
                 Err(PoolError::MissingSidecar)

@@ -27,7 +27,7 @@ pub struct Submission {
 
 impl Submission {
     pub(crate) fn new(transaction: Arc<Transaction>, sidecar: Option<Sidecar>, size: usize) -> Self {
-        let fees = Fees::of(transaction.envelope());
+        let fees = Fees::from_envelope(transaction.envelope());
         let cost = max_cost(&transaction, &fees);
         let (sender, nonce) = (transaction.sender(), transaction.envelope().nonce());
         Self { transaction, sidecar: sidecar.map(Arc::new), size, sender, nonce, fees, cost }

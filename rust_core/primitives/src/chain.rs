@@ -194,7 +194,7 @@ impl ChainSpec {
 
     /// Returns the base fee (wei per gas) and the blob base fee (wei per blob gas) of the block with
     /// `header`. A fee that the block does not have is zero.
-    pub fn fees_of(&self, header: &Header) -> (u64, u128) {
+    pub fn base_fees(&self, header: &Header) -> (u64, u128) {
         (header.base_fee_per_gas.unwrap_or(0), self.blob_base_fee(header).unwrap_or(0))
     }
 

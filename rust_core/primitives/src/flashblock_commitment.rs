@@ -8,12 +8,13 @@ use alloy_primitives::{Address, B256, Signature, U256};
 use crate::{Flashblock, StepSignature};
 use foreseal_keccak::keccak;
 
-const DOMAIN: &[u8] = b"EIP712Domain(string name,string version,uint256 chainId)";
+const DOMAIN_TYPE: &[u8] = b"EIP712Domain(string name,string version,uint256 chainId)";
 const NAME: &[u8] = b"Foreseal";
 const VERSION: &[u8] = b"1";
-const PROMISE: &[u8] = b"Flashblock(uint64 number,uint64 index,bytes32 hash,bytes32 previous,uint64 time)";
+const FLASHBLOCK_TYPE: &[u8] =
+    b"Flashblock(uint64 number,uint64 index,bytes32 hash,bytes32 previous,uint64 time)";
 
-static PROMISE_TYPE: LazyLock<B256> = LazyLock::new(|| keccak(PROMISE));
+static FLASHBLOCK_TYPE_HASH: LazyLock<B256> = LazyLock::new(|| keccak(FLASHBLOCK_TYPE));
 
 /// A step without its content, to which the hash commits. Its signature is a pre-confirmation: the block with
 /// this number will contain, in this order, the transactions of this step and of the steps before it.
@@ -31,12 +32,12 @@ pub struct FlashblockCommitment {
 
 /// The EIP-712 domain separator of a chain: name `Foreseal`, version `1`, the chain id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PromiseDomain(B256);
+pub struct CommitmentDomain(B256);
 
-impl PromiseDomain {
+impl CommitmentDomain {
     /// Returns the domain separator of the chain with this id.
-    pub fn of(chain_id: u64) -> Self {
-        Self(keccak(&[keccak(DOMAIN), keccak(NAME), keccak(VERSION), encode_word(chain_id)].concat()))
+    pub fn new(chain_id: u64) -> Self {
+        Self(keccak(&[keccak(DOMAIN_TYPE), keccak(NAME), keccak(VERSION), encode_word(chain_id)].concat()))
     }
 }
 
@@ -49,17 +50,23 @@ impl From<&Flashblock> for FlashblockCommitment {
 
 impl FlashblockCommitment {
     /// Returns the hash that is signed: keccak-256 of 0x19, 0x01, the domain separator and the struct hash.
-    pub fn digest(&self, domain: PromiseDomain) -> B256 {
+    pub fn digest(&self, domain: CommitmentDomain) -> B256 {
         let Self { number, index, hash, previous, time } = *self;
-        let fields =
-            [*PROMISE_TYPE, encode_word(number), encode_word(index), hash, previous, encode_word(time)];
+        let fields = [
+            *FLASHBLOCK_TYPE_HASH,
+            encode_word(number),
+            encode_word(index),
+            hash,
+            previous,
+            encode_word(time),
+        ];
         let message = keccak(&fields.concat());
         keccak(&[&[0x19, 0x01], domain.0.as_slice(), message.as_slice()].concat())
     }
 
     /// Recovers the signer. Returns `None` for an invalid signature and for the unused forms (high s, or v
     /// other than 27 and 28). Every other wrong signature recovers some other address.
-    pub fn signer(&self, domain: PromiseDomain, signature: &StepSignature) -> Option<Address> {
+    pub fn signer(&self, domain: CommitmentDomain, signature: &StepSignature) -> Option<Address> {
         let odd = match signature[64] {
             27 => false,
             28 => true,

@@ -22,7 +22,7 @@ pub use block::{Block, BlockBytes, length_in_block};
 pub use chain::{ChainSpec, ForkPoint, MAX_BLOCK_BYTES, TRANSACTION_GAS_CAP};
 pub use diff::{AccountDiff, ChangedAccount, NewCode, StateDiff};
 pub use flashblock::{Flashblock, StepSignature, read_signature};
-pub use flashblock_commitment::{FlashblockCommitment, PromiseDomain};
+pub use flashblock_commitment::{CommitmentDomain, FlashblockCommitment};
 pub use genesis::{
     DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
 };

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use foreseal_rate_limit::{CpuQuota, Table};
+use foreseal_rate_limit::{CpuQuota, RateLimitTable};
 use foreseal_scheduler::{Budget, Caller, Exhausted, Priority};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::buckets::PyBuckets;
+use crate::rate_limits::PyBuckets;
 
 /// A caller's budget of processor time, in the table that the processes of a node share.
 struct CpuBudget {
-    table: Arc<Table>,
+    table: Arc<RateLimitTable>,
     bucket: u64,
     quota: CpuQuota,
 }

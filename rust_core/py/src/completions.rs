@@ -208,8 +208,8 @@ mod tests {
     use super::*;
 
     fn notice(bytes: usize) -> Notification {
-        let place = StepCursor { number: 1, index: 0, hash: B256::ZERO };
-        Notification { channel: 1, sequence: 1, messages: Some(vec!["x".repeat(bytes)]), place }
+        let cursor = StepCursor { number: 1, index: 0, hash: B256::ZERO };
+        Notification { channel: 1, sequence: 1, messages: Some(vec!["x".repeat(bytes)]), cursor }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use foreseal_journal::{Disk, Loss, OfflineJournal, RealDisk, Report, journal_folder, show};
+use foreseal_journal::{Disk, JournalReport, LostRecords, OfflineJournal, RealDisk, journal_folder, show};
 use foreseal_node::{ChainLoss, JournalRepair};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -29,8 +29,8 @@ pub fn journal_check(py: Python<'_>, dir: PathBuf) -> PyResult<Bound<'_, PyBytes
 /// Findings of a repair, and `repaired`: true if it was applied.
 #[derive(Serialize)]
 struct Answer {
-    report: Report,
-    loss: Option<Loss>,
+    report: JournalReport,
+    loss: Option<LostRecords>,
     chain: Option<ChainLoss>,
     summary: Option<String>,
     repaired: bool,

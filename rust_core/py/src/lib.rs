@@ -3,7 +3,6 @@
 
 mod accounts;
 mod backup;
-mod buckets;
 mod build;
 mod caller;
 mod chain_files;
@@ -11,7 +10,6 @@ mod codec;
 mod completions;
 mod entrance;
 mod errors;
-mod figures;
 mod genesis;
 mod input;
 mod journal;
@@ -20,11 +18,14 @@ mod load;
 mod log;
 mod memory;
 mod methods;
+mod metrics;
 mod node;
 mod node_core;
 mod parsed_body;
+mod pending_calls;
 mod preconfirmation;
 mod progress;
+mod rate_limits;
 mod responses;
 mod settings;
 mod stepped;
@@ -32,7 +33,6 @@ mod store;
 mod store_repair;
 mod streams;
 mod vectors;
-mod waits;
 mod watchdog;
 
 /// Native part of foreseal. Use the typed modules above it (`foreseal.codec`, `foreseal.server`).
@@ -42,8 +42,6 @@ mod _core {
     use crate::accounts::derive_accounts;
     #[pymodule_export]
     use crate::backup::{run_backup, run_restore};
-    #[pymodule_export]
-    use crate::buckets::PyBuckets;
     #[pymodule_export]
     use crate::build::build_profile;
     #[pymodule_export]
@@ -74,6 +72,8 @@ mod _core {
     use crate::parsed_body::{PyParsedBody, PyParsedCall, parse_body};
     #[pymodule_export]
     use crate::preconfirmation::{preconfirmation_contradiction, step_signer, verify_preconfirmation};
+    #[pymodule_export]
+    use crate::rate_limits::PyBuckets;
     #[pymodule_export]
     use crate::settings::default_settings;
     #[pymodule_export]

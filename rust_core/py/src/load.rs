@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_loadgen::{
-    AnswerReader, FailedResponse, LoadError, Order, Pace, Plan, Responder, RunMetrics, Signer, Subscribers,
-    Target, Transport, run,
+    FailedResponse, LoadError, Pace, Plan, Responder, ResponseReader, RunMetrics, Signer, Subscribers,
+    Target, TransferSpec, Transport, run,
 };
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -221,7 +221,7 @@ pub fn read_answer<'py>(
     data: &[u8],
     ended: bool,
 ) -> PyResult<Option<(u16, Bound<'py, PyBytes>, usize)>> {
-    let mut reader = AnswerReader::default();
+    let mut reader = ResponseReader::default();
     let answer = reader.read(data, ended).map_err(|bad| PyValueError::new_err(bad.to_string()))?;
     Ok(answer.map(|answer| (answer.status, PyBytes::new(py, reader.body(&answer, data)), answer.end)))
 }
@@ -241,9 +241,9 @@ pub fn sign_transactions(
     orders: Vec<PyOrder>,
 ) -> PyResult<Vec<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)>> {
     let signer = Signer { key: B256::from(key), chain_id, max_fee: fees.0, tip: fees.1 };
-    let orders: Vec<Order> = orders
+    let orders: Vec<TransferSpec> = orders
         .into_iter()
-        .map(|(to, wei, gas, data)| Order {
+        .map(|(to, wei, gas, data)| TransferSpec {
             to: to.map(Address::from),
             value: U256::from(wei),
             gas,

@@ -61,7 +61,7 @@ static FREE: AtomicU64 = AtomicU64::new(0);
 static TRIMS: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the figures of the last check; zeros before the first.
-pub fn figures() -> MemoryMetrics {
+pub fn metrics() -> MemoryMetrics {
     let read = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
     MemoryMetrics { used: read(&USED), free: read(&FREE), trims: read(&TRIMS) }
 }

@@ -21,16 +21,16 @@ use crate::caller::PyCaller;
 use crate::completions::{Completions, Drained, Finished, Outcome};
 use crate::entrance::{EntranceLimits, PyEntrance};
 use crate::errors::{CoreError, rpc_error};
-use crate::figures::figures_json;
 use crate::input::Input;
 use crate::lanes;
 use crate::log;
 use crate::memory;
+use crate::metrics::metrics_json;
 use crate::node_core::{Core, Request, caller_of};
+use crate::pending_calls::PendingCalls;
 use crate::responses::Freshness;
 use crate::settings::{PyLimits, PySettings, SettingsError};
 use crate::streams::{PyNotification, Streams, py_notice};
-use crate::waits::PendingCalls;
 
 /// Result of `drain`: outcomes by ticket, and notices.
 type DrainedEntries<'py> = (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotification>);
@@ -269,7 +269,7 @@ impl PyNode {
     /// Returns metrics since the node was opened, as JSON for `/metrics`: histograms of times, counts, sizes.
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let api = &self.core.api;
-        let json = figures_json(&api.node().figures(), &api.caches(), &self.core.scheduler.status());
+        let json = metrics_json(&api.node().figures(), &api.caches(), &self.core.scheduler.status());
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
     }
 

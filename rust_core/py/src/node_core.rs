@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use foreseal_chain::View;
-use foreseal_rpc::{Api, Cost, Error, Reply, RpcError, Submissions};
+use foreseal_rpc::{Api, Error, ExecutionMode, Reply, RpcError, Submissions};
 use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Work};
 
 use crate::caller::PyCaller;
 use crate::completions::{Completions, Finished, Urgency};
 use crate::lanes;
+use crate::pending_calls::PendingCalls;
 use crate::responses::SubmissionResponse;
 use crate::streams::Streams;
-use crate::waits::PendingCalls;
 
 /// Shared state behind a node, its handles for tiers and administrators, and their views.
 pub struct Core {
@@ -30,7 +30,7 @@ impl Core {
     pub fn call(&self, request: Request<'_>) -> Result<Option<Bytes>, RpcError> {
         let Request { api, view, method, params, ticket, caller } = request;
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
-        if row.cost == Cost::Inline {
+        if row.mode == ExecutionMode::Inline {
             return api.run(view, row, params).map(Some);
         }
         let lane = match row.lane(params) {
@@ -44,7 +44,7 @@ impl Core {
         };
         let limit = api.time_limit();
         // Clones the fields, not the core: its last reference must not be dropped on one of its own threads.
-        let (api, waits, completions) = (api.clone(), self.waits.adder(), self.completions.clone());
+        let (api, waits, completions) = (api.clone(), self.waits.sender(), self.completions.clone());
         let (view, params) = (view.cloned(), params.to_vec());
         let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
             let reply = outcome.map_err(RpcError::from).and_then(|()| api.begin(view.as_ref(), row, &params));

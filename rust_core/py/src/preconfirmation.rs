@@ -1,7 +1,7 @@
 //! Offline verification of pre-confirmation receipts.
 
 use alloy_primitives::{Address, B256};
-use foreseal_primitives::{FlashblockCommitment, PromiseDomain, StepSignature};
+use foreseal_primitives::{CommitmentDomain, FlashblockCommitment, StepSignature};
 use foreseal_rpc::{InvalidReceipt, InvalidReceiptError, PreconfirmationReceipt, contradiction};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -72,7 +72,7 @@ pub fn step_signer<'py>(
     let (hash, previous) = (word("hash", &hash)?, word("previous", &previous)?);
     let promise = FlashblockCommitment { number, index, hash, previous, time };
     let signature = StepSignature::try_from(&*signature).ok();
-    let signer = signature.and_then(|signature| promise.signer(PromiseDomain::of(chain_id), &signature));
+    let signer = signature.and_then(|signature| promise.signer(CommitmentDomain::new(chain_id), &signature));
     let none = || InvalidReceiptError {
         field: InvalidReceipt::Signature,
         why: "it is not a valid signature".to_owned(),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use foreseal_chain::{Clock, SystemClock};
 use foreseal_node::{StoreSettings, open_store_to_read, store_schema, upgrade_store};
 use foreseal_store::{
-    Fault, SCHEMA, Stats, Store, StorePart, StoredHead, TableStats, UpgradeOrigin, Upgrading, Verified,
-    Verifying,
+    Fault, SCHEMA, Stats, Store, StorePart, StoredHead, TableStats, UpgradeOrigin, UpgradeProgress,
+    VerifyProgress, VerifyReport,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -150,9 +150,9 @@ struct PyVerified {
     nodes: u64,
 }
 
-impl From<Verified> for PyVerified {
-    fn from(verified: Verified) -> Self {
-        let Verified { head, faults, fault_count, transactions, logs, accounts, slots, nodes } = verified;
+impl From<VerifyReport> for PyVerified {
+    fn from(verified: VerifyReport) -> Self {
+        let VerifyReport { head, faults, fault_count, transactions, logs, accounts, slots, nodes } = verified;
         let (head, faults) = (head.map(PyHead::from), faults.into_iter().map(PyFault::from).collect());
         Self { head, faults, fault_count, transactions, logs, accounts, slots, nodes }
     }
@@ -189,7 +189,7 @@ pub fn db_verify<'py>(
     let json = watched(py, progress, |progress| {
         let store = open(&dir, map_size)?;
         let mut before = None;
-        let verified = store.verify(&mut |Verifying { part, done, of }| {
+        let verified = store.verify(&mut |VerifyProgress { part, done, of }| {
             progress.report(before.replace(part) != Some(part), (name(part), done, of))
         });
         let verified = PyVerified::from(verified.map_err(foreseal_node::NodeError::from)?);
@@ -223,7 +223,7 @@ pub fn db_upgrade(
     map_size: Option<usize>,
 ) -> PyResult<u32> {
     watched(py, progress, |progress| {
-        let mut tell = |now: Upgrading| progress.report(true, (now.to, now.done, now.of));
+        let mut tell = |now: UpgradeProgress| progress.report(true, (now.to, now.done, now.of));
         Ok(upgrade_store(&dir, &settings(map_size), &mut tell)?)
     })
 }

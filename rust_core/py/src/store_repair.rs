@@ -8,7 +8,7 @@ use foreseal_chain::datadir::StoreBackup;
 use foreseal_node::{
     BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, StoreRepair,
 };
-use foreseal_store::Verifying;
+use foreseal_store::VerifyProgress;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
@@ -135,7 +135,7 @@ pub fn db_repair<'py>(
         let mut before = None;
         let mut watch = |step: Repairing| {
             let (part, done, of) = match step {
-                Repairing::Verifying(Verifying { part, done, of }) => (name(part), done, of),
+                Repairing::Verifying(VerifyProgress { part, done, of }) => (name(part), done, of),
                 Repairing::Rewriting { done, of } => ("copy", done, of),
                 Repairing::Restoring(copied) => ("backup", copied.done, copied.of),
                 Repairing::Fetching { done, of } => ("blocks", done, of),

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
-use foreseal_rpc::{Notification, Pump, RpcError, Subscriptions};
+use foreseal_rpc::{DeliveryPump, Notification, RpcError, Subscriptions};
 use parking_lot::Mutex;
 
 use crate::completions::Completions;
@@ -29,7 +29,7 @@ impl Streams {
     /// Starts the thread, which pushes notices to `completions`.
     pub fn start(subscriptions: Arc<Subscriptions>, completions: Arc<Completions>) -> io::Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
-        let mut pump = Pump::new(subscriptions.clone());
+        let mut pump = DeliveryPump::new(subscriptions.clone());
         let (sink, ended) = (completions.clone(), stopped.clone());
         let run = move || {
             while sink.wait_for_room() && !ended.load(Ordering::Acquire) {
@@ -77,6 +77,6 @@ impl Drop for Streams {
 
 /// Converts a notice for Python.
 pub fn py_notice(notice: Notification) -> PyNotification {
-    let Notification { channel, sequence, messages, place } = notice;
-    (channel, sequence, messages, (place.number, place.index, format!("{:#x}", place.hash)))
+    let Notification { channel, sequence, messages, cursor } = notice;
+    (channel, sequence, messages, (cursor.number, cursor.index, format!("{:#x}", cursor.hash)))
 }

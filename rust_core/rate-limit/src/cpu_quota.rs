@@ -1,6 +1,6 @@
 //! Processor-time quota of a caller.
 
-use crate::MAX_SPAN;
+use crate::MAX_WINDOW;
 
 /// Maximum rate, in milliseconds of processor time per second.
 pub const MAX_CPU_RATE: u64 = 1_000_000;
@@ -12,7 +12,7 @@ const MAX_DEBT: u64 = 30_000_000;
 pub struct CpuQuota {
     /// Milliseconds of processor time per second.
     rate: u64,
-    span: u64,
+    window: u64,
 }
 
 impl CpuQuota {
@@ -20,27 +20,27 @@ impl CpuQuota {
     /// milliseconds.
     ///
     /// Returns `None` if either is 0, if `rate` exceeds [`MAX_CPU_RATE`], or if an empty bucket would take
-    /// longer than [`MAX_SPAN`](crate::MAX_SPAN) to fill.
+    /// longer than [`MAX_WINDOW`](crate::MAX_WINDOW) to fill.
     pub fn new(rate: u64, burst: u64) -> Option<Self> {
         if !(1..=MAX_CPU_RATE).contains(&rate) {
             return None;
         }
-        let span = burst.checked_mul(1_000_000)?.checked_div(rate)?;
-        (1..=MAX_SPAN).contains(&span).then_some(Self { rate, span })
+        let window = burst.checked_mul(1_000_000)?.checked_div(rate)?;
+        (1..=MAX_WINDOW).contains(&window).then_some(Self { rate, window })
     }
 
     /// Returns the time in us that an empty bucket takes to fill.
-    pub fn span(&self) -> u64 {
-        self.span
+    pub fn window(&self) -> u64 {
+        self.window
     }
 
     /// Returns the time in us that the bucket takes to regain `used` us of processor time.
-    pub fn worth(&self, used: u64) -> u64 {
+    pub fn refill_time(&self, used: u64) -> u64 {
         used.saturating_mul(1_000) / self.rate
     }
 
     /// Returns the maximum distance, in us from now, of the time at which a bucket is full again.
     pub(crate) fn limit(&self) -> u64 {
-        self.span + MAX_DEBT
+        self.window + MAX_DEBT
     }
 }

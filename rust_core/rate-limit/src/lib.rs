@@ -7,5 +7,5 @@ mod table;
 
 pub use cpu_quota::{CpuQuota, MAX_CPU_RATE};
 pub use memory::{HEAD, LINE, SECRET, TableError};
-pub use quota::{MAX_SPAN, Quota};
-pub use table::Table;
+pub use quota::{MAX_WINDOW, Quota};
+pub use table::RateLimitTable;

@@ -33,11 +33,11 @@ pub enum TableError {
 
 /// Mapped memory, accessed as atomic words.
 #[derive(Debug)]
-pub struct Memory {
+pub struct SharedMemory {
     map: MmapRaw,
 }
 
-impl Memory {
+impl SharedMemory {
     /// Allocates memory that is private to this process.
     pub fn private(slots: usize, secret: &[u8; SECRET]) -> Result<Self, TableError> {
         let mut map = MmapMut::map_anon(size(slots)?)?;

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     CpuQuota, Quota,
-    memory::{LINE, Memory, SECRET, TableError},
+    memory::{LINE, SECRET, SharedMemory, TableError},
 };
 
 const TAG_BITS: u32 = 16;
@@ -17,27 +17,27 @@ const LAST: u64 = u64::MAX >> TAG_BITS;
 
 /// Table of token buckets.
 #[derive(Debug)]
-pub struct Table {
-    memory: Memory,
+pub struct RateLimitTable {
+    memory: SharedMemory,
     secret: [u8; SECRET],
     lines: u64,
 }
 
-impl Table {
+impl RateLimitTable {
     /// Creates a table that is private to this process. `slots` must be a multiple of [`LINE`].
     pub fn private(slots: usize, secret: [u8; SECRET]) -> Result<Self, TableError> {
-        Ok(Self::of(Memory::private(slots, &secret)?, secret))
+        Ok(Self::of(SharedMemory::private(slots, &secret)?, secret))
     }
 
     /// Maps the table in the memory behind `file`.
     ///
     /// The memory starts with a secret of [`SECRET`] bytes; its creator zeroes the rest.
     pub fn shared(file: &File, slots: usize) -> Result<Self, TableError> {
-        let (memory, secret) = Memory::shared(file, slots)?;
+        let (memory, secret) = SharedMemory::shared(file, slots)?;
         Ok(Self::of(memory, secret))
     }
 
-    fn of(memory: Memory, secret: [u8; SECRET]) -> Self {
+    fn of(memory: SharedMemory, secret: [u8; SECRET]) -> Self {
         let lines = (memory.slots().len() / LINE) as u64;
         Self { memory, secret, lines }
     }
@@ -57,8 +57,8 @@ impl Table {
         let now = now.min(LAST);
         loop {
             let (slot, seen, full_at) = self.find(key, now);
-            let next = full_at.max(now).saturating_add(quota.worth(cost));
-            let wait = next.saturating_sub(now).saturating_sub(quota.span());
+            let next = full_at.max(now).saturating_add(quota.refill_time(cost));
+            let wait = next.saturating_sub(now).saturating_sub(quota.window());
             if wait > 0 {
                 return wait;
             }
@@ -74,8 +74,8 @@ impl Table {
     pub fn wait(&self, key: u64, now: u64, quota: &Quota, cost: u64) -> u64 {
         let now = now.min(LAST);
         let (_, _, full_at) = self.find(key, now);
-        let next = full_at.max(now).saturating_add(quota.worth(cost));
-        next.saturating_sub(now).saturating_sub(quota.span())
+        let next = full_at.max(now).saturating_add(quota.refill_time(cost));
+        next.saturating_sub(now).saturating_sub(quota.window())
     }
 
     /// Charges `used` us of processor time to the bucket with this key, which may go into debt.
@@ -86,9 +86,9 @@ impl Table {
         let now = now.min(LAST);
         loop {
             let (slot, seen, full_at) = self.find(key, now);
-            let next = full_at.max(now).saturating_add(quota.worth(used));
+            let next = full_at.max(now).saturating_add(quota.refill_time(used));
             let next = next.min(now.saturating_add(quota.limit())).max(full_at);
-            let wait = next.saturating_sub(now).saturating_sub(quota.span());
+            let wait = next.saturating_sub(now).saturating_sub(quota.window());
             if used == 0 {
                 return wait;
             }

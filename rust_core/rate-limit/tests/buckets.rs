@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, fs::File, io::Write, sync::Barrier, thread};
 
-use foreseal_rate_limit::{CpuQuota, HEAD, LINE, MAX_SPAN, Quota, SECRET, Table, TableError};
+use foreseal_rate_limit::{CpuQuota, HEAD, LINE, MAX_WINDOW, Quota, RateLimitTable, SECRET, TableError};
 use proptest::prelude::*;
 
 const KEY: [u8; SECRET] = [7; SECRET];
@@ -42,7 +42,7 @@ proptest! {
         burst in 1u64..40,
         steps in prop::collection::vec((0u64..20_000, 0usize..LINE, 0u64..50), 1..300),
     ) {
-        let table = Table::private(LINE, KEY).unwrap();
+        let table = RateLimitTable::private(LINE, KEY).unwrap();
         let mut counted: HashMap<usize, Counted> = HashMap::new();
         let mut now = 1_000;
         for (passed, caller, cost) in steps {
@@ -60,7 +60,7 @@ proptest! {
     fn nobody_gets_less_than_their_due(
         steps in prop::collection::vec((0u64..2_000, 0u16..400, 1u64..4), 1..400),
     ) {
-        let table = Table::private(4 * LINE, KEY).unwrap();
+        let table = RateLimitTable::private(4 * LINE, KEY).unwrap();
         let mut counted: HashMap<u64, Counted> = HashMap::new();
         let mut now = 0;
         for (passed, caller, cost) in steps {
@@ -82,7 +82,7 @@ proptest! {
 
 #[test]
 fn a_wait_that_is_kept_is_enough() {
-    let table = Table::private(LINE, KEY).unwrap();
+    let table = RateLimitTable::private(LINE, KEY).unwrap();
     let (key, quota) = (table.key(b"caller"), quota(333, 3));
     let mut now = 5;
     for _ in 0..3 {
@@ -99,7 +99,7 @@ fn a_wait_that_is_kept_is_enough() {
 
 #[test]
 fn what_costs_more_than_the_burst_takes_all_of_it() {
-    let table = Table::private(LINE, KEY).unwrap();
+    let table = RateLimitTable::private(LINE, KEY).unwrap();
     let (key, quota) = (table.key(b"caller"), quota(1_000, 5));
     assert_eq!(table.consume(key, 0, &quota, 1_000_000), 0);
     assert_eq!(table.consume(key, 0, &quota, 1), 1_000);
@@ -108,7 +108,7 @@ fn what_costs_more_than_the_burst_takes_all_of_it() {
 
 #[test]
 fn the_fullest_bucket_goes_when_all_are_in_use() {
-    let table = Table::private(LINE, KEY).unwrap();
+    let table = RateLimitTable::private(LINE, KEY).unwrap();
     let quota = quota(1_000, 100);
     let keys: Vec<u64> = (0..9u8).map(|name| table.key(&[name])).collect();
     for (cost, key) in (10..).zip(&keys[..8]) {
@@ -128,7 +128,7 @@ fn threads_together_get_no_more_than_the_bucket_has() {
     const THREADS: u64 = 8;
     const CALLERS: u64 = 4;
     const BURST: u64 = 20_000;
-    let table = Table::private(LINE, KEY).unwrap();
+    let table = RateLimitTable::private(LINE, KEY).unwrap();
     let (start, quota) = (Barrier::new(usize::try_from(THREADS).unwrap()), quota(10, BURST));
     let taken: u64 = thread::scope(|scope| {
         let spawned: Vec<_> = (0..THREADS)
@@ -159,7 +159,8 @@ fn shared_memory(slots: usize, secret: &[u8]) -> File {
 #[test]
 fn all_who_map_the_memory_share_its_buckets() {
     let file = shared_memory(64, &KEY);
-    let (one, other) = (Table::shared(&file, 64).unwrap(), Table::shared(&file, 64).unwrap());
+    let (one, other) =
+        (RateLimitTable::shared(&file, 64).unwrap(), RateLimitTable::shared(&file, 64).unwrap());
     let quota = quota(1_000, 2);
     assert_eq!(one.key(b"caller"), other.key(b"caller"));
     let key = one.key(b"caller");
@@ -170,8 +171,8 @@ fn all_who_map_the_memory_share_its_buckets() {
 
 #[test]
 fn a_secret_of_its_own_makes_places_of_its_own() {
-    let table = Table::private(LINE, KEY).unwrap();
-    let other = Table::private(LINE, [8; SECRET]).unwrap();
+    let table = RateLimitTable::private(LINE, KEY).unwrap();
+    let other = RateLimitTable::private(LINE, [8; SECRET]).unwrap();
     assert_ne!(table.key(b"caller"), other.key(b"caller"));
     assert_ne!(table.key(b"caller"), table.key(b"callers"));
 }
@@ -179,25 +180,25 @@ fn a_secret_of_its_own_makes_places_of_its_own() {
 #[test]
 fn wrong_memory_is_refused() {
     for slots in [0, 1, 12, usize::MAX, usize::MAX - 7] {
-        assert!(matches!(Table::private(slots, KEY), Err(TableError::Slots { .. })), "{slots}");
+        assert!(matches!(RateLimitTable::private(slots, KEY), Err(TableError::Slots { .. })), "{slots}");
     }
     let file = shared_memory(64, &KEY);
-    assert!(matches!(Table::shared(&file, 72), Err(TableError::Size { .. })));
+    assert!(matches!(RateLimitTable::shared(&file, 72), Err(TableError::Size { .. })));
     let file = shared_memory(64, &[]);
-    assert!(matches!(Table::shared(&file, 64), Err(TableError::NoSecret)));
+    assert!(matches!(RateLimitTable::shared(&file, 64), Err(TableError::NoSecret)));
 }
 
 #[test]
 fn a_quota_needs_an_interval_and_a_burst_that_fit_a_slot() {
-    for (interval, burst) in [(0, 1), (1, 0), (MAX_SPAN, 2), (u64::MAX, 2)] {
+    for (interval, burst) in [(0, 1), (1, 0), (MAX_WINDOW, 2), (u64::MAX, 2)] {
         assert_eq!(Quota::new(interval, burst), None);
     }
-    assert_eq!(Quota::new(MAX_SPAN, 1).unwrap().span(), MAX_SPAN);
+    assert_eq!(Quota::new(MAX_WINDOW, 1).unwrap().window(), MAX_WINDOW);
 }
 
 #[test]
 fn processor_time_beyond_the_burst_is_a_debt_that_is_paid_at_the_rate() {
-    let table = Table::private(64, [7; 32]).unwrap();
+    let table = RateLimitTable::private(64, [7; 32]).unwrap();
     let (key, quota) = (table.key(b"caller"), CpuQuota::new(100, 500).unwrap());
     assert_eq!(table.charge(key, 1_000, &quota, 400_000), 0);
     assert_eq!(table.charge(key, 1_000, &quota, 0), 0);
@@ -210,7 +211,7 @@ fn processor_time_beyond_the_burst_is_a_debt_that_is_paid_at_the_rate() {
 
 #[test]
 fn a_debt_of_processor_time_has_a_bound() {
-    let table = Table::private(64, [7; 32]).unwrap();
+    let table = RateLimitTable::private(64, [7; 32]).unwrap();
     let (key, quota) = (table.key(b"caller"), CpuQuota::new(1, 1_000).unwrap());
     assert_eq!(table.charge(key, 5, &quota, u64::MAX), 30_000_000);
     assert_eq!(table.charge(key, 5, &quota, 7), 30_000_000);

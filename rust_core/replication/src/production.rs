@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes};
-use foreseal_builder::Opening;
+use foreseal_builder::NextBlockAttributes;
 use foreseal_chain::Chain;
 use serde::{Deserialize, Serialize};
 
@@ -53,9 +53,9 @@ pub enum InvalidProduction {
 impl Production {
     /// Returns the opening of a placeholder for the block after the newest sealed block of `chain`, for a
     /// node that is building none.
-    pub fn idle_opening(&self, chain: &Chain) -> Opening {
+    pub fn idle_opening(&self, chain: &Chain) -> NextBlockAttributes {
         let latest = &chain.latest().block.header;
-        Opening {
+        NextBlockAttributes {
             merged: chain.merged(),
             timestamp: latest.timestamp.saturating_add(self.block_time),
             mix_hash: B256::ZERO,

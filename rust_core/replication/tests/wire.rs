@@ -7,7 +7,7 @@ use std::time::Duration;
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_chain::FinalityDepth;
 use foreseal_journal::{Identity, RawAppend};
-use foreseal_pool::{Added, Admission, PoolError, Waiting};
+use foreseal_pool::{AddedTransaction, Admission, PoolError, QueuedReason};
 use foreseal_replication::{
     Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError,
     wire::{
@@ -57,12 +57,16 @@ fn downs() -> Vec<Response> {
     let production = Production { gas_limit: Some(30_000_000), ..Production::default() };
     let depth = FinalityDepth { safe: 2, finalized: 4 };
     let whole = RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
-    let added =
-        Added { hash: B256::repeat_byte(9), runnable: true, replaced: Some(B256::ZERO), evicted: Vec::new() };
+    let added = AddedTransaction {
+        hash: B256::repeat_byte(9),
+        executable: true,
+        replaced: Some(B256::ZERO),
+        evicted: Vec::new(),
+    };
     let too_low = PoolError::NonceTooLow { nonce: 1, account_nonce: 2, next_nonce: 3 };
     let outcomes = [
         Outcome::Admitted(Admission::Added(added)),
-        Outcome::Admitted(Admission::WouldWait(Waiting::NonceGap { expected: 6 })),
+        Outcome::Admitted(Admission::WouldQueue(QueuedReason::NonceGap { expected: 6 })),
         Outcome::Refused(too_low),
         Outcome::of(Err(SubmitError::Stopped("the disk is full".to_owned()))),
         Outcome::Starting,

@@ -10,11 +10,11 @@ use foreseal_node::{Node, QueryHandler as _};
 use foreseal_primitives::mutant;
 
 use crate::{
-    Context, Cost, Development, Error, InlineAttempt, Key, Limits, Method, PendingCall, Reply, RpcError,
-    attempt,
+    Context, Development, Error, ExecutionMode, InlineAttempt, Key, Limits, Method, PendingCall, Reply,
+    RpcError, attempt,
     filters::{FilterBackend, FilterClient},
     json_caches::{JsonCacheSizes, JsonCaches},
-    method::Run,
+    method::MethodFn,
     panic_guard::guarded,
     params::Params,
     table,
@@ -38,7 +38,7 @@ impl Api {
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = FilterBackend::of(&node, secret);
         let caches = Arc::new(JsonCaches::new(JsonCacheSizes::default()));
-        let (tight, development) = (limits.of_attempt(), Arc::default());
+        let (tight, development) = (limits.for_inline_attempt(), Arc::default());
         Self { node, limits, tight, filters, caches, development, admin: false }
     }
 
@@ -82,7 +82,7 @@ impl Api {
         Self {
             node: node.clone(),
             limits,
-            tight: limits.of_attempt(),
+            tight: limits.for_inline_attempt(),
             filters: filters.clone(),
             caches: caches.clone(),
             development: development.clone(),
@@ -147,13 +147,13 @@ impl Api {
     /// of the store. No block is executed again to obtain a state. An attempt has side effects only if
     /// `method` has. An error is final: the slow path would return the same one.
     pub fn attempt(&self, view: Option<&Arc<View>>, method: &'static Method, params: &[u8]) -> InlineAttempt {
-        if method.cost == Cost::Short && params.len() > attempt::MAX_PARAMS_SIZE {
-            return InlineAttempt::Long;
+        if method.mode == ExecutionMode::FastPath && params.len() > attempt::MAX_PARAMS_SIZE {
+            return InlineAttempt::TooSlowInline;
         }
         match self.start(view, method, params, true) {
             Ok(Reply::Ready(answer)) => InlineAttempt::Answered(answer),
-            Ok(Reply::Later(_)) => InlineAttempt::Long,
-            Err(error) if error.is_long() => InlineAttempt::Long,
+            Ok(Reply::Later(_)) => InlineAttempt::TooSlowInline,
+            Err(error) if error.is_too_slow_inline() => InlineAttempt::TooSlowInline,
             Err(Error::Params(error)) if error.is_malformed() => InlineAttempt::Malformed,
             Err(error) => InlineAttempt::Failed(error.into()),
         }
@@ -179,12 +179,12 @@ impl Api {
             attempt,
         };
         guarded(method.name, || {
-            method.admit(&context)?;
+            method.check_access(&context)?;
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
-                Run::Answer(answer) => Ok(Reply::Ready(answer(&context, &mut params)?.into())),
-                Run::Shared(share) => share(&context, &mut params).map(Reply::Ready),
-                Run::Begin(begin) => begin(&context, &mut params),
+                MethodFn::Answer(answer) => Ok(Reply::Ready(answer(&context, &mut params)?.into())),
+                MethodFn::Shared(share) => share(&context, &mut params).map(Reply::Ready),
+                MethodFn::Begin(begin) => begin(&context, &mut params),
             }
         })
     }

@@ -15,7 +15,7 @@ pub enum InlineAttempt {
     /// The error of the call, identical to that of the slow path.
     Failed(RpcError),
     /// The call reached, or would reach, the limits of an attempt.
-    Long,
+    TooSlowInline,
     /// The parameters are not valid JSON, or an object in them has a name twice: the slow path decides.
     Malformed,
 }

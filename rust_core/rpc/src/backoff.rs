@@ -26,12 +26,12 @@ impl AdaptiveBackoff {
     }
 
     /// Records an attempt within the budget.
-    pub fn was_short(&self) {
+    pub fn record_fast(&self) {
         self.width.store(0, Relaxed);
     }
 
     /// Records an attempt that exceeded the budget.
-    pub fn was_long(&self) {
+    pub fn record_slow(&self) {
         let width = (2 * self.width.load(Relaxed)).clamp(1, Self::MAX_SKIPPED);
         self.width.store(width, Relaxed);
         self.left.store(width, Relaxed);
@@ -52,18 +52,18 @@ mod tests {
         let backoff = AdaptiveBackoff::default();
         for expected in [0, 1, 2, 4, 8, 16, 32, 64, 64] {
             assert_eq!(skipped(&backoff), expected);
-            backoff.was_long();
+            backoff.record_slow();
         }
     }
 
     #[test]
     fn a_short_attempt_resets_the_pause() {
         let backoff = AdaptiveBackoff::default();
-        backoff.was_long();
-        backoff.was_long();
+        backoff.record_slow();
+        backoff.record_slow();
         assert_eq!(skipped(&backoff), 2);
-        backoff.was_short();
-        backoff.was_long();
+        backoff.record_fast();
+        backoff.record_slow();
         assert_eq!(skipped(&backoff), 1);
     }
 }

@@ -15,12 +15,12 @@ const BLOCK_BEFORE_INDEX: Argument = Argument::required("block", Kind::Block);
 const INDEX: Argument = Argument::required("index", Kind::Quantity);
 
 pub const METHODS: &[Method] = &[
-    Method::short("eth_getBlockTransactionCountByHash", &[HASH], transaction_count_by_hash),
-    Method::short("eth_getBlockTransactionCountByNumber", &[BLOCK], transaction_count_by_number),
-    Method::short("eth_getUncleCountByBlockHash", &[HASH], uncle_count_by_hash),
-    Method::short("eth_getUncleCountByBlockNumber", &[BLOCK], uncle_count_by_number),
-    Method::short("eth_getTransactionByBlockHashAndIndex", &[HASH, INDEX], transaction_by_hash_and_index),
-    Method::short(
+    Method::fast_path("eth_getBlockTransactionCountByHash", &[HASH], transaction_count_by_hash),
+    Method::fast_path("eth_getBlockTransactionCountByNumber", &[BLOCK], transaction_count_by_number),
+    Method::fast_path("eth_getUncleCountByBlockHash", &[HASH], uncle_count_by_hash),
+    Method::fast_path("eth_getUncleCountByBlockNumber", &[BLOCK], uncle_count_by_number),
+    Method::fast_path("eth_getTransactionByBlockHashAndIndex", &[HASH, INDEX], transaction_by_hash_and_index),
+    Method::fast_path(
         "eth_getTransactionByBlockNumberAndIndex",
         &[BLOCK_BEFORE_INDEX, INDEX],
         transaction_by_number_and_index,

@@ -12,17 +12,17 @@ use crate::{
 };
 
 pub const METHODS: &[Method] = &[
-    Method::sharing(
+    Method::fast_path_shared(
         "eth_getBlockByNumber",
         &[Argument::required("block", Kind::Block), Argument::required("fullTransactions", Kind::Boolean)],
         get_block_by_number,
     ),
-    Method::sharing(
+    Method::fast_path_shared(
         "eth_getBlockByHash",
         &[Argument::required("hash", Kind::Hash), Argument::required("fullTransactions", Kind::Boolean)],
         get_block_by_hash,
     ),
-    Method::sharing("eth_getBlockReceipts", &[Argument::block("block")], get_block_receipts),
+    Method::fast_path_shared("eth_getBlockReceipts", &[Argument::block("block")], get_block_receipts),
 ];
 
 fn get_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {

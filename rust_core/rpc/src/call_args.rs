@@ -3,7 +3,7 @@
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_chain::{BlockId, View};
-use foreseal_evm::{BlockOverrides, CallRequest, Environment, Overlay, StateOverrides};
+use foreseal_evm::{BlockOverrides, CallRequest, Environment, StateOverlay, StateOverrides};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 
 use crate::{
@@ -63,7 +63,7 @@ impl CallArgs {
         let ancestors = AncestorHashes { hashes: view, below: header.number };
         let header = self.overrides.apply(header);
         let overridden = self.state.resolve(state, view.spec().fork(&header))?;
-        let overlay = Overlay::new(state, &overridden.diff);
+        let overlay = StateOverlay::new(state, &overridden.diff);
         let state: &dyn StateReader = if overridden.diff.is_empty() { state } else { &overlay };
         let environment = Environment {
             blob_base_fee: self.overrides.blob_base_fee,

@@ -16,9 +16,10 @@ const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverride
 const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides).or("none");
 
 pub const METHODS: &[Method] = &[
-    Method::short("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call).in_heavy_lane(),
-    Method::short("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas).in_heavy_lane(),
-    Method::threaded("eth_createAccessList", &[TRANSACTION, BLOCK, STATE], access_list),
+    Method::fast_path("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call).in_heavy_lane(),
+    Method::fast_path("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas)
+        .in_heavy_lane(),
+    Method::worker_pool("eth_createAccessList", &[TRANSACTION, BLOCK, STATE], access_list),
 ];
 
 fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

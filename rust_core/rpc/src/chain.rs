@@ -22,7 +22,7 @@ pub const METHODS: &[Method] = &[
     Method::inline("net_listening", &[], net_listening),
     Method::inline("net_peerCount", &[], net_peer_count),
     Method::inline("web3_clientVersion", &[], client_version),
-    Method::threaded("web3_sha3", &[Argument::required("data", Kind::Data)], sha3).in_read_lane(),
+    Method::worker_pool("web3_sha3", &[Argument::required("data", Kind::Data)], sha3).in_read_lane(),
     Method::inline("foreseal_status", &[], status),
 ];
 

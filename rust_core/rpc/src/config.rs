@@ -10,8 +10,8 @@ use foreseal_state::{BlockHashes as _, StateError};
 use crate::{Context, Error, Method, json::Object, params::Params};
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("eth_config", &[], eth_config).in_read_lane(),
-    Method::threaded("eth_capabilities", &[], eth_capabilities).in_read_lane(),
+    Method::worker_pool("eth_config", &[], eth_config).in_read_lane(),
+    Method::worker_pool("eth_capabilities", &[], eth_capabilities).in_read_lane(),
 ];
 
 /// Resources that the node retains from genesis on.

@@ -52,7 +52,7 @@ impl<'a> Context<'a> {
         }
         let found =
             view.cached_block(id)?.filter(|found| found.block.transactions.len() <= MAX_ATTEMPT_TRANSACTIONS);
-        found.ok_or(Error::Long)
+        found.ok_or(Error::TooSlowInline)
     }
 
     /// Returns the execution limits of a call that starts now.
@@ -68,7 +68,7 @@ impl<'a> Context<'a> {
     /// obtain them.
     pub(crate) fn header_and_state(&self, view: &View, id: BlockId) -> Result<HeaderAndState, Error> {
         if self.is_attempt() && !view.has_state(id)? {
-            Err(Error::Long)
+            Err(Error::TooSlowInline)
         } else {
             Ok(view.header_and_state(id)?)
         }

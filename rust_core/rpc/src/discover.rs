@@ -57,7 +57,7 @@ fn write_method(out: &mut Vec<u8>, method: &Method) {
     object.list("errors", errors(method), |out, (code, message)| {
         Object::open(out).json("code", &code.to_string()).json("message", &text(message)).close();
     });
-    object.json("x-access", &text(method.access.name())).json("x-runs", &text(method.runs()));
+    object.json("x-access", &text(method.access.name())).json("x-runs", &text(method.mode_name()));
     object
         .list("x-limits", limits::of(method.name), |out, name| out.extend_from_slice(text(name).as_bytes()));
     if method.name == "eth_subscribe" {

@@ -95,14 +95,14 @@ impl<'a> Reader<'a> {
         next
     }
 
-    fn batch(&mut self, depth: usize, most: usize) -> Option<Vec<BorrowedCall<'a>>> {
-        let mut calls = Vec::with_capacity(most.min(128));
+    fn batch(&mut self, depth: usize, max_calls: usize) -> Option<Vec<BorrowedCall<'a>>> {
+        let mut calls = Vec::with_capacity(max_calls.min(128));
         loop {
             calls.push(self.call(depth)?);
             if self.next_is(b']') {
                 return Some(calls);
             }
-            if !self.next_is(b',') || calls.len() == most {
+            if !self.next_is(b',') || calls.len() == max_calls {
                 return None;
             }
         }

@@ -71,17 +71,17 @@ pub enum Error {
     /// The scheduler ended the job.
     Stopped(Stopped),
     /// An attempt reached its limits; see [`Api::attempt`](crate::Api::attempt). Never returned to a caller.
-    Long,
+    TooSlowInline,
     /// A method panicked; the log has the details.
     Panicked,
 }
 
 impl Error {
     /// Returns `true` if an attempt ended at its limits: the slow path may still succeed.
-    pub(crate) fn is_long(&self) -> bool {
+    pub(crate) fn is_too_slow_inline(&self) -> bool {
         matches!(
             self,
-            Self::Long
+            Self::TooSlowInline
                 | Self::LogLimit(_)
                 | Self::Call(ExecutionError::TimeLimit(_))
                 | Self::Estimate(EstimateError::Execution(ExecutionError::TimeLimit(_)))

@@ -21,7 +21,9 @@ use crate::backoff::AdaptiveBackoff;
 use crate::envelope::{Body, BorrowedCall, read};
 use crate::rpc_error::METHOD_NOT_FOUND;
 use crate::submit::SEND;
-use crate::{Access, Api, Cost, Error, InlineAttempt, Method, RpcError, Submissions, method, methods};
+use crate::{
+    Access, Api, Error, ExecutionMode, InlineAttempt, Method, RpcError, Submissions, method, methods,
+};
 
 /// Longest run of a batch on the fast path. A longer one restarts on the slow path, which interleaves it with
 /// other requests. Its calls change nothing, so repeating them is safe.
@@ -158,20 +160,20 @@ struct FastMethod {
     /// `true` if Python owns the method.
     is_excluded: AtomicBool,
     backoff: AdaptiveBackoff,
-    tally: CallCounter,
+    counter: CallCounter,
 }
 
 /// Method of a call: a row, or `None` for a method that neither the table nor Python has.
 type Target<'a> = Option<&'a FastMethod>;
 
 /// Time, size and error code of a call.
-struct Measured {
+struct CallMeasurement {
     time: Duration,
     size: usize,
     code: Option<i64>,
 }
 
-impl Measured {
+impl CallMeasurement {
     fn new(time: Duration, outcome: &Result<Bytes, RpcError>) -> Self {
         Self {
             time,
@@ -184,7 +186,7 @@ impl Measured {
 /// Responds to request bodies on the receiving thread.
 ///
 /// A body qualifies if it is written in the plain form of [`read`], and each of its methods runs at once and
-/// changes nothing, or is unknown. Methods that nearly always run at once ([`Cost::Short`]) qualify too, unless
+/// changes nothing, or is unknown. Methods that nearly always run at once ([`ExecutionMode::FastPath`]) qualify too, unless
 /// this call would take long. Errors are final.
 pub struct FastPath {
     api: Arc<Api>,
@@ -202,13 +204,14 @@ impl FastPath {
     /// Serves the methods that run at once, or are tried inline, and are open to everyone.
     pub fn new(api: Arc<Api>, limits: FastPathLimits) -> Self {
         let served = methods().filter(|method| {
-            matches!(method.cost, Cost::Inline | Cost::Short) && method.access == Access::Everyone
+            matches!(method.mode, ExecutionMode::Inline | ExecutionMode::FastPath)
+                && method.access == Access::Everyone
         });
         let row = |method| FastMethod {
             method,
             is_excluded: AtomicBool::new(false),
             backoff: AdaptiveBackoff::default(),
-            tally: CallCounter::default(),
+            counter: CallCounter::default(),
         };
         let rows = served.map(|method| (method.name, row(method))).collect();
         Self {
@@ -239,7 +242,7 @@ impl FastPath {
 
     /// Returns the quick calls since the last `take`.
     pub fn drain_calls(&self) -> Vec<CountedCalls> {
-        let rows = self.rows.values().map(|row| row.tally.drain(row.method.name));
+        let rows = self.rows.values().map(|row| row.counter.drain(row.method.name));
         rows.chain([self.unknown.drain(UNKNOWN)]).filter(|counted| counted.calls > 0).collect()
     }
 
@@ -265,15 +268,16 @@ impl FastPath {
             Body::Call(call) => self.respond_to_call(view, call),
             Body::Batch(calls) => {
                 let targets = self.targets(calls)?;
-                let may_be_long = targets.iter().flatten().any(|row| row.method.cost == Cost::Short);
+                let may_be_long =
+                    targets.iter().flatten().any(|row| row.method.mode == ExecutionMode::FastPath);
                 if may_be_long && !self.batches.admits() {
                     return None;
                 }
                 let response = self.respond_to_batch(view, &targets, calls);
                 match &response {
                     _ if !may_be_long => {}
-                    Some(_) => self.batches.was_short(),
-                    None => self.batches.was_long(),
+                    Some(_) => self.batches.record_fast(),
+                    None => self.batches.record_slow(),
                 }
                 response
             }
@@ -295,7 +299,7 @@ impl FastPath {
             outcome = Err(RpcError::response_too_large(self.limits.response));
         }
         let mut slow = Vec::new();
-        self.count(target, &Measured::new(begun.elapsed(), &outcome), &mut slow);
+        self.count(target, &CallMeasurement::new(begun.elapsed(), &outcome), &mut slow);
         Some(FastResponse { json: Json::Call { id: call.id, outcome: CallJson::new(outcome) }, slow })
     }
 
@@ -329,7 +333,7 @@ impl FastPath {
             if now - begun > MAX_BATCH_TIME {
                 return None;
             }
-            counted.push((target, Measured::new(now - before, &outcome)));
+            counted.push((target, CallMeasurement::new(now - before, &outcome)));
             json.push(if json.is_empty() { b'[' } else { b',' });
             for part in CallJson::new(outcome).segments(call.id) {
                 json.extend_from_slice(part);
@@ -377,28 +381,28 @@ impl FastPath {
             return is_json(call.params).then(|| Err(Error::UnknownMethod(call.method.to_owned()).into()));
         };
         let attempt = self.api.attempt(view, row.method, call.params.as_bytes());
-        if row.method.cost == Cost::Short {
+        if row.method.mode == ExecutionMode::FastPath {
             match attempt {
-                InlineAttempt::Long => row.backoff.was_long(),
-                InlineAttempt::Answered(_) | InlineAttempt::Failed(_) => row.backoff.was_short(),
+                InlineAttempt::TooSlowInline => row.backoff.record_slow(),
+                InlineAttempt::Answered(_) | InlineAttempt::Failed(_) => row.backoff.record_fast(),
                 InlineAttempt::Malformed => {}
             }
         }
         match attempt {
             InlineAttempt::Answered(result) => Some(Ok(result)),
             InlineAttempt::Failed(error) => Some(Err(error)),
-            InlineAttempt::Long | InlineAttempt::Malformed => None,
+            InlineAttempt::TooSlowInline | InlineAttempt::Malformed => None,
         }
     }
 
     /// Counts a call; adds it to `slow` if it was not quick.
-    fn count(&self, target: Target<'_>, measured: &Measured, slow: &mut Vec<SlowCall>) {
+    fn count(&self, target: Target<'_>, measured: &CallMeasurement, slow: &mut Vec<SlowCall>) {
         let target = target.filter(|_| measured.code != Some(METHOD_NOT_FOUND));
         let name = target.map_or(UNKNOWN, |row| row.method.name);
         if measured.time > self.limits.quick {
             slow.push(SlowCall { method: name, time: measured.time, size: measured.size });
         } else {
-            target.map_or(&self.unknown, |row| &row.tally).add(measured.time);
+            target.map_or(&self.unknown, |row| &row.counter).add(measured.time);
         }
         if let Some(code) = measured.code {
             *self.failed.lock().entry((name, code)).or_default() += 1;

@@ -16,7 +16,7 @@ pub const METHODS: &[Method] = &[
     Method::inline("eth_baseFee", &[], base_fee),
     Method::inline("eth_blobBaseFee", &[], blob_base_fee),
     Method::inline("eth_maxPriorityFeePerGas", &[], max_priority_fee_per_gas),
-    Method::threaded(
+    Method::worker_pool(
         "eth_feeHistory",
         &[
             Argument::required("blockCount", Kind::Quantity),

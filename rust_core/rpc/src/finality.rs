@@ -7,12 +7,12 @@ use crate::{
     params::{Finality, Params},
 };
 
-pub const METHODS: &[Method] = &[Method::threaded(
+pub const METHODS: &[Method] = &[Method::worker_pool(
     "foreseal_setFinality",
     &[Argument::required("finality", Kind::Finality)],
     set_finality,
 )
-.only(Access::Admin)];
+.with_access(Access::Admin)];
 
 /// Sets the safe and the finalized block; a field left out stays unchanged.
 ///
@@ -20,7 +20,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
 fn set_finality(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Finality { safe, finalized } = params.required()?;
     let node = context.node;
-    let asked = node.control(|writer| {
+    let requested = node.control(|writer| {
         // Resolved under the writer's lock, so that the chain cannot change in between.
         let numbers = context.newest_view().and_then(|view| {
             let number = |id: Option<BlockId>| id.map(|id| view.header_and_state(id)).transpose();
@@ -34,5 +34,5 @@ fn set_finality(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
             Err(error) => Ok(Err(error)),
         }
     })?;
-    asked.map(|()| b"true".to_vec())
+    requested.map(|()| b"true".to_vec())
 }

@@ -62,7 +62,7 @@ pub use fast_path::{CountedCalls, FailedCalls, FastPath, FastPathLimits, SlowCal
 pub use filters::FilterClient;
 pub use json_caches::JsonCacheSizes;
 pub use limits::Limits;
-pub use method::{Access, Cost, Method};
+pub use method::{Access, ExecutionMode, Method};
 pub use params::{Params, ParamsError};
 pub use preconfirmation::{
     Contradiction, Evidence, InvalidReceipt, InvalidReceiptError, PreconfirmationReceipt, UnsignedError,
@@ -70,6 +70,6 @@ pub use preconfirmation::{
 };
 pub use rpc_error::RpcError;
 pub use submissions::{Answered, Submissions};
-pub use subscriptions::{Notification, Pump, Sink, Subscribed, Subscriptions};
+pub use subscriptions::{DeliveryPump, Notification, Sink, Subscription, Subscriptions};
 pub use table::{method, methods, openrpc};
 pub use wait::{PendingCall, Reply};

@@ -48,7 +48,7 @@ impl Limits {
     }
 
     /// Returns the limits of an attempt. None exceeds that of `self`.
-    pub(crate) fn of_attempt(&self) -> Self {
+    pub(crate) fn for_inline_attempt(&self) -> Self {
         Self {
             logs: self.logs.min(MAX_ATTEMPT_LOGS),
             log_time: self.log_time.min(ATTEMPT_TIME),

@@ -7,16 +7,16 @@ use crate::{Argument, Context, Error, Reply, params::Params};
 
 /// Cost class of a method, which decides the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cost {
+pub enum ExecutionMode {
     /// Takes less than about 50 us and runs on the receiving thread.
     Inline,
     /// Usually as short, but not for all parameters. [`Api::attempt`](crate::Api::attempt) tries it on the
     /// receiving thread within tight limits; a longer call runs in the worker pool.
-    Short,
+    FastPath,
     /// May take longer and runs in the worker pool.
-    Threaded,
+    WorkerPool,
     /// May wait for the process that this one follows, and runs on a dedicated thread.
-    Apart,
+    Remote,
 }
 
 /// Callers that may use a method. Only [`Api::begin`](crate::Api::begin) checks access.
@@ -41,18 +41,18 @@ impl Access {
 }
 
 /// Method that returns its result as JSON immediately.
-pub type Answer = fn(&Context<'_>, &mut Params<'_>) -> Result<Vec<u8>, Error>;
+pub type AnswerFn = fn(&Context<'_>, &mut Params<'_>) -> Result<Vec<u8>, Error>;
 /// Method that returns its result immediately as shared, cached JSON.
-pub type SharedAnswer = fn(&Context<'_>, &mut Params<'_>) -> Result<Bytes, Error>;
+pub type SharedAnswerFn = fn(&Context<'_>, &mut Params<'_>) -> Result<Bytes, Error>;
 /// Method that may have to wait for its result.
-pub type Begin = fn(&Context<'_>, &mut Params<'_>) -> Result<Reply, Error>;
+pub type BeginFn = fn(&Context<'_>, &mut Params<'_>) -> Result<Reply, Error>;
 
 /// Implementation of a method.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Run {
-    Answer(Answer),
-    Shared(SharedAnswer),
-    Begin(Begin),
+pub(crate) enum MethodFn {
+    Answer(AnswerFn),
+    Shared(SharedAnswerFn),
+    Begin(BeginFn),
 }
 
 /// Lane of a method's calls that do not run on the receiving thread.
@@ -67,11 +67,11 @@ pub(crate) enum LaneChoice {
 #[derive(Debug)]
 pub struct Method {
     pub name: &'static str,
-    pub cost: Cost,
+    pub mode: ExecutionMode,
     pub access: Access,
     /// Arguments in order, required ones first.
     pub arguments: &'static [Argument],
-    pub(crate) run: Run,
+    pub(crate) run: MethodFn,
     pub(crate) lane: LaneChoice,
 }
 
@@ -88,7 +88,7 @@ impl Method {
     }
 
     /// Rejects a caller that may not call the method.
-    pub(crate) fn admit(&self, context: &Context<'_>) -> Result<(), Error> {
+    pub(crate) fn check_access(&self, context: &Context<'_>) -> Result<(), Error> {
         match self.access {
             Access::Development if context.node.settings().development.is_none() => {
                 Err(Error::DevelopmentOnly(self.name))
@@ -109,96 +109,100 @@ impl Method {
     }
 
     /// Selects the method's lane by its parameters.
-    pub(crate) const fn in_lane_by(self, choose: fn(&[u8]) -> Lane) -> Self {
+    pub(crate) const fn with_lane_fn(self, choose: fn(&[u8]) -> Lane) -> Self {
         Self { lane: LaneChoice::ByParams(choose), ..self }
     }
 
-    pub(crate) const fn inline(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
+    pub(crate) const fn inline(name: &'static str, arguments: &'static [Argument], run: AnswerFn) -> Self {
         Self {
             name,
-            cost: Cost::Inline,
+            mode: ExecutionMode::Inline,
             access: Access::Everyone,
             arguments,
-            run: Run::Answer(run),
+            run: MethodFn::Answer(run),
             lane: READ,
         }
     }
 
-    pub(crate) const fn threaded(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
+    pub(crate) const fn worker_pool(
+        name: &'static str,
+        arguments: &'static [Argument],
+        run: AnswerFn,
+    ) -> Self {
         Self {
             name,
-            cost: Cost::Threaded,
+            mode: ExecutionMode::WorkerPool,
             access: Access::Everyone,
             arguments,
-            run: Run::Answer(run),
+            run: MethodFn::Answer(run),
             lane: HEAVY,
         }
     }
 
-    pub(crate) const fn short(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
+    pub(crate) const fn fast_path(name: &'static str, arguments: &'static [Argument], run: AnswerFn) -> Self {
         Self {
             name,
-            cost: Cost::Short,
+            mode: ExecutionMode::FastPath,
             access: Access::Everyone,
             arguments,
-            run: Run::Answer(run),
+            run: MethodFn::Answer(run),
             lane: READ,
         }
     }
 
-    /// Creates a row like [`Self::short`], for shared results.
-    pub(crate) const fn sharing(
+    /// Creates a row like [`Self::fast_path`], for shared results.
+    pub(crate) const fn fast_path_shared(
         name: &'static str,
         arguments: &'static [Argument],
-        run: SharedAnswer,
+        run: SharedAnswerFn,
     ) -> Self {
         Self {
             name,
-            cost: Cost::Short,
+            mode: ExecutionMode::FastPath,
             access: Access::Everyone,
             arguments,
-            run: Run::Shared(run),
+            run: MethodFn::Shared(run),
             lane: READ,
         }
     }
 
     /// Returns the execution mode.
     ///
-    /// `inline` runs on the receiving thread. `short` does so within tight limits, otherwise in the worker
-    /// pool. `threaded` runs in the worker pool. `waiting` starts there and blocks no thread while it waits.
-    pub const fn runs(&self) -> &'static str {
-        match (self.cost, self.run) {
-            (_, Run::Begin(_)) => "waiting",
-            (Cost::Inline, _) => "inline",
-            (Cost::Short, _) => "short",
-            (Cost::Threaded | Cost::Apart, _) => "threaded",
+    /// `inline` runs on the receiving thread. `fast_path` does so within tight limits, otherwise in the worker
+    /// pool. `worker_pool` runs in the worker pool. `waiting` starts there and blocks no thread while it waits.
+    pub const fn mode_name(&self) -> &'static str {
+        match (self.mode, self.run) {
+            (_, MethodFn::Begin(_)) => "waiting",
+            (ExecutionMode::Inline, _) => "inline",
+            (ExecutionMode::FastPath, _) => "short",
+            (ExecutionMode::WorkerPool | ExecutionMode::Remote, _) => "threaded",
         }
     }
 
-    pub(crate) const fn apart(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
+    pub(crate) const fn remote(name: &'static str, arguments: &'static [Argument], run: AnswerFn) -> Self {
         Self {
             name,
-            cost: Cost::Apart,
+            mode: ExecutionMode::Remote,
             access: Access::Everyone,
             arguments,
-            run: Run::Answer(run),
+            run: MethodFn::Answer(run),
             lane: LaneChoice::Fixed(Lane::Remote),
         }
     }
 
     /// Restricts the access to the method.
-    pub(crate) const fn only(self, access: Access) -> Self {
+    pub(crate) const fn with_access(self, access: Access) -> Self {
         Self { access, ..self }
     }
 
     /// Creates a row for a method that starts in the worker pool and blocks no thread while it waits.
-    pub(crate) const fn waiting(name: &'static str, arguments: &'static [Argument], run: Begin) -> Self {
+    pub(crate) const fn waiting(name: &'static str, arguments: &'static [Argument], run: BeginFn) -> Self {
         Self {
             name,
-            cost: Cost::Threaded,
+            mode: ExecutionMode::WorkerPool,
             access: Access::Everyone,
             arguments,
-            run: Run::Begin(run),
+            run: MethodFn::Begin(run),
             lane: LaneChoice::Fixed(Lane::Submission),
         }
     }

@@ -10,7 +10,7 @@ use crate::{
     params::{Params, StorageKey},
 };
 
-pub const METHODS: &[Method] = &[Method::threaded(
+pub const METHODS: &[Method] = &[Method::worker_pool(
     "eth_getProof",
     &[
         Argument::required("address", Kind::Address),

@@ -10,7 +10,7 @@ use crate::{
     blocks::{answer, by_hash, transaction_at},
     json::{write_data, write_list},
     params::Params,
-    transactions::{Found, find},
+    transactions::{FoundTransaction, find},
 };
 
 const BLOCK: Argument = Argument::block("block");
@@ -19,14 +19,14 @@ const HASH: Argument = Argument::required("hash", Kind::Hash);
 const INDEX: Argument = Argument::required("index", Kind::Quantity);
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("debug_getRawBlock", &[BLOCK], raw_block).in_read_lane(),
-    Method::threaded("debug_getRawHeader", &[BLOCK], raw_header).in_read_lane(),
-    Method::threaded("debug_getRawReceipts", &[BLOCK], raw_receipts).in_read_lane(),
-    Method::threaded("debug_getRawTransaction", &[HASH], raw_transaction).in_read_lane(),
-    Method::threaded("eth_getRawTransactionByHash", &[HASH], raw_transaction).in_read_lane(),
-    Method::threaded("eth_getRawTransactionByBlockHashAndIndex", &[HASH, INDEX], raw_by_hash_and_index)
+    Method::worker_pool("debug_getRawBlock", &[BLOCK], raw_block).in_read_lane(),
+    Method::worker_pool("debug_getRawHeader", &[BLOCK], raw_header).in_read_lane(),
+    Method::worker_pool("debug_getRawReceipts", &[BLOCK], raw_receipts).in_read_lane(),
+    Method::worker_pool("debug_getRawTransaction", &[HASH], raw_transaction).in_read_lane(),
+    Method::worker_pool("eth_getRawTransactionByHash", &[HASH], raw_transaction).in_read_lane(),
+    Method::worker_pool("eth_getRawTransactionByBlockHashAndIndex", &[HASH, INDEX], raw_by_hash_and_index)
         .in_read_lane(),
-    Method::threaded(
+    Method::worker_pool(
         "eth_getRawTransactionByBlockNumberAndIndex",
         &[BLOCK_BEFORE_INDEX, INDEX],
         raw_by_number_and_index,
@@ -69,8 +69,8 @@ fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
 /// lookup order is that of `eth_getTransactionByHash`.
 fn raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(match find(context, &params.required()?)? {
-        Some(Found::Included { transaction, .. }) => data(transaction.encoded()),
-        Some(Found::Pooled(pooled)) => data(&pooled.encoded()),
+        Some(FoundTransaction::Included { transaction, .. }) => data(transaction.encoded()),
+        Some(FoundTransaction::Pooled(pooled)) => data(&pooled.encoded()),
         None => NO_BYTES.to_vec(),
     })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alloy_primitives::B256;
 use foreseal_node::Node;
-use foreseal_pool::{Admission, PoolError, Status, Waiting};
+use foreseal_pool::{Admission, PoolError, QueuedReason, Status};
 use foreseal_replication::SubmitError;
 
 use crate::{Error, errors::SyncError, receipt::receipt_of};
@@ -35,7 +35,7 @@ impl ReceiptRequest {
         let Self { hash, nonce, timeout } = self;
         let waiting = match admission {
             Ok(Admission::Added(_)) => None,
-            Ok(Admission::WouldWait(waiting)) => Some(waiting),
+            Ok(Admission::WouldQueue(waiting)) => Some(waiting),
             Err(SubmitError::Refused(PoolError::AlreadyKnown)) => match node.pool().status(&hash) {
                 Status::Queued(waiting) => Some(waiting),
                 Status::Pooled | Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown => None,
@@ -52,7 +52,7 @@ impl ReceiptRequest {
                 let deadline = node.now().monotonic.saturating_add(timeout);
                 Ok(ReceiptOutcome::Waiting(ReceiptWait { hash, timeout, deadline }))
             }
-            Some(Waiting::NonceGap { expected }) => Err(SyncError::NonceGap { nonce, expected }.into()),
+            Some(QueuedReason::NonceGap { expected }) => Err(SyncError::NonceGap { nonce, expected }.into()),
             Some(waiting) => Err(SyncError::NotExecutable { hash, reason: waiting.to_string() }.into()),
         }
     }
@@ -80,12 +80,13 @@ impl ReceiptWait {
         // Read before the view, so that the view includes any step that removed the transaction from the pool
         // or preceded a failure of production.
         let production = node.check_production();
-        let gone = if node.pool().contains(&hash) { None } else { departed(&node.pool().status(&hash)) };
+        let removed =
+            if node.pool().contains(&hash) { None } else { removal_reason(&node.pool().status(&hash)) };
         let view = node.view().ok_or(Error::Starting)?;
         if let Some(receipt) = receipt_of(&view, &hash)? {
             return Ok(Some(receipt));
         }
-        if let Some(reason) = gone {
+        if let Some(reason) = removed {
             return Err(SyncError::NotExecutable { hash, reason }.into());
         }
         production?;
@@ -104,7 +105,7 @@ impl ReceiptWait {
 /// Returns the reason for which a transaction left the pool.
 ///
 /// Returns `None` for an unknown transaction, which may be in transit from the pool to the view.
-fn departed(status: &Status) -> Option<String> {
+fn removal_reason(status: &Status) -> Option<String> {
     match status {
         Status::Dropped(reason) => Some(reason.to_string()),
         Status::Replaced { by } => Some(format!("replaced by {by}")),

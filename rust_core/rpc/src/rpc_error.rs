@@ -4,7 +4,9 @@ use std::{fmt, time::Duration};
 
 use alloy_primitives::{Bytes, U256};
 use foreseal_chain::{FeedError, ResolveError, StepCursor};
-use foreseal_evm::{EstimateError, ExecutionError, OverrideError, Rejected, SimulateError, TraceLimit};
+use foreseal_evm::{
+    EstimateError, ExecutionError, OverrideError, RejectedTransaction, SimulateError, TraceLimit,
+};
 use foreseal_node::ControlError;
 use foreseal_pool::PoolError;
 use foreseal_replication::SubmitError;
@@ -118,7 +120,7 @@ impl From<Error> for RpcError {
             | Error::Resolve(ResolveError::Read(error))
             | Error::Feed(FeedError::Read(error)) => error.into(),
             Error::Stopped(stopped) => stopped.into(),
-            Error::Long | Error::Panicked => Self::new(INTERNAL, "internal error"),
+            Error::TooSlowInline | Error::Panicked => Self::new(INTERNAL, "internal error"),
         }
     }
 }
@@ -160,7 +162,7 @@ impl From<Stopped> for RpcError {
 impl From<ExecutionError> for RpcError {
     fn from(error: ExecutionError) -> Self {
         match error {
-            ExecutionError::Rejected(Rejected::InsufficientFunds { have, needed }) => {
+            ExecutionError::Rejected(RejectedTransaction::InsufficientFunds { have, needed }) => {
                 Self::insufficient_funds(have, needed)
             }
             ExecutionError::Rejected(rejected) => Self::new(SERVER, rejected.to_string()),
@@ -216,27 +218,27 @@ impl From<SimulateError> for RpcError {
 }
 
 /// Returns the code of the execution API for a transaction that is invalid in a simulated block.
-fn invalid_transaction(rejected: &Rejected) -> i64 {
+fn invalid_transaction(rejected: &RejectedTransaction) -> i64 {
     match rejected {
-        Rejected::NonceTooLow { .. } => -38010,
-        Rejected::NonceTooHigh { .. } => -38011,
-        Rejected::FeeTooLow { .. } => -38012,
-        Rejected::IntrinsicGas { .. } => -38013,
-        Rejected::InsufficientFunds { .. } => -38014,
-        Rejected::BlockGasExceeded { .. } => -38015,
-        Rejected::SenderHasCode => -38024,
-        Rejected::InitCodeTooLarge => -38025,
+        RejectedTransaction::NonceTooLow { .. } => -38010,
+        RejectedTransaction::NonceTooHigh { .. } => -38011,
+        RejectedTransaction::FeeTooLow { .. } => -38012,
+        RejectedTransaction::IntrinsicGas { .. } => -38013,
+        RejectedTransaction::InsufficientFunds { .. } => -38014,
+        RejectedTransaction::BlockGasExceeded { .. } => -38015,
+        RejectedTransaction::SenderHasCode => -38024,
+        RejectedTransaction::InitCodeTooLarge => -38025,
         // Codes as recorded in the test vectors of the execution API.
-        Rejected::NonceOverflow => INTERNAL,
-        Rejected::TipAboveFee => INVALID_PARAMS,
-        Rejected::BlobGasExceeded { .. }
-        | Rejected::GasCapExceeded { .. }
-        | Rejected::BlobFeeTooLow { .. }
-        | Rejected::ChainId
-        | Rejected::SignatureForm
-        | Rejected::UnsupportedType(_)
-        | Rejected::DepositLog
-        | Rejected::Other(_) => SERVER,
+        RejectedTransaction::NonceOverflow => INTERNAL,
+        RejectedTransaction::TipAboveFee => INVALID_PARAMS,
+        RejectedTransaction::BlobGasExceeded { .. }
+        | RejectedTransaction::GasCapExceeded { .. }
+        | RejectedTransaction::BlobFeeTooLow { .. }
+        | RejectedTransaction::ChainId
+        | RejectedTransaction::SignatureForm
+        | RejectedTransaction::UnsupportedType(_)
+        | RejectedTransaction::DepositLog
+        | RejectedTransaction::Other(_) => SERVER,
     }
 }
 

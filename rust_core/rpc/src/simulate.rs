@@ -2,7 +2,8 @@
 
 use foreseal_chain::ResolveError;
 use foreseal_evm::{
-    Deadline, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult, simulate,
+    CallStatus, Deadline, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult,
+    simulate,
 };
 use foreseal_primitives::FoundLog;
 
@@ -14,7 +15,7 @@ use crate::{
     revert,
 };
 
-pub const METHODS: &[Method] = &[Method::threaded(
+pub const METHODS: &[Method] = &[Method::worker_pool(
     "eth_simulateV1",
     &[Argument::required("payload", Kind::Simulation), Argument::block("block")],
     simulate_v1,
@@ -94,7 +95,7 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
     let hash =
         usize::try_from(index).ok().and_then(|index| block.transactions.get(index)).map(|one| one.hash());
     let mut object = Object::open(out);
-    let returned = if call.ending == Ending::Success { call.output.as_ref() } else { &[] };
+    let returned = if call.status == CallStatus::Success { call.output.as_ref() } else { &[] };
     object.data("returnData", returned).list("logs", &call.logs, |out, (position, log)| {
         let found = FoundLog {
             log,
@@ -108,11 +109,11 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
         write_log(out, &found, false);
     });
     object.quantity("gasUsed", call.gas_used).quantity("maxUsedGas", call.gas_spent);
-    match &call.ending {
-        Ending::Success => {
+    match &call.status {
+        CallStatus::Success => {
             object.json("status", "\"0x1\"");
         }
-        Ending::Revert => {
+        CallStatus::Revert => {
             object.json("status", "\"0x0\"");
             let message = revert::message(&call.output);
             Object::open(object.name("error"))
@@ -121,7 +122,7 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
                 .data("data", &call.output)
                 .close();
         }
-        Ending::Halt(reason) => {
+        CallStatus::Halt(reason) => {
             object.json("status", "\"0x0\"");
             Object::open(object.name("error"))
                 .json("code", "-32015")

@@ -10,7 +10,7 @@ use crate::{
     params::{Params, StorageKey, StorageRequests},
 };
 
-pub const METHODS: &[Method] = &[Method::threaded(
+pub const METHODS: &[Method] = &[Method::worker_pool(
     "eth_getStorageValues",
     &[Argument::required("requests", Kind::StorageRequests), Argument::block("block")],
     get_storage_values,
@@ -39,7 +39,7 @@ fn write_values(
     address: &Address,
     keys: &[StorageKey],
 ) -> Result<(), Error> {
-    let storage = state.storage_of(address)?;
+    let storage = state.account_storage(address)?;
     write_data(out, address.as_slice());
     out.extend_from_slice(b":[");
     for (index, key) in keys.iter().enumerate() {

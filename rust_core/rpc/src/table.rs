@@ -9,7 +9,9 @@ use std::{
 
 use crate::{
     Context, Error, Method, block_contents, blocks, calls, chain, config,
-    development::{accounts, build_block, clock, mining, overrides, positions, sending, signing},
+    development::{
+        accounts, build_block, clock, mining, overrides, send_transaction, signing, snapshots_and_reorgs,
+    },
     discover::document,
     fees, filters, finality,
     json::Object,
@@ -31,8 +33,8 @@ const FAMILIES: &[&[Method]] = &[
     clock::METHODS,
     mining::METHODS,
     overrides::METHODS,
-    positions::METHODS,
-    sending::METHODS,
+    snapshots_and_reorgs::METHODS,
+    send_transaction::METHODS,
     signing::METHODS,
     DISCOVERY,
     fees::METHODS,
@@ -69,7 +71,7 @@ pub fn method(name: &str) -> Option<&'static Method> {
 
 /// Methods about the table itself.
 const DISCOVERY: &[Method] = &[
-    Method::threaded("rpc.discover", &[], discover).in_read_lane(),
+    Method::worker_pool("rpc.discover", &[], discover).in_read_lane(),
     Method::inline("rpc_modules", &[], modules),
 ];
 
@@ -92,7 +94,7 @@ fn modules(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> 
 
 /// Returns the methods that this caller may call.
 fn served<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'static Method> + 'a {
-    methods().filter(|method| method.admit(context).is_ok())
+    methods().filter(|method| method.check_access(context).is_ok())
 }
 
 /// Returns the OpenRPC document of all methods, for every level of access.

@@ -1,12 +1,12 @@
 //! Traces: re-execution of a transaction, block or call with a recorder.
 
 mod call;
-mod rerun;
+mod trace_replay;
 
 use alloy_primitives::B256;
 use foreseal_chain::{BlockId, ResolveError};
 
-use self::rerun::{Rerun, deadline, parent};
+use self::trace_replay::{TraceReplay, deadline, parent};
 use crate::{
     Argument, Context, Error, Kind, Method,
     errors::TraceError,
@@ -17,18 +17,22 @@ use crate::{
 const CONFIG: Argument = Argument::optional("config", Kind::TraceConfig).or("every step of the machine");
 
 pub const METHODS: &[Method] = &[
-    Method::threaded(
+    Method::worker_pool(
         "debug_traceTransaction",
         &[Argument::required("hash", Kind::Hash), CONFIG],
         trace_transaction,
     ),
-    Method::threaded("debug_traceBlockByNumber", &[Argument::block("block"), CONFIG], trace_block_by_number),
-    Method::threaded(
+    Method::worker_pool(
+        "debug_traceBlockByNumber",
+        &[Argument::block("block"), CONFIG],
+        trace_block_by_number,
+    ),
+    Method::worker_pool(
         "debug_traceBlockByHash",
         &[Argument::required("hash", Kind::Hash), CONFIG],
         trace_block_by_hash,
     ),
-    Method::threaded(
+    Method::worker_pool(
         "debug_traceCall",
         &[
             Argument::required("transaction", Kind::Call),
@@ -45,7 +49,7 @@ fn trace_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<V
     let view = context.view()?;
     let (found, index) = view.transaction(&hash)?.ok_or(TraceError::TransactionNotFound)?;
     let parent = parent(view, &found)?;
-    let mut rerun = Rerun::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
+    let mut rerun = TraceReplay::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
     rerun.advance(index)?;
     rerun.trace(&config.tracer)?;
     Ok(rerun.drain_output())
@@ -70,7 +74,7 @@ fn trace_block(context: &Context<'_>, params: &mut Params<'_>, id: BlockId) -> R
     let view = context.view()?;
     let found = view.resolve(id)?;
     let parent = parent(view, &found)?;
-    let mut rerun = Rerun::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
+    let mut rerun = TraceReplay::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
     let mut separator = b'[';
     for transaction in &found.block.transactions {
         let out = rerun.out();

@@ -10,8 +10,8 @@ use crate::{Argument, Context, Error, Kind, Method, json::Object, params::Params
 const HASH: Argument = Argument::required("hash", Kind::Hash);
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("foreseal_transactionStatus", &[HASH], transaction_status).in_read_lane(),
-    Method::threaded("base_transactionStatus", &[HASH], base_transaction_status).in_read_lane(),
+    Method::worker_pool("foreseal_transactionStatus", &[HASH], transaction_status).in_read_lane(),
+    Method::worker_pool("base_transactionStatus", &[HASH], base_transaction_status).in_read_lane(),
 ];
 
 /// Location of the transaction: a block of the newest view, or the status in the pool.

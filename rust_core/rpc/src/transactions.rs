@@ -30,18 +30,18 @@ pub const METHODS: &[Method] = &[
 fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     match find(context, &params.required()?)? {
-        Some(Found::Included { block, index, transaction }) => {
+        Some(FoundTransaction::Included { block, index, transaction }) => {
             let inclusion = Inclusion::new(&block.block, index as u64);
             write_transaction(&mut out, &transaction, Some(inclusion));
         }
-        Some(Found::Pooled(pooled)) => write_transaction(&mut out, pooled.transaction(), None),
+        Some(FoundTransaction::Pooled(pooled)) => write_transaction(&mut out, pooled.transaction(), None),
         None => out.extend_from_slice(NULL),
     }
     Ok(out)
 }
 
 /// Transaction and its location.
-pub enum Found {
+pub enum FoundTransaction {
     Included {
         block: Arc<ExecutedBlock>,
         /// Index of the transaction in the block.
@@ -53,17 +53,17 @@ pub enum Found {
 
 /// Searches the request's view, then the pool, then the newest view: the transaction may have moved from the
 /// pool to the chain in between.
-pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<Found>, Error> {
-    let included = |view: &View| -> Result<Option<Found>, Error> {
+pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<FoundTransaction>, Error> {
+    let included = |view: &View| -> Result<Option<FoundTransaction>, Error> {
         let Some((block, index)) = view.transaction(hash)? else { return Ok(None) };
         let transaction = block.block.transactions.get(index).cloned();
-        Ok(transaction.map(|transaction| Found::Included { block, index, transaction }))
+        Ok(transaction.map(|transaction| FoundTransaction::Included { block, index, transaction }))
     };
     if let Some(found) = included(context.view()?)? {
         return Ok(Some(found));
     }
     if let Some(pooled) = context.node.pool().get(hash) {
-        return Ok(Some(Found::Pooled(pooled)));
+        return Ok(Some(FoundTransaction::Pooled(pooled)));
     }
     if mutant!("pool-read-last") {
         return Ok(None);

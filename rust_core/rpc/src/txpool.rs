@@ -17,9 +17,9 @@ use crate::{
 
 pub const METHODS: &[Method] = &[
     Method::inline("txpool_status", &[], status),
-    Method::threaded("txpool_content", &[], content),
-    Method::threaded("txpool_contentFrom", &[Argument::required("address", Kind::Address)], content_from),
-    Method::threaded("txpool_inspect", &[], inspect),
+    Method::worker_pool("txpool_content", &[], content),
+    Method::worker_pool("txpool_contentFrom", &[Argument::required("address", Kind::Address)], content_from),
+    Method::worker_pool("txpool_inspect", &[], inspect),
 ];
 
 #[allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
@@ -43,7 +43,7 @@ fn inspect(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> 
 }
 
 fn content_from(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let content = context.node.pool().content_of(&params.required()?);
+    let content = context.node.pool().sender_content(&params.required()?);
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
     for (name, list) in LISTS {

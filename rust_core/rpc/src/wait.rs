@@ -43,7 +43,7 @@ pub(crate) enum AfterSubmission {
 }
 
 impl AfterSubmission {
-    fn go_on(self, node: &Node, answer: Result<Admission, SubmitError>) -> Result<Reply, Error> {
+    fn resume(self, node: &Node, answer: Result<Admission, SubmitError>) -> Result<Reply, Error> {
         match self {
             Self::Hash(hash) => {
                 answer?;
@@ -63,15 +63,15 @@ impl AfterSubmission {
 pub(crate) fn submit(
     node: &Node,
     submission: Submission,
-    runnable: bool,
-    then: AfterSubmission,
+    require_executable: bool,
+    continuation: AfterSubmission,
 ) -> Result<Reply, Error> {
-    match node.send(submission, runnable) {
+    match node.send(submission, require_executable) {
         Ok(Sent::SubmissionHandle(underway)) => {
-            Ok(Reply::Later(PendingCall(Mutex::new(Stage::Answer(underway, then)))))
+            Ok(Reply::Later(PendingCall(Mutex::new(Stage::Answer(underway, continuation)))))
         }
-        Ok(Sent::Done(admission)) => then.go_on(node, Ok(admission)),
-        Err(error) => then.go_on(node, Err(error)),
+        Ok(Sent::Done(admission)) => continuation.resume(node, Ok(admission)),
+        Err(error) => continuation.resume(node, Err(error)),
     }
 }
 
@@ -94,7 +94,7 @@ impl PendingCall {
         let mut stage = self.0.lock();
         if let Stage::Answer(underway, then) = &*stage {
             let Some(answer) = underway.poll() else { return Ok(None) };
-            match then.go_on(node, answer)? {
+            match then.resume(node, answer)? {
                 Reply::Ready(answer) => return Ok(Some(answer)),
                 Reply::Later(later) => *stage = later.0.into_inner(),
             }

@@ -17,10 +17,10 @@ pub struct TextMessage {
     pub size: usize,
 }
 
-/// Decodes the text message at the start of `data`, of at most `most` bytes and less than 64 KiB.
+/// Decodes the text message at the start of `data`, of at most `max_size` bytes and less than 64 KiB.
 ///
 /// Returns `None` for any other or incomplete frame.
-pub fn first_text(data: &[u8], most: usize) -> Option<TextMessage> {
+pub fn first_text(data: &[u8], max_size: usize) -> Option<TextMessage> {
     let [WHOLE_TEXT, length, rest @ ..] = data else { return None };
     let (length, rest) = match (length.checked_sub(MASKED)?, rest) {
         (LONG.., _) => return None,
@@ -32,7 +32,7 @@ pub fn first_text(data: &[u8], most: usize) -> Option<TextMessage> {
         (short, _) => (usize::from(short), rest),
     };
     let (mask, rest) = rest.split_first_chunk::<4>()?;
-    let mut content = rest.get(..length).filter(|_| length <= most)?.to_vec();
+    let mut content = rest.get(..length).filter(|_| length <= max_size)?.to_vec();
     for piece in content.chunks_mut(mask.len()) {
         for (byte, mask) in piece.iter_mut().zip(mask) {
             *byte ^= mask;

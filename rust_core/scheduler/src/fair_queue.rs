@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 pub const QUANTUM: i64 = 1_000;
 
 /// Cost of a caller's first item, in microseconds, until it is settled.
-const FIRST_COST: i64 = 100;
+const INITIAL_COST: i64 = 100;
 /// Minimum cost of an item, in microseconds: dispatching it to a thread takes about as long.
 const MIN_COST: i64 = 20;
 /// Maximum debt of a caller, in microseconds.
@@ -25,7 +25,7 @@ const MAX_REMEMBERED: usize = 1_024;
 pub struct FairQueue<T> {
     flows: HashMap<u64, Flow<T>>,
     /// Fresh callers, oldest first.
-    fresh: VecDeque<u64>,
+    new_callers: VecDeque<u64>,
     backlog: VecDeque<u64>,
     len: usize,
     /// Number of callers from which callers without items and debt are purged.
@@ -38,8 +38,8 @@ struct Flow<T> {
     deficit: i64,
     /// Estimated cost of its next item, in microseconds.
     cost: i64,
-    /// `true` if listed in `fresh`, else listed in `backlog`.
-    is_fresh: bool,
+    /// `true` if listed in `new_callers`, else listed in `backlog`.
+    is_new: bool,
 }
 
 /// An item popped from the queue.
@@ -55,7 +55,7 @@ impl<T> Default for FairQueue<T> {
     fn default() -> Self {
         Self {
             flows: HashMap::new(),
-            fresh: VecDeque::new(),
+            new_callers: VecDeque::new(),
             backlog: VecDeque::new(),
             len: 0,
             purge_at: MAX_REMEMBERED,
@@ -75,7 +75,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Returns the number of items of a caller.
-    pub fn len_of(&self, caller: u64) -> usize {
+    pub fn caller_len(&self, caller: u64) -> usize {
         self.flows.get(&caller).map_or(0, |flow| flow.items.len())
     }
 
@@ -85,12 +85,12 @@ impl<T> FairQueue<T> {
     }
 
     /// Returns the first item of the fresh caller that is served next, if one is fresh.
-    pub fn first_fresh(&self) -> Option<&T> {
+    pub fn first_new_caller(&self) -> Option<&T> {
         let served = |caller: &u64| {
             let flow = &self.flows[caller];
             if flow.deficit > 0 { flow.items.front() } else { None }
         };
-        self.fresh.iter().find_map(served)
+        self.new_callers.iter().find_map(served)
     }
 
     /// Appends an item to the caller's queue.
@@ -108,23 +108,23 @@ impl<T> FairQueue<T> {
     /// Returns the caller's flow. A caller with no items that has not used its quantum becomes fresh.
     fn flow(&mut self, caller: u64) -> &mut Flow<T> {
         let flow = self.flows.entry(caller).or_insert_with(|| {
-            self.fresh.push_back(caller);
-            Flow { items: VecDeque::new(), deficit: QUANTUM, cost: FIRST_COST, is_fresh: true }
+            self.new_callers.push_back(caller);
+            Flow { items: VecDeque::new(), deficit: QUANTUM, cost: INITIAL_COST, is_new: true }
         });
-        if !flow.is_fresh && flow.items.is_empty() && flow.deficit > 0 {
-            flow.is_fresh = true;
+        if !flow.is_new && flow.items.is_empty() && flow.deficit > 0 {
+            flow.is_new = true;
             self.backlog.retain(|other| *other != caller);
-            self.fresh.push_back(caller);
+            self.new_callers.push_back(caller);
         }
         flow
     }
 
     /// Pops the next item that is first in its caller's queue and for which `accepts` returns `true`.
     pub fn pop_if(&mut self, accepts: impl Fn(&T) -> bool) -> Option<PoppedItem<T>> {
-        self.retire_fresh();
+        self.retire_new_callers();
         let flows = &self.flows;
         let ready = |caller: &u64| flows[caller].items.front().is_some_and(&accepts);
-        if let Some(caller) = self.fresh.iter().copied().find(ready) {
+        if let Some(caller) = self.new_callers.iter().copied().find(ready) {
             return self.pop_of(caller);
         }
         let rounds =
@@ -151,15 +151,15 @@ impl<T> FairQueue<T> {
     }
 
     /// Moves fresh callers that have used their first quantum, or have no items, behind the backlog.
-    fn retire_fresh(&mut self) {
+    fn retire_new_callers(&mut self) {
         let (flows, backlog) = (&mut self.flows, &mut self.backlog);
-        self.fresh.retain(|caller| {
+        self.new_callers.retain(|caller| {
             let Some(flow) = flows.get_mut(caller) else { return false };
-            flow.is_fresh = flow.deficit > 0 && !flow.items.is_empty();
-            if !flow.is_fresh {
+            flow.is_new = flow.deficit > 0 && !flow.items.is_empty();
+            if !flow.is_new {
                 backlog.push_back(*caller);
             }
-            flow.is_fresh
+            flow.is_new
         });
         if self.flows.len() >= self.purge_at {
             self.purge();
@@ -210,7 +210,7 @@ impl<T> FairQueue<T> {
             flow.cost = ((3 * flow.cost + used) / 4).clamp(MIN_COST, QUANTUM);
         } else if owed > QUANTUM && self.flows.len() < MAX_INDEBTED {
             let deficit = (QUANTUM - owed).max(-MAX_DEBT);
-            let flow = Flow { items: VecDeque::new(), deficit, cost: QUANTUM, is_fresh: false };
+            let flow = Flow { items: VecDeque::new(), deficit, cost: QUANTUM, is_new: false };
             self.flows.insert(caller, flow);
             self.backlog.push_back(caller);
         }
@@ -218,7 +218,7 @@ impl<T> FairQueue<T> {
 
     /// Pops the first item of the caller with the largest debt, among those whose first item `accepts`
     /// returns `true` for.
-    pub fn pop_indebted(&mut self, accepts: impl Fn(&T) -> bool) -> Option<T> {
+    pub fn pop_highest_usage(&mut self, accepts: impl Fn(&T) -> bool) -> Option<T> {
         let indebted = self.flows.iter_mut().filter(|(_, flow)| flow.items.front().is_some_and(&accepts));
         // Ties go to the greatest id, so the result does not depend on the order of the hash map.
         let (_, flow) = indebted.min_by_key(|(caller, flow)| (flow.deficit, std::cmp::Reverse(**caller)))?;
@@ -257,7 +257,7 @@ impl<T> FairQueue<T> {
 
     /// Pops all items, in any order.
     pub fn drain(&mut self) -> Vec<T> {
-        self.fresh.clear();
+        self.new_callers.clear();
         self.backlog.clear();
         self.len = 0;
         self.flows.drain().flat_map(|(_, flow)| flow.items).collect()

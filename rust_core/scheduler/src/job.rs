@@ -30,16 +30,16 @@ pub struct Job {
 /// A job that waits in a queue.
 pub struct WaitingJob {
     pub job: Job,
-    pub control: Arc<Control>,
+    pub cancellation: Arc<CancellationToken>,
 }
 
 /// Handle on a submitted job.
 #[derive(Default)]
-pub struct Control {
+pub struct CancellationToken {
     cancelled: AtomicBool,
 }
 
-impl Control {
+impl CancellationToken {
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -51,7 +51,7 @@ impl Control {
 
 /// Blocks the thread of a paused job until it may continue or must end.
 #[derive(Default)]
-pub struct Parker {
+pub struct Suspension {
     resumption: Mutex<Option<Resumption>>,
     resumed: Condvar,
 }
@@ -62,17 +62,17 @@ pub enum Resumption {
     /// The job continues; the queue charged `estimate` microseconds for it.
     Run { estimate: i64 },
     /// The job ends: another caller needs its thread.
-    MakeWay,
+    Stop,
 }
 
-impl Parker {
+impl Suspension {
     pub fn resume(&self, resumption: Resumption) {
         *self.resumption.lock() = Some(resumption);
         self.resumed.notify_one();
     }
 
     /// Blocks until [`Self::resume`] is called.
-    pub fn park(&self) -> Resumption {
+    pub fn wait(&self) -> Resumption {
         let mut resumption = self.resumption.lock();
         loop {
             if let Some(resumption) = *resumption {
@@ -86,7 +86,7 @@ impl Parker {
 /// An entry of a lane's queue.
 pub enum Entry {
     Waiting(Box<WaitingJob>),
-    Paused { parker: Arc<Parker>, since: Instant },
+    Paused { suspension: Arc<Suspension>, paused_at: Instant },
 }
 
 impl Entry {
@@ -103,7 +103,7 @@ impl Entry {
     pub fn since(&self) -> Instant {
         match self {
             Self::Waiting(waiting) => waiting.job.arrived,
-            Self::Paused { since, .. } => *since,
+            Self::Paused { paused_at, .. } => *paused_at,
         }
     }
 }

@@ -6,7 +6,7 @@ mod fair_queue;
 mod job;
 mod lane;
 mod metrics;
-mod running;
+mod running_job;
 mod scheduler;
 mod stopped;
 
@@ -15,6 +15,6 @@ pub use fair_queue::{FairQueue, PoppedItem, QUANTUM};
 pub use job::{Job, Work};
 pub use lane::{Lane, LaneConfig};
 pub use metrics::{BOUNDS, LaneStatus, QueueTime};
-pub use running::{arrival, checkpoint};
+pub use running_job::{arrival, checkpoint};
 pub use scheduler::{Scheduler, SubmitError};
 pub use stopped::Stopped;

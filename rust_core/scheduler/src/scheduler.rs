@@ -14,9 +14,9 @@ use parking_lot::{Condvar, Mutex};
 use crate::{
     FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, Stopped,
     clock::lower_priority,
-    job::{Control, Entry, Parker, Resumption, WaitingJob},
+    job::{CancellationToken, Entry, Resumption, Suspension, WaitingJob},
     metrics::JobCounters,
-    running::{Pauser, Running},
+    running_job::{RunningJob, YieldHook},
 };
 
 /// Interval between two searches for waiting jobs whose time limit is exceeded.
@@ -36,13 +36,13 @@ pub enum SubmitError {
 
 /// Lanes, their threads and their jobs.
 pub struct Scheduler {
-    shared: Arc<Shared>,
+    shared: Arc<SchedulerState>,
 }
 
-pub struct Shared {
+pub struct SchedulerState {
     lanes: [LaneQueue; Lane::ALL.len()],
     /// Jobs that can be cancelled, by ticket.
-    jobs: Mutex<HashMap<u64, Arc<Control>>>,
+    jobs: Mutex<HashMap<u64, Arc<CancellationToken>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -62,7 +62,7 @@ struct LaneState {
     threads: usize,
     idle: usize,
     /// Jobs for threads that are idle or starting.
-    ready: VecDeque<Assigned>,
+    ready: VecDeque<AssignedJob>,
     /// Number of jobs that wait and have not begun.
     waiting: usize,
     /// Threads that hold a job, by priority, paused jobs included.
@@ -73,7 +73,7 @@ struct LaneState {
     expired: Option<Instant>,
 }
 
-struct Assigned {
+struct AssignedJob {
     waiting: Box<WaitingJob>,
     estimate: i64,
 }
@@ -88,7 +88,7 @@ impl Scheduler {
     pub fn start(configs: [LaneConfig; Lane::ALL.len()]) -> io::Result<Self> {
         let lanes =
             configs.map(|config| LaneQueue { config, state: Mutex::default(), assigned: Condvar::new() });
-        let shared = Arc::new(Shared { lanes, jobs: Mutex::default(), threads: Mutex::default() });
+        let shared = Arc::new(SchedulerState { lanes, jobs: Mutex::default(), threads: Mutex::default() });
         for lane in Lane::ALL {
             let mut state = shared.lane(lane).state.lock();
             shared.spawn(lane, &mut state)?;
@@ -129,7 +129,7 @@ impl Scheduler {
         let expired = state.remove_expired(Instant::now());
         let capacity = queue.config.capacity;
         while state.waiting + count > capacity {
-            let own = state.queues[caller.priority.index()].len_of(caller.id) + count;
+            let own = state.queues[caller.priority.index()].caller_len(caller.id) + count;
             let Some(other) = state.evict_waiting(caller.priority, own) else {
                 state.counters.overloaded += 1;
                 drop(state);
@@ -140,12 +140,12 @@ impl Scheduler {
             turned_away.push(other);
         }
         for job in jobs {
-            let control = Arc::new(Control::default());
+            let cancellation = Arc::new(CancellationToken::default());
             if lane != Lane::Submission {
-                self.shared.jobs.lock().insert(job.ticket, control.clone());
+                self.shared.jobs.lock().insert(job.ticket, cancellation.clone());
             }
             state.waiting += 1;
-            let entry = Entry::Waiting(Box::new(WaitingJob { job, control }));
+            let entry = Entry::Waiting(Box::new(WaitingJob { job, cancellation }));
             state.queues[caller.priority.index()].push(caller.id, entry);
         }
         self.shared.dispatch(lane, &mut state);
@@ -161,8 +161,8 @@ impl Scheduler {
     /// Ends the job with this ticket at its next checkpoint, or before it begins. Submissions are never
     /// cancelled.
     pub fn cancel(&self, ticket: u64) {
-        if let Some(control) = self.shared.jobs.lock().get(&ticket) {
-            control.cancel();
+        if let Some(cancellation) = self.shared.jobs.lock().get(&ticket) {
+            cancellation.cancel();
         }
     }
 
@@ -185,7 +185,9 @@ impl Scheduler {
             for entry in entries {
                 match entry {
                     Entry::Waiting(waiting) => (waiting.job.work)(Err(Stopped::Stopping)),
-                    Entry::Paused { parker, .. } => parker.resume(Resumption::Run { estimate: 0 }),
+                    Entry::Paused { suspension, .. } => {
+                        suspension.resume(Resumption::Run { estimate: 0 });
+                    }
                 }
             }
         }
@@ -269,13 +271,14 @@ impl LaneState {
     /// [`THREAD_WAIT`].
     fn make_room(&mut self, at: usize) -> bool {
         let waits = |entry: &Entry| !entry.is_paused() && entry.since().elapsed() >= THREAD_WAIT;
-        if !self.queues[at].first_fresh().is_some_and(waits) {
+        if !self.queues[at].first_new_caller().is_some_and(waits) {
             return false;
         }
-        let Some(Entry::Paused { parker, .. }) = self.queues[at].pop_indebted(Entry::is_paused) else {
+        let Some(Entry::Paused { suspension, .. }) = self.queues[at].pop_highest_usage(Entry::is_paused)
+        else {
             return false;
         };
-        parker.resume(Resumption::MakeWay);
+        suspension.resume(Resumption::Stop);
         self.held[at] -= 1;
         self.running[at] += 1;
         true
@@ -315,7 +318,7 @@ impl LaneState {
     }
 }
 
-impl Shared {
+impl SchedulerState {
     const fn lane(&self, lane: Lane) -> &LaneQueue {
         &self.lanes[lane.index()]
     }
@@ -342,8 +345,8 @@ impl Shared {
                     break;
                 };
                 match taken.item {
-                    Entry::Paused { parker, .. } => {
-                        parker.resume(Resumption::Run { estimate: taken.estimate });
+                    Entry::Paused { suspension, .. } => {
+                        suspension.resume(Resumption::Run { estimate: taken.estimate });
                     }
                     Entry::Waiting(waiting) => {
                         if state.idle == 0 && self.spawn(lane, state).is_ok() {
@@ -356,7 +359,7 @@ impl Shared {
                         state.idle -= 1;
                         state.held[at] += 1;
                         state.waiting -= 1;
-                        state.ready.push_back(Assigned { waiting, estimate: taken.estimate });
+                        state.ready.push_back(AssignedJob { waiting, estimate: taken.estimate });
                         self.lane(lane).assigned.notify_one();
                     }
                 }
@@ -382,7 +385,7 @@ impl Shared {
         }
         let mut state = queue.state.lock();
         loop {
-            let Some(Assigned { waiting, estimate }) = state.ready.pop_front() else {
+            let Some(AssignedJob { waiting, estimate }) = state.ready.pop_front() else {
                 if state.stopped {
                     return;
                 }
@@ -409,16 +412,16 @@ impl Shared {
     }
 
     fn run(self: &Arc<Self>, lane: Lane, waiting: WaitingJob, estimate: i64) -> FinishedJob {
-        let WaitingJob { job: Job { ticket, caller, arrived, limit, work }, control } = waiting;
+        let WaitingJob { job: Job { ticket, caller, arrived, limit, work }, cancellation } = waiting;
         let (priority, id) = (caller.priority, caller.id);
-        let stopped = if control.is_cancelled() {
+        let stopped = if cancellation.is_cancelled() {
             Some(Stopped::Cancelled)
         } else if arrived.elapsed() >= limit {
             Some(Stopped::TimeLimit(limit))
         } else {
             None
         };
-        let running = Running::new(self.clone(), lane, (caller, control), (arrived, limit), estimate);
+        let running = RunningJob::new(self.clone(), lane, (caller, cancellation), (arrived, limit), estimate);
         let mut running = running.run(|| {
             let outcome = stopped.map_or(Ok(()), Err);
             if catch_unwind(AssertUnwindSafe(|| work(outcome))).is_err() {
@@ -439,12 +442,16 @@ impl Shared {
     }
 }
 
-impl Pauser for Shared {
-    fn pause(self: Arc<Self>, running: &mut Running, only_for_fresh: bool) -> Result<bool, Stopped> {
+impl YieldHook for SchedulerState {
+    fn yield_to_waiting(
+        self: Arc<Self>,
+        running: &mut RunningJob,
+        only_for_new_callers: bool,
+    ) -> Result<bool, Stopped> {
         let queue = self.lane(running.lane);
         let (at, caller) = (running.caller.priority.index(), running.caller.id);
         let mut state = queue.state.lock();
-        if only_for_fresh && state.queues[at].first_fresh().is_none() {
+        if only_for_new_callers && state.queues[at].first_new_caller().is_none() {
             return Ok(false);
         }
         let used = running.drain_used();
@@ -454,19 +461,19 @@ impl Pauser for Shared {
         if !queue.config.is_preemptive || state.stopped || state.queues[at].is_empty() {
             return Ok(false);
         }
-        let parker = Arc::new(Parker::default());
-        let entry = Entry::Paused { parker: parker.clone(), since: Instant::now() };
+        let parker = Arc::new(Suspension::default());
+        let entry = Entry::Paused { suspension: parker.clone(), paused_at: Instant::now() };
         state.queues[at].push_front(caller, entry);
         state.running[at] -= 1;
         state.counters.paused += 1;
         self.dispatch(running.lane, &mut state);
         drop(state);
-        match parker.park() {
+        match parker.wait() {
             Resumption::Run { estimate } => {
                 running.estimate = estimate;
                 Ok(true)
             }
-            Resumption::MakeWay => Err(Stopped::Displaced { threads: queue.config.threads }),
+            Resumption::Stop => Err(Stopped::Displaced { threads: queue.config.threads }),
         }
     }
 }

@@ -86,6 +86,6 @@ impl Value for AccountLeaf {
         let storage_root = B256::decode(&mut bytes).ok()?;
         let code_hash = B256::decode(&mut bytes).ok()?;
         let account = Account { nonce, balance, code_hash };
-        bytes.is_empty().then(|| Self::new(account, Trie::stub(storage_root)))
+        bytes.is_empty().then(|| Self::new(account, Trie::from_root(storage_root)))
     }
 }

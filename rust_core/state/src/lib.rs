@@ -1,17 +1,17 @@
 #![doc = include_str!("../README.md")]
 
 mod account;
+mod partial_state;
 mod proof;
 mod read;
 mod reader;
-mod snapshot;
-mod store;
-mod stored;
+mod state;
+mod state_store;
 mod trie_name;
 
+pub use partial_state::{HashedAccount, StateChanges, StorageChanges};
 pub use proof::{AccountProof, SlotProof};
 pub use reader::{BlockHashes, NoStorage, StateError, StateReader, StorageReader};
-pub use snapshot::{State, genesis_diff};
-pub use store::{StateStore, analysed};
-pub use stored::{HashedAccount, StateChanges, StorageChanges};
+pub use state::{State, genesis_diff};
+pub use state_store::{StateStore, analyze_code};
 pub use trie_name::TrieName;

@@ -40,7 +40,7 @@ impl State {
     /// the retained ones.
     pub fn prove_account(&self, address: &Address, slots: &[U256]) -> Result<AccountProof, StateError> {
         let key = hash_address(address);
-        let accounts = self.loaded(key)?;
+        let accounts = self.load_path(key)?;
         let leaf = accounts.get(key.as_slice()).value();
         let slots = match leaf.and_then(AccountLeaf::storage) {
             Some(storage) => self.prove_slots(key, storage, slots)?,
@@ -61,9 +61,9 @@ impl State {
         storage: &Trie<SlotValue>,
         slots: &[U256],
     ) -> Result<Vec<SlotProof>, StateError> {
-        let source = self.nodes(TrieName::Storage(account));
+        let source = self.node_source(TrieName::Storage(account));
         let wants = slots.iter().map(|slot| RequiredKey { key: hash_slot(slot).into(), deleted: false });
-        let storage = storage.load(wants, &source).map_err(|error| source.error(error))?;
+        let storage = storage.load(wants, &source).map_err(|error| source.state_error(error))?;
         let prove = |slot: &U256| {
             let key = hash_slot(slot);
             let value = storage.get(key.as_slice()).value().map_or(U256::ZERO, |value| value.0);

@@ -9,7 +9,7 @@ use revm_bytecode::Bytecode;
 use crate::{
     NoStorage, State, StateError, StateReader, StorageReader,
     account::{AccountLeaf, SlotValue},
-    store::Base,
+    state_store::BaseBlock,
 };
 
 impl State {
@@ -18,7 +18,7 @@ impl State {
     }
 
     /// Returns the store from which everything below a stub is read.
-    fn below(&self) -> &Base {
+    fn base(&self) -> &BaseBlock {
         self.base.as_ref().expect("only a state with a store has stubs")
     }
 }
@@ -29,7 +29,7 @@ impl StateReader for State {
             Lookup::Value(leaf) => Ok(Some(leaf.account())),
             Lookup::Absent => Ok(None),
             Lookup::Stub => {
-                let Base { store, at } = self.below();
+                let BaseBlock { store, number: at } = self.base();
                 store.account(address, *at)
             }
         }
@@ -52,9 +52,9 @@ impl StateReader for State {
             });
         }
         if !stored.is_empty() {
-            let Base { store, at } = self.below();
-            let asked: Vec<Address> = stored.iter().map(|at| addresses[*at]).collect();
-            for (at, account) in stored.into_iter().zip(store.accounts(&asked, *at)?) {
+            let BaseBlock { store, number: at } = self.base();
+            let requested: Vec<Address> = stored.iter().map(|at| addresses[*at]).collect();
+            for (at, account) in stored.into_iter().zip(store.accounts(&requested, *at)?) {
                 accounts[at] = account;
             }
         }
@@ -66,18 +66,20 @@ impl StateReader for State {
             Lookup::Value(leaf) => leaf.storage(),
             Lookup::Absent => None,
             Lookup::Stub => {
-                let Base { store, at } = self.below();
+                let BaseBlock { store, number: at } = self.base();
                 return store.slot(address, slot, *at);
             }
         };
         storage.map_or(Ok(U256::ZERO), |storage| self.read(storage, address, slot))
     }
 
-    fn storage_of(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
+    fn account_storage(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
         let storage = match self.leaf(address) {
             Lookup::Value(leaf) => leaf.storage(),
             Lookup::Absent => None,
-            Lookup::Stub => return Ok(Box::new(StoredStorage { base: self.below(), address: *address })),
+            Lookup::Stub => {
+                return Ok(Box::new(StoredStorage { base: self.base(), address: *address }));
+            }
         };
         Ok(match storage {
             Some(storage) => Box::new(AccountStorage { state: self, storage, address: *address }),
@@ -90,7 +92,7 @@ impl StateReader for State {
             Lookup::Value(leaf) => Ok(leaf.storage().is_some_and(|storage| !storage.is_empty())),
             Lookup::Absent => Ok(false),
             Lookup::Stub => {
-                let Base { store, at } = self.below();
+                let BaseBlock { store, number: at } = self.base();
                 store.has_storage(address, *at)
             }
         }
@@ -117,7 +119,7 @@ impl State {
             Lookup::Value(value) => Ok(value.0),
             Lookup::Absent => Ok(U256::ZERO),
             Lookup::Stub => {
-                let Base { store, at } = self.below();
+                let BaseBlock { store, number: at } = self.base();
                 store.slot(address, slot, *at)
             }
         }
@@ -139,12 +141,12 @@ impl StorageReader for AccountStorage<'_> {
 
 /// Storage of an account that is in the store.
 struct StoredStorage<'s> {
-    base: &'s Base,
+    base: &'s BaseBlock,
     address: Address,
 }
 
 impl StorageReader for StoredStorage<'_> {
     fn slot(&self, slot: &U256) -> Result<U256, StateError> {
-        self.base.store.slot(&self.address, slot, self.base.at)
+        self.base.store.slot(&self.address, slot, self.base.number)
     }
 }

@@ -47,7 +47,7 @@ pub trait StateReader: Send + Sync {
     /// Returns the value of a storage slot.
     fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError>;
     /// Returns the storage of one account for reading many of its slots with one lookup of the account.
-    fn storage_of(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError>;
+    fn account_storage(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError>;
     /// Returns `true` if any storage slot of the account is not zero (EIP-7610 forbids creating a contract
     /// there).
     fn has_storage(&self, address: &Address) -> Result<bool, StateError>;

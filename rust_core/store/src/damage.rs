@@ -37,7 +37,7 @@ impl Store {
             return false;
         }
         let table = PageFault::table_named(&report.table);
-        self.note_damage(&match report.page {
+        self.record_damage(&match report.page {
             Some(page) => StoreError::DamagedPage { table, key: report.key.clone(), page },
             None => StoreError::State(report.reason.replacen("store is damaged: ", "", 1)),
         });

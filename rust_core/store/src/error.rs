@@ -90,7 +90,7 @@ impl StoreError {
     }
 
     /// Returns the error for a failed access to a key of a table.
-    pub(crate) fn of_table(table: &'static str, key: &[u8], error: heed::Error) -> Self {
+    pub(crate) fn in_table(table: &'static str, key: &[u8], error: heed::Error) -> Self {
         match error {
             heed::Error::Mdb(error) if is_damage(error) => {
                 Self::DamagedPage { table, key: key.to_vec(), page: bad_page() }
@@ -158,7 +158,7 @@ fn bad_page() -> u64 {
 impl From<heed::Error> for StoreError {
     fn from(error: heed::Error) -> Self {
         match error {
-            heed::Error::Mdb(error) if is_damage(error) => Self::of_table(ROOTS, &[], error.into()),
+            heed::Error::Mdb(error) if is_damage(error) => Self::in_table(ROOTS, &[], error.into()),
             heed::Error::Io(error) => match error.kind() {
                 // To the caller, a file size limit or a quota is the same as a full disk.
                 io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
@@ -176,7 +176,7 @@ impl From<heed::Error> for StoreError {
 impl From<LogIndexError> for StoreError {
     fn from(error: LogIndexError) -> Self {
         match error {
-            LogIndexError::Lmdb(error) => Self::of_table("log_index", &[], error),
+            LogIndexError::Lmdb(error) => Self::in_table("log_index", &[], error),
             LogIndexError::Damaged { .. } | LogIndexError::Disagrees { .. } | LogIndexError::Extra { .. } => {
                 Self::LogIndex(error.to_string())
             }

@@ -3,7 +3,7 @@
 use alloy_primitives::{B256, Bytes};
 use heed::{RoTxn, RwTxn};
 
-use crate::{StoreError, StoreOptions, table::Table, unwinds::Unwinds};
+use crate::{StoreError, StoreOptions, table::Table, unwind_log::UnwindLog};
 
 /// Version of the tables and their content; `upgrade` documents the changes of each version.
 pub const SCHEMA: u32 = 3;
@@ -11,7 +11,7 @@ pub const SCHEMA: u32 = 3;
 const SCHEMA_KEY: &[u8] = b"schema";
 const IDENTITY_KEY: &[u8] = b"identity";
 const PROGRESS_KEY: &[u8] = b"progress";
-const NOTE_KEY: &[u8] = b"note";
+const WRITER_METADATA_KEY: &[u8] = b"note";
 const ORIGINS_KEY: &[u8] = b"origins";
 const UPGRADE_KEY: &[u8] = b"upgrade";
 const UNWINDS_KEY: &[u8] = b"unwinds";
@@ -89,7 +89,7 @@ pub struct StoredHead {
 }
 
 impl Progress {
-    const NEW: Self =
+    const INITIAL: Self =
         Self { head: None, journal_sequence: 0, generation: 0, logs: 0, proofs_from: 0, steps_from: 0 };
 
     fn encode(&self) -> [u8; PROGRESS_BYTES] {
@@ -121,11 +121,11 @@ impl Progress {
 }
 
 /// Returns the bytes followed by their checksum.
-fn sealed(bytes: &[u8]) -> Vec<u8> {
+fn with_checksum(bytes: &[u8]) -> Vec<u8> {
     [bytes, &crc32c::crc32c(bytes).to_be_bytes()].concat()
 }
 
-fn unsealed<'t, const N: usize>(
+fn read_checked<'t, const N: usize>(
     meta: &Table,
     txn: &'t RoTxn<'_>,
     key: &[u8],
@@ -145,15 +145,15 @@ fn unsealed<'t, const N: usize>(
 pub(crate) fn create(meta: &Table, txn: &mut RwTxn<'_>, options: &StoreOptions) -> Result<(), StoreError> {
     let identity = [options.chain_id.to_be_bytes().as_slice(), options.genesis.as_slice()].concat();
     meta.put(txn, SCHEMA_KEY, &SCHEMA.to_be_bytes())?;
-    meta.put(txn, IDENTITY_KEY, &sealed(&identity))?;
+    meta.put(txn, IDENTITY_KEY, &with_checksum(&identity))?;
     write_origins(meta, txn, &[UpgradeOrigin::now(SCHEMA, options)])?;
-    write(meta, txn, &Progress::NEW)
+    write(meta, txn, &Progress::INITIAL)
 }
 
 /// Returns the schema version of the store; during an upgrade step, the version before the step.
 pub(crate) fn schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     let written = written_schema(meta, txn)?;
-    Ok(begun(meta, txn)?.map_or(written, |begun| begun.to.saturating_sub(1)))
+    Ok(unfinished_upgrade(meta, txn)?.map_or(written, |begun| begun.to.saturating_sub(1)))
 }
 
 /// Returns the schema version that a program must support to write to the store.
@@ -168,7 +168,7 @@ fn written_schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
 
 /// Returns the programs that created and upgraded the store, oldest first.
 pub(crate) fn origins(meta: &Table, txn: &RoTxn<'_>) -> Result<Vec<UpgradeOrigin>, StoreError> {
-    let stored = unsealed_any(meta, txn, ORIGINS_KEY)?.unwrap_or_default();
+    let stored = read_checked_any_length(meta, txn, ORIGINS_KEY)?.unwrap_or_default();
     let (mut rest, mut origins) = (stored, Vec::new());
     while !rest.is_empty() {
         let damaged = || meta.damaged(ORIGINS_KEY, "it is not a list of programs");
@@ -184,7 +184,7 @@ fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[UpgradeOrigin]) -
     for origin in origins {
         origin.encode(&mut bytes);
     }
-    meta.put(txn, ORIGINS_KEY, &sealed(&bytes))
+    meta.put(txn, ORIGINS_KEY, &with_checksum(&bytes))
 }
 
 /// Returns the position at which an upgrade step to schema `to` continues; empty at first. A
@@ -192,13 +192,16 @@ fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[UpgradeOrigin]) -
 /// program may have written to the store since.
 pub(crate) fn upgrade_position(meta: &Table, txn: &RoTxn<'_>, to: u32) -> Result<Vec<u8>, StoreError> {
     let recorded = written_schema(meta, txn)? == to;
-    let begun = begun(meta, txn)?.filter(|begun| recorded && begun.to == to);
+    let begun = unfinished_upgrade(meta, txn)?.filter(|begun| recorded && begun.to == to);
     Ok(begun.map(|begun| begun.place).unwrap_or_default())
 }
 
 /// Returns the upgrade step in progress.
-pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<UnfinishedUpgrade>, StoreError> {
-    let Some(stored) = unsealed_any(meta, txn, UPGRADE_KEY)? else { return Ok(None) };
+pub(crate) fn unfinished_upgrade(
+    meta: &Table,
+    txn: &RoTxn<'_>,
+) -> Result<Option<UnfinishedUpgrade>, StoreError> {
+    let Some(stored) = read_checked_any_length(meta, txn, UPGRADE_KEY)? else { return Ok(None) };
     let damaged = || meta.damaged(UPGRADE_KEY, "it is too short");
     let (to, place) = stored.split_first_chunk().ok_or_else(damaged)?;
     Ok(Some(UnfinishedUpgrade { to: u32::from_be_bytes(*to), place: place.to_vec() }))
@@ -206,13 +209,21 @@ pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<UnfinishedUp
 
 /// Records the position of an upgrade step. From its first piece on, programs
 /// for the previous schema reject the store.
-pub(crate) fn begin(meta: &Table, txn: &mut RwTxn<'_>, begun: &UnfinishedUpgrade) -> Result<(), StoreError> {
+pub(crate) fn write_unfinished_upgrade(
+    meta: &Table,
+    txn: &mut RwTxn<'_>,
+    begun: &UnfinishedUpgrade,
+) -> Result<(), StoreError> {
     meta.put(txn, SCHEMA_KEY, &begun.to.to_be_bytes())?;
-    meta.put(txn, UPGRADE_KEY, &sealed(&[begun.to.to_be_bytes().as_slice(), &begun.place].concat()))
+    meta.put(txn, UPGRADE_KEY, &with_checksum(&[begun.to.to_be_bytes().as_slice(), &begun.place].concat()))
 }
 
 /// Completes an upgrade step: the store now has the schema of `origin`.
-pub(crate) fn arrive(meta: &Table, txn: &mut RwTxn<'_>, origin: &UpgradeOrigin) -> Result<(), StoreError> {
+pub(crate) fn finish_upgrade_step(
+    meta: &Table,
+    txn: &mut RwTxn<'_>,
+    origin: &UpgradeOrigin,
+) -> Result<(), StoreError> {
     let mut origins = origins(meta, txn)?;
     origins.push(origin.clone());
     write_origins(meta, txn, &origins)?;
@@ -226,7 +237,7 @@ pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &StoreOptions) -> Re
     if found > SCHEMA {
         return Err(StoreError::NewerSchema { found, supported: SCHEMA });
     }
-    let identity = unsealed::<IDENTITY_BYTES>(meta, txn, IDENTITY_KEY)?;
+    let identity = read_checked::<IDENTITY_BYTES>(meta, txn, IDENTITY_KEY)?;
     let (chain_id, genesis) = identity.split_first_chunk().expect("an identity has 40 bytes");
     let (chain_id, genesis) = (u64::from_be_bytes(*chain_id), B256::from_slice(genesis));
     if chain_id != options.chain_id {
@@ -239,20 +250,24 @@ pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &StoreOptions) -> Re
 }
 
 pub(crate) fn read(meta: &Table, txn: &RoTxn<'_>) -> Result<Progress, StoreError> {
-    Ok(Progress::decode(unsealed::<PROGRESS_BYTES>(meta, txn, PROGRESS_KEY)?))
+    Ok(Progress::decode(read_checked::<PROGRESS_BYTES>(meta, txn, PROGRESS_KEY)?))
 }
 
 pub(crate) fn write(meta: &Table, txn: &mut RwTxn<'_>, progress: &Progress) -> Result<(), StoreError> {
-    meta.put(txn, PROGRESS_KEY, &sealed(&progress.encode()))
+    meta.put(txn, PROGRESS_KEY, &with_checksum(&progress.encode()))
 }
 
 /// Returns the note that the writer stored with the newest block; empty before the first.
-pub(crate) fn note(meta: &Table, txn: &RoTxn<'_>) -> Result<Bytes, StoreError> {
-    Ok(Bytes::copy_from_slice(unsealed_any(meta, txn, NOTE_KEY)?.unwrap_or_default()))
+pub(crate) fn writer_metadata(meta: &Table, txn: &RoTxn<'_>) -> Result<Bytes, StoreError> {
+    Ok(Bytes::copy_from_slice(read_checked_any_length(meta, txn, WRITER_METADATA_KEY)?.unwrap_or_default()))
 }
 
 /// Returns an entry of any length, without its checksum; `None` if it does not exist.
-fn unsealed_any<'t>(meta: &Table, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<&'t [u8]>, StoreError> {
+fn read_checked_any_length<'t>(
+    meta: &Table,
+    txn: &'t RoTxn<'_>,
+    key: &[u8],
+) -> Result<Option<&'t [u8]>, StoreError> {
     let damaged = |why| meta.damaged(key, why);
     let Some(stored) = meta.get(txn, key)? else { return Ok(None) };
     let (bytes, checksum) = stored.split_last_chunk::<4>().ok_or_else(|| damaged("it is too short"))?;
@@ -262,16 +277,26 @@ fn unsealed_any<'t>(meta: &Table, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Opti
     Ok(Some(bytes))
 }
 
-pub(crate) fn write_note(meta: &Table, txn: &mut RwTxn<'_>, note: &[u8]) -> Result<(), StoreError> {
-    meta.put(txn, NOTE_KEY, &sealed(note))
+pub(crate) fn write_writer_metadata(
+    meta: &Table,
+    txn: &mut RwTxn<'_>,
+    note: &[u8],
+) -> Result<(), StoreError> {
+    meta.put(txn, WRITER_METADATA_KEY, &with_checksum(note))
 }
 
 /// Returns the newest unwinds; a store without unwinds has none.
-pub(crate) fn unwinds(meta: &Table, txn: &RoTxn<'_>) -> Result<Unwinds, StoreError> {
-    let Some(stored) = unsealed_any(meta, txn, UNWINDS_KEY)? else { return Ok(Unwinds::default()) };
-    Unwinds::decode(stored).ok_or_else(|| meta.damaged(UNWINDS_KEY, "it has an incomplete entry"))
+pub(crate) fn unwinds(meta: &Table, txn: &RoTxn<'_>) -> Result<UnwindLog, StoreError> {
+    let Some(stored) = read_checked_any_length(meta, txn, UNWINDS_KEY)? else {
+        return Ok(UnwindLog::default());
+    };
+    UnwindLog::decode(stored).ok_or_else(|| meta.damaged(UNWINDS_KEY, "it has an incomplete entry"))
 }
 
-pub(crate) fn write_unwinds(meta: &Table, txn: &mut RwTxn<'_>, unwinds: &Unwinds) -> Result<(), StoreError> {
-    meta.put(txn, UNWINDS_KEY, &sealed(&unwinds.encode()))
+pub(crate) fn write_unwinds(
+    meta: &Table,
+    txn: &mut RwTxn<'_>,
+    unwinds: &UnwindLog,
+) -> Result<(), StoreError> {
+    meta.put(txn, UNWINDS_KEY, &with_checksum(&unwinds.encode()))
 }

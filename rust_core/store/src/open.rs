@@ -12,9 +12,8 @@ use std::{
 use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls, types::Bytes};
 
 use crate::{
-    SCHEMA, StoreError, StoreOptions, Upgrading, meta,
+    SCHEMA, StoreError, StoreOptions, UpgradeProgress, free_pages, meta,
     table::{Table, Tables},
-    tail,
     upgrade::{STEPS, upgrade},
 };
 
@@ -28,10 +27,10 @@ const MAX_TABLES: u32 = 20;
 pub(crate) fn open(
     path: &Path,
     options: &StoreOptions,
-    report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+    report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
 ) -> Result<(Env<WithoutTls>, Tables), StoreError> {
     let env = open_files(path, options)?;
-    let meta = settle(path, &env, options)?;
+    let meta = init_metadata(path, &env, options)?;
     let found = meta::schema(&meta, &*env.read_txn()?)?;
     if found < SCHEMA && options.read_only {
         return Err(StoreError::OlderSchema { found, needed: SCHEMA });
@@ -50,7 +49,7 @@ pub(crate) fn open_to_copy(
     options: &StoreOptions,
 ) -> Result<(Env<WithoutTls>, Table), StoreError> {
     let env = open_files(path, options)?;
-    let meta = settle(path, &env, options)?;
+    let meta = init_metadata(path, &env, options)?;
     Ok((env, meta))
 }
 
@@ -135,7 +134,9 @@ fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
         return Ok(());
     }
     let (page_size, first_missing) = (page_size as usize, found / u64::from(page_size));
-    if tail::is_free(&file, page_size, first_missing, last).map_err(StoreError::io("read", &data))? {
+    if free_pages::trailing_pages_are_free(&file, page_size, first_missing, last)
+        .map_err(StoreError::io("read", &data))?
+    {
         return Ok(());
     }
     Err(StoreError::Truncated { path: data, found, expected })
@@ -156,7 +157,7 @@ pub fn check_location(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreErr
     }
 }
 
-/// Creates empty tables, which [`settle`] initializes as a store.
+/// Creates empty tables, which [`init_metadata`] initializes as a store.
 fn create_tables(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     let made =
         env.create_databases_and_commit(env.write_txn()?, |opener, txn| -> Result<_, heed::Error> {
@@ -175,7 +176,7 @@ fn create_tables(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
 }
 
 /// Checks that the tables belong to the requested chain, and initializes new ones. Returns the `meta` table.
-fn settle(path: &Path, env: &Env<WithoutTls>, options: &StoreOptions) -> Result<Table, StoreError> {
+fn init_metadata(path: &Path, env: &Env<WithoutTls>, options: &StoreOptions) -> Result<Table, StoreError> {
     let Some(meta) = open_table(env, Tables::META)? else {
         let why = "it is an LMDB file, but not one of this program".to_owned();
         return Err(StoreError::NotAStore { path: path.to_owned(), why });

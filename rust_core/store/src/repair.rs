@@ -42,7 +42,7 @@ impl DamageSurvey {
 
 /// Progress of rewriting a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rewriting {
+pub struct RewriteStatus {
     /// Number of entries copied, or of blocks indexed.
     pub done: u64,
     pub of: u64,
@@ -75,7 +75,7 @@ impl Store {
     pub fn rewrite(
         &self,
         target: &Path,
-        report: &mut dyn FnMut(Rewriting) -> ControlFlow<()>,
+        report: &mut dyn FnMut(RewriteStatus) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
         let options = crate::StoreOptions { read_only: false, ..*self.options() };
         let made = Self::open(target, options)?;
@@ -92,7 +92,7 @@ impl Store {
                 indexes.write(txn, made.tables())
             })?;
             next = end;
-            if report(Rewriting { done: next, of: head.number + 1 }).is_break() {
+            if report(RewriteStatus { done: next, of: head.number + 1 }).is_break() {
                 return Err(StoreError::Interrupted);
             }
         }
@@ -103,7 +103,7 @@ impl Store {
     fn copy_tables(
         &self,
         made: &Self,
-        report: &mut dyn FnMut(Rewriting) -> ControlFlow<()>,
+        report: &mut dyn FnMut(RewriteStatus) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         // The number of entries of a table whose root is damaged is unknown.
         let entries = |table: Table| self.read(|snapshot, _| Ok(table.stat(snapshot.txn)?.entries as u64));
@@ -131,7 +131,7 @@ impl Store {
                 return Err(error);
             }
             done += batch.finish()?;
-            if report(Rewriting { done, of }).is_break() {
+            if report(RewriteStatus { done, of }).is_break() {
                 return Err(StoreError::Interrupted);
             }
         }

@@ -18,9 +18,9 @@ const LARGE_KEY: &[u8] = b"large";
 
 /// Result of a piece of a step.
 pub(crate) enum RewriteProgress {
-    /// `done` of `of` is complete; the next piece starts at `place`.
+    /// `done` of `of` is complete; the next piece starts at `position`.
     More {
-        place: Vec<u8>,
+        position: Vec<u8>,
         done: u64,
         of: u64,
     },
@@ -78,7 +78,7 @@ pub(crate) fn rewrite(
         Some(from) => RewritePosition { table: place.table, done, from },
         None => RewritePosition { table: place.table + 1, done, from: Vec::new() },
     };
-    Ok(RewriteProgress::More { place: place.encode(), done, of: of.max(done) })
+    Ok(RewriteProgress::More { position: place.encode(), done, of: of.max(done) })
 }
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;

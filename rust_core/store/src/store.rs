@@ -12,10 +12,10 @@ use heed::{Env, RoTxn, RwTxn, WithoutTls};
 use parking_lot::Mutex;
 
 use crate::{
-    Progress, SealedBlock, StoreError, StoreOptions, StoredHead, UpgradeOrigin, Upgrading,
-    block::write::{Indexes, append, forget_steps},
+    Progress, SealedBlock, StoreError, StoreOptions, StoredHead, UpgradeOrigin, UpgradeProgress,
+    block::write::{Indexes, append, prune_steps},
     meta,
-    nodes::{NodeWrites, leave_window},
+    nodes::{NodeWrites, prune_proof_window},
     open::{check_location, open},
     snapshot::{Snapshot, TransactionInfo},
     state::{StateCache, StateWrites},
@@ -25,17 +25,17 @@ use crate::{
 /// An open store. Clones are handles to the same store.
 #[derive(Clone)]
 pub struct Store {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<StoreInner>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct StoreInner {
     env: Env<WithoutTls>,
     tables: Tables,
     options: StoreOptions,
     path: PathBuf,
-    recent: StateCache,
+    state_cache: StateCache,
     /// Data of the transaction that was read last.
-    known: Mutex<Option<TransactionInfo>>,
+    progress: Mutex<Option<TransactionInfo>>,
     /// The first damage that a read, a write or the scrub found.
     damage: OnceLock<StoreError>,
 }
@@ -45,15 +45,17 @@ impl Store {
     pub(crate) fn open_new(
         path: &Path,
         options: StoreOptions,
-        report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+        report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options, report)?;
-        let (path, recent) = (path.to_owned(), StateCache::new(&options.caches));
-        let (known, damage) = (Mutex::default(), OnceLock::new());
-        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, recent, known, damage }) })
+        let (path, state_cache) = (path.to_owned(), StateCache::new(&options.caches));
+        let (progress, damage) = (Mutex::default(), OnceLock::new());
+        Ok(Self {
+            shared: Arc::new(StoreInner { env, tables, options, path, state_cache, progress, damage }),
+        })
     }
 
-    pub(crate) fn downgrade(&self) -> Weak<Shared> {
+    pub(crate) fn downgrade(&self) -> Weak<StoreInner> {
         Arc::downgrade(&self.shared)
     }
 
@@ -63,8 +65,10 @@ impl Store {
     }
 
     /// Returns the progress of the store and the writer's note, as of one moment.
-    pub fn standing(&self) -> Result<(Progress, Bytes), StoreError> {
-        self.read(|snapshot, progress| Ok((*progress, meta::note(&snapshot.tables.meta, snapshot.txn)?)))
+    pub fn progress_and_metadata(&self) -> Result<(Progress, Bytes), StoreError> {
+        self.read(|snapshot, progress| {
+            Ok((*progress, meta::writer_metadata(&snapshot.tables.meta, snapshot.txn)?))
+        })
     }
 
     /// Returns the newest block; `None` before genesis is written.
@@ -73,8 +77,8 @@ impl Store {
     }
 
     /// Returns the note that the writer stored with the newest block; empty before the first.
-    pub fn note(&self) -> Result<Bytes, StoreError> {
-        self.read(|snapshot, _| meta::note(&snapshot.tables.meta, snapshot.txn))
+    pub fn writer_metadata(&self) -> Result<Bytes, StoreError> {
+        self.read(|snapshot, _| meta::writer_metadata(&snapshot.tables.meta, snapshot.txn))
     }
 
     /// Returns the programs that created and upgraded the store, oldest first.
@@ -101,20 +105,20 @@ impl Store {
             indexes.write(txn, tables)?;
             state.write(txn, tables)?;
             if let Some(newest) = blocks.last() {
-                meta::write_note(&tables.meta, txn, &newest.note)?;
+                meta::write_writer_metadata(&tables.meta, txn, &newest.writer_metadata)?;
             }
-            let oldest = progress.first_proved(self.options().proof_window);
+            let oldest = progress.oldest_provable_block_with(self.options().proof_window);
             nodes.write(txn, tables, oldest)?;
-            leave_window(txn, tables, progress, oldest)?;
-            forget_steps(txn, tables, progress, self.options().step_window)
+            prune_proof_window(txn, tables, progress, oldest)?;
+            prune_steps(txn, tables, progress, self.options().step_window)
         })
     }
 
     /// Returns the newest block that no unwind since `generation` removed; `None` if there was no unwind. All
     /// data up to that block is the same in every generation since.
-    pub fn common_since(&self, generation: u64) -> Result<Option<u64>, StoreError> {
+    pub fn common_block_since(&self, generation: u64) -> Result<Option<u64>, StoreError> {
         self.read(|snapshot, _| {
-            Ok(meta::unwinds(&snapshot.tables.meta, snapshot.txn)?.common_since(generation))
+            Ok(meta::unwinds(&snapshot.tables.meta, snapshot.txn)?.common_block_since(generation))
         })
     }
 
@@ -141,7 +145,7 @@ impl Store {
     }
 
     /// Records damage, so that no further blocks are built on it.
-    pub(crate) fn note_damage(&self, error: &StoreError) {
+    pub(crate) fn record_damage(&self, error: &StoreError) {
         if error.is_damage() && self.shared.damage.set(error.clone()).is_ok() {
             tracing::error!(%error, "the store is damaged");
         }
@@ -157,11 +161,11 @@ impl Store {
 
     /// Returns the metrics of the caches of read state.
     pub fn caches(&self) -> [CacheMetrics; 3] {
-        self.shared.recent.metrics()
+        self.shared.state_cache.metrics()
     }
 
-    pub(crate) fn recent(&self) -> &StateCache {
-        &self.shared.recent
+    pub(crate) fn state_cache(&self) -> &StateCache {
+        &self.shared.state_cache
     }
 
     /// Runs `work` in one read transaction.
@@ -178,19 +182,19 @@ impl Store {
             let TransactionInfo { progress, incarnations, .. } = self.transaction_info(&txn)?;
             work(&Snapshot { incarnations, ..Snapshot::new(&txn, tables) }, &progress)
         };
-        attempt().inspect_err(|error| self.note_damage(error))
+        attempt().inspect_err(|error| self.record_damage(error))
     }
 
     /// Returns the cached data of a transaction. Thousands of reads use one
     /// commit, and each would otherwise read it again.
     fn transaction_info(&self, txn: &RoTxn<'_, WithoutTls>) -> Result<TransactionInfo, StoreError> {
         let id = txn.id();
-        let known = (*self.shared.known.lock()).filter(|known| known.id == id);
+        let known = (*self.shared.progress.lock()).filter(|known| known.id == id);
         if let Some(known) = known {
             return Ok(known);
         }
         let known = TransactionInfo::read(txn, self.tables())?;
-        *self.shared.known.lock() = Some(known);
+        *self.shared.progress.lock() = Some(known);
         Ok(known)
     }
 
@@ -215,7 +219,7 @@ impl Store {
         if let Some(damage) = self.damage() {
             return Err(damage.clone());
         }
-        attempt().map_err(|error| self.limits(error)).inspect_err(|error| self.note_damage(error))
+        attempt().map_err(|error| self.limits(error)).inspect_err(|error| self.record_damage(error))
     }
 
     /// Adds the configured limits to errors about a reached limit.

@@ -156,7 +156,7 @@ impl Table {
 
     /// Converts the error of an access by `key`: a damaged page is reported with table and key.
     fn failed(&self, key: &[u8], error: heed::Error) -> StoreError {
-        StoreError::of_table(self.name, key, error)
+        StoreError::in_table(self.name, key, error)
     }
 
     /// Returns the error for a damaged entry of this table.

@@ -4,14 +4,14 @@ use foreseal_state::StateChanges;
 
 use crate::{
     Store, StoreError, StoredHead,
-    block::unwind::{remember_steps, unwind_block},
+    block::unwind::{restore_step_window, unwind_block},
     meta, nodes,
     snapshot::Snapshot,
     state,
 };
 
 /// Treatment of the trie nodes in an unwind.
-enum Nodes {
+enum NodeUnwind {
     /// The versions of the unwound blocks are removed; those before them are still stored.
     Removed,
     /// The versions of the new head are computed from the newest ones.
@@ -24,21 +24,21 @@ impl Store {
     ///
     /// If the store has no block above `to`, only the sequence number and the note are written. If `to` had
     /// left the proof window, blocks before `to` can no longer be proved.
-    pub fn unwind(&self, to: u64, journal_sequence: u64, note: &[u8]) -> Result<(), StoreError> {
+    pub fn unwind(&self, to: u64, journal_sequence: u64, writer_metadata: &[u8]) -> Result<(), StoreError> {
         let nodes = self.plan_nodes(to)?;
         self.commit(|txn, progress| {
             progress.journal_sequence = journal_sequence;
             let tables = self.tables();
-            meta::write_note(&tables.meta, txn, note)?;
+            meta::write_writer_metadata(&tables.meta, txn, writer_metadata)?;
             let Some(head) = progress.head.filter(|head| head.number > to) else { return Ok(()) };
-            if let Nodes::Rewound(back) = &nodes {
+            if let NodeUnwind::Rewound(back) = &nodes {
                 // Below a cleared location no version records the removal; only the lists do.
-                nodes::leave_window(txn, tables, progress, head.number)?;
+                nodes::prune_proof_window(txn, tables, progress, head.number)?;
                 nodes::rewind(txn, tables, to, back)?;
                 progress.proofs_from = to;
             }
             for number in (to + 1..=head.number).rev() {
-                if matches!(nodes, Nodes::Removed) {
+                if matches!(nodes, NodeUnwind::Removed) {
                     nodes::unwind_block(txn, tables, number)?;
                 }
                 state::unwind_block(txn, tables, number)?;
@@ -50,17 +50,17 @@ impl Store {
             let mut unwinds = meta::unwinds(&tables.meta, txn)?;
             unwinds.add(progress.generation, to);
             meta::write_unwinds(&tables.meta, txn, &unwinds)?;
-            remember_steps(txn, tables, progress, self.options().step_window)
+            restore_step_window(txn, tables, progress, self.options().step_window)
         })
     }
 
-    fn plan_nodes(&self, to: u64) -> Result<Nodes, StoreError> {
+    fn plan_nodes(&self, to: u64) -> Result<NodeUnwind, StoreError> {
         let progress = self.progress()?;
         match progress.head {
             Some(head) if to < progress.proofs_from => {
-                Ok(Nodes::Rewound(nodes::nodes_back(&self.reader()?, to, head.number)?))
+                Ok(NodeUnwind::Rewound(nodes::rewind_nodes(&self.reader()?, to, head.number)?))
             }
-            _ => Ok(Nodes::Removed),
+            _ => Ok(NodeUnwind::Removed),
         }
     }
 }

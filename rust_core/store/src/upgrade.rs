@@ -38,7 +38,7 @@ pub(crate) const STEPS: &[UpgradeStep] = &[
 
 /// Progress of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Upgrading {
+pub struct UpgradeProgress {
     /// The schema to which the current step leads.
     pub to: u32,
     /// Completed work of the step, in a unit that the step defines.
@@ -55,7 +55,7 @@ pub(crate) fn upgrade(
     tables: &Tables,
     options: &StoreOptions,
     steps: &[UpgradeStep],
-    report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+    report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let mut schema = meta::schema(&tables.meta, &*env.read_txn()?)?;
     for step in steps {
@@ -74,25 +74,25 @@ fn run_step(
     tables: &Tables,
     options: &StoreOptions,
     step: &UpgradeStep,
-    report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+    report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let (to, meta) = (step.to, &tables.meta);
     let (mut done, mut of) = (0, 1);
     loop {
-        if report(Upgrading { to, done, of }).is_break() {
+        if report(UpgradeProgress { to, done, of }).is_break() {
             return Err(StoreError::Interrupted);
         }
         let mut txn = env.write_txn()?;
         let place = meta::upgrade_position(meta, &txn, to)?;
         let piece = (step.work)(tables, &mut txn, &place)?;
         match piece {
-            RewriteProgress::More { place, done: so_far, of: all } => {
-                meta::begin(meta, &mut txn, &UnfinishedUpgrade { to, place })?;
+            RewriteProgress::More { position, done: so_far, of: all } => {
+                meta::write_unfinished_upgrade(meta, &mut txn, &UnfinishedUpgrade { to, place: position })?;
                 (done, of) = (so_far, all);
                 txn.commit()?;
             }
             RewriteProgress::Done => {
-                meta::arrive(meta, &mut txn, &UpgradeOrigin::now(to, options))?;
+                meta::finish_upgrade_step(meta, &mut txn, &UpgradeOrigin::now(to, options))?;
                 txn.commit()?;
                 return Ok(());
             }
@@ -120,7 +120,7 @@ mod tests {
         Ok(if next == ENTRIES {
             RewriteProgress::Done
         } else {
-            RewriteProgress::More { place: vec![next], done: next.into(), of: ENTRIES.into() }
+            RewriteProgress::More { position: vec![next], done: next.into(), of: ENTRIES.into() }
         })
     }
 
@@ -176,7 +176,7 @@ mod tests {
             assert_eq!(told.len() as u64, u64::from(ENTRIES) + 1 - chunks);
             let txn = env.read_txn().unwrap();
             assert!((0..ENTRIES).all(|at| meta.get(&txn, &[b'e', at]).unwrap().is_some()));
-            assert_eq!(meta::begun(&meta, &txn).unwrap(), None);
+            assert_eq!(meta::unfinished_upgrade(&meta, &txn).unwrap(), None);
             let schemas: Vec<_> =
                 meta::origins(&meta, &txn).unwrap().iter().map(|origin| origin.schema).collect();
             assert_eq!(schemas, [3, 4, 5]);

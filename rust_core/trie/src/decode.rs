@@ -7,7 +7,7 @@ use triomphe::Arc;
 
 use crate::{
     Key, MAX_KEY_BYTES, Value,
-    node::{Branch, Child, Head, Leaf, Node, Reference},
+    node::{Branch, BranchHeader, Child, Leaf, Node, Reference},
 };
 
 /// Reasons for which bytes are rejected as the referenced node.
@@ -29,8 +29,8 @@ pub(crate) fn split(stored: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Decodes the node at `path`. The hash of its first item, `first`, has been checked.
 pub(crate) fn stored<V: Value>(first: &[u8], rest: &[u8], path: &[u8]) -> Result<Node<V>, NodeDecodeError> {
     let mut path = path.to_vec();
-    match any(first).ok_or(NodeDecodeError::Malformed)? {
-        Any::Extension { prefix, below } if below.len() == 32 => {
+    match decode_node(first).ok_or(NodeDecodeError::Malformed)? {
+        DecodedNode::Extension { prefix, below } if below.len() == 32 => {
             if keccak(rest).as_slice() != below {
                 return Err(NodeDecodeError::Hash);
             }
@@ -42,7 +42,7 @@ pub(crate) fn stored<V: Value>(first: &[u8], rest: &[u8], path: &[u8]) -> Result
 }
 
 /// A node as in its RLP, with an extension separate from its branch.
-enum Any<'a> {
+enum DecodedNode<'a> {
     Leaf {
         tail: Vec<u8>,
         value: &'a [u8],
@@ -55,7 +55,7 @@ enum Any<'a> {
     Branch(Vec<&'a [u8]>),
 }
 
-fn any(mut rlp: &[u8]) -> Option<Any<'_>> {
+fn decode_node(mut rlp: &[u8]) -> Option<DecodedNode<'_>> {
     let PayloadView::List(items) = Header::decode_raw(&mut rlp).ok()? else {
         return None;
     };
@@ -66,36 +66,37 @@ fn any(mut rlp: &[u8]) -> Option<Any<'_>> {
         [path, item] => {
             let (leaf, nibbles) = hex_prefix(string(path)?)?;
             if leaf {
-                return Some(Any::Leaf { tail: nibbles, value: string(item)? });
+                return Some(DecodedNode::Leaf { tail: nibbles, value: string(item)? });
             }
             let below = reference(item)?;
-            (!below.is_empty() && !nibbles.is_empty()).then_some(Any::Extension { prefix: nibbles, below })
+            (!below.is_empty() && !nibbles.is_empty())
+                .then_some(DecodedNode::Extension { prefix: nibbles, below })
         }
-        _ if items.len() == 17 => Some(Any::Branch(items)),
+        _ if items.len() == 17 => Some(DecodedNode::Branch(items)),
         _ => None,
     }
 }
 
 /// Decodes a node that is contained entirely in `rlp`.
 fn inline<V: Value>(rlp: &[u8], path: &mut Vec<u8>) -> Option<Node<V>> {
-    match any(rlp)? {
-        Any::Leaf { tail, value } => {
+    match decode_node(rlp)? {
+        DecodedNode::Leaf { tail, value } => {
             path.extend_from_slice(&tail);
             Some(Node::Leaf(leaf(path, value)?))
         }
-        Any::Extension { prefix, below } => {
+        DecodedNode::Extension { prefix, below } => {
             if below.len() == 32 {
                 None
             } else {
                 branch(below, &prefix, path)
             }
         }
-        Any::Branch(_) => branch(rlp, &[], path),
+        DecodedNode::Branch(_) => branch(rlp, &[], path),
     }
 }
 
 fn branch<V: Value>(rlp: &[u8], prefix: &[u8], path: &mut Vec<u8>) -> Option<Node<V>> {
-    let Any::Branch(items) = any(rlp)? else {
+    let DecodedNode::Branch(items) = decode_node(rlp)? else {
         return None;
     };
     path.extend_from_slice(prefix);
@@ -127,8 +128,9 @@ fn branch<V: Value>(rlp: &[u8], prefix: &[u8], path: &mut Vec<u8>) -> Option<Nod
         children.push(child);
     }
     let entries = children.len() + usize::from(value.is_some());
-    (entries >= 2)
-        .then(|| Node::Branch(Branch::new(Head { prefix: prefix.into(), value, mask }, children.into_iter())))
+    (entries >= 2).then(|| {
+        Node::Branch(Branch::new(BranchHeader { prefix: prefix.into(), value, mask }, children.into_iter()))
+    })
 }
 
 fn leaf<V: Value>(path: &[u8], value: &[u8]) -> Option<Arc<Leaf<V>>> {

@@ -18,7 +18,7 @@ pub(crate) fn stored<V: Value>(node: &Node<V>, depth: usize) -> Bytes {
         Node::Branch(node) => {
             branch(node, &mut scratch, &mut out);
             if !node.prefix().is_empty() {
-                let below = Reference::of(&out);
+                let below = Reference::new(&out);
                 let rlp = std::mem::take(&mut out);
                 extension(node.prefix(), &below, &mut out);
                 if below.as_hash().is_some() {
@@ -109,7 +109,7 @@ fn path_rlp_length(length: usize) -> usize {
 
 #[inline]
 fn string(bytes: &[u8], out: &mut Vec<u8>) {
-    if !is_own_rlp(bytes) {
+    if !is_single_byte(bytes) {
         Header { list: false, payload_length: bytes.len() }.encode(out);
     }
     out.extend_from_slice(bytes);
@@ -117,7 +117,7 @@ fn string(bytes: &[u8], out: &mut Vec<u8>) {
 
 #[inline]
 fn string_length(bytes: &[u8]) -> usize {
-    if is_own_rlp(bytes) {
+    if is_single_byte(bytes) {
         1
     } else {
         Header { list: false, payload_length: bytes.len() }.length_with_payload()
@@ -125,6 +125,6 @@ fn string_length(bytes: &[u8]) -> usize {
 }
 
 #[inline]
-fn is_own_rlp(bytes: &[u8]) -> bool {
+fn is_single_byte(bytes: &[u8]) -> bool {
     matches!(bytes, [byte] if *byte < alloy_rlp::EMPTY_STRING_CODE)
 }

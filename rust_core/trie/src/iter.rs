@@ -32,7 +32,7 @@ impl<V: Value, S: NodeSource> TrieIter<V, S> {
             }
             let Some((path, child)) = self.stack.pop() else { return Ok(None) };
             let node = match child.node {
-                Node::Stub => load::one(&path, child.reference, &self.source)?,
+                Node::Stub => load::load_node(&path, child.reference, &self.source)?,
                 node => node,
             };
             if let Node::Branch(branch) = &node {

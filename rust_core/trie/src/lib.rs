@@ -1,32 +1,32 @@
 #![doc = include_str!("../README.md")]
 
-mod build;
-mod bytes;
+mod byte_trie;
 mod change;
 mod changes;
 mod decode;
 mod encode;
-mod fork;
+mod evict;
+mod get;
+mod hash_nodes;
 mod iter;
 mod key;
-mod list;
+mod list_trie;
 mod load;
 mod lookup;
 mod node;
+mod parallel_update;
 mod partial;
 mod proof;
-mod seal;
 mod source;
 mod trie;
-mod unload;
+mod update_plan;
 mod verify;
-mod walk;
 
-pub use bytes::{ByteTrie, trie_root};
+pub use byte_trie::{ByteTrie, trie_root};
 pub use change::Change;
-pub use changes::{Changes, NodeChange, NodeWrite};
+pub use changes::{NodeChange, NodeChangeKind, TrieDiff};
 pub use key::{Key, KeyTooLong, MAX_KEY_BYTES};
-pub use list::{ListTrie, ordered_trie_root};
+pub use list_trie::{ListTrie, ordered_trie_root};
 pub use load::RequiredKey;
 pub use lookup::Lookup;
 pub use node::Value;

@@ -14,7 +14,7 @@ use foreseal_keccak::keccak_batch;
 use crate::{
     Key, LoadError, NodePath, NodeSource, Value,
     decode::{self, NodeDecodeError},
-    node::{Branch, Child, Head, Node, Reference},
+    node::{Branch, BranchHeader, Child, Node, Reference},
 };
 
 /// A key whose path may contain no stub after loading.
@@ -27,16 +27,16 @@ pub struct RequiredKey {
 }
 
 /// A stub to load, and the keys below it (none for a child that is loaded only because it may be merged).
-struct Pending<'w> {
+struct PendingNode<'w> {
     path: NodePath,
     reference: Reference,
     /// Index of its parent among the loaded nodes of the level above. Unused for a stub of the trie itself.
     parent: usize,
-    wants: &'w [RequiredKey],
+    required: &'w [RequiredKey],
 }
 
 /// A loaded node, and those of its children that were loaded.
-struct Loaded<V> {
+struct LoadedNode<V> {
     path: NodePath,
     reference: Reference,
     node: Node<V>,
@@ -44,73 +44,73 @@ struct Loaded<V> {
     below: Vec<(NodePath, Child<V>)>,
 }
 
-/// Returns the tree below `top` with all nodes loaded that `wants`, ascending by key,
+/// Returns the tree below `top` with all nodes loaded that the `required` keys, ascending,
 /// need. Returns `None` if none was missing.
 pub(crate) fn load<V: Value, S: NodeSource + ?Sized>(
     top: &Child<V>,
-    wants: &[RequiredKey],
+    required: &[RequiredKey],
     source: &S,
 ) -> Result<Option<Child<V>>, LoadError<S::Error>> {
     let mut pending = Vec::new();
-    let mut search = Search { parent: 0, pending: &mut pending };
-    search.below(top, 0, wants);
-    let mut levels: Vec<Vec<Loaded<V>>> = Vec::new();
+    let mut search = StubSearch { parent: 0, pending: &mut pending };
+    search.search_child(top, 0, required);
+    let mut levels: Vec<Vec<LoadedNode<V>>> = Vec::new();
     while !pending.is_empty() {
         let level = load_level(&pending, source)?;
         let mut next = Vec::new();
         for (parent, (loaded, from)) in level.iter().zip(&pending).enumerate() {
-            let mut search = Search { parent, pending: &mut next };
-            search.inside(&loaded.node, from.path.len(), from.wants);
+            let mut search = StubSearch { parent, pending: &mut next };
+            search.search_node(&loaded.node, from.path.len(), from.required);
         }
         levels.push(level);
         pending = next;
     }
-    Ok(assemble(levels).map(|mut grafts| graft(top, 0, &mut grafts)))
+    Ok(assemble(levels).map(|mut grafts| replace_stubs(top, 0, &mut grafts)))
 }
 
 /// Collects the stubs that keys reach.
-struct Search<'s, 'w> {
+struct StubSearch<'s, 'w> {
     parent: usize,
-    pending: &'s mut Vec<Pending<'w>>,
+    pending: &'s mut Vec<PendingNode<'w>>,
 }
 
-impl<'w> Search<'_, 'w> {
+impl<'w> StubSearch<'_, 'w> {
     /// Follows the keys, which share their first `depth` nibbles, below a child at that depth.
-    fn below<V>(&mut self, child: &Child<V>, depth: usize, wants: &'w [RequiredKey]) {
-        let Some(first) = wants.first() else { return };
+    fn search_child<V>(&mut self, child: &Child<V>, depth: usize, required: &'w [RequiredKey]) {
+        let Some(first) = required.first() else { return };
         match &child.node {
-            Node::Stub => self.add(first.key.nibbles(0, depth).to_vec(), child, wants),
-            node => self.inside(node, depth, wants),
+            Node::Stub => self.add(first.key.nibbles(0, depth).to_vec(), child, required),
+            node => self.search_node(node, depth, required),
         }
     }
 
-    fn inside<V>(&mut self, node: &Node<V>, depth: usize, wants: &'w [RequiredKey]) {
+    fn search_node<V>(&mut self, node: &Node<V>, depth: usize, required: &'w [RequiredKey]) {
         let Node::Branch(branch) = node else { return };
         let at = depth + branch.prefix().len();
-        let mut below = following(wants, branch.prefix(), depth);
+        let mut below = keys_with_prefix(required, branch.prefix(), depth);
         let Some(first) = below.first() else { return };
         let path = first.key.nibbles(0, at);
-        let mut kept = usize::from(branch.value().is_some());
+        let mut remaining = usize::from(branch.value().is_some());
         if first.key.nibble_count() == at {
-            kept = usize::from(!first.deleted);
+            remaining = usize::from(!first.deleted);
             below = &below[1..];
         }
         let mut untouched = branch.mask();
         for group in below.chunk_by(|a, b| a.key.nibble(at) == b.key.nibble(at)) {
             let nibble = group[0].key.nibble(at);
             untouched &= !(1 << nibble);
-            kept += usize::from(group.iter().any(|want| !want.deleted));
+            remaining += usize::from(group.iter().any(|want| !want.deleted));
             if let Some(child) = branch.child(nibble) {
-                self.below(child, at + 1, group);
+                self.search_child(child, at + 1, group);
             }
         }
-        if kept == 0 && untouched.is_power_of_two() {
-            self.last_child(branch, &path, untouched);
+        if remaining == 0 && untouched.is_power_of_two() {
+            self.require_last_child(branch, &path, untouched);
         }
     }
 
     /// Requests the child that may remain as the only one and would then be merged with its branch.
-    fn last_child<V>(&mut self, branch: &Branch<V>, path: &[u8], mask: u16) {
+    fn require_last_child<V>(&mut self, branch: &Branch<V>, path: &[u8], mask: u16) {
         let nibble = u8::try_from(mask.trailing_zeros()).expect("one bit of sixteen is set");
         if let Some(child) = branch.child(nibble)
             && matches!(child.node, Node::Stub)
@@ -119,40 +119,40 @@ impl<'w> Search<'_, 'w> {
         }
     }
 
-    fn add<V>(&mut self, path: Vec<u8>, child: &Child<V>, wants: &'w [RequiredKey]) {
+    fn add<V>(&mut self, path: Vec<u8>, child: &Child<V>, required: &'w [RequiredKey]) {
         let (path, reference) = (path.into(), child.reference);
-        self.pending.push(Pending { path, reference, parent: self.parent, wants });
+        self.pending.push(PendingNode { path, reference, parent: self.parent, required });
     }
 }
 
 /// Returns the keys that have `prefix` from nibble `depth` on: they are contiguous.
-fn following<'w>(wants: &'w [RequiredKey], prefix: &[u8], depth: usize) -> &'w [RequiredKey] {
+fn keys_with_prefix<'w>(required: &'w [RequiredKey], prefix: &[u8], depth: usize) -> &'w [RequiredKey] {
     let follows = |want: &RequiredKey| want.key.shared_prefix(prefix, depth) == prefix.len();
-    let start = wants.iter().position(follows).unwrap_or(wants.len());
-    let length = wants[start..].iter().take_while(|want| follows(want)).count();
-    &wants[start..start + length]
+    let start = required.iter().position(follows).unwrap_or(required.len());
+    let length = required[start..].iter().take_while(|want| follows(want)).count();
+    &required[start..start + length]
 }
 
 /// Loads the node with this `reference`, which is a hash.
-pub(crate) fn one<V: Value, S: NodeSource + ?Sized>(
+pub(crate) fn load_node<V: Value, S: NodeSource + ?Sized>(
     path: &[u8],
     reference: Reference,
     source: &S,
 ) -> Result<Node<V>, LoadError<S::Error>> {
     let stored = source.node(path).map_err(LoadError::Source)?;
-    let mut nodes = checked(&[(path, reference)], &[stored])?;
+    let mut nodes = check_and_decode(&[(path, reference)], &[stored])?;
     nodes.pop().ok_or_else(|| LoadError::Missing { path: path.into() })
 }
 
 fn load_level<V: Value, S: NodeSource + ?Sized>(
-    pending: &[Pending<'_>],
+    pending: &[PendingNode<'_>],
     source: &S,
-) -> Result<Vec<Loaded<V>>, LoadError<S::Error>> {
+) -> Result<Vec<LoadedNode<V>>, LoadError<S::Error>> {
     let paths: Vec<&[u8]> = pending.iter().map(|stub| stub.path.as_slice()).collect();
     let stored = source.nodes(&paths).map_err(LoadError::Source)?;
     let named: Vec<_> = pending.iter().map(|stub| (stub.path.as_slice(), stub.reference)).collect();
-    let nodes = checked(&named, &stored)?;
-    let loaded = |(stub, node): (&Pending<'_>, Node<V>)| Loaded {
+    let nodes = check_and_decode(&named, &stored)?;
+    let loaded = |(stub, node): (&PendingNode<'_>, Node<V>)| LoadedNode {
         path: stub.path.clone(),
         reference: stub.reference,
         node,
@@ -163,22 +163,22 @@ fn load_level<V: Value, S: NodeSource + ?Sized>(
 }
 
 /// Checks and decodes stored nodes, each identified by its path and its hash.
-fn checked<V: Value, E>(
+fn check_and_decode<V: Value, E>(
     named: &[(&[u8], Reference)],
     stored: &[Option<Bytes>],
 ) -> Result<Vec<Node<V>>, LoadError<E>> {
-    let mut parts = Vec::with_capacity(named.len());
+    let mut split = Vec::with_capacity(named.len());
     for (at, (path, _)) in named.iter().enumerate() {
         let Some(Some(stored)) = stored.get(at) else {
             return Err(LoadError::Missing { path: (*path).into() });
         };
-        parts.push(decode::split(stored).ok_or_else(|| LoadError::Malformed { path: (*path).into() })?);
+        split.push(decode::split(stored).ok_or_else(|| LoadError::Malformed { path: (*path).into() })?);
     }
-    let inputs: Vec<&[u8]> = parts.iter().map(|(first, _)| *first).collect();
+    let inputs: Vec<&[u8]> = split.iter().map(|(first, _)| *first).collect();
     let mut hashes = vec![B256::ZERO; inputs.len()];
     keccak_batch(&inputs, &mut hashes);
     let mut nodes = Vec::with_capacity(named.len());
-    for (((path, reference), (first, rest)), found) in named.iter().zip(parts).zip(hashes) {
+    for (((path, reference), (first, rest)), found) in named.iter().zip(split).zip(hashes) {
         let node = if reference.as_hash() == Some(found) {
             decode::stored(first, rest, path)
         } else {
@@ -193,11 +193,11 @@ fn checked<V: Value, E>(
 }
 
 /// Assembles the loaded subtrees from the bottom. Returns `None` if there are none.
-fn assemble<V>(mut levels: Vec<Vec<Loaded<V>>>) -> Option<Vec<(NodePath, Child<V>)>> {
+fn assemble<V>(mut levels: Vec<Vec<LoadedNode<V>>>) -> Option<Vec<(NodePath, Child<V>)>> {
     loop {
         let level = levels.pop()?;
         let mut tops = Vec::new();
-        for Loaded { path, reference, node, parent, mut below } in level {
+        for LoadedNode { path, reference, node, parent, mut below } in level {
             let node = with_children(node, &mut below, path.len());
             let child = Child { reference, node };
             match levels.last_mut() {
@@ -217,34 +217,38 @@ fn with_children<V>(node: Node<V>, below: &mut [(NodePath, Child<V>)], depth: us
     match node {
         Node::Branch(branch) if !below.is_empty() => {
             below.sort_by(|a, b| a.0.cmp(&b.0));
-            Node::Branch(replace(&branch, depth, below))
+            Node::Branch(replace_children(&branch, depth, below))
         }
         node => node,
     }
 }
 
 /// Returns a copy of the nodes above the grafts, with the grafts in place of the stubs.
-fn graft<V>(child: &Child<V>, depth: usize, grafts: &mut [(NodePath, Child<V>)]) -> Child<V> {
-    match (&child.node, &grafts) {
+fn replace_stubs<V>(child: &Child<V>, depth: usize, loaded: &mut [(NodePath, Child<V>)]) -> Child<V> {
+    match (&child.node, &loaded) {
         (Node::Branch(branch), _) => {
-            Child { reference: child.reference, node: Node::Branch(replace(branch, depth, grafts)) }
+            Child { reference: child.reference, node: Node::Branch(replace_children(branch, depth, loaded)) }
         }
         (Node::Stub, [(_, loaded), ..]) => loaded.clone(),
         (Node::Stub | Node::Leaf(_), _) => child.clone(),
     }
 }
 
-fn replace<V>(branch: &Branch<V>, depth: usize, mut grafts: &mut [(NodePath, Child<V>)]) -> Branch<V> {
+fn replace_children<V>(
+    branch: &Branch<V>,
+    depth: usize,
+    mut loaded: &mut [(NodePath, Child<V>)],
+) -> Branch<V> {
     let at = depth + branch.prefix().len();
     let mut children: Vec<Child<V>> = Vec::with_capacity(branch.children().len());
     let mut nibbles = (0u8..16).filter(|nibble| branch.mask() & 1 << nibble != 0);
     for (nibble, child) in nibbles.by_ref().zip(branch.children()) {
-        let length = grafts.iter().take_while(|(path, _)| path.get(at) == Some(&nibble)).count();
-        let (group, rest) = grafts.split_at_mut(length);
-        grafts = rest;
-        children.push(if group.is_empty() { child.clone() } else { graft(child, at + 1, group) });
+        let length = loaded.iter().take_while(|(path, _)| path.get(at) == Some(&nibble)).count();
+        let (group, rest) = loaded.split_at_mut(length);
+        loaded = rest;
+        children.push(if group.is_empty() { child.clone() } else { replace_stubs(child, at + 1, group) });
     }
     let head = branch.head();
-    let head = Head { prefix: head.prefix.clone(), value: head.value.clone(), mask: head.mask };
+    let head = BranchHeader { prefix: head.prefix.clone(), value: head.value.clone(), mask: head.mask };
     Branch::new(head, children.into_iter())
 }

@@ -19,7 +19,7 @@ impl<'t, V> Lookup<'t, V> {
         match self {
             Self::Value(value) => Some(value),
             Self::Absent => None,
-            Self::Stub => unreachable!("{}", crate::node::LOADED),
+            Self::Stub => unreachable!("{}", crate::node::MUST_BE_LOADED),
         }
     }
 }

@@ -6,7 +6,7 @@ use triomphe::{Arc, ThinArc};
 use crate::Key;
 
 /// Invariant of lookups and changes: the nodes were loaded before.
-pub(crate) const LOADED: &str = "every node that the keys reach has been loaded";
+pub(crate) const MUST_BE_LOADED: &str = "every node that the keys reach has been loaded";
 
 /// A value in a trie.
 pub trait Value: Clone + Send + Sync {
@@ -63,7 +63,7 @@ impl Reference {
     }
 
     /// Returns the reference to the node with this RLP.
-    pub fn of(rlp: &[u8]) -> Self {
+    pub fn new(rlp: &[u8]) -> Self {
         Self::inline(rlp).unwrap_or_else(|| Self::hash(foreseal_keccak::keccak(rlp)))
     }
 
@@ -110,10 +110,10 @@ pub(crate) struct Leaf<V> {
 
 /// A branch, together with the extension node above it if it has a prefix. It is one allocation: a read of a
 /// cold trie costs one pointer dereference per level.
-pub(crate) struct Branch<V>(ThinArc<Head<V>, Child<V>>);
+pub(crate) struct Branch<V>(ThinArc<BranchHeader<V>, Child<V>>);
 
 /// The fields of a branch other than its children.
-pub(crate) struct Head<V> {
+pub(crate) struct BranchHeader<V> {
     /// The nibbles of the extension, one per byte.
     pub prefix: Box<[u8]>,
     /// The value whose key ends here.
@@ -124,16 +124,16 @@ pub(crate) struct Head<V> {
 
 impl<V> Branch<V> {
     /// Returns a branch with the children in `head.mask`, in order.
-    pub fn new(head: Head<V>, children: impl ExactSizeIterator<Item = Child<V>>) -> Self {
+    pub fn new(head: BranchHeader<V>, children: impl ExactSizeIterator<Item = Child<V>>) -> Self {
         Self(ThinArc::from_header_and_iter(head, children))
     }
 
     /// Returns `true` if the two are the same node in memory, not merely equal.
-    pub fn is(&self, other: &Self) -> bool {
+    pub fn is_same_node(&self, other: &Self) -> bool {
         std::ptr::eq(self.head(), other.head())
     }
 
-    pub fn head(&self) -> &Head<V> {
+    pub fn head(&self) -> &BranchHeader<V> {
         &self.0.header.header
     }
 
@@ -167,7 +167,7 @@ impl<V> Branch<V> {
 }
 
 impl<V> Node<V> {
-    fn sharers(&self) -> usize {
+    fn reference_count(&self) -> usize {
         match self {
             Self::Leaf(leaf) => Arc::strong_count(leaf),
             Self::Branch(branch) => ThinArc::strong_count(&branch.0),
@@ -179,15 +179,15 @@ impl<V> Node<V> {
 impl<V> Drop for Branch<V> {
     fn drop(&mut self) {
         if ThinArc::strong_count(&self.0) == 1 {
-            fetch_sharers(self.children());
+            prefetch_reference_counts(self.children());
         }
     }
 }
 
 /// Reads the reference counts of children that are about to be incremented or decremented. One by one, each
 /// count would wait for memory; these reads overlap.
-pub(crate) fn fetch_sharers<'t, V: 't>(children: impl IntoIterator<Item = &'t Child<V>>) {
-    let sharers = children.into_iter().map(|child| child.node.sharers());
+pub(crate) fn prefetch_reference_counts<'t, V: 't>(children: impl IntoIterator<Item = &'t Child<V>>) {
+    let sharers = children.into_iter().map(|child| child.node.reference_count());
     std::hint::black_box(sharers.fold(0, usize::wrapping_add));
 }
 

@@ -3,16 +3,16 @@
 use alloy_primitives::B256;
 
 use crate::{
-    Changes, EMPTY_ROOT, LoadError, NodeSource, RequiredKey, Trie, Value,
+    EMPTY_ROOT, LoadError, NodeSource, RequiredKey, Trie, TrieDiff, Value,
     changes::Comparison,
+    evict::Eviction,
     load,
     node::{Child, Node, Reference},
-    unload::Unload,
 };
 
 impl<V: Value> Trie<V> {
     /// Returns the trie with this root, without any node in memory.
-    pub fn stub(root: B256) -> Self {
+    pub fn from_root(root: B256) -> Self {
         if root == EMPTY_ROOT {
             return Self::default();
         }
@@ -26,20 +26,20 @@ impl<V: Value> Trie<V> {
     /// `source` has the nodes of the version to which the stubs of this trie belong.
     pub fn load<S: NodeSource + ?Sized>(
         &self,
-        wants: impl IntoIterator<Item = RequiredKey>,
+        required: impl IntoIterator<Item = RequiredKey>,
         source: &S,
     ) -> Result<Self, LoadError<S::Error>> {
         let Some(top) = self.top.as_ref().filter(|_| self.partial) else {
             return Ok(self.clone());
         };
-        let mut wants: Vec<RequiredKey> = wants.into_iter().collect();
-        wants.sort_unstable();
-        wants.dedup_by(|later, earlier| {
+        let mut required: Vec<RequiredKey> = required.into_iter().collect();
+        required.sort_unstable();
+        required.dedup_by(|later, earlier| {
             let same = later.key == earlier.key;
             earlier.deleted |= same && later.deleted;
             same
         });
-        let top = load::load(top, &wants, source)?;
+        let top = load::load(top, &required, source)?;
         Ok(top.map_or_else(|| self.clone(), |top| Self { top: Some(top), ..self.clone() }))
     }
 
@@ -48,20 +48,20 @@ impl<V: Value> Trie<V> {
     ///
     /// Walks only the subtrees whose references differ. Stubs there are
     /// loaded from the source of their own snapshot.
-    pub fn changes<S: NodeSource + ?Sized>(
+    pub fn diff_from<S: NodeSource + ?Sized>(
         &self,
         source: &S,
         old: &Self,
         old_source: &S,
         values: bool,
-    ) -> Result<Changes<V>, LoadError<S::Error>> {
+    ) -> Result<TrieDiff<V>, LoadError<S::Error>> {
         let comparison = Comparison::new(source, old_source, values);
         if self.root == old.root { comparison.run(None, None) } else { comparison.run(old.top(), self.top()) }
     }
 
     /// Returns the trie with stubs in place of the branches that have not changed since `old`, an
     /// ancestor of this trie. Only branches whose path begins with the nibble `first` are processed,
-    /// which divides the work into sixteen portions. If `nodes` is `false`, only values are processed.
+    /// which divides the work into sixteen portions. If `evict_nodes` is `false`, only values are processed.
     /// Returns `None` if there is nothing to release.
     ///
     /// The stubs are valid for every snapshot from `old` to this one, so they may
@@ -74,14 +74,14 @@ impl<V: Value> Trie<V> {
     /// have not changed since `old` either. The cost is the difference between the two tries,
     /// plus the nodes that become stubs directly.
     #[must_use]
-    pub fn unload(
+    pub fn evict_unchanged(
         &self,
         old: &Self,
-        first: u8,
-        nodes: bool,
+        first_nibble: u8,
+        evict_nodes: bool,
         value: impl Fn(&V, &V) -> Option<V>,
     ) -> Option<Self> {
-        let top = Unload { first, nodes, value }.below(self.top()?, old.top()?, 0)?;
+        let top = Eviction { first_nibble, evict_nodes, value }.evict_node(self.top()?, old.top()?, 0)?;
         Some(Self { top: Some(top), partial: true, ..self.clone() })
     }
 }

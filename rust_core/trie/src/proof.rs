@@ -5,7 +5,7 @@ use alloy_primitives::Bytes;
 use crate::{
     Trie, Value, encode,
     key::{nibble, shared_prefix},
-    node::{Branch, LOADED, Node, Reference},
+    node::{Branch, MUST_BE_LOADED, Node, Reference},
 };
 
 impl<V: Value> Trie<V> {
@@ -24,7 +24,7 @@ impl<V: Value> Trie<V> {
                     add(&mut proof, |scratch, out| encode::leaf(leaf, depth, scratch, out));
                     break;
                 }
-                Node::Stub => unreachable!("{LOADED}"),
+                Node::Stub => unreachable!("{MUST_BE_LOADED}"),
                 Node::Branch(branch) => {
                     let follows = shared_prefix(key, branch.prefix(), depth) == branch.prefix().len();
                     add_branch(&mut proof, branch, follows);
@@ -56,7 +56,7 @@ fn add_branch<V: Value>(proof: &mut Vec<Bytes>, branch: &Branch<V>, follows: boo
 fn reference_without_prefix<V: Value>(branch: &Branch<V>) -> Reference {
     let mut rlp = Vec::new();
     encode::branch(branch, &mut Vec::new(), &mut rlp);
-    Reference::of(&rlp)
+    Reference::new(&rlp)
 }
 
 /// Adds one node, unless its parent holds it inline.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Source of the stored nodes of one version of one trie.
 ///
-/// The stored form is that of [`NodeWrite::Stored`](crate::NodeWrite): the RLP of the node. For a branch
+/// The stored form is that of [`NodeChangeKind::Stored`](crate::NodeChangeKind): the RLP of the node. For a branch
 /// under an extension it is the RLP of the extension followed by that of the branch. Each node is checked
 /// against the hash that its parent holds: a source need not be trusted. A wrong node is a named error.
 pub trait NodeSource: Sync {

@@ -4,19 +4,18 @@ use alloy_primitives::{B256, b256, keccak256};
 use rayon::prelude::*;
 
 use crate::{
-    Change, Key, LoadError, Lookup, NodeSource, Value,
-    build::{Build, ChildSlot},
-    fork,
+    Change, Key, LoadError, Lookup, NodeSource, Value, get,
     iter::TrieIter,
     node::{Child, Node},
-    walk,
+    parallel_update,
+    update_plan::{ChildSlot, UpdatePlan},
 };
 
 /// Root of an empty trie: keccak-256 of the empty string's RLP.
 pub const EMPTY_ROOT: B256 = b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
 
 /// Number of changes from which on the subtrees of the root are processed in parallel.
-const FORK: usize = 256;
+const PARALLEL_UPDATE: usize = 256;
 
 /// Number of changes from which on they are sorted in parallel.
 const PARALLEL_SORT: usize = 4096;
@@ -64,14 +63,14 @@ impl<V: Value> Trie<V> {
 
     /// Returns the value under `key`.
     pub fn get(&self, key: &[u8]) -> Lookup<'_, V> {
-        walk::one(self.top.as_ref(), key)
+        get::get(self.top.as_ref(), key)
     }
 
     /// Returns the values under many keys. Several walks descend
     /// together, so that their memory accesses overlap.
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Lookup<'_, V>> {
         let mut values = Vec::with_capacity(keys.len());
-        walk::many(self.top.as_ref(), 0, keys, AsRef::as_ref, |value| values.push(value));
+        get::get_many(self.top.as_ref(), 0, keys, AsRef::as_ref, |value| values.push(value));
         values
     }
 
@@ -90,19 +89,19 @@ impl<V: Value> Trie<V> {
     /// Panics if a change reaches a stub: [`Trie::load`] the keys first.
     #[must_use]
     pub fn apply(&self, changes: Vec<Change<V>>) -> Self {
-        let mut changes = in_order(changes);
-        if changes.len() >= FORK
-            && let Some(next) = self.apply_forked(&mut changes)
+        let mut changes = sort_changes(changes);
+        if changes.len() >= PARALLEL_UPDATE
+            && let Some(next) = self.apply_parallel(&mut changes)
         {
             return next;
         }
-        walk::fetch(self.top.as_ref(), 0, &changes);
-        let mut build = Build::default();
-        let Some(slot) = build.update(self.top.as_ref(), 0, &mut changes) else {
+        get::prefetch(self.top.as_ref(), 0, &changes);
+        let mut plan = UpdatePlan::default();
+        let Some(slot) = plan.update(self.top.as_ref(), 0, &mut changes) else {
             return self.clone();
         };
-        let added = build.added;
-        self.next(build.seal(vec![slot]).pop().flatten(), added)
+        let added = plan.added;
+        self.with_top(plan.hash_nodes(vec![slot]).pop().flatten(), added)
     }
 
     /// Applies changes to many small tries at once, hashing their nodes together.
@@ -110,25 +109,25 @@ impl<V: Value> Trie<V> {
     /// # Panics
     /// Panics under the same condition as [`Trie::apply`].
     #[must_use]
-    pub fn apply_all(work: Vec<(Self, Vec<Change<V>>)>) -> Vec<Self> {
-        let mut build = Build::default();
-        let mut slots = Vec::with_capacity(work.len());
-        let mut before = Vec::with_capacity(work.len());
-        for (trie, changes) in work {
-            let slot = build.update(trie.top.as_ref(), 0, &mut in_order(changes));
-            let kept = trie.top.clone().map_or(ChildSlot::Empty, ChildSlot::Sealed);
-            slots.push(slot.unwrap_or(kept));
-            before.push((trie, std::mem::take(&mut build.added)));
+    pub fn apply_all(updates: Vec<(Self, Vec<Change<V>>)>) -> Vec<Self> {
+        let mut plan = UpdatePlan::default();
+        let mut slots = Vec::with_capacity(updates.len());
+        let mut tries = Vec::with_capacity(updates.len());
+        for (trie, changes) in updates {
+            let slot = plan.update(trie.top.as_ref(), 0, &mut sort_changes(changes));
+            let unchanged = trie.top.clone().map_or(ChildSlot::Empty, ChildSlot::Hashed);
+            slots.push(slot.unwrap_or(unchanged));
+            tries.push((trie, std::mem::take(&mut plan.added)));
         }
-        let tops = build.seal(slots).into_iter();
-        before.into_iter().zip(tops).map(|((trie, added), top)| trie.next(top, added)).collect()
+        let tops = plan.hash_nodes(slots).into_iter();
+        tries.into_iter().zip(tops).map(|((trie, added), top)| trie.with_top(top, added)).collect()
     }
 
     pub(crate) fn top(&self) -> Option<&Child<V>> {
         self.top.as_ref()
     }
 
-    fn next(&self, top: Option<Child<V>>, added: isize) -> Self {
+    fn with_top(&self, top: Option<Child<V>>, added: isize) -> Self {
         let root = top.as_ref().map_or(EMPTY_ROOT, |top| {
             // The root is hashed even if a parent would hold it inline.
             top.reference.as_hash().unwrap_or_else(|| keccak256(top.reference.as_slice()))
@@ -141,19 +140,19 @@ impl<V: Value> Trie<V> {
 
     /// Applies changes to the subtrees of the root in parallel. Returns `None` if the root is a
     /// leaf, a stub, or a branch with a prefix.
-    fn apply_forked(&self, changes: &mut [Change<V>]) -> Option<Self> {
+    fn apply_parallel(&self, changes: &mut [Change<V>]) -> Option<Self> {
         let branch = match self.top.as_ref().map(|top| &top.node) {
             None => None,
             Some(Node::Branch(branch)) if branch.prefix().is_empty() => Some(branch),
             Some(_) => return None,
         };
-        let next = fork::apply(branch, changes);
-        Some(next.map_or_else(|| self.clone(), |(top, added)| self.next(top, added)))
+        let next = parallel_update::apply(branch, changes);
+        Some(next.map_or_else(|| self.clone(), |(top, added)| self.with_top(top, added)))
     }
 }
 
 /// Sorts the changes by key; the last of equal keys stays.
-fn in_order<V: Value>(mut changes: Vec<Change<V>>) -> Vec<Change<V>> {
+fn sort_changes<V: Value>(mut changes: Vec<Change<V>>) -> Vec<Change<V>> {
     if !changes.is_sorted_by(|a, b| a.0 < b.0) {
         if changes.len() < PARALLEL_SORT {
             changes.sort_by(|a, b| a.0.cmp(&b.0));

@@ -107,7 +107,7 @@ impl Chain {
         let Some(states) = history.and_then(Archive::states) else { return state };
         let mut state = state;
         for _ in 0..PORTIONS {
-            state = state.unload(&oldest.state, &states, oldest.number(), self.portion);
+            state = state.evict_unchanged(&oldest.state, &states, oldest.number(), self.portion);
             self.portion = self.portion.wrapping_add(1);
         }
         state

@@ -47,7 +47,7 @@ impl UnreplayedJournal {
     fn read(&self) -> Result<BlockList, JournalError> {
         let (last, records) = self.end;
         let mut traces = Traces::default();
-        self.past.outline(last, &mut |sequence, outlines| {
+        self.past.summaries(last, &mut |sequence, outlines| {
             let most = if sequence < last { usize::MAX } else { records };
             for (at, outline) in outlines.into_iter().enumerate().take(most) {
                 traces.follow((sequence, at), outline);

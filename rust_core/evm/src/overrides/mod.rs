@@ -5,5 +5,5 @@ mod overlay;
 mod state;
 
 pub use block::BlockOverrides;
-pub use overlay::Overlay;
-pub use state::{AccountOverride, Overridden, OverrideError, StateOverrides, StorageOverride};
+pub use overlay::StateOverlay;
+pub use state::{AccountOverride, OverrideError, ResolvedOverrides, StateOverrides, StorageOverride};

@@ -5,7 +5,7 @@ use alloy_primitives::{
     map::{AddressMap, B256Map},
 };
 use foreseal_primitives::{Account, StateDiff};
-use foreseal_state::{NoStorage, StateError, StateReader, StorageReader, analysed};
+use foreseal_state::{NoStorage, StateError, StateReader, StorageReader, analyze_code};
 use revm::{bytecode::Bytecode, primitives::U256Map};
 
 /// An account of the overlay.
@@ -24,13 +24,13 @@ impl OverriddenAccount {
 }
 
 /// A view of `below` after a diff. It computes no root and loads no trie.
-pub struct Overlay<'a> {
+pub struct StateOverlay<'a> {
     below: &'a dyn StateReader,
     accounts: AddressMap<OverriddenAccount>,
     codes: B256Map<Bytecode>,
 }
 
-impl<'a> Overlay<'a> {
+impl<'a> StateOverlay<'a> {
     /// Creates an overlay of `diff` on top of `below`.
     pub fn new(below: &'a dyn StateReader, diff: &StateDiff) -> Self {
         let accounts = diff.accounts.iter().map(|changed| {
@@ -38,12 +38,12 @@ impl<'a> Overlay<'a> {
             let slots = diff.storage.iter().copied().collect();
             (changed.address, OverriddenAccount { account: diff.account, wiped: diff.wiped, slots })
         });
-        let codes = diff.codes.iter().map(|new| (new.hash, analysed(new.code.clone())));
+        let codes = diff.codes.iter().map(|new| (new.hash, analyze_code(new.code.clone())));
         Self { below, accounts: accounts.collect(), codes: codes.collect() }
     }
 }
 
-impl StateReader for Overlay<'_> {
+impl StateReader for StateOverlay<'_> {
     fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
         match self.accounts.get(address) {
             Some(changed) => Ok(changed.account),
@@ -60,11 +60,14 @@ impl StateReader for Overlay<'_> {
         }
     }
 
-    fn storage_of(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
-        let Some(changed) = self.accounts.get(address) else { return self.below.storage_of(address) };
-        let below =
-            if changed.hides_storage() { Box::new(NoStorage) } else { self.below.storage_of(address)? };
-        Ok(Box::new(OverlaidStorage { slots: &changed.slots, below }))
+    fn account_storage(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
+        let Some(changed) = self.accounts.get(address) else { return self.below.account_storage(address) };
+        let below = if changed.hides_storage() {
+            Box::new(NoStorage)
+        } else {
+            self.below.account_storage(address)?
+        };
+        Ok(Box::new(OverlayStorage { slots: &changed.slots, below }))
     }
 
     /// May return `true` for an account whose slots are all overwritten with zeros.
@@ -82,12 +85,12 @@ impl StateReader for Overlay<'_> {
     }
 }
 
-struct OverlaidStorage<'a> {
+struct OverlayStorage<'a> {
     slots: &'a U256Map<U256>,
     below: Box<dyn StorageReader + 'a>,
 }
 
-impl StorageReader for OverlaidStorage<'_> {
+impl StorageReader for OverlayStorage<'_> {
     fn slot(&self, slot: &U256) -> Result<U256, StateError> {
         match self.slots.get(slot) {
             Some(value) => Ok(*value),

@@ -30,7 +30,7 @@ pub struct AccountOverride {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageOverride {
     /// Replaces all storage; other slots are zero.
-    Whole(BTreeMap<U256, U256>),
+    Full(BTreeMap<U256, U256>),
     /// Replaces only these slots.
     Slots(BTreeMap<U256, U256>),
 }
@@ -38,7 +38,7 @@ pub enum StorageOverride {
 impl StorageOverride {
     fn slots(&self) -> &BTreeMap<U256, U256> {
         match self {
-            Self::Whole(slots) | Self::Slots(slots) => slots,
+            Self::Full(slots) | Self::Slots(slots) => slots,
         }
     }
 }
@@ -59,7 +59,7 @@ pub enum OverrideError {
 
 /// Overrides in the form that execution uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Overridden {
+pub struct ResolvedOverrides {
     /// State changes of the overrides.
     pub diff: StateDiff,
     /// Precompiled contracts that the overrides move.
@@ -72,8 +72,8 @@ impl StateOverrides {
     /// # Errors
     /// Returns an error if an address to move is not a precompiled contract, or if the target address is
     /// overridden too.
-    pub fn resolve(&self, below: &dyn StateReader, fork: SpecId) -> Result<Overridden, OverrideError> {
-        let mut result = Overridden { precompiles: self.moved(fork)?, ..Overridden::default() };
+    pub fn resolve(&self, below: &dyn StateReader, fork: SpecId) -> Result<ResolvedOverrides, OverrideError> {
+        let mut result = ResolvedOverrides { precompiles: self.moved(fork)?, ..ResolvedOverrides::default() };
         for (address, set) in &self.0 {
             if let Some(diff) = set.diff(below, address)? {
                 result.diff.accounts.push(ChangedAccount { address: *address, diff });
@@ -127,7 +127,7 @@ impl AccountOverride {
         account.balance = self.balance.unwrap_or(account.balance);
         account.nonce = self.nonce.unwrap_or(account.nonce);
         account.code_hash = self.code.as_ref().map_or(account.code_hash, |code| code_hash(code));
-        let wiped = matches!(storage, Some(StorageOverride::Whole(_)));
+        let wiped = matches!(storage, Some(StorageOverride::Full(_)));
         let slots = storage.map(StorageOverride::slots).into_iter().flatten();
         let storage = slots.map(|(slot, value)| (*slot, *value)).collect();
         Ok(Some(AccountDiff { account: Some(account), wiped, storage }))

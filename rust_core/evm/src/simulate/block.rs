@@ -12,12 +12,12 @@ use foreseal_trie::ordered_trie_root;
 use revm::context_interface::result::ExecutionResult;
 
 use super::{
-    Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall, SimulatedResult,
-    order::Placed, transaction::simulated, transfers::Transfers,
+    CallStatus, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall, SimulatedResult,
+    block_order::NumberedRequest, transaction::simulated, transfers::Transfers,
 };
 use crate::{
-    BlockBody, Environment, ExecutionError, Executor, Rejected, end_block, environment,
-    error::TransactionFees, machine::Machine,
+    BlockBody, Environment, ExecutionError, Executor, RejectedTransaction, end_block, environment,
+    error::TransactionFees, evm_instance::EvmInstance,
 };
 
 /// State of a simulation between two blocks.
@@ -68,7 +68,7 @@ impl<'a> Simulator<'a> {
     }
 
     /// Executes the next block.
-    pub fn block(&mut self, placed: &Placed) -> Result<SimulatedBlock, SimulateError> {
+    pub fn block(&mut self, placed: &NumberedRequest) -> Result<SimulatedBlock, SimulateError> {
         self.options.deadline.check().map_err(SimulateError::Execution)?;
         let mut header = self.header(placed);
         let request = &placed.request;
@@ -108,9 +108,9 @@ impl<'a> Simulator<'a> {
     }
 
     /// Returns the header with the fields that are available before the block executes.
-    fn header(&self, placed: &Placed) -> Header {
+    fn header(&self, placed: &NumberedRequest) -> Header {
         let (spec, parent) = (self.base.spec, &self.parent);
-        let &Placed { number, timestamp, ref request } = placed;
+        let &NumberedRequest { number, timestamp, ref request } = placed;
         let merged = parent.difficulty.is_zero();
         let fork = spec.fork(ForkPoint { number, timestamp, merged });
         let next_fee = || if self.options.validation { spec.produced_base_fee(parent) } else { Some(0) };
@@ -148,20 +148,20 @@ impl<'a> Simulator<'a> {
         rules.disable_nonce_check = !self.options.validation;
         rules.tx_gas_limit_cap = Some(u64::MAX);
         let inspector = Transfers::new(self.options.trace_transfers);
-        let mut machine = environment.machine(rules, environment.block(), inspector);
-        machine.set_deadline(self.options.deadline);
+        let mut evm = environment.evm_instance(rules, environment.block(), inspector);
+        evm.set_deadline(self.options.deadline);
         let mut made = CallResults::default();
         for call in calls {
-            self.call(environment, &mut machine, call, &mut made)?;
+            self.call(environment, &mut evm, call, &mut made)?;
         }
-        let diff = machine.cache().drain_diff();
+        let diff = evm.execution_state().drain_diff();
         Ok((made, diff))
     }
 
     fn call(
         &mut self,
         environment: &Environment<'_>,
-        machine: &mut Machine<'_, Transfers>,
+        machine: &mut EvmInstance<'_, Transfers>,
         call: &SimulatedCall,
         made: &mut CallResults,
     ) -> Result<(), SimulateError> {
@@ -174,13 +174,13 @@ impl<'a> Simulator<'a> {
         }
         let gas = wanted.min(self.gas_left);
         let invalid = |error| SimulateError::Invalid { error, gas, from };
-        let expected = machine.cache().account(from)?.unwrap_or_default().nonce;
+        let expected = machine.execution_state().account(from)?.unwrap_or_default().nonce;
         let nonce = call.nonce.unwrap_or(expected);
         if self.options.validation {
             check_nonce(expected, nonce).map_err(invalid)?;
         }
         let transaction = simulated(request, environment.spec.chain_id(), nonce, gas).map_err(invalid)?;
-        machine.charge_base_fee(self.options.validation || request.has_fee());
+        machine.require_base_fee(self.options.validation || request.has_fee());
         let fees = TransactionFees {
             kind: transaction.kind(),
             max_fee: request.fee_cap(),
@@ -196,7 +196,7 @@ impl<'a> Simulator<'a> {
         let outcome = machine.inspect(unchecked);
         let (result, mut changes) = match outcome.map_err(|error| fees.error(error)) {
             Ok(outcome) => outcome,
-            Err(ExecutionError::Rejected(Rejected::IntrinsicGas { .. })) if gas < wanted => {
+            Err(ExecutionError::Rejected(RejectedTransaction::IntrinsicGas { .. })) if gas < wanted => {
                 return Err(SimulateError::GasLimit { max: self.options.gas });
             }
             Err(ExecutionError::Rejected(error)) => return Err(invalid(error)),
@@ -208,7 +208,7 @@ impl<'a> Simulator<'a> {
             // The nonce wraps to zero as in geth; revm keeps the maximum.
             sender.info.nonce = 0;
         }
-        machine.cache().commit_all(changes.into_iter());
+        machine.execution_state().commit_all(changes.into_iter());
         self.gas_left = self.gas_left.saturating_sub(result.tx_gas_used());
         let logs = machine.inspector().0.drain_logs();
         made.add(transaction, result, logs);
@@ -217,11 +217,11 @@ impl<'a> Simulator<'a> {
 }
 
 /// Checks the nonce. A wrong nonce takes precedence over all other errors.
-fn check_nonce(expected: u64, got: u64) -> Result<(), Rejected> {
+fn check_nonce(expected: u64, got: u64) -> Result<(), RejectedTransaction> {
     match got.cmp(&expected) {
-        Ordering::Less => Err(Rejected::NonceTooLow { expected, got }),
-        Ordering::Greater => Err(Rejected::NonceTooHigh { expected, got }),
-        Ordering::Equal if got == u64::MAX => Err(Rejected::NonceOverflow),
+        Ordering::Less => Err(RejectedTransaction::NonceTooLow { expected, got }),
+        Ordering::Greater => Err(RejectedTransaction::NonceTooHigh { expected, got }),
+        Ordering::Equal if got == u64::MAX => Err(RejectedTransaction::NonceOverflow),
         Ordering::Equal => Ok(()),
     }
 }
@@ -234,10 +234,10 @@ impl CallResults {
         let envelope = transaction.envelope();
         self.gas_used += gas_used;
         self.blob_gas_used += envelope.blob_gas_used().unwrap_or(0);
-        let (ending, output) = match &result {
-            ExecutionResult::Success { output, .. } => (Ending::Success, output.data().clone()),
-            ExecutionResult::Revert { output, .. } => (Ending::Revert, output.clone()),
-            ExecutionResult::Halt { reason, .. } => (Ending::Halt(reason.clone()), Bytes::new()),
+        let (status, output) = match &result {
+            ExecutionResult::Success { output, .. } => (CallStatus::Success, output.data().clone()),
+            ExecutionResult::Revert { output, .. } => (CallStatus::Revert, output.clone()),
+            ExecutionResult::Halt { reason, .. } => (CallStatus::Halt(reason.clone()), Bytes::new()),
         };
         let logs = result.into_logs();
         let first_log_index = self.log_count;
@@ -245,7 +245,7 @@ impl CallResults {
         let created = envelope.kind().is_create();
         self.receipts.push(Arc::new(Receipt {
             kind: transaction.kind(),
-            status: Eip658Value::Eip658(ending == Ending::Success),
+            status: Eip658Value::Eip658(status == CallStatus::Success),
             cumulative_gas_used: self.gas_used,
             bloom: logs_bloom(&logs),
             logs,
@@ -253,8 +253,8 @@ impl CallResults {
             contract_address: created.then(|| transaction.sender().create(envelope.nonce())),
             first_log_index,
         }));
-        let logs = if ending == Ending::Success { shown } else { Vec::new() };
-        self.results.push(SimulatedResult { output, logs, gas_used, gas_spent, ending });
+        let logs = if status == CallStatus::Success { shown } else { Vec::new() };
+        self.results.push(SimulatedResult { output, logs, gas_used, gas_spent, status });
         self.transactions.push(Arc::new(transaction));
     }
 }

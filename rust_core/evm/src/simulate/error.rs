@@ -3,7 +3,7 @@
 use alloy_primitives::Address;
 use foreseal_state::StateError;
 
-use crate::{ExecutionError, OverrideError, Rejected};
+use crate::{ExecutionError, OverrideError, RejectedTransaction};
 
 /// Errors of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum SimulateError {
     #[error("calls need more than the limit of {max} gas together")]
     GasLimit { max: u64 },
     #[error("err: {error} (supplied gas {gas}, from {from})")]
-    Invalid { error: Rejected, gas: u64, from: Address },
+    Invalid { error: RejectedTransaction, gas: u64, from: Address },
     #[error(transparent)]
     Override(#[from] OverrideError),
     #[error(transparent)]

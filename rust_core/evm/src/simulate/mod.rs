@@ -6,8 +6,8 @@
 //! ```
 
 mod block;
+mod block_order;
 mod error;
-mod order;
 mod request;
 mod result;
 mod transaction;
@@ -15,7 +15,7 @@ mod transfers;
 
 pub use error::SimulateError;
 pub use request::{BlockRequest, SimulateBase, SimulateOptions, SimulatedCall};
-pub use result::{Ending, SimulatedBlock, SimulatedResult};
+pub use result::{CallStatus, SimulatedBlock, SimulatedResult};
 
 /// Executes blocks in order, each on top of the previous one.
 ///
@@ -27,7 +27,7 @@ pub fn simulate(
     blocks: Vec<BlockRequest>,
     options: &SimulateOptions,
 ) -> Result<Vec<SimulatedBlock>, SimulateError> {
-    let blocks = order::ordered(base.header, blocks, options.blocks)?;
+    let blocks = block_order::number_requests(base.header, blocks, options.blocks)?;
     let mut simulator = block::Simulator::new(base, options);
     blocks.iter().map(|placed| simulator.block(placed)).collect()
 }

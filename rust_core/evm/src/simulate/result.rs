@@ -21,12 +21,12 @@ pub struct SimulatedResult {
     pub gas_used: u64,
     /// Gas before refunds.
     pub gas_spent: u64,
-    pub ending: Ending,
+    pub status: CallStatus,
 }
 
 /// Status of a simulated transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum CallStatus {
     Success,
     Revert,
     Halt(HaltReason),

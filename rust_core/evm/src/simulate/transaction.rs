@@ -4,7 +4,7 @@ use alloy_consensus::{SignableTransaction, TxType};
 use alloy_primitives::{Signature, U256};
 use foreseal_primitives::Transaction;
 
-use crate::{CallRequest, Rejected};
+use crate::{CallRequest, RejectedTransaction};
 
 /// Builds the transaction: legacy if it has a `gasPrice`, otherwise of the type that its fields require, at
 /// least EIP-1559.
@@ -13,7 +13,7 @@ pub fn simulated(
     chain_id: u64,
     nonce: u64,
     gas_limit: u64,
-) -> Result<Transaction, Rejected> {
+) -> Result<Transaction, RejectedTransaction> {
     let kind = if request.gas_price.is_some() {
         TxType::Legacy
     } else if !request.authorizations.is_empty() {
@@ -24,7 +24,7 @@ pub fn simulated(
         TxType::Eip1559
     };
     let unsigned = request.unsigned(kind, chain_id, nonce, gas_limit);
-    let unsigned = unsigned.map_err(|error| Rejected::Other(error.to_string()))?;
+    let unsigned = unsigned.map_err(|error| RejectedTransaction::Other(error.to_string()))?;
     let envelope = unsigned.into_signed(Signature::new(U256::ZERO, U256::ZERO, false)).into();
     Ok(Transaction::new(envelope, request.sender()))
 }

@@ -12,7 +12,7 @@ use revm::{
     },
 };
 
-use crate::context::MachineContext;
+use crate::context::EvmContext;
 
 /// Address that emits a transfer of ether (ERC-7528).
 const ETHER: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
@@ -61,8 +61,8 @@ impl Transfers {
     }
 }
 
-impl<'a> Inspector<MachineContext<'a>> for Transfers {
-    fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut MachineContext<'a>) {
+impl<'a> Inspector<EvmContext<'a>> for Transfers {
+    fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut EvmContext<'a>) {
         if !self.wanted || interpreter.bytecode.opcode() != SELFDESTRUCT {
             return;
         }
@@ -75,11 +75,11 @@ impl<'a> Inspector<MachineContext<'a>> for Transfers {
         self.transfer(from, to, balance.unwrap_or_default());
     }
 
-    fn log(&mut self, _: &mut MachineContext<'a>, log: Log) {
+    fn log(&mut self, _: &mut EvmContext<'a>, log: Log) {
         self.push(log);
     }
 
-    fn call(&mut self, _: &mut MachineContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+    fn call(&mut self, _: &mut EvmContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
         self.frames.push(Vec::new());
         if matches!(inputs.scheme, CallScheme::Call)
             && let Some(value) = inputs.transfer_value()
@@ -89,15 +89,11 @@ impl<'a> Inspector<MachineContext<'a>> for Transfers {
         None
     }
 
-    fn call_end(&mut self, _: &mut MachineContext<'a>, _: &CallInputs, outcome: &mut CallOutcome) {
+    fn call_end(&mut self, _: &mut EvmContext<'a>, _: &CallInputs, outcome: &mut CallOutcome) {
         self.leave(outcome.result.is_ok());
     }
 
-    fn create(
-        &mut self,
-        context: &mut MachineContext<'a>,
-        inputs: &mut CreateInputs,
-    ) -> Option<CreateOutcome> {
+    fn create(&mut self, context: &mut EvmContext<'a>, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
         self.frames.push(Vec::new());
         let journal = context.journal_mut();
         let nonce = journal.state.get(&inputs.caller()).map_or(0, |caller| caller.info.nonce);
@@ -105,7 +101,7 @@ impl<'a> Inspector<MachineContext<'a>> for Transfers {
         None
     }
 
-    fn create_end(&mut self, _: &mut MachineContext<'a>, _: &CreateInputs, outcome: &mut CreateOutcome) {
+    fn create_end(&mut self, _: &mut EvmContext<'a>, _: &CreateInputs, outcome: &mut CreateOutcome) {
         self.leave(outcome.result.is_ok());
     }
 }

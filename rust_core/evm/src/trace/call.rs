@@ -1,7 +1,7 @@
 //! Trace of a request without state changes.
 
 use super::{
-    StepSink, Trace, Tracer,
+    StructLogSink, Trace, Tracer,
     recorder::{Recorder, Recording},
 };
 use crate::{
@@ -14,18 +14,18 @@ use crate::{
 ///
 /// # Errors
 /// Returns the errors of [`crate::call()`], and [`ExecutionError::TraceLimit`] if calls need more than about
-/// `most` bytes of memory or the sink rejects a step.
-pub fn trace_call<S: StepSink>(
+/// `max_size` bytes of memory or the sink rejects a step.
+pub fn trace_call<S: StructLogSink>(
     environment: &Environment<'_>,
     request: &CallRequest,
     limits: CallLimits,
     tracer: &Tracer,
-    (most, sink): (usize, &mut S),
+    (max_size, sink): (usize, &mut S),
 ) -> Result<Trace, ExecutionError> {
     let mut simulation = Simulation::with_inspector(environment, request, Recorder::new(sink))?;
     simulation.set_deadline(limits.deadline);
-    let recording = Recording { tracer, most, first_log_index: 0 };
+    let recording = Recording { tracer, max_size, first_log_index: 0 };
     let run = simulation
-        .bounded(limits.gas_of(request), |machine, transaction| machine.trace(transaction, recording));
+        .bounded(limits.gas_or_max(request), |machine, transaction| machine.trace(transaction, recording));
     Ok(run?.trace)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Replay::new ── begin block ──> skip ──> skip ──> trace ──> Trace
-//!                                  │        └── the recorder of a `Tracer`; steps go to a `StepSink` at once
+//!                                  │        └── the recorder of a `Tracer`; steps go to a `StructLogSink` at once
 //!                                  └── executed as in any block
 //! ```
 //!
@@ -10,21 +10,21 @@
 //! the exceptions.
 
 mod call;
-mod calls;
-mod fault;
+mod call_tree;
+mod error_message;
 mod limit;
 mod options;
-mod output;
 mod prestate;
 mod recorder;
 mod replay;
-mod steps;
+mod struct_log;
+mod trace_result;
 
 pub use call::trace_call;
-pub use calls::{CallFrame, FrameKind, FrameLog};
+pub use call_tree::{CallFrame, FrameKind, FrameLog};
 pub use limit::TraceLimit;
-pub use options::{CallOptions, PrestateOptions, StepOptions, Tracer};
-pub use output::Trace;
-pub use prestate::{AccountPart, Prestate};
+pub use options::{CallOptions, PrestateOptions, StructLogOptions, Tracer};
+pub use prestate::{AccountState, Prestate};
 pub use replay::TransactionReplay;
-pub use steps::{InstructionStep, StepSink};
+pub use struct_log::{StructLog, StructLogSink};
+pub use trace_result::Trace;

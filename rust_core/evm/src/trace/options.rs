@@ -3,8 +3,8 @@
 /// The kind of trace to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tracer {
-    /// Every instruction, passed to the replay's [`StepSink`](crate::StepSink).
-    Steps(StepOptions),
+    /// Every instruction, passed to the replay's [`StructLogSink`](crate::StructLogSink).
+    StructLogs(StructLogOptions),
     /// The call tree.
     Calls(CallOptions),
     /// The accounts that the transaction reads, or its changes.
@@ -13,14 +13,14 @@ pub enum Tracer {
     FourByte,
     /// Records nothing.
     Noop,
-    /// Several tracers at once, none of them [`Tracer::Steps`].
+    /// Several tracers at once, none of them [`Tracer::StructLogs`].
     Mux(Vec<Tracer>),
 }
 
 /// Fields of a step to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own in the request")]
-pub struct StepOptions {
+pub struct StructLogOptions {
     pub memory: bool,
     pub no_stack: bool,
     pub no_storage: bool,

@@ -18,12 +18,12 @@ use revm::{
     state::{Account as EvmAccount, AccountInfo, EvmState},
 };
 
-use super::{PrestateOptions, fault::LastStep, steps::status};
-use crate::{cache::Cache, context::MachineContext, interruption::Interruption};
+use super::{PrestateOptions, error_message::LastInstruction, struct_log::status};
+use crate::{context::EvmContext, execution_state::ExecutionState, interruption::Interruption};
 
 /// Parts of an account; `None` for parts that are not shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AccountPart {
+pub struct AccountState {
     /// Balance in wei.
     pub balance: Option<U256>,
     pub nonce: Option<u64>,
@@ -33,15 +33,15 @@ pub struct AccountPart {
 }
 
 /// Accounts by address.
-type Accounts = BTreeMap<Address, AccountPart>;
+type Accounts = BTreeMap<Address, AccountState>;
 
 /// Accounts that a transaction reads or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prestate {
     /// All accounts read, in their state before the transaction.
-    Needed(Accounts),
+    Pre(Accounts),
     /// Changed accounts. A created account is absent from `pre`, a destroyed one from `post`.
-    Changed { pre: Accounts, post: Accounts },
+    Diff { pre: Accounts, post: Accounts },
 }
 
 /// Records lookups of accounts and slots.
@@ -70,7 +70,7 @@ impl PrestateRecorder {
         transaction: &TxEnv,
         beneficiary: Address,
         fork: SpecId,
-        cache: &mut Cache<'_>,
+        cache: &mut ExecutionState<'_>,
     ) -> Result<(), Interruption> {
         let sender = transaction.caller;
         let target = match transaction.kind {
@@ -121,7 +121,7 @@ impl PrestateRecorder {
         &self,
         options: PrestateOptions,
         after: &EvmState,
-        cache: &mut Cache<'_>,
+        cache: &mut ExecutionState<'_>,
     ) -> Result<Prestate, Interruption> {
         let (mut pre, mut post) = (Accounts::new(), Accounts::new());
         for (address, slots) in &self.accounts {
@@ -137,17 +137,17 @@ impl PrestateRecorder {
                 pre.insert(*address, before);
             }
         }
-        Ok(if options.diff { Prestate::Changed { pre, post } } else { Prestate::Needed(pre) })
+        Ok(if options.diff { Prestate::Diff { pre, post } } else { Prestate::Pre(pre) })
     }
 }
 
 /// Returns `true` if the account exists in the cache, and its parts.
 fn account_before(
-    cache: &mut Cache<'_>,
+    cache: &mut ExecutionState<'_>,
     address: Address,
     slots: &BTreeSet<U256>,
     options: PrestateOptions,
-) -> Result<(bool, AccountPart), Interruption> {
+) -> Result<(bool, AccountState), Interruption> {
     let info = cache.info(address)?.cloned().unwrap_or_default();
     let code_hash = Some(info.code_hash).filter(|hash| *hash != KECCAK_EMPTY && !hash.is_zero());
     let code = match code_hash {
@@ -159,7 +159,7 @@ fn account_before(
         storage.insert(*slot, cache.storage(address, *slot)?);
     }
     let exists = info.nonce > 0 || code_hash.is_some() || !info.balance.is_zero();
-    let part = AccountPart {
+    let part = AccountState {
         balance: Some(info.balance),
         nonce: Some(info.nonce).filter(|nonce| *nonce > 0),
         code_hash,
@@ -171,16 +171,16 @@ fn account_before(
 
 /// Returns the parts that differ afterwards; removes unchanged slots from `before`.
 fn difference(
-    before: &mut AccountPart,
+    before: &mut AccountState,
     after: Option<&EvmAccount>,
     options: PrestateOptions,
-) -> Option<AccountPart> {
+) -> Option<AccountState> {
     let after = after?;
     let info = &after.info;
-    let mut part = AccountPart {
+    let mut part = AccountState {
         balance: Some(info.balance).filter(|balance| Some(*balance) != before.balance),
         nonce: Some(info.nonce).filter(|nonce| *nonce != before.nonce.unwrap_or(0)),
-        ..AccountPart::default()
+        ..AccountState::default()
     };
     let code_hash = code_hash(info);
     if code_hash != before.code_hash.unwrap_or(KECCAK_EMPTY) {
@@ -210,7 +210,7 @@ fn code_hash(info: &AccountInfo) -> B256 {
 }
 
 /// Returns the account's code from the cache.
-fn stored_code(cache: &mut Cache<'_>, address: Address) -> Result<Bytecode, Interruption> {
+fn stored_code(cache: &mut ExecutionState<'_>, address: Address) -> Result<Bytecode, Interruption> {
     match cache.info(address)?.map(code_hash) {
         Some(hash) => cache.code_by_hash(hash),
         None => Ok(Bytecode::default()),
@@ -224,7 +224,7 @@ fn delegate(code: &Bytecode) -> Option<Address> {
 
 /// Returns the delegate of an account in the current state of the transaction. A failed read is reported when
 /// the account is called.
-fn live_delegate(context: &mut MachineContext<'_>, address: Address) -> Option<Address> {
+fn live_delegate(context: &mut EvmContext<'_>, address: Address) -> Option<Address> {
     let loaded = context.journal_ref().evm_state().get(&address).map(|account| account.info.code.clone());
     match loaded {
         Some(Some(code)) => delegate(&code),
@@ -236,10 +236,10 @@ fn address(word: U256) -> Address {
     Address::from_word(word.into())
 }
 
-impl<'a> Inspector<MachineContext<'a>> for PrestateRecorder {
-    fn step(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+impl<'a> Inspector<EvmContext<'a>> for PrestateRecorder {
+    fn step(&mut self, interpreter: &mut Interpreter, context: &mut EvmContext<'a>) {
         self.staged = Staged::default();
-        let LastStep { op, top, .. } = LastStep::new(interpreter);
+        let LastInstruction { op, top, .. } = LastInstruction::new(interpreter);
         let depth = interpreter.stack.data().len();
         let caller = interpreter.input.target_address();
         let fork = interpreter.runtime_flag.spec_id();
@@ -276,7 +276,7 @@ impl<'a> Inspector<MachineContext<'a>> for PrestateRecorder {
         }
     }
 
-    fn step_end(&mut self, interpreter: &mut Interpreter, _: &mut MachineContext<'a>) {
+    fn step_end(&mut self, interpreter: &mut Interpreter, _: &mut EvmContext<'a>) {
         use InstructionResult as R;
         let unpaid = matches!(
             status(interpreter),

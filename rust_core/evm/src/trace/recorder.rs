@@ -19,21 +19,21 @@ use revm::{
 use revm_inspectors::tracing::FourByteInspector;
 
 use super::{
-    CallOptions, PrestateOptions, StepSink, Trace, TraceLimit, Tracer,
-    calls::{CallRecorder, Outcome},
+    CallOptions, PrestateOptions, StructLogSink, Trace, TraceLimit, Tracer,
+    call_tree::{CallRecorder, Outcome},
     prestate::PrestateRecorder,
-    steps::StepRecorder,
+    struct_log::StructLogRecorder,
 };
 use crate::{
-    cache::Cache,
-    context::MachineContext,
+    context::EvmContext,
+    evm_instance::{EvmError, EvmInstance},
+    execution_state::ExecutionState,
     interruption::Interruption,
-    machine::{Machine, MachineError},
 };
 
 /// The recorder of one tracer.
 enum TracerRecorder {
-    Steps(Box<StepRecorder>),
+    StructLogs(Box<StructLogRecorder>),
     Calls(Box<CallRecorder>, CallOptions),
     Prestate(PrestateRecorder, PrestateOptions),
     FourByte(FourByteInspector),
@@ -44,7 +44,7 @@ enum TracerRecorder {
 impl TracerRecorder {
     fn new(tracer: &Tracer, fork: SpecId) -> Self {
         match tracer {
-            Tracer::Steps(options) => Self::Steps(Box::new(StepRecorder::new(*options, fork))),
+            Tracer::StructLogs(options) => Self::StructLogs(Box::new(StructLogRecorder::new(*options, fork))),
             Tracer::Calls(options) => Self::Calls(Box::new(CallRecorder::new(*options)), *options),
             Tracer::Prestate(options) => Self::Prestate(PrestateRecorder::default(), *options),
             Tracer::FourByte => Self::FourByte(FourByteInspector::default()),
@@ -67,12 +67,12 @@ impl TracerRecorder {
         result: &ExecutionResult,
         outcome: Outcome,
         after: &EvmState,
-        cache: &mut Cache<'_>,
+        cache: &mut ExecutionState<'_>,
     ) -> Result<Trace, Interruption> {
         Ok(match self {
-            Self::Steps(_) => {
+            Self::StructLogs(_) => {
                 let output = if result.is_halt() { None } else { result.output().cloned() };
-                Trace::Steps {
+                Trace::StructLogs {
                     gas: outcome.gas_used,
                     failed: !result.is_success(),
                     output: output.unwrap_or_default(),
@@ -87,7 +87,7 @@ impl TracerRecorder {
             }
             Self::Noop => Trace::Noop,
             Self::Mux(parts) => {
-                let trace = |part: Self| part.trace(result, outcome, after, cache);
+                let trace = |tracer: Self| tracer.trace(result, outcome, after, cache);
                 Trace::Mux(parts.into_iter().map(trace).collect::<Result<_, Interruption>>()?)
             }
         })
@@ -99,19 +99,19 @@ pub(crate) struct Recorder<S> {
     part: TracerRecorder,
     pub sink: S,
     /// Maximum memory of recorded calls, in bytes.
-    most: usize,
+    max_size: usize,
     exceeded: Option<TraceLimit>,
 }
 
-impl<S: StepSink> Recorder<S> {
+impl<S: StructLogSink> Recorder<S> {
     pub fn new(sink: S) -> Self {
-        Self { part: TracerRecorder::Noop, sink, most: usize::MAX, exceeded: None }
+        Self { part: TracerRecorder::Noop, sink, max_size: usize::MAX, exceeded: None }
     }
 
-    /// Begins a transaction, of which at most `most` bytes are recorded.
-    fn begin(&mut self, tracer: &Tracer, fork: SpecId, most: usize) {
+    /// Begins a transaction, of which at most `max_size` bytes are recorded.
+    fn begin(&mut self, tracer: &Tracer, fork: SpecId, max_size: usize) {
         self.part = TracerRecorder::new(tracer, fork);
-        self.most = most;
+        self.max_size = max_size;
         self.exceeded = None;
     }
 
@@ -137,13 +137,13 @@ impl<S: StepSink> Recorder<S> {
         result: &ExecutionResult,
         outcome: Outcome,
         after: &EvmState,
-        cache: &mut Cache<'_>,
+        cache: &mut ExecutionState<'_>,
     ) -> Result<Trace, Interruption> {
         std::mem::replace(&mut self.part, TracerRecorder::Noop).trace(result, outcome, after, cache)
     }
 
     /// Ends the execution if a limit was exceeded.
-    fn check(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'_>) {
+    fn check(&mut self, interpreter: &mut Interpreter, context: &mut EvmContext<'_>) {
         if let Some(limit) = self.exceeded
             && context.error.is_ok()
         {
@@ -162,8 +162,8 @@ impl<S: StepSink> Recorder<S> {
                 size = size.saturating_add(recorder.size());
             }
         });
-        if size > self.most {
-            self.exceeded = Some(TraceLimit { max: self.most });
+        if size > self.max_size {
+            self.exceeded = Some(TraceLimit { max: self.max_size });
         }
     }
 }
@@ -173,32 +173,36 @@ impl<S: StepSink> Recorder<S> {
 pub(crate) struct Recording<'a> {
     pub tracer: &'a Tracer,
     /// Maximum memory of recorded calls, in bytes.
-    pub most: usize,
+    pub max_size: usize,
     /// Index in the block of the transaction's first log.
     pub first_log_index: u64,
 }
 
 /// A recorded transaction. The cache still holds the state before it.
-pub(crate) struct Recorded {
+pub(crate) struct RecordedTransaction {
     pub trace: Trace,
     pub result: ExecutionResult,
     pub changes: EvmState,
 }
 
-impl<S: StepSink> Machine<'_, Recorder<S>> {
+impl<S: StructLogSink> EvmInstance<'_, Recorder<S>> {
     /// Runs a transaction and returns its trace.
-    pub fn trace(&mut self, transaction: TxEnv, recording: Recording<'_>) -> Result<Recorded, MachineError> {
-        let Recording { tracer, most, first_log_index } = recording;
+    pub fn trace(
+        &mut self,
+        transaction: TxEnv,
+        recording: Recording<'_>,
+    ) -> Result<RecordedTransaction, EvmError> {
+        let Recording { tracer, max_size, first_log_index } = recording;
         let (fork, beneficiary, gas_limit) = (self.fork(), self.beneficiary(), transaction.gas_limit);
         let (recorder, cache) = self.inspector();
-        recorder.begin(tracer, fork, most);
+        recorder.begin(tracer, fork, max_size);
         let found = recorder.lookup(|prestate| prestate.begin(&transaction, beneficiary, fork, cache));
         found.map_err(EVMError::Database)?;
         let (result, changes) = self.inspect(transaction)?;
         let outcome = Outcome { gas_limit, gas_used: result.tx_gas_used(), first_log_index };
         let (recorder, cache) = self.inspector();
         let trace = recorder.end(&result, outcome, &changes, cache).map_err(EVMError::Database)?;
-        Ok(Recorded { trace, result, changes })
+        Ok(RecordedTransaction { trace, result, changes })
     }
 }
 
@@ -206,7 +210,7 @@ impl<S: StepSink> Machine<'_, Recorder<S>> {
 macro_rules! forward {
     ($self:ident, $inspector:ident => $call:expr) => {
         $self.part.each(&mut |part| match part {
-            TracerRecorder::Steps($inspector) => {
+            TracerRecorder::StructLogs($inspector) => {
                 $call;
             }
             TracerRecorder::Calls($inspector, _) => {
@@ -223,19 +227,19 @@ macro_rules! forward {
     };
 }
 
-impl<'a, S: StepSink> Inspector<MachineContext<'a>> for Recorder<S> {
-    fn initialize_interp(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+impl<'a, S: StructLogSink> Inspector<EvmContext<'a>> for Recorder<S> {
+    fn initialize_interp(&mut self, interpreter: &mut Interpreter, context: &mut EvmContext<'a>) {
         forward!(self, inspector => inspector.initialize_interp(interpreter, context));
     }
 
-    fn step(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+    fn step(&mut self, interpreter: &mut Interpreter, context: &mut EvmContext<'a>) {
         forward!(self, inspector => inspector.step(interpreter, context));
         self.check(interpreter, context);
     }
 
-    fn step_end(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+    fn step_end(&mut self, interpreter: &mut Interpreter, context: &mut EvmContext<'a>) {
         forward!(self, inspector => inspector.step_end(interpreter, context));
-        if let TracerRecorder::Steps(recorder) = &mut self.part
+        if let TracerRecorder::StructLogs(recorder) = &mut self.part
             && self.exceeded.is_none()
             && let Err(limit) = recorder.end(interpreter, &mut self.sink)
         {
@@ -244,27 +248,23 @@ impl<'a, S: StepSink> Inspector<MachineContext<'a>> for Recorder<S> {
         self.check(interpreter, context);
     }
 
-    fn log(&mut self, context: &mut MachineContext<'a>, log: Log) {
+    fn log(&mut self, context: &mut EvmContext<'a>, log: Log) {
         forward!(self, inspector => inspector.log(context, log.clone()));
         self.measure();
     }
 
-    fn call(&mut self, context: &mut MachineContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+    fn call(&mut self, context: &mut EvmContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
         forward!(self, inspector => inspector.call(context, inputs));
         self.measure();
         None
     }
 
-    fn call_end(&mut self, context: &mut MachineContext<'a>, inputs: &CallInputs, outcome: &mut CallOutcome) {
+    fn call_end(&mut self, context: &mut EvmContext<'a>, inputs: &CallInputs, outcome: &mut CallOutcome) {
         forward!(self, inspector => inspector.call_end(context, inputs, outcome));
         self.measure();
     }
 
-    fn create(
-        &mut self,
-        context: &mut MachineContext<'a>,
-        inputs: &mut CreateInputs,
-    ) -> Option<CreateOutcome> {
+    fn create(&mut self, context: &mut EvmContext<'a>, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
         forward!(self, inspector => inspector.create(context, inputs));
         self.measure();
         None
@@ -272,7 +272,7 @@ impl<'a, S: StepSink> Inspector<MachineContext<'a>> for Recorder<S> {
 
     fn create_end(
         &mut self,
-        context: &mut MachineContext<'a>,
+        context: &mut EvmContext<'a>,
         inputs: &CreateInputs,
         outcome: &mut CreateOutcome,
     ) {

@@ -5,7 +5,7 @@ use foreseal_primitives::{ChainSpec, StateDiff, Transaction};
 use foreseal_state::{BlockHashes, StateReader};
 
 use super::{
-    StepSink, Trace, Tracer,
+    StructLogSink, Trace, Tracer,
     recorder::{Recorder, Recording},
 };
 use crate::{
@@ -20,7 +20,7 @@ pub struct TransactionReplay<'a, S> {
     block: BlockGas,
 }
 
-impl<'a, S: StepSink> TransactionReplay<'a, S> {
+impl<'a, S: StructLogSink> TransactionReplay<'a, S> {
     /// Begins the block of `header` on the state of its parent and runs the processing before the first
     /// transaction.
     pub fn new(
@@ -48,7 +48,7 @@ impl<'a, S: StepSink> TransactionReplay<'a, S> {
 
     /// Applies state changes that were made between two transactions.
     pub fn write(&mut self, diff: &StateDiff) -> Result<(), ExecutionError> {
-        Ok(self.executor.cache().write(diff)?)
+        Ok(self.executor.execution_state().write(diff)?)
     }
 
     /// Returns the changes of the block since the last call, including the beginning of the block.
@@ -65,22 +65,22 @@ impl<'a, S: StepSink> TransactionReplay<'a, S> {
     /// Executes the next transaction and returns its trace.
     ///
     /// # Errors
-    /// [`ExecutionError::TraceLimit`] if calls need more than about `most` bytes of memory, or the sink
+    /// [`ExecutionError::TraceLimit`] if calls need more than about `max_size` bytes of memory, or the sink
     /// rejects a step. The replay has then ended.
     pub fn trace(
         &mut self,
         transaction: &Transaction,
         tracer: &Tracer,
-        most: usize,
+        max_size: usize,
     ) -> Result<Trace, ExecutionError> {
         let blob_gas = self.executor.admit(transaction, &self.block)?;
         let fees = self.executor.fees(transaction);
-        let machine = &mut self.executor.machine;
-        machine.let_code_send(transaction.is_impersonated());
-        let recording = Recording { tracer, most, first_log_index: self.block.log_count };
+        let evm = &mut self.executor.machine;
+        evm.set_disable_eip3607(transaction.is_impersonated());
+        let recording = Recording { tracer, max_size, first_log_index: self.block.log_count };
         let environment = environment::transaction(transaction);
-        let mut traced = machine.trace(environment, recording).map_err(|error| fees.error(error))?;
-        machine.cache().commit_all(traced.changes.drain());
+        let mut traced = evm.trace(environment, recording).map_err(|error| fees.error(error))?;
+        evm.execution_state().commit_all(traced.changes.drain());
         receipt(transaction, traced.result, blob_gas, &mut self.block);
         Ok(traced.trace)
     }

@@ -4,7 +4,9 @@ use crate::memory::{MINER, MemoryState, transaction};
 use alloy_consensus::{Header, SignableTransaction, TxEip1559};
 use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, TxKind, U256};
-use foreseal_evm::{BlockBody, BlockError, BlockGas, ExecutionError, Executor, Rejected, execute_block};
+use foreseal_evm::{
+    BlockBody, BlockError, BlockGas, ExecutionError, Executor, RejectedTransaction, execute_block,
+};
 use foreseal_keccak::logs_bloom;
 use foreseal_primitives::{BlockBytes, ChainSpec, DevGenesis, Envelope, Receipt, Transaction, dev_genesis};
 use foreseal_state::State;
@@ -88,7 +90,7 @@ fn block(chain: &Chain) -> BlockBytes {
     }
 }
 
-fn run(chain: &Chain, block: BlockBytes) -> Result<foreseal_evm::Executed, BlockError> {
+fn run(chain: &Chain, block: BlockBytes) -> Result<foreseal_evm::ExecutionOutput, BlockError> {
     execute_block(&chain.spec, &chain.parent, &chain.state, &MemoryState::default(), block)
 }
 
@@ -155,7 +157,7 @@ fn an_impossible_transaction_is_named_by_its_position() {
     bytes.transactions.push(signed(transaction(7, TxKind::Create, 0, vec![])));
     let items = bytes.transactions.iter().map(|e| Transaction::recover(e.clone()).unwrap().encoded().clone());
     bytes.header.transactions_root = ordered_trie_root(items);
-    let error = Rejected::NonceTooHigh { expected: 1, got: 7 }.into();
+    let error = RejectedTransaction::NonceTooHigh { expected: 1, got: 7 }.into();
     assert_eq!(run(&chain, bytes).map(|_| ()).unwrap_err(), BlockError::Transaction { index: 1, error });
 }
 

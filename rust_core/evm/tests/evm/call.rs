@@ -6,7 +6,7 @@ use crate::memory::{ALICE, BOB, MemoryState, dev_spec, header};
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use foreseal_evm::{
     CallLimits, CallOutcome, CallRequest, Deadline, Environment, EstimateError, ExecutionError, HaltReason,
-    Rejected, call, create_access_list, estimate,
+    RejectedTransaction, call, create_access_list, estimate,
 };
 use proptest::prelude::*;
 
@@ -79,7 +79,7 @@ fn a_call_sees_the_block_and_no_base_fee() {
     let paid = CallRequest { max_fee_per_gas: Some(1_000_000_000), ..to(TARGET) };
     assert_eq!(output(&paid), words(1_000_000_000));
     let cheap = CallRequest { gas_price: Some(999_999_999), ..to(TARGET) };
-    let expected = Rejected::FeeTooLow { max_fee: 999_999_999, base_fee: 1_000_000_000 };
+    let expected = RejectedTransaction::FeeTooLow { max_fee: 999_999_999, base_fee: 1_000_000_000 };
     assert_eq!(run(&state, &cheap), Err(expected.into()));
 }
 
@@ -104,12 +104,12 @@ fn calls_need_funds_for_value_and_fee_only() {
     let free = CallRequest { from: Some(nobody), ..to(BOB) };
     assert!(matches!(run(&state, &free), Ok(CallOutcome::Success { gas_used: 21_000, .. })));
     let value = CallRequest { value: U256::from(1), ..free.clone() };
-    let short = |needed: U256| Rejected::InsufficientFunds { have: U256::ZERO, needed };
+    let short = |needed: U256| RejectedTransaction::InsufficientFunds { have: U256::ZERO, needed };
     assert_eq!(run(&state, &value), Err(short(U256::from(1)).into()));
     let fee = CallRequest { gas_price: Some(2_000_000_000), gas: Some(21_000), ..free };
     assert_eq!(run(&state, &fee), Err(short(U256::from(42_000_000_000_000u64)).into()));
     let other_chain = CallRequest { chain_id: Some(1), ..to(BOB) };
-    assert_eq!(run(&state, &other_chain), Err(Rejected::ChainId.into()));
+    assert_eq!(run(&state, &other_chain), Err(RejectedTransaction::ChainId.into()));
 }
 
 #[test]

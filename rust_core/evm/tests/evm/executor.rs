@@ -5,7 +5,7 @@ use alloy_consensus::{Eip658Value, Header, Transaction as _, TxEip4844, TxEip770
 use alloy_eips::eip7702::Authorization;
 use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
-use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
+use foreseal_evm::{BlockGas, ExecutionError, Executor, RejectedTransaction};
 use foreseal_primitives::{ChainSpec, StateDiff, Transaction};
 use foreseal_state::StateError;
 
@@ -53,7 +53,7 @@ fn a_contract_sends_only_unsigned_transactions() {
     let mut state = MemoryState::funded();
     state.deploy(ALICE, COUNTER_CODE);
     let signed = sign(transaction(1, TxKind::Call(BOB), 5, vec![]), ALICE);
-    assert!(matches!(reject(&state, &signed), ExecutionError::Rejected(Rejected::SenderHasCode)));
+    assert!(matches!(reject(&state, &signed), ExecutionError::Rejected(RejectedTransaction::SenderHasCode)));
     let (spec, header) = (dev_spec(), header());
     let mut executor = Executor::new(&spec, &state, &state, &header);
     let mut gas = BlockGas::default();
@@ -115,53 +115,59 @@ fn takes_are_absolute_and_minimal() {
 fn rejections_are_typed_and_leave_nothing() {
     let state = MemoryState::funded();
     let plain = || transaction(0, TxKind::Call(BOB), 0, vec![]);
-    let check = |expected: Rejected, t: alloy_consensus::TxEip1559| {
+    let check = |expected: RejectedTransaction, t: alloy_consensus::TxEip1559| {
         assert_eq!(reject(&state, &sign(t, ALICE)), ExecutionError::Rejected(expected));
     };
-    check(Rejected::NonceTooHigh { expected: 0, got: 1 }, transaction(1, TxKind::Call(BOB), 0, vec![]));
-    check(Rejected::FeeTooLow { max_fee: 5, base_fee: 1_000_000_000 }, {
+    check(
+        RejectedTransaction::NonceTooHigh { expected: 0, got: 1 },
+        transaction(1, TxKind::Call(BOB), 0, vec![]),
+    );
+    check(RejectedTransaction::FeeTooLow { max_fee: 5, base_fee: 1_000_000_000 }, {
         let mut t = plain();
         (t.max_fee_per_gas, t.max_priority_fee_per_gas) = (5, 1);
         t
     });
-    check(Rejected::TipAboveFee, {
+    check(RejectedTransaction::TipAboveFee, {
         let mut t = plain();
         t.max_priority_fee_per_gas = 4_000_000_000;
         t
     });
-    check(Rejected::IntrinsicGas { needed: 21_000, got: 20_999 }, {
+    check(RejectedTransaction::IntrinsicGas { needed: 21_000, got: 20_999 }, {
         let mut t = plain();
         t.gas_limit = 20_999;
         t
     });
-    check(Rejected::GasCapExceeded { cap: 1 << 24, got: (1 << 24) + 1 }, {
+    check(RejectedTransaction::GasCapExceeded { cap: 1 << 24, got: (1 << 24) + 1 }, {
         let mut t = plain();
         t.gas_limit = (1 << 24) + 1;
         t
     });
-    check(Rejected::BlockGasExceeded { available: 400_000_000, needed: 400_000_001 }, {
+    check(RejectedTransaction::BlockGasExceeded { available: 400_000_000, needed: 400_000_001 }, {
         let mut t = plain();
         t.gas_limit = 400_000_001;
         t
     });
-    check(Rejected::ChainId, {
+    check(RejectedTransaction::ChainId, {
         let mut t = plain();
         t.chain_id = 1;
         t
     });
-    check(Rejected::InitCodeTooLarge, transaction(0, TxKind::Create, 0, vec![0; 49_153]));
+    check(RejectedTransaction::InitCodeTooLarge, transaction(0, TxKind::Create, 0, vec![0; 49_153]));
     let poor = Address::repeat_byte(0xee);
     let error = reject(&state, &sign(plain(), poor));
     let needed = U256::from(3_000_000_000_000_000u64);
-    assert_eq!(error, Rejected::InsufficientFunds { have: U256::ZERO, needed }.into());
+    assert_eq!(error, RejectedTransaction::InsufficientFunds { have: U256::ZERO, needed }.into());
     let mut used = state.clone();
     used.accounts.get_mut(&ALICE).unwrap().nonce = 3;
-    assert_eq!(reject(&used, &sign(plain(), ALICE)), Rejected::NonceTooLow { expected: 3, got: 0 }.into());
+    assert_eq!(
+        reject(&used, &sign(plain(), ALICE)),
+        RejectedTransaction::NonceTooLow { expected: 3, got: 0 }.into()
+    );
     let mut contract = state.clone();
     contract.deploy(ALICE, hex!("00").to_vec());
     let mut from_contract = plain();
     from_contract.nonce = 1;
-    assert_eq!(reject(&contract, &sign(from_contract, ALICE)), Rejected::SenderHasCode.into());
+    assert_eq!(reject(&contract, &sign(from_contract, ALICE)), RejectedTransaction::SenderHasCode.into());
 }
 
 #[test]
@@ -170,7 +176,7 @@ fn a_high_s_is_refused() {
     let legacy = TxLegacy { gas_limit: 21_000, to: TxKind::Call(BOB), ..Default::default() };
     let signed = alloy_consensus::Signed::new_unhashed(legacy, signature);
     let t = Transaction::new(signed.into(), ALICE);
-    assert_eq!(reject(&MemoryState::funded(), &t), Rejected::SignatureForm.into());
+    assert_eq!(reject(&MemoryState::funded(), &t), RejectedTransaction::SignatureForm.into());
 }
 
 #[test]
@@ -220,14 +226,17 @@ fn blobs_pay_their_own_gas() {
     let mut next = blob_transaction(2, 1);
     next.nonce = 1;
     let error = executor.transact(&sign(next, ALICE), &mut full.clone()).unwrap_err();
-    assert_eq!(error, Rejected::BlobGasExceeded { available: 131_072, needed: 2 * 131_072 }.into());
+    assert_eq!(
+        error,
+        RejectedTransaction::BlobGasExceeded { available: 131_072, needed: 2 * 131_072 }.into()
+    );
     assert_eq!(
         reject(&base, &sign(blob_transaction(1, 0), ALICE)),
-        Rejected::BlobFeeTooLow { max_fee: 0, blob_fee: 1 }.into()
+        RejectedTransaction::BlobFeeTooLow { max_fee: 0, blob_fee: 1 }.into()
     );
     assert!(matches!(
         reject(&base, &sign(blob_transaction(7, 1), ALICE)),
-        ExecutionError::Rejected(Rejected::Other(_))
+        ExecutionError::Rejected(RejectedTransaction::Other(_))
     ));
 }
 

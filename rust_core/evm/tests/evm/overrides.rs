@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use crate::memory::{ALICE, BOB, MemoryState, dev_spec, header};
 use alloy_primitives::{Address, B256, Bytes, U256, address, hex, keccak256};
 use foreseal_evm::{
-    AccountOverride, BlockOverrides, CallLimits, CallOutcome, CallRequest, Deadline, Environment, Overlay,
-    OverrideError, StateOverrides, StorageOverride, call,
+    AccountOverride, BlockOverrides, CallLimits, CallOutcome, CallRequest, Deadline, Environment,
+    OverrideError, StateOverlay, StateOverrides, StorageOverride, call,
 };
 use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use foreseal_state::StateReader;
@@ -43,7 +43,7 @@ fn run(
     let spec = dev_spec();
     let header = block.apply(&header());
     let overridden = overrides.resolve(state, spec.fork(&header)).unwrap();
-    let overlay = Overlay::new(state, &overridden.diff);
+    let overlay = StateOverlay::new(state, &overridden.diff);
     let environment = Environment {
         blob_base_fee: block.blob_base_fee,
         precompiles: overridden.precompiles,
@@ -78,7 +78,7 @@ fn a_call_sees_what_is_set_and_keeps_what_is_not() {
         |storage| set([(TARGET, AccountOverride { storage: Some(storage), ..AccountOverride::default() })]);
     assert_eq!(ask(&state, &StateOverrides::default(), TARGET), pair(11, 12));
     assert_eq!(ask(&state, &storage(StorageOverride::Slots(slots.clone())), TARGET), pair(7, 12));
-    assert_eq!(ask(&state, &storage(StorageOverride::Whole(slots)), TARGET), pair(7, 0));
+    assert_eq!(ask(&state, &storage(StorageOverride::Full(slots)), TARGET), pair(7, 0));
     // Returns the balance of Bob and the hash of the caller's code.
     let reader = [&hex!("73")[..], BOB.as_slice(), &hex!("315f52333f60205260405ff3")].concat();
     let richer = AccountOverride { balance: Some(U256::from(5)), ..AccountOverride::default() };
@@ -101,7 +101,7 @@ fn setting_nothing_changes_nothing_and_setting_anything_makes_an_account() {
         AccountOverride { balance: Some(U256::ZERO), ..AccountOverride::default() },
         AccountOverride { nonce: Some(0), ..AccountOverride::default() },
         code(Bytes::new()),
-        AccountOverride { storage: Some(StorageOverride::Whole(none)), ..AccountOverride::default() },
+        AccountOverride { storage: Some(StorageOverride::Full(none)), ..AccountOverride::default() },
     ];
     for one in empties {
         assert_eq!(diff(one).accounts[0].diff.account, Some(Account::default()));
@@ -208,12 +208,12 @@ proptest! {
     fn an_overlay_reads_as_the_changed_state(below in diffs(), above in diffs()) {
         let mut state = MemoryState::funded();
         state.apply(&below);
-        let overlay = Overlay::new(&state, &above);
+        let overlay = StateOverlay::new(&state, &above);
         let mut changed = state.clone();
         changed.apply(&above);
         for address in PLACES.into_iter().chain([BOB]) {
             prop_assert_eq!(overlay.account(&address).unwrap(), changed.account(&address).unwrap());
-            let (left, right) = (overlay.storage_of(&address).unwrap(), changed.storage_of(&address).unwrap());
+            let (left, right) = (overlay.account_storage(&address).unwrap(), changed.account_storage(&address).unwrap());
             for slot in (0..5u64).map(U256::from) {
                 prop_assert_eq!(overlay.storage(&address, &slot).unwrap(), changed.storage(&address, &slot).unwrap());
                 prop_assert_eq!(left.slot(&slot).unwrap(), right.slot(&slot).unwrap());

@@ -3,7 +3,7 @@
 //! Reads see every write at once, as through a page cache. [`SimulatedDisk::lose_power`] preserves the synced
 //! data. The seed decides how much of the rest survives: nothing, all, the first part, the last part or any
 //! sectors. File names survive independently of each other. [`SimulatedDisk::kill`] ends only the process:
-//! the cache survives. [`SimulatedDisk::fail_at`] makes one operation fail, [`SimulatedDisk::judge_by`] any
+//! the cache survives. [`SimulatedDisk::fail_at`] makes one operation fail, [`SimulatedDisk::set_fault_policy`] any
 //! of them.
 
 mod content;
@@ -60,7 +60,7 @@ pub struct SimulatedDisk(Arc<Mutex<State>>);
 
 #[derive(Clone, Default)]
 struct State {
-    files: Vec<Inode>,
+    files: Vec<SimulatedInode>,
     /// File names as the process sees them. `synced_names` holds the names on the disk.
     names: BTreeMap<PathBuf, usize>,
     synced_names: BTreeMap<PathBuf, usize>,
@@ -73,7 +73,7 @@ struct State {
 }
 
 #[derive(Clone, Default)]
-struct Inode {
+struct SimulatedInode {
     seen: Content,
     synced: Content,
     /// Sectors that a sync would write.
@@ -96,7 +96,7 @@ impl SimulatedDisk {
     }
 
     /// Consults `judge` for every operation from now on, also those of later processes.
-    pub fn judge_by(&self, judge: Arc<Mutex<dyn FaultPolicy>>) {
+    pub fn set_fault_policy(&self, judge: Arc<Mutex<dyn FaultPolicy>>) {
         self.state().judge = Some(judge);
     }
 
@@ -159,7 +159,7 @@ impl SimulatedDisk {
     pub fn set_content(&self, path: &Path, bytes: &[u8]) {
         let mut content = Content { size: bytes.len() as u64, ..Content::default() };
         content.write(bytes, 0);
-        let inode = Inode { seen: content.clone(), synced: content, dirty: BTreeSet::new() };
+        let inode = SimulatedInode { seen: content.clone(), synced: content, dirty: BTreeSet::new() };
         let mut state = self.state();
         state.files.push(inode);
         let number = state.files.len() - 1;
@@ -255,7 +255,7 @@ impl Disk for SimulatedDisk {
         }
         let size = if fault.is_none() { size } else { 0 };
         let seen = Content { size, ..Content::default() };
-        state.files.push(Inode { seen, ..Inode::default() });
+        state.files.push(SimulatedInode { seen, ..SimulatedInode::default() });
         let inode = state.files.len() - 1;
         state.names.insert(path.to_owned(), inode);
         match fault {
@@ -380,7 +380,7 @@ impl DiskFile for SimulatedFile {
     }
 }
 
-impl Inode {
+impl SimulatedInode {
     /// Writes the dirty sectors that `chosen` selects, and discards the others.
     fn flush(&mut self, mut chosen: impl FnMut(usize) -> bool) {
         for (position, sector) in std::mem::take(&mut self.dirty).into_iter().enumerate() {

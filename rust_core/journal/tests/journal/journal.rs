@@ -156,13 +156,13 @@ fn what_was_there_at_opening_is_read_while_the_journal_goes_on() {
     }
     drop(journal);
     let mut journal = open(dir.path());
-    let past = journal.past();
+    let past = journal.reader();
     for _ in 0..6 {
         journal.append(&[import(1200)]).unwrap();
     }
     let outlined = |last| {
         let mut seen = Vec::new();
-        past.outline(last, &mut |sequence, outlines| {
+        past.summaries(last, &mut |sequence, outlines| {
             assert_eq!(outlines, [RecordSummary::Import]);
             seen.push(sequence);
         })

@@ -2,11 +2,11 @@
 #![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod copying;
 mod crash;
 mod damage;
 mod end;
 mod journal;
+mod pinned_segments;
 mod plan;
 mod raw_append;
 mod repair;

@@ -21,18 +21,18 @@ fn what_is_read_back_as_bytes_is_what_was_appended() {
         assert_eq!(format!("{:?}", newest.decode().unwrap().records), format!("{given:?}"));
         made.push(newest);
     }
-    // At opening the journal was empty; `until` sets how far the reader may read.
-    let past = journal.past();
-    assert_eq!(past.wholes(0).unwrap().count(), 0);
+    // At opening the journal was empty; `up_to` sets how far the reader may read.
+    let past = journal.reader();
+    assert_eq!(past.raw_appends(0).unwrap().count(), 0);
     for end in [1, 7, APPENDS] {
-        let past = past.until(end as u64);
+        let past = past.up_to(end as u64);
         for from in 0..=end {
-            let read: Vec<RawAppend> = past.wholes(from as u64).unwrap().map(Result::unwrap).collect();
+            let read: Vec<RawAppend> = past.raw_appends(from as u64).unwrap().map(Result::unwrap).collect();
             assert_eq!(read, made[from..end], "{from} to {end}");
         }
     }
     let (journal, _) = open(&disk, 1).unwrap();
-    let again: Vec<RawAppend> = journal.past().wholes(0).unwrap().map(Result::unwrap).collect();
+    let again: Vec<RawAppend> = journal.reader().raw_appends(0).unwrap().map(Result::unwrap).collect();
     assert_eq!(again, made);
 }
 
@@ -44,8 +44,8 @@ fn after_older_segments_went_it_begins_with_the_oldest_that_is_kept() {
         journal.append(&records(&vec![vec![u8::try_from(index).unwrap(); 900]])).unwrap();
     }
     assert!(journal.remove_segments_before(30).unwrap() > 0);
-    let (first, past) = (journal.first_sequence(), journal.past().until(APPENDS as u64));
-    let read: Vec<u64> = past.wholes(3).unwrap().map(|whole| whole.unwrap().sequence).collect();
+    let (first, past) = (journal.first_sequence(), journal.reader().up_to(APPENDS as u64));
+    let read: Vec<u64> = past.raw_appends(3).unwrap().map(|whole| whole.unwrap().sequence).collect();
     assert!(first > 3 && first <= 30);
     assert_eq!(read, (first..APPENDS as u64).collect::<Vec<_>>());
 }

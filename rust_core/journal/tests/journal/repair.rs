@@ -6,12 +6,12 @@ use crate::plan::{Blocks, damage, dir, noise, open, path, read, records, written
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Journal, JournalError, JournalPosition, Record, Report, check, plan_repair,
+    Journal, JournalError, JournalPosition, JournalReport, Record, check, plan_repair,
     simulated::{DiskFault, SimulatedDisk},
 };
 use foreseal_primitives::{BlockBytes, Flashblock};
 
-fn report(disk: &SimulatedDisk) -> Report {
+fn report(disk: &SimulatedDisk) -> JournalReport {
     let operations = disk.operations();
     let report = check(dir(), Arc::new(disk.clone())).unwrap();
     assert_eq!(disk.operations(), operations, "check writes nothing");

@@ -1,6 +1,6 @@
 //! Rebuilding of the block being built under another header.
 
-use foreseal_builder::Opening;
+use foreseal_builder::NextBlockAttributes;
 use foreseal_primitives::mutant;
 
 use crate::{BlockSlot, ControlError, draft::Draft, sequencer::Sequencer};
@@ -14,7 +14,7 @@ impl Sequencer {
         &mut self,
         mut draft: Draft,
         slot: BlockSlot,
-        change: impl FnOnce(&mut Opening),
+        change: impl FnOnce(&mut NextBlockAttributes),
     ) -> Result<(), ControlError> {
         let steps = self.chain.open_steps();
         draft.unwind(self.chain.latest().number())?;

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use foreseal_chain::{SealedPosition, sealed_until};
-use foreseal_journal::{Identity, JournalReader, RealDisk, Report, check, recorded_end};
+use foreseal_journal::{Identity, JournalReader, JournalReport, RealDisk, check, recorded_end};
 use foreseal_store::Store;
 
 use super::errors::StoreRepairError;
@@ -15,7 +15,7 @@ const HELP: &str = "see `foreseal journal check`, then `foreseal journal repair`
 pub(super) struct RepairJournal {
     folder: PathBuf,
     identity: Identity,
-    report: Report,
+    report: JournalReport,
 }
 
 impl RepairJournal {
@@ -62,7 +62,7 @@ impl RepairJournal {
         }
         let next = self.next_sequence();
         let mark = recorded_end(&self.folder, &RealDisk)?;
-        if mark.is_some_and(|mark| mark.accepts_end(next)) {
+        if mark.is_some_and(|mark| mark.is_accepted_loss(next)) {
             return Ok(None);
         }
         let Some((store, progress)) = store.and_then(|store| Some((store, store.progress().ok()?))) else {

@@ -233,7 +233,7 @@ impl<'p> StoreRepair<'p> {
             RepairMethod::Nothing | RepairMethod::Replay => Ok(()),
             RepairMethod::Impossible(why) => Err(StoreRepairError::Impossible(why.clone())),
             RepairMethod::Rewrite => {
-                let mut report = |step: foreseal_store::Rewriting| {
+                let mut report = |step: foreseal_store::RewriteStatus| {
                     watch(Repairing::Rewriting { done: step.done, of: step.of })
                 };
                 drop(self.open()?.rewrite(repaired, &mut report)?);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use foreseal_chain::datadir::Copied;
-use foreseal_store::{Fault, Verifying};
+use foreseal_store::{Fault, VerifyProgress};
 
 /// Method of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct FetchPlan {
 /// Progress of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repairing {
-    Verifying(Verifying),
+    Verifying(VerifyProgress),
     /// Entries or blocks rewritten.
     Rewriting {
         done: u64,

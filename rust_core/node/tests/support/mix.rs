@@ -7,7 +7,7 @@ use foreseal_chain::{BlockWindow, Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{ControlError, Development, Mining, Role, Sequencer, Settings, StoreSettings};
 use foreseal_primitives::{Change, Override, Transaction};
-use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
+use foreseal_testkit::{Contract, TransactionKinds, Wallet, Workload};
 use proptest::prelude::*;
 
 use super::{Bench, fingerprint, pair::socket, settings};
@@ -115,7 +115,7 @@ impl Run {
             ..settings(datadir, &wallets)
         };
         let (clock, disk) = (Arc::new(SteppedClock::default()), SimulatedDisk::default());
-        let workload = Workload::new(wallets, Kinds::WithoutBlobs, 9);
+        let workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 9);
         let mut run = Self { bench: None, settings, clock, disk, workload, snapshots: Vec::new() };
         run.start();
         run

@@ -114,7 +114,7 @@ fn the_pool_may_change_meanwhile() {
     // discarded.
     chain.submit(&pool, &keys[2].legacy(0, 9 * GWEI)).unwrap();
     let replacement = chain.submit(&pool, &keys[0].legacy(1, 8 * GWEI)).unwrap().hash;
-    let head = pool.content_of(&keys[1].address).pooled[0].hash();
+    let head = pool.sender_content(&keys[1].address).pooled[0].hash();
     pool.discard(&head, DropReason::Rejected(String::new()));
     let rest: Vec<_> = best.map(|t| t.hash()).collect();
     // The heads of the snapshot stay. Later transactions are read when their turn comes.

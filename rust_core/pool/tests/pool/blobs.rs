@@ -13,7 +13,7 @@ use alloy_eips::{
     eip7594::{BlobTransactionSidecarEip7594, BlobTransactionSidecarVariant as Sidecar},
 };
 use alloy_primitives::{Address, U256};
-use foreseal_pool::{PoolError, Status, Waiting};
+use foreseal_pool::{PoolError, QueuedReason, Status};
 use foreseal_primitives::{ChainSpec, DEV_CHAIN_ID};
 
 use crate::chain::{Chain, GWEI, Key, pool, rich};
@@ -168,7 +168,7 @@ fn a_low_blob_fee_waits() {
     let pool = pool();
     let hash = chain.submit(&pool, &blob(&key, FEES, cells(0))).unwrap().hash;
     pool.on_fees(1, GWEI + 1);
-    let waiting = Waiting::BlobBaseFee { max_fee: GWEI, blob_base_fee: GWEI + 1 };
+    let waiting = QueuedReason::BlobBaseFee { max_fee: GWEI, blob_base_fee: GWEI + 1 };
     assert_eq!(pool.status(&hash), Status::Queued(waiting));
     assert_eq!(pool.best(1, GWEI + 1).count(), 0);
     assert_eq!(pool.best(1, GWEI).count(), 1);

@@ -9,7 +9,8 @@ use alloy_consensus::{
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Signature, TxKind, U256, keccak256};
 use foreseal_pool::{
-    Added, PendingHead, Pool, PoolConfig, PoolError, PooledTransaction, Submission, decode_submission,
+    AddedTransaction, PendingHead, Pool, PoolConfig, PoolError, PooledTransaction, Submission,
+    decode_submission,
 };
 use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, StateDiff,
@@ -40,7 +41,7 @@ impl StateReader for Chain {
         Ok(U256::ZERO)
     }
 
-    fn storage_of(&self, _: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
+    fn account_storage(&self, _: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
         Ok(Box::new(NoStorage))
     }
 
@@ -101,7 +102,7 @@ impl Chain {
     }
 
     /// Runs both phases of admission.
-    pub fn submit(&self, pool: &Pool, raw: &[u8]) -> Result<Added, PoolError> {
+    pub fn submit(&self, pool: &Pool, raw: &[u8]) -> Result<AddedTransaction, PoolError> {
         pool.add(self.decode(pool, raw)?, || self)
     }
 

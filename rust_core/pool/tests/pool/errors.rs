@@ -49,7 +49,7 @@ fn funds_are_asked_of_one_transaction_alone() {
     let pool = pool();
     chain.fund(&key, 21_000 * 2 * GWEI);
     for nonce in 0..3 {
-        assert!(chain.submit(&pool, &key.dynamic(nonce, 2 * GWEI, 1)).unwrap().runnable);
+        assert!(chain.submit(&pool, &key.dynamic(nonce, 2 * GWEI, 1)).unwrap().executable);
     }
 }
 
@@ -67,7 +67,7 @@ fn already_known_while_queued_behind_a_gap() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raw = key.legacy(9, 2 * GWEI);
-    assert!(!chain.submit(&pool, &raw).unwrap().runnable);
+    assert!(!chain.submit(&pool, &raw).unwrap().executable);
     assert_eq!(chain.submit(&pool, &raw).unwrap_err(), PoolError::AlreadyKnown);
 }
 

@@ -1,7 +1,7 @@
 //! Limits of the pool, and the choice of transactions to evict.
 
 use alloy_consensus::TxEip1559;
-use foreseal_pool::{Added, DropReason, Pool, PoolConfig, PoolError, Status};
+use foreseal_pool::{AddedTransaction, DropReason, Pool, PoolConfig, PoolError, Status};
 
 use crate::chain::{Chain, GWEI, Key, nonces, transfer};
 
@@ -19,7 +19,7 @@ fn pool_of(max_transactions: usize) -> Pool {
     Pool::new(PoolConfig { max_transactions, ..PoolConfig::default() })
 }
 
-fn evicted(added: &Added) -> Vec<alloy_primitives::B256> {
+fn evicted(added: &AddedTransaction) -> Vec<alloy_primitives::B256> {
     assert!(added.evicted.iter().all(|dropped| dropped.reason == DropReason::Evicted));
     added.evicted.iter().map(|dropped| dropped.hash).collect()
 }
@@ -82,10 +82,10 @@ fn a_tail_leaves_not_a_middle() {
     // The cheapest of all is in the middle of a queue. The cheapest tail leaves.
     let added = chain.submit(&pool, &keys[1].legacy(0, 9 * GWEI)).unwrap();
     assert_eq!(evicted(&added).len(), 1);
-    assert_eq!(nonces(&pool.content_of(&keys[0].address).pooled), [0, 1]);
+    assert_eq!(nonces(&pool.sender_content(&keys[0].address).pooled), [0, 1]);
     // Now the cheap one is the tail.
     chain.submit(&pool, &keys[1].legacy(1, 2 * GWEI)).unwrap();
-    assert_eq!(nonces(&pool.content_of(&keys[0].address).pooled), [0]);
+    assert_eq!(nonces(&pool.sender_content(&keys[0].address).pooled), [0]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_sender_does_not_evict_what_it_builds_on() {
     assert!(chain.submit(&pool, &keys[0].legacy(1, 4 * GWEI)).is_err());
     let added = chain.submit(&pool, &keys[0].legacy(1, 6 * GWEI)).unwrap();
     assert_eq!(evicted(&added), [other]);
-    assert_eq!(nonces(&pool.content_of(&keys[0].address).pooled), [0, 1]);
+    assert_eq!(nonces(&pool.sender_content(&keys[0].address).pooled), [0, 1]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn bytes_are_limited_too() {
     assert_eq!(pool.counts().pooled, 4);
     let added = chain.submit(&pool, &large(10 * GWEI)).unwrap();
     assert!(pool.counts().bytes <= 5 * small);
-    let left: Vec<_> = keys[..4].iter().map(|key| pool.content_of(&key.address).pooled.len()).collect();
+    let left: Vec<_> = keys[..4].iter().map(|key| pool.sender_content(&key.address).pooled.len()).collect();
     assert_eq!(left, [1, 0, 1, 0]);
     assert_eq!(evicted(&added).len(), 2);
 }
@@ -169,7 +169,7 @@ fn a_sender_at_its_limit_fills_gaps_with_its_tail() {
     assert_eq!(chain.submit(&pool, &key.legacy(4, 9 * GWEI)), Err(PoolError::SenderFull { limit: 3 }));
     let added = chain.submit(&pool, &key.legacy(1, GWEI)).unwrap();
     assert_eq!(added.evicted[0].reason, DropReason::SenderFull);
-    assert_eq!(nonces(&pool.content_of(&key.address).pooled), [0, 1, 2]);
+    assert_eq!(nonces(&pool.sender_content(&key.address).pooled), [0, 1, 2]);
     // Replacement is always possible, and other senders have their own limits.
     chain.submit(&pool, &key.legacy(2, 2 * GWEI)).unwrap();
     chain.submit(&pool, &keys[1].legacy(0, GWEI)).unwrap();

@@ -27,18 +27,18 @@ proptest! {
         let (Some(max_fee), Some(tip), Some(blob_fee)) = (least(max_fee), least(tip), least(blob_fee)) else {
             // No u128 is a tenth higher.
             let most = Fees { max_fee: u128::MAX, tip: u128::MAX, blob_fee: Some(u128::MAX) };
-            prop_assert!(!most.outbid(&old));
+            prop_assert!(!most.can_replace(&old));
             return Ok(());
         };
         let new = Fees { max_fee, tip, blob_fee: Some(blob_fee) };
-        prop_assert_eq!(new.outbid(&old), new != old);
+        prop_assert_eq!(new.can_replace(&old), new != old);
         for less in [
             Fees { max_fee: max_fee.saturating_sub(1), ..new },
             Fees { tip: tip.saturating_sub(1), ..new },
             Fees { blob_fee: Some(blob_fee.saturating_sub(1)), ..new },
         ] {
             if less != new {
-                prop_assert!(!less.outbid(&old));
+                prop_assert!(!less.can_replace(&old));
             }
         }
     }
@@ -47,7 +47,7 @@ proptest! {
     fn only_blob_transactions_outbid_a_blob_transaction(max_fee in fee(), tip in fee(), blob_fee in fee()) {
         let old = Fees { max_fee, tip, blob_fee: Some(blob_fee) };
         let new = Fees { max_fee: u128::MAX, tip: u128::MAX, blob_fee: None };
-        prop_assert!(!new.outbid(&old));
+        prop_assert!(!new.can_replace(&old));
     }
 
     #[test]
@@ -136,7 +136,7 @@ fn a_replacement_keeps_the_place_in_the_queue_and_not_the_arrival() {
     let added = chain.submit(&pool, &key.legacy(1, 11 * GWEI)).unwrap();
     let order: Vec<_> = pool.best(0, 0).map(|t| (t.nonce(), t.arrival())).collect();
     assert_eq!(order, [(0, 0), (1, 3), (2, 2)]);
-    assert!(added.runnable);
+    assert!(added.executable);
     assert_eq!(pool.next_nonce(&key.address, 0), 3);
 }
 

@@ -292,7 +292,7 @@ proptest! {
             pool.on_fees(base_fee * 1_000_000_000, 0);
             let before = pool.counts();
             let of = |key: &Key| {
-                let content = pool.content_of(&key.address);
+                let content = pool.sender_content(&key.address);
                 content.pooled.iter().chain(&content.queued).map(|t| t.nonce()).collect::<Vec<_>>()
             };
             let gaps_before: Vec<_> = model.keys.iter().map(|key| gaps(&of(key))).collect();

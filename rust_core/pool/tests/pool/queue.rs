@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, B256, U256};
-use foreseal_pool::{DropReason, Pool, PoolConfig, PoolCounts, PoolError, Status, Waiting};
+use foreseal_pool::{DropReason, Pool, PoolConfig, PoolCounts, PoolError, QueuedReason, Status};
 use foreseal_primitives::Transaction;
 
 use crate::chain::{GWEI, Key, nonces, pool, rich, transfer};
@@ -18,14 +18,14 @@ fn a_gap_waits_and_is_filled() {
         hashes.push(chain.submit(&pool, &key.legacy(nonce, GWEI)).unwrap().hash);
     }
     assert_eq!(pool.status(&hashes[1]), Status::Pooled);
-    assert_eq!(pool.status(&hashes[2]), Status::Queued(Waiting::NonceGap { expected: 2 }));
-    assert_eq!(pool.status(&hashes[3]), Status::Queued(Waiting::NonceGap { expected: 2 }));
-    let content = pool.content_of(&key.address);
+    assert_eq!(pool.status(&hashes[2]), Status::Queued(QueuedReason::NonceGap { expected: 2 }));
+    assert_eq!(pool.status(&hashes[3]), Status::Queued(QueuedReason::NonceGap { expected: 2 }));
+    let content = pool.sender_content(&key.address);
     assert_eq!((nonces(&content.pooled), nonces(&content.queued)), (vec![0, 1], vec![3, 4]));
     assert_eq!(pool.next_nonce(&key.address, 0), 2);
     assert_eq!(pool.best(0, 0).count(), 2);
 
-    assert!(chain.submit(&pool, &key.legacy(2, GWEI)).unwrap().runnable);
+    assert!(chain.submit(&pool, &key.legacy(2, GWEI)).unwrap().executable);
     assert!(hashes.iter().all(|hash| pool.status(hash) == Status::Pooled));
     assert_eq!(pool.next_nonce(&key.address, 0), 5);
     let run: Vec<_> = pool.best(0, 0).map(|t| t.nonce()).collect();
@@ -93,8 +93,8 @@ fn who_can_no_longer_pay_waits_until_funds_arrive() {
     chain.fund(&key, GWEI);
     assert!(chain.step(&pool, &[]).is_empty());
     let cost = U256::from(GWEI * GWEI + 21_000 * 2 * GWEI);
-    assert_eq!(pool.status(&first), Status::Queued(Waiting::Funds { balance: U256::from(GWEI), cost }));
-    assert_eq!(pool.status(&second), Status::Queued(Waiting::Predecessor { nonce: 0 }));
+    assert_eq!(pool.status(&first), Status::Queued(QueuedReason::Funds { balance: U256::from(GWEI), cost }));
+    assert_eq!(pool.status(&second), Status::Queued(QueuedReason::Predecessor { nonce: 0 }));
     assert_eq!((pool.counts().pooled, pool.counts().queued), (0, 2));
     assert_eq!(pool.best(0, 0).count(), 0);
     // The waiting transactions still occupy their nonces.
@@ -124,7 +124,7 @@ fn a_destroyed_account_pays_nothing() {
     let mut diff = chain.diff();
     diff.accounts[0].diff.account = None;
     assert!(pool.on_step(&[], &diff).is_empty());
-    assert!(matches!(pool.status(&hash), Status::Queued(Waiting::Funds { .. })));
+    assert!(matches!(pool.status(&hash), Status::Queued(QueuedReason::Funds { .. })));
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn a_transaction_waiting_for_fees_reports_it() {
     let first = chain.submit(&pool, &key.legacy(0, 5 * GWEI)).unwrap().hash;
     let second = chain.submit(&pool, &key.legacy(1, 9 * GWEI)).unwrap().hash;
     pool.on_fees(7_000_000_000, 0);
-    let low = Waiting::BaseFee { max_fee: 5 * GWEI, base_fee: 7 * GWEI };
+    let low = QueuedReason::BaseFee { max_fee: 5 * GWEI, base_fee: 7 * GWEI };
     assert_eq!(pool.status(&first), Status::Queued(low));
-    assert_eq!(pool.status(&second), Status::Queued(Waiting::Predecessor { nonce: 0 }));
+    assert_eq!(pool.status(&second), Status::Queued(QueuedReason::Predecessor { nonce: 0 }));
     pool.on_fees(5_000_000_000, 0);
     assert_eq!((pool.status(&first), pool.status(&second)), (Status::Pooled, Status::Pooled));
 }
@@ -170,7 +170,7 @@ fn an_unwound_transaction_waits_for_the_funds_that_were_unwound_with_it() {
     let transaction = Arc::new(Transaction::decode(&key.legacy(0, GWEI)).unwrap());
     chain.fund(&key, 0);
     assert!(pool.reinsert(std::slice::from_ref(&transaction), || &chain).unwrap().is_empty());
-    assert!(matches!(pool.status(&transaction.hash()), Status::Queued(Waiting::Funds { .. })));
+    assert!(matches!(pool.status(&transaction.hash()), Status::Queued(QueuedReason::Funds { .. })));
     chain.fund(&key, GWEI * GWEI);
     chain.step(&pool, &[]);
     assert_eq!(pool.status(&transaction.hash()), Status::Pooled);
@@ -185,7 +185,7 @@ fn an_unwound_transaction_that_is_no_longer_admitted_has_a_reason() {
     chain.set_nonce(&key, 1);
     chain.submit(&pool, &key.legacy(1, GWEI + 1)).unwrap();
     let dropped = pool.reinsert(&[used.clone(), outbid.clone()], || &chain).unwrap();
-    let underpriced = DropReason::Refused("replacement transaction underpriced".to_owned());
+    let underpriced = DropReason::NotReinjected("replacement transaction underpriced".to_owned());
     assert_eq!(dropped.len(), 2);
     assert_eq!(pool.status(&used.hash()), Status::Dropped(DropReason::NonceTooLow));
     assert_eq!(pool.status(&outbid.hash()), Status::Dropped(underpriced));
@@ -201,7 +201,7 @@ fn a_discarded_transaction_leaves_a_gap_and_a_reason() {
     assert!(pool.discard(&hashes[1], reason.clone()).is_some());
     assert!(pool.discard(&hashes[1], reason.clone()).is_none());
     assert_eq!(pool.status(&hashes[1]), Status::Dropped(reason));
-    assert_eq!(pool.status(&hashes[2]), Status::Queued(Waiting::NonceGap { expected: 1 }));
+    assert_eq!(pool.status(&hashes[2]), Status::Queued(QueuedReason::NonceGap { expected: 1 }));
     assert_eq!(pool.next_nonce(&key.address, 0), 1);
     chain.submit(&pool, &key.legacy(1, GWEI)).unwrap();
     assert_eq!(pool.counts().pooled, 3);
@@ -210,7 +210,7 @@ fn a_discarded_transaction_leaves_a_gap_and_a_reason() {
 #[test]
 fn the_oldest_reason_is_forgotten_first() {
     let (chain, key) = rich(1);
-    let pool = Pool::new(PoolConfig { max_departed: 2, ..PoolConfig::default() });
+    let pool = Pool::new(PoolConfig { max_dropped_history: 2, ..PoolConfig::default() });
     let hashes: Vec<_> = [10, 11, 13, 15]
         .map(|price| chain.submit(&pool, &key.legacy(0, price * GWEI)).unwrap().hash)
         .to_vec();
@@ -238,7 +238,7 @@ fn what_the_pool_holds() {
     assert_eq!(nonces(&content[&key.address].pooled), [0]);
     assert_eq!(nonces(&content[&other.address].queued), [1]);
     assert_eq!(nonces(&pool.all()), [0, 1]);
-    assert!(pool.content_of(&Address::ZERO).pooled.is_empty());
+    assert!(pool.sender_content(&Address::ZERO).pooled.is_empty());
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn a_closed_replica_and_a_snapshot_get_no_events() {
     assert_eq!(world.events().len(), 2);
     world.apply(&of(1));
     assert_eq!(world.events().len(), 1, "it is still told after the reset");
-    world.leader.listen(None);
+    world.leader.set_sink(None);
     world.apply(&of(2));
     world.apply(&Operation::Reset);
     assert!(world.events().is_empty());

@@ -174,7 +174,10 @@ fn below_the_base_fee_is_not_refused() {
     let hash = chain.submit(&pool, &key.dynamic(0, GWEI - 1, 0)).unwrap().hash;
     assert_eq!(
         pool.status(&hash),
-        foreseal_pool::Status::Queued(foreseal_pool::Waiting::BaseFee { max_fee: GWEI - 1, base_fee: GWEI })
+        foreseal_pool::Status::Queued(foreseal_pool::QueuedReason::BaseFee {
+            max_fee: GWEI - 1,
+            base_fee: GWEI
+        })
     );
     assert_eq!(pool.best(1_000_000_000, 1).count(), 0);
     assert_eq!(pool.best(999_999_999, 1).count(), 1);

@@ -1,17 +1,17 @@
 //! Submissions that are accepted only if they can run at once.
 
-use foreseal_pool::{Admission, Pool, PoolError, Status, Waiting};
+use foreseal_pool::{Admission, Pool, PoolError, QueuedReason, Status};
 use proptest::prelude::*;
 
 use crate::chain::{Chain, GWEI, Key, pool, rich};
 
 fn submit(chain: &Chain, pool: &Pool, raw: &[u8]) -> Result<Admission, PoolError> {
-    pool.add_runnable(chain.decode(pool, raw)?, || chain)
+    pool.add_if_executable(chain.decode(pool, raw)?, || chain)
 }
 
-fn would_wait(chain: &Chain, pool: &Pool, raw: &[u8]) -> Waiting {
+fn would_wait(chain: &Chain, pool: &Pool, raw: &[u8]) -> QueuedReason {
     let before = pool.counts();
-    let Admission::WouldWait(waiting) = submit(chain, pool, raw).unwrap() else { panic!("it was added") };
+    let Admission::WouldQueue(waiting) = submit(chain, pool, raw).unwrap() else { panic!("it was added") };
     assert_eq!(pool.counts(), before, "and nothing is kept of it");
     waiting
 }
@@ -21,11 +21,11 @@ fn a_gap_names_the_nonce_that_is_missing() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     chain.set_nonce(&key, 3);
-    assert_eq!(would_wait(&chain, &pool, &key.legacy(4, GWEI)), Waiting::NonceGap { expected: 3 });
+    assert_eq!(would_wait(&chain, &pool, &key.legacy(4, GWEI)), QueuedReason::NonceGap { expected: 3 });
     for nonce in [3, 4] {
         assert!(matches!(submit(&chain, &pool, &key.legacy(nonce, GWEI)), Ok(Admission::Added(_))));
     }
-    assert_eq!(would_wait(&chain, &pool, &key.legacy(6, GWEI)), Waiting::NonceGap { expected: 5 });
+    assert_eq!(would_wait(&chain, &pool, &key.legacy(6, GWEI)), QueuedReason::NonceGap { expected: 5 });
     assert!(matches!(submit(&chain, &pool, &key.legacy(5, GWEI)), Ok(Admission::Added(_))));
 }
 
@@ -36,10 +36,10 @@ fn fees_below_those_of_the_block_being_built_would_wait() {
     pool.on_fees(2 * u64::try_from(GWEI).unwrap(), 0);
     let cheap = key.legacy(0, GWEI);
     let waiting = would_wait(&chain, &pool, &cheap);
-    assert_eq!(waiting, Waiting::BaseFee { max_fee: GWEI, base_fee: 2 * GWEI });
+    assert_eq!(waiting, QueuedReason::BaseFee { max_fee: GWEI, base_fee: 2 * GWEI });
     chain.submit(&pool, &cheap).unwrap();
     let behind = would_wait(&chain, &pool, &key.legacy(1, 3 * GWEI));
-    assert_eq!(behind, Waiting::Predecessor { nonce: 0 });
+    assert_eq!(behind, QueuedReason::Predecessor { nonce: 0 });
     let replacement = submit(&chain, &pool, &key.legacy(0, 2 * GWEI)).unwrap();
     assert!(matches!(replacement, Admission::Added(_)), "the one that waits is outbid");
 }
@@ -80,10 +80,10 @@ proptest! {
             let hash = chain.decode(&pool, &raw).unwrap().hash();
             match submit(&chain, &pool, &raw) {
                 Ok(Admission::Added(added)) => {
-                    prop_assert!(added.runnable);
+                    prop_assert!(added.executable);
                     prop_assert_eq!(pool.status(&hash), Status::Pooled);
                 }
-                Ok(Admission::WouldWait(_)) => {
+                Ok(Admission::WouldQueue(_)) => {
                     prop_assert!(!pool.contains(&hash));
                     chain.submit(&pool, &raw).unwrap();
                     prop_assert!(matches!(pool.status(&hash), Status::Queued(_)));

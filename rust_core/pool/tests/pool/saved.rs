@@ -50,7 +50,7 @@ fn what_is_no_longer_admitted_has_a_reason() {
     let reason = DropReason::NonceTooLow;
     assert_eq!((restored.dropped.len(), &restored.dropped[0].reason), (1, &reason));
     assert_eq!(new.status(&hashes[1]), Status::Dropped(reason));
-    assert_eq!(nonces(&new.content_of(&key.address).queued), [5]);
+    assert_eq!(nonces(&new.sender_content(&key.address).queued), [5]);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn one_that_waited_for_funds_still_waits() {
     assert_eq!(new.counts(), old.counts());
     chain.fund(&key, GWEI * GWEI);
     chain.step(&new, &[]);
-    assert_eq!(nonces(&new.content_of(&key.address).pooled), [0, 1]);
+    assert_eq!(nonces(&new.sender_content(&key.address).pooled), [0, 1]);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn impersonated_ones_are_saved_and_never_submitted() {
     let rules = old.rules(&chain.spec, &chain.header);
     assert_eq!(decode_submission(&bytes, &rules).unwrap_err(), PoolError::Signature);
     let submission = impersonated_submission(made, &rules).unwrap();
-    assert!(old.add(submission, || &chain).unwrap().runnable);
+    assert!(old.add(submission, || &chain).unwrap().executable);
     let (new, restored) = restore(&chain, &old.save());
     assert_eq!(restored.unwrap().added, 5);
     let back = new.get(&hash).unwrap();

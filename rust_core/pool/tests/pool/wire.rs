@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use alloy_primitives::{B256, U256};
-use foreseal_pool::{Added, Admission, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolEvent, Waiting};
+use foreseal_pool::{
+    AddedTransaction, Admission, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolEvent, QueuedReason,
+};
 use foreseal_primitives::wire;
 use foreseal_state::{StateError, TrieName};
 use proptest::{prelude::*, strategy::ValueTree};
@@ -84,8 +86,8 @@ fn error() -> impl Strategy<Value = PoolError> {
     ]
 }
 
-fn waiting() -> impl Strategy<Value = Waiting> {
-    use Waiting as W;
+fn waiting() -> impl Strategy<Value = QueuedReason> {
+    use QueuedReason as W;
     prop_oneof![
         any::<u64>().prop_map(|expected| W::NonceGap { expected }),
         (word(), word()).prop_map(|(balance, cost)| W::Funds { balance, cost }),
@@ -98,16 +100,20 @@ fn waiting() -> impl Strategy<Value = Waiting> {
 fn reason() -> impl Strategy<Value = DropReason> {
     use DropReason as R;
     let fixed = prop::sample::select(vec![R::NonceTooLow, R::Evicted, R::SenderFull, R::Requested]);
-    prop_oneof![fixed, text().prop_map(R::Refused), text().prop_map(R::Rejected)]
+    prop_oneof![fixed, text().prop_map(R::NotReinjected), text().prop_map(R::Rejected)]
 }
 
 fn admission() -> impl Strategy<Value = Admission> {
     let dropped = (hash(), reason()).prop_map(|(hash, reason)| Dropped { hash, reason });
     let evicted = prop::collection::vec(dropped, 0..4);
     let added = (hash(), any::<bool>(), prop::option::of(hash()), evicted);
-    let added =
-        added.prop_map(|(hash, runnable, replaced, evicted)| Added { hash, runnable, replaced, evicted });
-    prop_oneof![added.prop_map(Admission::Added), waiting().prop_map(Admission::WouldWait)]
+    let added = added.prop_map(|(hash, executable, replaced, evicted)| AddedTransaction {
+        hash,
+        executable,
+        replaced,
+        evicted,
+    });
+    prop_oneof![added.prop_map(Admission::Added), waiting().prop_map(Admission::WouldQueue)]
 }
 
 /// Encoded events of every kind, from a short history.
@@ -123,7 +129,7 @@ static EVENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
             events.extend(world.events());
         }
     }
-    events.push(world.leader.whole(|event| bytes(&event)));
+    events.push(world.leader.full_snapshot(|event| bytes(&event)));
     events
 });
 

@@ -7,7 +7,8 @@ use std::{
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_pool::{
-    DropReason, Pool, PoolConfig, PoolCounts, PoolEvent, PoolSink, PoolSnapshot, Status, decode_submission,
+    DropReason, Pool, PoolConfig, PoolCounts, PoolEvent, PoolEventSink, PoolSnapshot, Status,
+    decode_submission,
 };
 use foreseal_primitives::{Account, Transaction, wire};
 use foreseal_testkit::Wallet;
@@ -28,7 +29,7 @@ pub static BLOB: LazyLock<(Address, Bytes)> = LazyLock::new(|| {
 #[derive(Default)]
 pub struct Wire(Mutex<Vec<Vec<u8>>>);
 
-impl PoolSink for Wire {
+impl PoolEventSink for Wire {
     fn event(&self, event: &PoolEvent) {
         self.0.lock().push(bytes(event));
     }
@@ -161,7 +162,7 @@ impl World {
         let rich = Account { balance: U256::from(GWEI * GWEI), ..Account::default() };
         chain.accounts.insert(BLOB.0, rich);
         let (leader, wire) = (Pool::new(config.clone()), Arc::new(Wire::default()));
-        leader.listen(Some(wire.clone()));
+        leader.set_sink(Some(wire.clone()));
         let replica = Replica { pool: Pool::new(config.clone()), began: (0, 0), away: false };
         Self {
             chain,
@@ -186,7 +187,7 @@ impl World {
             decode_submission(raw, &self.leader.rules(&self.chain.spec, &self.chain.header)).unwrap();
         self.hashes.push(submission.hash());
         if runnable {
-            let _ = self.leader.add_runnable(submission, || &self.chain);
+            let _ = self.leader.add_if_executable(submission, || &self.chain);
         } else {
             let _ = self.leader.add(submission, || &self.chain);
         }
@@ -195,7 +196,7 @@ impl World {
     fn include(&mut self, sender: u64, count: u64, own: bool) {
         let key = self.key(sender);
         let nonce = self.chain.accounts[&key.address].nonce + count;
-        let content = self.leader.content_of(&key.address).pooled;
+        let content = self.leader.sender_content(&key.address).pooled;
         let taken = content.iter().filter(|one| own && one.nonce() < nonce);
         let taken: Vec<_> = taken.map(|one| one.transaction().clone()).collect();
         self.chain.set_nonce(&key, nonce);
@@ -214,14 +215,18 @@ impl World {
 
     /// Sends the whole pool to the replica, which then receives all later events.
     fn tell_whole(&self, replica: &mut Replica) {
-        let before = replica.pool.next_arrival();
+        let before = replica.pool.next_pending_sequence();
         let known: Vec<_> = replica.pool.all().iter().map(|one| one.hash()).collect();
-        let told = self.leader.whole(|event| bytes(&event));
+        let told = self.leader.full_snapshot(|event| bytes(&event));
         replica.pool.apply(wire::decode(&told).unwrap());
         let new: Vec<_> =
             self.leader.all().iter().map(|one| one.hash()).filter(|hash| !known.contains(hash)).collect();
-        assert_eq!(replica.pool.arrivals(before, usize::MAX).found, new, "only what was not there arrives");
-        replica.began = (replica.pool.next_arrival(), self.leader.next_arrival());
+        assert_eq!(
+            replica.pool.pending_hashes_since(before, usize::MAX).transactions,
+            new,
+            "only what was not there arrives"
+        );
+        replica.began = (replica.pool.next_pending_sequence(), self.leader.next_pending_sequence());
         replica.away = false;
     }
 
@@ -348,9 +353,12 @@ impl World {
         let here = self.see(&self.leader);
         for Replica { pool, began, .. } in self.replicas.iter().filter(|replica| !replica.away) {
             assert_eq!(self.see(pool), here);
-            let arrived = pool.arrivals(began.0, usize::MAX);
-            assert_eq!(arrived.found, self.leader.arrivals(began.1, usize::MAX).found);
-            assert_eq!(arrived.next - began.0, self.leader.next_arrival() - began.1);
+            let arrived = pool.pending_hashes_since(began.0, usize::MAX);
+            assert_eq!(
+                arrived.transactions,
+                self.leader.pending_hashes_since(began.1, usize::MAX).transactions
+            );
+            assert_eq!(arrived.next - began.0, self.leader.next_pending_sequence() - began.1);
         }
         assert!(self.wire.take().is_empty(), "who only looks changes nothing");
     }
@@ -362,7 +370,7 @@ pub fn small() -> PoolConfig {
         max_transactions: 12,
         max_bytes: 160_000,
         max_per_sender: 5,
-        max_departed: 6,
+        max_dropped_history: 6,
         ..PoolConfig::default()
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Seed {
 impl Seed {
     /// Reads the store's current position; `None` while it has no block.
     pub fn of(store: &Store) -> Result<Option<Self>, ReplicationError> {
-        let (progress, note) = store.standing()?;
+        let (progress, note) = store.progress_and_metadata()?;
         let Some(head) = progress.head else { return Ok(None) };
         let note = if note.is_empty() {
             StoreMeta::default()
@@ -73,7 +73,7 @@ pub(super) enum ApplyError {
     #[error("expected append {wanted}, got {found}")]
     OutOfOrder { found: u64, wanted: u64 },
     #[error(transparent)]
-    NotRecords(#[from] foreseal_journal::NotRecords),
+    NotRecords(#[from] foreseal_journal::RecordDecodeError),
     #[error(transparent)]
     Replay(#[from] ReplayError),
     #[error("block {number} with hash {hash}, where the store ends, is not in append {sequence}")]

@@ -241,7 +241,7 @@ impl Session {
                 if !self.live {
                     // Adds transactions that a reorg returned to the pool before the view is published;
                     // removes included ones afterwards.
-                    pool.join(&event);
+                    pool.insert_missing(&event);
                     self.publish()?;
                     self.live = true;
                     sequencer.set_catching_up(None);

@@ -66,7 +66,7 @@ impl Registration {
             let mut listeners = source.listeners.lock();
             *listeners += 1;
             if *listeners == 1 {
-                source.pool.listen(Some(source.log.clone()));
+                source.pool.set_sink(Some(source.log.clone()));
             }
         }
         source.peers.add(peer.clone());
@@ -80,7 +80,7 @@ impl Drop for Registration {
             let mut listeners = self.source.listeners.lock();
             *listeners -= 1;
             if *listeners == 0 {
-                self.source.pool.listen(None);
+                self.source.pool.set_sink(None);
             }
         }
         self.source.log.detach();

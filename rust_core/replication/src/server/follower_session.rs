@@ -178,7 +178,7 @@ impl<W: Write> FollowerSession<W> {
             Cursor::From { sequence } => return Err(self.contradicted(sequence.saturating_sub(1), next)),
             Cursor::After { sequence, .. } => return Err(self.contradicted(sequence, next)),
         };
-        let found = self.source.past.until(next).wholes(sequence)?.next().transpose()?;
+        let found = self.source.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
         match found {
             Some(append) if append.sequence == sequence && append.hash == hash => {
                 Ok(sequence + if mutant!("cursor-off-by-one") { 2 } else { 1 })
@@ -224,7 +224,7 @@ impl<W: Write> FollowerSession<W> {
 
     /// Sends the appends from number `from` up to the one before `to` from the journal.
     fn send_backlog(&mut self, mut from: u64, to: u64) -> Result<u64, DisconnectReason> {
-        for append in self.source.past.until(to).wholes(from)? {
+        for append in self.source.past.up_to(to).raw_appends(from)? {
             let append = append?;
             if append.sequence != from {
                 return Err(DisconnectReason::Dismissed(Ending::CursorGone));
@@ -254,7 +254,7 @@ impl<W: Write> FollowerSession<W> {
     /// Returns the whole pool, encoded, and the log position to which it corresponds.
     fn whole_pool(&self) -> (Bytes, LogStatus) {
         let source = &self.source;
-        let (event, status) = source.pool.whole(|event| (event, source.log.status()));
+        let (event, status) = source.pool.full_snapshot(|event| (event, source.log.status()));
         // Encoded outside the pool's lock, for which steps wait.
         let bytes = to_vec(&event);
         (bytes.into(), status)

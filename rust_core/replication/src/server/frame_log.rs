@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
 use foreseal_journal::RawAppend;
-use foreseal_pool::{PoolEvent, PoolSink};
+use foreseal_pool::{PoolEvent, PoolEventSink};
 use foreseal_primitives::wire::to_vec;
 use parking_lot::{Condvar, Mutex};
 
@@ -163,7 +163,7 @@ impl FrameLog {
     }
 }
 
-impl PoolSink for FrameLog {
+impl PoolEventSink for FrameLog {
     fn event(&self, event: &PoolEvent) {
         let bytes = to_vec(event);
         let bytes = Response::Pool(bytes.into()).encode().into();
@@ -289,7 +289,7 @@ mod tests {
             |log| log.append(append(5)),
             FrameLog::tick,
             FrameLog::wake,
-            |log| Pool::new(PoolConfig::default()).whole(|event| log.event(&event)),
+            |log| Pool::new(PoolConfig::default()).full_snapshot(|event| log.event(&event)),
             FrameLog::close,
         ];
         for wake in wakes {

@@ -7,11 +7,12 @@ const ENABLED: Argument = Argument::required("enabled", Kind::Boolean);
 const DEVELOPMENT: Access = Access::Development;
 
 pub const METHODS: &[Method] = &[
-    Method::inline("anvil_impersonateAccount", &[ADDRESS], impersonate).only(DEVELOPMENT),
-    Method::inline("hardhat_impersonateAccount", &[ADDRESS], impersonate).only(DEVELOPMENT),
-    Method::inline("anvil_stopImpersonatingAccount", &[ADDRESS], stop_impersonating).only(DEVELOPMENT),
-    Method::inline("hardhat_stopImpersonatingAccount", &[ADDRESS], stop_impersonating).only(DEVELOPMENT),
-    Method::inline("anvil_autoImpersonateAccount", &[ENABLED], auto_impersonate).only(DEVELOPMENT),
+    Method::inline("anvil_impersonateAccount", &[ADDRESS], impersonate).with_access(DEVELOPMENT),
+    Method::inline("hardhat_impersonateAccount", &[ADDRESS], impersonate).with_access(DEVELOPMENT),
+    Method::inline("anvil_stopImpersonatingAccount", &[ADDRESS], stop_impersonating).with_access(DEVELOPMENT),
+    Method::inline("hardhat_stopImpersonatingAccount", &[ADDRESS], stop_impersonating)
+        .with_access(DEVELOPMENT),
+    Method::inline("anvil_autoImpersonateAccount", &[ENABLED], auto_impersonate).with_access(DEVELOPMENT),
 ];
 
 fn impersonate(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{B256, Bytes, U256};
-use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
+use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock};
 use foreseal_chain::{BlockId, View};
-use foreseal_evm::Rejected;
+use foreseal_evm::RejectedTransaction;
 use foreseal_pool::Pool;
 use foreseal_primitives::{Block, Transaction};
 use foreseal_state::BlockHashes;
@@ -17,7 +17,7 @@ use crate::{
     params::{Params, PayloadAttributes},
 };
 
-pub const METHODS: &[Method] = &[Method::threaded(
+pub const METHODS: &[Method] = &[Method::worker_pool(
     "testing_buildBlockV1",
     &[
         Argument::required("parentBlockHash", Kind::Hash),
@@ -27,7 +27,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
     ],
     build_block,
 )
-.only(Access::Development)];
+.with_access(Access::Development)];
 
 /// Maximum length of a block's extra data in bytes (Yellow Paper, 4.3.4).
 const MAX_EXTRA_DATA: usize = 32;
@@ -43,7 +43,7 @@ fn build_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
         return Err(DevelopmentError::PayloadTimestamp { parent: parent.header().timestamp }.into());
     }
     let production = &context.node.settings().production;
-    let opening = Opening {
+    let opening = NextBlockAttributes {
         merged: true,
         timestamp: attributes.timestamp,
         mix_hash: attributes.prev_randao,
@@ -59,8 +59,8 @@ fn build_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
             DevelopmentError::ExtraData { length: opening.extra_data.len(), max: MAX_EXTRA_DATA }.into()
         );
     }
-    let parent = Parent { header: parent.header(), hash, state: parent.state() };
-    let (open, _) = OpenBlock::open(view.spec(), parent, &opening, view.as_ref()).map_err(failed)?;
+    let parent = ParentBlock { header: parent.header(), hash, state: parent.state() };
+    let (open, _) = PendingBlock::open(view.spec(), parent, &opening, view.as_ref()).map_err(failed)?;
     let open = match transactions {
         Some(raw) => with_all(open, &decode_all(&raw)?, view.as_ref())?,
         None => with_pooled(open, context.node.pool(), view)?,
@@ -101,10 +101,10 @@ fn is_blob(transaction: &Transaction) -> bool {
 /// # Errors
 /// Returns an error for the first transaction that cannot be executed or does not fit into the block.
 fn with_all(
-    open: OpenBlock,
+    open: PendingBlock,
     transactions: &[Arc<Transaction>],
     hashes: &dyn BlockHashes,
-) -> Result<OpenBlock, Error> {
+) -> Result<PendingBlock, Error> {
     let built = open.include(transactions, hashes).map_err(failed)?;
     let next = built.step.map_or(open, |(next, _)| next);
     let block = next.block();
@@ -116,15 +116,15 @@ fn with_all(
     let reason = built.rejected.iter().find(|(rejected, _)| *rejected == hash);
     let why = reason.map_or_else(
         || "does not fit into the block".to_owned(),
-        |(_, reason): &(B256, Rejected)| reason.to_string(),
+        |(_, reason): &(B256, RejectedTransaction)| reason.to_string(),
     );
     Err(DevelopmentError::PayloadTransaction { index, why }.into())
 }
 
 /// Adds the pool's best transactions, without those that cannot be executed on this parent.
-fn with_pooled(open: OpenBlock, pool: &Pool, view: &View) -> Result<OpenBlock, Error> {
+fn with_pooled(open: PendingBlock, pool: &Pool, view: &View) -> Result<PendingBlock, Error> {
     // The fees of the block being built: others would reorder the pool for the next step.
-    let (base_fee, blob_fee) = view.spec().fees_of(&view.pending().block.header);
+    let (base_fee, blob_fee) = view.spec().base_fees(&view.pending().block.header);
     let mut best = pool.best(base_fee, blob_fee);
     let (mut chosen, mut gas) = (Vec::new(), 0_u64);
     while gas < open.header().gas_limit

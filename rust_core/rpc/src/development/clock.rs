@@ -11,12 +11,14 @@ const TIMESTAMP: Argument = Argument::required("timestamp", Kind::Number);
 const DEVELOPMENT: Access = Access::Development;
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("evm_increaseTime", &[SECONDS], increase_time).only(DEVELOPMENT),
-    Method::threaded("anvil_increaseTime", &[SECONDS], increase_time).only(DEVELOPMENT),
-    Method::threaded("evm_setNextBlockTimestamp", &[TIMESTAMP], set_next_timestamp).only(DEVELOPMENT),
-    Method::threaded("anvil_setNextBlockTimestamp", &[TIMESTAMP], set_next_timestamp).only(DEVELOPMENT),
-    Method::threaded("evm_setTime", &[TIMESTAMP], set_time).only(DEVELOPMENT),
-    Method::threaded("anvil_setTime", &[TIMESTAMP], set_time).only(DEVELOPMENT),
+    Method::worker_pool("evm_increaseTime", &[SECONDS], increase_time).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_increaseTime", &[SECONDS], increase_time).with_access(DEVELOPMENT),
+    Method::worker_pool("evm_setNextBlockTimestamp", &[TIMESTAMP], set_next_timestamp)
+        .with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setNextBlockTimestamp", &[TIMESTAMP], set_next_timestamp)
+        .with_access(DEVELOPMENT),
+    Method::worker_pool("evm_setTime", &[TIMESTAMP], set_time).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setTime", &[TIMESTAMP], set_time).with_access(DEVELOPMENT),
 ];
 
 /// Returns the offset of the chain's clock from the wall clock in seconds.

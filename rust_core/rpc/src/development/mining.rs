@@ -21,22 +21,28 @@ const HASH: Argument = Argument::required("hash", Kind::Hash);
 const DEVELOPMENT: Access = Access::Development;
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("evm_mine", &[OPTIONS], evm_mine).only(DEVELOPMENT),
-    Method::threaded("anvil_mine", BLOCKS, mine).only(DEVELOPMENT),
-    Method::threaded("hardhat_mine", BLOCKS, mine).only(DEVELOPMENT),
-    Method::threaded("evm_setAutomine", &[Argument::required("enabled", Kind::Boolean)], set_automine)
-        .only(DEVELOPMENT),
-    Method::threaded("anvil_getAutomine", &[], get_automine).only(DEVELOPMENT),
-    Method::threaded("hardhat_getAutomine", &[], get_automine).only(DEVELOPMENT),
-    Method::threaded("evm_setIntervalMining", &[Argument::required("seconds", Kind::Number)], set_interval)
-        .only(DEVELOPMENT),
-    Method::threaded("anvil_getIntervalMining", &[], get_interval).only(DEVELOPMENT),
-    Method::threaded("anvil_setCoinbase", &[ADDRESS], set_coinbase).only(DEVELOPMENT),
-    Method::threaded("hardhat_setCoinbase", &[ADDRESS], set_coinbase).only(DEVELOPMENT),
-    Method::threaded("anvil_setNextBlockBaseFeePerGas", &[BASE_FEE], set_base_fee).only(DEVELOPMENT),
-    Method::threaded("hardhat_setNextBlockBaseFeePerGas", &[BASE_FEE], set_base_fee).only(DEVELOPMENT),
-    Method::inline("anvil_dropTransaction", &[HASH], drop_transaction).only(DEVELOPMENT),
-    Method::inline("hardhat_dropTransaction", &[HASH], drop_transaction).only(DEVELOPMENT),
+    Method::worker_pool("evm_mine", &[OPTIONS], evm_mine).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_mine", BLOCKS, mine).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_mine", BLOCKS, mine).with_access(DEVELOPMENT),
+    Method::worker_pool("evm_setAutomine", &[Argument::required("enabled", Kind::Boolean)], set_automine)
+        .with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_getAutomine", &[], get_automine).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_getAutomine", &[], get_automine).with_access(DEVELOPMENT),
+    Method::worker_pool(
+        "evm_setIntervalMining",
+        &[Argument::required("seconds", Kind::Number)],
+        set_interval,
+    )
+    .with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_getIntervalMining", &[], get_interval).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setCoinbase", &[ADDRESS], set_coinbase).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_setCoinbase", &[ADDRESS], set_coinbase).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setNextBlockBaseFeePerGas", &[BASE_FEE], set_base_fee)
+        .with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_setNextBlockBaseFeePerGas", &[BASE_FEE], set_base_fee)
+        .with_access(DEVELOPMENT),
+    Method::inline("anvil_dropTransaction", &[HASH], drop_transaction).with_access(DEVELOPMENT),
+    Method::inline("hardhat_dropTransaction", &[HASH], drop_transaction).with_access(DEVELOPMENT),
 ];
 
 fn evm_mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

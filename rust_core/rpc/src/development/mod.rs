@@ -8,9 +8,9 @@ mod errors;
 mod keys;
 pub mod mining;
 pub mod overrides;
-pub mod positions;
-pub mod sending;
+pub mod send_transaction;
 pub mod signing;
+pub mod snapshots_and_reorgs;
 
 pub use errors::DevelopmentError;
 pub use keys::{Development, Key};

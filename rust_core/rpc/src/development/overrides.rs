@@ -19,14 +19,14 @@ const STORAGE: &[Argument] =
 const DEVELOPMENT: Access = Access::Development;
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("anvil_setBalance", BALANCE, set_balance).only(DEVELOPMENT),
-    Method::threaded("hardhat_setBalance", BALANCE, set_balance).only(DEVELOPMENT),
-    Method::threaded("anvil_setCode", CODE, set_code).only(DEVELOPMENT),
-    Method::threaded("hardhat_setCode", CODE, set_code).only(DEVELOPMENT),
-    Method::threaded("anvil_setNonce", NONCE, set_nonce).only(DEVELOPMENT),
-    Method::threaded("hardhat_setNonce", NONCE, set_nonce).only(DEVELOPMENT),
-    Method::threaded("anvil_setStorageAt", STORAGE, set_storage_at).only(DEVELOPMENT),
-    Method::threaded("hardhat_setStorageAt", STORAGE, set_storage_at).only(DEVELOPMENT),
+    Method::worker_pool("anvil_setBalance", BALANCE, set_balance).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_setBalance", BALANCE, set_balance).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setCode", CODE, set_code).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_setCode", CODE, set_code).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setNonce", NONCE, set_nonce).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_setNonce", NONCE, set_nonce).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setStorageAt", STORAGE, set_storage_at).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_setStorageAt", STORAGE, set_storage_at).with_access(DEVELOPMENT),
 ];
 
 fn set_balance(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

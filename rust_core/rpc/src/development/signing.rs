@@ -17,12 +17,14 @@ const TYPED_DATA: Argument = Argument::required("typedData", Kind::TypedData);
 const DEVELOPMENT: Access = Access::Development;
 
 pub const METHODS: &[Method] = &[
-    Method::inline("eth_accounts", &[], accounts).only(DEVELOPMENT),
-    Method::threaded("eth_sign", &[ADDRESS, DATA], eth_sign).only(DEVELOPMENT),
-    Method::threaded("personal_sign", &[DATA, ADDRESS, PASSWORD], personal_sign).only(DEVELOPMENT),
+    Method::inline("eth_accounts", &[], accounts).with_access(DEVELOPMENT),
+    Method::worker_pool("eth_sign", &[ADDRESS, DATA], eth_sign).with_access(DEVELOPMENT),
+    Method::worker_pool("personal_sign", &[DATA, ADDRESS, PASSWORD], personal_sign).with_access(DEVELOPMENT),
     // `eth_signTypedData` is the name in EIP-712; wallets use the `_v4` name because older formats exist.
-    Method::threaded("eth_signTypedData", &[ADDRESS, TYPED_DATA], sign_typed_data).only(DEVELOPMENT),
-    Method::threaded("eth_signTypedData_v4", &[ADDRESS, TYPED_DATA], sign_typed_data).only(DEVELOPMENT),
+    Method::worker_pool("eth_signTypedData", &[ADDRESS, TYPED_DATA], sign_typed_data)
+        .with_access(DEVELOPMENT),
+    Method::worker_pool("eth_signTypedData_v4", &[ADDRESS, TYPED_DATA], sign_typed_data)
+        .with_access(DEVELOPMENT),
 ];
 
 /// Returns the addresses of the accounts in the order in which the node prints them.

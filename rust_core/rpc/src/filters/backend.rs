@@ -9,7 +9,7 @@ use foreseal_primitives::wire::{decode, to_vec};
 
 use super::{
     filter_protocol::{FilterRequest, FilterResponse},
-    registry::Registry,
+    filter_registry::FilterRegistry,
 };
 use crate::Error;
 
@@ -34,7 +34,7 @@ impl FilterClient for Node {
 
 /// Filters in this process or in another one.
 pub enum FilterBackend {
-    Local(Registry),
+    Local(FilterRegistry),
     Remote(Arc<dyn FilterClient>),
 }
 
@@ -47,7 +47,7 @@ impl FilterBackend {
         if node.is_follower() {
             return Arc::new(Self::Remote(node.clone()));
         }
-        let filters = Arc::new(Self::Local(Registry::new(secret)));
+        let filters = Arc::new(Self::Local(FilterRegistry::new(secret)));
         node.answer_with(filters.clone());
         filters
     }

@@ -50,7 +50,7 @@ pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut LogCursor) -> R
 pub fn blocks(context: &Context<'_>, seen: &mut SeenBlock) -> Result<Vec<u8>, Error> {
     let view = context.newest_view()?;
     let latest = view.latest().number();
-    let from = common(&view, *seen)?.saturating_add(1);
+    let from = common_block(&view, *seen)?.saturating_add(1);
     let last = latest.min(from.saturating_add(context.limits.logs.max(1) - 1));
     let mut hashes = Vec::new();
     for number in from..=last {
@@ -69,7 +69,7 @@ pub fn blocks(context: &Context<'_>, seen: &mut SeenBlock) -> Result<Vec<u8>, Er
 }
 
 /// Returns the number of the last block up to `seen` that is still on the chain.
-fn common(view: &View, seen: SeenBlock) -> Result<u64, Error> {
+fn common_block(view: &View, seen: SeenBlock) -> Result<u64, Error> {
     let SeenBlock { mut number, mut hash, finalized } = seen;
     while view.block_hash(number)? != Some(hash) {
         let Some((block, _)) = view.undone().find(number, &hash) else {

@@ -6,8 +6,8 @@
 mod backend;
 mod changes;
 pub(crate) mod filter_protocol;
+mod filter_registry;
 mod filter_state;
-mod registry;
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ pub use backend::{FilterBackend, FilterClient};
 const ID: &[Argument] = &[Argument::required("filterId", Kind::Quantity)];
 
 pub const METHODS: &[Method] = &[
-    Method::apart("eth_newFilter", &[Argument::required("filter", Kind::Filter)], new_filter),
-    Method::apart("eth_newBlockFilter", &[], new_block_filter),
-    Method::apart("eth_newPendingTransactionFilter", &[], new_transaction_filter),
-    Method::apart("eth_getFilterChanges", ID, get_changes),
-    Method::apart("eth_getFilterLogs", ID, get_logs),
-    Method::apart("eth_uninstallFilter", ID, uninstall),
+    Method::remote("eth_newFilter", &[Argument::required("filter", Kind::Filter)], new_filter),
+    Method::remote("eth_newBlockFilter", &[], new_block_filter),
+    Method::remote("eth_newPendingTransactionFilter", &[], new_transaction_filter),
+    Method::remote("eth_getFilterChanges", ID, get_changes),
+    Method::remote("eth_getFilterLogs", ID, get_logs),
+    Method::remote("eth_uninstallFilter", ID, uninstall),
 ];
 
 fn new_filter(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use alloy_primitives::U256;
 use foreseal_evm::{
-    AccountPart, CallFrame, FrameLog, InstructionStep, Prestate, StepSink, Trace, TraceLimit,
+    AccountState, CallFrame, FrameLog, Prestate, StructLog, StructLogSink, Trace, TraceLimit,
 };
 
 use super::{
@@ -62,7 +62,7 @@ impl TraceWriter {
         place: TracePosition,
     ) -> Result<(), TraceLimit> {
         match (tracer, trace) {
-            (_, Trace::Steps { gas, failed, output }) => {
+            (_, Trace::StructLogs { gas, failed, output }) => {
                 self.out.extend_from_slice(b"],\"gas\":");
                 write_number(&mut self.out, *gas);
                 self.out.extend_from_slice(if *failed { b",\"failed\":true" } else { b",\"failed\":false" });
@@ -74,8 +74,8 @@ impl TraceWriter {
                 self.flat_calls(frames, *options, place)?;
             }
             (_, Trace::Calls(frames)) => self.calls(frames)?,
-            (_, Trace::Prestate(Prestate::Needed(accounts))) => self.accounts(accounts)?,
-            (_, Trace::Prestate(Prestate::Changed { pre, post })) => {
+            (_, Trace::Prestate(Prestate::Pre(accounts))) => self.accounts(accounts)?,
+            (_, Trace::Prestate(Prestate::Diff { pre, post })) => {
                 self.out.extend_from_slice(b"{\"post\":");
                 self.accounts(post)?;
                 self.out.extend_from_slice(b",\"pre\":");
@@ -161,7 +161,7 @@ impl TraceWriter {
 
     fn accounts<'a>(
         &mut self,
-        accounts: impl IntoIterator<Item = (&'a alloy_primitives::Address, &'a AccountPart)>,
+        accounts: impl IntoIterator<Item = (&'a alloy_primitives::Address, &'a AccountState)>,
     ) -> Result<(), TraceLimit> {
         let mut separator = b'{';
         for (address, part) in accounts {
@@ -177,8 +177,8 @@ impl TraceWriter {
     }
 }
 
-impl StepSink for TraceWriter {
-    fn record(&mut self, step: &InstructionStep<'_>) -> Result<(), TraceLimit> {
+impl StructLogSink for TraceWriter {
+    fn record(&mut self, step: &StructLog<'_>) -> Result<(), TraceLimit> {
         if self.follows {
             self.out.push(b',');
         }
@@ -188,7 +188,7 @@ impl StepSink for TraceWriter {
     }
 }
 
-fn write_step(out: &mut Vec<u8>, step: &InstructionStep<'_>) {
+fn write_step(out: &mut Vec<u8>, step: &StructLog<'_>) {
     out.reserve(STEP_ROOM);
     let mut object = Object::open(out);
     write_number(object.name("pc"), step.pc as u64);
@@ -245,7 +245,7 @@ fn write_storage<'a>(out: &mut Vec<u8>, slots: impl IntoIterator<Item = (&'a U25
     out.extend_from_slice(if separator == b'{' { b"{}" } else { b"}" });
 }
 
-fn write_account(out: &mut Vec<u8>, part: &AccountPart) {
+fn write_account(out: &mut Vec<u8>, part: &AccountState) {
     let mut object = Object::open(out);
     object
         .optional_quantity("balance", part.balance)

@@ -30,8 +30,8 @@ pub use log_list::LogList;
 pub use pages::{UpTo, read_on, seen_at};
 
 pub const METHODS: &[Method] = &[
-    Method::short("eth_getLogs", FILTER, get_logs).in_lane_by(lane),
-    Method::threaded("foreseal_getLogs", &[Argument::required("query", Kind::LogQuery)], get_page),
+    Method::fast_path("eth_getLogs", FILTER, get_logs).with_lane_fn(lane),
+    Method::worker_pool("foreseal_getLogs", &[Argument::required("query", Kind::LogQuery)], get_page),
 ];
 
 const FILTER: &[Argument] = &[Argument::required("filter", Kind::Filter)];
@@ -81,7 +81,7 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
             match append_block(&found.block, &filter, 0, &mut list) {
                 ControlFlow::Continue(()) => Ok(list.into_json()),
                 // Only the list of an attempt can be full.
-                ControlFlow::Break(_) => Err(Error::Long),
+                ControlFlow::Break(_) => Err(Error::TooSlowInline),
             }
         }
         BlockSelection::Range { from, to } => match Range::resolve(view, from, to)? {

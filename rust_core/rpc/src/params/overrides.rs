@@ -40,7 +40,7 @@ impl Param<'_> for AccountOverride {
             (Some(_), Some(_)) => {
                 return Err(Invalid::from(Reason::Conflict { other: "state" }).in_field("stateDiff"));
             }
-            (Some(Slots(slots)), None) => Some(StorageOverride::Whole(slots)),
+            (Some(Slots(slots)), None) => Some(StorageOverride::Full(slots)),
             (None, diff) => diff.map(|Slots(slots)| StorageOverride::Slots(slots)),
         };
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use foreseal_evm::{BlockOverrides, CallOptions, PrestateOptions, StateOverrides, StepOptions, Tracer};
+use foreseal_evm::{BlockOverrides, CallOptions, PrestateOptions, StateOverrides, StructLogOptions, Tracer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -15,7 +15,7 @@ use super::{
 /// Tracer with its output options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedTracer {
-    Steps(StepOptions),
+    Steps(StructLogOptions),
     Calls(CallOptions),
     FlatCalls(FlatOptions),
     Prestate(PrestateOptions),
@@ -38,7 +38,7 @@ impl NamedTracer {
     /// Returns the tracer that records the data.
     pub fn tracer(&self) -> Tracer {
         match self {
-            Self::Steps(options) => Tracer::Steps(*options),
+            Self::Steps(options) => Tracer::StructLogs(*options),
             Self::Calls(options) => Tracer::Calls(*options),
             Self::FlatCalls(_) => Tracer::Calls(CallOptions::default()),
             Self::Prestate(options) => Tracer::Prestate(*options),
@@ -78,7 +78,7 @@ pub struct TraceConfig {
 
 impl Default for TraceConfig {
     fn default() -> Self {
-        Self { tracer: NamedTracer::Steps(StepOptions::default()), timeout: None }
+        Self { tracer: NamedTracer::Steps(StructLogOptions::default()), timeout: None }
     }
 }
 
@@ -98,7 +98,7 @@ struct TraceFields<'a> {
 impl Param<'_> for TraceConfig {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         let fields: TraceFields<'_> = object(raw)?;
-        let steps = StepOptions {
+        let steps = StructLogOptions {
             memory: flag(fields.enable_memory, "enableMemory")?,
             no_stack: flag(fields.disable_stack, "disableStack")?,
             no_storage: flag(fields.disable_storage, "disableStorage")?,

@@ -199,13 +199,13 @@ fn atomic(kind: &str, value: &RawValue) -> Result<B256, Invalid> {
 }
 
 /// Returns the number at the end of a type such as `bytes32`, at least 1; `int` alone means 256 bits.
-fn number_after(kind: &str, stem: &str, most: usize) -> Option<usize> {
+fn number_after(kind: &str, stem: &str, max: usize) -> Option<usize> {
     let digits = kind.strip_prefix(stem)?;
     if digits.is_empty() && stem == "int" {
-        return Some(most);
+        return Some(max);
     }
     let canonical = !digits.starts_with('0') && digits.bytes().all(|digit| digit.is_ascii_digit());
-    digits.parse().ok().filter(|number| canonical && (1..=most).contains(number))
+    digits.parse().ok().filter(|number| canonical && (1..=max).contains(number))
 }
 
 /// Parses a JSON integer, or a string of decimal or `0x` digits. Negative values are in two's complement.

@@ -3,7 +3,7 @@
 use alloy_primitives::B256;
 use alloy_rlp::Encodable;
 use foreseal_chain::{ExecutedBlock, Step, View};
-use foreseal_primitives::{FlashblockCommitment, PromiseDomain};
+use foreseal_primitives::{CommitmentDomain, FlashblockCommitment};
 use foreseal_trie::ListTrie;
 
 use super::UnsignedError;
@@ -16,7 +16,7 @@ use crate::{
 const HASH: Argument = Argument::required("hash", Kind::Hash);
 
 pub const METHODS: &[Method] =
-    &[Method::threaded("foreseal_preconfirmation", &[HASH], preconfirmation).in_read_lane()];
+    &[Method::worker_pool("foreseal_preconfirmation", &[HASH], preconfirmation).in_read_lane()];
 
 /// Returns the receipt of the first step that contains the transaction, or `null` if no block contains it.
 fn preconfirmation(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -39,7 +39,8 @@ fn receipt(view: &View, block: &ExecutedBlock, (hash, place): (B256, usize)) -> 
     let promise =
         FlashblockCommitment { number, index: index as u64, hash: step.hash, previous, time: step.time };
     let chain_id = view.spec().chain_id();
-    let signer = step.signature.and_then(|signature| promise.signer(PromiseDomain::of(chain_id), &signature));
+    let signer =
+        step.signature.and_then(|signature| promise.signer(CommitmentDomain::new(chain_id), &signature));
     let (Some(signature), Some(signer)) = (step.signature, signer) else {
         return Err(UnsignedError::Step { number, index: promise.index }.into());
     };

@@ -19,9 +19,9 @@ use crate::{
 pub fn get_flashblocks(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (cursor, limit): (Option<Cursor>, Option<u64>) = (params.optional()?, params.optional()?);
     let limits = context.limits;
-    let most = limit.unwrap_or(limits.flashblocks).clamp(1, limits.flashblocks.max(1));
+    let limit = limit.unwrap_or(limits.flashblocks).clamp(1, limits.flashblocks.max(1));
     let asked =
-        PageRequest { cursor: cursor.map(|Cursor(place)| place), most, bytes: limits.flashblock_bytes };
+        PageRequest { cursor: cursor.map(|Cursor(place)| place), limit, bytes: limits.flashblock_bytes };
     let mut view = context.view()?.clone();
     loop {
         match asked.page(&view) {
@@ -42,7 +42,7 @@ struct PageRequest {
     /// Start of the page; `None` means after the newest step.
     cursor: Option<StepCursor>,
     /// Maximum number of flashblocks.
-    most: u64,
+    limit: u64,
     /// Size in bytes after which the page ends.
     bytes: usize,
 }
@@ -66,7 +66,7 @@ impl PageRequest {
             }
             count += 1;
             write_flashblock(list, view.spec(), step, removed);
-            if count < self.most && list.len() - begin < self.bytes {
+            if count < self.limit && list.len() - begin < self.bytes {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())

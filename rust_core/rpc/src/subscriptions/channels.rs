@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use super::{
     Notification,
-    stream::{Request, Stream},
+    stream::{Stream, SubscribeRequest},
 };
 use crate::{Error, RpcError};
 
@@ -33,15 +33,15 @@ pub struct Channel {
     pub id: u64,
     pub stream: Stream,
     /// Number of the first pool arrival that this channel delivers.
-    pub arrivals: u64,
+    pub first_pending_sequence: u64,
 }
 
 /// Channels by id.
-pub type Listening = OrdMap<u64, Arc<Channel>>;
+pub type ActiveChannels = OrdMap<u64, Arc<Channel>>;
 
 /// Result of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subscribed {
+pub struct Subscription {
     pub channel: u64,
     /// Sequence number of the first notice of the channel that belongs to this subscription.
     pub start: u64,
@@ -59,14 +59,14 @@ pub struct Subscriptions {
 
 #[derive(Default)]
 struct Channels {
-    made: u64,
+    last_id: u64,
     by_stream: HashMap<Stream, u64>,
-    listening: Listening,
+    active: ActiveChannels,
     subscribers: HashMap<u64, u64>,
     /// Start positions of recent subscribers, by start sequence number, until the pump has passed them.
-    joins: BTreeMap<u64, StepCursor>,
+    start_positions: BTreeMap<u64, StepCursor>,
     /// Arrival numbers at which subscribers started, by channel.
-    cuts: HashMap<u64, BTreeSet<u64>>,
+    pending_starts: HashMap<u64, BTreeSet<u64>>,
 }
 
 impl Subscriptions {
@@ -83,37 +83,39 @@ impl Subscriptions {
     /// Parses the parameters of `eth_subscribe` (a JSON array) and subscribes.
     ///
     /// Returns `None` if the cursor is not the newest step: the caller must read the steps after it first.
-    pub fn subscribe(&self, params: &[u8]) -> Result<Option<Subscribed>, RpcError> {
-        self.read(params).and_then(|request| Joining::new(request).run(self)).map_err(RpcError::from)
+    pub fn subscribe(&self, params: &[u8]) -> Result<Option<Subscription>, RpcError> {
+        self.read(params)
+            .and_then(|request| SubscriptionAttempt::new(request).run(self))
+            .map_err(RpcError::from)
     }
 
-    pub(crate) fn read(&self, params: &[u8]) -> Result<Request, Error> {
-        Request::parse(params, self.terms)
+    pub(crate) fn read(&self, params: &[u8]) -> Result<SubscribeRequest, Error> {
+        SubscribeRequest::parse(params, self.terms)
     }
 
     /// Removes one subscriber of the channel. The channel closes with its last subscriber.
     pub fn unsubscribe(&self, channel: u64) {
-        self.channels.lock().leave(&self.node, channel);
+        self.channels.lock().remove_subscriber(&self.node, channel);
     }
 
     /// Returns a snapshot of the channels.
-    pub(crate) fn listening(&self) -> Listening {
-        self.channels.lock().listening.clone()
+    pub(crate) fn active(&self) -> ActiveChannels {
+        self.channels.lock().active.clone()
     }
 
     /// Returns the start positions of subscribers that joined after entry `after` of the feed and up to
     /// `upto`. Drops earlier ones.
-    pub(crate) fn joined(&self, after: u64, upto: u64) -> BTreeMap<u64, StepCursor> {
+    pub(crate) fn starts_between(&self, after: u64, upto: u64) -> BTreeMap<u64, StepCursor> {
         let mut channels = self.channels.lock();
-        let recent = channels.joins.split_off(&(after + 1));
-        channels.joins = recent;
-        channels.joins.range(..=upto).map(|(start, place)| (*start, *place)).collect()
+        let recent = channels.start_positions.split_off(&(after + 1));
+        channels.start_positions = recent;
+        channels.start_positions.range(..=upto).map(|(start, place)| (*start, *place)).collect()
     }
 
     /// Removes and returns the arrival numbers before `next` at which subscribers of this channel started.
-    pub(crate) fn cuts(&self, channel: u64, next: u64) -> BTreeSet<u64> {
+    pub(crate) fn drain_pending_starts(&self, channel: u64, next: u64) -> BTreeSet<u64> {
         let mut channels = self.channels.lock();
-        let Some(cuts) = channels.cuts.get_mut(&channel) else { return BTreeSet::new() };
+        let Some(cuts) = channels.pending_starts.get_mut(&channel) else { return BTreeSet::new() };
         let later = cuts.split_off(&next);
         std::mem::replace(cuts, later)
     }
@@ -121,7 +123,7 @@ impl Subscriptions {
 
 impl Channels {
     /// Adds a subscriber to the channel of `stream`. Each subscriber of `Syncing` has its own channel.
-    fn enter(&mut self, node: &Node, stream: &Stream) -> u64 {
+    fn add_subscriber(&mut self, node: &Node, stream: &Stream) -> u64 {
         let shared = self.by_stream.get(stream).filter(|_| *stream != Stream::Syncing).copied();
         let id = shared.unwrap_or_else(|| self.open(node, stream));
         *self.subscribers.entry(id).or_default() += 1;
@@ -129,47 +131,47 @@ impl Channels {
     }
 
     fn open(&mut self, node: &Node, stream: &Stream) -> u64 {
-        self.made += 1;
-        let id = self.made;
+        self.last_id += 1;
+        let id = self.last_id;
         self.by_stream.insert(stream.clone(), id);
         if let Stream::NewPendingTransactions { full } = stream {
             // Enabled before the number is read, so that every arrival from it on is delivered and stored.
             node.feed().want_arrivals(true);
             if *full {
-                node.pool().set_arrivals_wanted(true);
+                node.pool().set_full_transactions(true);
             }
         }
-        let arrivals = node.pool().next_arrival();
-        self.listening.insert(id, Arc::new(Channel { id, stream: stream.clone(), arrivals }));
+        let first_pending_sequence = node.pool().next_pending_sequence();
+        self.active.insert(id, Arc::new(Channel { id, stream: stream.clone(), first_pending_sequence }));
         id
     }
 
-    fn leave(&mut self, node: &Node, id: u64) {
+    fn remove_subscriber(&mut self, node: &Node, id: u64) {
         let Some(count) = self.subscribers.get_mut(&id) else { return };
         *count -= 1;
         if *count > 0 {
             return;
         }
         self.subscribers.remove(&id);
-        self.cuts.remove(&id);
-        let Some(channel) = self.listening.remove(&id) else { return };
+        self.pending_starts.remove(&id);
+        let Some(channel) = self.active.remove(&id) else { return };
         if self.by_stream.get(&channel.stream) == Some(&id) {
             self.by_stream.remove(&channel.stream);
         }
         if let Stream::NewPendingTransactions { full } = channel.stream {
             let other = Stream::NewPendingTransactions { full: !full };
             node.feed().want_arrivals(self.by_stream.contains_key(&other));
-            node.pool().set_arrivals_wanted(!full && self.by_stream.contains_key(&other));
+            node.pool().set_full_transactions(!full && self.by_stream.contains_key(&other));
         }
     }
 }
 
 /// Subscription in progress. Each of its two steps takes the lock separately.
 #[derive(Debug)]
-pub(crate) struct Joining {
-    request: Request,
+pub(crate) struct SubscriptionAttempt {
+    request: SubscribeRequest,
     channel: Option<u64>,
-    begun: Option<SubscriptionStart>,
+    start: Option<SubscriptionStart>,
 }
 
 /// Start of a subscription.
@@ -177,7 +179,7 @@ pub(crate) struct Joining {
 enum SubscriptionStart {
     From {
         start: u64,
-        place: StepCursor,
+        cursor: StepCursor,
     },
     /// No start: the cursor is not the newest step.
     Behind,
@@ -185,48 +187,51 @@ enum SubscriptionStart {
 
 /// Progress of a subscription.
 #[derive(Debug)]
-pub(crate) enum Progress {
+pub(crate) enum AttemptProgress {
     /// One step remains.
-    Underway,
+    InProgress,
     /// Not subscribed: the cursor is not the newest step.
     Behind,
-    Made(Subscribed),
+    Done(Subscription),
 }
 
-impl Joining {
-    pub fn new(request: Request) -> Self {
-        Self { request, channel: None, begun: None }
+impl SubscriptionAttempt {
+    pub fn new(request: SubscribeRequest) -> Self {
+        Self { request, channel: None, start: None }
     }
 
     /// Runs all steps. Returns `None` if the cursor is not the newest step.
-    pub fn run(mut self, subscriptions: &Subscriptions) -> Result<Option<Subscribed>, Error> {
+    pub fn run(mut self, subscriptions: &Subscriptions) -> Result<Option<Subscription>, Error> {
         loop {
             match self.advance(subscriptions)? {
-                Progress::Underway => {}
-                Progress::Behind => return Ok(None),
-                Progress::Made(subscribed) => return Ok(Some(subscribed)),
+                AttemptProgress::InProgress => {}
+                AttemptProgress::Behind => return Ok(None),
+                AttemptProgress::Done(subscribed) => return Ok(Some(subscribed)),
             }
         }
     }
 
     /// Runs the next step.
-    pub fn advance(&mut self, subscriptions: &Subscriptions) -> Result<Progress, Error> {
+    pub fn advance(&mut self, subscriptions: &Subscriptions) -> Result<AttemptProgress, Error> {
         let begins_first = mutant!("begin-before-listening");
-        if self.channel.is_none() && (!begins_first || self.begun.is_some()) {
+        if self.channel.is_none() && (!begins_first || self.start.is_some()) {
             let mut channels = subscriptions.channels.lock();
-            self.channel = Some(channels.enter(&subscriptions.node, &self.request.stream));
+            self.channel = Some(channels.add_subscriber(&subscriptions.node, &self.request.stream));
         } else if let Err(error) = self.begin(subscriptions) {
             self.leave(subscriptions);
             return Err(error);
         }
-        let (Some(channel), Some(begun)) = (self.channel, self.begun) else { return Ok(Progress::Underway) };
-        let SubscriptionStart::From { start, place } = begun else {
-            self.leave(subscriptions);
-            return Ok(Progress::Behind);
+        let (Some(channel), Some(begun)) = (self.channel, self.start) else {
+            return Ok(AttemptProgress::InProgress);
         };
-        let said = (self.request.stream == Stream::Syncing).then(|| vec!["false".to_owned()]);
-        let first = said.map(|said| Notification { channel, sequence: start, messages: Some(said), place });
-        Ok(Progress::Made(Subscribed { channel, start, first }))
+        let SubscriptionStart::From { start, cursor } = begun else {
+            self.leave(subscriptions);
+            return Ok(AttemptProgress::Behind);
+        };
+        let messages = (self.request.stream == Stream::Syncing).then(|| vec!["false".to_owned()]);
+        let first =
+            messages.map(|said| Notification { channel, sequence: start, messages: Some(said), cursor });
+        Ok(AttemptProgress::Done(Subscription { channel, start, first }))
     }
 
     /// Determines the start and registers it for the pump.
@@ -234,24 +239,24 @@ impl Joining {
         let node = &subscriptions.node;
         let mut channels = subscriptions.channels.lock();
         let (newest, view) = node.feed().newest().ok_or(Error::Starting)?;
-        let place = view.cursor();
-        if self.request.cursor.is_some_and(|cursor| cursor != place) {
-            self.begun = Some(SubscriptionStart::Behind);
+        let cursor = view.cursor();
+        if self.request.cursor.is_some_and(|requested| requested != cursor) {
+            self.start = Some(SubscriptionStart::Behind);
             return Ok(());
         }
         let start = if let Stream::NewPendingTransactions { .. } = self.request.stream {
-            let next = node.pool().next_arrival();
+            let next = node.pool().next_pending_sequence();
             if let Some(channel) = self.channel {
-                channels.cuts.entry(channel).or_default().insert(next);
+                channels.pending_starts.entry(channel).or_default().insert(next);
             }
             next
         } else {
             // Recorded even if another subscriber started at this position: the chain may have left it and
             // returned.
-            channels.joins.insert(newest + 1, place);
+            channels.start_positions.insert(newest + 1, cursor);
             newest + 1
         };
-        self.begun = Some(SubscriptionStart::From { start, place });
+        self.start = Some(SubscriptionStart::From { start, cursor });
         Ok(())
     }
 

@@ -12,20 +12,20 @@ use alloy_primitives::Bytes;
 
 use crate::{Argument, Context, Error, Kind, Method, params::Params};
 
-use channels::{Channel, Listening};
+use channels::{ActiveChannels, Channel};
 use render::{Messages, render};
-use stream::{ARGUMENTS, Request, SUBSCRIBE, Stream};
+use stream::{ARGUMENTS, SUBSCRIBE, Stream, SubscribeRequest};
 
 #[cfg(test)]
-pub(crate) use channels::{Joining, Progress};
-pub use channels::{Subscribed, Subscriptions};
+pub(crate) use channels::{AttemptProgress, SubscriptionAttempt};
+pub use channels::{Subscription, Subscriptions};
 pub use notification::Notification;
-pub use pump::{Pump, Sink};
+pub use pump::{DeliveryPump, Sink};
 
 pub const METHODS: &[Method] = &[
     Method::inline(SUBSCRIBE, ARGUMENTS, subscribe),
     Method::inline("eth_unsubscribe", &[Argument::required("subscription", Kind::Data)], unsubscribe),
-    Method::threaded(
+    Method::worker_pool(
         "foreseal_getFlashblocks",
         &[
             Argument::optional("cursor", Kind::Cursor).or("the newest step"),
@@ -38,12 +38,12 @@ pub const METHODS: &[Method] = &[
 /// Returns `true` if `eth_subscribe` accepts these parameters, a JSON array.
 #[cfg(test)]
 pub(crate) fn accepts_params(params: &[u8]) -> bool {
-    Request::parse(params, u64::MAX).is_ok()
+    SubscribeRequest::parse(params, u64::MAX).is_ok()
 }
 
 /// Rejects the call: a connection handles this method itself, so a call that arrives here has no connection.
 fn subscribe(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    Request::read(params, context.limits.terms)?;
+    SubscribeRequest::read(params, context.limits.terms)?;
     Err(Error::NeedsConnection(SUBSCRIBE))
 }
 

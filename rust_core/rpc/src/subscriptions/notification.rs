@@ -7,7 +7,7 @@ use foreseal_chain::StepCursor;
 pub struct Notification {
     pub channel: u64,
     /// Sequence number, which selects the subscriptions that it belongs to: see
-    /// [`Subscribed::start`](super::Subscribed::start).
+    /// [`Subscription::start`](super::Subscription::start).
     pub sequence: u64,
     /// Messages, each the JSON of a `result`; at least one.
     ///
@@ -15,5 +15,5 @@ pub struct Notification {
     /// must end.
     pub messages: Option<Vec<String>>,
     /// Newest step after this notice.
-    pub place: StepCursor,
+    pub cursor: StepCursor,
 }

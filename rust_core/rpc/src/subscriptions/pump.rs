@@ -9,12 +9,13 @@ use std::{
 };
 
 use foreseal_chain::{Change, Entry, EventKind, FeedError, StepCursor, View, changes};
-use foreseal_pool::{ArrivalsPage, Pool};
+use foreseal_pool::{PendingLogPage, Pool};
 use foreseal_primitives::mutant;
 use foreseal_state::StateError;
 
 use super::{
-    Channel, Listening, Messages, Notification, Stream, Subscriptions, flashblock::write_heartbeat, render,
+    ActiveChannels, Channel, Messages, Notification, Stream, Subscriptions, flashblock::write_heartbeat,
+    render,
 };
 use crate::json::{write_data, write_transaction};
 
@@ -24,7 +25,7 @@ enum DeliveryError {
     #[error(transparent)]
     Feed(#[from] FeedError),
     #[error("a subscription starts at a step that was skipped")]
-    PassedOver,
+    StartSkipped,
 }
 
 /// Callback that receives notices in order.
@@ -32,21 +33,21 @@ pub type Sink<'a> = &'a mut dyn FnMut(Notification);
 
 /// Pump that takes entries from the feed and delivers them to the channels, rendered once per channel.
 ///
-/// It has no thread: a caller loops over [`Self::take`] and [`Self::deliver`].
-pub struct Pump {
+/// It has no thread: a caller loops over [`Self::deliver_next`] and [`Self::deliver`].
+pub struct DeliveryPump {
     subscriptions: Arc<Subscriptions>,
     entries: VecDeque<Entry>,
     /// Newest delivered step, and the number of the entry after which it was delivered; `None` before the
     /// first view.
-    told: Option<(StepCursor, u64)>,
+    delivered: Option<(StepCursor, u64)>,
     /// Number of the next pool arrival, by channel.
     arrivals: HashMap<u64, u64>,
 }
 
-impl Pump {
+impl DeliveryPump {
     /// Creates the pump of a node. A node has only one.
     pub fn new(subscriptions: Arc<Subscriptions>) -> Self {
-        Self { subscriptions, entries: VecDeque::new(), told: None, arrivals: HashMap::new() }
+        Self { subscriptions, entries: VecDeque::new(), delivered: None, arrivals: HashMap::new() }
     }
 
     /// Takes entries, unless undelivered ones remain. Waits for entries for at most `wait`.
@@ -65,24 +66,29 @@ impl Pump {
     /// A panic is logged and ends every subscription that may have lost a message.
     pub fn deliver(&mut self, sink: Sink<'_>) -> bool {
         let Some(entry) = self.entries.pop_front() else { return false };
-        let listening = self.subscriptions.listening();
-        let told = catch_unwind(AssertUnwindSafe(|| self.notify(&entry, &listening, sink)));
-        match told {
+        let listening = self.subscriptions.active();
+        let result = catch_unwind(AssertUnwindSafe(|| self.notify(&entry, &listening, sink)));
+        match result {
             // A newer view follows one that is gone; it contains the same changes and more.
             Ok(Ok(()) | Err(DeliveryError::Feed(FeedError::Read(StateError::ViewGone)))) => {}
             Ok(Err(error)) => {
                 tracing::error!(%error, "subscriptions lost a step");
-                self.lose(&entry, &listening, sink);
+                self.end_lossy_subscriptions(&entry, &listening, sink);
             }
             Err(_) => {
                 tracing::error!(sequence = entry.sequence, "notifying subscriptions panicked");
-                self.lose(&entry, &listening, sink);
+                self.end_lossy_subscriptions(&entry, &listening, sink);
             }
         }
         true
     }
 
-    fn notify(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) -> Result<(), DeliveryError> {
+    fn notify(
+        &mut self,
+        entry: &Entry,
+        listening: &ActiveChannels,
+        sink: Sink<'_>,
+    ) -> Result<(), DeliveryError> {
         match &entry.what {
             EventKind::View(view) => self.notify_view(entry.sequence, view, listening, sink)?,
             EventKind::Tick => self.notify_tick(entry.sequence, listening, sink),
@@ -99,17 +105,17 @@ impl Pump {
         &mut self,
         sequence: u64,
         view: &View,
-        listening: &Listening,
+        listening: &ActiveChannels,
         sink: Sink<'_>,
     ) -> Result<(), DeliveryError> {
-        let after = self.told.map_or(0, |(_, sequence)| sequence);
-        let mut joined = self.subscriptions.joined(after, sequence);
+        let after = self.delivered.map_or(0, |(_, sequence)| sequence);
+        let mut joined = self.subscriptions.starts_between(after, sequence);
         let first = || joined.values().next().copied().unwrap_or_else(|| view.cursor());
-        let (mut place, _) = *self.told.get_or_insert_with(|| (first(), after));
-        pass(&mut joined, place);
+        let (mut cursor, _) = *self.delivered.get_or_insert_with(|| (first(), after));
+        drop_passed_starts(&mut joined, cursor);
         let spec = view.spec();
-        let told = &mut self.told;
-        let ended = changes(view, place, &mut |change, reached| {
+        let delivered = &mut self.delivered;
+        let ended = changes(view, cursor, &mut |change, reached| {
             // Subscribers that start later have a greater start.
             let sequence = joined.keys().next().map_or(sequence, |start| start - 1);
             for channel in listening.values() {
@@ -119,52 +125,54 @@ impl Pump {
                 }
                 deliver(channel, sequence, messages, reached, sink);
             }
-            place = reached;
-            *told = Some((place, after));
-            pass(&mut joined, place);
+            cursor = reached;
+            *delivered = Some((cursor, after));
+            drop_passed_starts(&mut joined, cursor);
             ControlFlow::Continue(())
         });
         ended?;
         if joined.is_empty() {
-            self.told = Some((view.cursor(), sequence));
+            self.delivered = Some((view.cursor(), sequence));
             Ok(())
         } else {
-            Err(DeliveryError::PassedOver)
+            Err(DeliveryError::StartSkipped)
         }
     }
 
-    fn notify_tick(&mut self, sequence: u64, listening: &Listening, sink: Sink<'_>) {
-        let Some((place, after)) = self.told else { return };
+    fn notify_tick(&mut self, sequence: u64, listening: &ActiveChannels, sink: Sink<'_>) {
+        let Some((cursor, after)) = self.delivered else { return };
         // A subscriber that started at a skipped view is ahead; the view after the tick delivers its
         // position.
-        if self.subscriptions.joined(after, sequence).values().any(|began| *began != place) {
+        if self.subscriptions.starts_between(after, sequence).values().any(|began| *began != cursor) {
             return;
         }
         for channel in listening.values().filter(|channel| channel.stream == Stream::Feed) {
             let mut messages = Messages::default();
-            messages.write(|out| write_heartbeat(out, &place));
-            deliver(channel, sequence, messages, place, sink);
+            messages.write(|out| write_heartbeat(out, &cursor));
+            deliver(channel, sequence, messages, cursor, sink);
         }
     }
 
-    fn notify_arrivals(&mut self, listening: &Listening, sink: Sink<'_>) {
+    fn notify_arrivals(&mut self, listening: &ActiveChannels, sink: Sink<'_>) {
         self.arrivals.retain(|channel, _| listening.contains_key(channel));
-        let Some((place, _)) = self.told else { return };
+        let Some((cursor, _)) = self.delivered else { return };
         for channel in listening.values() {
             let Stream::NewPendingTransactions { full } = channel.stream else { continue };
-            let next = self.arrivals.entry(channel.id).or_insert(channel.arrivals);
-            let arrived = arrived(self.subscriptions.node().pool(), full, *next);
+            let next = self.arrivals.entry(channel.id).or_insert(channel.first_pending_sequence);
+            let arrived = render_pending(self.subscriptions.node().pool(), full, *next);
             *next = arrived.next;
-            let first = arrived.next - arrived.found.len() as u64;
-            let notice = |sequence, messages| Notification { channel: channel.id, sequence, messages, place };
+            let first = arrived.next - arrived.transactions.len() as u64;
+            let notice =
+                |sequence, messages| Notification { channel: channel.id, sequence, messages, cursor };
             if arrived.missed > 0 {
                 tracing::warn!(missed = arrived.missed, "subscriptions lag behind the pool");
                 sink(notice(first.saturating_sub(1), None));
             }
             // Read after the pool: every subscriber that started before has registered its number.
-            let mut starts = self.subscriptions.cuts(channel.id, arrived.next).split_off(&first);
+            let mut starts =
+                self.subscriptions.drain_pending_starts(channel.id, arrived.next).split_off(&first);
             starts.insert(first);
-            let mut rendered = arrived.found.into_iter();
+            let mut rendered = arrived.transactions.into_iter();
             let ends = starts.iter().copied().skip(1).chain([arrived.next]);
             for (start, end) in starts.iter().copied().zip(ends) {
                 let count = usize::try_from(end - start).unwrap_or(usize::MAX);
@@ -177,18 +185,18 @@ impl Pump {
     }
 
     /// Ends the subscriptions that may have lost messages of `entry`, and continues after it.
-    fn lose(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) {
-        let place = match (&entry.what, self.told) {
+    fn end_lossy_subscriptions(&mut self, entry: &Entry, listening: &ActiveChannels, sink: Sink<'_>) {
+        let cursor = match (&entry.what, self.delivered) {
             (EventKind::View(view), _) => view.cursor(),
             (EventKind::Tick | EventKind::Arrivals, Some((place, _))) => place,
             (EventKind::Tick | EventKind::Arrivals, None) => return,
         };
         let of_pool = matches!(entry.what, EventKind::Arrivals);
-        self.told = Some((place, entry.sequence));
+        self.delivered = Some((cursor, entry.sequence));
         for channel in listening.values() {
             let sequence = match channel.stream {
                 Stream::NewPendingTransactions { .. } if of_pool => {
-                    let next = self.subscriptions.node().pool().next_arrival();
+                    let next = self.subscriptions.node().pool().next_pending_sequence();
                     self.arrivals.insert(channel.id, next);
                     next.saturating_sub(1)
                 }
@@ -196,40 +204,40 @@ impl Pump {
                 _ if of_pool => continue,
                 _ => entry.sequence,
             };
-            sink(Notification { channel: channel.id, sequence, messages: None, place });
+            sink(Notification { channel: channel.id, sequence, messages: None, cursor });
         }
     }
 }
 
 /// Returns the pool arrivals from number `from` on, as JSON.
-fn arrived(pool: &Pool, full: bool, from: u64) -> ArrivalsPage<String> {
+fn render_pending(pool: &Pool, full: bool, from: u64) -> PendingLogPage<String> {
     let mut rendered = Messages::default();
     let (next, missed) = if full {
-        let arrived = pool.whole_arrivals(from);
-        for found in &arrived.found {
+        let arrived = pool.full_transactions_since(from);
+        for found in &arrived.transactions {
             rendered.write(|out| write_transaction(out, found, None));
         }
         (arrived.next, arrived.missed)
     } else {
-        let arrived = pool.arrivals(from, usize::MAX);
-        for found in &arrived.found {
+        let arrived = pool.pending_hashes_since(from, usize::MAX);
+        for found in &arrived.transactions {
             rendered.write(|out| write_data(out, found.as_slice()));
         }
         (arrived.next, arrived.missed)
     };
-    ArrivalsPage { found: rendered.into_vec(), next, missed }
+    PendingLogPage { transactions: rendered.into_vec(), next, missed }
 }
 
-/// Drops the subscribers that started at `place`.
-fn pass(joined: &mut BTreeMap<u64, StepCursor>, place: StepCursor) {
-    while joined.first_key_value().is_some_and(|(_, began)| *began == place) {
+/// Drops the subscribers that started at `cursor`.
+fn drop_passed_starts(joined: &mut BTreeMap<u64, StepCursor>, cursor: StepCursor) {
+    while joined.first_key_value().is_some_and(|(_, began)| *began == cursor) {
         joined.pop_first();
     }
 }
 
-fn deliver(channel: &Channel, sequence: u64, messages: Messages, place: StepCursor, sink: Sink<'_>) {
+fn deliver(channel: &Channel, sequence: u64, messages: Messages, cursor: StepCursor, sink: Sink<'_>) {
     let messages = messages.into_vec();
     if !messages.is_empty() {
-        sink(Notification { channel: channel.id, sequence, messages: Some(messages), place });
+        sink(Notification { channel: channel.id, sequence, messages: Some(messages), cursor });
     }
 }

@@ -41,21 +41,21 @@ pub enum Stream {
 
 /// Parsed request of `eth_subscribe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct SubscribeRequest {
     pub stream: Stream,
     /// Last step that the caller has received, if it resumes a feed.
     pub cursor: Option<StepCursor>,
 }
 
-impl Request {
-    /// Parses the parameters of `eth_subscribe`, a JSON array. A filter may have at most `most` addresses and
+impl SubscribeRequest {
+    /// Parses the parameters of `eth_subscribe`, a JSON array. A filter may have at most `max_terms` addresses and
     /// topics.
-    pub fn parse(params: &[u8], most: u64) -> Result<Self, Error> {
-        Self::read(&mut Params::parse(params, SUBSCRIBE, ARGUMENTS)?, most)
+    pub fn parse(params: &[u8], max_terms: u64) -> Result<Self, Error> {
+        Self::read(&mut Params::parse(params, SUBSCRIBE, ARGUMENTS)?, max_terms)
     }
 
-    /// Reads the parameters of `eth_subscribe`. A filter may have at most `most` addresses and topics.
-    pub fn read(params: &mut Params<'_>, most: u64) -> Result<Self, Error> {
+    /// Reads the parameters of `eth_subscribe`. A filter may have at most `max_terms` addresses and topics.
+    pub fn read(params: &mut Params<'_>, max_terms: u64) -> Result<Self, Error> {
         use SubscriptionName as Name;
         let name = params.required()?;
         let mut cursor = None;
@@ -68,8 +68,8 @@ impl Request {
                     _ => Stream::NewFlashblocks,
                 }
             }
-            Name::Logs => Stream::Logs(filter(params, most)?),
-            Name::PendingLogs => Stream::PendingLogs(filter(params, most)?),
+            Name::Logs => Stream::Logs(filter(params, max_terms)?),
+            Name::PendingLogs => Stream::PendingLogs(filter(params, max_terms)?),
             Name::NewPendingTransactions => {
                 Stream::NewPendingTransactions { full: params.optional()?.unwrap_or(false) }
             }
@@ -86,10 +86,10 @@ impl Request {
 }
 
 /// Parses a log filter. The default matches every log; the block range of a filter is ignored.
-fn filter(params: &mut Params<'_>, most: u64) -> Result<LogFilter, Error> {
+fn filter(params: &mut Params<'_>, max_terms: u64) -> Result<LogFilter, Error> {
     let Some(Filter { addresses, topics, .. }) = params.optional()? else { return Ok(LogFilter::default()) };
     let filter = LogFilter::new(addresses, topics);
-    Limit { name: "terms", max: most }.check(filter.size())?;
+    Limit { name: "terms", max: max_terms }.check(filter.size())?;
     Ok(filter)
 }
 

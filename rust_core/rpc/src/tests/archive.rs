@@ -21,7 +21,7 @@ use foreseal_chain::{Clock, SteppedClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Development, Node, NodeEnvironment};
 use foreseal_primitives::Transaction;
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -235,8 +235,8 @@ fn an_archive_answers_as_a_replay_does_before_and_after_it_goes_another_way() {
     let mut archive = Archive::new();
     let (height, depth) = (blocks(), DEPTH);
     let (wallets, others) = archive.bench.wallets.split_at(8);
-    let mut workload = Workload::new(wallets.to_vec(), Kinds::WithoutBlobs, 21);
-    let mut other_workload = Workload::new(others.to_vec(), Kinds::WithoutBlobs, 22);
+    let mut workload = Workload::new(wallets.to_vec(), TransactionKinds::WithoutBlobs, 21);
+    let mut other_workload = Workload::new(others.to_vec(), TransactionKinds::WithoutBlobs, 22);
     archive.grow(height - depth, &mut workload);
     let common = archive.model.clone();
     archive.grow(height, &mut workload);

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_testkit::Fees;
 use serde_json::{Value, json};
 
-use crate::{Access, Api, Cost, Limits, methods};
+use crate::{Access, Api, ExecutionMode, Limits, methods};
 
 use super::{Bench, raw_params};
 
@@ -53,7 +53,7 @@ fn finality_is_for_the_admin_listener() {
         assert_eq!(answer.unwrap(), "true");
     }
     let admin: Vec<_> = methods().filter(|method| method.access == Access::Admin).collect();
-    assert!(!admin.is_empty() && admin.iter().all(|method| method.cost == Cost::Threaded));
+    assert!(!admin.is_empty() && admin.iter().all(|method| method.mode == ExecutionMode::WorkerPool));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Fees and fee history.
 
 use alloy_primitives::{Bytes, TxKind, U256};
-use foreseal_testkit::{Fees, Kinds, Workload, deploy_code};
+use foreseal_testkit::{Fees, TransactionKinds, Workload, deploy_code};
 use serde_json::{Value, json};
 
 use super::Bench;
@@ -83,7 +83,7 @@ fn percentiles_by_hand(receipts: &[Value], base_fee: u64, percentiles: &[f64]) -
 #[test]
 fn rewards_are_the_tips_at_whole_percentiles_of_the_gas() {
     let mut bench = Bench::new(8);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 11);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 11);
     let percentiles = [0.0, 0.1, 5.0, 25.0, 33.3, 50.0, 66.6, 75.0, 99.9, 100.0];
     let mut compared = 0;
     for block in 0..20 {

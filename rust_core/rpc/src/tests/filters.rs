@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use foreseal_testkit::{Contract, Fees, Kinds, Workload};
+use foreseal_testkit::{Contract, Fees, TransactionKinds, Workload};
 use serde_json::{Value, json};
 
 use super::{Bench, data, log_pages::developing};
@@ -27,7 +27,7 @@ fn removed(logs: &[Value]) -> Vec<bool> {
 #[test]
 fn a_log_filter_gives_what_came_since_and_takes_back_what_left() {
     let mut bench = developing(4, Limits::default());
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let mut fill = |bench: &mut Bench| {
         for _ in 0..30 {
             bench.submit(&workload.next_transaction());
@@ -68,7 +68,7 @@ fn a_log_filter_gives_what_came_since_and_takes_back_what_left() {
 #[test]
 fn a_large_change_comes_in_parts() {
     let mut bench = Bench::with_limits(4, Limits { logs: 3, ..Limits::default() });
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 5);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 5);
     let id = make(&bench, "eth_newFilter", &json!([{"fromBlock":"0x1"}]));
     for _ in 0..25 {
         bench.submit(&workload.next_transaction());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foreseal_node::{Development, Role, Settings};
 use foreseal_replication::Phase;
-use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload, wait_for};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -41,11 +41,11 @@ fn key(log: &Value) -> String {
 fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twice() {
     let (mut bench, followers) = followed(3);
     let mut random = StdRng::seed_from_u64(5);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let logs = ask(&followers[0], "eth_newFilter", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
     let blocks = ask(&followers[1], "eth_newBlockFilter", &json!([]));
     let arrivals = ask(&followers[2], "eth_newPendingTransactionFilter", &json!([]));
-    let before = bench.api.node().pool().next_arrival();
+    let before = bench.api.node().pool().next_pending_sequence();
     let (mut held, mut given, mut removed) = (BTreeSet::new(), Vec::new(), 0);
     let (mut arrived, mut sealed): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     for round in 0..120 {
@@ -80,7 +80,7 @@ fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twi
     let now = ask(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
     let now: BTreeSet<_> = now.as_array().unwrap().iter().map(key).collect();
     assert_eq!((held, removed > 0, now.len() > 20), (now, true, true));
-    let entered = bench.api.node().pool().arrivals(before, usize::MAX).found;
+    let entered = bench.api.node().pool().pending_hashes_since(before, usize::MAX).transactions;
     assert_eq!(arrived, entered.iter().map(|hash| json!(hash)).collect::<Vec<_>>());
     for number in 1..=bench.view().latest().number() {
         let block = ask(&bench.api, "eth_getBlockByNumber", &json!([format!("{number:#x}"), false]));
@@ -91,7 +91,7 @@ fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twi
 #[test]
 fn many_who_ask_followers_at_once_get_everything_once() {
     let (mut bench, followers) = followed(2);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     read_at_once(&mut bench, [&followers[0], &followers[1]], |bench| {
         for _ in 0..6 {
             for _ in 0..20 {

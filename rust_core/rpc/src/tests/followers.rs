@@ -14,7 +14,7 @@ use foreseal_chain::View;
 use foreseal_node::{Development, Node, Role, Settings};
 use foreseal_primitives::{Change, Override};
 use foreseal_replication::Phase;
-use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
+use foreseal_testkit::{Fees, MAX_WAIT, TransactionKinds, Wallet, Workload, wait_for};
 use serde_json::{Value, json};
 
 use super::{Bench, data, pending::questions, processes::follower, raw_params, settings};
@@ -83,13 +83,13 @@ fn call(api: &Api, name: &str, params: &str) -> Result<Value, RpcError> {
         Reply::Ready(answer) => return Ok(serde_json::from_slice(&answer).unwrap()),
         Reply::Later(wait) => wait,
     };
-    let end = Instant::now() + LONG;
+    let end = Instant::now() + MAX_WAIT;
     loop {
         let seen = node.changes().count();
         if let Some(answer) = api.poll(row, &wait)? {
             return Ok(serde_json::from_slice(&answer).unwrap());
         }
-        assert!(Instant::now() < end, "{name} has no answer within {LONG:?}");
+        assert!(Instant::now() < end, "{name} has no answer within {MAX_WAIT:?}");
         node.changes().wait(seen, Duration::from_secs(1));
     }
 }
@@ -99,7 +99,7 @@ fn call(api: &Api, name: &str, params: &str) -> Result<Value, RpcError> {
 #[test]
 fn pending_equals_sealed_through_a_follower() {
     let mut pair = Pair::new(6, None);
-    let mut workload = Workload::new(pair.bench.wallets.clone(), Kinds::WithoutBlobs, 5);
+    let mut workload = Workload::new(pair.bench.wallets.clone(), TransactionKinds::WithoutBlobs, 5);
     let mut compared = 0;
     for block in 0..24 {
         for turn in 0..3 {
@@ -136,7 +136,7 @@ fn pending_equals_sealed_through_a_follower() {
 #[test]
 fn over_unwinds_reorganisations_and_overrides_both_answer_the_same() {
     let mut pair = Pair::new(3, Some(Development::default()));
-    let mut workload = Workload::new(pair.bench.wallets.clone(), Kinds::WithoutBlobs, 7);
+    let mut workload = Workload::new(pair.bench.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     for round in 0..24_u64 {
         for _ in 0..3 {
             // After an unwind or an override the pool may reject it.
@@ -245,7 +245,7 @@ fn a_transaction_is_never_in_neither_pool_nor_view_of_a_follower() {
     let mut pair = Pair::new(4, None);
     pair.caught_up();
     let (known, over) = (Mutex::new(Vec::<Value>::new()), AtomicBool::new(false));
-    let mut workload = Workload::new(pair.bench.wallets.clone(), Kinds::Transfers, 11);
+    let mut workload = Workload::new(pair.bench.wallets.clone(), TransactionKinds::Transfers, 11);
     let looks = std::thread::scope(|scope| {
         let follower = &pair.follower;
         let looker = scope.spawn(|| {

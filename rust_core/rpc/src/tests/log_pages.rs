@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foreseal_node::{Development, Sequencer};
 use foreseal_primitives::Transaction;
-use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
+use foreseal_testkit::{Contract, TransactionKinds, Wallet, Workload};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn clients() -> Vec<Client> {
 #[test]
 fn pages_of_any_size_make_up_the_whole_answer() {
     let mut bench = Bench::new(4);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     for _ in 0..5 {
         for _ in 0..20 {
             bench.submit(&workload.next_transaction());
@@ -154,7 +154,7 @@ fn a_client_that_reads_on_always_holds_what_the_chain_has() {
     for seed in 0..12 {
         let mut bench = developing(4, Limits::default());
         let mut random = StdRng::seed_from_u64(seed);
-        let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, seed);
+        let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, seed);
         let mut clients = clients();
         let mut went_back = 0;
         for _ in 0..100 {
@@ -180,7 +180,7 @@ fn a_client_that_reads_on_always_holds_what_the_chain_has() {
 #[test]
 fn a_block_is_read_page_by_page_by_its_hash() {
     let mut bench = Bench::new(3);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 8);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 8);
     for _ in 0..25 {
         bench.submit(&workload.next_transaction());
     }
@@ -219,7 +219,7 @@ fn a_cursor_is_of_its_filter_and_whole() {
 fn a_cursor_whose_block_is_not_known_names_where_to_begin_again() {
     let mut bench = developing(2, Limits::default());
     let mut other = developing(2, Limits::default());
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 8);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 8);
     for _ in 0..8 {
         for _ in 0..3 {
             let transaction = workload.next_transaction();
@@ -249,7 +249,7 @@ fn a_cursor_survives_a_restart_and_pre_confirmed_logs_are_not_given_twice() {
     let settings = || settings(datadir.path(), &wallets);
     let open = || Bench::open(tempfile::tempdir().unwrap(), settings(), wallets.clone(), Limits::default());
     let mut bench = open();
-    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 21);
+    let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 21);
     let mut clients = clients();
     let mut run = |bench: &mut Bench| {
         for _ in 0..6 {

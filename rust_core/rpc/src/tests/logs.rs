@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::{B256, Bytes, U256};
-use foreseal_testkit::{Contract, Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Contract, Fees, TransactionKinds, Wallet, Workload};
 use serde_json::{Value, json};
 
 use super::{Bench, data};
@@ -143,7 +143,7 @@ fn scan(bench: &Bench, last: u64, addresses: &[Value], topics: &[Vec<Value>]) ->
 #[test]
 fn filters_find_what_a_scan_of_all_receipts_finds() {
     let mut bench = Bench::new(4);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 11);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 11);
     for _ in 0..6 {
         for _ in 0..25 {
             bench.submit(&workload.next_transaction());

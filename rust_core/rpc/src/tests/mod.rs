@@ -46,7 +46,7 @@ use foreseal_replication::Production;
 use foreseal_testkit::{Wallet, counting, test_genesis};
 use serde_json::Value;
 
-use crate::{Api, Cost, InlineAttempt, Key, Limits, RpcError, table};
+use crate::{Api, ExecutionMode, InlineAttempt, Key, Limits, RpcError, table};
 
 fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings {
@@ -155,11 +155,11 @@ impl Bench {
     fn try_ask(&self, method: &str, params: &str) -> Result<Value, RpcError> {
         let view = self.view();
         let answer = self.api.call(Some(&view), method, params.as_bytes());
-        if let Some(row) = table::method(method).filter(|row| row.cost == Cost::Short) {
+        if let Some(row) = table::method(method).filter(|row| row.mode == ExecutionMode::FastPath) {
             match self.api.attempt(Some(&view), row, params.as_bytes()) {
                 InlineAttempt::Answered(tried) => assert_eq!(answer, Ok(tried), "{method} {params}"),
                 InlineAttempt::Failed(error) => assert_eq!(answer, Err(error), "{method} {params}"),
-                InlineAttempt::Long | InlineAttempt::Malformed => {}
+                InlineAttempt::TooSlowInline | InlineAttempt::Malformed => {}
             }
         }
         let answer = answer?;

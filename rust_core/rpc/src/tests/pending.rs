@@ -4,7 +4,7 @@ use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
 use alloy_primitives::{Address, B256};
 use foreseal_chain::View;
 use foreseal_primitives::Block;
-use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
+use foreseal_testkit::{Contract, TransactionKinds, Wallet, Workload};
 
 use super::{Bench, asked};
 
@@ -110,7 +110,7 @@ pub(super) fn answers(bench: &Bench, questions: &[(&'static str, String)], tag: 
 #[test]
 fn answers_at_the_last_step_are_those_of_the_sealed_block() {
     let mut bench = Bench::new(8);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 5);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 5);
     let (mut kinds, mut failures, mut compared) = ([0_u64; 5], 0, 0);
     for block in 0..BLOCKS {
         for turn in 0..3 {

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_node::Settings;
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use serde_json::{Value, json};
 
 use super::{Bench, settings};
@@ -89,7 +89,7 @@ fn an_imported_block_has_no_pre_confirmation_receipts() {
 /// Creates a chain with several transactions in a step. Returns the receipts of all of them.
 fn receipts() -> (Bench, Vec<PreconfirmationReceipt>) {
     let mut bench = Bench::new(4);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 7);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     let mut hashes = Vec::new();
     for turn in 0..12 {
         for _ in 0..turn % 5 {

@@ -50,7 +50,7 @@ pub fn changes(api: &Api, id: &Value) -> Vec<Value> {
 pub fn read_at_once(bench: &mut Bench, apis: [&Api; 2], work: impl FnOnce(&mut Bench)) {
     let logs = ask(apis[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
     let arrivals = ask(apis[1], "eth_newPendingTransactionFilter", &json!([]));
-    let before = bench.api.node().pool().next_arrival();
+    let before = bench.api.node().pool().next_pending_sequence();
     let over = AtomicBool::new(false);
     let read = |api: &Api| {
         let mut found = (Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ pub fn read_at_once(bench: &mut Bench, apis: [&Api; 2], work: impl FnOnce(&mut B
     assert_eq!(times, all.as_array().unwrap().iter().map(|log| (name(log), 1)).collect());
     let mut arrived: Vec<_> = found.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
     arrived.sort_unstable();
-    let entered = bench.api.node().pool().arrivals(before, usize::MAX).found;
+    let entered = bench.api.node().pool().pending_hashes_since(before, usize::MAX).transactions;
     let mut entered: Vec<_> = entered.iter().map(|hash| json!(hash).to_string()).collect();
     entered.sort_unstable();
     assert_eq!(arrived, entered);

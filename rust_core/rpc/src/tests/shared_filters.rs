@@ -7,7 +7,7 @@ use std::sync::{
 
 use alloy_primitives::B256;
 use foreseal_primitives::wire::decode;
-use foreseal_testkit::{Fees, Kinds, Workload};
+use foreseal_testkit::{Fees, TransactionKinds, Workload};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn worker(bench: &Bench) -> (Arc<Api>, Arc<Keeper>) {
 
 fn filled() -> (Bench, Workload) {
     let bench = developing(4, Limits::default());
-    let workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
+    let workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     (bench, workload)
 }
 

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use foreseal_chain::{BlockWindow, Clock, FinalityDepth, View};
 use foreseal_node::{Settings, StoreSettings};
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 
 use super::{
     Bench,
@@ -46,7 +46,7 @@ fn start() -> (Bench, Workload) {
         finality: FinalityDepth::default(),
         ..settings(datadir.path(), &wallets)
     };
-    let workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 23);
+    let workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 23);
     (Bench::open(datadir, settings, wallets, Limits::default()), workload)
 }
 

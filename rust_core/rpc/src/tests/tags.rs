@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use alloy_primitives::Address;
 use foreseal_chain::View;
-use foreseal_testkit::{Contract, Kinds, Workload};
+use foreseal_testkit::{Contract, TransactionKinds, Workload};
 use serde_json::{Value, json};
 
 use crate::{Kind, methods};
@@ -97,7 +97,7 @@ fn every_method_with_a_block_or_a_filter_is_asked_by_tag() {
 #[test]
 fn tags_are_their_numbers_before_and_after_the_depth_when_set_and_across_an_unwind() {
     let mut bench = Bench::developing(8);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 7);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     let mut compared = agree(&bench, [0, 0, 0, 0]);
     seal(&mut bench, &mut workload, 2);
     compared += agree(&bench, [0, 0, 0, 2]);

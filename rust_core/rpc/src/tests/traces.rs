@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
-use foreseal_testkit::{Contract, Fees, Kinds, Workload, deploy_code};
+use foreseal_testkit::{Contract, Fees, TransactionKinds, Workload, deploy_code};
 use serde_json::{Value, json};
 
 use super::{Bench, data};
@@ -415,7 +415,7 @@ fn logs_of(call: &Value, found: &mut Vec<Value>) {
 #[test]
 fn traces_agree_with_receipts() {
     let mut bench = Bench::new(6);
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 11);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 11);
     for _ in 0..20 {
         for _ in 0..12 {
             bench.submit(&workload.next_transaction());

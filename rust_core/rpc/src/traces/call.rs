@@ -1,9 +1,9 @@
 //! `debug_traceCall`: traces a call that is not on the chain.
 
 use alloy_primitives::B256;
-use foreseal_evm::{CallLimits, CallRequest, Environment, Overlay};
+use foreseal_evm::{CallLimits, CallRequest, Environment, StateOverlay};
 
-use super::rerun::{Rerun, deadline, parent};
+use super::trace_replay::{TraceReplay, deadline, parent};
 use crate::{
     Context, Error,
     call_args::CallArgs,
@@ -24,8 +24,8 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
     let mut writer = TraceWriter::new(context.limits.trace_bytes);
     writer.open(tracer);
     let run = |environment: &Environment<'_>, request: &CallRequest| {
-        let most = writer.left();
-        foreseal_evm::trace_call(environment, request, limits, &tracer.tracer(), (most, &mut writer))
+        let max_size = writer.left();
+        foreseal_evm::trace_call(environment, request, limits, &tracer.tracer(), (max_size, &mut writer))
     };
     let trace = match config.index {
         None => args.execute(context, run)?,
@@ -34,10 +34,10 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
             let found = view.resolve(args.block)?;
             let place = transaction_index(index, found.block.transactions.len(), found.block.hash)?;
             let parent = parent(view, &found)?;
-            let mut rerun = Rerun::begin(context, view, &parent, &found, deadline)?;
+            let mut rerun = TraceReplay::begin(context, view, &parent, &found, deadline)?;
             rerun.advance(place)?;
             let before = rerun.drain_diff();
-            let state = Overlay::new(parent.state(), &before);
+            let state = StateOverlay::new(parent.state(), &before);
             args.execute_on(view, &found.block.header, &state, run)?
         }
     };

@@ -42,13 +42,13 @@ fn an_absent_caller_is_served_before_a_backlog() {
 fn the_first_fresh_item_is_that_of_a_caller_that_was_absent() {
     let mut queue = FairQueue::default();
     queue.push(1, 10);
-    assert_eq!(queue.first_fresh(), Some(&10));
+    assert_eq!(queue.first_new_caller(), Some(&10));
     let taken = queue.pop_if(|_| true).unwrap();
     queue.settle(1, taken.estimate, 5 * QUANTUM);
     queue.push(1, 11);
-    assert_eq!(queue.first_fresh(), None);
+    assert_eq!(queue.first_new_caller(), None);
     queue.push(2, 20);
-    assert_eq!(queue.first_fresh(), Some(&20));
+    assert_eq!(queue.first_new_caller(), Some(&20));
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn the_indebted_item_is_that_of_the_caller_that_used_most() {
     }
     queue.push_front(3, 30);
     queue.push_front(1, 10);
-    assert_eq!(queue.pop_indebted(|item| *item >= 10), Some(30));
-    assert_eq!(queue.pop_indebted(|item| *item >= 10), Some(10));
-    assert_eq!(queue.pop_indebted(|item| *item >= 10), None);
+    assert_eq!(queue.pop_highest_usage(|item| *item >= 10), Some(30));
+    assert_eq!(queue.pop_highest_usage(|item| *item >= 10), Some(10));
+    assert_eq!(queue.pop_highest_usage(|item| *item >= 10), None);
     assert_eq!(queue.len(), 3);
 }
 
@@ -128,7 +128,7 @@ fn callers_that_come_once_are_forgotten() {
         queue.settle(caller, taken.estimate, MIN_COST);
     }
     assert!(queue.flows.len() <= 2 * MAX_REMEMBERED, "{} are remembered", queue.flows.len());
-    assert_eq!(queue.flows.len(), queue.backlog.len() + queue.fresh.len());
+    assert_eq!(queue.flows.len(), queue.backlog.len() + queue.new_callers.len());
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn the_caller_with_the_most_items_is_found() {
     assert_eq!(queue.longest(), Some((2, 3)));
     assert_eq!(queue.pop_newest(2, |_| true), Some(2));
     assert_eq!(queue.pop_newest(2, |_| false), None);
-    assert_eq!((queue.len(), queue.len_of(2)), (3, 2));
+    assert_eq!((queue.len(), queue.caller_len(2)), (3, 2));
 }
 
 #[derive(Clone, Debug)]

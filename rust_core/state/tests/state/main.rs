@@ -3,6 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod double;
+mod partial_state;
 mod proof;
-mod snapshot;
-mod stored;
+mod state;

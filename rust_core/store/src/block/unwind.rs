@@ -39,7 +39,7 @@ pub(crate) fn unwind_block(
 }
 
 /// Adds the hash index entries of steps whose blocks are in the window again.
-pub(crate) fn remember_steps(
+pub(crate) fn restore_step_window(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
     progress: &mut Progress,

@@ -6,17 +6,17 @@ use heed::RwTxn;
 
 use super::{BlockRecord, StoredStep, body, log, receipt::StoredReceipt, record, transaction};
 use crate::{
-    Additions, Progress, SealedBlock, StoreError, StoredHead, key, puts::Puts, snapshot::Snapshot,
-    table::Tables,
+    IndexAdditions, Progress, SealedBlock, StoreError, StoredHead, key, snapshot::Snapshot, table::Tables,
+    write_batch::WriteBatch,
 };
 
 /// Index entries for the blocks of one write.
 #[derive(Default)]
 pub(crate) struct Indexes {
-    pub(super) blocks: Puts,
-    pub(super) transactions: Puts,
-    pub(super) steps: Puts,
-    pub(super) logs: Additions,
+    pub(super) blocks: WriteBatch,
+    pub(super) transactions: WriteBatch,
+    pub(super) steps: WriteBatch,
+    pub(super) logs: IndexAdditions,
 }
 
 impl Indexes {
@@ -113,7 +113,7 @@ fn append_steps(
 }
 
 /// Removes the step hashes of blocks that left the window.
-pub(crate) fn forget_steps(
+pub(crate) fn prune_steps(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
     progress: &mut Progress,

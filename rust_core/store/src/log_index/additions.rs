@@ -7,9 +7,9 @@ use super::{Criterion, LogIndex, LogIndexError, chunk};
 
 /// Logs of one or several blocks that are added to the index: collected, sorted, and written chunk by chunk.
 #[derive(Debug, Default)]
-pub struct Additions(Vec<(Criterion, u64)>);
+pub struct IndexAdditions(Vec<(Criterion, u64)>);
 
-impl Additions {
+impl IndexAdditions {
     /// Adds a log. Ordinals must ascend, above all that the index holds.
     pub fn add(&mut self, ordinal: u64, log: &Log) {
         self.0.extend(Criterion::all_of(log).map(|criterion| (criterion, ordinal)));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use foreseal_primitives::LogFilter;
 use heed::RoTxn;
 
-use super::{LogIndex, LogIndexError, any_of::AnyOf, criterion::criteria_of};
+use super::{LogIndex, LogIndexError, criterion::criteria_of, union::Union};
 
 /// Result of a search step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Next {
 pub struct Matches<'t> {
     index: LogIndex,
     /// Lists of the filter, the shortest first; empty if every log matches.
-    lists: Vec<AnyOf<'t>>,
+    lists: Vec<Union<'t>>,
     /// Remaining matches in the current chunk.
     found: MatchedLog,
     /// Range in which the next chunk is searched.
@@ -71,7 +71,7 @@ impl LogIndex {
         }
         let chunks = (self.chunk(range.start), self.chunk(range.end - 1));
         let lists: Result<Vec<_>, _> =
-            criteria.into_iter().map(|any| AnyOf::new(*self, txn, any, chunks, work)).collect();
+            criteria.into_iter().map(|any| Union::new(*self, txn, any, chunks, work)).collect();
         Ok(Matches { index: *self, lists: lists?, found: MatchedLog::All(0..0), rest: range, position })
     }
 }

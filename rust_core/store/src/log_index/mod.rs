@@ -17,23 +17,23 @@
 //! | `chunk` | values |
 //! | `additions` | logs of new blocks; each chunk is written once |
 //! | `removal` | logs of unwound blocks |
-//! | `any_of` | chunks of any of several criteria |
+//! | `union` | chunks of any of several criteria |
 //! | `matches` | the search |
 //! | `check` | comparison of the index with the logs |
 
 mod additions;
-mod any_of;
 mod check;
 mod chunk;
 mod criterion;
 mod matches;
 mod removal;
+mod union;
 
 pub(crate) use chunk::rewritten as rewritten_chunk;
 
 use heed::{Database, types::Bytes};
 
-pub use additions::Additions;
+pub use additions::IndexAdditions;
 pub use criterion::Criterion;
 pub use matches::{Matches, Next};
 

@@ -11,7 +11,7 @@ use crate::{StoreError, key, snapshot::Snapshot};
 pub(crate) enum NodeKeyChange {
     Stored,
     /// No node is at the location any more.
-    Gone,
+    Removed,
     /// No node is at the location or below it any more.
     Cleared,
 }
@@ -19,7 +19,7 @@ pub(crate) enum NodeKeyChange {
 /// A node location that a block wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChangedNode {
-    pub place: Vec<u8>,
+    pub location: Vec<u8>,
     pub change: NodeKeyChange,
 }
 
@@ -62,13 +62,13 @@ impl NodeKeys {
 fn join(changes: &[ChangedNode]) -> Bytes {
     let (mut out, mut before): (_, &[u8]) = (Vec::new(), &[]);
     let length = |length: usize| u8::try_from(length).expect("a place has at most 96 bytes");
-    for ChangedNode { place, change } in changes {
-        let shared = place.iter().zip(before).take_while(|(a, b)| a == b).count();
+    for ChangedNode { location, change } in changes {
+        let shared = location.iter().zip(before).take_while(|(a, b)| a == b).count();
         let gone = if *change == NodeKeyChange::Stored { 0 } else { FLAG };
         let cleared = if *change == NodeKeyChange::Cleared { FLAG } else { 0 };
-        out.extend([length(shared) | gone, length(place.len() - shared) | cleared]);
-        out.extend_from_slice(&place[shared..]);
-        before = place;
+        out.extend([length(shared) | gone, length(location.len() - shared) | cleared]);
+        out.extend_from_slice(&location[shared..]);
+        before = location;
     }
     out.into()
 }
@@ -78,7 +78,7 @@ fn split(mut bytes: &[u8]) -> Option<Vec<ChangedNode>> {
     while let Some((&[shared, rest], after)) = bytes.split_first_chunk() {
         let change = match (shared & FLAG != 0, rest & FLAG != 0) {
             (false, false) => NodeKeyChange::Stored,
-            (true, false) => NodeKeyChange::Gone,
+            (true, false) => NodeKeyChange::Removed,
             (true, true) => NodeKeyChange::Cleared,
             (false, true) => return None,
         };
@@ -89,7 +89,7 @@ fn split(mut bytes: &[u8]) -> Option<Vec<ChangedNode>> {
         }
         place.truncate(shared);
         place.extend_from_slice(own);
-        changes.push(ChangedNode { place: place.clone(), change });
+        changes.push(ChangedNode { location: place.clone(), change });
         bytes = after;
     }
     bytes.is_empty().then_some(changes)

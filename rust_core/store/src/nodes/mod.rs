@@ -1,6 +1,6 @@
 //! Trie nodes by path and version.
 //!
-//! The location of a node (`place` in the code) is its path in the account trie, one byte per nibble; in a
+//! The location of a node (`location` in the code) is its path in the account trie, one byte per nibble; in a
 //! storage trie it is the account's hash followed by the path. The key is the location and the inverted
 //! number of the block that wrote the node. An empty value means that no node is at the location from that
 //! block on. A block number is below 2^56, so its inverse begins with a byte that is not a nibble. A location
@@ -19,7 +19,7 @@ mod rewind;
 mod unwind;
 mod write;
 
-pub(crate) use prune::leave_window;
-pub(crate) use rewind::{nodes_back, rewind};
+pub(crate) use prune::prune_proof_window;
+pub(crate) use rewind::{rewind, rewind_nodes};
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::NodeWrites;

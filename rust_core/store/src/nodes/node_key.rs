@@ -31,18 +31,18 @@ pub(crate) fn in_storage(account: &B256, path: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the key of the version that a block writes.
-pub(crate) fn key(place: &[u8], number: u64) -> Vec<u8> {
-    [place, &(!number).to_be_bytes()].concat()
+pub(crate) fn key(location: &[u8], number: u64) -> Vec<u8> {
+    [location, &(!number).to_be_bytes()].concat()
 }
 
 /// Returns a key before all versions of a location, and after those of the locations below it.
-pub(crate) fn start(place: &[u8]) -> Vec<u8> {
-    [place, &[u8::MAX]].concat()
+pub(crate) fn start(location: &[u8]) -> Vec<u8> {
+    [location, &[u8::MAX]].concat()
 }
 
 /// Returns a key after all versions of a location.
-pub(crate) fn end(place: &[u8]) -> Vec<u8> {
-    [place, &[u8::MAX; VERSION + 1]].concat()
+pub(crate) fn end(location: &[u8]) -> Vec<u8> {
+    [location, &[u8::MAX; VERSION + 1]].concat()
 }
 
 /// Splits a key into location and block number.

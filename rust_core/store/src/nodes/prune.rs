@@ -17,7 +17,7 @@ use crate::{
 pub(super) fn prune(
     txn: &mut RwTxn<'_>,
     table: &Table,
-    place: &[u8],
+    location: &[u8],
     oldest: u64,
     tolerated: usize,
 ) -> Result<(), StoreError> {
@@ -25,7 +25,7 @@ pub(super) fn prune(
         return Ok(());
     }
     let mut dead: Vec<Vec<u8>> = Vec::new();
-    let versions = table.range(txn, &node_key::key(place, oldest), &node_key::end(place))?;
+    let versions = table.range(txn, &node_key::key(location, oldest), &node_key::end(location))?;
     for (age, version) in versions.enumerate() {
         let (key, value) = version?;
         // Block `oldest` uses the first version. It stays if it has a node; an absent node needs no version.
@@ -41,7 +41,7 @@ pub(super) fn prune(
 
 /// Moves the start of the window to `oldest`: deletes versions that blocks up to
 /// it replaced or removed, and their lists.
-pub(crate) fn leave_window(
+pub(crate) fn prune_proof_window(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
     progress: &mut Progress,
@@ -51,11 +51,11 @@ pub(crate) fn leave_window(
         let keys = Snapshot::new(txn, tables).node_keys(number)?;
         for kind in Kind::ALL {
             let table = kind.table(tables);
-            for ChangedNode { place, change } in keys.of(kind) {
+            for ChangedNode { location, change } in keys.of(kind) {
                 match change {
-                    NodeKeyChange::Stored => prune(txn, table, place, oldest, 1)?,
-                    NodeKeyChange::Gone => prune(txn, table, place, oldest, 0)?,
-                    NodeKeyChange::Cleared => clear(txn, table, place, number)?,
+                    NodeKeyChange::Stored => prune(txn, table, location, oldest, 1)?,
+                    NodeKeyChange::Removed => prune(txn, table, location, oldest, 0)?,
+                    NodeKeyChange::Cleared => clear(txn, table, location, number)?,
                 }
             }
         }
@@ -66,9 +66,9 @@ pub(crate) fn leave_window(
 }
 
 /// Deletes the versions up to `number` of a location and of all locations below it.
-fn clear(txn: &mut RwTxn<'_>, table: &Table, place: &[u8], number: u64) -> Result<(), StoreError> {
+fn clear(txn: &mut RwTxn<'_>, table: &Table, location: &[u8], number: u64) -> Result<(), StoreError> {
     let mut dead: Vec<Vec<u8>> = Vec::new();
-    for version in table.prefix(txn, place)? {
+    for version in table.prefix(txn, location)? {
         let (key, _) = version?;
         if node_key::split(table, key)?.1 <= number {
             dead.push(key.to_vec());

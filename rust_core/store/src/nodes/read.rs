@@ -16,14 +16,19 @@ impl Snapshot<'_> {
         self.node(Kind::Storages, &node_key::in_storage(account, path), at)
     }
 
-    fn node(&self, kind: Kind, place: &[u8], at: u64) -> Result<Option<Bytes>, StoreError> {
-        Ok(self.stored_node(kind, place, at)?.map(|(_, node)| Bytes::copy_from_slice(node)))
+    fn node(&self, kind: Kind, location: &[u8], at: u64) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.stored_node(kind, location, at)?.map(|(_, node)| Bytes::copy_from_slice(node)))
     }
 
     /// Returns the node at a location as of a block, and the block that wrote it.
-    pub fn stored_node(&self, kind: Kind, place: &[u8], at: u64) -> Result<Option<(u64, &[u8])>, StoreError> {
+    pub fn stored_node(
+        &self,
+        kind: Kind,
+        location: &[u8],
+        at: u64,
+    ) -> Result<Option<(u64, &[u8])>, StoreError> {
         let table = kind.table(self.tables);
-        let Some((key, node)) = self.version(table, &node_key::key(place, at))? else { return Ok(None) };
+        let Some((key, node)) = self.version(table, &node_key::key(location, at))? else { return Ok(None) };
         let (_, number) = node_key::split(table, key)?;
         Ok((!node.is_empty()).then_some((number, node)))
     }
@@ -39,7 +44,7 @@ impl Progress {
     }
 
     /// Returns the first block that can be proved with a proof window of `window` blocks.
-    pub(crate) fn first_proved(&self, window: u64) -> u64 {
+    pub(crate) fn oldest_provable_block_with(&self, window: u64) -> u64 {
         let next = self.head.map_or(0, |head| head.number + 1);
         self.proofs_from.max(next.saturating_sub(window.max(1)))
     }

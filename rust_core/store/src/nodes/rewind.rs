@@ -13,7 +13,7 @@ use std::{
 use alloy_primitives::{Address, U256};
 use foreseal_primitives::{AccountDiff, ChangedAccount, StateDiff};
 use foreseal_state::{State, StateChanges, StateError};
-use foreseal_trie::NodeWrite;
+use foreseal_trie::NodeChangeKind;
 use heed::RwTxn;
 
 use super::node_key::{self, Kind};
@@ -27,26 +27,26 @@ use crate::{
 const PORTION: usize = 10_000;
 
 /// Returns the node changes that lead from the state as of `head` back to the state as of `to`.
-pub(crate) fn nodes_back(reader: &Reader, to: u64, head: u64) -> Result<StateChanges, StoreError> {
+pub(crate) fn rewind_nodes(reader: &Reader, to: u64, head: u64) -> Result<StateChanges, StoreError> {
     let (diff, then_root, now_root) = reader.read(|snapshot, _| {
         let root = |number| Ok::<_, StoreError>(snapshot.existing_record(number)?.1.header.state_root);
-        Ok((diff_back(snapshot, to, head)?, root(to)?, root(head)?))
+        Ok((rewind_diff(snapshot, to, head)?, root(to)?, root(head)?))
     })?;
     let failed = |error| match error {
         StateError::ViewGone => StoreError::ViewGone,
         error => StoreError::State(error.to_string()),
     };
-    let now = State::stored(Arc::new(reader.clone()), head, now_root);
-    let then = now.apply(&diff).map_err(failed)?;
-    if then.root() != then_root {
+    let current = State::from_store(Arc::new(reader.clone()), head, now_root);
+    let earlier = current.apply(&diff).map_err(failed)?;
+    if earlier.root() != then_root {
         let why = "the state as of this block does not have the root that its header says";
         return Err(StoreError::damaged("headers", &key::number(to), why));
     }
-    then.changes_since(&now).map_err(failed)
+    earlier.changes_since(&current).map_err(failed)
 }
 
 /// Returns the diff that leads from the state as of `head` back to the state as of `to`.
-fn diff_back(snapshot: &Snapshot<'_>, to: u64, head: u64) -> Result<StateDiff, StoreError> {
+fn rewind_diff(snapshot: &Snapshot<'_>, to: u64, head: u64) -> Result<StateDiff, StoreError> {
     let mut touched: BTreeMap<Address, BTreeSet<U256>> = BTreeMap::new();
     for number in to + 1..=head {
         for keys in snapshot.state_keys(number)?.accounts {
@@ -76,12 +76,12 @@ fn diff_back(snapshot: &Snapshot<'_>, to: u64, head: u64) -> Result<StateDiff, S
     Ok(diff)
 }
 
-/// Leaves one version of each node, as of block `to`. `back` holds the changes from the newest versions.
+/// Leaves one version of each node, as of block `to`. `changes` holds the changes from the newest versions.
 pub(crate) fn rewind(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
     to: u64,
-    back: &StateChanges,
+    changes: &StateChanges,
 ) -> Result<(), StoreError> {
     for kind in Kind::ALL {
         let table = kind.table(tables);
@@ -90,20 +90,23 @@ pub(crate) fn rewind(
             behind = node_key::end(&last);
         }
     }
-    let accounts = back.accounts.iter().map(|change| (Kind::Accounts, change.path.to_vec(), &change.write));
-    let storages = back.storages.iter().flat_map(|storage| {
-        let place = |path: &[u8]| node_key::in_storage(&storage.account, path);
-        storage.nodes.iter().map(move |change| (Kind::Storages, place(&change.path), &change.write))
+    let accounts =
+        changes.accounts.iter().map(|change| (Kind::Accounts, change.path.to_vec(), &change.write));
+    let storages = changes.storages.iter().flat_map(|storage| {
+        let location = |path: &[u8]| node_key::in_storage(&storage.account, path);
+        storage.nodes.iter().map(move |change| (Kind::Storages, location(&change.path), &change.write))
     });
     for (kind, place, write) in accounts.chain(storages) {
         let table = kind.table(tables);
         match write {
-            NodeWrite::Stored(node) => {
+            NodeChangeKind::Stored(node) => {
                 table.delete_range(txn, &node_key::start(&place), &node_key::end(&place))?;
                 table.put(txn, &node_key::key(&place, to), node)?;
             }
-            NodeWrite::Gone => table.delete_range(txn, &node_key::start(&place), &node_key::end(&place))?,
-            NodeWrite::Cleared => table.delete_prefix(txn, &place)?,
+            NodeChangeKind::Removed => {
+                table.delete_range(txn, &node_key::start(&place), &node_key::end(&place))?;
+            }
+            NodeChangeKind::Cleared => table.delete_prefix(txn, &place)?,
         }
     }
     tables.node_changes.clear(txn)

@@ -11,7 +11,7 @@ pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) ->
     let keys = Snapshot::new(txn, tables).node_keys(number)?;
     for kind in Kind::ALL {
         for changed in keys.of(kind) {
-            kind.table(tables).delete(txn, &node_key::key(&changed.place, number))?;
+            kind.table(tables).delete(txn, &node_key::key(&changed.location, number))?;
         }
     }
     chunks::remove(txn, &tables.node_changes, number)

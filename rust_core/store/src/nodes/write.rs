@@ -1,7 +1,7 @@
 //! Writing the nodes of blocks.
 
 use foreseal_state::StateChanges;
-use foreseal_trie::{NodeChange, NodeWrite};
+use foreseal_trie::{NodeChange, NodeChangeKind};
 use heed::RwTxn;
 
 use super::{
@@ -9,13 +9,13 @@ use super::{
     node_key::{self, Kind},
     prune::prune,
 };
-use crate::{StoreError, chunks, puts::Puts, table::Tables};
+use crate::{StoreError, chunks, table::Tables, write_batch::WriteBatch};
 
 /// Node versions that the blocks of one write create.
 #[derive(Default)]
 pub(crate) struct NodeWrites {
-    accounts: Puts,
-    storages: Puts,
+    accounts: WriteBatch,
+    storages: WriteBatch,
 }
 
 impl NodeWrites {
@@ -33,8 +33,8 @@ impl NodeWrites {
         }
         for storage in &nodes.storages {
             for change in &storage.nodes {
-                let place = node_key::in_storage(&storage.account, &change.path);
-                keys.storages.push(push(&mut self.storages, number, place, change));
+                let location = node_key::in_storage(&storage.account, &change.path);
+                keys.storages.push(push(&mut self.storages, number, location, change));
             }
         }
         if number == 0 {
@@ -65,12 +65,12 @@ impl NodeWrites {
     }
 }
 
-fn push(puts: &mut Puts, number: u64, place: Vec<u8>, change: &NodeChange) -> ChangedNode {
+fn push(puts: &mut WriteBatch, number: u64, location: Vec<u8>, change: &NodeChange) -> ChangedNode {
     let (value, change): (&[u8], _) = match &change.write {
-        NodeWrite::Stored(node) => (node, NodeKeyChange::Stored),
-        NodeWrite::Gone => (&[], NodeKeyChange::Gone),
-        NodeWrite::Cleared => (&[], NodeKeyChange::Cleared),
+        NodeChangeKind::Stored(node) => (node, NodeKeyChange::Stored),
+        NodeChangeKind::Removed => (&[], NodeKeyChange::Removed),
+        NodeChangeKind::Cleared => (&[], NodeKeyChange::Cleared),
     };
-    puts.push(&node_key::key(&place, number), value);
-    ChangedNode { place, change }
+    puts.push(&node_key::key(&location, number), value);
+    ChangedNode { location, change }
 }

@@ -47,8 +47,8 @@ pub(super) struct Page {
 pub(super) struct Bad;
 
 /// Value of a leaf entry.
-pub(super) enum Value<'p> {
-    Here(&'p [u8]),
+pub(super) enum PageValue<'p> {
+    Inline(&'p [u8]),
     /// On a run of overflow pages that begins with this page.
     Run {
         page: u64,
@@ -208,16 +208,16 @@ impl Page {
     }
 
     /// Returns key and value of a leaf page's entry.
-    pub fn entry(&self, index: usize) -> Option<(&[u8], Value<'_>)> {
+    pub fn entry(&self, index: usize) -> Option<(&[u8], PageValue<'_>)> {
         let (at, [low, high, flags, key]) = self.node(index)?;
         let length = usize::from(low) | usize::from(high) << 16;
         let value = at + usize::from(key);
         let value = if flags & BIG != 0 {
-            Value::Run { page: u64_at(&self.bytes, value)?, length }
+            PageValue::Run { page: u64_at(&self.bytes, value)?, length }
         } else if flags & TABLE != 0 {
-            Value::Table { root: u64_at(&self.bytes, value + 40)? }
+            PageValue::Table { root: u64_at(&self.bytes, value + 40)? }
         } else {
-            Value::Here(self.bytes.get(value..value.checked_add(length)?)?)
+            PageValue::Inline(self.bytes.get(value..value.checked_add(length)?)?)
         };
         Some((self.bytes.get(at..at + usize::from(key))?, value))
     }

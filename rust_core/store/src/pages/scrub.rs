@@ -33,9 +33,9 @@ impl Store {
     /// # Errors
     /// Returns an error if the file cannot be read, or if no snapshot can be created.
     pub fn scrub(&self, position: &mut ScrubPosition, bytes: u64) -> Result<Scrubbed, StoreError> {
-        let scrubbed = self.scrub_pages(position, bytes).inspect_err(|error| self.note_damage(error))?;
+        let scrubbed = self.scrub_pages(position, bytes).inspect_err(|error| self.record_damage(error))?;
         for fault in &scrubbed.faults {
-            self.note_damage(&fault.error());
+            self.record_damage(&fault.error());
         }
         Ok(scrubbed)
     }

@@ -6,7 +6,7 @@ use heed::{Env, RoTxn, WithoutTls};
 
 use super::{
     PageFault,
-    layout::{Bad, Meta, NO_PAGE, Page, PageFile, Value},
+    layout::{Bad, Meta, NO_PAGE, Page, PageFile, PageValue},
 };
 use crate::{
     StoreError,
@@ -91,7 +91,7 @@ impl<'e> PageWalker<'e> {
         let mut tables = vec![None; Tables::NAMES.len()];
         self.leaves(roots, &[], &mut |key, value, _| {
             let place = Tables::NAMES.iter().position(|name| name.as_bytes() == key);
-            if let (Some(place), Value::Table { root }) = (place, value) {
+            if let (Some(place), PageValue::Table { root }) = (place, value) {
                 tables[place] = Some(Tree { table: Tables::NAMES[place], root: *root });
             }
             Ok(ControlFlow::Continue(()))
@@ -101,7 +101,7 @@ impl<'e> PageWalker<'e> {
     }
 
     fn leaves(&self, tree: Tree, from: &[u8], each: &mut LeafVisitor<'_>) -> Result<(), StoreError> {
-        let mut step = PageStep { walk: self, tree, from, each, visit: &mut |_| ControlFlow::Continue(()) };
+        let mut step = PageVisit { walk: self, tree, from, each, visit: &mut |_| ControlFlow::Continue(()) };
         step.run().map(|_| ()).map_err(StoreError::io("read", Path::new(DATA_FILE)))
     }
 
@@ -113,8 +113,8 @@ impl<'e> PageWalker<'e> {
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let mut each =
-            |key: &[u8], value: &Value<'_>, visit: &mut Visit<'_>| self.entry(tree, key, value, visit);
-        let mut step = PageStep { walk: self, tree, from, each: &mut each, visit };
+            |key: &[u8], value: &PageValue<'_>, visit: &mut Visit<'_>| self.entry(tree, key, value, visit);
+        let mut step = PageVisit { walk: self, tree, from, each: &mut each, visit };
         step.run().map_err(StoreError::io("read", Path::new(DATA_FILE)))
     }
 
@@ -122,13 +122,13 @@ impl<'e> PageWalker<'e> {
         &self,
         tree: Tree,
         key: &[u8],
-        value: &Value<'_>,
+        value: &PageValue<'_>,
         visit: &mut Visit<'_>,
     ) -> io::Result<ControlFlow<()>> {
         match value {
-            Value::Here(value) => Ok(visit(PageItem::Entry { key, value })),
-            Value::Table { .. } => Ok(ControlFlow::Continue(())),
-            Value::Run { page, length } => {
+            PageValue::Inline(value) => Ok(visit(PageItem::Entry { key, value })),
+            PageValue::Table { .. } => Ok(ControlFlow::Continue(())),
+            PageValue::Run { page, length } => {
                 let run = self.pages.page(*page)?;
                 let Some(value) = run.as_ref().ok().and_then(|run| run.run(*length)) else {
                     return Ok(visit(PageItem::Fault(self.fault(tree, key, *page))));
@@ -149,9 +149,9 @@ impl<'e> PageWalker<'e> {
 }
 
 /// Action for each entry of a leaf.
-type LeafVisitor<'e> = dyn FnMut(&[u8], &Value<'_>, &mut Visit<'_>) -> io::Result<ControlFlow<()>> + 'e;
+type LeafVisitor<'e> = dyn FnMut(&[u8], &PageValue<'_>, &mut Visit<'_>) -> io::Result<ControlFlow<()>> + 'e;
 
-struct PageStep<'a, 'e> {
+struct PageVisit<'a, 'e> {
     walk: &'a PageWalker<'e>,
     tree: Tree,
     from: &'a [u8],
@@ -159,7 +159,7 @@ struct PageStep<'a, 'e> {
     visit: &'a mut Visit<'a>,
 }
 
-impl PageStep<'_, '_> {
+impl PageVisit<'_, '_> {
     fn run(&mut self) -> io::Result<ControlFlow<()>> {
         if self.tree.root == NO_PAGE {
             return Ok(ControlFlow::Continue(()));

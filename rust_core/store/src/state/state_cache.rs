@@ -93,7 +93,7 @@ mod tests {
 
     /// Reads `values`, where block 4 wrote 40 and block 7 wrote 70, each plus
     /// `generation`. Returns `true` for a cache miss.
-    fn ask(values: &Values<u8, u64>, generation: u64, at: u64) -> (u64, bool) {
+    fn lookup(values: &Values<u8, u64>, generation: u64, at: u64) -> (u64, bool) {
         let hash = B256::ZERO;
         let head = Some(StoredHead { number: HEAD, hash });
         let progress =
@@ -113,10 +113,10 @@ mod tests {
         let asked =
             [(6, 40, true), (6, 40, false), (4, 40, false), (5, 40, false), (7, 70, true), (6, 40, true)];
         for (at, value, read) in asked {
-            assert_eq!(ask(&values, 0, at), (value, read), "as of {at}");
+            assert_eq!(lookup(&values, 0, at), (value, read), "as of {at}");
         }
-        assert_eq!(ask(&values, 0, 3), (0, true), "nobody had written it");
-        assert_eq!(ask(&values, 1, 3), (1, true), "another chain has a value of its own");
+        assert_eq!(lookup(&values, 0, 3), (0, true), "nobody had written it");
+        assert_eq!(lookup(&values, 1, 3), (1, true), "another chain has a value of its own");
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn what_is_read_as_of_a_block_that_is_to_come_is_not_kept() {
         let values = Values::new("test", 4096);
-        assert_eq!(ask(&values, 0, HEAD + 1), (70, true));
-        assert_eq!(ask(&values, 0, HEAD + 1), (70, true));
+        assert_eq!(lookup(&values, 0, HEAD + 1), (70, true));
+        assert_eq!(lookup(&values, 0, HEAD + 1), (70, true));
     }
 }

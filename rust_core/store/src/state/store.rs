@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_primitives::Account;
-use foreseal_state::{StateError, StateStore, analysed};
+use foreseal_state::{StateError, StateStore, analyze_code};
 use revm_bytecode::Bytecode;
 
 use super::{Values, Version};
@@ -41,12 +41,12 @@ impl Reader {
 
 impl StateStore for Reader {
     fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StateError> {
-        let accounts = &self.store().recent().accounts;
+        let accounts = &self.store().state_cache().accounts;
         self.recent(accounts, *address, at, |snapshot| snapshot.account_version(address, at))
     }
 
     fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StateError> {
-        let slots = &self.store().recent().slots;
+        let slots = &self.store().state_cache().slots;
         self.recent(slots, (*address, *slot), at, |snapshot| snapshot.slot_version(address, slot, at))
     }
 
@@ -55,12 +55,12 @@ impl StateStore for Reader {
     }
 
     fn code(&self, hash: &B256) -> Result<Option<Bytecode>, StateError> {
-        let recent = self.store().recent();
+        let recent = self.store().state_cache();
         if let Some(code) = recent.code(hash) {
             return Ok(Some(code));
         }
         let Some(code) = self.read(|snapshot, _| snapshot.code(hash))? else { return Ok(None) };
-        let code = analysed(code);
+        let code = analyze_code(code);
         recent.insert_code(*hash, code.clone());
         Ok(Some(code))
     }

@@ -10,15 +10,15 @@ use super::{
     changes::{AccountKeys, StateKeys},
     keys, value,
 };
-use crate::{StoreError, chunks, puts::Puts, snapshot::Snapshot, table::Tables};
+use crate::{StoreError, chunks, snapshot::Snapshot, table::Tables, write_batch::WriteBatch};
 
 /// State versions that the blocks of one write create.
 #[derive(Default)]
 pub(crate) struct StateWrites {
-    accounts: Puts,
-    incarnations: Puts,
-    slots: Puts,
-    codes: Puts,
+    accounts: WriteBatch,
+    incarnations: WriteBatch,
+    slots: WriteBatch,
+    codes: WriteBatch,
     /// New incarnations of this write.
     renewed: HashMap<Address, u32>,
     /// Storages to which this write adds slots.

@@ -99,7 +99,7 @@ impl BlockCheck<'_> {
     }
 
     /// Same as [`Self::expect`], for an entry of a table keyed by block number and index.
-    fn expect_at(&mut self, sound: bool, table: &Table, index: u32, why: &str) {
+    fn expect_item(&mut self, sound: bool, table: &Table, index: u32, why: &str) {
         if !sound {
             self.faults.push(fault(table, &key::block_item(self.number, index), why));
         }
@@ -156,7 +156,7 @@ impl BlockCheck<'_> {
         let signed: Vec<bool> = list.par_iter().map(signed).collect();
         let tables = self.snapshot.tables;
         for ((index, transaction), signed) in (0..).zip(list).zip(signed) {
-            self.expect_at(signed, &tables.transactions, index, "the sender did not sign it");
+            self.expect_item(signed, &tables.transactions, index, "the sender did not sign it");
             let found = self.snapshot.transaction_position(&transaction.hash());
             if let Some(found) = sound(&mut self.faults, found)?
                 && found != Some((self.number, index))
@@ -191,7 +191,7 @@ impl BlockCheck<'_> {
         let (mut gas, mut logs) = (0, 0);
         let tables = self.snapshot.tables;
         for (index, receipt) in (0..).zip(list) {
-            let mut expect = |sound, why| self.expect_at(sound, &tables.receipts, index, why);
+            let mut expect = |sound, why| self.expect_item(sound, &tables.receipts, index, why);
             expect(logs_bloom(&receipt.logs) == receipt.bloom, "the bloom is not that of the logs");
             expect(receipt.first_log_index == logs, "the index of its first log does not follow");
             expect(
@@ -200,7 +200,7 @@ impl BlockCheck<'_> {
             );
             let own = places.by_ref().take(receipt.logs.len());
             let elsewhere = own.filter(|place| *place != (self.number, index)).count();
-            self.expect_at(
+            self.expect_item(
                 elsewhere == 0,
                 &tables.logs,
                 index,
@@ -218,7 +218,7 @@ impl BlockCheck<'_> {
         let mut before = 0;
         for (index, step) in (0..).zip(&steps) {
             let grows = (before..=record.transactions).contains(&step.transactions);
-            self.expect_at(grows, &tables.steps, index, "it does not follow the previous step");
+            self.expect_item(grows, &tables.steps, index, "it does not follow the previous step");
             before = step.transactions;
             let found = self.snapshot.step_position(&step.hash);
             let expected = in_window.then_some((self.number, index));

@@ -171,7 +171,7 @@ impl Verifier<'_> {
     /// Records the differences from the trie, as far as it can be read.
     fn differences(&mut self, passes: u64, root: B256) -> Result<(), StoreError> {
         let at = self.head;
-        let stored = State::stored(Arc::new(self.reader.clone()), self.head, root);
+        let stored = State::from_store(Arc::new(self.reader.clone()), self.head, root);
         let mut leaves = stored.iter_accounts().peekable();
         for pass in Pass::all(passes) {
             for found in self.accounts_of(pass, at)? {

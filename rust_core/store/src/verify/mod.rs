@@ -26,7 +26,7 @@ mod versions;
 use std::ops::ControlFlow;
 
 use report::LISTED;
-pub use report::{Fault, StorePart, Verified, Verifying};
+pub use report::{Fault, StorePart, VerifyProgress, VerifyReport};
 
 use crate::{Reader, Store, StoreError, snapshot::Snapshot, table::Table};
 
@@ -37,8 +37,8 @@ const PORTION: usize = 10_000;
 struct Verifier<'r> {
     reader: Reader,
     head: u64,
-    verified: Verified,
-    report: &'r mut dyn FnMut(Verifying) -> ControlFlow<()>,
+    verified: VerifyReport,
+    report: &'r mut dyn FnMut(VerifyProgress) -> ControlFlow<()>,
 }
 
 impl Store {
@@ -50,15 +50,15 @@ impl Store {
     /// meanwhile, and [`StoreError::Interrupted`].
     pub fn verify(
         &self,
-        report: &mut dyn FnMut(Verifying) -> ControlFlow<()>,
-    ) -> Result<Verified, StoreError> {
+        report: &mut dyn FnMut(VerifyProgress) -> ControlFlow<()>,
+    ) -> Result<VerifyReport, StoreError> {
         let damaged = pages::verify(self, report)?;
         if !damaged.is_clean() {
             return Ok(damaged);
         }
         let reader = self.reader()?;
-        let Some(head) = reader.progress()?.head else { return Ok(Verified::default()) };
-        let verified = Verified { head: Some(head), ..Verified::default() };
+        let Some(head) = reader.progress()?.head else { return Ok(VerifyReport::default()) };
+        let verified = VerifyReport { head: Some(head), ..VerifyReport::default() };
         let mut verifier = Verifier { reader, head: head.number, verified, report };
         verifier.blocks()?;
         verifier.versions()?;
@@ -122,7 +122,7 @@ impl Verifier<'_> {
     }
 
     fn done(&mut self, part: StorePart, done: u64, of: u64) -> Result<(), StoreError> {
-        match (self.report)(Verifying { part, done, of: of.max(done) }) {
+        match (self.report)(VerifyProgress { part, done, of: of.max(done) }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(StoreError::Interrupted),
         }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Fault, LISTED, StorePart, Verified, Verifying};
+use super::{Fault, LISTED, StorePart, VerifyProgress, VerifyReport};
 use crate::{PageFault, ScrubPosition, Store, StoreError};
 
 /// Number of bytes that are read in one transaction.
@@ -11,9 +11,9 @@ const PORTION: u64 = 8 << 20;
 /// Returns the faults of the pages of a store.
 pub(super) fn verify(
     store: &Store,
-    report: &mut dyn FnMut(Verifying) -> ControlFlow<()>,
-) -> Result<Verified, StoreError> {
-    let (mut verified, mut position, mut done) = (Verified::default(), ScrubPosition::default(), 0);
+    report: &mut dyn FnMut(VerifyProgress) -> ControlFlow<()>,
+) -> Result<VerifyReport, StoreError> {
+    let (mut verified, mut position, mut done) = (VerifyReport::default(), ScrubPosition::default(), 0);
     let (of, mut unchecked) = (store.size().used, 0);
     loop {
         let scrubbed = store.scrub(&mut position, PORTION)?;
@@ -21,7 +21,7 @@ pub(super) fn verify(
         verified.fault_count += scrubbed.faults.len() as u64;
         let room = LISTED - verified.faults.len();
         verified.faults.extend(scrubbed.faults.into_iter().take(room).map(Fault::from));
-        if report(Verifying { part: StorePart::Pages, done, of: of.max(done) }).is_break() {
+        if report(VerifyProgress { part: StorePart::Pages, done, of: of.max(done) }).is_break() {
             return Err(StoreError::Interrupted);
         }
         unchecked += scrubbed.unchecked;

@@ -26,7 +26,7 @@ pub enum StorePart {
 
 /// Progress of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verifying {
+pub struct VerifyProgress {
     pub part: StorePart,
     /// Number of blocks, entries or logs verified.
     pub done: u64,
@@ -36,7 +36,7 @@ pub struct Verifying {
 
 /// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifyReport {
     /// The newest verified block; `None` for a store without blocks.
     pub head: Option<StoredHead>,
     /// The first thousand faults.
@@ -52,7 +52,7 @@ pub struct Verified {
     pub nodes: u64,
 }
 
-impl Verified {
+impl VerifyReport {
     /// Returns `true` if there are no faults.
     pub fn is_clean(&self) -> bool {
         self.fault_count == 0

@@ -29,7 +29,7 @@ pub fn done(store: &Store) -> usize {
     if store.head().unwrap().is_none() {
         return 0;
     }
-    usize::from_be_bytes(store.note().unwrap().as_ref().try_into().unwrap())
+    usize::from_be_bytes(store.writer_metadata().unwrap().as_ref().try_into().unwrap())
 }
 
 impl Script {
@@ -67,7 +67,7 @@ impl Script {
         match &self.writes[at] {
             Write::Blocks(blocks) => {
                 let mut blocks = blocks.clone();
-                blocks.last_mut().unwrap().note = note.to_vec().into();
+                blocks.last_mut().unwrap().writer_metadata = note.to_vec().into();
                 store.write(&blocks).unwrap();
             }
             Write::Unwind(to) => store.unwind(*to, at as u64, &note).unwrap(),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData};
 use foreseal_primitives::LogFilter;
-use foreseal_store::{Additions, LogIndex, LogIndexError, Next};
+use foreseal_store::{IndexAdditions, LogIndex, LogIndexError, Next};
 use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, types};
 
 type Table = Database<'static, types::Bytes, types::Bytes>;
@@ -37,7 +37,7 @@ impl Bench {
 
     /// Adds the logs of several blocks in one transaction.
     pub fn append(&mut self, blocks: impl IntoIterator<Item = Vec<Log>>) {
-        let mut additions = Additions::default();
+        let mut additions = IndexAdditions::default();
         for log in blocks.into_iter().flatten() {
             additions.add(self.logs.len() as u64, &log);
             self.logs.push(log);

@@ -5,7 +5,7 @@ mod bench;
 
 use alloy_primitives::{B256, Log};
 use foreseal_primitives::LogFilter;
-use foreseal_store::{Additions, LogIndexError, Next};
+use foreseal_store::{IndexAdditions, LogIndexError, Next};
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestCaseError};
 
 use bench::{Bench, address, log, topic};
@@ -161,7 +161,7 @@ fn entries_that_no_log_accounts_for_are_found() {
 fn an_ordinal_is_never_added_twice() {
     let mut bench = Bench::new(16);
     bench.append([vec![log(1, &[]), log(1, &[])]]);
-    let mut additions = Additions::default();
+    let mut additions = IndexAdditions::default();
     additions.add(1, &log(1, &[]));
     let mut txn = bench.env.write_txn().unwrap();
     assert!(matches!(additions.write(&bench.index, &mut txn), Err(LogIndexError::Damaged { chunk: 0, .. })));

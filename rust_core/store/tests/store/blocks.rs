@@ -67,7 +67,7 @@ fn what_was_written_is_read_in_batches_of_any_size_and_after_a_restart() {
     let folder = tempdir().unwrap();
     let options = Maker::options(&genesis);
     let store = Store::open(folder.path(), options).unwrap();
-    assert_eq!((store.head().unwrap(), store.note().unwrap()), (None, Bytes::new()));
+    assert_eq!((store.head().unwrap(), store.writer_metadata().unwrap()), (None, Bytes::new()));
     store.write(from_ref(&genesis.sealed)).unwrap();
     let mut rest = chain.as_slice();
     for size in [1, 1, 7, 0, 20, 31] {
@@ -86,7 +86,7 @@ fn what_was_written_is_read_in_batches_of_any_size_and_after_a_restart() {
     let progress = store.progress().unwrap();
     assert_eq!(progress.head.map(|head| head.hash), Some(chain[59].hash()));
     assert_eq!(progress.journal_sequence, chain[59].sealed.journal_sequence);
-    assert_eq!(store.note().unwrap(), chain[59].sealed.note);
+    assert_eq!(store.writer_metadata().unwrap(), chain[59].sealed.writer_metadata);
     let reader = store.reader().unwrap();
     for made in std::iter::once(&genesis).chain(&chain) {
         assert_block(&reader, made);

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod blocks;
-mod copying;
 mod damage;
 mod log_search;
 mod many_logs;
 mod model;
 mod open;
 mod pages;
+mod store_copy;
 mod support;
 mod upgrade;
 mod verify;

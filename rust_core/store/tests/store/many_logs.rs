@@ -47,7 +47,7 @@ fn stored() -> &'static Stored {
                 diff: Arc::default(),
                 nodes: StateChanges::default(),
                 journal_sequence: 0,
-                note: Bytes::new(),
+                writer_metadata: Bytes::new(),
             });
         }
         let folder = tempdir().unwrap();

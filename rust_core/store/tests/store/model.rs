@@ -110,7 +110,7 @@ impl Model {
     /// Compares proofs, changes and whole tries from the stored nodes of a block with those in memory.
     fn assert_nodes(&self, reader: &Reader, made: &Made, proofs_from: u64) {
         let number = made.number();
-        let stored = State::stored(Arc::new(reader.clone()), number, made.state.root());
+        let stored = State::from_store(Arc::new(reader.clone()), number, made.state.root());
         let next = self.chain.get(usize::try_from(number).unwrap() + 1);
         let slots: Vec<U256> = (0..30).step_by(3).map(U256::from).collect();
         for address in (0..40).step_by(7).map(|seed| Address::left_padding_from(&[seed])) {
@@ -247,7 +247,7 @@ fn assert_same_as_straight(folder: &Path, model: &Model, proofs_from: u64) {
     drop(store);
     let (mut ours, mut theirs) = (dump(folder), dump(straight.path()));
     for dump in [&mut ours, &mut theirs] {
-        // `progress` contains the generation, and `unwinds` its history.
+        // `progress` contains the generation, and `unwind_log` its history.
         let meta = dump.get_mut("meta").unwrap();
         meta.remove(b"progress".as_slice()).unwrap();
         meta.remove(b"unwinds".as_slice());
@@ -287,9 +287,9 @@ proptest! {
                     model.proofs_from = proofs_from.min(to as u64);
                     let reader = store.reader().unwrap();
                     let before = Model { chain: model.chain.clone(), gone: Vec::new(), ..model };
-                    let note = model.chain[to].0.sealed.note.clone();
+                    let note = model.chain[to].0.sealed.writer_metadata.clone();
                     store.unwind(to as u64, 1_000, &note).unwrap();
-                    prop_assert_eq!(store.note().unwrap(), note);
+                    prop_assert_eq!(store.writer_metadata().unwrap(), note);
                     let gone: Vec<Made> = model.chain.drain(to + 1..).map(|(made, _)| made).collect();
                     if !gone.is_empty() {
                         model.generation += 1;

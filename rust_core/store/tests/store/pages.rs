@@ -77,7 +77,7 @@ fn answers(reader: &Reader, chain: &[Made]) -> Answers {
         }
         // These hashes do not exist: absence is a result as well.
         answers.add_result(reader.transaction_position(&block.header.state_root));
-        let state = State::stored(Arc::new(reader.clone()), number, made.state.root());
+        let state = State::from_store(Arc::new(reader.clone()), number, made.state.root());
         for address in (0..42).step_by(3).map(|seed| Address::left_padding_from(&[seed])) {
             answers.add_result(StateStore::account(reader, &address, number));
             for slot in (0..30).step_by(4).map(U256::from) {
@@ -216,7 +216,7 @@ fn a_store_of_schema_2_gets_checksums() {
         env.prepare_for_closing().wait();
         damage::without_checksums(folder.path());
         let (mut pieces, mut last) = (0, 0);
-        let broken = Store::open_reporting(folder.path(), options, &mut |upgrading| {
+        let broken = Store::open_with_progress(folder.path(), options, &mut |upgrading| {
             assert_eq!(upgrading.to, SCHEMA);
             assert!(upgrading.done >= last && upgrading.done <= upgrading.of);
             (pieces, last) = (pieces + 1, upgrading.done);

@@ -4,7 +4,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use crate::support::{Made, Maker, Size, dump, sealed};
-use foreseal_store::{Copying, SCHEMA, Store, StoreError, StoreOptions, UpgradeOrigin, Upgrading};
+use foreseal_store::{SCHEMA, Store, StoreCopy, StoreError, StoreOptions, UpgradeOrigin, UpgradeProgress};
 use tempfile::{TempDir, tempdir};
 
 /// Returns a store of schema 1, which does not record the program that made it.
@@ -42,13 +42,13 @@ fn opening_to_write_upgrades() {
     let options = StoreOptions { at: 77, ..options };
     let mut told = Vec::new();
     drop(
-        Store::open_reporting(folder.path(), options, &mut |upgrading| {
+        Store::open_with_progress(folder.path(), options, &mut |upgrading| {
             told.push(upgrading);
             ControlFlow::Continue(())
         })
         .unwrap(),
     );
-    assert_eq!(told[0], Upgrading { to: 2, done: 0, of: 1 });
+    assert_eq!(told[0], UpgradeProgress { to: 2, done: 0, of: 1 });
     assert!(told[1..].iter().all(|upgrading| upgrading.to == SCHEMA));
     // Opening it at a later time adds no entry.
     assert_upgraded(folder.path(), StoreOptions { at: 99, ..options }, &chain);
@@ -58,9 +58,9 @@ fn opening_to_write_upgrades() {
 fn broken_off_it_stays_what_it_was() {
     let (folder, options, chain) = of_schema_1();
     let options = StoreOptions { at: 77, ..options };
-    let ended = Store::open_reporting(folder.path(), options, &mut |_| ControlFlow::Break(()));
+    let ended = Store::open_with_progress(folder.path(), options, &mut |_| ControlFlow::Break(()));
     assert_eq!(ended.unwrap_err(), StoreError::Interrupted);
-    assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
+    assert_eq!(StoreCopy::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
     assert_upgraded(folder.path(), options, &chain);
 }
 
@@ -70,7 +70,7 @@ fn reading_rejects_an_older_schema_and_names_the_upgrade() {
     let error = Store::open(folder.path(), StoreOptions { read_only: true, ..options }).unwrap_err();
     assert_eq!(error, StoreError::OlderSchema { found: 1, needed: SCHEMA });
     assert!(error.to_string().contains("foreseal db upgrade"), "{error}");
-    assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
+    assert_eq!(StoreCopy::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
 }
 
 #[test]
@@ -78,5 +78,5 @@ fn another_chain_is_not_upgraded() {
     let (folder, options, _) = of_schema_1();
     let error = Store::open(folder.path(), StoreOptions { chain_id: 5, ..options }).unwrap_err();
     assert!(matches!(error, StoreError::OtherChain { .. }), "{error}");
-    assert_eq!(Copying::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
+    assert_eq!(StoreCopy::open(folder.path(), &options).unwrap().schema().unwrap(), 1);
 }

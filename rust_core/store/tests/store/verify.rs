@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc};
 use crate::support::{Made, Maker, Size, dump, sealed};
 use alloy_primitives::{Address, U256};
 use foreseal_state::{State, StateStore};
-use foreseal_store::{Store, StoreError, StoreOptions, StorePart, Verified};
+use foreseal_store::{Store, StoreError, StoreOptions, StorePart, VerifyReport};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use tempfile::{TempDir, tempdir};
 
@@ -24,7 +24,7 @@ fn filled(seed: u64) -> (TempDir, StoreOptions, Vec<Made>) {
     (folder, options, chain)
 }
 
-fn verify(folder: &Path, options: StoreOptions) -> Verified {
+fn verify(folder: &Path, options: StoreOptions) -> VerifyReport {
     let store = Store::open(folder, options).unwrap();
     store.verify(&mut |_| ControlFlow::Continue(())).unwrap()
 }
@@ -48,7 +48,7 @@ fn read_everything(folder: &Path, options: StoreOptions, chain: &[Made]) {
         for (index, step) in (0..).zip(&made.sealed.steps) {
             drop((reader.step(number, index), reader.step_position(&step.hash)));
         }
-        let state = State::stored(Arc::new(reader.clone()), number, made.state.root());
+        let state = State::from_store(Arc::new(reader.clone()), number, made.state.root());
         for address in (0..40).map(|seed| Address::left_padding_from(&[seed])) {
             drop((StateStore::account(&reader, &address, number), reader.has_storage(&address, number)));
             let slots: Vec<U256> = (0..30).map(U256::from).collect();
@@ -91,7 +91,7 @@ fn a_sound_store_is_clean() {
     }
     let empty = tempdir().unwrap();
     let store = Store::open(empty.path(), options).unwrap();
-    assert_eq!(store.verify(&mut |_| ControlFlow::Continue(())).unwrap(), Verified::default());
+    assert_eq!(store.verify(&mut |_| ControlFlow::Continue(())).unwrap(), VerifyReport::default());
 }
 
 /// Kind of damage to an entry.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloy_consensus::{EthereumTypedTransaction, Header, SignableTransaction, Transaction as _};
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
+use foreseal_evm::{BlockGas, ExecutionError, Executor, RejectedTransaction};
 use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, Envelope, StateDiff, Transaction,
 };
@@ -107,13 +107,13 @@ fn check(spec: &ChainSpec, transaction: &Transaction) -> Result<u64, String> {
     // With a gas limit of 0 the executor rejects the transaction, and the error contains its intrinsic gas.
     let broke = Transaction::new(without_gas(envelope), transaction.sender());
     let gas = match executor.transact(&broke, &mut BlockGas::default()) {
-        Err(ExecutionError::Rejected(Rejected::IntrinsicGas { needed, .. })) => needed,
+        Err(ExecutionError::Rejected(RejectedTransaction::IntrinsicGas { needed, .. })) => needed,
         Err(error) => return Err(error.to_string()),
         Ok(_) => return Err("executed without gas".to_owned()),
     };
     match executor.transact(transaction, &mut BlockGas::default()) {
         // Some transactions cost more than any balance, but that does not make them invalid.
-        Ok(_) | Err(ExecutionError::Rejected(Rejected::InsufficientFunds { .. })) => Ok(gas),
+        Ok(_) | Err(ExecutionError::Rejected(RejectedTransaction::InsufficientFunds { .. })) => Ok(gas),
         Err(error) => Err(error.to_string()),
     }
 }

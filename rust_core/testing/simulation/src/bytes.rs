@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    act::{Act, Ending, Setup},
+    action::{Action, ProcessEnd, Setup},
     damage::{Copy, Damage},
     run::Run,
     submission_kind::SubmissionKind,
@@ -23,13 +23,13 @@ pub struct Bytes {
 
 /// Returns acts that build some blocks with a few transactions. With `stored`, the store is written after
 /// each tick.
-fn acts(stored: bool) -> Vec<Act> {
+fn acts(stored: bool) -> Vec<Action> {
     let mut acts = Vec::new();
     for turn in 0..8 {
-        acts.push(Act::Submit { given: SubmissionKind::Next, sender: turn % 3, chance: 6 });
-        acts.push(Act::Tick { ms: 400 });
+        acts.push(Action::Submit { given: SubmissionKind::Next, sender: turn % 3, chance: 6 });
+        acts.push(Action::Tick { ms: 400 });
         if stored {
-            acts.push(Act::Store);
+            acts.push(Action::WriteStore);
         }
     }
     acts
@@ -55,8 +55,8 @@ pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
             ring: 0,
         };
         let mut run = Run::new(setup)?;
-        acts(stored).iter().try_for_each(|act| run.act(act))?;
-        run.end(Ending::Kill, true)?;
+        acts(stored).iter().try_for_each(|act| run.apply(act))?;
+        run.end(ProcessEnd::Kill, true)?;
         let mut copy = Copy::of(&run)?;
         for (number, _, content) in copy.segments() {
             done.segments += 1;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    act::{Act, Setup, schedule},
+    action::{Action, Setup, schedule},
     counts::Counts,
     run::Run,
 };
@@ -40,32 +40,32 @@ impl fmt::Display for Failure {
 }
 
 /// Result of one schedule.
-struct Played {
+struct CampaignRun {
     counts: Counts,
     trace: Vec<String>,
     broken: Option<String>,
 }
 
-fn play_acts(setup: Setup, acts: &[Act]) -> Played {
+fn play_acts(setup: Setup, acts: &[Action]) -> CampaignRun {
     let mut run = match crate::quietly(|| Run::new(setup)) {
         Some(Ok(run)) => run,
         Some(Err(what)) => {
-            return Played { counts: Counts::default(), trace: Vec::new(), broken: Some(what) };
+            return CampaignRun { counts: Counts::default(), trace: Vec::new(), broken: Some(what) };
         }
         None => {
             let broken = Some("the first process panics".to_owned());
-            return Played { counts: Counts::default(), trace: Vec::new(), broken };
+            return CampaignRun { counts: Counts::default(), trace: Vec::new(), broken };
         }
     };
     let done = crate::quietly(|| {
-        acts.iter().try_for_each(|act| run.act(act))?;
+        acts.iter().try_for_each(|act| run.apply(act))?;
         run.finish()
     });
     let broken = done.unwrap_or_else(|| Err("a panic".to_owned())).err();
     let mut counts = std::mem::take(&mut run.counts);
-    counts.add(&run.weather().counts);
+    counts.add(&run.fault_plan().counts);
     counts.add(&run.feed.counts);
-    Played { counts, trace: std::mem::take(&mut run.trace), broken }
+    CampaignRun { counts, trace: std::mem::take(&mut run.trace), broken }
 }
 
 /// Runs one seed. Returns its counts, and a trace of every act with its effect.
@@ -73,7 +73,7 @@ fn play_acts(setup: Setup, acts: &[Act]) -> Played {
 /// # Errors
 /// Returns the violated property and a shrunk schedule that still violates one.
 pub fn play(seed: u64) -> Result<(Counts, Vec<String>), Box<Failure>> {
-    let setup = Setup::of(seed);
+    let setup = Setup::draw(seed);
     let acts = schedule(&setup);
     let played = play_acts(setup, &acts);
     match played.broken {
@@ -83,7 +83,7 @@ pub fn play(seed: u64) -> Result<(Counts, Vec<String>), Box<Failure>> {
 }
 
 /// Removes acts while the rest still violates a property.
-fn shrink(setup: Setup, mut acts: Vec<Act>, mut what: String, mut trace: Vec<String>) -> Failure {
+fn shrink(setup: Setup, mut acts: Vec<Action>, mut what: String, mut trace: Vec<String>) -> Failure {
     let all = acts.len();
     let mut size = acts.len().div_ceil(2);
     while size > 0 {

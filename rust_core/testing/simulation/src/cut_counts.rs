@@ -4,9 +4,9 @@ use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
 
 use crate::{
-    act::{Act, Setup},
+    action::{Action, Setup},
     feed::explain,
-    follower::{Answered, Follower},
+    follower::{Follower, SubmissionOutcome},
     ledger::Check,
     network_event::NetworkEvent,
     pipe::{Pipe, frames},
@@ -27,8 +27,8 @@ pub struct CutCounts {
     pub connections: u64,
 }
 
-fn submit(sender: usize) -> Act {
-    Act::Submit { given: SubmissionKind::Next, sender, chance: 6 }
+fn submit(sender: usize) -> Action {
+    Action::Submit { given: SubmissionKind::Next, sender, chance: 6 }
 }
 
 fn run() -> Result<Run, String> {
@@ -44,8 +44,8 @@ fn run() -> Result<Run, String> {
         ring: 60,
     })?;
     // A follower starts from the store, which then stays behind the chain.
-    run.act(&Act::Store)?;
-    [submit(0), Act::Tick { ms: 200 }, submit(1)].iter().try_for_each(|act| run.act(act))?;
+    run.apply(&Action::WriteStore)?;
+    [submit(0), Action::Tick { ms: 200 }, submit(1)].iter().try_for_each(|act| run.apply(act))?;
     Ok(run)
 }
 
@@ -85,7 +85,7 @@ fn said(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
     let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else {
         return Err("there is no connection".to_owned());
     };
-    let raw = run.senders.sign(crate::senders::Order { wallet: 2, nonce: 0, kind: 6, tip: 1 });
+    let raw = run.senders.sign(crate::senders::TransactionSpec { wallet: 2, nonce: 0, kind: 6, tip: 1 });
     let hash = follower.node.decode(&raw).map_err(|error| error.to_string())?.hash();
     follower.send(&raw, false)?;
     follower.follows.send_due(&mut connection.up.clone())?;
@@ -125,12 +125,12 @@ fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
 fn heard(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::Bytes), String> {
     rounds(run)?;
     let sends = NetworkEvent::Submit { at: 0, given: SubmissionKind::Next, sender: 0, chance: 6 };
-    run.act(&Act::Network(sends))?;
-    let next = run.senders.taken_count();
+    run.apply(&Action::Network(sends))?;
+    let next = run.senders.accepted_count();
     rounds(run)?;
     let raw = run.senders.taken(next).cloned().ok_or("the submission is not answered")?;
-    for act in [Act::Tick { ms: 200 }, submit(1), Act::Tick { ms: 1_000 }] {
-        run.act(&act)?;
+    for act in [Action::Tick { ms: 200 }, submit(1), Action::Tick { ms: 1_000 }] {
+        run.apply(&act)?;
         rounds(run)?;
     }
     let connection = run.feed.slots[0].connection.as_ref().ok_or("there is no connection")?;
@@ -165,7 +165,7 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
 /// Checks that no submission is rejected: each is accepted, or its outcome is unknown, or it was never sent.
 fn answered(follower: &mut Follower) -> Check {
     for (_, what) in follower.answers(true)? {
-        if matches!(what, Answered::Refused) {
+        if matches!(what, SubmissionOutcome::Refused) {
             return Err("a submission is refused".to_owned());
         }
     }

@@ -18,7 +18,7 @@ use crate::{
     ledger::{Check, Ledger, Rules},
     node_setup,
     run::Run,
-    world::{Clocks, FaultPlan, Watch},
+    world::{Clocks, FaultPlan, NodeProbe},
 };
 
 const SECTOR: usize = 512;
@@ -125,11 +125,11 @@ impl Copy {
             _ => Damage::Cut { at },
         };
         let number = segments.iter().find(|(_, _, other)| other == content).map_or(0, |found| found.0);
-        run.note(&format!("  damage to segment {number}: {damage:?}"));
-        run.weather().counts.fault("damaged copy of the journal");
+        run.trace(&format!("  damage to segment {number}: {damage:?}"));
+        run.fault_plan().counts.fault("damaged copy of the journal");
         let refused = self.try_with(number, damage, &run.ledger, run.rules())?;
         if refused {
-            run.weather().counts.fault("damage refused by name");
+            run.fault_plan().counts.fault("damage refused by name");
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Copy {
         let clocks = Arc::new(Clocks::default());
         let node = node_setup::open(&self.settings, clocks.clone(), disk.clone(), Arc::default())
             .map_err(|error| context(error.to_string()))?;
-        let watch = Watch::new(disk, Arc::new(std::sync::Mutex::new(FaultPlan::new(clocks))));
+        let watch = NodeProbe::new(disk, Arc::new(std::sync::Mutex::new(FaultPlan::new(clocks))));
         let started = crate::quietly(|| node.start_watched(Arc::new(watch)));
         let started = started.ok_or_else(|| context("the node panics".to_owned()))?;
         // The padding in the last sector of an append carries no data. If a cut removes only padding, the

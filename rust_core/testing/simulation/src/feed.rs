@@ -9,12 +9,12 @@ use rand::{Rng, rngs::StdRng};
 
 use crate::{
     counts::Counts,
-    follower::{Answered, Follower, Sent},
+    follower::{Follower, Sent, SubmissionOutcome},
     ledger::Check,
     pipe::{Pipe, Ready},
-    readers::{Client, Held},
+    readers::{Client, HeldView},
     view_digests::ViewDigests,
-    world::{Clocks, FaultPlan, Watch},
+    world::{Clocks, FaultPlan, NodeProbe},
 };
 
 /// Maximum number of frames that a thread receives in a round.
@@ -43,18 +43,18 @@ pub struct FollowerSlot {
     /// Number of rounds in which nothing arrives at the follower.
     pub slow: u64,
     pub client: Option<Client>,
-    pub held: Vec<Held>,
-    pub answered: Vec<(Sent, Answered)>,
+    pub held: Vec<HeldView>,
+    pub answered: Vec<(Sent, SubmissionOutcome)>,
 }
 
 /// Environment of the followers.
-pub struct World<'w> {
+pub struct FeedEnvironment<'w> {
     /// The sequencer, while it runs.
     pub sequencer: Option<&'w Arc<Node>>,
     pub settings: &'w Settings,
     pub clocks: &'w Arc<Clocks>,
     pub disk: &'w SimulatedDisk,
-    pub weather: &'w Arc<Mutex<FaultPlan>>,
+    pub fault_plan: &'w Arc<Mutex<FaultPlan>>,
     /// `true` while the store has no block.
     pub empty: bool,
     /// `true` if the journal no longer contains the beginning of the chain.
@@ -97,7 +97,7 @@ impl Feed {
 
     /// Runs a round in which every thread may run one iteration. With `all`, every thread runs as long as it
     /// has work.
-    pub fn round(&mut self, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
+    pub fn round(&mut self, world: &FeedEnvironment<'_>, random: &mut StdRng, all: bool) -> Check {
         for at in 0..self.slots.len() {
             // A store that was first opened read-only cannot be opened for writing in the same process. The
             // sequencer therefore opens it first.
@@ -113,7 +113,7 @@ impl Feed {
     }
 
     /// Starts a follower's process.
-    pub fn begin(&mut self, at: usize, world: &World<'_>) -> Check {
+    pub fn begin(&mut self, at: usize, world: &FeedEnvironment<'_>) -> Check {
         let role = Role::Follower { feed: "feed".into(), name: format!("follower {at}") };
         let settings = Settings { role, ..world.settings.clone() };
         let none = || Box::new(|| alloy_primitives::B256::ZERO);
@@ -124,14 +124,14 @@ impl Feed {
             disk: Arc::new(world.disk.clone()),
         };
         let node = Node::open(settings, surroundings).map_err(|error| format!("a follower: {error}"))?;
-        let watch = Arc::new(Watch::of_follower(world.disk.clone(), world.weather.clone()));
+        let watch = Arc::new(NodeProbe::for_follower(world.disk.clone(), world.fault_plan.clone()));
         self.slots[at].follower = Some(Follower::new(node, watch, self.ring)?);
         self.counts.followers += 1;
         Ok(())
     }
 
     /// Runs both sides of a follower's connection for one round.
-    fn flow(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
+    fn flow(&mut self, at: usize, world: &FeedEnvironment<'_>, random: &mut StdRng, all: bool) -> Check {
         if self.slots[at].follower.is_some() && self.slots[at].connection.is_none() {
             self.connect(at, world, random)?;
         }
@@ -151,7 +151,7 @@ impl Feed {
         self.answers(at)
     }
 
-    fn connect(&mut self, at: usize, world: &World<'_>, random: &mut StdRng) -> Check {
+    fn connect(&mut self, at: usize, world: &FeedEnvironment<'_>, random: &mut StdRng) -> Check {
         let slot = &mut self.slots[at];
         let Some(follower) = &mut slot.follower else { return Ok(()) };
         if world.sequencer.is_none() {
@@ -175,7 +175,7 @@ impl Feed {
     }
 
     /// Runs the sequencer's threads for the connections of a slot.
-    fn serve(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) {
+    fn serve(&mut self, at: usize, world: &FeedEnvironment<'_>, random: &mut StdRng, all: bool) {
         let Some(sequencer) = world.sequencer else { return };
         let mut links = std::mem::take(&mut self.links);
         links.retain_mut(|link| {
@@ -199,7 +199,7 @@ impl Feed {
     }
 
     /// Runs the receiving thread of a follower, and checks its view after every frame.
-    fn receive(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
+    fn receive(&mut self, at: usize, world: &FeedEnvironment<'_>, random: &mut StdRng, all: bool) -> Check {
         for _ in 0..HEARD {
             let slot = &mut self.slots[at];
             let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else { break };
@@ -254,7 +254,7 @@ impl Feed {
     /// Ends a follower's process; at most `kept` of its bytes in flight to the sequencer still arrive.
     pub fn end(&mut self, at: usize, kept: usize) {
         if let Some(follower) = self.slots[at].follower.take() {
-            let unknown = follower.into_sent().map(|sent| (sent, Answered::Unknown));
+            let unknown = follower.into_sent().map(|sent| (sent, SubmissionOutcome::Unknown));
             self.slots[at].answered.extend(unknown);
             self.note(at, "its process ends");
         }

@@ -13,7 +13,7 @@ use crate::{
     ledger::Check,
     pipe::Pipe,
     view_digests::{ViewDigest, ViewDigests},
-    world::Watch,
+    world::NodeProbe,
 };
 
 /// A transaction submitted through a follower, with its response pending.
@@ -24,8 +24,8 @@ pub struct Sent {
 }
 
 /// Outcome of a submission through a follower.
-pub enum Answered {
-    Taken,
+pub enum SubmissionOutcome {
+    Accepted,
     /// The connection ended; the transaction may have been accepted or not.
     Unknown,
     /// The transaction was never sent to the sequencer.
@@ -37,16 +37,16 @@ pub enum Answered {
 pub struct Follower {
     pub node: Arc<Node>,
     pub follows: ManualFollower,
-    pub watch: Arc<Watch>,
+    pub watch: Arc<NodeProbe>,
     /// The view that was checked last, and the number of appends applied at that time.
     seen: Option<(Arc<View>, Option<u64>)>,
     sent: Vec<Sent>,
 }
 
 impl Follower {
-    pub fn new(node: Node, watch: Arc<Watch>, ring: RingLimits) -> Result<Self, String> {
+    pub fn new(node: Node, watch: Arc<NodeProbe>, ring: RingLimits) -> Result<Self, String> {
         let node = Arc::new(node);
-        watch.look_at(&node);
+        watch.set_node(&node);
         node.start_manual(watch.clone(), ring).map_err(|error| error.to_string())?;
         let follows = node.follow_manual().ok_or("it is no follower")?;
         Ok(Self { node, follows, watch, seen: None, sent: Vec::new() })
@@ -136,7 +136,7 @@ impl Follower {
 
     /// Returns the submissions that have a response. On a `lasting` chain, checks that each accepted one is
     /// in its pool or view. Elsewhere, a return to a snapshot may have removed it before the response.
-    pub fn answers(&mut self, lasting: bool) -> Result<Vec<(Sent, Answered)>, String> {
+    pub fn answers(&mut self, lasting: bool) -> Result<Vec<(Sent, SubmissionOutcome)>, String> {
         let mut answered = Vec::new();
         for sent in std::mem::take(&mut self.sent) {
             let what = match sent.underway.poll() {
@@ -148,11 +148,11 @@ impl Follower {
                     if lasting {
                         self.find(&sent.hash).map_err(|what| format!("answered too early: {what}"))?;
                     }
-                    Answered::Taken
+                    SubmissionOutcome::Accepted
                 }
-                Some(Err(SubmitError::Unknown { .. })) => Answered::Unknown,
-                Some(Err(SubmitError::Away)) => Answered::Away,
-                Some(_) => Answered::Refused,
+                Some(Err(SubmitError::Unknown { .. })) => SubmissionOutcome::Unknown,
+                Some(Err(SubmitError::Away)) => SubmissionOutcome::Away,
+                Some(_) => SubmissionOutcome::Refused,
             };
             answered.push((sent, what));
         }

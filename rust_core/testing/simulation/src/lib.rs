@@ -1,16 +1,15 @@
 #![doc = include_str!("../README.md")]
 
-mod act;
+mod action;
 mod bytes;
 mod campaign;
-mod change;
+mod chain_change;
 mod counts;
 mod cut_counts;
 mod damage;
 mod feed;
 mod follower;
 mod ledger;
-mod looks;
 mod loss;
 mod network;
 mod network_event;
@@ -22,8 +21,9 @@ mod run;
 mod senders;
 mod submission_kind;
 mod submit;
-mod time;
+mod timing;
 mod view_digests;
+mod view_readers;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -42,8 +42,8 @@ impl Run {
         let kind = random.random_range(0..5);
         if kind < 3 {
             let lost = random.random_range(1..12);
-            self.note(&format!("the next {lost} syncs lie"));
-            self.weather().set_lost(lost);
+            self.trace(&format!("the next {lost} syncs lie"));
+            self.fault_plan().set_lost(lost);
         }
         for _ in 0..random.random_range(1..6) {
             self.submit(SubmissionKind::Next, random.random_range(0..3), random.random())?;
@@ -79,8 +79,8 @@ impl Run {
     /// Ends the sequencer's process, with `power` by a loss of power that discards unsynced data. Followers
     /// keep running.
     fn end_without(&mut self, random: &mut StdRng, power: bool) {
-        self.weather().clear();
-        self.forget_held();
+        self.fault_plan().clear();
+        self.release_views();
         self.snapshots.clear();
         self.process = None;
         if power { self.disk.lose_power(random.random()) } else { self.disk.kill() }
@@ -94,9 +94,9 @@ impl Run {
         let used = content.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
         let at = random.random_range(0..used) as u64;
         self.disk.flip(path, at, random.random_range(0..8));
-        self.weather().counts.fault("flipped bit");
+        self.fault_plan().counts.fault("flipped bit");
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.note(&format!("one bit at {at} of {name} is changed"));
+        self.trace(&format!("one bit at {at} of {name} is changed"));
         match name.strip_suffix(".segment").and_then(|number| number.parse().ok()) {
             Some(segment) => Damage::Segment(segment),
             None => Damage::End,
@@ -119,16 +119,16 @@ impl Run {
             left -= zeroed;
             self.disk.set_content(&path, &content);
         }
-        self.weather().counts.fault("zeroed tail");
-        self.note("the end of the journal reads as zeros");
+        self.fault_plan().counts.fault("zeroed tail");
+        self.trace("the end of the journal reads as zeros");
         true
     }
 
     fn start_after_loss(&mut self, proofs: &Proofs, next: u64, damage: &Damage) -> Check {
         match self.try_start()? {
             Err(error) if is_refusal_of(damage, &error) => {
-                self.note(&format!("refused: {error}"));
-                self.weather().counts.fault("loss refused at start");
+                self.trace(&format!("refused: {error}"));
+                self.fault_plan().counts.fault("loss refused at start");
                 Ok(())
             }
             Err(error) => Err(format!("after a loss, the start is refused for another reason: {error}")),
@@ -141,7 +141,7 @@ impl Run {
     fn check_started(&mut self, proofs: &Proofs, next: u64) -> Check {
         let (view, rules) = (self.view()?, self.rules());
         if self.ledger.clone().survive(&view, rules).is_ok() {
-            self.weather().counts.fault("loss without effect");
+            self.fault_plan().counts.fault("loss without effect");
             return Ok(());
         }
         let Proofs { mark, store } = proofs;
@@ -182,7 +182,7 @@ impl Run {
         match (seen, healthy) {
             (true, Ok(())) => Err("a follower has seen more, and health is green".to_owned()),
             (true, Err(_)) => {
-                self.weather().counts.fault("loss proved by a follower");
+                self.fault_plan().counts.fault("loss proved by a follower");
                 let now = foreseal_chain::Clock::now(&*self.clocks);
                 let done = self.process()?.producer.tick(now, &mut || true);
                 if done.is_ok() {
@@ -192,7 +192,7 @@ impl Run {
                 }
             }
             (false, _) => {
-                self.weather().counts.fault("loss that no other record proves");
+                self.fault_plan().counts.fault("loss that no other record proves");
                 Ok(())
             }
         }

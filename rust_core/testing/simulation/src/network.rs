@@ -3,16 +3,16 @@
 use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{
-    feed::{Feed, World},
-    follower::Answered,
+    feed::{Feed, FeedEnvironment},
+    follower::SubmissionOutcome,
     ledger::Check,
     network_event::NetworkEvent,
     pipe::FrameFault,
-    readers::{Client, Held},
+    readers::{Client, HeldView},
     run::Run,
-    senders::Order,
+    senders::TransactionSpec,
     submission_kind::SubmissionKind,
-    world::End,
+    world::CrashScope,
 };
 
 /// Maximum number of rounds until a follower has caught up. It suffices for two connections, as the cursor of
@@ -44,7 +44,7 @@ impl Run {
             }
             NetworkEvent::Crash { at, point, after } => {
                 if let Some(follower) = &self.feed.slots[at % slots].follower {
-                    follower.watch.arm(point, after, End::Process);
+                    follower.watch.arm(point, after, CrashScope::Process);
                 }
                 Ok(())
             }
@@ -84,21 +84,21 @@ impl Run {
     /// Calls `act` with the followers and their environment.
     pub fn with_followers<T>(
         &mut self,
-        act: impl FnOnce(&mut Feed, &World<'_>) -> Result<T, String>,
+        act: impl FnOnce(&mut Feed, &FeedEnvironment<'_>) -> Result<T, String>,
     ) -> Result<T, String> {
         let sequencer = self.process.as_ref().map(|process| &process.node);
-        let world = World {
+        let world = FeedEnvironment {
             sequencer,
             settings: &self.settings,
             clocks: &self.clocks,
             disk: &self.disk,
-            weather: &self.weather,
+            fault_plan: &self.fault_plan,
             empty: sequencer.is_some_and(|node| matches!(node.store().head(), Ok(None))),
             trimmed: self.is_trimmed(),
         };
         let done = act(&mut self.feed, &world);
         for line in std::mem::take(&mut self.feed.notes) {
-            self.note(&line);
+            self.trace(&line);
         }
         done
     }
@@ -109,8 +109,8 @@ impl Run {
             for (sent, what) in std::mem::take(&mut self.feed.slots[at].answered) {
                 self.feed.counts.answered += 1;
                 match what {
-                    Answered::Taken => self.senders.take(&sent.raw, sent.hash),
-                    Answered::Unknown => {
+                    SubmissionOutcome::Accepted => self.senders.record_accepted(&sent.raw, sent.hash),
+                    SubmissionOutcome::Unknown => {
                         let there = self.process.as_ref().is_some_and(|process| {
                             let view = process.node.view();
                             let shown = view.and_then(|view| view.transaction(&sent.hash).ok().flatten());
@@ -123,8 +123,10 @@ impl Run {
                             "connection ends before a submission is admitted"
                         });
                     }
-                    Answered::Away => self.feed.counts.fault("connection ends before a submission is sent"),
-                    Answered::Refused => {}
+                    SubmissionOutcome::Away => {
+                        self.feed.counts.fault("connection ends before a submission is sent");
+                    }
+                    SubmissionOutcome::Refused => {}
                 }
             }
         }
@@ -180,9 +182,10 @@ impl Run {
             return Ok(());
         };
         let next = follower.node.pool().next_nonce(&address, account.map_or(0, |account| account.nonce));
-        let order = Order { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
+        let order =
+            TransactionSpec { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
         let raw = match given {
-            SubmissionKind::Gap => self.senders.sign(Order { nonce: next + 2, ..order }),
+            SubmissionKind::Gap => self.senders.sign(TransactionSpec { nonce: next + 2, ..order }),
             SubmissionKind::Again => match self.senders.taken(chance) {
                 Some(raw) => raw.clone(),
                 None => return Ok(()),
@@ -202,7 +205,7 @@ impl Run {
         };
         if level {
             slot.held.truncate(3);
-            slot.held.insert(0, Held::take(view, unwinds, chance, &accounts)?);
+            slot.held.insert(0, HeldView::load(view, unwinds, chance, &accounts)?);
         }
         Ok(())
     }
@@ -210,7 +213,7 @@ impl Run {
     fn look_there(&mut self, at: usize) -> Check {
         let accounts = self.senders.addresses();
         for held in &self.feed.slots[at].held {
-            held.look(self.unwinds, &accounts)?;
+            held.check(self.unwinds, &accounts)?;
             self.counts.held_views += 1;
         }
         self.feed.slots[at].held.pop();

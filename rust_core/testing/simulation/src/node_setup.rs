@@ -17,7 +17,7 @@ use foreseal_replication::Production;
 use foreseal_testkit::{Wallet, test_genesis};
 use tempfile::TempDir;
 
-use crate::{act::Setup, world::Clocks};
+use crate::{action::Setup, world::Clocks};
 
 /// Size of the store's memory map, in bytes; a run stores only some dozen blocks.
 const MAP: usize = 64 << 20;

@@ -9,22 +9,22 @@ use foreseal_replication::PoolStart;
 use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{
-    act::Ending,
+    action::ProcessEnd,
     damage,
     ledger::{Check, Ledger, Rules},
     node_setup::{StartOutcome, open},
     run::{Process, Run},
-    time,
-    world::{Class, Watch},
+    timing,
+    world::{NodeProbe, OperationClass},
 };
 
 impl Run {
     /// Starts the next process. The chain that it publishes is not checked yet.
     pub fn start(&mut self) -> Result<StartOutcome, String> {
         let began = self.clocks.now();
-        self.weather().take_struck();
+        self.fault_plan().drain_struck();
         let started = self.try_start()?;
-        let struck = self.weather().take_struck();
+        let struck = self.fault_plan().drain_struck();
         match started {
             Ok(()) => {}
             Err(error) if struck => return Ok(StartOutcome::No(error.to_string())),
@@ -43,7 +43,7 @@ impl Run {
     pub fn try_start(&mut self) -> Result<Result<(), NodeError>, String> {
         let followed = self.setup.followers > 0;
         let published = followed.then(|| self.feed.published.clone());
-        let watch = Watch::new(self.disk.clone(), self.weather.clone()).publishing(published);
+        let watch = NodeProbe::new(self.disk.clone(), self.fault_plan.clone()).publishing(published);
         let watch = Arc::new(watch);
         let node = open(&self.settings, self.clocks.clone(), self.disk.clone(), self.mixes.clone())
             .map_err(|error| format!("a process does not open its data directory: {error}"))?;
@@ -67,8 +67,8 @@ impl Run {
     /// Ends the process and starts the next one, optionally with a fault during the start.
     pub fn restart(
         &mut self,
-        ending: Ending,
-        fault: Option<(Class, u32, DiskFault)>,
+        ending: ProcessEnd,
+        fault: Option<(OperationClass, u32, DiskFault)>,
         damaged: Option<u64>,
     ) -> Check {
         // A running, healthy node has no append in progress: every earlier call has returned.
@@ -80,19 +80,19 @@ impl Run {
             Some(chance) if !self.setup.development => Some((damage::Copy::of(self)?, chance)),
             _ => None,
         };
-        self.weather().clear();
+        self.fault_plan().clear();
         if let Some((class, after, fault)) = fault {
-            self.weather().arm(class, after, fault);
+            self.fault_plan().arm(class, after, fault);
         }
         let mut random = StdRng::seed_from_u64(self.counts.acts);
         // Followers continue to serve reads while the sequencer is down.
         self.feed_round(&mut random, false)?;
         let mut tries = 0;
-        let mut pooled = Some(pooled).filter(|_| ending == Ending::Stop && !broken);
+        let mut pooled = Some(pooled).filter(|_| ending == ProcessEnd::Stop && !broken);
         let began = loop {
             let began = self.clocks.now();
             if let StartOutcome::No(why) = self.start()? {
-                self.note(&format!("  does not start: {why}"));
+                self.trace(&format!("  does not start: {why}"));
             } else if self.is_up() {
                 break began;
             }
@@ -102,7 +102,7 @@ impl Run {
             if tries > 2 {
                 return Err("the node does not start in fair weather".to_owned());
             }
-            self.weather().clear();
+            self.fault_plan().clear();
             self.lose(ending);
         };
         self.check_survival(in_flight || tries > 0, began)?;
@@ -114,10 +114,10 @@ impl Run {
     }
 
     /// Ends the process. Returns the number of transactions in its pool.
-    pub fn end(&mut self, ending: Ending, broken: bool) -> Result<usize, String> {
+    pub fn end(&mut self, ending: ProcessEnd, broken: bool) -> Result<usize, String> {
         let counts = self.node()?.pool().counts();
-        if ending == Ending::Stop && !broken {
-            self.weather().clear();
+        if ending == ProcessEnd::Stop && !broken {
+            self.fault_plan().clear();
             self.process()?.watch.disarm();
             self.node()?.save().map_err(|error| format!("a clean stop: {error}"))?;
         }
@@ -126,27 +126,27 @@ impl Run {
         Ok(counts.pooled + counts.queued)
     }
 
-    fn lose(&mut self, ending: Ending) {
-        self.forget_held();
+    fn lose(&mut self, ending: ProcessEnd) {
+        self.release_views();
         self.snapshots.clear();
         let mut random =
             StdRng::seed_from_u64(self.setup.seed ^ self.counts.acts << 8 ^ self.counts.restarts);
         self.feed.sequencer_ends(&mut random);
-        if matches!(ending, Ending::PowerLoss(_)) {
+        if matches!(ending, ProcessEnd::PowerLoss(_)) {
             self.feed.machine_ends();
         }
         self.process = None;
         match ending {
-            Ending::Stop | Ending::Kill => {
+            ProcessEnd::Stop | ProcessEnd::Kill => {
                 self.disk.kill();
-                self.weather().counts.fault("process killed");
+                self.fault_plan().counts.fault("process killed");
             }
-            Ending::PowerLoss(seed) => {
-                if self.disk.is_down() && self.weather().was_writing() {
-                    self.weather().counts.fault("torn write");
+            ProcessEnd::PowerLoss(seed) => {
+                if self.disk.is_down() && self.fault_plan().was_writing() {
+                    self.fault_plan().counts.fault("torn write");
                 }
                 self.disk.lose_power(seed);
-                self.weather().counts.fault("power lost");
+                self.fault_plan().counts.fault("power lost");
             }
         }
     }
@@ -187,7 +187,7 @@ impl Run {
             // A block that was never published was opened by the interrupted tick.
             self.check_opened(&ledger, self.time.given.unwrap_or(now))?;
             let timestamp = ledger.pending().map_or(0, |open| open.timestamp);
-            self.time.due = time::due(now, timestamp, self.setup.block_time);
+            self.time.due = timing::due(now, timestamp, self.setup.block_time);
         }
         self.time.given = None;
         self.ledger = ledger;

@@ -13,7 +13,7 @@ use foreseal_state::{StateError, StateReader};
 use crate::ledger::{Check, Ledger};
 
 /// A view that a reader holds.
-pub struct Held {
+pub struct HeldView {
     view: Arc<View>,
     answers: u64,
     /// Value of `Run::unwinds` when the view was loaded.
@@ -22,9 +22,9 @@ pub struct Held {
     blocks: [u64; 2],
 }
 
-impl Held {
+impl HeldView {
     /// Holds `view` and records its results; `chance` selects the old blocks that are read.
-    pub fn take(view: Arc<View>, unwinds: u64, chance: u64, accounts: &[Address]) -> Result<Self, String> {
+    pub fn load(view: Arc<View>, unwinds: u64, chance: u64, accounts: &[Address]) -> Result<Self, String> {
         let sealed = view.latest().number() + 1;
         let blocks = [chance % sealed, (chance >> 32) % sealed];
         let answers = answers(&view, blocks, accounts).map_err(|error| format!("a new view: {error}"))?;
@@ -33,7 +33,7 @@ impl Held {
 
     /// Reads everything again. Checks that the results are unchanged, or that the view is gone after an
     /// unwind.
-    pub fn look(&self, unwinds: u64, accounts: &[Address]) -> Check {
+    pub fn check(&self, unwinds: u64, accounts: &[Address]) -> Check {
         let (number, index) = (self.view.pending().number(), self.view.pending_index());
         match answers(&self.view, self.blocks, accounts) {
             Ok(answers) if answers == self.answers => Ok(()),
@@ -84,7 +84,7 @@ pub struct Client {
 }
 
 /// Returns the notifications that lead to the content of the ledger.
-fn told(ledger: &Ledger) -> Vec<ReaderEvent> {
+fn expected_events(ledger: &Ledger) -> Vec<ReaderEvent> {
     let mut list = Vec::new();
     for block in &ledger.blocks {
         let mut first = 0;
@@ -108,7 +108,7 @@ fn step(step: &BlockAtStep) -> ReaderEvent {
 impl Client {
     /// Creates a subscriber that has received everything so far.
     pub fn new(ledger: &Ledger, view: &View) -> Self {
-        Self { list: told(ledger), place: view.cursor(), changes: 0 }
+        Self { list: expected_events(ledger), place: view.cursor(), changes: 0 }
     }
 
     fn apply(&mut self, change: &Change, after: StepCursor) -> Check {
@@ -156,13 +156,13 @@ impl Client {
             Ok(_) => {}
         }
         if !compare {
-            self.list = told(ledger);
+            self.list = expected_events(ledger);
             return Ok(());
         }
         if let Some(fault) = fault {
             return Err(fault);
         }
-        if self.list == told(ledger) {
+        if self.list == expected_events(ledger) {
             Ok(())
         } else {
             Err(format!("a subscriber at {from:?} was told another chain than was shown"))

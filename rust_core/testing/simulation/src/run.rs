@@ -9,23 +9,23 @@ use foreseal_replication::{Phase, SubmitError};
 use tempfile::TempDir;
 
 use crate::{
-    act::{Act, Ending, Setup},
+    action::{Action, ProcessEnd, Setup},
     counts::Counts,
     feed::Feed,
     ledger::{Check, Ledger, Rules},
     node_setup::{self, StartOutcome},
-    readers::{Client, Held},
-    senders::{Order, Senders},
-    time::{self, Timing},
+    readers::{Client, HeldView},
+    senders::{Senders, TransactionSpec},
+    timing::{self, Timing},
     view_digests::ViewDigests,
-    world::{Clocks, FaultPlan, Watch},
+    world::{Clocks, FaultPlan, NodeProbe},
 };
 
 /// A running node.
 pub struct Process {
     pub node: Arc<Node>,
     pub producer: Producer,
-    pub watch: Arc<Watch>,
+    pub watch: Arc<NodeProbe>,
 }
 
 /// Run of one seed.
@@ -36,7 +36,7 @@ pub struct Run {
     pub settings: Settings,
     pub clocks: Arc<Clocks>,
     pub disk: SimulatedDisk,
-    pub weather: Arc<Mutex<FaultPlan>>,
+    pub fault_plan: Arc<Mutex<FaultPlan>>,
     /// Number of `mixHash` values drawn so far.
     pub mixes: Arc<AtomicU64>,
     /// The current process; `None` between two processes.
@@ -46,7 +46,7 @@ pub struct Run {
     pub instead: Option<Ledger>,
     pub senders: Senders,
     pub feed: Feed,
-    pub held: Vec<Held>,
+    pub held: Vec<HeldView>,
     pub clients: Vec<Client>,
     /// Number of changes that may have unwound the chain.
     pub unwinds: u64,
@@ -66,9 +66,9 @@ impl Run {
         let senders = Senders::default();
         let settings = node_setup::settings(&setup, folder.path(), senders.funded());
         let clocks = Arc::new(Clocks::default());
-        let (disk, weather) =
+        let (disk, fault_plan) =
             (SimulatedDisk::default(), Arc::new(Mutex::new(FaultPlan::new(clocks.clone()))));
-        disk.judge_by(weather.clone());
+        disk.set_fault_policy(fault_plan.clone());
         let published = Arc::new(ViewDigests::new(senders.addresses()));
         let feed = Feed::new(setup.followers, setup.ring, published, !setup.development);
         let mut run = Self {
@@ -78,7 +78,7 @@ impl Run {
             settings,
             clocks,
             disk,
-            weather,
+            fault_plan,
             mixes: Arc::default(),
             process: None,
             ledger: Ledger::default(),
@@ -105,8 +105,8 @@ impl Run {
         Ok(run)
     }
 
-    pub fn weather(&self) -> MutexGuard<'_, FaultPlan> {
-        self.weather.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn fault_plan(&self) -> MutexGuard<'_, FaultPlan> {
+        self.fault_plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn process(&mut self) -> Result<&mut Process, String> {
@@ -128,50 +128,50 @@ impl Run {
     }
 
     /// Adds a line to the trace. The path of the data directory is replaced, as it differs between runs.
-    pub fn note(&mut self, line: &str) {
+    pub fn trace(&mut self, line: &str) {
         self.trace.push(line.replace(&self.settings.datadir.display().to_string(), "data"));
     }
 
     /// Performs one act and checks all properties afterwards.
-    pub fn act(&mut self, act: &Act) -> Check {
+    pub fn apply(&mut self, act: &Action) -> Check {
         self.counts.acts += 1;
         let done = self.perform(act);
         let shown = self.ledger.pending().map(super::ledger::Block::name).unwrap_or_default();
         match done {
-            Ok(()) => self.note(&format!("{act:?}  ->  {shown}")),
-            Err(ref what) => self.note(&format!("{act:?}  ->  {shown}\n  BROKEN: {what}")),
+            Ok(()) => self.trace(&format!("{act:?}  ->  {shown}")),
+            Err(ref what) => self.trace(&format!("{act:?}  ->  {shown}\n  BROKEN: {what}")),
         }
         done
     }
 
-    fn perform(&mut self, act: &Act) -> Check {
+    fn perform(&mut self, act: &Action) -> Check {
         match *act {
-            Act::Submit { given, sender, chance } => self.submit(given, sender, chance)?,
-            Act::Tick { ms } => return self.tick(ms),
-            Act::Stall { ms } => self.clocks.pass(ms),
-            Act::Jump { ms } => {
+            Action::Submit { given, sender, chance } => self.submit(given, sender, chance)?,
+            Action::Tick { ms } => return self.tick(ms),
+            Action::Stall { ms } => self.clocks.pass(ms),
+            Action::JumpClock { ms } => {
                 self.clocks.jump(ms);
-                self.weather().counts.fault(if ms < 0 {
+                self.fault_plan().counts.fault(if ms < 0 {
                     "wall clock set back"
                 } else {
                     "wall clock set forward"
                 });
             }
-            Act::Hold { chance } => self.hold(chance)?,
-            Act::Look { chance } => self.look(chance)?,
-            Act::Follow { chance } => self.follow(chance)?,
-            Act::Store => {
+            Action::HoldView { chance } => self.hold_view(chance)?,
+            Action::CheckViews { chance } => self.check_views(chance)?,
+            Action::CatchUpSubscriber { chance } => self.catch_up_subscriber(chance)?,
+            Action::WriteStore => {
                 self.node()?.write_store();
                 return self.settle();
             }
-            Act::SecondWriter => self.second_writer()?,
-            Act::Disk { class, after, fault } => self.weather().arm(class, after, fault),
-            Act::Full(full) => self.weather().set_full(full),
-            Act::Slow { operations, ms } => self.weather().set_slow(operations, ms),
-            Act::Crash { point, after, end } => self.process()?.watch.arm(point, after, end),
-            Act::Restart { ending, fault, damage } => return self.restart(ending, fault, damage),
-            Act::Change(change) => return self.change(change),
-            Act::Network(network) => self.network(network)?,
+            Action::SecondWriter => self.second_writer()?,
+            Action::Disk { class, after, fault } => self.fault_plan().arm(class, after, fault),
+            Action::DiskFull(full) => self.fault_plan().set_full(full),
+            Action::SlowDisk { operations, ms } => self.fault_plan().set_slow(operations, ms),
+            Action::Crash { point, after, end } => self.process()?.watch.arm(point, after, end),
+            Action::Restart { end, fault, damage } => return self.restart(end, fault, damage),
+            Action::Change(change) => return self.change(change),
+            Action::Network(network) => self.network(network)?,
         }
         self.check_age()
     }
@@ -246,11 +246,11 @@ impl Run {
     }
 
     /// Draws from the seed how a failed process ends.
-    fn chosen_ending(&self) -> Ending {
+    fn chosen_ending(&self) -> ProcessEnd {
         let chance = self.setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
             ^ (self.counts.acts << 7)
             ^ self.counts.restarts;
-        if chance.is_multiple_of(3) { Ending::Kill } else { Ending::PowerLoss(chance) }
+        if chance.is_multiple_of(3) { ProcessEnd::Kill } else { ProcessEnd::PowerLoss(chance) }
     }
 
     /// Records the current view, which must extend everything that was published before.
@@ -289,20 +289,20 @@ impl Run {
         }
         let block_time = self.setup.block_time;
         let parent = sealed.last().map_or(0, |parent| parent.timestamp);
-        let expected = time::timestamp(now, parent, block_time);
+        let expected = timing::timestamp(now, parent, block_time);
         if open.timestamp != expected {
             let name = open.name();
             return Err(format!("block {name} has timestamp {}, its slot is {expected}", open.timestamp));
         }
-        self.time.due = time::due(now, expected, block_time);
+        self.time.due = timing::due(now, expected, block_time);
         Ok(())
     }
 
     /// Checks a node after a failure: it publishes nothing, rejects submissions, reports bad health and
     /// serves reads.
     fn check_failed(&mut self, why: &str) -> Check {
-        self.note(&format!("  production stopped: {why}"));
-        if !self.weather().take_struck() && !self.store_failed()? {
+        self.trace(&format!("  production stopped: {why}"));
+        if !self.fault_plan().drain_struck() && !self.store_failed()? {
             return Err(format!("production stopped without a fault: {why}"));
         }
         self.process()?.watch.disarm();
@@ -316,14 +316,14 @@ impl Run {
             return Err("something is shown after a failure".to_owned());
         }
         let node = self.node()?;
-        let order = Order { wallet: 0, nonce: 0, kind: 0, tip: 1 };
+        let order = TransactionSpec { wallet: 0, nonce: 0, kind: 0, tip: 1 };
         if !matches!(node.submit(&self.senders.sign(order)), Err(SubmitError::Stopped(_))) {
             return Err("a submission is taken after a failure".to_owned());
         }
         if node.status().healthy(node.tick_limit()).is_ok() {
             return Err("health is green after a failure".to_owned());
         }
-        self.look(0)
+        self.check_views(0)
     }
 
     /// Returns `true` if writing to the store has failed.
@@ -333,7 +333,7 @@ impl Run {
 
     /// Checks that a second writer is rejected with `DataDirError::InUse`.
     fn second_writer(&mut self) -> Check {
-        self.weather().counts.fault("second writer");
+        self.fault_plan().counts.fault("second writer");
         match node_setup::open(&self.settings, self.clocks.clone(), self.disk.clone(), Arc::default()) {
             Err(NodeError::DataDir(DataDirError::InUse(_))) => Ok(()),
             Err(error) => Err(format!("a second writer is refused for another reason: {error}")),
@@ -344,7 +344,7 @@ impl Run {
     /// Checks that the node makes progress without faults, and that everything published exists after a last
     /// loss of power.
     pub fn finish(&mut self) -> Check {
-        self.weather().clear();
+        self.fault_plan().clear();
         self.process()?.watch.disarm();
         // An earlier fault may become visible only at this tick.
         self.tick(0)?;
@@ -360,13 +360,13 @@ impl Run {
             return Err(format!("{left} transactions that can run are left in the pool"));
         }
         self.catch_up()?;
-        self.restart(Ending::PowerLoss(self.setup.seed), None, None)?;
+        self.restart(ProcessEnd::PowerLoss(self.setup.seed), None, None)?;
         self.catch_up()?;
         for at in 0..self.clients.len() as u64 {
-            self.follow(at)?;
+            self.catch_up_subscriber(at)?;
         }
         let included = self.ledger.blocks.iter().flat_map(|block| &block.transactions);
-        if let Some(stranger) = included.map(|one| one.hash).find(|hash| !self.senders.is_taken(hash)) {
+        if let Some(stranger) = included.map(|one| one.hash).find(|hash| !self.senders.is_accepted(hash)) {
             return Err(format!("transaction {stranger} was never submitted, or was refused"));
         }
         self.replay_all()?;

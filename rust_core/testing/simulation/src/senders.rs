@@ -15,7 +15,7 @@ const GWEI: u128 = 1_000_000_000;
 
 /// Parameters of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Order {
+pub struct TransactionSpec {
     pub wallet: usize,
     pub nonce: u64,
     /// Selects the call, deployment or transfer; also the value of a transfer.
@@ -26,21 +26,21 @@ pub struct Order {
 
 /// Cache of signed transactions. Signing is the slowest step of a run, and all seeds draw from the same
 /// orders.
-static SIGNED: Mutex<BTreeMap<Order, Bytes>> = Mutex::new(BTreeMap::new());
+static SIGNED: Mutex<BTreeMap<TransactionSpec, Bytes>> = Mutex::new(BTreeMap::new());
 /// Cache of blob transactions. Computing the proofs of a blob takes some hundred milliseconds.
 static BLOBS: Mutex<BTreeMap<(usize, u64), Bytes>> = Mutex::new(BTreeMap::new());
 
 /// Wallets, and the transactions that the node accepted.
 pub struct Senders {
     wallets: Vec<Wallet>,
-    taken: Vec<Bytes>,
+    accepted: Vec<Bytes>,
     hashes: HashSet<B256>,
 }
 
 impl Default for Senders {
     fn default() -> Self {
         let wallets = Wallet::some(WALLETS as u64 + 1);
-        Self { wallets, taken: Vec::new(), hashes: HashSet::new() }
+        Self { wallets, accepted: Vec::new(), hashes: HashSet::new() }
     }
 }
 
@@ -59,13 +59,13 @@ impl Senders {
     }
 
     /// Returns the signed transaction of this order.
-    pub fn sign(&self, order: Order) -> Bytes {
+    pub fn sign(&self, order: TransactionSpec) -> Bytes {
         let mut signed = SIGNED.lock().unwrap_or_else(PoisonError::into_inner);
         signed.entry(order).or_insert_with(|| self.make(order)).clone()
     }
 
-    fn make(&self, order: Order) -> Bytes {
-        let Order { wallet, nonce, kind, tip } = order;
+    fn make(&self, order: TransactionSpec) -> Bytes {
+        let TransactionSpec { wallet, nonce, kind, tip } = order;
         let from = &self.wallets[wallet];
         let tip = u128::from(tip) * GWEI;
         let fees = Fees { max_fee: 20 * GWEI + 4 * tip, tip };
@@ -95,8 +95,8 @@ impl Senders {
     }
 
     /// Records a transaction that the node accepted.
-    pub fn take(&mut self, raw: &Bytes, hash: B256) {
-        self.taken.push(raw.clone());
+    pub fn record_accepted(&mut self, raw: &Bytes, hash: B256) {
+        self.accepted.push(raw.clone());
         self.hashes.insert(hash);
     }
 
@@ -106,26 +106,26 @@ impl Senders {
     }
 
     /// Returns a transaction that enters a block without the pool, and records it as accepted.
-    pub fn give(&mut self, order: Order) -> Option<Transaction> {
+    pub fn give(&mut self, order: TransactionSpec) -> Option<Transaction> {
         let raw = self.sign(order);
         let transaction = Transaction::decode(&raw).ok()?;
-        self.take(&raw, transaction.hash());
+        self.record_accepted(&raw, transaction.hash());
         Some(transaction)
     }
 
     /// Returns an accepted transaction: the one with this number, modulo their count.
     pub fn taken(&self, chance: u64) -> Option<&Bytes> {
-        let count = self.taken.len() as u64;
-        if count == 0 { None } else { self.taken.get(usize::try_from(chance % count).ok()?) }
+        let count = self.accepted.len() as u64;
+        if count == 0 { None } else { self.accepted.get(usize::try_from(chance % count).ok()?) }
     }
 
     /// Returns the number of accepted transactions.
-    pub fn taken_count(&self) -> u64 {
-        self.taken.len() as u64
+    pub fn accepted_count(&self) -> u64 {
+        self.accepted.len() as u64
     }
 
     /// Returns `true` if the node accepted or may have accepted the transaction.
-    pub fn is_taken(&self, hash: &B256) -> bool {
+    pub fn is_accepted(&self, hash: &B256) -> bool {
         self.hashes.contains(hash)
     }
 }

@@ -8,7 +8,7 @@ use foreseal_state::StateReader;
 use crate::{
     ledger::Check,
     run::Run,
-    senders::{Order, WALLETS},
+    senders::{TransactionSpec, WALLETS},
     submission_kind::SubmissionKind,
 };
 
@@ -21,23 +21,24 @@ impl Run {
         let account = view.pending().state.account(&address).map_err(|error| error.to_string())?;
         let used = account.map_or(0, |account| account.nonce);
         let next = node.pool().next_nonce(&address, used);
-        let order = Order { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
+        let order =
+            TransactionSpec { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
         let raw = match given {
             SubmissionKind::Next => self.senders.sign(order),
-            SubmissionKind::Gap => self.senders.sign(Order { nonce: next + 2, ..order }),
+            SubmissionKind::Gap => self.senders.sign(TransactionSpec { nonce: next + 2, ..order }),
             SubmissionKind::Instead { enough } => {
                 let tip = if enough { order.tip + 4 } else { 1 };
-                self.senders.sign(Order { nonce: used, tip, ..order })
+                self.senders.sign(TransactionSpec { nonce: used, tip, ..order })
             }
             SubmissionKind::Again => match self.senders.taken(chance) {
                 Some(raw) => raw.clone(),
                 None => return Ok(()),
             },
             SubmissionKind::Stale => match used.checked_sub(1) {
-                Some(nonce) => self.senders.sign(Order { nonce, kind: 3, tip: 3, ..order }),
+                Some(nonce) => self.senders.sign(TransactionSpec { nonce, kind: 3, tip: 3, ..order }),
                 None => return Ok(()),
             },
-            SubmissionKind::Poor => self.senders.sign(Order { wallet: WALLETS, nonce: 0, ..order }),
+            SubmissionKind::Poor => self.senders.sign(TransactionSpec { wallet: WALLETS, nonce: 0, ..order }),
             SubmissionKind::Garbage => self.garbage(order, chance),
             SubmissionKind::Blob => self.senders.blob(sender, next),
         };
@@ -59,13 +60,13 @@ impl Run {
             (SubmissionKind::Gap | SubmissionKind::Instead { .. } | SubmissionKind::Blob, _) => true,
         };
         if let Ok(hash) = &answer {
-            self.senders.take(&raw, *hash);
+            self.senders.record_accepted(&raw, *hash);
         }
         if expected { Ok(()) } else { Err(format!("a submission ({given:?}) is answered with {answer:?}")) }
     }
 
     /// Returns a transaction with an unknown type byte, or a truncated one.
-    fn garbage(&self, order: Order, chance: u64) -> Bytes {
+    fn garbage(&self, order: TransactionSpec, chance: u64) -> Bytes {
         let mut bytes = self.senders.sign(order).to_vec();
         let at = usize::try_from(chance >> 8).unwrap_or(0) % bytes.len();
         if chance.is_multiple_of(2) {

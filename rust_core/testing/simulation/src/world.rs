@@ -53,7 +53,7 @@ impl Clock for Clocks {
 
 /// Disk operations that an armed fault may hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum OperationClass {
     Any,
     Write,
     Sync,
@@ -61,7 +61,7 @@ pub enum Class {
     Folder,
 }
 
-impl Class {
+impl OperationClass {
     fn holds(self, operation: Operation) -> bool {
         match self {
             Self::Any => true,
@@ -79,7 +79,7 @@ impl Class {
 pub struct FaultPlan {
     clocks: Arc<Clocks>,
     /// Class of operations, number of them that still succeed, and the fault of the next one.
-    armed: Option<(Class, u32, DiskFault)>,
+    armed: Option<(OperationClass, u32, DiskFault)>,
     /// Disk full: creating files and writing fail.
     full: bool,
     /// Number of slow operations left, and the milliseconds that each takes.
@@ -87,7 +87,7 @@ pub struct FaultPlan {
     /// Number of syncs that return success without making anything durable.
     lost: u32,
     before: Option<Operation>,
-    /// `true` if a fault occurred since the last call of `take_struck`.
+    /// `true` if a fault occurred since the last call of `drain_struck`.
     struck: bool,
     pub counts: Counts,
 }
@@ -130,7 +130,7 @@ impl FaultPlan {
     }
 
     /// Arms a fault that hits after `after` more operations of the class. Replaces an armed one.
-    pub fn arm(&mut self, class: Class, after: u32, fault: DiskFault) {
+    pub fn arm(&mut self, class: OperationClass, after: u32, fault: DiskFault) {
         self.armed = Some((class, after, fault));
     }
 
@@ -158,7 +158,7 @@ impl FaultPlan {
     }
 
     /// Returns `true` if a fault occurred since the last call.
-    pub fn take_struck(&mut self) -> bool {
+    pub fn drain_struck(&mut self) -> bool {
         std::mem::take(&mut self.struck)
     }
 
@@ -201,7 +201,7 @@ impl FaultPolicy for FaultPlan {
 
 /// Scope of a failure at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum CrashScope {
     /// The whole process.
     Process,
     /// The thread alone, as after a panic.
@@ -209,10 +209,10 @@ pub enum End {
 }
 
 /// Watcher of the points that one process reaches.
-pub struct Watch {
+pub struct NodeProbe {
     disk: SimulatedDisk,
-    weather: Arc<Mutex<FaultPlan>>,
-    armed: Mutex<Option<(InspectionPoint, u32, End)>>,
+    fault_plan: Arc<Mutex<FaultPlan>>,
+    armed: Mutex<Option<(InspectionPoint, u32, CrashScope)>>,
     ended: AtomicBool,
     node: OnceLock<Weak<Node>>,
     /// Record of published views; `None` unless the node is a sequencer with followers.
@@ -229,11 +229,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Watch {
-    pub fn new(disk: SimulatedDisk, weather: Arc<Mutex<FaultPlan>>) -> Self {
+impl NodeProbe {
+    pub fn new(disk: SimulatedDisk, fault_plan: Arc<Mutex<FaultPlan>>) -> Self {
         Self {
             disk,
-            weather,
+            fault_plan,
             armed: Mutex::default(),
             ended: AtomicBool::new(false),
             node: OnceLock::new(),
@@ -251,13 +251,13 @@ impl Watch {
     }
 
     /// Creates the watcher of a follower, whose end does not stop the disk.
-    pub fn of_follower(disk: SimulatedDisk, weather: Arc<Mutex<FaultPlan>>) -> Self {
-        Self { follows: true, ..Self::new(disk, weather) }
+    pub fn for_follower(disk: SimulatedDisk, fault_plan: Arc<Mutex<FaultPlan>>) -> Self {
+        Self { follows: true, ..Self::new(disk, fault_plan) }
     }
 
     /// Records the current view of a sequencer that has started, and every later one.
     pub fn begin(&self, node: &Arc<Node>) {
-        self.look_at(node);
+        self.set_node(node);
         self.appends.store(node.appends().unwrap_or(0), Ordering::SeqCst);
         self.publish();
     }
@@ -273,7 +273,7 @@ impl Watch {
     }
 
     /// Ends the process or a thread when `point` is reached after it was passed `after` more times.
-    pub fn arm(&self, point: InspectionPoint, after: u32, end: End) {
+    pub fn arm(&self, point: InspectionPoint, after: u32, end: CrashScope) {
         *lock(&self.armed) = Some((point, after, end));
     }
 
@@ -282,7 +282,7 @@ impl Watch {
         *lock(&self.armed) = None;
     }
 
-    pub fn look_at(&self, node: &Arc<Node>) {
+    pub fn set_node(&self, node: &Arc<Node>) {
         self.node.get_or_init(|| Arc::downgrade(node));
     }
 
@@ -303,7 +303,7 @@ impl Watch {
     }
 
     /// Checks that each transaction in `kept` is in the pool or the newest view, as a reader would find it.
-    fn look(&self, point: InspectionPoint) {
+    fn inspect(&self, point: InspectionPoint) {
         let Some(node) = self.node.get().and_then(Weak::upgrade) else { return };
         let Some(view) = node.view() else { return };
         for hash in lock(&self.kept).iter() {
@@ -315,7 +315,7 @@ impl Watch {
         }
     }
 
-    fn ends(&self, point: InspectionPoint) -> Option<End> {
+    fn ends(&self, point: InspectionPoint) -> Option<CrashScope> {
         let mut armed = lock(&self.armed);
         let (at, after, end) = (*armed)?;
         if at != point {
@@ -346,7 +346,7 @@ fn name(point: InspectionPoint, follows: bool) -> &'static str {
     }
 }
 
-impl Watcher for Watch {
+impl Watcher for NodeProbe {
     fn reached(&self, point: InspectionPoint) {
         match point {
             InspectionPoint::Appended => drop(self.appends.fetch_add(1, Ordering::SeqCst)),
@@ -354,18 +354,18 @@ impl Watcher for Watch {
             _ => {}
         }
         if matches!(point, InspectionPoint::BeforePublish | InspectionPoint::Published) {
-            self.look(point);
+            self.inspect(point);
         }
         match self.ends(point) {
             None => return,
-            Some(End::Process) => {
+            Some(CrashScope::Process) => {
                 if !self.follows {
                     self.disk.stop();
                 }
                 self.ended.store(true, Ordering::SeqCst);
-                lock(&self.weather).counts.crash(name(point, self.follows));
+                lock(&self.fault_plan).counts.crash(name(point, self.follows));
             }
-            Some(End::Thread) => lock(&self.weather).counts.fault("store's thread panics"),
+            Some(CrashScope::Thread) => lock(&self.fault_plan).counts.fault("store's thread panics"),
         }
         // Unlike `panic!`, this prints nothing.
         resume_unwind(Box::new(point));

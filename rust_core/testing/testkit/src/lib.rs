@@ -6,7 +6,7 @@ mod contracts;
 mod genesis;
 mod logs;
 mod values;
-mod waiting;
+mod wait_for;
 mod wallet;
 mod workload;
 
@@ -15,6 +15,6 @@ pub use contracts::{Contract, erc20_balance_slot, erc20_transfer};
 pub use genesis::test_genesis;
 pub use logs::{LogChain, numbered_contract, numbered_topic, skewed_log};
 pub use values::counting;
-pub use waiting::{LONG, wait_for};
+pub use wait_for::{MAX_WAIT, wait_for};
 pub use wallet::{Fees, Wallet};
-pub use workload::{Kinds, Workload};
+pub use workload::{TransactionKinds, Workload};

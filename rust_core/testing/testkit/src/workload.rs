@@ -8,7 +8,7 @@ use crate::{Contract, Fees, Wallet, deploy_code, erc20_transfer};
 
 /// Kinds of transactions that a [`Workload`] generates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kinds {
+pub enum TransactionKinds {
     /// All kinds but blob transactions, whose proofs take long to compute.
     WithoutBlobs,
     /// Transfers only.
@@ -21,12 +21,12 @@ pub struct Workload {
     wallets: Vec<Wallet>,
     nonces: Vec<u64>,
     random: StdRng,
-    kinds: Kinds,
+    kinds: TransactionKinds,
 }
 
 impl Workload {
     /// Creates a workload of transactions from `wallets`, which must not have sent any yet.
-    pub fn new(wallets: Vec<Wallet>, kinds: Kinds, seed: u64) -> Self {
+    pub fn new(wallets: Vec<Wallet>, kinds: TransactionKinds, seed: u64) -> Self {
         let nonces = vec![0; wallets.len()];
         Self { wallets, nonces, random: StdRng::seed_from_u64(seed), kinds }
     }
@@ -40,8 +40,8 @@ impl Workload {
     pub fn next_transaction(&mut self) -> Bytes {
         let sender = self.random.random_range(0..self.wallets.len());
         let kind = match self.kinds {
-            Kinds::Transfers => 0,
-            Kinds::WithoutBlobs => self.random.random_range(0..14),
+            TransactionKinds::Transfers => 0,
+            TransactionKinds::WithoutBlobs => self.random.random_range(0..14),
         };
         self.transaction(sender, kind)
     }
@@ -49,7 +49,7 @@ impl Workload {
     /// Returns a transaction with one blob.
     pub fn next_blob(&mut self) -> Bytes {
         let sender = self.random.random_range(0..self.wallets.len());
-        let to = self.someone();
+        let to = self.random_address();
         let nonce = self.nonce(sender);
         let fill = self.random.random();
         self.wallets[sender].blob(nonce, to, fill)
@@ -60,7 +60,7 @@ impl Workload {
         self.nonces[sender] - 1
     }
 
-    fn someone(&mut self) -> Address {
+    fn random_address(&mut self) -> Address {
         let known = self.wallets.choose(&mut self.random).expect("a workload has wallets").address;
         if self.random.random_bool(0.3) { Address::new(self.random.random()) } else { known }
     }
@@ -72,7 +72,7 @@ impl Workload {
     fn transaction(&mut self, sender: usize, kind: u8) -> Bytes {
         let nonce = self.nonce(sender);
         let wallet = self.wallets[sender].clone();
-        let (fees, to) = (self.fees(), self.someone());
+        let (fees, to) = (self.fees(), self.random_address());
         let price = 10_000_000_000_u128 + fees.tip;
         let value = U256::from(self.random.random_range(0..1_000_000_u64));
         let call = |contract: Contract, data: Bytes| {

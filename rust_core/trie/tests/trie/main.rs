@@ -2,8 +2,8 @@
 #![cfg(test)]
 
 mod alloy;
-mod bytes;
-mod list;
+mod byte_trie;
+mod list_trie;
 mod partial;
 mod proof;
 mod reference;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::versions::{Nodes, Version};
 use alloy_primitives::{B256, keccak256};
 use alloy_trie::{Nibbles, proof::verify_proof};
-use foreseal_trie::{Change, EMPTY_ROOT, InMemory, Key, LoadError, Lookup, NodeWrite, RequiredKey, Trie};
+use foreseal_trie::{
+    Change, EMPTY_ROOT, InMemory, Key, LoadError, Lookup, NodeChangeKind, RequiredKey, Trie,
+};
 use proptest::{collection::vec, option, prelude::*};
 
 type Tree = Trie<Vec<u8>>;
@@ -33,7 +35,7 @@ fn apply(trie: &Tree, batch: &Batch, source: &Version<'_>) -> Tree {
 
 fn unloaded(mut trie: Tree, old: &Tree, portions: impl IntoIterator<Item = u8>) -> Tree {
     for portion in portions {
-        trie = trie.unload(old, portion, true, |_, _| None).unwrap_or(trie);
+        trie = trie.evict_unchanged(old, portion, true, |_, _| None).unwrap_or(trie);
     }
     trie
 }
@@ -88,7 +90,7 @@ proptest! {
             prop_assert_eq!(live.root(), whole.root());
             if number.is_multiple_of(every) {
                 let source = nodes.at(written.1);
-                let changes = live.changes(&source, &written.0, &source, false).expect("every node is stored");
+                let changes = live.diff_from(&source, &written.0, &source, false).expect("every node is stored");
                 nodes.write(number, &changes.nodes);
                 nodes.assert_holds(number, &whole);
                 live = unloaded(live.clone(), &live, (first..16).chain(0..first).take(portions.into()));
@@ -98,7 +100,7 @@ proptest! {
         }
         let asked: Vec<Vec<u8>> = batches.iter().flatten().map(|(k, _)| k.clone()).collect();
         for (whole, number) in &kept {
-            assert_same(whole, &Tree::stub(whole.root()), &nodes.at(*number), &asked);
+            assert_same(whole, &Tree::from_root(whole.root()), &nodes.at(*number), &asked);
         }
         assert_same(&whole, &live, &nodes.at(written.1), &asked);
     }
@@ -111,27 +113,27 @@ proptest! {
         for (number, batch) in (1u64..).zip(&batches) {
             let old = &tries[tries.len() - 1];
             let next = old.apply(changes(batch));
-            nodes.write(number, &next.changes(&Nodes::default().at(0), old, &Nodes::default().at(0), false).unwrap().nodes);
+            nodes.write(number, &next.diff_from(&Nodes::default().at(0), old, &Nodes::default().at(0), false).unwrap().nodes);
             tries.push(next);
         }
         for (from, old) in (0..).zip(&tries) {
             for (to, new) in (0..).zip(&tries) {
                 let (new_source, old_source) = (nodes.at(to), nodes.at(from));
-                let whole = new.changes(&new_source, old, &old_source, true).unwrap();
-                let stubs = Tree::stub(new.root()).changes(&new_source, &Tree::stub(old.root()), &old_source, true).unwrap();
+                let whole = new.diff_from(&new_source, old, &old_source, true).unwrap();
+                let stubs = Tree::from_root(new.root()).diff_from(&new_source, &Tree::from_root(old.root()), &old_source, true).unwrap();
                 prop_assert_eq!(&whole.nodes, &stubs.nodes);
-                prop_assert_eq!(&whole.values, &stubs.values);
-                prop_assert_eq!(&whole.former, &stubs.former);
+                prop_assert_eq!(&whole.new_values, &stubs.new_values);
+                prop_assert_eq!(&whole.old_values, &stubs.old_values);
                 prop_assert!(whole.nodes.is_sorted_by(|a, b| a.path < b.path));
-                prop_assert!(whole.values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
-                prop_assert!(whole.former.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
+                prop_assert!(whole.new_values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
+                prop_assert!(whole.old_values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
                 // Every added, removed or changed value is listed.
                 let (old, new) = (model(old), model(new));
                 for (key, value) in &new {
-                    prop_assert!(old.get(key) == Some(value) || named(&whole.values, key));
+                    prop_assert!(old.get(key) == Some(value) || named(&whole.new_values, key));
                 }
                 for (key, value) in &old {
-                    prop_assert!(new.get(key) == Some(value) || named(&whole.former, key));
+                    prop_assert!(new.get(key) == Some(value) || named(&whole.old_values, key));
                 }
             }
         }
@@ -155,7 +157,7 @@ proptest! {
                 None => stored.truncate(at),
             }
         });
-        let stub = Tree::stub(whole.root());
+        let stub = Tree::from_root(whole.root());
         let errors: Vec<_> = stub.iter(nodes.at(1)).filter_map(Result::err).collect();
         prop_assert_eq!(errors.len(), 1, "iteration reads every node, up to the damaged one");
         let error = errors[0].clone();
@@ -203,14 +205,14 @@ proptest! {
                     None => model.remove(&key),
                 };
             }
-            let old = Tree::stub(tries[tries.len() - 1].root());
+            let old = Tree::from_root(tries[tries.len() - 1].root());
             let source = nodes.at(number - 1);
             let next = apply(&old, &batch, &source);
             prop_assert_eq!(next.root(), crate::alloy::root(&model));
-            let changes = next.changes(&source, &old, &source, false).unwrap();
+            let changes = next.diff_from(&source, &old, &source, false).unwrap();
             nodes.write(number, &changes.nodes);
             for (key, _) in batch.iter().take(20) {
-                let stored = Tree::stub(next.root()).load([want(key)], &nodes.at(number)).unwrap();
+                let stored = Tree::from_root(next.root()).load([want(key)], &nodes.at(number)).unwrap();
                 let expected = model.get(&B256::from_slice(key)).cloned();
                 verify_proof(next.root(), Nibbles::unpack(key), expected, &stored.prove(key)).unwrap();
             }
@@ -234,7 +236,7 @@ fn the_last_child_of_a_branch_is_loaded() {
         let whole = Tree::default().apply(changes(&batch));
         let nodes = Nodes::of(&whole);
         let gone = vec![(vec![0x10], None)];
-        let next = apply(&Tree::stub(whole.root()), &gone, &nodes.at(1));
+        let next = apply(&Tree::from_root(whole.root()), &gone, &nodes.at(1));
         assert_eq!(next.root(), whole.apply(changes(&gone)).root());
         assert_eq!(next.len(), None);
     }
@@ -248,7 +250,7 @@ fn only_what_is_needed_is_loaded() {
     let whole = Tree::default().apply(changes(&batch));
     let nodes = Nodes::of(&whole);
     let source = nodes.at(1);
-    let stub = Tree::stub(whole.root());
+    let stub = Tree::from_root(whole.root());
     assert!(matches!(stub.get(&batch[0].0), Lookup::Stub));
     assert!(!stub.is_empty());
     let loaded = stub.load([want(&batch[0].0)], &source).unwrap();
@@ -259,9 +261,9 @@ fn only_what_is_needed_is_loaded() {
     assert_eq!(source.reads(), before);
     // One leaf changed: only the path to it differs, and that part of the old snapshot is in memory.
     let next = again.apply(vec![(key(&batch[0].0), Some(vec![2; 40]))]);
-    let changed = next.changes(&source, &again, &source, false).unwrap();
+    let changed = next.diff_from(&source, &again, &source, false).unwrap();
     assert_eq!(source.reads(), before);
-    assert!(changed.nodes.iter().all(|change| matches!(change.write, NodeWrite::Stored(_))));
+    assert!(changed.nodes.iter().all(|change| matches!(change.write, NodeChangeKind::Stored(_))));
     assert_eq!(changed.nodes.len(), before);
     // After unloading, a load reads the same nodes as at the beginning, except the root.
     let less = unloaded(again.clone(), &again, 0..16);
@@ -279,12 +281,12 @@ fn a_portion_is_a_sixteenth() {
     for (bytes, _) in &batch {
         assert_eq!(matches!(less.get(bytes), Lookup::Stub), bytes[0] >> 4 == 5);
     }
-    assert!(less.unload(&whole, 5, true, |_, _| None).is_none());
+    assert!(less.evict_unchanged(&whole, 5, true, |_, _| None).is_none());
 }
 
 #[test]
 fn a_stub_of_nothing_is_nothing() {
-    let stub = Tree::stub(EMPTY_ROOT);
+    let stub = Tree::from_root(EMPTY_ROOT);
     assert!(stub.is_empty());
     assert_eq!(stub.len(), Some(0));
     assert_eq!(stub.load([want(b"k")], &InMemory).unwrap().root(), EMPTY_ROOT);

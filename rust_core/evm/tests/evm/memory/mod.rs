@@ -36,7 +36,7 @@ impl StateReader for MemoryState {
         Ok(self.storage.get(&(*address, *slot)).copied().unwrap_or_default())
     }
 
-    fn storage_of(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
+    fn account_storage(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
         Ok(Box::new(MemoryStorage(self, *address)))
     }
 

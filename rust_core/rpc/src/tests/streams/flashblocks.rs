@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foreseal_chain::{BlockWindow, FinalityDepth, View};
 use foreseal_node::{Settings, StoreSettings};
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{Streams, step, workload};
@@ -105,7 +105,7 @@ fn a_replay_from_the_store_equals_the_live_feed() {
 #[test]
 fn a_reader_of_pages_is_led_back_from_what_was_undone() {
     let mut bench = developing(3, Limits::default());
-    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 4);
+    let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 4);
     let mut fill = |bench: &mut Bench| {
         for _ in 0..6 {
             bench.submit(&workload.next_transaction());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Streams, step, workload};
 use crate::tests::Bench;
 
-fn steps(streams: &Streams, subscribed: &crate::Subscribed) -> Vec<Value> {
+fn steps(streams: &Streams, subscribed: &crate::Subscription) -> Vec<Value> {
     let messages = streams.messages(subscribed).into_iter();
     messages.filter(|message| message["heartbeat"].is_null()).collect()
 }

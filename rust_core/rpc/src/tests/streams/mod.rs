@@ -9,16 +9,16 @@ mod undone;
 
 use std::{sync::Arc, time::Duration};
 
-use foreseal_testkit::{Kinds, Workload};
+use foreseal_testkit::{TransactionKinds, Workload};
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::{Limits, Notification, Pump, RpcError, Subscribed, Subscriptions};
+use crate::{DeliveryPump, Limits, Notification, RpcError, Subscription, Subscriptions};
 
 /// Pump of a bench, and all notices that it has delivered.
 struct Streams {
     subscriptions: Arc<Subscriptions>,
-    pump: Pump,
+    pump: DeliveryPump,
     said: Vec<Notification>,
 }
 
@@ -37,17 +37,17 @@ impl Streams {
 
     fn with_terms(bench: &Bench, terms: u64) -> Self {
         let subscriptions = Arc::new(Subscriptions::new(bench.api.node().clone(), terms));
-        Self { pump: Pump::new(subscriptions.clone()), subscriptions, said: Vec::new() }
+        Self { pump: DeliveryPump::new(subscriptions.clone()), subscriptions, said: Vec::new() }
     }
 
-    fn try_subscribe(&mut self, params: &Value) -> Result<Option<Subscribed>, RpcError> {
+    fn try_subscribe(&mut self, params: &Value) -> Result<Option<Subscription>, RpcError> {
         let subscribed = self.subscriptions.subscribe(params.to_string().as_bytes())?;
         let first = subscribed.as_ref().and_then(|subscribed| subscribed.first.clone());
         self.said.extend(first);
         Ok(subscribed)
     }
 
-    fn subscribe(&mut self, params: &Value) -> Subscribed {
+    fn subscribe(&mut self, params: &Value) -> Subscription {
         let subscribed = self.try_subscribe(params).unwrap_or_else(|error| panic!("{params}: {error:?}"));
         subscribed.unwrap_or_else(|| panic!("{params}: the cursor is not the newest step"))
     }
@@ -61,18 +61,18 @@ impl Streams {
     }
 
     /// Returns the messages of a subscription so far, unparsed.
-    fn texts(&self, subscribed: &Subscribed) -> Vec<String> {
+    fn texts(&self, subscribed: &Subscription) -> Vec<String> {
         let mine =
             self.said.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
         mine.flat_map(|notice| notice.messages.clone().expect("nothing was lost")).collect()
     }
 
-    fn messages(&self, subscribed: &Subscribed) -> Vec<Value> {
+    fn messages(&self, subscribed: &Subscription) -> Vec<Value> {
         self.texts(subscribed).iter().map(|text| serde_json::from_str(text).unwrap()).collect()
     }
 
     /// Returns `true` if a notice reported lost messages to a subscription.
-    fn lost(&self, subscribed: &Subscribed) -> bool {
+    fn lost(&self, subscribed: &Subscription) -> bool {
         let mine =
             self.said.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
         mine.clone().any(|notice| notice.messages.is_none())
@@ -89,7 +89,7 @@ fn step(bench: &mut Bench, streams: &mut Streams, workload: &mut Workload, count
 }
 
 fn workload(bench: &Bench, seed: u64) -> Workload {
-    Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, seed)
+    Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, seed)
 }
 
 fn bytes(value: &Value) -> String {

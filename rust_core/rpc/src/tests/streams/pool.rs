@@ -48,7 +48,7 @@ fn a_late_subscriber_gets_only_later_transactions() {
     let bench = Bench::new(1);
     let mut streams = Streams::new(&bench);
     for params in [json!(["newPendingTransactions"]), json!(["newPendingTransactions", true])] {
-        let nonce = bench.api.node().pool().next_arrival();
+        let nonce = bench.api.node().pool().next_pending_sequence();
         let first = streams.subscribe(&params);
         let one = transfer(&bench, nonce);
         let second = streams.subscribe(&params);
@@ -73,10 +73,10 @@ fn a_late_subscriber_gets_only_later_transactions() {
 
 #[test]
 fn a_subscriber_that_missed_transactions_is_notified_of_the_loss() {
-    let bench = Bench::with_pool(1, PoolConfig { max_arrivals: 4, ..PoolConfig::default() });
+    let bench = Bench::with_pool(1, PoolConfig { max_pending_log: 4, ..PoolConfig::default() });
     let mut streams = Streams::new(&bench);
     for params in [json!(["newPendingTransactions"]), json!(["newPendingTransactions", true])] {
-        let mut nonce = bench.api.node().pool().next_arrival();
+        let mut nonce = bench.api.node().pool().next_pending_sequence();
         let mut enter = |count: u64| {
             nonce += count;
             (nonce - count..nonce).map(|nonce| transfer(&bench, nonce)).collect::<Vec<_>>()

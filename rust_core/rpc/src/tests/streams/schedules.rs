@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::Streams;
 use crate::{
-    Limits, Notification, Subscribed,
-    subscriptions::{Joining, Progress},
+    Limits, Notification, Subscription,
+    subscriptions::{AttemptProgress, SubscriptionAttempt},
     tests::{Bench, settings},
 };
 
@@ -55,8 +55,8 @@ enum Wants {
 struct Client {
     wants: Wants,
     cursor: Value,
-    joining: Option<Joining>,
-    subscribed: Option<Subscribed>,
+    joining: Option<SubscriptionAttempt>,
+    subscribed: Option<Subscription>,
     left: bool,
     /// Received messages, pages included.
     told: Vec<Value>,
@@ -210,13 +210,13 @@ impl<'b> World<'b> {
             Wants::Heads => json!(["newHeads"]),
         };
         let subscriptions = &self.streams.subscriptions;
-        let joining = client
-            .joining
-            .get_or_insert_with(|| Joining::new(subscriptions.read(params.to_string().as_bytes()).unwrap()));
+        let joining = client.joining.get_or_insert_with(|| {
+            SubscriptionAttempt::new(subscriptions.read(params.to_string().as_bytes()).unwrap())
+        });
         match joining.advance(subscriptions).unwrap() {
-            Progress::Underway => {}
-            Progress::Behind => client.joining = None,
-            Progress::Made(subscribed) => {
+            AttemptProgress::InProgress => {}
+            AttemptProgress::Behind => client.joining = None,
+            AttemptProgress::Done(subscribed) => {
                 client.answered = (self.steps.len(), self.heads.len());
                 client.subscribed = Some(subscribed);
             }

@@ -9,8 +9,8 @@ use std::{
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_primitives::{Account, StateDiff};
-use foreseal_state::{StateChanges, StateError, StateStore, StorageChanges, TrieName, analysed};
-use foreseal_trie::{NodeChange, NodePath, NodeWrite};
+use foreseal_state::{StateChanges, StateError, StateStore, StorageChanges, TrieName, analyze_code};
+use foreseal_trie::{NodeChange, NodeChangeKind, NodePath};
 use revm_bytecode::Bytecode;
 
 /// Versions of values by block. A read at a block returns the newest version that is not above it.
@@ -88,18 +88,18 @@ fn write_node<K: Ord + Clone + Debug>(
     table: &mut Versions<K, Bytes>,
     key: K,
     block: u64,
-    write: &NodeWrite,
+    write: &NodeChangeKind,
     below: impl Fn(&K) -> bool,
 ) {
     match write {
-        NodeWrite::Stored(node) => {
+        NodeChangeKind::Stored(node) => {
             table.insert((key, block), Some(node.clone()));
         }
-        NodeWrite::Gone => {
+        NodeChangeKind::Removed => {
             assert!(newest(table, &key, block).is_some(), "{key:?} was not there");
             table.insert((key, block), None);
         }
-        NodeWrite::Cleared => {
+        NodeChangeKind::Cleared => {
             assert!(newest(table, &key, block).is_some(), "{key:?} was not there");
             let keys: Vec<K> = table.keys().map(|(key, _)| key).filter(|key| below(key)).cloned().collect();
             table.extend(keys.into_iter().map(|key| ((key, block), None)));
@@ -152,7 +152,7 @@ impl StateStore for Double {
     }
 
     fn code(&self, hash: &B256) -> Result<Option<Bytecode>, StateError> {
-        Ok(self.tables(|tables| tables.codes.get(hash).cloned().map(analysed)))
+        Ok(self.tables(|tables| tables.codes.get(hash).cloned().map(analyze_code)))
     }
 
     fn account_node(&self, path: &[u8], at: u64) -> Result<Option<Bytes>, StateError> {

@@ -93,8 +93,9 @@ impl Maker {
             withdrawals: Some(Withdrawals::default()),
             transactions_length: 0,
         };
-        let (diff, note) = (Arc::new(diff), self.bytes(20));
-        let sealed = SealedBlock { block, steps: Vec::new(), diff, nodes, journal_sequence: 0, note };
+        let (diff, writer_metadata) = (Arc::new(diff), self.bytes(20));
+        let sealed =
+            SealedBlock { block, steps: Vec::new(), diff, nodes, journal_sequence: 0, writer_metadata };
         Made { sealed, state }
     }
 
@@ -150,8 +151,9 @@ impl Maker {
         let full = cut(&block, block.transactions.len());
         let steps = self.steps(&full);
         let sequence = parent.sealed.journal_sequence + 1 + steps.len() as u64;
-        let (diff, note) = (Arc::new(diff), self.bytes(20));
-        let sealed = SealedBlock { block: full, steps, diff, nodes, journal_sequence: sequence, note };
+        let (diff, writer_metadata) = (Arc::new(diff), self.bytes(20));
+        let sealed =
+            SealedBlock { block: full, steps, diff, nodes, journal_sequence: sequence, writer_metadata };
         Made { sealed, state }
     }
 

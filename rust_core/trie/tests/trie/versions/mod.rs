@@ -7,7 +7,7 @@ use std::{
 };
 
 use alloy_primitives::Bytes;
-use foreseal_trie::{InMemory, NodeChange, NodePath, NodeSource, NodeWrite, Trie};
+use foreseal_trie::{InMemory, NodeChange, NodeChangeKind, NodePath, NodeSource, Trie};
 use proptest::sample::Index;
 
 /// Nodes of all versions; `None` means that the path has no node from that version on.
@@ -17,7 +17,8 @@ pub struct Nodes(BTreeMap<(NodePath, u64), Option<Bytes>>);
 impl Nodes {
     /// Returns the nodes of a trie that is in memory, as version 1.
     pub fn of(trie: &Trie<Vec<u8>>) -> Self {
-        let changes = trie.changes(&InMemory, &Trie::default(), &InMemory, false).expect("nothing is loaded");
+        let changes =
+            trie.diff_from(&InMemory, &Trie::default(), &InMemory, false).expect("nothing is loaded");
         let mut nodes = Self::default();
         nodes.write(1, &changes.nodes);
         nodes
@@ -30,12 +31,12 @@ impl Nodes {
     pub fn write(&mut self, version: u64, changes: &[NodeChange]) {
         for NodeChange { path, write } in changes {
             match write {
-                NodeWrite::Stored(node) => self.put(path, version, Some(node.clone())),
-                NodeWrite::Gone => {
+                NodeChangeKind::Stored(node) => self.put(path, version, Some(node.clone())),
+                NodeChangeKind::Removed => {
                     assert!(self.newest(path, version).is_some(), "{path} was not there");
                     self.put(path, version, None);
                 }
-                NodeWrite::Cleared => {
+                NodeChangeKind::Cleared => {
                     assert!(self.newest(path, version).is_some(), "{path} was not there");
                     for below in self.live(version).into_keys().filter(|below| below.starts_with(path)) {
                         self.put(&below, version, None);

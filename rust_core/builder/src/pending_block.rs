@@ -1,0 +1,260 @@
+//! The block being built.
+
+use std::sync::Arc;
+
+use alloy_consensus::Header;
+use alloy_eips::{
+    eip4895::{Withdrawal, Withdrawals},
+    eip7685::Requests,
+};
+use alloy_primitives::B256;
+use foreseal_evm::{BlockBody, EndOfBlock, ExecutionError, Executor, end_block};
+use foreseal_primitives::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, Transaction, mutant};
+use foreseal_state::{BlockHashes, State};
+
+use crate::{Body, BuildError, NextBlockAttributes};
+
+/// The parent of a block that is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct ParentBlock<'a> {
+    pub header: &'a Header,
+    pub hash: B256,
+    pub state: &'a State,
+}
+
+/// A block after one of its steps. Immutable: a step makes a new value, so a step that could not be made
+/// durable leaves nothing behind.
+#[derive(Clone, Debug)]
+pub struct PendingBlock {
+    pub(crate) spec: Arc<ChainSpec>,
+    /// Header fields fixed at opening. Each step fills in the roots and sums.
+    template: Header,
+    pub(crate) body: Body,
+    /// Withdrawals of the block (EIP-4895). Blocks of this chain have none.
+    withdrawals: Arc<[Withdrawal]>,
+    /// State after the transactions, without end-of-block processing. The next step builds on it.
+    pub(crate) base: State,
+    /// State as if the block were sealed now.
+    tip: State,
+    header: Header,
+    hash: B256,
+    index: u64,
+}
+
+impl PendingBlock {
+    /// Opens the block after `parent`: runs the opening system calls (EIP-4788, EIP-2935) and makes step 0.
+    pub fn open(
+        spec: &Arc<ChainSpec>,
+        parent: ParentBlock<'_>,
+        attributes: &NextBlockAttributes,
+        hashes: &dyn BlockHashes,
+    ) -> Result<(Self, Flashblock), BuildError> {
+        let template = attributes.header(spec, parent.header, parent.hash)?;
+        let withdrawals = attributes.withdrawals.iter().copied().collect();
+        let empty = Self { withdrawals, ..Self::empty(spec, parent, template) };
+        let mut executor = Executor::new(spec, parent.state, hashes, &empty.template);
+        executor.begin_block(parent.hash, empty.template.parent_beacon_block_root)?;
+        let diff = Arc::new(executor.drain_diff());
+        drop(executor);
+        empty.build_step(Vec::new(), Vec::new(), diff, hashes, parent.hash, 0)
+    }
+
+    /// Returns the block before its step 0.
+    fn empty(spec: &Arc<ChainSpec>, parent: ParentBlock<'_>, template: Header) -> Self {
+        Self {
+            spec: spec.clone(),
+            header: template.clone(),
+            template,
+            body: Body::default(),
+            withdrawals: Arc::default(),
+            base: parent.state.clone(),
+            tip: parent.state.clone(),
+            hash: parent.hash,
+            index: 0,
+        }
+    }
+
+    /// Reopens a block from its recorded step 0.
+    pub fn resume(
+        spec: &Arc<ChainSpec>,
+        parent: ParentBlock<'_>,
+        step: &Flashblock,
+    ) -> Result<Self, BuildError> {
+        let (number, index) = (step.number, step.index);
+        let out_of_order = |what| BuildError::OutOfOrder { number, index, what };
+        if step.index != 0 || step.number != parent.header.number + 1 {
+            return Err(out_of_order("it is not the first step of the next block"));
+        }
+        if step.previous != parent.hash || step.header.parent_hash != parent.hash {
+            return Err(out_of_order("its parent is another block"));
+        }
+        Self::empty(spec, parent, step.header.clone()).replay(step)
+    }
+
+    /// Returns the block after a recorded step. Recomputes every root and rejects a record that does not
+    /// match.
+    pub fn apply(&self, step: &Flashblock) -> Result<Self, BuildError> {
+        let (number, index) = (step.number, step.index);
+        let out_of_order = |what| BuildError::OutOfOrder { number, index, what };
+        if step.number != self.template.number || step.index != self.index + 1 {
+            return Err(out_of_order("its position is wrong"));
+        }
+        if step.previous != self.hash {
+            return Err(out_of_order("its parent is another step"));
+        }
+        self.replay(step)
+    }
+
+    fn replay(&self, step: &Flashblock) -> Result<Self, BuildError> {
+        let end = |_: &State, _: &Body| Ok((step.header.requests_hash, StateDiff::clone(&step.tail)));
+        let (next, _) = self.with_step(&step.transactions, &step.receipts, &step.diff, step.index, end)?;
+        if next.hash != step.hash && !mutant!("trust-the-record") {
+            return Err(BuildError::HashMismatch {
+                number: step.number,
+                index: step.index,
+                computed: next.hash,
+                recorded: step.hash,
+            });
+        }
+        Ok(next)
+    }
+
+    /// Returns the block after executed transactions and its flashblock, whose time and signature are not set
+    /// yet.
+    pub(crate) fn build_step(
+        &self,
+        transactions: Vec<Arc<Transaction>>,
+        receipts: Vec<Arc<Receipt>>,
+        diff: Arc<StateDiff>,
+        hashes: &dyn BlockHashes,
+        previous: B256,
+        index: u64,
+    ) -> Result<(Self, Flashblock), BuildError> {
+        let end = |state: &State, body: &Body| {
+            let EndOfBlock { requests, diff } = self.run_end_of_block(state, body, hashes)?;
+            Ok((requests.map(|requests| requests.requests_hash()), diff))
+        };
+        let (next, tail) = self.with_step(&transactions, &receipts, &diff, index, end)?;
+        let flashblock = Flashblock {
+            number: next.template.number,
+            index,
+            previous,
+            header: next.header.clone(),
+            hash: next.hash,
+            time: 0,
+            signature: None,
+            transactions,
+            receipts,
+            diff,
+            tail: Arc::new(tail),
+        };
+        Ok((next, flashblock))
+    }
+
+    /// Runs end-of-block processing on the state after the transactions.
+    fn run_end_of_block(
+        &self,
+        state: &State,
+        body: &Body,
+        hashes: &dyn BlockHashes,
+    ) -> Result<EndOfBlock, ExecutionError> {
+        let logs = body.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let rest = BlockBody { withdrawals: &self.withdrawals, uncles: &[] };
+        end_block(&self.spec, state, hashes, &self.template, logs, rest)
+    }
+
+    /// Returns the block's requests to the consensus layer if it were sealed now (EIP-7685); `None` before
+    /// Prague.
+    ///
+    /// # Errors
+    /// Returns an error if the state cannot be read or a system contract fails.
+    pub fn requests(&self, hashes: &dyn BlockHashes) -> Result<Option<Requests>, ExecutionError> {
+        self.run_end_of_block(&self.base, &self.body, hashes).map(|end| end.requests)
+    }
+
+    /// Computes state and lists in parallel, then runs end-of-block processing, then builds the header from
+    /// both.
+    fn with_step(
+        &self,
+        transactions: &[Arc<Transaction>],
+        receipts: &[Arc<Receipt>],
+        diff: &StateDiff,
+        index: u64,
+        end: impl FnOnce(&State, &Body) -> Result<(Option<B256>, StateDiff), BuildError>,
+    ) -> Result<(Self, StateDiff), BuildError> {
+        let (state, lists) =
+            (|| self.base.apply(diff), || self.body.with_transactions(transactions, receipts));
+        // Waking another thread takes longer than an empty step.
+        let (base, body) =
+            if transactions.is_empty() { (state(), lists()) } else { rayon::join(state, lists) };
+        let base = base.map_err(ExecutionError::from)?;
+        let (requests_hash, tail) = end(&base, &body)?;
+        let tip =
+            if tail.is_empty() { base.clone() } else { base.apply(&tail).map_err(ExecutionError::from)? };
+        let header = Header {
+            state_root: tip.root(),
+            transactions_root: body.transactions_root(),
+            receipts_root: body.receipts_root(),
+            logs_bloom: body.bloom,
+            gas_used: body.gas_used(),
+            blob_gas_used: self.template.blob_gas_used.map(|_| body.blob_gas_used),
+            requests_hash,
+            ..self.template.clone()
+        };
+        let hash = header.hash_slow();
+        let base = if mutant!("carry-the-tail") { tip.clone() } else { base };
+        let index = if mutant!("index-stands-still") { index.min(1) } else { index };
+        let spec = self.spec.clone();
+        let template = self.template.clone();
+        let withdrawals = self.withdrawals.clone();
+        Ok((Self { spec, template, body, withdrawals, base, tip, header, hash, index }, tail))
+    }
+
+    /// Returns the block's number.
+    pub fn number(&self) -> u64 {
+        self.template.number
+    }
+
+    /// Returns the index of the newest step.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Returns the hash of the newest step, which is the block's hash if it were sealed now.
+    pub fn hash(&self) -> B256 {
+        self.hash
+    }
+
+    /// Returns the block's header after the newest step.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Returns the state on which the next step builds, without end-of-block processing.
+    pub fn base(&self) -> &State {
+        &self.base
+    }
+
+    /// Returns the state after the newest step, end-of-block processing included.
+    pub fn state(&self) -> &State {
+        &self.tip
+    }
+
+    /// Returns the block after the newest step.
+    pub fn block(&self) -> Block {
+        Block {
+            header: self.header.clone(),
+            hash: self.hash,
+            transactions: self.body.transactions.clone(),
+            receipts: self.body.receipts.clone(),
+            uncles: Vec::new(),
+            withdrawals: self.header.withdrawals_root.map(|_| Withdrawals::new(self.withdrawals.to_vec())),
+            transactions_length: self.body.transactions_length,
+        }
+    }
+
+    /// Returns the fork whose rules apply to the block.
+    pub fn fork(&self) -> SpecId {
+        self.spec.fork(&self.template)
+    }
+}

@@ -1,0 +1,286 @@
+//! The revm `Evm` of an execution.
+//!
+//! The wrapper adds one rule that revm omits: a contract is not created at an address with storage
+//! (EIP-7610).
+
+use alloy_primitives::{Address, Bytes};
+use foreseal_primitives::SpecId;
+use revm::{
+    Context,
+    bytecode::opcode::{JUMPDEST, SSTORE},
+    context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, Evm, FrameStack, JournalTr, TxEnv},
+    context_interface::{
+        context::ContextError,
+        result::{EVMError, ExecutionResult},
+    },
+    handler::{
+        EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, Handler, ItemOrResult, MainnetHandler,
+        SystemCallTx, evm::FrameInitResult, instructions::EthInstructions,
+    },
+    inspector::{Inspector, InspectorEvmTr, InspectorHandler},
+    interpreter::{
+        Instruction, InstructionResult,
+        interpreter::EthInterpreter,
+        interpreter_action::{CreateInputs, FrameInit, FrameInput},
+    },
+    primitives::KECCAK_EMPTY,
+    state::{AccountInfo, EvmState},
+};
+
+use crate::{
+    context::EvmContext,
+    costly_instructions::{COSTLY_INSTRUCTIONS, jumpdest},
+    deadline::{Deadline, STRICT_MEMORY},
+    deadline_check::DeadlineCheck,
+    execution_state::ExecutionState,
+    interruption::Interruption,
+    net_sstore,
+    precompiles::{MovedPrecompiles, Precompiles},
+};
+
+type Instructions<'a> = EthInstructions<EthInterpreter, EvmContext<'a>>;
+type Inner<'a, I> = Evm<EvmContext<'a>, I, Instructions<'a>, Precompiles, Frame>;
+type Frame = EthFrame<EthInterpreter>;
+type EvmHandler<'a, I> = MainnetHandler<EvmInstance<'a, I>, EvmError, Frame>;
+pub(crate) type EvmError = EVMError<Interruption>;
+
+/// Maximum capacity, in accounts, that is reused for the next transaction.
+const RETAINED_CAPACITY: usize = 128;
+
+/// A revm `Evm` over a [`ExecutionState`], with an inspector for inspected executions.
+pub(crate) struct EvmInstance<'a, I = ()>(Inner<'a, I>);
+
+impl<'a, I> EvmInstance<'a, I> {
+    pub fn with_inspector(cache: ExecutionState<'a>, rules: CfgEnv, block: BlockEnv, inspector: I) -> Self {
+        let fork = rules.spec;
+        let context: EvmContext<'a> = Context::new(cache, fork);
+        let mut instruction = EthInstructions::new_mainnet_with_spec(fork);
+        if net_sstore::is_applied(&rules) {
+            let gas = instruction.gas_table()[usize::from(SSTORE)];
+            instruction.insert_instruction(SSTORE, Instruction::new(net_sstore::sstore), gas);
+        }
+        Self(Evm {
+            ctx: context.with_block(block).with_cfg(rules),
+            inspector,
+            instruction,
+            precompiles: Precompiles::new(fork, MovedPrecompiles::default()),
+            // Frames are allocated on first use: most calls need one.
+            frame_stack: FrameStack::new(),
+        })
+    }
+
+    /// Moves precompiled contracts to other addresses.
+    pub fn move_precompiles(&mut self, moved: MovedPrecompiles) {
+        self.0.precompiles = Precompiles::new(self.fork(), moved);
+    }
+
+    /// Ends every later execution with [`Interruption::TimeLimit`] once the deadline has passed.
+    pub fn set_deadline(&mut self, deadline: Deadline) {
+        self.0.ctx.chain = DeadlineCheck::new(deadline);
+        let gas = self.0.instruction.gas_table()[usize::from(JUMPDEST)];
+        self.0.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
+        for (opcode, run) in COSTLY_INSTRUCTIONS {
+            let gas = self.0.instruction.gas_table()[usize::from(*opcode)];
+            self.0.instruction.insert_instruction(*opcode, Instruction::new(*run), gas);
+        }
+        if deadline.is_strict() {
+            self.0.ctx.cfg.memory_limit = STRICT_MEMORY;
+            self.execution_state().set_deadline(deadline);
+        }
+    }
+
+    /// Requires transactions to offer the base fee if `required` is set; otherwise they pay nothing for gas.
+    pub fn require_base_fee(&mut self, required: bool) {
+        self.0.ctx.cfg.disable_base_fee = !required;
+    }
+
+    pub fn execution_state(&mut self) -> &mut ExecutionState<'a> {
+        &mut self.0.ctx.journaled_state.database
+    }
+
+    pub fn fork(&self) -> SpecId {
+        self.0.ctx.cfg.spec
+    }
+
+    /// Returns the fee recipient of the block.
+    pub fn beneficiary(&self) -> Address {
+        self.0.ctx.block.beneficiary
+    }
+
+    /// Allows accounts with code to send transactions, contrary to EIP-3607, if `allowed` is set.
+    pub fn set_disable_eip3607(&mut self, allowed: bool) {
+        self.0.ctx.cfg.disable_eip3607 = allowed;
+    }
+
+    /// Runs a transaction and discards its changes.
+    pub fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmError> {
+        let result = self.run(transaction);
+        self.0.ctx.journal_mut().finalize();
+        result
+    }
+
+    /// Runs a transaction and applies its changes to the cache. Discards them and returns `None` if the
+    /// result is not `allowed`.
+    pub fn transact(
+        &mut self,
+        transaction: TxEnv,
+        allowed: impl FnOnce(&ExecutionResult) -> bool,
+    ) -> Result<Option<ExecutionResult>, EvmError> {
+        match self.run(transaction) {
+            Ok(result) if !allowed(&result) => {
+                self.0.ctx.journal_mut().finalize();
+                Ok(None)
+            }
+            result => self.commit(result).map(Some),
+        }
+    }
+
+    /// Makes a system call to a contract, without sender, fee or gas accounting, and applies its changes.
+    pub fn system_call(&mut self, contract: Address, input: Bytes) -> Result<ExecutionResult, EvmError> {
+        self.0.ctx.set_tx(TxEnv::new_system_tx(contract, input));
+        let result = EvmHandler::default().run_system_call(self);
+        self.commit(result)
+    }
+
+    fn run(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmError> {
+        self.0.ctx.set_tx(transaction);
+        EvmHandler::default().run(self)
+    }
+
+    /// Moves the journal's changes to the cache. The journal holds loaded accounts even after an error.
+    fn commit(&mut self, result: Result<ExecutionResult, EvmError>) -> Result<ExecutionResult, EvmError> {
+        let mut changes = self.0.ctx.journal_mut().finalize();
+        let journal = &mut self.0.ctx.journaled_state;
+        if result.is_ok() {
+            journal.database.commit_all(changes.drain());
+        }
+        changes.clear();
+        // The next transaction reuses the allocation, unless it is so large that clearing it would cost more.
+        if changes.capacity() <= RETAINED_CAPACITY {
+            journal.inner.state = changes;
+        }
+        result
+    }
+
+    /// Returns the address of the contract to be created, if only its storage prevents the creation.
+    fn storage_collision(&mut self, inputs: &CreateInputs) -> Result<Option<Address>, Interruption> {
+        let journal = &mut self.0.ctx.journaled_state;
+        let Some(nonce) = journal.state.get(&inputs.caller()).map(|caller| caller.info.nonce) else {
+            return Ok(None);
+        };
+        let address = inputs.created_address(nonce);
+        let blank = |info: &AccountInfo| info.nonce == 0 && info.code_hash == KECCAK_EMPTY;
+        let in_journal = journal.state.get(&address).map(|account| blank(&account.info));
+        let cache = &mut journal.database;
+        let candidate = match in_journal {
+            Some(blank) => blank,
+            None => cache.info(address)?.is_some_and(blank),
+        };
+        Ok(if candidate && cache.has_storage(address)? { Some(address) } else { None })
+    }
+
+    /// Marks an account as used or unused, for creations only.
+    fn set_collision(&mut self, address: Address, used: bool) {
+        let journal = &mut self.0.ctx.journaled_state;
+        journal.database.set_simulated_collision(used.then_some(address));
+        if let Some(account) = journal.state.get_mut(&address) {
+            account.info.nonce = u64::from(used);
+        }
+    }
+}
+
+impl<'a, I: Inspector<EvmContext<'a>>> EvmInstance<'a, I> {
+    /// Runs a transaction under the inspector and returns its changes with the result.
+    ///
+    /// The cache stays in the state before the transaction until the changes are
+    /// [applied](ExecutionState::commit_all).
+    pub fn inspect(&mut self, transaction: TxEnv) -> Result<(ExecutionResult, EvmState), EvmError> {
+        self.0.ctx.set_tx(transaction);
+        let result = EvmHandler::default().inspect_run(self);
+        let changes = self.0.ctx.journal_mut().finalize();
+        Ok((result?, changes))
+    }
+
+    /// Returns the inspector and the cache.
+    pub fn inspector(&mut self) -> (&mut I, &mut ExecutionState<'a>) {
+        (&mut self.0.inspector, &mut self.0.ctx.journaled_state.database)
+    }
+}
+
+impl<'a, I> EvmTr for EvmInstance<'a, I> {
+    type Context = <Inner<'a, I> as EvmTr>::Context;
+    type Instructions = <Inner<'a, I> as EvmTr>::Instructions;
+    type Precompiles = <Inner<'a, I> as EvmTr>::Precompiles;
+    type Frame = Frame;
+
+    fn all(&self) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Frame>) {
+        self.0.all()
+    }
+
+    fn all_mut(
+        &mut self,
+    ) -> (&mut Self::Context, &mut Self::Instructions, &mut Self::Precompiles, &mut FrameStack<Frame>) {
+        self.0.all_mut()
+    }
+
+    fn frame_init(
+        &mut self,
+        input: FrameInit,
+    ) -> Result<FrameInitResult<'_, Frame>, ContextError<Interruption>> {
+        let watch = &self.0.ctx.chain;
+        watch.check_deadline()?;
+        watch.check_long_operation(|| match &input.frame_input {
+            FrameInput::Call(inputs) => self.0.precompiles.is_long(inputs),
+            FrameInput::Create(_) | FrameInput::Empty => false,
+        })?;
+        let collision = match &input.frame_input {
+            FrameInput::Create(inputs) => self.storage_collision(inputs).map_err(ContextError::Db)?,
+            FrameInput::Call(_) | FrameInput::Empty => None,
+        };
+        let Some(address) = collision else { return self.0.frame_init(input) };
+        // revm rejects a creation at an account with a nonce, so the account temporarily has one.
+        self.set_collision(address, true);
+        let result = match self.0.frame_init(input) {
+            Ok(ItemOrResult::Result(result)) => Ok(ItemOrResult::Result(result)),
+            Ok(ItemOrResult::Item(_)) => {
+                Err(ContextError::Custom("a contract was created over a used account".to_owned()))
+            }
+            Err(error) => Err(error),
+        };
+        self.set_collision(address, false);
+        result
+    }
+
+    fn frame_run(&mut self) -> Result<FrameInitOrResult<Frame>, ContextError<Interruption>> {
+        let next = self.0.frame_run()?;
+        if let ItemOrResult::Result(result) = &next {
+            let result = result.interpreter_result().result;
+            self.0.ctx.chain.check_long_operation(|| result == InstructionResult::MemoryLimitOOG)?;
+        }
+        Ok(next)
+    }
+
+    fn frame_return_result(
+        &mut self,
+        result: <Frame as FrameTr>::FrameResult,
+    ) -> Result<Option<FrameResult>, ContextError<Interruption>> {
+        self.0.frame_return_result(result)
+    }
+}
+
+impl<'a, I: Inspector<EvmContext<'a>>> InspectorEvmTr for EvmInstance<'a, I> {
+    type Inspector = I;
+
+    fn all_inspector(
+        &self,
+    ) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Frame>, &I) {
+        self.0.all_inspector()
+    }
+
+    fn all_mut_inspector(
+        &mut self,
+    ) -> (&mut Self::Context, &mut Self::Instructions, &mut Self::Precompiles, &mut FrameStack<Frame>, &mut I)
+    {
+        self.0.all_mut_inspector()
+    }
+}
