@@ -234,7 +234,8 @@ impl Pool {
         self.lock().pending_log.set_full_transactions(enabled);
     }
 
-    /// Returns complete transactions where [`Self::pending_hashes_since`] returns hashes, and drops those before `from`.
+    /// Returns complete transactions where [`Self::pending_hashes_since`] returns hashes, and drops those
+    /// before `from`.
     pub fn full_transactions_since(&self, from: u64) -> PendingLogPage<Arc<Transaction>> {
         self.lock().pending_log.full_transactions_since(from)
     }

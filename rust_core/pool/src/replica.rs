@@ -45,8 +45,8 @@ impl Pool {
 
     /// Applies an event of another pool. This pool has the same settings and no transactions of its own.
     ///
-    /// The numbers of [`Self::pending_hashes_since`] are this pool's own. With a whole-pool event, only the transactions
-    /// that were missing here count as arrivals.
+    /// The numbers of [`Self::pending_hashes_since`] are this pool's own. With a whole-pool event, only the
+    /// transactions that were missing here count as arrivals.
     pub fn apply(&self, event: PoolEvent) {
         match event.0 {
             PoolEventKind::Changes(changes) => {

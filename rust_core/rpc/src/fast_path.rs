@@ -186,8 +186,8 @@ impl CallMeasurement {
 /// Responds to request bodies on the receiving thread.
 ///
 /// A body qualifies if it is written in the plain form of [`read`], and each of its methods runs at once and
-/// changes nothing, or is unknown. Methods that nearly always run at once ([`ExecutionMode::FastPath`]) qualify too, unless
-/// this call would take long. Errors are final.
+/// changes nothing, or is unknown. Methods that nearly always run at once ([`ExecutionMode::FastPath`])
+/// qualify too, unless this call would take long. Errors are final.
 pub struct FastPath {
     api: Arc<Api>,
     rows: HashMap<&'static str, FastMethod>,
