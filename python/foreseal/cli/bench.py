@@ -84,14 +84,6 @@ def _phase(text: str) -> str:
 @click.option(
     "--row", "rows", multiple=True, type=ParsedValue("ROW", _row), help="Row to measure; repeatable.  [default: all]"
 )
-@click.option("--seconds", type=click.FloatRange(0.05), default=1.0, show_default=True, help="Duration of a run.")
-@click.option(
-    "--repetitions", type=_COUNT, default=5, show_default=True, help="Runs per measurement; the median is reported."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for the order of the runs.")
-@click.option(
-    "--row", "rows", multiple=True, type=ParsedValue("ROW", _row), help="Row to measure; repeatable.  [default: all]"
-)
 @click.option(
     "--phases",
     type=ParsedValue("PHASE,...", _several(_phase)),

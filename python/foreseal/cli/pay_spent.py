@@ -32,12 +32,6 @@ _TEXTS = 4
     "--payer", type=ParsedValue("ADDRESS", lambda text: address(text, "payer")), help="Show only this account."
 )
 @click.option(
-    "--database", "url", required=True, metavar="URL", help="Database of the buyer, such as sqlite:///buyer.db."
-)
-@click.option(
-    "--payer", type=ParsedValue("ADDRESS", lambda text: address(text, "payer")), help="Show only this account."
-)
-@click.option(
     "--node", "nodes", multiple=True, metavar="URL", help="Query this node for the outcome of reserved amounts first."
 )
 def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:

@@ -125,7 +125,7 @@ class ProcessSlot:
 
     async def _replace(self, old: Child) -> Child:
         """Start the replacement of `old` and return it, or return `old` if that fails."""
-        assert self._wanted is not None, "requested"
+        assert self._wanted is not None, "a replacement was requested"
         self._replacement_requested.clear()
         wanted = self._wanted
         stays = "keeping the running process: its replacement did not start"

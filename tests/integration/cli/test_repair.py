@@ -77,7 +77,7 @@ def assert_repaired(datadir: Path, original: Path, method: str, *more: str | Pat
     assert chain.ask(datadir, calls) == chain.ask(whole, calls)
     shutil.rmtree(whole)
     again = foreseal("db", "repair", datadir)
-    assert (again.returncode, "store.damaged is left of an earlier repair" in again.stderr) == (2, True)
+    assert (again.returncode, "store.damaged is from an earlier repair" in again.stderr) == (2, True)
 
 
 def test_a_sound_store_is_not_repaired(datadir: Path) -> None:

@@ -131,7 +131,7 @@ def test_what_is_no_target_is_refused(made: Any) -> None:
 def test_an_application_is_for_the_awaited_client() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None: ...
 
-    with pytest.raises(TypeError, match="use AsyncClient"):
+    with pytest.raises(TypeError, match="requires AsyncClient"):
         Client(app)
     AsyncClient(app)
 

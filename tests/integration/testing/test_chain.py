@@ -66,7 +66,7 @@ def test_the_clock_moves_on_request_and_blocks_follow_it(chain: Chain) -> None:
     chain.mine()
     assert int(chain.rpc("eth_getBlockByNumber", "latest", False)["timestamp"], 16) == chain.time
     assert chain.time >= begin + 3603
-    with pytest.raises(ValueError, match="cannot go back"):
+    with pytest.raises(ValueError, match="cannot move backwards"):
         chain.advance(-1)
 
 

@@ -125,7 +125,7 @@ IN_FLIGHT = (TxStatus.INTENDED, TxStatus.BROADCAST, TxStatus.UNKNOWN)
 
 
 class Trigger(StrEnum):
-    """An event that changes the state of a row."""
+    """An event that changes the state of a row. Databases store the values, so they never change."""
 
     SET_TERMS = "set terms"
     SIGN = "payer signs typed data"
@@ -141,21 +141,21 @@ class Trigger(StrEnum):
     RELEASE = "nothing is charged"
     GRANT = "payment is verified"
     ANSWER = "handler answers"
-    DECLINE = "handler returns an error"
-    ACCEPTED = "node accepted the transaction"
-    LOST = "response of the node is unknown"
+    DECLINE = "handler answers an error"
+    ACCEPTED = "node took the transaction"
+    LOST = "node's answer is unknown"
     FAIL = "transaction can no longer have an effect"
     LANDED = "logs show the effect"
     CONFIRM = "policy is met"
     DEMOTE = "policy is no longer met"
     FINALIZE = "block is final"
-    REOPEN = "reorganisation reverted the effect"
+    REOPEN = "reorganisation took the effect back"
     PRESENT = "signature is presented"
     UNSENT = "signature never left"
-    PAID = "seller reports the settlement"
-    REFUSED = "seller reports that it will never settle"
+    PAID = "seller says that it is settled"
+    REFUSED = "seller says that it never will be"
     SPENT = "settled in a final block"
-    UNSPENT = "a final block rules out a settlement"
+    UNSPENT = "a final block rules out that it ever will be"
 
 
 @dataclass(frozen=True, slots=True)

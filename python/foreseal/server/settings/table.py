@@ -371,7 +371,11 @@ _ACCESS = (
     ),
     _access("public_rate", RateKind(), "Call rate of one public address; 0 for no limit.", more="HTTP 429, -32005."),
     _access("public_burst", Integer(1, MAX_CALLS), "Burst of calls of one public address.", unset="two seconds' worth"),
-    _access("public_burst", Integer(1, MAX_CALLS), "Burst of calls of one public address.", unset="two seconds' worth"),
+    _access(
+        "dedicated_rate",
+        RateKind(),
+        "Call rate of one API key, or of one address if no key is required; 0 for no limit.",
+    ),
     _access(
         "dedicated_burst",
         Integer(1, MAX_CALLS),

@@ -68,7 +68,7 @@ def test_the_command_makes_lists_and_revokes_keys(service: ServiceHarness, capsy
     assert f"{mine['id']}  service 1" in keys("list")
     keys("revoke", "service 1")
     assert "no active key service 1" in keys("revoke", "service 1", code=2)
-    assert "1 to 64 characters" in keys("create", " ", "--role", "reader", code=2)
+    assert "1 to 64 printable characters" in keys("create", " ", "--role", "reader", code=2)
     assert {each["state"] for each in orjson.loads(keys("list", "--json")) if each["name"] == "service 1"} == {
         "revoked"
     }

@@ -103,7 +103,7 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
     ({"valid_before": 0}, "valid_before", "valid_before: 0 must be between 1 and"),
     ({"valid_seconds": 0}, "valid_seconds", "valid_seconds: 0 must be between 1 and"),
     ({"valid_seconds": True}, "valid_seconds", "valid_seconds: True must be a whole number"),
-    ({"id": "a/b"}, "id", "has a slash"),
+    ({"id": "a/b"}, "id", "must not contain a slash"),
     ({"id": ""}, "id", "is no id"),
     ({"id": "x" * 201}, "id", "is no id"),
     ({"tip": "1"}, "tip", "tip: unknown field, expected id, payer, amount"),

@@ -60,7 +60,7 @@ def test_partial_refunds_are_never_more_than_the_capture(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.refunds.refund("1", "a", 200)
     shop.refunds.reserve("2", "a", 299)
-    with pytest.raises(InsufficientAmount, match="refund of 2 units: 1 are left"):
+    with pytest.raises(InsufficientAmount, match="refund of 2 units: 1 remain"):
         shop.refunds.refund("3", "a", 2)
     shop.refunds.refund("3", "a", 1)
     with pytest.raises(InsufficientAmount):

@@ -54,7 +54,7 @@ def test_what_is_no_amount_reaches_no_table(shop: Shop, amount: object) -> None:
 
 def test_a_word_is_of_its_enumeration(shop: Shop) -> None:
     with (
-        pytest.raises((ValueError, StatementError), match="is no TxStatus or Finality"),
+        pytest.raises((ValueError, StatementError), match="is not a TxStatus or Finality"),
         shop.database.transaction() as tx,
     ):
         tx.execute(update(orders).values(step=OrderState.DRAFTED))
@@ -106,7 +106,7 @@ def test_a_transition_and_its_entry_are_there_together_or_not_at_all(shop: Shop)
 def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
     terms = shop.terms()
     first = shop.orders.draft("a", terms)
-    with pytest.raises(DuplicateRecord, match="a or another key"):
+    with pytest.raises(DuplicateRecord, match="a or another of its keys"):
         shop.orders.draft("a", shop.terms())
     second = shop.orders.draft("b", terms)
     assert first == second

@@ -76,7 +76,7 @@ def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> 
     shop.chain.change(lambda state: state.balances.update({BUYER.address.lower(): MAX_AMOUNT}))
     shop.captured("a", MAX_AMOUNT)
     shop.refunds.refund("1", "a", MAX_AMOUNT - 1)
-    with pytest.raises(InsufficientAmount, match="1 are left"):
+    with pytest.raises(InsufficientAmount, match="1 remain"):
         shop.refunds.reserve("2", "a", 2)
     shop.refunds.refund("3", "a", 1)
     shop.settle()

@@ -138,7 +138,7 @@ def test_the_configuration_is_pinned(shop: Shop) -> None:
         Captures(shop.ledger, shop.sender, moved).capture("a")
     assert error.value.obstacle is CaptureObstacle.DOMAIN
     shop.chain.chain_id = 5
-    with pytest.raises(WrongChain, match="chain 5, configured is 31337"):
+    with pytest.raises(WrongChain, match="chain id 5, configured is 31337"):
         shop.captures.capture("a")
     assert shop.place("a") == "Stored, unused / idle"
 

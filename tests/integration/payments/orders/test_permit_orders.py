@@ -63,7 +63,7 @@ def test_refunds_are_of_what_was_captured_and_not_of_the_maximum(shop: Shop) -> 
     shop.captures.capture(stored(shop, "a", 500), 300)
     shop.settle()
     shop.refunds.refund("r1", "a", 100)
-    with pytest.raises(InsufficientAmount, match="201 units: 200 are left"):
+    with pytest.raises(InsufficientAmount, match="201 units: 200 remain"):
         shop.refunds.refund("r2", "a", 201)
     shop.refunds.refund("r2", "a", 200)
     shop.settle()

@@ -366,7 +366,7 @@ def test_windows_cover_everything_once() -> None:
 
 def test_what_cannot_be_watched_is_refused() -> None:
     for wrong in ({"widest": 0}, {"widest": 2_000}, {"overlap": 0}, {"start": -1}):
-        with pytest.raises(ValueError, match="is"):
+        with pytest.raises(ValueError, match="must be"):
             WatcherSettings(1, ADDRESS, SHOP.address, **wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="blocks: 0"):
         ConfirmationPolicy(ConfirmationTier.BLOCKS, 0)

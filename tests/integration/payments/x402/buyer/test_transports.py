@@ -150,7 +150,7 @@ def test_a_redirect_forwards_no_payment(buyers: Buyers, asks: Asks) -> None:
     def net(request: httpx.Request) -> httpx.Response:
         return (home if request.url.host == "seller" else other)(request)
 
-    with pytest.raises(PurchaseRejected, match="http://seller:80 led to http://other:80") as caught:
+    with pytest.raises(PurchaseRejected, match="http://seller:80 redirected to http://other:80") as caught:
         asks(net, buyers.buyer())("POST", "http://seller/a", b"body")  # type: ignore[arg-type]
     assert caught.value.refusals[0].rule is Rule.REDIRECT
     assert [request.headers.get("PAYMENT-SIGNATURE") for request in other.requests] == [None]
@@ -166,7 +166,7 @@ def test_a_redirect_from_what_is_free_to_another_host_is_paid_where_the_policy_n
     named = buyers.buyer(policy(hosts=frozenset({"other", "seller"})))
     assert asks(seller, named)("GET", "http://seller/a") == (200, "the answer")
     with pytest.raises(
-        PurchaseRejected, match=r"redirect: https://seller:443 led to http://other:80, .* not encrypted"
+        PurchaseRejected, match=r"redirect: https://seller:443 redirected to http://other:80, .* not encrypted"
     ):
         asks(seller, named)("GET", "https://seller/c")
     assert asks(seller, buyers.buyer())("GET", "https://seller/e") == (200, "the answer")
