@@ -107,7 +107,13 @@ impl PendingBlock {
 
     fn replay(&self, step: &Flashblock) -> Result<Self, BuildError> {
         let end = |_: &State, _: &Body| Ok((step.header.requests_hash, StateDiff::clone(&step.tail)));
-        let (next, _) = self.with_step(&step.transactions, &step.receipts, &step.diff, step.index, end)?;
+        let (next, _) = self.apply_step_and_compute_roots(
+            &step.transactions,
+            &step.receipts,
+            &step.diff,
+            step.index,
+            end,
+        )?;
         if next.hash != step.hash && !mutant!("trust-the-record") {
             return Err(BuildError::HashMismatch {
                 number: step.number,
@@ -134,7 +140,7 @@ impl PendingBlock {
             let EndOfBlock { requests, diff } = self.run_end_of_block(state, body, hashes)?;
             Ok((requests.map(|requests| requests.requests_hash()), diff))
         };
-        let (next, tail) = self.with_step(&transactions, &receipts, &diff, index, end)?;
+        let (next, tail) = self.apply_step_and_compute_roots(&transactions, &receipts, &diff, index, end)?;
         let flashblock = Flashblock {
             number: next.template.number,
             index,
@@ -174,7 +180,7 @@ impl PendingBlock {
 
     /// Computes state and lists in parallel, then runs end-of-block processing, then builds the header from
     /// both.
-    fn with_step(
+    fn apply_step_and_compute_roots(
         &self,
         transactions: &[Arc<Transaction>],
         receipts: &[Arc<Receipt>],

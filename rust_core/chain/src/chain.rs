@@ -95,7 +95,7 @@ pub struct Chain {
     forgotten: u64,
     /// Milliseconds by which a development chain's clock is ahead of the wall clock.
     clock_offset: i64,
-    undone: ReorgedBlocks,
+    reorged: ReorgedBlocks,
     /// Changes that the store has yet to follow; always empty without a history.
     updates: Vec<StoreUpdate>,
     /// Portion of the state that is unloaded from memory next.
@@ -150,7 +150,7 @@ impl Chain {
             lookup,
             forgotten: 0,
             clock_offset: 0,
-            undone: ReorgedBlocks::default(),
+            reorged: ReorgedBlocks::default(),
             updates: Vec::new(),
             portion: 0,
         };
@@ -342,7 +342,7 @@ impl Chain {
                 .map_err(|source| ChainError::Block { number, source })?
         };
         if let Some(open) = self.open.take() {
-            self.undone.push(&open.executed());
+            self.reorged.push(&open.executed());
         }
         for (index, transaction) in executed.block.transactions.iter().enumerate() {
             self.lookup.add_transaction(transaction.hash(), number, index);
@@ -449,7 +449,7 @@ impl Chain {
             safe: self.finality.safe,
             finalized: self.finality.finalized,
             lookup: self.lookup.clone(),
-            undone: self.undone.clone(),
+            reorged: self.reorged.clone(),
         }
     }
 }

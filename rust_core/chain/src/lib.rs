@@ -35,7 +35,7 @@ pub use hash_index::{HashIndex, Position, STEP_WINDOW};
 pub use header_and_state::HeaderAndState;
 pub use history::History;
 pub use log_search::{LogMatches, LogSearch, matching_logs};
-pub use reorged_blocks::{ReorgedBlocks, UndoneBlock, UnreplayedJournal};
+pub use reorged_blocks::{ReorgedBlock, ReorgedBlocks, UnreplayedJournal};
 pub use replay::{ReplayError, replay};
 pub use sealed::BlockWindow;
 pub use sealed_chain::{SealedPosition, sealed_by, sealed_chain, sealed_until};

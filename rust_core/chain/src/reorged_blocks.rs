@@ -10,7 +10,7 @@ mod block;
 mod list;
 mod unreplayed_journal;
 
-pub use block::UndoneBlock;
+pub use block::ReorgedBlock;
 use list::BlockList;
 pub use unreplayed_journal::UnreplayedJournal;
 
@@ -33,10 +33,10 @@ impl ReorgedBlocks {
     }
 
     pub(crate) fn push(&mut self, gone: &ExecutedBlock) {
-        self.add(UndoneBlock::new(gone));
+        self.add(ReorgedBlock::new(gone));
     }
 
-    fn add(&mut self, block: UndoneBlock) {
+    fn add(&mut self, block: ReorgedBlock) {
         self.count += 1;
         self.blocks.push(block);
     }
@@ -47,26 +47,30 @@ impl ReorgedBlocks {
     }
 
     /// Returns the first result of `find` among the blocks with this number, starting with the most recent.
-    fn find_map<'s, T>(&'s self, number: u64, find: impl Fn(&'s Arc<UndoneBlock>) -> Option<T>) -> Option<T> {
+    fn find_map<'s, T>(
+        &'s self,
+        number: u64,
+        find: impl Fn(&'s Arc<ReorgedBlock>) -> Option<T>,
+    ) -> Option<T> {
         let older = || self.older.as_ref()?.blocks().find_map(number, &find);
         self.blocks.find_map(number, &find).or_else(older)
     }
 
     /// Returns the block that had this hash, at one of its steps or in its final form, and the number of logs
     /// it had then. `None` if it was never on the chain or is no longer available.
-    pub fn find(&self, number: u64, hash: &B256) -> Option<(&Arc<UndoneBlock>, u64)> {
+    pub fn find(&self, number: u64, hash: &B256) -> Option<(&Arc<ReorgedBlock>, u64)> {
         self.find_map(number, |block| Some((block, block.logs_at(hash)?)))
     }
 
     /// Returns the block that contained the step at `place`, and the step's index. Of several blocks, returns
     /// the most recent.
-    pub(crate) fn find_step(&self, place: StepCursor) -> Option<(&Arc<UndoneBlock>, usize)> {
+    pub(crate) fn find_step(&self, place: StepCursor) -> Option<(&Arc<ReorgedBlock>, usize)> {
         let found = self.find_map(place.number, |block| block.steps().holds(place).then_some(block))?;
         Some((found, usize::try_from(place.index).ok()?))
     }
 
     /// Returns the block that had this hash in its final form.
-    pub(crate) fn find_block(&self, number: u64, hash: &B256) -> Option<&Arc<UndoneBlock>> {
+    pub(crate) fn find_block(&self, number: u64, hash: &B256) -> Option<&Arc<ReorgedBlock>> {
         self.find_map(number, |block| (block.block().hash == *hash).then_some(block))
     }
 }
@@ -84,7 +88,7 @@ mod tests {
     };
 
     /// Creates a block without transactions that holds one receipt with a log of this many bytes.
-    fn block(number: u64, bytes: usize) -> UndoneBlock {
+    fn block(number: u64, bytes: usize) -> ReorgedBlock {
         let header = Header { number, ..Header::default() };
         let data = LogData::new_unchecked(vec![B256::ZERO], Bytes::from(vec![0; bytes]));
         let receipt = Receipt {
@@ -106,48 +110,48 @@ mod tests {
             withdrawals: None,
             transactions_length: 0,
         };
-        UndoneBlock { block, steps: Vector::new() }
+        ReorgedBlock { block, steps: Vector::new() }
     }
 
-    fn kept(undone: &ReorgedBlocks, number: u64) -> bool {
-        undone.find_block(number, &block(number, 0).block.hash).is_some()
+    fn kept(reorged: &ReorgedBlocks, number: u64) -> bool {
+        reorged.find_block(number, &block(number, 0).block.hash).is_some()
     }
 
     #[test]
     fn the_oldest_go_when_there_are_too_many() {
-        let mut undone = ReorgedBlocks::default();
+        let mut reorged = ReorgedBlocks::default();
         for number in 1..=MAX_BLOCKS as u64 + 10 {
-            undone.add(block(number, 0));
+            reorged.add(block(number, 0));
         }
-        assert_eq!((undone.blocks.blocks.len(), undone.count()), (MAX_BLOCKS, MAX_BLOCKS as u64 + 10));
-        assert!(!kept(&undone, 10) && kept(&undone, 11) && kept(&undone, MAX_BLOCKS as u64 + 10));
+        assert_eq!((reorged.blocks.blocks.len(), reorged.count()), (MAX_BLOCKS, MAX_BLOCKS as u64 + 10));
+        assert!(!kept(&reorged, 10) && kept(&reorged, 11) && kept(&reorged, MAX_BLOCKS as u64 + 10));
     }
 
     #[test]
     fn the_oldest_go_when_they_are_too_large() {
-        let mut undone = ReorgedBlocks::default();
+        let mut reorged = ReorgedBlocks::default();
         for number in 1..=8 {
-            undone.add(block(number, MAX_BYTES / 4));
+            reorged.add(block(number, MAX_BYTES / 4));
         }
-        assert!(!kept(&undone, 5) && kept(&undone, 6) && kept(&undone, 8));
+        assert!(!kept(&reorged, 5) && kept(&reorged, 6) && kept(&reorged, 8));
         assert_eq!(
-            undone.blocks.bytes,
-            undone.blocks.blocks.iter().map(|block| block.bytes()).sum::<usize>()
+            reorged.blocks.bytes,
+            reorged.blocks.blocks.iter().map(|block| block.bytes()).sum::<usize>()
         );
-        undone.add(block(9, 2 * MAX_BYTES));
-        assert!(!kept(&undone, 8) && kept(&undone, 9), "the newest is kept, however large");
+        reorged.add(block(9, 2 * MAX_BYTES));
+        assert!(!kept(&reorged, 8) && kept(&reorged, 9), "the newest is kept, however large");
     }
 
     #[test]
     fn of_several_blocks_with_a_step_the_newest_is_found() {
-        let mut undone = ReorgedBlocks::default();
-        undone.add(block(1, 0));
-        undone.add(block(2, 0));
-        undone.add(block(1, 7));
+        let mut reorged = ReorgedBlocks::default();
+        reorged.add(block(1, 0));
+        reorged.add(block(2, 0));
+        reorged.add(block(1, 7));
         let place = block(1, 0).steps().last();
-        let (found, index) = undone.find_step(place).unwrap();
+        let (found, index) = reorged.find_step(place).unwrap();
         assert_eq!((index, found.block().receipts[0].logs[0].data.data.len()), (0, 7));
-        assert!(undone.find_step(StepCursor { index: 1, ..place }).is_none());
-        assert!(undone.find_step(StepCursor { number: 2, ..place }).is_none());
+        assert!(reorged.find_step(StepCursor { index: 1, ..place }).is_none());
+        assert!(reorged.find_step(StepCursor { number: 2, ..place }).is_none());
     }
 }

@@ -63,7 +63,7 @@ pub struct View {
     pub(crate) safe: u64,
     pub(crate) finalized: u64,
     pub(crate) lookup: Arc<HashIndex>,
-    pub(crate) undone: ReorgedBlocks,
+    pub(crate) reorged: ReorgedBlocks,
 }
 
 impl View {
@@ -110,8 +110,8 @@ impl View {
     }
 
     /// Returns the blocks that were reorged off the chain.
-    pub fn undone(&self) -> &ReorgedBlocks {
-        &self.undone
+    pub fn reorged_blocks(&self) -> &ReorgedBlocks {
+        &self.reorged
     }
 
     /// Returns the number of logs that block `number` had when its hash was `hash`, at one of its steps or in

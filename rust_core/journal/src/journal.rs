@@ -72,7 +72,7 @@ impl Journal {
         }
         let length = u32::try_from(bytes).map_err(|_| too_large())?;
         let count = u32::try_from(records.len()).map_err(|_| too_large())?;
-        let written = self.write_recorded(length, count, records);
+        let written = self.write_sync_and_record(length, count, records);
         self.buffer.shrink_to(BUFFER);
         match written {
             Ok(sequence) => {
@@ -139,11 +139,16 @@ impl Journal {
 
     /// Writes and syncs the append whose records are in the buffer, and records the new end. Fails if another
     /// process writes too.
-    fn write_recorded(&mut self, length: u32, count: u32, records: &[Record]) -> Result<u64, JournalError> {
+    fn write_sync_and_record(
+        &mut self,
+        length: u32,
+        count: u32,
+        records: &[Record],
+    ) -> Result<u64, JournalError> {
         self.check_writer()?;
         self.check_length()?;
         self.end.set_state(EndState::Open)?;
-        let sequence = self.write(length, count)?;
+        let sequence = self.write_and_sync(length, count)?;
         // Checked again: an acknowledged append becomes visible to readers.
         self.check_writer()?;
         self.check_locations()?;
@@ -233,7 +238,7 @@ impl Journal {
     }
 
     /// Writes and syncs the append whose records are in the buffer.
-    pub(crate) fn write(&mut self, length: u32, records: u32) -> Result<u64, JournalError> {
+    pub(crate) fn write_and_sync(&mut self, length: u32, records: u32) -> Result<u64, JournalError> {
         let bytes = padded(length as usize);
         // A segment in an older format is not extended, so that an older program can still read it.
         if bytes > self.header.size.saturating_sub(self.offset) || self.header.format < FORMAT {

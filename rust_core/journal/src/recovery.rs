@@ -114,7 +114,7 @@ fn recover(
     }
     recovery.record_tail(&*disk, dir, &end)?;
     let (file, header) = match end.segment {
-        Some(header) => (truncate_torn_tail(&*disk, dir, &header, &end)?, header),
+        Some(header) => (zero_torn_tail(&*disk, dir, &header, &end)?, header),
         None => create_segment(&*disk, dir, &options, (FIRST_SEGMENT, chain, 0))?,
     };
     let mut segments = scanner.visited_segments().to_vec();
@@ -236,7 +236,7 @@ fn remove_unfinished_segment(disk: &dyn Disk, dir: &Path, segment: u64) -> Resul
 /// The previous process may have been killed between write and sync, or its sync may have failed. Then the
 /// bytes just read may exist in memory only, marked as written. So the header and the last append are
 /// rewritten with the same bytes; older appends were synced before those were written.
-fn truncate_torn_tail(
+fn zero_torn_tail(
     disk: &dyn Disk,
     dir: &Path,
     header: &SegmentHeader,

@@ -342,7 +342,7 @@ mod tests {
         let seal = Record::Seal { number: 1, hash: B256::ZERO };
         journal.append(std::slice::from_ref(&seal)).unwrap();
         journal.buffer = [&[0; APPEND_HEADER][..], &[99, 0xc0]].concat();
-        journal.write(2, 1).unwrap();
+        journal.write_and_sync(2, 1).unwrap();
         journal.append(std::slice::from_ref(&seal)).unwrap();
 
         let error = open().replay().unwrap().find_map(Result::err).unwrap();

@@ -341,7 +341,7 @@ impl Sequencer {
         let stepped = open.step_timed(&mut best, self.chain.hashes(), keep_going, &|| clock.monotonic())?;
         drop(best);
         for (hash, reason) in stepped.rejected {
-            self.judge(&hash, &reason);
+            self.drop_rejected(&hash, &reason);
         }
         if stepped.step.is_some() {
             figures.stage(StepStage::Select).add(taken + stepped.times.select);
@@ -384,7 +384,7 @@ impl Sequencer {
     }
 
     /// Drops a rejected transaction that no later step could hold; other transactions stay in the pool.
-    fn judge(&self, hash: &B256, reason: &RejectedTransaction) {
+    fn drop_rejected(&self, hash: &B256, reason: &RejectedTransaction) {
         use RejectedTransaction as R;
         let drop_as = match reason {
             R::NonceTooHigh { .. }

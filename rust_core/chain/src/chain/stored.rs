@@ -52,7 +52,7 @@ impl Chain {
             lookup: Arc::new(HashIndex::default()),
             forgotten: from.head,
             clock_offset: from.beside.clock_offset,
-            undone: ReorgedBlocks::default(),
+            reorged: ReorgedBlocks::default(),
             updates: Vec::new(),
             portion: 0,
         })
@@ -61,12 +61,12 @@ impl Chain {
     /// Sets `older` as the source of blocks that were reorged before the start. `count` is the number of
     /// reorged blocks that this process has already reported.
     pub fn remember(&mut self, older: UnreplayedJournal, count: u64) {
-        self.undone.set_older(older, count);
+        self.reorged.set_older(older, count);
     }
 
     /// Returns the number of blocks ever removed from the chain since the start of the node.
-    pub fn undone_count(&self) -> u64 {
-        self.undone.count()
+    pub fn reorged_block_count(&self) -> u64 {
+        self.reorged.count()
     }
 
     /// Returns the store updates since the last call, and clears them.

@@ -16,13 +16,13 @@ impl Chain {
         let Some(gone) = self.sealed.truncate(number)? else { return Err(ChainError::NotOnChain { number }) };
         let mut transactions = Vec::new();
         for block in &gone {
-            self.undone.push(block);
+            self.reorged.push(block);
             self.total_difficulty = self.total_difficulty.saturating_sub(block.block.header.difficulty);
             transactions.extend(block.block.transactions.iter().cloned());
         }
         if let Some(open) = self.open.take() {
             if !mutant!("forget-undone-steps") {
-                self.undone.push(&open.executed());
+                self.reorged.push(&open.executed());
             }
             transactions.extend(open.recorded.iter().flat_map(|one| &one.step.transactions).cloned());
         }

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 
 use super::{Change, StepCursor, Steps};
-use crate::{ExecutedBlock, UndoneBlock, View};
+use crate::{ExecutedBlock, ReorgedBlock, View};
 
 /// Error of reading the changes after a cursor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +62,7 @@ fn holds(view: &View, place: StepCursor) -> Result<bool, StateError> {
 /// Reorged blocks, and the point where they branch off the chain.
 struct Branch {
     /// Reorged blocks, newest first, each with the number of its steps that the reader has seen.
-    gone: Vec<(Arc<UndoneBlock>, usize)>,
+    gone: Vec<(Arc<ReorgedBlock>, usize)>,
     /// Number of steps of the oldest block that are on the chain.
     kept: usize,
     /// Newest common step of the branch and the chain.
@@ -71,7 +71,7 @@ struct Branch {
 
 impl Branch {
     fn find(view: &View, after: StepCursor) -> Result<Self, FeedError> {
-        let Some((mut newest, index)) = view.undone.find_step(after) else { return Err(gone(view)?) };
+        let Some((mut newest, index)) = view.reorged.find_step(after) else { return Err(gone(view)?) };
         let mut gone_blocks = vec![(newest.clone(), index + 1)];
         loop {
             let (number, parent) = (newest.number(), newest.parent());
@@ -79,7 +79,7 @@ impl Branch {
             if before.map(|before| view.block_hash(before)).transpose()?.flatten() == Some(parent) {
                 break;
             }
-            let found = before.and_then(|before| view.undone.find_block(before, &parent));
+            let found = before.and_then(|before| view.reorged.find_block(before, &parent));
             let Some(block) = found else { return Err(gone(view)?) };
             gone_blocks.push((block.clone(), block.steps().count()));
             newest = block;

@@ -157,14 +157,14 @@ impl Queue {
     fn fold(&mut self, newest: &Arc<View>) -> Option<Entry> {
         let views = || {
             let view = |(at, entry): (usize, &'_ Entry)| match &entry.what {
-                EventKind::View(view) => Some((at, view.undone.count())),
+                EventKind::View(view) => Some((at, view.reorged.count())),
                 EventKind::Tick | EventKind::Arrivals => None,
             };
             self.entries.iter().enumerate().filter_map(view)
         };
-        let after = views().skip(1).map(|(_, undone)| undone).chain([newest.undone.count()]);
-        let contains = |undone: &u64, after: &u64| undone == after || mutant!("fold-what-was-undone");
-        let contained = views().zip(after).find(|((_, undone), after)| contains(undone, after));
+        let after = views().skip(1).map(|(_, reorged)| reorged).chain([newest.reorged.count()]);
+        let contains = |reorged: &u64, after: &u64| reorged == after || mutant!("fold-what-was-undone");
+        let contained = views().zip(after).find(|((_, reorged), after)| contains(reorged, after));
         let at = contained.map(|((at, _), _)| at).or_else(|| views().next().map(|(at, _)| at))?;
         let folded = self.entries.remove(at);
         self.join();

@@ -10,12 +10,12 @@ use crate::{ExecutedBlock, Step, feed::Steps};
 
 /// A block that was on the chain, without its state.
 #[derive(Debug)]
-pub struct UndoneBlock {
+pub struct ReorgedBlock {
     pub(super) block: Block,
     pub(super) steps: Vector<Arc<Step>>,
 }
 
-impl UndoneBlock {
+impl ReorgedBlock {
     pub(super) fn new(gone: &ExecutedBlock) -> Self {
         let stateless = |step: &Arc<Step>| match step.state {
             Some(_) => Arc::new(Step { state: None, ..Step::clone(step) }),

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use imbl::Vector;
 
-use super::UndoneBlock;
+use super::ReorgedBlock;
 
 /// Maximum number of reorged blocks in memory; the oldest is evicted first.
 pub(super) const MAX_BLOCKS: usize = 4096;
-/// Maximum size of these blocks, in bytes, as estimated by [`UndoneBlock::bytes`].
+/// Maximum size of these blocks, in bytes, as estimated by [`ReorgedBlock::bytes`].
 pub(super) const MAX_BYTES: usize = 128 << 20;
 
 /// Reorged blocks in order; the most recent is last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockList {
-    pub blocks: Vector<Arc<UndoneBlock>>,
+    pub blocks: Vector<Arc<ReorgedBlock>>,
     pub bytes: usize,
 }
 
 impl BlockList {
     /// Adds a block, and evicts the oldest ones above the limits.
-    pub fn push(&mut self, block: UndoneBlock) {
+    pub fn push(&mut self, block: ReorgedBlock) {
         self.bytes += block.bytes();
         self.blocks.push_back(Arc::new(block));
         while self.blocks.len() > MAX_BLOCKS || self.bytes > MAX_BYTES && self.blocks.len() > 1 {
@@ -33,9 +33,9 @@ impl BlockList {
     pub fn find_map<'s, T>(
         &'s self,
         number: u64,
-        find: impl Fn(&'s Arc<UndoneBlock>) -> Option<T>,
+        find: impl Fn(&'s Arc<ReorgedBlock>) -> Option<T>,
     ) -> Option<T> {
-        let find = |block: &'s Arc<UndoneBlock>| (block.number() == number).then(|| find(block)).flatten();
+        let find = |block: &'s Arc<ReorgedBlock>| (block.number() == number).then(|| find(block)).flatten();
         self.blocks.iter().rev().find_map(find)
     }
 }

@@ -11,7 +11,7 @@ use foreseal_primitives::{Block, Flashblock, length_in_block};
 use imbl::Vector;
 
 use super::{
-    UndoneBlock,
+    ReorgedBlock,
     list::{BlockList, MAX_BLOCKS, MAX_BYTES},
 };
 use crate::Step;
@@ -53,11 +53,11 @@ impl UnreplayedJournal {
                 traces.follow((sequence, at), outline);
             }
         })?;
-        let mut built: Vec<Built> = traces.undone.iter().map(|_| Built::default()).collect();
+        let mut built: Vec<Built> = traces.reorged.iter().map(|_| Built::default()).collect();
         let of_block = |(block, trace): (usize, &'_ Trace)| {
             trace.steps.iter().map(move |at| (*at, block)).collect::<Vec<_>>()
         };
-        let steps: HashMap<At, usize> = traces.undone.iter().enumerate().flat_map(of_block).collect();
+        let steps: HashMap<At, usize> = traces.reorged.iter().enumerate().flat_map(of_block).collect();
         self.past.read(&steps.keys().map(|(sequence, _)| *sequence).collect(), &mut |append| {
             for (at, record) in append.records.iter().enumerate() {
                 if let (Record::Step(step) | Record::Override { step, .. }, Some(block)) =
@@ -93,7 +93,7 @@ struct Trace {
 struct Traces {
     chain: Vec<Trace>,
     /// Reorged blocks, newest last.
-    undone: VecDeque<Trace>,
+    reorged: VecDeque<Trace>,
     /// Total size of the reorged blocks.
     bytes: usize,
 }
@@ -122,15 +122,15 @@ impl Traces {
         }
     }
 
-    /// Moves the newest blocks to `undone`, down to the first one for which `stays` returns `true`.
+    /// Moves the newest blocks to `reorged`, down to the first one for which `stays` returns `true`.
     fn retain_last(&mut self, stays: impl Fn(&Trace) -> bool) {
         let kept = self.chain.iter().rposition(stays).map_or(0, |last| last + 1);
         for gone in self.chain.drain(kept..) {
             self.bytes += gone.bytes;
-            self.undone.push_back(gone);
+            self.reorged.push_back(gone);
         }
-        while self.undone.len() > MAX_BLOCKS || self.bytes > MAX_BYTES && self.undone.len() > 1 {
-            let Some(oldest) = self.undone.pop_front() else { break };
+        while self.reorged.len() > MAX_BLOCKS || self.bytes > MAX_BYTES && self.reorged.len() > 1 {
+            let Some(oldest) = self.reorged.pop_front() else { break };
             self.bytes -= oldest.bytes;
         }
     }
@@ -170,7 +170,7 @@ impl Built {
         }));
     }
 
-    fn block(self) -> Option<UndoneBlock> {
-        self.block.map(|block| UndoneBlock { block, steps: self.steps })
+    fn block(self) -> Option<ReorgedBlock> {
+        self.block.map(|block| ReorgedBlock { block, steps: self.steps })
     }
 }

@@ -81,13 +81,13 @@ pub(super) enum ApplyError {
 }
 
 impl Replica {
-    /// Creates the chain as the store holds it. `undone` is the number of blocks already removed from the
+    /// Creates the chain as the store holds it. `reorged` is the number of blocks already removed from the
     /// published chain.
     pub fn begin(
         config: ReplicaConfig,
         seed: &Seed,
         welcome: &Welcome,
-        undone: u64,
+        reorged: u64,
     ) -> Result<Self, ReplicationError> {
         let (Progress { journal_sequence, generation, .. }, head) = (seed.progress, seed.head);
         let confirmed = Arc::new(NewestStoredBlock::default());
@@ -101,8 +101,8 @@ impl Replica {
         let identity = Identity { chain_id: config.spec.chain_id(), genesis: config.store.options().genesis };
         let past =
             JournalReader::new(config.journal.clone(), config.disk.clone(), identity, journal_sequence + 1);
-        // Includes the whole append that sealed the head, because none of its later records is undone yet.
-        chain.remember(UnreplayedJournal::new(past, (journal_sequence, usize::MAX)), undone);
+        // Includes the whole append that sealed the head, because none of its later records is reorged yet.
+        chain.remember(UnreplayedJournal::new(past, (journal_sequence, usize::MAX)), reorged);
         let first = head.number == 0 && journal_sequence == 0;
         Ok(Self {
             config,
@@ -134,8 +134,8 @@ impl Replica {
     }
 
     /// Returns the number of blocks ever removed from the chain.
-    pub fn undone(&self) -> u64 {
-        self.chain.undone_count()
+    pub fn reorged_blocks(&self) -> u64 {
+        self.chain.reorged_block_count()
     }
 
     /// Returns the number of the newest sealed block.

@@ -7,7 +7,7 @@ use super::replica::Replica;
 pub(super) struct ReplicaState {
     pub replica: Option<Replica>,
     /// Number of blocks removed from the published chain, or from an earlier replica.
-    pub undone: u64,
+    pub reorged: u64,
 }
 
 impl ReplicaState {
@@ -15,7 +15,7 @@ impl ReplicaState {
     pub fn start_over(&mut self) {
         if let Some(replica) = self.replica.take() {
             // Views from before are never joined with later ones.
-            self.undone = replica.undone() + 1;
+            self.reorged = replica.reorged_blocks() + 1;
         }
     }
 }

@@ -197,7 +197,7 @@ impl Session {
         let client = self.client.clone();
         let welcome = Arc::new(welcome);
         if let Some(seed) = self.seed.take() {
-            let replica = Replica::begin(client.config.clone(), &seed, &welcome, self.state.undone)?;
+            let replica = Replica::begin(client.config.clone(), &seed, &welcome, self.state.reorged)?;
             self.state.replica = Some(replica);
             client.sequencer.begun();
         }

@@ -9,7 +9,7 @@ use super::filter_state::SeenBlock;
 use crate::{
     Context, Error,
     json::{write_data, write_list},
-    logs::{LogCursor, LogList, UpTo, read_on, seen_at},
+    logs::{LogCursor, LogList, PageEnd, append_next_page, reader_position},
     params::{BlockSelection, Filter},
 };
 
@@ -18,9 +18,9 @@ pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<LogCurso
     let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
     let mut cursor = LogCursor::new(&wanted, from, view.finalized());
     if let BlockSelection::Range { to, .. } = filter.blocks {
-        let last = UpTo(to).last(view);
+        let last = PageEnd(to).last(view);
         if from <= last {
-            cursor.set_seen(seen_at(view, LogPosition::block(last + 1), from)?);
+            cursor.set_seen(reader_position(view, LogPosition::block(last + 1), from)?);
         }
     }
     Ok(cursor)
@@ -33,7 +33,7 @@ pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut LogCursor) -> R
     // The logs of a single block, selected by hash, never change.
     if let BlockSelection::Range { to, .. } = filter.blocks {
         let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
-        match read_on(&view, &wanted, UpTo(to), cursor, &mut answer) {
+        match append_next_page(&view, &wanted, PageEnd(to), cursor, &mut answer) {
             Ok(_) => {}
             Err(error @ Error::LogsGone { from }) => {
                 // The error is reported once; the next call continues from there.
@@ -72,7 +72,7 @@ pub fn blocks(context: &Context<'_>, seen: &mut SeenBlock) -> Result<Vec<u8>, Er
 fn common_block(view: &View, seen: SeenBlock) -> Result<u64, Error> {
     let SeenBlock { mut number, mut hash, finalized } = seen;
     while view.block_hash(number)? != Some(hash) {
-        let Some((block, _)) = view.undone().find(number, &hash) else {
+        let Some((block, _)) = view.reorged_blocks().find(number, &hash) else {
             return Ok(finalized.min(view.finalized()));
         };
         (number, hash) = (number.saturating_sub(1), block.parent());

@@ -27,7 +27,7 @@ use search::{append_block, append_logs};
 
 pub use cursor::LogCursor;
 pub use log_list::LogList;
-pub use pages::{UpTo, read_on, seen_at};
+pub use pages::{PageEnd, append_next_page, reader_position};
 
 pub const METHODS: &[Method] = &[
     Method::fast_path("eth_getLogs", FILTER, get_logs).with_lane_fn(lane),
@@ -137,7 +137,7 @@ fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
                 Some(cursor) => cursor,
                 None => LogCursor::new(&filter, first(view, from, to)?, view.finalized()),
             };
-            read_on(view, &filter, UpTo(to), &mut cursor, &mut list)?.then_some(cursor)
+            append_next_page(view, &filter, PageEnd(to), &mut cursor, &mut list)?.then_some(cursor)
         }
         BlockSelection::Hash(hash) => page_of_block(view, &filter, hash, cursor, &mut list)?,
     };

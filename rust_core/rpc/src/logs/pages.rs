@@ -10,9 +10,9 @@ use crate::{Error, params::Tag};
 
 /// Upper bound of a paged query.
 #[derive(Clone, Copy, Debug)]
-pub struct UpTo(pub Tag);
+pub struct PageEnd(pub Tag);
 
-impl UpTo {
+impl PageEnd {
     /// Returns the last block that can be returned now. A number covers sealed blocks only and may be ahead
     /// of them.
     pub fn last(self, view: &View) -> u64 {
@@ -33,10 +33,10 @@ impl UpTo {
 ///
 /// Logs that are no longer on the chain come first, in reverse order, then the logs after the fork point.
 /// Returns `false` at the end of the query.
-pub fn read_on(
+pub fn append_next_page(
     view: &View,
     filter: &LogFilter,
-    upto: UpTo,
+    upto: PageEnd,
     cursor: &mut LogCursor,
     list: &mut LogList,
 ) -> Result<bool, Error> {
@@ -51,7 +51,7 @@ pub fn read_on(
     let last = upto.last(view);
     if start.block <= last {
         let ended = append_logs(view, filter, (start, last), list, None)?;
-        cursor.set_seen(seen_at(view, ended, cursor.from)?);
+        cursor.set_seen(reader_position(view, ended, cursor.from)?);
     }
     Ok(list.stop().is_some() || !upto.is_reached(view, cursor.seen(), cursor.from))
 }
@@ -71,7 +71,7 @@ fn undo(
         }
         let common = cursor.finalized.min(view.finalized()).saturating_add(1);
         let gone = || Error::LogsGone { from: common.max(cursor.from) };
-        let (block, _) = view.undone().find(seen.number, &seen.hash).ok_or_else(gone)?;
+        let (block, _) = view.reorged_blocks().find(seen.number, &seen.hash).ok_or_else(gone)?;
         for found in block.logs_before(filter, seen.logs, seen.hash) {
             if list.push(&found, true).is_break() {
                 cursor.set_seen(Some(ReaderPosition { logs: found.index + 1, ..seen }));
@@ -87,7 +87,11 @@ fn undo(
 /// Returns the last block that has a log before `position`.
 ///
 /// A pending block without one is not included: the reader does not depend on it yet.
-pub fn seen_at(view: &View, position: LogPosition, from: u64) -> Result<Option<ReaderPosition>, Error> {
+pub fn reader_position(
+    view: &View,
+    position: LogPosition,
+    from: u64,
+) -> Result<Option<ReaderPosition>, Error> {
     let LogPosition { mut block, mut index } = position;
     loop {
         if index == 0 {

@@ -251,9 +251,9 @@ fn an_archive_answers_as_a_replay_does_before_and_after_it_goes_another_way() {
 
     // Removed logs come first, newest first, then the new ones.
     let (news, _) = pages(&archive.bench, &filter, cursor);
-    let undone = held.iter().filter(|log| told_number(log) > height - depth).rev();
+    let reorged = held.iter().filter(|log| told_number(log) > height - depth).rev();
     let (removed, added): (Vec<_>, Vec<_>) = news.iter().partition(|log| log["removed"] == json!(true));
-    assert!(removed.iter().map(|log| identity(log)).eq(undone.map(identity)));
+    assert!(removed.iter().map(|log| identity(log)).eq(reorged.map(identity)));
     assert!(news[..removed.len()].iter().all(|log| log["removed"] == json!(true)));
     let kept = held.iter().filter(|log| told_number(log) <= height - depth);
     let now = archive.bench.ask("eth_getLogs", &json!([filter]).to_string());
