@@ -66,7 +66,7 @@ impl std::fmt::Display for Counts {
         let Self { followers, connections, frames, answered, faults, crashes, .. } = self;
         writeln!(
             f,
-            "{seeds} seeds: {acts} acts, {steps} steps, {sealed_blocks} sealed blocks, {restarts} restarts, \
+            "{seeds} seeds: {acts} actions, {steps} steps, {sealed_blocks} sealed blocks, {restarts} restarts, \
              {held_views} held views read again, {changes} changes followed; {followers} followers, \
              {connections} connections, {frames} frames, {answered} submissions answered through them"
         )?;

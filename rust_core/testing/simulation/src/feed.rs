@@ -186,7 +186,7 @@ impl Feed {
             if let Some(why) = &ended {
                 self.note(at, &format!("the sequencer leaves it: {why}"));
                 if why.contains("fell behind") {
-                    self.counts.fault("follower falls out of the ring");
+                    self.counts.fault("follower falls behind the ring");
                 }
                 if why.contains("does not have the cursor") {
                     self.counts.fault("follower's cursor is gone");

@@ -32,7 +32,7 @@ impl Run {
             }
             NetworkEvent::TimeOut => {
                 self.feed.time_out();
-                self.feed.counts.fault("nothing is heard for too long");
+                self.feed.counts.fault("heartbeat missing for too long");
                 Ok(())
             }
             NetworkEvent::Kill { at, kept } => {
@@ -140,8 +140,8 @@ impl Run {
         let (down, up) = (part(&connection.down, kept[0]), part(&connection.up, kept[1]));
         let cut = (connection.down.cut(down, reset), connection.up.cut(up, reset));
         self.feed.counts.fault(match cut {
-            (true, _) => "connection cut in the middle of a frame down",
-            (false, true) => "connection cut in the middle of a frame up",
+            (true, _) => "connection cut within a frame to the follower",
+            (false, true) => "connection cut within a frame to the sequencer",
             _ => "connection cut between frames",
         });
     }
@@ -155,9 +155,9 @@ impl Run {
             connection.up.fall_silent();
         }
         self.feed.counts.fault(match (down, up) {
-            (true, true) => "half-open connection: gone without a word",
-            (true, false) => "half-open connection: nothing comes down",
-            _ => "half-open connection: nothing comes up",
+            (true, true) => "half-open connection: both directions silent",
+            (true, false) => "half-open connection: follower receives nothing",
+            _ => "half-open connection: sequencer receives nothing",
         });
     }
 
@@ -165,8 +165,8 @@ impl Run {
         let Some(connection) = &self.feed.slots[at].connection else { return };
         if connection.down.mangle(how, chance) {
             self.feed.counts.fault(match how {
-                FrameFault::Twice => "frame comes twice",
-                FrameFault::Swap => "frames in another order",
+                FrameFault::Twice => "frame duplicated",
+                FrameFault::Swap => "frames reordered",
                 FrameFault::Lose => "frame lost",
             });
         }

@@ -117,7 +117,7 @@ fn kind(operation: Operation, fault: DiskFault) -> &'static str {
         (DiskFault::Lost, _) => "acknowledged write lost",
         (DiskFault::Full, _) => "full disk",
         (DiskFault::Short, Operation::Write { .. }) => "short write",
-        (DiskFault::Broken, Operation::Write { .. }) => "failed write, half of it done",
+        (DiskFault::Broken, Operation::Write { .. }) => "failed write, half of it written",
         (_, Operation::Sync | Operation::SyncDir) => "failed sync",
         _ => "failed change of the folder",
     }
