@@ -158,7 +158,7 @@ def test_what_is_in_the_way_is_refused(original: Path, backup: Path, tmp_path: P
     partial = tmp_path / "other.partial"
     partial.mkdir()
     assert_refused(foreseal("backup", original, tmp_path / "other"), 2, "is left of a backup that did not end")
-    assert_refused(foreseal("backup", tmp_path, tmp_path / "third"), 2, "holds no chain yet")
+    assert_refused(foreseal("backup", tmp_path, tmp_path / "third"), 2, "has no chain yet")
     assert_refused(foreseal("restore", backup, original), 2, "is not empty: choose a new folder")
     assert_refused(foreseal("restore", original, tmp_path / "new"), 2, "is not a backup: MANIFEST.json is missing")
     assert not (tmp_path / "new").exists()
@@ -213,7 +213,7 @@ def test_a_restore_that_was_broken_off_is_begun_anew(backup: Path, tmp_path: Pat
     restored = tmp_path / "restored"
     shutil.copytree(backup, restored / "restoring")
     (restored / "LOCK").touch()
-    assert_refused(foreseal("run", "--port", "0", "--datadir", restored), 2, "holds no chain yet")
+    assert_refused(foreseal("run", "--port", "0", "--datadir", restored), 2, "has no chain yet")
     shutil.rmtree(restored / "store", ignore_errors=True)
     for left in restored.iterdir():
         if left.name not in ("restoring", "LOCK"):

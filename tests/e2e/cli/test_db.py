@@ -102,7 +102,7 @@ def test_the_store_of_a_running_node_can_be_looked_at(tmp_path: Path) -> None:
 
 def test_where_there_is_no_store(tmp_path: Path, datadir: Path) -> None:
     empty = foreseal("db", "verify", tmp_path)
-    assert (empty.returncode, "holds no chain yet" in empty.stderr) == (2, True)
+    assert (empty.returncode, "has no chain yet" in empty.stderr) == (2, True)
     shutil.rmtree(datadir / "store")
     gone = foreseal("db", "stats", datadir)
     assert (gone.returncode, "has no store" in gone.stderr) == (2, True)

@@ -55,6 +55,6 @@ def test_a_path_that_no_socket_takes_is_elsewhere(tmp_path: Path, length: int) -
 def test_no_place_at_all_is_a_clear_error(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * MAX_PATH_SIZE)
     deep.mkdir()
-    with contextlib.ExitStack() as stack, pytest.raises(SettingsError, match="short enough"):
+    with contextlib.ExitStack() as stack, pytest.raises(SettingsError, match="too long"):
         feed_path(deep, {"XDG_RUNTIME_DIR": str(deep)}, stack)
     assert not any(deep.iterdir())

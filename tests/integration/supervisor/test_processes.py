@@ -113,7 +113,7 @@ def test_submissions_fail_clearly_while_the_sequencer_is_away(group: Group) -> N
     client = group.client()
     (group.datadir / "refuse-sequencer").write_text("disk it is full")
     os.kill(group.pids("sequencer")[0], signal.SIGKILL)
-    group.wait_for_log("a process died", 2)
+    group.wait_for_log("process died", 2)
     assert client("sends")["code"] == -32002
     assert client("pid")
     (group.datadir / "refuse-sequencer").unlink()
@@ -158,7 +158,7 @@ def test_a_worker_that_dies_at_once_is_started_less_and_less_often(group: Group)
     # This also holds if another command line would help: the other worker still serves calls.
     (group.datadir / "refuse-worker").write_text("store it is of an older version")
     os.kill(group.pids("worker-1")[0], signal.SIGKILL)
-    group.wait_for_log("a process died", 4)
+    group.wait_for_log("process died", 4)
     assert group.client()("pid") == group.pids("worker-2")[0]
     (group.datadir / "refuse-worker").unlink()
     group.wait_for_log("process ready", 4)
@@ -214,7 +214,7 @@ def test_an_idle_connection_does_not_hold_up_a_replacement_for_ever(group: Group
 def test_a_worker_stays_where_the_next_one_does_not_start(group: Group) -> None:
     (group.datadir / "refuse-worker").write_text("settings the file is wrong by now")
     group.process.send_signal(signal.SIGHUP)
-    group.wait_for_log("a process stays", 2)
+    group.wait_for_log("keeping the running process", 2)
     group.wait_for_log("workers replaced")
     assert [len(group.pids(name)) for name in ("worker-1", "worker-2")] == [1, 1]
     assert group.client()("pid")
