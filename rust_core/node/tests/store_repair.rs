@@ -304,7 +304,7 @@ fn a_backup_and_another_node_are_combined() {
     };
     let mut alone = stopped.repair(RepairSources { backup: Some(&stopped.early), node: None });
     let why = reason(alone.plan(&mut go_on).unwrap().method);
-    assert!(why.contains("name a node with --from as well"), "{why}");
+    assert!(why.contains("also pass a node with --from"), "{why}");
     drop(alone);
     let mut node = stopped.blocks.clone();
     let sources = RepairSources { backup: Some(&stopped.early), node: Some(&mut node) };

@@ -193,7 +193,7 @@ fn another_chain_is_refused_by_name() {
     assert!(
         matches!(error, JournalError::WrongChain { found, expected } if (found, expected) == (IDENTITY, other))
     );
-    assert!(error.to_string().contains("it holds chain 31337 with genesis 0x0707"), "{error}");
+    assert!(error.to_string().contains("found chain 31337 with genesis 0x0707"), "{error}");
 }
 
 #[test]
