@@ -127,7 +127,7 @@ def assert_unchanged(datadir: Path, original: Path) -> None:
 def test_another_node_is_needed_and_then_named(datadir: Path, original: Path, other: str) -> None:
     alone = foreseal("db", "repair", datadir, "--yes")
     assert alone.returncode == 1
-    assert "name a backup with --backup or another node with --from" in alone.stderr
+    assert "pass a backup with --backup or another node with --from" in alone.stderr
     unsure = foreseal("db", "repair", datadir, "--from", other, input="n\n")
     assert unsure.returncode == 130
     assert "the repair will fetch " in unsure.stdout

@@ -147,7 +147,7 @@ def test_a_contract_its_state_and_its_logs(client: Client) -> None:
     assert client.get_logs(block=created.block_hash, address=token)[0].transaction_hash == created.transaction_hash
     one = client.get_logs_page(first, "pending", token, limit=2)
     assert (len(one.logs), one.cursor is None) == (2, False)
-    with pytest.raises(ValueError, match="block: the hash or the place"):
+    with pytest.raises(ValueError, match="block must be the hash or cursor"):
         client.get_logs(block=5)
 
 
@@ -205,11 +205,11 @@ def test_methods_say_what_they_take(chain: Chain) -> None:
 
 def test_arguments_of_another_kind_are_named(chain: Chain) -> None:
     client, cursor = Client(chain), {"block": "0x0", "index": "0x0", "hash": "0x" + "00" * 32}
-    with pytest.raises(TypeError, match=r"cursor: a Cursor, which Cursor\.read returns for a saved one, not dict"):
+    with pytest.raises(TypeError, match=r"cursor must be a Cursor \(Cursor\.read parses a saved one\), got dict"):
         client.feed(cursor)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="cursor: a Cursor"):
+    with pytest.raises(TypeError, match="cursor must be a Cursor"):
         client.get_flashblocks(cursor)
-    with pytest.raises(TypeError, match="requests: a list of what the functions of"):
+    with pytest.raises(TypeError, match="requests must be a list of requests made by"):
         client.batch(["eth_blockNumber"])
 
 

@@ -116,7 +116,7 @@ def test_no_variable_opens_development_methods_on_run(variable: str, words: str,
 def test_administrators_are_never_where_others_reach(where: str, tmp_path: Path) -> None:
     ended = foreseal("run", "--datadir", tmp_path / "d", "--admin", where)
     assert ended.returncode == 2
-    assert f"{where} is no loopback address, and methods for administrators are never where others" in ended.stderr
+    assert f"the admin listener must have a loopback address, got {where}" in ended.stderr
     assert "127.0.0.1:PORT, [::1]:PORT or unix:PATH" in ended.stderr
 
 

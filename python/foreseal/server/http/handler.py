@@ -168,7 +168,7 @@ class HttpHandler:
             return self._text(403, WRONG_HOST)
         if self._admin and b"origin" in headers:
             # A page may send a body without a content type, and the browser then makes no preflight request.
-            return self._text(403, "web web pages may not call the admin listener")
+            return self._text(403, "web pages may not call the admin listener")
         if self._origins.rejects(headers):
             return self._text(403, WRONG_ORIGIN)
         if path != "/":
