@@ -219,7 +219,7 @@ mod tests {
             put(&path, SECRET, mode);
             let error = StepSigner::read(&path, CHAIN).unwrap_err();
             assert_eq!(error, KeyError::Permissions { path: path.clone(), mode });
-            assert!(error.to_string().ends_with(&format!("(mode {mode:o}): chmod 600 it")), "{error}");
+            assert!(error.to_string().ends_with(&format!("(mode {mode:o}): chmod 600")), "{error}");
         }
         put(&path, SECRET, 0o400);
         StepSigner::read(&path, CHAIN).unwrap();

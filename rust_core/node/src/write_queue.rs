@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(backlog.add(block(1)), Err(why.clone()));
         assert_eq!(backlog.drained(), Err(why.clone()));
         assert_eq!(backlog.check(), Err(why.clone()));
-        assert_eq!(why.to_string(), "the store cannot be written: the disk is full");
+        assert_eq!(why.to_string(), "cannot write the store: the disk is full");
         assert_eq!(backlog.pop_batch(1, 1), []);
     }
 

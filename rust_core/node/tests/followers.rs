@@ -148,7 +148,7 @@ fn what_cannot_be_followed_is_refused() {
     wait_for("it says so", || matches!(node.status().phase, Phase::Disconnected(_)));
     let reason = node.status().ready(node.tick_limit()).unwrap_err();
     assert!(reason.starts_with("the sequencer is not reachable"), "{reason}");
-    assert!(node.control(|_| Ok(())).unwrap_err().to_string().contains("follows the sequencer"));
+    assert!(node.control(|_| Ok(())).unwrap_err().to_string().contains("this process follows it"));
     node.stop();
     assert_eq!(node.status().phase, Phase::Stopped);
 }
