@@ -25,7 +25,7 @@ class Bare:
     async def started(self) -> None:
         """Do nothing."""
 
-    def hurry(self) -> None:
+    def skip_drain(self) -> None:
         """Do nothing."""
 
     async def begin_stop(self) -> None:

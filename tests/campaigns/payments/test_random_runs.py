@@ -336,7 +336,7 @@ def test_nothing_is_lost_or_doubled_in_random_runs(
 def test_nor_on_a_node_with_the_real_contracts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The shorter form: the same runs on a real node."""
     urls = (f"sqlite:///{tmp_path}/{number}.db" for number in itertools.count())
-    play(LifeWithPermits, lambda: next(urls), make_node_chain, max(8, RUNS // 10), capsys)
+    play(LifeWithPermits, lambda: next(urls), make_node_chain, max(12, RUNS // 10), capsys)
 
 
 def play(

@@ -157,7 +157,7 @@ def test_what_is_in_the_way_is_refused(original: Path, backup: Path, tmp_path: P
     assert_refused(foreseal("backup", original, backup), 2, "backup is not empty: choose a new folder")
     partial = tmp_path / "other.partial"
     partial.mkdir()
-    assert_refused(foreseal("backup", original, tmp_path / "other"), 2, "is left of a backup that did not end")
+    assert_refused(foreseal("backup", original, tmp_path / "other"), 2, "is from an interrupted backup")
     assert_refused(foreseal("backup", tmp_path, tmp_path / "third"), 2, "has no chain yet")
     assert_refused(foreseal("restore", backup, original), 2, "is not empty: choose a new folder")
     assert_refused(foreseal("restore", original, tmp_path / "new"), 2, "is not a backup: MANIFEST.json is missing")
@@ -205,7 +205,9 @@ def test_a_manifest_that_names_other_files_is_refused(backup: Path, tmp_path: Pa
     assert_refused(foreseal("restore", backup, tmp_path / "new"), 1, "unexpected file")
     content["format"] = 3
     manifest.write_text(json.dumps(content))
-    assert_refused(foreseal("restore", backup, tmp_path / "new"), 2, "the backup has format 3, newer than 2")
+    assert_refused(
+        foreseal("restore", backup, tmp_path / "new"), 2, "the backup has format 3, newer than the supported version 2"
+    )
     assert not (tmp_path / "outside").exists()
 
 

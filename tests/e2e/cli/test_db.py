@@ -85,7 +85,7 @@ def test_a_page_without_its_checksum_is_named(datadir: Path) -> None:
     verified = foreseal("db", "verify", datadir)
     assert verified.returncode == 1
     assert re.search(
-        r"damaged: table headers, key 0x\w*: page \d+ of data.mdb, at offset \d+, does not", verified.stdout
+        r"damaged: table headers, key 0x\w*: page \d+ of data.mdb, at offset \d+, fails its checksum", verified.stdout
     )
     # The node builds no block on it.
     ended = foreseal("run", "--port", "0", "--datadir", datadir)

@@ -44,7 +44,7 @@ def test_a_reader_rejects_the_old_schema_and_names_the_upgrade(datadir: Path) ->
     for command in ("stats", "verify"):
         refused = foreseal("db", command, datadir)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-        assert "store has schema version 1, this program works with 3: `foreseal db upgrade`" in refused.stderr
+        assert "store has schema version 1, this program works with 3: run `foreseal db upgrade`" in refused.stderr
     assert (datadir / "store" / "data.mdb").read_bytes() == before
 
 

@@ -117,7 +117,7 @@ def test_every_burst_that_a_rate_may_have_is_one_of_a_bucket(rate: Rate) -> None
     assert Buckets(None, 8).consume(0, 0, rate.interval, resolve_burst(rate, most), 1) == 0
     with pytest.raises(ValueError, match="too large a burst"):
         resolve_burst(rate, most + 1)
-    with pytest.raises(ValueError, match="no bucket"):
+    with pytest.raises(ValueError, match="a bucket cannot have"):
         Buckets(None, 8).consume(0, 0, rate.interval, most + 1, 1)
 
 

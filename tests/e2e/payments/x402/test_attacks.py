@@ -272,7 +272,7 @@ def test_a_doubled_header(world: World, selling: Selling) -> None:
     with nothing_moves(world):
         headers = [("payment-signature", payments[0]), ("payment-signature", payments[1])]
         found = selling.get("/report", headers=headers)
-        assert (found.status_code, found.json()["error"]) == (400, "PAYMENT-SIGNATURE: is given 2 times")
+        assert (found.status_code, found.json()["error"]) == (400, "PAYMENT-SIGNATURE: occurs 2 times")
 
 
 def changed(payment: PaymentPayload, path: str, value: Any) -> Any:

@@ -116,7 +116,7 @@ def test_the_file_of_the_page_is_one(tmp_path: Path) -> None:
         ("", "the section [facilitator] is missing"),
         ("[facilitator]\n", "facilitator: set either a file or an environment variable"),
         ('[facilitator]\nkey_env = "NOT_THERE"\n', "NOT_THERE"),
-        ('[facilitator]\nkey_env = "NOT_THERE"\ntokens = "0x12"\n', "facilitator.tokens: '0x12' is no list"),
+        ('[facilitator]\nkey_env = "NOT_THERE"\ntokens = "0x12"\n', "facilitator.tokens: '0x12' must be a list"),
         ('[facilitator]\nkey_env = "NOT_THERE"\npayees = ["0x12"]\n', "'0x12' is not an address"),
     ],
 )

@@ -237,7 +237,7 @@ def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
     shop.buy(lost)
     day = shop.buyers.rows()[0].day
     heading = f"{'day':10}  session  {'network':12}  {'token':42}  spent  reserved  released  purchases"
-    row = f"{day}  a        {NETWORK}  {TOKEN}   1000      1000           0          2"
+    row = f"{day}  a        {NETWORK}  {TOKEN}   1000      1000         0          2"
     assert run() == f"{BUYER.address}\n  {heading}\n  {row}\n"
     assert run("--payer", TOKEN) == "no purchases\n"
     world.finalize(600)

@@ -104,8 +104,8 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
     ({"valid_seconds": 0}, "valid_seconds", "valid_seconds: 0 must be between 1 and"),
     ({"valid_seconds": True}, "valid_seconds", "valid_seconds: True must be a whole number"),
     ({"id": "a/b"}, "id", "must not contain a slash"),
-    ({"id": ""}, "id", "is no id"),
-    ({"id": "x" * 201}, "id", "is no id"),
+    ({"id": ""}, "id", "is not a valid id"),
+    ({"id": "x" * 201}, "id", "is not a valid id"),
     ({"tip": "1"}, "tip", "tip: unknown field, expected id, payer, amount"),
 ]
 

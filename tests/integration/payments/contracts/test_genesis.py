@@ -123,7 +123,7 @@ def test_what_a_token_cannot_begin_with_is_refused(people: People) -> None:
         ({buyer: 2**255}, "255 bits"),
         ({buyer: -1}, "255 bits"),
         ({TOKEN: 1}, "must not own tokens"),
-        ({"0x12": 1}, "an address has 20 bytes"),
+        ({"0x12": 1}, "an address must have 20 bytes"),
     ]:
         with pytest.raises(ValueError, match=message):
             token_alloc(TokenGenesis(setup, balances=balances), CHAIN_ID)

@@ -381,7 +381,7 @@ def test_a_capture_that_a_reorganisation_takes_back_is_open_until_it_lands_again
     shop.progress.advance("a")
     assert shop.place("a") == "Used, captured / provisional"
     triggers = [entry.trigger for entry in shop.orders.timeline("a")]
-    assert triggers.count("reorganisation reverted the effect") == 1
+    assert triggers.count("reorganisation took the effect back") == 1
     shop.settle()
     assert held(shop) == 500
 
