@@ -16,7 +16,7 @@ HEADERS = [(b"content-type", b"application/json")]
 class Bare:
     """An application with no work of its own."""
 
-    open = 1024
+    max_connections = 1024
     """Maximum concurrent connections."""
 
     async def startup(self) -> None:
@@ -34,7 +34,7 @@ class Bare:
     async def disconnect(self) -> None:
         """Do nothing: there are no subscribers to notify."""
 
-    async def patiently(self, work: Awaitable[object], grace: float = 0.0) -> None:
+    async def drain(self, work: Awaitable[object], grace: float = 0.0) -> None:
         """Await the work without a time limit."""
         await work
 

@@ -244,7 +244,7 @@ def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
     told = run("--node", world.url)
     assert told.startswith(f"querying {BUYER.address}: 0 of 2\n")
     assert f"\n{BUYER.address}: 2 concluded, 0 open\n" in told
-    assert told.endswith("      0         0        2000          2\n")
+    assert told.endswith("      0         0      2000          2\n")
     shop.buyers.url = "sqlite:////nowhere/buyer.db"
     found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url])
     assert (found.exit_code, found.output) == (1, "Error: --database: file /nowhere/buyer.db does not exist\n")
