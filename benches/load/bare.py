@@ -22,7 +22,7 @@ class Bare:
     async def startup(self) -> None:
         """Do nothing."""
 
-    async def started(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Do nothing."""
 
     def skip_drain(self) -> None:
