@@ -253,7 +253,7 @@ docs/assets/mermaid.min.js:
 
 docs: build $(VENV)/.dev docs/assets/mermaid.min.js ## Render the generated parts of docs/ and build the site in site/
 	$(BIN)/python docs/render.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python sources
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
