@@ -43,7 +43,7 @@ impl BackupSource<'_> {
 
     fn copying(&self, options: &StoreOptions) -> Result<StoreCopy, StoreError> {
         match self.store {
-            Some(store) => Ok(StoreCopy::of(store)),
+            Some(store) => Ok(StoreCopy::from_store(store)),
             None => StoreCopy::open(&self.datadir.join("store"), options),
         }
     }

@@ -68,7 +68,7 @@ struct RemainingBudgets {
 }
 
 impl RemainingBudgets {
-    fn of(block: &PendingBlock) -> Self {
+    fn new(block: &PendingBlock) -> Self {
         let header = block.header();
         let blob_limit = block.spec.blob_params(header.timestamp).map_or(0, |p| p.max_blob_gas_per_block());
         let bytes = if block.fork().is_enabled_in(SpecId::OSAKA) {
@@ -115,7 +115,7 @@ impl<'a> StepInProgress<'a> {
     fn on(block: &'a PendingBlock, hashes: &'a dyn BlockHashes) -> Self {
         Self {
             executor: Executor::new(&block.spec, &block.base, hashes, block.header()),
-            remaining: RemainingBudgets::of(block),
+            remaining: RemainingBudgets::new(block),
             gas: BlockGas {
                 gas_used: block.body.gas_used(),
                 blob_gas_used: block.body.blob_gas_used,

@@ -53,7 +53,7 @@ impl Archive {
 
     pub fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
         match self.caches.blocks.get(&number) {
-            Some(block) => Ok(Some(HeaderAndState::of(block))),
+            Some(block) => Ok(Some(HeaderAndState::from_block(block))),
             None => self.history.header_and_state(number),
         }
     }

@@ -27,7 +27,7 @@ struct Stored {
 
 impl HeaderAndState {
     /// Wraps a block that is in memory.
-    pub fn of(block: Arc<ExecutedBlock>) -> Self {
+    pub fn from_block(block: Arc<ExecutedBlock>) -> Self {
         Self(Source::Block(block))
     }
 

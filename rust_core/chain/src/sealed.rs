@@ -41,11 +41,15 @@ impl SealedBlocks {
     /// Creates a chain of `block` alone. Without an archive, every later block stays in memory.
     pub fn new(block: Arc<ExecutedBlock>, archive: Option<Arc<Archive>>) -> Self {
         let hashes = Vector::unit(block.block.hash);
-        Self::of(block, hashes, archive)
+        Self::with_hashes(block, hashes, archive)
     }
 
     /// Creates a chain like [`Self::new`], with the hashes of the newest blocks; that of `block` is last.
-    pub fn of(block: Arc<ExecutedBlock>, hashes: Vector<B256>, archive: Option<Arc<Archive>>) -> Self {
+    pub fn with_hashes(
+        block: Arc<ExecutedBlock>,
+        hashes: Vector<B256>,
+        archive: Option<Arc<Archive>>,
+    ) -> Self {
         let transactions = block.block.transactions.len();
         Self { recent: Vector::unit(block), transactions, hashes, archive }
     }
@@ -133,7 +137,7 @@ impl SealedBlocks {
     pub fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
         match self.older(number) {
             Some(archive) => archive.header_and_state(number),
-            None => Ok(self.in_memory(number).cloned().map(HeaderAndState::of)),
+            None => Ok(self.in_memory(number).cloned().map(HeaderAndState::from_block)),
         }
     }
 

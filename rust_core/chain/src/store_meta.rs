@@ -14,9 +14,9 @@ pub struct JournalCheckpoint {
 /// Metadata that the store holds for the node, written with its newest block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreMeta {
-    pub beside: ChainMeta,
+    pub chain: ChainMeta,
     /// Journal positions of blocks, oldest first.
-    pub marks: Vec<JournalCheckpoint>,
+    pub checkpoints: Vec<JournalCheckpoint>,
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
@@ -26,27 +26,31 @@ struct StoreMetaWire {
     trails: bool,
     /// Offset in two's complement.
     clock_offset: u64,
-    marks: Vec<JournalCheckpoint>,
+    checkpoints: Vec<JournalCheckpoint>,
 }
 
 impl StoreMeta {
     pub fn encode(&self) -> Bytes {
-        let Self { beside: ChainMeta { finality, clock_offset }, marks } = self;
+        let Self { chain: ChainMeta { finality, clock_offset }, checkpoints } = self;
         let wire = StoreMetaWire {
             safe: finality.safe,
             finalized: finality.finalized,
             trails: finality.trails,
             clock_offset: clock_offset.cast_unsigned(),
-            marks: marks.clone(),
+            checkpoints: checkpoints.clone(),
         };
         alloy_rlp::encode(wire).into()
     }
 
+    /// Decodes the metadata of a store. A store that has none yet has the default.
     pub fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
+        if bytes.is_empty() {
+            return Ok(Self::default());
+        }
         let wire: StoreMetaWire = alloy_rlp::decode_exact(bytes)?;
-        let StoreMetaWire { safe, finalized, trails, clock_offset, marks } = wire;
+        let StoreMetaWire { safe, finalized, trails, clock_offset, checkpoints } = wire;
         let finality = Finality { safe, finalized, trails };
-        Ok(Self { beside: ChainMeta { finality, clock_offset: clock_offset.cast_signed() }, marks })
+        Ok(Self { chain: ChainMeta { finality, clock_offset: clock_offset.cast_signed() }, checkpoints })
     }
 }
 
@@ -55,16 +59,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_is_read_as_it_was_written() {
+    fn metadata_decodes_to_what_was_encoded() {
         let finality = Finality { safe: 5, finalized: 3, trails: false };
-        let marks = vec![
+        let checkpoints = vec![
             JournalCheckpoint { number: 1, sequence: 9 },
             JournalCheckpoint { number: 17, sequence: 90 },
         ];
         for clock_offset in [0, 7_000, -3] {
-            let note = StoreMeta { beside: ChainMeta { finality, clock_offset }, marks: marks.clone() };
-            assert_eq!(StoreMeta::decode(&note.encode()).unwrap(), note);
+            let meta =
+                StoreMeta { chain: ChainMeta { finality, clock_offset }, checkpoints: checkpoints.clone() };
+            assert_eq!(StoreMeta::decode(&meta.encode()).unwrap(), meta);
         }
-        assert!(StoreMeta::decode(b"").is_err());
+        assert_eq!(StoreMeta::decode(b"").unwrap(), StoreMeta::default());
+        assert!(StoreMeta::decode(b"\xc0").is_err());
     }
 }

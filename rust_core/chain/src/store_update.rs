@@ -11,9 +11,9 @@ use crate::{ExecutedBlock, Finality};
 #[derive(Clone, Debug)]
 pub enum StoreUpdate {
     /// A block was sealed.
-    Sealed { block: Arc<ExecutedBlock>, changed: BlockChanges, beside: ChainMeta },
+    Sealed { block: Arc<ExecutedBlock>, changed: BlockChanges, meta: ChainMeta },
     /// The chain was unwound to this block.
-    Unwound { to: u64, beside: ChainMeta },
+    Unwound { to: u64, meta: ChainMeta },
 }
 
 /// State changes of a sealed block.

@@ -91,7 +91,7 @@ impl View {
     /// step.
     pub fn cursor(&self) -> StepCursor {
         let newest = if self.pending.steps.is_empty() { self.latest() } else { &self.pending };
-        Steps::of(newest).last()
+        Steps::from_block(newest).last()
     }
 
     /// Returns the metrics of the caches in front of the history; `None` on a chain that is in memory alone.
@@ -173,11 +173,11 @@ impl View {
             (None, BlockId::Hash { hash, .. }) => {
                 let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
                 if self.sealed.hash(number)? != Some(hash) {
-                    return self.resolve(id).map(HeaderAndState::of);
+                    return self.resolve(id).map(HeaderAndState::from_block);
                 }
                 number
             }
-            (None, _) => return self.resolve(id).map(HeaderAndState::of),
+            (None, _) => return self.resolve(id).map(HeaderAndState::from_block),
         };
         self.sealed.header_and_state(number)?.ok_or(ResolveError::NotFound)
     }

@@ -61,7 +61,7 @@ impl From<&Flashblock> for ShownStep {
 
 impl ShownRecord {
     /// Returns the summary; `None` if the bytes of an import are not a block. Replay rejects those.
-    fn of(record: &Record) -> Option<Self> {
+    fn from_record(record: &Record) -> Option<Self> {
         Some(match record {
             Record::Open { header } => Self::Open { number: header.number, parent: header.parent_hash },
             Record::Step(step) => Self::Step(step.as_ref().into()),
@@ -86,7 +86,7 @@ impl ShownRecord {
 
 impl From<&Append> for ShownAppend {
     fn from(append: &Append) -> Self {
-        let records = append.records.iter().filter_map(ShownRecord::of).collect();
+        let records = append.records.iter().filter_map(ShownRecord::from_record).collect();
         Self { sequence: append.sequence, records }
     }
 }

@@ -50,7 +50,7 @@ impl MessageReader {
     ///
     /// Returns `None` while the frame is incomplete.
     pub fn read<'a>(&'a mut self, data: &'a [u8]) -> Result<Option<(Message<'a>, usize)>, BadMessage> {
-        let Some(frame) = Frame::of(data)? else { return Ok(None) };
+        let Some(frame) = Frame::parse(data)? else { return Ok(None) };
         let Frame { last, opcode, payload, end } = frame;
         let message = match opcode {
             PING => Message::Ping(payload),
@@ -82,7 +82,7 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn of(data: &'a [u8]) -> Result<Option<Self>, BadMessage> {
+    fn parse(data: &'a [u8]) -> Result<Option<Self>, BadMessage> {
         let [first, second, ..] = *data else { return Ok(None) };
         let (last, opcode) = (first & 0x80 != 0, first & 0x0f);
         if first & 0x70 != 0

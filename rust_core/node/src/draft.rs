@@ -32,7 +32,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    pub fn of(chain: &Chain, stamp: Stamp) -> Self {
+    pub fn new(chain: &Chain, stamp: Stamp) -> Self {
         let before = chain.open_steps();
         Self { chain: chain.clone(), records: Vec::new(), returning: None, stamp, before }
     }

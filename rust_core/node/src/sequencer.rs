@@ -96,7 +96,8 @@ impl Sequencer {
         self.shared.tick(now.monotonic);
         self.link.check()?;
         if let Some(open) = self.chain.open_block() {
-            self.slot = Some(BlockSlot::of(now, open.header().timestamp, self.mining.block_time()));
+            self.slot =
+                Some(BlockSlot::with_timestamp(now, open.header().timestamp, self.mining.block_time()));
             return Ok(());
         }
         let slot = self.next_slot(&self.chain, now);
@@ -121,7 +122,7 @@ impl Sequencer {
 
     /// Creates an empty draft.
     pub(crate) fn draft(&self) -> Draft {
-        Draft::of(&self.chain, self.stamp())
+        Draft::new(&self.chain, self.stamp())
     }
 
     /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.

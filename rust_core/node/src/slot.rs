@@ -24,12 +24,12 @@ impl BlockSlot {
     pub fn at(now: ClockReading, parent: u64, block_time: u64) -> Self {
         let slot = (now.unix.as_secs() / block_time).saturating_add(1).saturating_mul(block_time);
         let least = if mutant!("timestamp-from-the-clock") { 0 } else { parent.saturating_add(block_time) };
-        Self::of(now, slot.max(least), block_time)
+        Self::with_timestamp(now, slot.max(least), block_time)
     }
 
     /// Returns the slot of a block with this timestamp, whether new or found in progress after a restart. The
     /// block is due at its timestamp, at once if that is past, and at most one block time from now.
-    pub fn of(now: ClockReading, timestamp: u64, block_time: u64) -> Self {
+    pub fn with_timestamp(now: ClockReading, timestamp: u64, block_time: u64) -> Self {
         let wait = Duration::from_secs(timestamp).saturating_sub(now.unix);
         Self { timestamp, due: now.monotonic + wait.min(Duration::from_secs(block_time)) }
     }
@@ -66,7 +66,7 @@ mod tests {
         let slot = BlockSlot::at(now(5_000, 0), 1_000, 2);
         assert_eq!(slot.timestamp, 1_002);
         assert_eq!(slot.due, Duration::from_secs(2));
-        let resumed = BlockSlot::of(now(5_000, 0), 1_002, 2);
+        let resumed = BlockSlot::with_timestamp(now(5_000, 0), 1_002, 2);
         assert_eq!(resumed.due, Duration::from_secs(2));
     }
 
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn after_downtime_the_block_in_progress_is_due_at_once() {
-        let resumed = BlockSlot::of(now(90_000, 700), 12, 2);
+        let resumed = BlockSlot::with_timestamp(now(90_000, 700), 12, 2);
         assert_eq!(resumed, BlockSlot { timestamp: 12, due: Duration::from_millis(700) });
         assert!(resumed.ended(now(90_000, 700)));
     }

@@ -58,7 +58,7 @@ pub(crate) fn start(
     datadir: &DataDir,
     spec: Arc<ChainSpec>,
     settings: &Settings,
-    (store, disk, beside): (Store, Arc<dyn Disk>, StoreObservers),
+    (store, disk, observers): (Store, Arc<dyn Disk>, StoreObservers),
     report: &mut dyn FnMut(u64),
 ) -> Result<Started, NodeError> {
     let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
@@ -68,9 +68,9 @@ pub(crate) fn start(
     let (mut journal, recovery) = opened.map_err(|error| explain(error, &store, &past))?;
     check_contradiction(datadir, &journal)?;
     let mut from = begin(&store, &journal, &recovery)?;
-    let note = note(&store)?;
-    let mut link = StoreWriter::start(store.clone(), &settings.store, &note, beside)?;
-    let mut chain = open_chain(&store, spec, settings, &link, &note)?;
+    let meta = read_store_meta(&store)?;
+    let mut link = StoreWriter::start(store.clone(), &settings.store, &meta, observers)?;
+    let mut chain = open_chain(&store, spec, settings, &link, &meta)?;
     chain.remember(UnreplayedJournal::new(journal.reader(), (from.sequence, from.records)), 0);
     let mut followed = link.follow(&mut chain, 0);
     let mut records = 0;
@@ -107,12 +107,8 @@ pub(crate) fn start(
 }
 
 /// Returns the chain metadata in the store.
-pub(crate) fn note(store: &Store) -> Result<StoreMeta, NodeError> {
-    let note = store.writer_metadata()?;
-    if note.is_empty() {
-        return Ok(StoreMeta::default());
-    }
-    Ok(StoreMeta::decode(&note).map_err(|_| StartError::Note)?)
+pub(crate) fn read_store_meta(store: &Store) -> Result<StoreMeta, NodeError> {
+    Ok(StoreMeta::decode(&store.writer_metadata()?).map_err(|_| StartError::StoreMeta)?)
 }
 
 /// Returns the chain that the store holds, up to its newest block.
@@ -121,7 +117,7 @@ pub(crate) fn open_chain(
     spec: Arc<ChainSpec>,
     settings: &Settings,
     link: &StoreWriter,
-    note: &StoreMeta,
+    meta: &StoreMeta,
 ) -> Result<Chain, NodeError> {
     let (history, depth, window) = (link.history()?, settings.finality, settings.store.recent);
     let Some(head) = store.head()?.map(|head| head.number) else {
@@ -129,7 +125,7 @@ pub(crate) fn open_chain(
     };
     let record = store.reader()?.record(head)?;
     let total_difficulty = record.map(|(_, record)| record.total_difficulty).unwrap_or_default();
-    let resumed = Resumed { head, total_difficulty, beside: note.beside };
+    let resumed = Resumed { head, total_difficulty, meta: meta.chain };
     let caches = ArchiveCaches::new(&settings.store.caches);
     Ok(Chain::resumed(spec, depth, history, (window, caches), resumed)?)
 }
@@ -206,9 +202,9 @@ fn go_back(
         return Err(StartError::Lost { place: journal.end(), loss }.into());
     }
     tracing::warn!(from = head.number, to = number, "reverting the store to the end of the journal");
-    let mut note = note(store)?;
-    note.beside.finality.unwound(number);
-    note.marks.retain(|mark| mark.number <= number);
-    store.unwind(number, sequence, &note.encode())?;
+    let mut meta = read_store_meta(store)?;
+    meta.chain.finality.unwound(number);
+    meta.checkpoints.retain(|checkpoint| checkpoint.number <= number);
+    store.unwind(number, sequence, &meta.encode())?;
     Ok(ReplayStart { sequence, records })
 }

@@ -37,6 +37,6 @@ pub enum StartError {
          bring back the journal, or run `foreseal journal repair`, which shows what is lost"
     )]
     Contradicted { sequence: u64, next: u64 },
-    #[error("the store's note does not decode")]
-    Note,
+    #[error("the store's metadata does not decode")]
+    StoreMeta,
 }

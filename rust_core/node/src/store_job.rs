@@ -15,7 +15,7 @@ pub(crate) enum StoreJob {
     /// Appends a block after the newest one.
     Write(Box<Write>),
     /// Unwinds the store to block `to`.
-    Unwind { to: u64, sequence: u64, note: Bytes },
+    Unwind { to: u64, sequence: u64, meta: Bytes },
 }
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Write {
     pub changed: BlockChanges,
     /// Sequence number of the journal append that seals the block.
     pub sequence: u64,
-    pub note: Bytes,
+    pub meta: Bytes,
 }
 
 impl Job for StoreJob {
@@ -51,7 +51,7 @@ impl Write {
             diff: joined(&self.changed.diffs),
             nodes: state.changes_since(&self.changed.before)?,
             journal_sequence: self.sequence,
-            writer_metadata: self.note.clone(),
+            writer_metadata: self.meta.clone(),
         })
     }
 }

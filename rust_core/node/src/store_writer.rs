@@ -31,8 +31,8 @@ pub(crate) struct StoreWriter {
     store: Store,
     backlog: Arc<WriteQueue<StoreJob>>,
     confirmed: Arc<NewestStoredBlock>,
-    marks: JournalCheckpoints,
-    hand: JobExecutor,
+    checkpoints: JournalCheckpoints,
+    executor: JobExecutor,
 }
 
 /// Observers of store writes.
@@ -58,23 +58,27 @@ impl StoreWriter {
     pub fn start(
         store: Store,
         settings: &StoreSettings,
-        note: &StoreMeta,
-        beside: StoreObservers,
+        meta: &StoreMeta,
+        observers: StoreObservers,
     ) -> Result<Self, StoreError> {
         let confirmed = Arc::new(NewestStoredBlock::default());
         confirmed.set(store.head()?.map(|head| head.number));
         let backlog = Arc::new(WriteQueue::new(settings.backlog));
-        let worker =
-            Worker { store: store.clone(), backlog: backlog.clone(), confirmed: confirmed.clone(), beside };
-        let hand = if worker.beside.watcher.is_some() {
+        let worker = Worker {
+            store: store.clone(),
+            backlog: backlog.clone(),
+            confirmed: confirmed.clone(),
+            observers,
+        };
+        let executor = if worker.observers.watcher.is_some() {
             JobExecutor::Owner(worker)
         } else {
             let started = std::thread::Builder::new().name("foreseal-store".to_owned());
             let started = started.spawn(move || while worker.run_once() {});
             JobExecutor::Thread(Some(started.map_err(|error| StoreError::Lmdb(error.to_string()))?))
         };
-        let marks = JournalCheckpoints::new(note.marks.clone(), settings.retention);
-        Ok(Self { store, backlog, confirmed, marks, hand })
+        let checkpoints = JournalCheckpoints::new(meta.checkpoints.clone(), settings.retention);
+        Ok(Self { store, backlog, confirmed, checkpoints, executor })
     }
 
     /// Returns the store as a history of its current generation.
@@ -89,15 +93,15 @@ impl StoreWriter {
         let mut unwound = false;
         for update in chain.drain_store_updates() {
             match update {
-                StoreUpdate::Sealed { block, changed, beside } => {
-                    self.marks.add(block.number(), sequence);
-                    let note = StoreMeta { beside, marks: self.marks.list() }.encode();
-                    self.add(StoreJob::Write(Box::new(Write { block, changed, sequence, note })))?;
+                StoreUpdate::Sealed { block, changed, meta } => {
+                    self.checkpoints.add(block.number(), sequence);
+                    let meta = StoreMeta { chain: meta, checkpoints: self.checkpoints.list() }.encode();
+                    self.add(StoreJob::Write(Box::new(Write { block, changed, sequence, meta })))?;
                 }
-                StoreUpdate::Unwound { to, beside } => {
-                    self.marks.unwind(to);
-                    let note = StoreMeta { beside, marks: self.marks.list() }.encode();
-                    self.add(StoreJob::Unwind { to, sequence, note })?;
+                StoreUpdate::Unwound { to, meta } => {
+                    self.checkpoints.unwind(to);
+                    let meta = StoreMeta { chain: meta, checkpoints: self.checkpoints.list() }.encode();
+                    self.add(StoreJob::Unwind { to, sequence, meta })?;
                     unwound = true;
                 }
             }
@@ -116,7 +120,7 @@ impl StoreWriter {
 
     /// Writes one batch if the owner runs the worker. Returns `true` if there was work.
     pub fn write(&self) -> bool {
-        match &self.hand {
+        match &self.executor {
             JobExecutor::Owner(worker) => self.backlog.has_jobs() && worker.run_once(),
             JobExecutor::Thread(_) => false,
         }
@@ -125,9 +129,9 @@ impl StoreWriter {
     /// Removes the journal segments that neither store nor retention needs. A segment that cannot be removed
     /// stays.
     pub fn trim(&mut self, journal: &mut Journal) {
-        let given = mutant!("trim-before-store").then(|| self.marks.newest()).flatten();
+        let given = mutant!("trim-before-store").then(|| self.checkpoints.newest()).flatten();
         let stored = given.or_else(|| self.confirmed.get());
-        let Some(sequence) = stored.and_then(|stored| self.marks.passed(stored)) else { return };
+        let Some(sequence) = stored.and_then(|stored| self.checkpoints.passed(stored)) else { return };
         match journal.remove_segments_before(sequence) {
             Ok(0) => {}
             Ok(removed) => tracing::debug!(removed, sequence, "journal segments removed"),
@@ -167,7 +171,7 @@ impl StoreWriter {
 impl Drop for StoreWriter {
     fn drop(&mut self) {
         self.backlog.abandon();
-        if let JobExecutor::Thread(thread) = &mut self.hand
+        if let JobExecutor::Thread(thread) = &mut self.executor
             && let Some(thread) = thread.take()
         {
             // The thread catches its own panics, so joining cannot fail.
@@ -208,7 +212,7 @@ struct Worker {
     store: Store,
     backlog: Arc<WriteQueue<StoreJob>>,
     confirmed: Arc<NewestStoredBlock>,
-    beside: StoreObservers,
+    observers: StoreObservers,
 }
 
 impl std::fmt::Debug for Worker {
@@ -237,7 +241,7 @@ impl Worker {
     }
 
     fn reached(&self, point: InspectionPoint) {
-        if let Some(watcher) = &self.beside.watcher {
+        if let Some(watcher) = &self.observers.watcher {
             watcher.reached(point);
         }
     }
@@ -245,7 +249,7 @@ impl Worker {
     /// Commits one store transaction, and measures it.
     fn commit(&self, write: impl FnOnce(&Store) -> Result<(), StoreError>) -> Result<(), String> {
         self.reached(InspectionPoint::BeforeStoreCommit);
-        match &self.beside.meter {
+        match &self.observers.meter {
             Some((clock, figures)) => {
                 let mut laps = Stopwatch::begin(&**clock);
                 write(&self.store).map_err(|error| error.to_string())?;
@@ -264,8 +268,8 @@ impl Worker {
         for job in jobs {
             match job {
                 StoreJob::Write(write) => writes.push(write.prepare().map_err(|error| error.to_string())?),
-                StoreJob::Unwind { to, sequence, note } => {
-                    self.commit(|store| store.unwind(to, sequence, &note))?;
+                StoreJob::Unwind { to, sequence, meta } => {
+                    self.commit(|store| store.unwind(to, sequence, &meta))?;
                     self.confirmed.set(Some(to));
                 }
             }

@@ -134,7 +134,7 @@ impl PyEntrance {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let body = data.get(start..).unwrap_or_default();
         if let Some(read) = self.fast_path.read(body) {
-            let (freshness, view) = Freshness::of(self.fast_path.api().node());
+            let (freshness, view) = Freshness::read(self.fast_path.api().node());
             if let Some(response) = self.fast_path.respond(view.as_ref(), &read) {
                 let parts = response.segments();
                 let [first, id, middle, value, last] = parts;

@@ -210,7 +210,7 @@ impl PyNode {
     /// Returns the block number and step index of the newest view, and ms since the last tick. (0, 0) while
     /// the node starts.
     fn freshness(&self) -> (u64, u64, u64) {
-        let (Freshness { block, step, age }, _) = Freshness::of(self.core.api.node());
+        let (Freshness { block, step, age }, _) = Freshness::read(self.core.api.node());
         (block, step, age)
     }
 

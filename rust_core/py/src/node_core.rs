@@ -78,7 +78,8 @@ impl Core {
                     let rejected = Finished::Body(submissions.reject(&stopped.into()));
                     completions.finish(ticket, rejected, Urgency::Urgent);
                 } else if let Some(answers) = submissions.work(piece) {
-                    let finished = whole.of(&answers).map_or(Finished::Body(answers), Finished::Submissions);
+                    let finished =
+                        whole.render(&answers).map_or(Finished::Body(answers), Finished::Submissions);
                     completions.finish(ticket, finished, Urgency::Urgent);
                 }
             });

@@ -24,7 +24,7 @@ pub struct Freshness {
 impl Freshness {
     /// Returns the freshness of the newest view, and the view. The age is read before the view, so that it
     /// never claims to be newer than it is.
-    pub fn of(node: &Node) -> (Self, Option<Arc<View>>) {
+    pub fn read(node: &Node) -> (Self, Option<Arc<View>>) {
         let age = u64::try_from(node.age().as_millis()).unwrap_or(u64::MAX);
         let view = node.view();
         let (block, step) =
@@ -50,7 +50,7 @@ pub struct SubmissionResponse {
 
 impl SubmissionResponse {
     /// Returns the JSON after its head; `None` if a call failed or the JSON exceeds the limit.
-    pub fn of(&self, answers: &[Answered]) -> Option<Bytes> {
+    pub fn render(&self, answers: &[Answered]) -> Option<Bytes> {
         let mut json = Vec::with_capacity(128 * answers.len());
         for (id, outcome) in answers {
             let result = outcome.as_ref().ok()?;

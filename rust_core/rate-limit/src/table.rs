@@ -26,7 +26,7 @@ pub struct RateLimitTable {
 impl RateLimitTable {
     /// Creates a table that is private to this process. `slots` must be a multiple of [`LINE`].
     pub fn private(slots: usize, secret: [u8; SECRET]) -> Result<Self, TableError> {
-        Ok(Self::of(SharedMemory::private(slots, &secret)?, secret))
+        Ok(Self::from_memory(SharedMemory::private(slots, &secret)?, secret))
     }
 
     /// Maps the table in the memory behind `file`.
@@ -34,10 +34,10 @@ impl RateLimitTable {
     /// The memory starts with a secret of [`SECRET`] bytes; its creator zeroes the rest.
     pub fn shared(file: &File, slots: usize) -> Result<Self, TableError> {
         let (memory, secret) = SharedMemory::shared(file, slots)?;
-        Ok(Self::of(memory, secret))
+        Ok(Self::from_memory(memory, secret))
     }
 
-    fn of(memory: SharedMemory, secret: [u8; SECRET]) -> Self {
+    fn from_memory(memory: SharedMemory, secret: [u8; SECRET]) -> Self {
         let lines = (memory.slots().len() / LINE) as u64;
         Self { memory, secret, lines }
     }

@@ -20,7 +20,7 @@ pub enum ReplicationError {
     State(#[from] StateError),
     #[error(transparent)]
     Chain(#[from] ChainError),
-    #[error("the store's note does not decode")]
+    #[error("the store's metadata does not decode")]
     StoreMeta,
 }
 

@@ -68,7 +68,7 @@ fn downs() -> Vec<Response> {
         Outcome::Admitted(Admission::Added(added)),
         Outcome::Admitted(Admission::WouldQueue(QueuedReason::NonceGap { expected: 6 })),
         Outcome::Refused(too_low),
-        Outcome::of(Err(SubmitError::Stopped("the disk is full".to_owned()))),
+        Outcome::from_result(Err(SubmitError::Stopped("the disk is full".to_owned()))),
         Outcome::Starting,
     ];
     let phases = [

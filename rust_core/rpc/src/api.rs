@@ -36,7 +36,7 @@ pub struct Api {
 impl Api {
     /// Creates the API of `node` with `limits`. `secret` makes filter ids hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
-        let filters = FilterBackend::of(&node, secret);
+        let filters = FilterBackend::for_node(&node, secret);
         let caches = Arc::new(JsonCaches::new(JsonCacheSizes::default()));
         let (tight, development) = (limits.for_inline_attempt(), Arc::default());
         Self { node, limits, tight, filters, caches, development, admin: false }

@@ -42,7 +42,7 @@ fn kind_called(name: &str) -> Option<Kind> {
 
 fn write_method(out: &mut Vec<u8>, method: &Method) {
     let text = |text: &str| format!("\"{text}\"");
-    let result = results::of(method.name);
+    let result = results::result_of_method(method.name);
     let mut object = Object::open(out);
     object.json("name", &text(method.name)).json("paramStructure", "\"by-position\"").list(
         "params",
@@ -58,8 +58,9 @@ fn write_method(out: &mut Vec<u8>, method: &Method) {
         Object::open(out).json("code", &code.to_string()).json("message", &text(message)).close();
     });
     object.json("x-access", &text(method.access.name())).json("x-runs", &text(method.mode_name()));
-    object
-        .list("x-limits", limits::of(method.name), |out, name| out.extend_from_slice(text(name).as_bytes()));
+    object.list("x-limits", limits::limits_of_method(method.name), |out, name| {
+        out.extend_from_slice(text(name).as_bytes())
+    });
     if method.name == "eth_subscribe" {
         object.list("x-subscriptions", subscriptions::ROWS, write_subscription);
     }

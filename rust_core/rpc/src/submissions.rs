@@ -40,7 +40,7 @@ struct Call {
 }
 
 impl Call {
-    fn of(call: &BorrowedCall<'_>) -> Option<Self> {
+    fn from_call(call: &BorrowedCall<'_>) -> Option<Self> {
         let BorrowedCall { id, method, params } = *call;
         // Other parameters, and invalid JSON, take the slow path: a body with a syntax error admits no call.
         let is_plain = method == SEND && serde_json::from_str::<Vec<&str>>(params).is_ok();
@@ -52,8 +52,8 @@ impl Submissions {
     /// Returns `None` if `body` contains another method, or parameters that are not an array of strings.
     pub(crate) fn new(api: &Arc<Api>, body: &Body<'_>) -> Option<Self> {
         let (calls, is_batch) = match body {
-            Body::Call(call) => (vec![Call::of(call)?], false),
-            Body::Batch(calls) => (calls.iter().map(Call::of).collect::<Option<_>>()?, true),
+            Body::Call(call) => (vec![Call::from_call(call)?], false),
+            Body::Batch(calls) => (calls.iter().map(Call::from_call).collect::<Option<_>>()?, true),
         };
         let left = AtomicUsize::new(calls.len().div_ceil(CHUNK_SIZE));
         Some(Self { api: api.clone(), calls, is_batch, left })

@@ -280,9 +280,9 @@ fn read_checked_any_length<'t>(
 pub(crate) fn write_writer_metadata(
     meta: &Table,
     txn: &mut RwTxn<'_>,
-    note: &[u8],
+    metadata: &[u8],
 ) -> Result<(), StoreError> {
-    meta.put(txn, WRITER_METADATA_KEY, &with_checksum(note))
+    meta.put(txn, WRITER_METADATA_KEY, &with_checksum(metadata))
 }
 
 /// Returns the newest unwinds; a store without unwinds has none.

@@ -26,7 +26,7 @@ pub struct StoreCopy {
 
 impl StoreCopy {
     /// Returns a handle to copy a store that this process has open.
-    pub fn of(store: &Store) -> Self {
+    pub fn from_store(store: &Store) -> Self {
         Self { env: store.env().clone(), meta: store.tables().meta }
     }
 

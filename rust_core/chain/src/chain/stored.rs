@@ -27,7 +27,7 @@ pub struct Resumed {
     pub head: u64,
     /// Total difficulty up to and including it.
     pub total_difficulty: U256,
-    pub beside: ChainMeta,
+    pub meta: ChainMeta,
 }
 
 impl Chain {
@@ -48,10 +48,10 @@ impl Chain {
             window,
             open: None,
             depth,
-            finality: from.beside.finality,
+            finality: from.meta.finality,
             lookup: Arc::new(HashIndex::default()),
             forgotten: from.head,
-            clock_offset: from.beside.clock_offset,
+            clock_offset: from.meta.clock_offset,
             reorged: ReorgedBlocks::default(),
             updates: Vec::new(),
             portion: 0,
@@ -83,15 +83,15 @@ impl Chain {
 
     pub(super) fn send(&mut self, block: Arc<ExecutedBlock>, changed: BlockChanges) {
         if self.sealed.archive().is_some() {
-            let beside = self.meta();
-            self.updates.push(StoreUpdate::Sealed { block, changed, beside });
+            let meta = self.meta();
+            self.updates.push(StoreUpdate::Sealed { block, changed, meta });
         }
     }
 
     pub(super) fn send_unwound(&mut self, to: u64) {
         if self.sealed.archive().is_some() {
-            let beside = self.meta();
-            self.updates.push(StoreUpdate::Unwound { to, beside });
+            let meta = self.meta();
+            self.updates.push(StoreUpdate::Unwound { to, meta });
         }
     }
 
@@ -123,6 +123,6 @@ impl SealedBlocks {
             let hash = archive.hash(ancestor)?.ok_or(ChainError::NotOnChain { number: ancestor })?;
             hashes.push_back(hash);
         }
-        Ok(Self::of(head, hashes, Some(archive)))
+        Ok(Self::with_hashes(head, hashes, Some(archive)))
     }
 }

@@ -51,7 +51,7 @@ impl<'b> Steps<'b> {
         Self { block, table }
     }
 
-    pub fn of(executed: &'b ExecutedBlock) -> Self {
+    pub fn from_block(executed: &'b ExecutedBlock) -> Self {
         Self::new(&executed.block, &executed.steps)
     }
 

@@ -56,7 +56,7 @@ fn expect_block(view: &View, number: u64) -> Result<Arc<ExecutedBlock>, StateErr
 
 /// Returns `true` if the step at `place` is on the chain.
 fn holds(view: &View, place: StepCursor) -> Result<bool, StateError> {
-    Ok(block(view, place.number)?.is_some_and(|found| Steps::of(&found).holds(place)))
+    Ok(block(view, place.number)?.is_some_and(|found| Steps::from_block(&found).holds(place)))
 }
 
 /// Reorged blocks, and the point where they branch off the chain.
@@ -85,11 +85,11 @@ impl Branch {
             newest = block;
         }
         let (number, steps) = (newest.number(), newest.steps());
-        let kept = block(view, number)?.map_or(0, |here| steps.common(Steps::of(&here)));
+        let kept = block(view, number)?.map_or(0, |here| steps.common(Steps::from_block(&here)));
         let kept = kept.min(gone_blocks.last().map_or(0, |(_, seen)| *seen));
         let common = match kept.checked_sub(1) {
             Some(last) => steps.cursor(last),
-            None => Steps::of(&*expect_block(view, number.saturating_sub(1))?).last(),
+            None => Steps::from_block(&*expect_block(view, number.saturating_sub(1))?).last(),
         };
         Ok(Self { gone: gone_blocks, kept, common })
     }
@@ -164,7 +164,7 @@ impl ChangeWalker<'_> {
         let mut here = expect_block(self.view, place.number)?;
         while place != end {
             let next = usize::try_from(place.index).unwrap_or(usize::MAX).saturating_add(1);
-            let index = if next < Steps::of(&here).count() {
+            let index = if next < Steps::from_block(&here).count() {
                 next
             } else {
                 if !told {
@@ -174,7 +174,7 @@ impl ChangeWalker<'_> {
                 0
             };
             told = false;
-            let steps = Steps::of(&here);
+            let steps = Steps::from_block(&here);
             place = steps.cursor(index);
             self.emit(Change::Step(steps.at(index)), place);
             if self.stopped {

@@ -94,20 +94,20 @@ impl Feed {
 
     /// Queues a tick.
     pub fn tick(&self) {
-        self.note(EventKind::Tick);
+        self.push_event(EventKind::Tick);
     }
 
     /// Queues the arrival of transactions in the pool.
     pub fn arrived(&self) {
         if self.arrivals_wanted.load(Ordering::SeqCst) {
-            self.note(EventKind::Arrivals);
+            self.push_event(EventKind::Arrivals);
         }
     }
 
-    fn note(&self, what: EventKind) {
+    fn push_event(&self, what: EventKind) {
         let mut queue = self.queue.lock();
         if queue.taken && self.newest.load().is_some() {
-            queue.note(what);
+            queue.push_event(what);
             drop(queue);
             self.changed.notify_one();
         }
@@ -189,7 +189,7 @@ impl Queue {
     }
 
     /// Queues an entry that is not a view. It replaces an entry of the same kind since the newest view.
-    fn note(&mut self, what: EventKind) {
+    fn push_event(&mut self, what: EventKind) {
         let kind = std::mem::discriminant(&what);
         let mut since = (0..self.entries.len()).rev().take_while(|at| !self.entries[*at].what.is_view());
         if let Some(same) = since.find(|at| std::mem::discriminant(&self.entries[*at].what) == kind) {

@@ -135,8 +135,8 @@ impl CallRecorder {
 
     fn leave(&mut self, result: &InterpreterResult) {
         self.size += result.output.len();
-        let Some(note) = self.open.pop().and_then(|index| self.details.get_mut(index)) else { return };
-        note.error = error_message(result.result, note.last.as_ref(), result.output.len());
+        let Some(details) = self.open.pop().and_then(|index| self.details.get_mut(index)) else { return };
+        details.error = error_message(result.result, details.last.as_ref(), result.output.len());
     }
 
     fn current(&mut self) -> Option<&mut FrameDetails> {
@@ -146,7 +146,7 @@ impl CallRecorder {
     /// Returns the frames, the transaction's own call first.
     pub fn frames(self, options: CallOptions, outcome: Outcome) -> Vec<CallFrame> {
         let nodes = self.inner.into_traces().into_nodes();
-        let mut tree = CallTree { nodes, notes: self.details, frames: Vec::new() };
+        let mut tree = CallTree { nodes, details: self.details, frames: Vec::new() };
         tree.build_frames();
         let mut frames = tree.frames;
         if let Some(top) = frames.first_mut() {
@@ -165,7 +165,7 @@ impl CallRecorder {
 /// Flattens the nodes to frames.
 struct CallTree {
     nodes: Vec<CallTraceNode>,
-    notes: Vec<FrameDetails>,
+    details: Vec<FrameDetails>,
     frames: Vec<CallFrame>,
 }
 
@@ -176,19 +176,19 @@ impl CallTree {
             CallFrame(usize),
             SelfDestruct(SelfDestruct, usize),
         }
-        if self.notes.is_empty() {
+        if self.details.is_empty() {
             return;
         }
         let mut left = vec![Visit::CallFrame(0)];
         while let Some(visit) = left.pop() {
             match visit {
                 Visit::CallFrame(index) => {
-                    let note = std::mem::take(&mut self.notes[index]);
+                    let details = std::mem::take(&mut self.details[index]);
                     let node = std::mem::take(&mut self.nodes[index]);
                     let depth = node.trace.depth;
-                    left.extend(note.destroyed.map(|one| Visit::SelfDestruct(one, depth + 1)));
+                    left.extend(details.destroyed.map(|one| Visit::SelfDestruct(one, depth + 1)));
                     left.extend(node.children.iter().rev().map(|child| Visit::CallFrame(*child)));
-                    self.frames.push(frame(node, note));
+                    self.frames.push(frame(node, details));
                 }
                 Visit::SelfDestruct(destroyed, depth) => {
                     self.frames.push(self_destruct(destroyed, depth));
@@ -198,7 +198,7 @@ impl CallTree {
     }
 }
 
-fn frame(node: CallTraceNode, note: FrameDetails) -> CallFrame {
+fn frame(node: CallTraceNode, details: FrameDetails) -> CallFrame {
     let trace = node.trace;
     let status = trace.status.unwrap_or_default();
     let reverted = status == InstructionResult::Revert;
@@ -213,7 +213,7 @@ fn frame(node: CallTraceNode, note: FrameDetails) -> CallFrame {
     // A revert, and a call that is rejected before it begins, return the remaining gas.
     let keeps_gas = trace.success || status.is_revert() || status == InstructionResult::NonceOverflow;
     let output = match (trace.success, reverted) {
-        (true, _) if creation && trace.output.is_empty() => note.returned,
+        (true, _) if creation && trace.output.is_empty() => details.returned,
         (true, _) | (_, true) => trace.output,
         (false, false) => Bytes::new(),
     };
@@ -231,11 +231,11 @@ fn frame(node: CallTraceNode, note: FrameDetails) -> CallFrame {
         gas_used: if keeps_gas { trace.gas_used } else { trace.gas_limit },
         input: trace.data,
         output,
-        error: note.error.or_else(|| error_message(status, note.last.as_ref(), 0)),
+        error: details.error.or_else(|| error_message(status, details.last.as_ref(), 0)),
         reverted,
         logs: logs.collect(),
         depth: trace.depth,
-        precompile: note.precompile,
+        precompile: details.precompile,
     }
 }
 
@@ -318,28 +318,28 @@ impl<'a> Inspector<EvmContext<'a>> for CallRecorder {
             let value = account.map_or(U256::ZERO, |account| account.info.balance);
             SelfDestruct { from, to: Address::from_word(step.top[0].into()), value }
         });
-        if let Some(note) = self.current() {
-            note.last = Some(step);
-            note.destroyed = destroyed;
+        if let Some(details) = self.current() {
+            details.last = Some(step);
+            details.destroyed = destroyed;
         }
     }
 
     fn step_end(&mut self, interpreter: &mut Interpreter, _: &mut EvmContext<'a>) {
         let Some(status) = status(interpreter) else { return };
         let frontier = !interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::HOMESTEAD);
-        let Some(note) = self.current() else { return };
+        let Some(details) = self.current() else { return };
         if !status.is_ok() {
-            note.destroyed = None;
+            details.destroyed = None;
             return;
         }
-        if let Some(last) = &mut note.last {
+        if let Some(last) = &mut details.last {
             last.succeeded = true;
         }
         if !frontier {
             return;
         }
         if let Some(InterpreterAction::Return(result)) = interpreter.bytecode.action() {
-            note.returned = result.output.clone();
+            details.returned = result.output.clone();
         }
     }
 

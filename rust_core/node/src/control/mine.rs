@@ -77,9 +77,11 @@ impl Sequencer {
         }
         let now = clock.shifted(draft.chain.clock_offset());
         Ok(match interval {
-            Some(seconds) => {
-                BlockSlot::of(now, sealed.saturating_add(seconds.max(1)), self.mining.block_time())
-            }
+            Some(seconds) => BlockSlot::with_timestamp(
+                now,
+                sealed.saturating_add(seconds.max(1)),
+                self.mining.block_time(),
+            ),
             None => self.next_slot(&draft.chain, now),
         })
     }
@@ -89,7 +91,7 @@ impl Sequencer {
         self.developing()?;
         let slot = self.producing()?;
         self.mining = mining;
-        self.slot = Some(BlockSlot::of(self.now(), slot.timestamp, mining.block_time()));
+        self.slot = Some(BlockSlot::with_timestamp(self.now(), slot.timestamp, mining.block_time()));
         self.shared.set_automine(mining == Mining::Automatic);
         if mining == Mining::Automatic { self.seal_executable(&mut || true) } else { Ok(()) }
     }

@@ -64,7 +64,7 @@ impl Sequencer {
         self.restore(draft, &snapshot.pool)?;
         self.fixed = snapshot.fixed;
         let timestamp = self.chain.open_block().map_or(0, |open| open.header().timestamp);
-        self.slot = Some(BlockSlot::of(self.now(), timestamp, self.mining.block_time()));
+        self.slot = Some(BlockSlot::with_timestamp(self.now(), timestamp, self.mining.block_time()));
         Ok(true)
     }
 

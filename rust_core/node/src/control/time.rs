@@ -33,7 +33,7 @@ impl Sequencer {
         let mut draft = self.draft();
         draft.set_clock(offset);
         let now = self.shared.clock.now().shifted(offset);
-        self.rebuild(draft, BlockSlot::of(now, timestamp, self.mining.block_time()), |_| {})?;
+        self.rebuild(draft, BlockSlot::with_timestamp(now, timestamp, self.mining.block_time()), |_| {})?;
         self.fixed = Some(self.chain.latest().number() + 1);
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Sequencer {
         let open = self.chain.open_block().map(|open| (open.number(), open.header().timestamp));
         match open {
             Some((number, timestamp)) if self.fixed == Some(number) || timestamp == slot.timestamp => {
-                Ok(self.commit(draft, BlockSlot::of(now, timestamp, self.mining.block_time()))?)
+                Ok(self.commit(draft, BlockSlot::with_timestamp(now, timestamp, self.mining.block_time()))?)
             }
             _ => self.rebuild(draft, slot, |_| {}),
         }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     BlockSource, NodeError, Settings,
-    start::{note, open_chain},
+    start::{open_chain, read_store_meta},
     store_files::open_store_in,
     store_writer::{StoreObservers, StoreWriter},
 };
@@ -81,11 +81,11 @@ impl Rebuild<'_> {
         watch: ProgressCallback<'_>,
     ) -> Result<(), StoreRepairError> {
         let store = open_store_in(self.folder, self.spec, &self.settings.store)?;
-        let note = note(&store)?;
+        let meta = read_store_meta(&store)?;
         let mut link =
-            StoreWriter::start(store.clone(), &self.settings.store, &note, StoreObservers::default())
+            StoreWriter::start(store.clone(), &self.settings.store, &meta, StoreObservers::default())
                 .map_err(NodeError::from)?;
-        let mut chain = open_chain(&store, self.spec.clone(), self.settings, &link, &note)?;
+        let mut chain = open_chain(&store, self.spec.clone(), self.settings, &link, &meta)?;
         let mut fetcher = Fetcher::new(source);
         let of = plan.last + 1 - plan.first;
         for number in plan.first..=plan.last {

@@ -96,15 +96,15 @@ pub struct Run {
 impl Run {
     /// Creates a run. With `small` the node holds one block in memory and reads all others from the store.
     pub fn new(datadir: &Path, small: bool) -> Self {
-        Self::of(datadir, small, Role::default())
+        Self::open(datadir, small, Role::default())
     }
 
     /// Does the same as [`Self::new`], and serves followers.
     pub fn serving(datadir: &Path, small: bool) -> Self {
-        Self::of(datadir, small, Role::Sequencer { feed: Some(socket(datadir)) })
+        Self::open(datadir, small, Role::Sequencer { feed: Some(socket(datadir)) })
     }
 
-    fn of(datadir: &Path, small: bool, role: Role) -> Self {
+    fn open(datadir: &Path, small: bool, role: Role) -> Self {
         let wallets = Wallet::some(3);
         let recent = if small { BlockWindow { blocks: 1, transactions: 1 } } else { BlockWindow::default() };
         let settings = Settings {

@@ -15,24 +15,20 @@ use foreseal_chain::{
 
 /// Position of the store from which a replica starts.
 #[derive(Clone, Debug)]
-pub(super) struct Seed {
+pub(super) struct StoreCheckpoint {
     progress: Progress,
     /// Newest block of the store.
     head: StoredHead,
-    note: StoreMeta,
+    meta: StoreMeta,
 }
 
-impl Seed {
+impl StoreCheckpoint {
     /// Reads the store's current position; `None` while it has no block.
-    pub fn of(store: &Store) -> Result<Option<Self>, ReplicationError> {
-        let (progress, note) = store.progress_and_metadata()?;
+    pub fn read(store: &Store) -> Result<Option<Self>, ReplicationError> {
+        let (progress, meta) = store.progress_and_metadata()?;
         let Some(head) = progress.head else { return Ok(None) };
-        let note = if note.is_empty() {
-            StoreMeta::default()
-        } else {
-            StoreMeta::decode(&note).map_err(|_| ReplicationError::StoreMeta)?
-        };
-        Ok(Some(Self { progress, head, note }))
+        let meta = StoreMeta::decode(&meta).map_err(|_| ReplicationError::StoreMeta)?;
+        Ok(Some(Self { progress, head, meta }))
     }
 
     /// Returns the cursor for the greeting: the append that contains the store's newest block, and possibly
@@ -85,17 +81,17 @@ impl Replica {
     /// published chain.
     pub fn begin(
         config: ReplicaConfig,
-        seed: &Seed,
+        checkpoint: &StoreCheckpoint,
         welcome: &Welcome,
         reorged: u64,
     ) -> Result<Self, ReplicationError> {
-        let (Progress { journal_sequence, generation, .. }, head) = (seed.progress, seed.head);
+        let (Progress { journal_sequence, generation, .. }, head) = (checkpoint.progress, checkpoint.head);
         let confirmed = Arc::new(NewestStoredBlock::default());
         confirmed.set(Some(head.number));
         let history = history(&config.store, generation, &confirmed);
         let record = config.store.reader_of(generation).record(head.number)?;
         let total_difficulty = record.map(|(_, record)| record.total_difficulty).unwrap_or_default();
-        let resumed = Resumed { head: head.number, total_difficulty, beside: seed.note.beside };
+        let resumed = Resumed { head: head.number, total_difficulty, meta: checkpoint.meta.chain };
         let stored = (config.window, config.caches.renewed());
         let mut chain = Chain::resumed(config.spec.clone(), welcome.depth, history, stored, resumed)?;
         let identity = Identity { chain_id: config.spec.chain_id(), genesis: config.store.options().genesis };
@@ -110,7 +106,7 @@ impl Replica {
             confirmed,
             generation,
             skip_to: (!first).then_some((head.number, head.hash)),
-            cursor: seed.cursor(),
+            cursor: checkpoint.cursor(),
             records: 0,
         })
     }

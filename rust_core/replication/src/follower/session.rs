@@ -20,7 +20,7 @@ use foreseal_primitives::{
 
 use super::{
     FollowerClient,
-    replica::{ApplyError, Replica, Seed},
+    replica::{ApplyError, Replica, StoreCheckpoint},
     replica_state::ReplicaState,
 };
 use crate::{
@@ -92,7 +92,7 @@ pub(super) struct Session {
     client: Arc<FollowerClient>,
     state: ReplicaState,
     /// Position of the store when this connection was greeted without a replica.
-    seed: Option<Seed>,
+    checkpoint: Option<StoreCheckpoint>,
     /// The sequencer's greeting.
     welcome: Option<Arc<Welcome>>,
     /// Number of frames since the greeting.
@@ -108,7 +108,7 @@ impl Session {
         Self {
             client,
             state: ReplicaState::default(),
-            seed: None,
+            checkpoint: None,
             welcome: None,
             received: 0,
             live: false,
@@ -164,11 +164,14 @@ impl Session {
 
     /// Returns the greeting of a new connection, with the replica's cursor.
     pub fn hello(&mut self) -> Result<Vec<u8>, ConnectionError> {
-        (self.seed, self.welcome, self.received, self.live, self.start) = (None, None, 0, false, None);
+        (self.checkpoint, self.welcome, self.received, self.live, self.start) = (None, None, 0, false, None);
         let FollowerClient { config, name, .. } = &*self.client;
         let cursor = match &self.state.replica {
             Some(replica) => replica.cursor(),
-            None => self.seed.insert(Seed::of(&config.store)?.ok_or(ConnectionError::NoBlock)?).cursor(),
+            None => self
+                .checkpoint
+                .insert(StoreCheckpoint::read(&config.store)?.ok_or(ConnectionError::NoBlock)?)
+                .cursor(),
         };
         let genesis = config.store.options().genesis;
         let identity = Identity { chain_id: config.spec.chain_id(), genesis };
@@ -196,8 +199,8 @@ impl Session {
     fn begin(&mut self, welcome: Welcome) -> Result<(), ConnectionError> {
         let client = self.client.clone();
         let welcome = Arc::new(welcome);
-        if let Some(seed) = self.seed.take() {
-            let replica = Replica::begin(client.config.clone(), &seed, &welcome, self.state.reorged)?;
+        if let Some(checkpoint) = self.checkpoint.take() {
+            let replica = Replica::begin(client.config.clone(), &checkpoint, &welcome, self.state.reorged)?;
             self.state.replica = Some(replica);
             client.sequencer.begun();
         }

@@ -230,7 +230,7 @@ mod tests {
         RawAppend { sequence, hash: B256::with_last_byte(1), count: 1, records: vec![0; 100] }
     }
 
-    fn of(frames: usize) -> FrameLog {
+    fn new_log(frames: usize) -> FrameLog {
         let log = FrameLog::new(5, RingLimits { frames, ..RingLimits::default() });
         log.attach();
         log
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_reader_slower_than_the_ring_falls_behind() {
-        let log = of(4);
+        let log = new_log(4);
         let begun = log.status();
         (5..9).for_each(|sequence| log.append(append(sequence)));
         assert_eq!(count(&log.read(begun.end, begun, LONG).0), 4);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_woken_by_a_frame_a_tick_a_word_and_the_end() {
-        let log = Arc::new(of(9));
+        let log = Arc::new(new_log(9));
         let wakes: [fn(&FrameLog); 5] = [
             |log| log.append(append(5)),
             FrameLog::tick,

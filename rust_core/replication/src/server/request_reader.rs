@@ -58,7 +58,7 @@ impl RequestReader {
             Request::Alive { next } => peer.next.store(next, Ordering::Release),
             Request::Report(metrics) => *peer.report.lock() = metrics,
             Request::Submit { number, runnable, submission } => {
-                let outcome = Outcome::of(backend.admit(&submission, runnable));
+                let outcome = Outcome::from_result(backend.admit(&submission, runnable));
                 // The effects of the submission on the pool are in the log by now.
                 let at = if mutant!("answer-before-event") { 0 } else { log.status().end };
                 self.replies.add(at, Response::Answer { number, outcome }.encode());

@@ -18,7 +18,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Converts the result that a client of the sequencer would have received.
-    pub fn of(answer: Result<Admission, SubmitError>) -> Self {
+    pub fn from_result(answer: Result<Admission, SubmitError>) -> Self {
         match answer {
             Ok(admission) => Self::Admitted(admission),
             Err(SubmitError::Refused(error)) => Self::Refused(error),

@@ -58,7 +58,7 @@ fn fill(context: &Context<'_>, call: CallObject, from: Address) -> Result<Unsign
     let kind = kind(&call)?;
     let nonce = call.nonce.map_or_else(|| next_nonce(context, &from), Ok)?;
     let gas_limit = call.gas.map_or_else(|| gas(context, &call, from), Ok)?;
-    let fees = TransactionFees::of(context, &call)?;
+    let fees = TransactionFees::for_call(context, &call)?;
     let TransactionFees { gas_price, max_fee_per_gas, max_priority_fee_per_gas } = fees;
     let request = CallRequest {
         gas_price: Some(gas_price),
@@ -110,7 +110,7 @@ impl TransactionFees {
     ///
     /// The default tip is the suggested one. The default fee cap is the tip plus twice the base fee, which
     /// suffices for several full blocks.
-    fn of(context: &Context<'_>, call: &CallObject) -> Result<Self, Error> {
+    fn for_call(context: &Context<'_>, call: &CallObject) -> Result<Self, Error> {
         let view = context.view()?;
         let base_fee = u128::from(view.pending().block.header.base_fee_per_gas.unwrap_or(0));
         let tip = suggested_tip(view);

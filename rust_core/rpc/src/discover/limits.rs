@@ -25,7 +25,7 @@ const LIMITS: &[(&[&str], &[&str])] = &[
 ];
 
 /// Returns the limits of a method.
-pub fn of(name: &str) -> &'static [&'static str] {
+pub fn limits_of_method(name: &str) -> &'static [&'static str] {
     LIMITS.iter().find(|(_, methods)| methods.contains(&name)).map_or(&[], |(limits, _)| *limits)
 }
 

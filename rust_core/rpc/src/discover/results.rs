@@ -117,7 +117,7 @@ fn rows() -> impl Iterator<Item = &'static ResultSchema> {
 }
 
 /// Returns the description of a method's result.
-pub fn of(name: &str) -> ResultDoc {
+pub fn result_of_method(name: &str) -> ResultDoc {
     let (description, schema, _) =
         rows().find(|(_, _, names)| names.contains(&name)).expect("every method has a row");
     ResultDoc { description, schema }

@@ -43,7 +43,7 @@ impl FilterBackend {
     ///
     /// A sequencer stores them, also for its followers; a follower uses those of the sequencer. `secret`
     /// makes the ids hard to guess.
-    pub fn of(node: &Arc<Node>, secret: B256) -> Arc<Self> {
+    pub fn for_node(node: &Arc<Node>, secret: B256) -> Arc<Self> {
         if node.is_follower() {
             return Arc::new(Self::Remote(node.clone()));
         }

@@ -106,7 +106,7 @@ impl History {
         Self { double, store, diffs: Vec::new(), whole: nothing.clone(), live: nothing, stored: 0 }
     }
 
-    fn of(diffs: &[StateDiff]) -> Self {
+    fn from_diffs(diffs: &[StateDiff]) -> Self {
         let mut history = Self::new();
         for diff in diffs {
             history.push(diff, 0, &[]);
@@ -177,7 +177,7 @@ proptest! {
     /// correct.
     #[test]
     fn a_spoiled_node_is_named(diffs in vec(diff(), 1..5), next in diff(), place in any::<Index>(), gone: bool) {
-        let history = History::of(&diffs);
+        let history = History::from_diffs(&diffs);
         let places = history.double.places();
         prop_assume!(!places.is_empty());
         let (trie, path) = place.get(&places).clone();
@@ -256,7 +256,7 @@ fn what_changes_and_comes_back_is_read_as_it_is() {
 /// proof is not.
 #[test]
 fn what_is_let_go_of_is_not_in_memory() {
-    let mut history = History::of(&[crowd()]);
+    let mut history = History::from_diffs(&[crowd()]);
     let proved = |history: &History| {
         let head = history.live.last().unwrap();
         (1..600u16)

@@ -40,7 +40,7 @@ struct Wire {
 const FLAG: u8 = 0x80;
 
 impl NodeKeys {
-    pub fn of(&self, kind: Kind) -> &[ChangedNode] {
+    pub fn changed(&self, kind: Kind) -> &[ChangedNode] {
         match kind {
             Kind::Accounts => &self.accounts,
             Kind::Storages => &self.storages,

@@ -51,7 +51,7 @@ pub(crate) fn prune_proof_window(
         let keys = Snapshot::new(txn, tables).node_keys(number)?;
         for kind in Kind::ALL {
             let table = kind.table(tables);
-            for ChangedNode { location, change } in keys.of(kind) {
+            for ChangedNode { location, change } in keys.changed(kind) {
                 match change {
                     NodeKeyChange::Stored => prune(txn, table, location, oldest, 1)?,
                     NodeKeyChange::Removed => prune(txn, table, location, oldest, 0)?,

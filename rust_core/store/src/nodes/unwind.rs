@@ -10,7 +10,7 @@ use crate::{StoreError, chunks, snapshot::Snapshot, table::Tables};
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
     let keys = Snapshot::new(txn, tables).node_keys(number)?;
     for kind in Kind::ALL {
-        for changed in keys.of(kind) {
+        for changed in keys.changed(kind) {
             kind.table(tables).delete(txn, &node_key::key(&changed.location, number))?;
         }
     }

@@ -106,7 +106,7 @@ fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) ->
     }
     for kind in Kind::ALL {
         let table = kind.table(snapshot.tables);
-        for changed in keys.of(kind) {
+        for changed in keys.changed(kind) {
             let key = node_key::key(&changed.location, number);
             let stored = table.get(snapshot.txn, &key)?;
             if stored.map(<[u8]>::is_empty) != Some(changed.change != NodeKeyChange::Stored) {

@@ -33,7 +33,7 @@ fn a_copy_made_while_blocks_are_written_is_whole() {
             let before = store.head().unwrap().unwrap().number;
             let copy = tempdir().unwrap();
             let mut file = File::create(copy.path().join("data.mdb")).unwrap();
-            StoreCopy::of(&store).copy(&mut |bytes| file.write_all(bytes)).unwrap();
+            StoreCopy::from_store(&store).copy(&mut |bytes| file.write_all(bytes)).unwrap();
             drop(file);
             let after = store.head().unwrap().unwrap().number;
             let copied = Store::open(copy.path(), options).unwrap();
@@ -54,7 +54,7 @@ fn a_sink_that_is_full_ends_it() {
     let folder = tempdir().unwrap();
     let store = Store::open(folder.path(), options).unwrap();
     store.write(&sealed(&[genesis])).unwrap();
-    let copied = StoreCopy::of(&store).copy(&mut |_| Err(io::Error::other("no more")));
+    let copied = StoreCopy::from_store(&store).copy(&mut |_| Err(io::Error::other("no more")));
     assert!(matches!(&copied, Err(StoreError::Io { why, .. }) if why == "no more"), "{copied:?}");
     assert!(store.head().unwrap().is_some());
 }

@@ -57,7 +57,7 @@ pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
         let mut run = Run::new(setup)?;
         acts(stored).iter().try_for_each(|act| run.apply(act))?;
         run.end(ProcessEnd::Kill, true)?;
-        let mut copy = Copy::of(&run)?;
+        let mut copy = Copy::new(&run)?;
         for (number, _, content) in copy.segments() {
             done.segments += 1;
             done.bytes += content.len() as u64;
@@ -68,7 +68,7 @@ pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
                     done.starts += 1;
                     done.refused += u64::from(refused);
                     if !refused {
-                        copy = Copy::of(&run)?;
+                        copy = Copy::new(&run)?;
                     }
                 }
             }

@@ -98,7 +98,7 @@ fn said(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
 /// exactly if its frame is complete.
 fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
     let node = run.node()?;
-    let (mut input, out) = (Pipe::of(up), Pipe::new(1));
+    let (mut input, out) = (Pipe::from_bytes(up), Pipe::new(1));
     let whole = frames(up);
     match node.serve_manual(&mut input, Box::new(out)) {
         Ok(mut serves) => {
@@ -145,7 +145,7 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
     let published = run.feed.published.clone();
     let follower = run.feed.slots[0].follower.as_mut().ok_or("there is no follower")?;
     follower.follows.greet()?;
-    let (mut input, mut sent) = (Pipe::of(down), false);
+    let (mut input, mut sent) = (Pipe::from_bytes(down), false);
     loop {
         let heard = follower.receive(&mut input, true)?.ok_or("a panic")?;
         follower.look(&published)?;

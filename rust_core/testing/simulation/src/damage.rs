@@ -80,7 +80,7 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
 
 impl Copy {
     /// Copies the data directory of a run whose process has ended.
-    pub fn of(run: &Run) -> Result<Self, String> {
+    pub fn new(run: &Run) -> Result<Self, String> {
         let folder = node_setup::temp_folder()?;
         copy_folder(&run.settings.datadir, &folder.path().join("data")).map_err(|error| error.to_string())?;
         // The simulated disk identifies files by their full paths.

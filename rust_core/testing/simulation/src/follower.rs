@@ -173,7 +173,7 @@ impl Follower {
         let (Some(own), Some(there)) = (self.node.view(), sequencer.view()) else {
             return Ok(Some("there is no view".to_owned()));
         };
-        let shown = |view: &View| ViewDigest::of(view, accounts).map_err(|error| error.to_string());
+        let shown = |view: &View| ViewDigest::compute(view, accounts).map_err(|error| error.to_string());
         if shown(&own)? != shown(&there)? {
             return Ok(Some("another view".to_owned()));
         }

@@ -177,7 +177,7 @@ impl Pipe {
     }
 
     /// Returns a pipe in which these bytes have arrived and after which the stream ends.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         let pipe = Self::new(bytes.len() as u64);
         pipe.0.borrow_mut().bytes = bytes.to_vec();
         pipe.arrive(bytes.len());

@@ -77,7 +77,7 @@ impl Run {
         let broken = in_flight || self.store_failed()?;
         let pooled = self.end(ending, broken)?;
         let copy = match damaged {
-            Some(chance) if !self.setup.development => Some((damage::Copy::of(self)?, chance)),
+            Some(chance) if !self.setup.development => Some((damage::Copy::new(self)?, chance)),
             _ => None,
         };
         self.fault_plan().clear();

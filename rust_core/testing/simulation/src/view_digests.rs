@@ -21,7 +21,7 @@ pub struct ViewDigest {
 
 impl ViewDigest {
     /// Computes the digest over head, steps, roots, receipts and accounts of a view.
-    pub fn of(view: &View, accounts: &[Address]) -> Result<Self, StateError> {
+    pub fn compute(view: &View, accounts: &[Address]) -> Result<Self, StateError> {
         let mut hasher = DefaultHasher::new();
         (view.safe(), view.finalized(), view.pending_index()).hash(&mut hasher);
         for executed in [view.pending(), view.latest()] {
@@ -55,7 +55,8 @@ impl ViewDigests {
 
     /// Records a newly published view.
     pub fn note(&self, appends: u64, view: &View) -> Check {
-        let shown = ViewDigest::of(view, &self.accounts).map_err(|error| format!("a new view: {error}"))?;
+        let shown =
+            ViewDigest::compute(view, &self.accounts).map_err(|error| format!("a new view: {error}"))?;
         let before = self.lock().insert(appends, shown);
         match before {
             Some(before) if before != shown => {
@@ -71,7 +72,7 @@ impl ViewDigests {
 
     /// Checks that `view` equals the view that the sequencer published after `appends` appends.
     pub fn check(&self, appends: u64, view: &View) -> Check {
-        let found = match ViewDigest::of(view, &self.accounts) {
+        let found = match ViewDigest::compute(view, &self.accounts) {
             Ok(found) => found,
             // The store was unwound, and the follower has not received the unwind yet.
             Err(StateError::ViewGone) => return Ok(()),

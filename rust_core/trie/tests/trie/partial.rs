@@ -147,7 +147,7 @@ proptest! {
         bit in 0u32..9, extra in any::<bool>(),
     ) {
         let whole = batches.iter().fold(Tree::default(), |trie, batch| trie.apply(changes(batch)));
-        let mut nodes = Nodes::of(&whole);
+        let mut nodes = Nodes::from_trie(&whole);
         prop_assume!(!nodes.is_empty());
         let path = nodes.damage(node, |stored| {
             let at = byte.index(stored.len());
@@ -234,7 +234,7 @@ fn the_last_child_of_a_branch_is_loaded() {
     for keys in trees {
         let batch: Batch = keys.iter().map(|key| (key.to_vec(), long.clone())).collect();
         let whole = Tree::default().apply(changes(&batch));
-        let nodes = Nodes::of(&whole);
+        let nodes = Nodes::from_trie(&whole);
         let gone = vec![(vec![0x10], None)];
         let next = apply(&Tree::from_root(whole.root()), &gone, &nodes.at(1));
         assert_eq!(next.root(), whole.apply(changes(&gone)).root());
@@ -248,7 +248,7 @@ fn only_what_is_needed_is_loaded() {
     let batch: Batch =
         (0u32..2_000).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect();
     let whole = Tree::default().apply(changes(&batch));
-    let nodes = Nodes::of(&whole);
+    let nodes = Nodes::from_trie(&whole);
     let source = nodes.at(1);
     let stub = Tree::from_root(whole.root());
     assert!(matches!(stub.get(&batch[0].0), Lookup::Stub));

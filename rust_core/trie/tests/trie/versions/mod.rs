@@ -16,7 +16,7 @@ pub struct Nodes(BTreeMap<(NodePath, u64), Option<Bytes>>);
 
 impl Nodes {
     /// Returns the nodes of a trie that is in memory, as version 1.
-    pub fn of(trie: &Trie<Vec<u8>>) -> Self {
+    pub fn from_trie(trie: &Trie<Vec<u8>>) -> Self {
         let changes =
             trie.diff_from(&InMemory, &Trie::default(), &InMemory, false).expect("nothing is loaded");
         let mut nodes = Self::default();
@@ -61,7 +61,7 @@ impl Nodes {
 
     /// Asserts that a version holds exactly the nodes of a trie.
     pub fn assert_holds(&self, version: u64, trie: &Trie<Vec<u8>>) {
-        assert_eq!(self.live(version), Self::of(trie).live(1));
+        assert_eq!(self.live(version), Self::from_trie(trie).live(1));
     }
 
     pub fn is_empty(&self) -> bool {
