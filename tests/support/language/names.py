@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 WHOLE_NAMES = (
     *("way", "door", "turn", "word", "place", "part", "parts", "thing", "piece", "pieces"),
-    *("take", "takes", "taken", "keep", "keeps", "give", "gives", "given", "look", "looks", "known", "hand"),
+    *("of", "take", "takes", "taken", "keep", "keeps", "give", "gives", "given", "look", "looks", "known", "hand"),
 )
 """Words that are fine in sentences, but are not the whole name of a type, function or constant."""
 

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     os::unix::fs::FileExt,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
 };
 
 use foreseal_store::{Store, StoreOptions};
@@ -13,7 +13,10 @@ use tempfile::tempdir;
 
 use crate::{
     script::{Script, done},
-    support::dump,
+    support::{
+        dump,
+        process::{process_folder, test_process},
+    },
 };
 
 const SEED: u64 = 5;
@@ -23,16 +26,7 @@ const PUBLISHED: u64 = 8;
 
 /// Starts an ignored test of this file as a process of its own.
 fn start(test: &str, folder: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("killed_writer::{test}"), "--ignored", "--nocapture"])
-        .env("STORE_FOLDER", folder)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-fn folder() -> std::ffi::OsString {
-    std::env::var_os("STORE_FOLDER").expect("run by another test of this file")
+    test_process(&format!("killed_writer::{test}"), folder).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 /// The commit is durable although its number was not published. The next writer must continue after it.
@@ -62,7 +56,7 @@ fn writer_continues_after_a_commit_that_was_not_published() {
 #[test]
 #[ignore = "run by another test of this file, which kills it"]
 fn process_that_is_killed_with_the_write_lock() {
-    let env = dump::open(Path::new(&folder()));
+    let env = dump::open(&process_folder());
     let _locked = env.write_txn().unwrap();
     println!("\nlocked");
     loop {
@@ -75,7 +69,7 @@ fn process_that_is_killed_with_the_write_lock() {
 #[test]
 #[ignore = "run by another test of this file"]
 fn process_that_unpublishes_the_newest_commit() {
-    let lock = Path::new(&folder()).join("lock.mdb");
+    let lock = process_folder().join("lock.mdb");
     let lock = OpenOptions::new().read(true).write(true).open(lock).unwrap();
     let mut number = [0; 8];
     lock.read_exact_at(&mut number, PUBLISHED).unwrap();
@@ -86,7 +80,7 @@ fn process_that_unpublishes_the_newest_commit() {
 #[ignore = "run by another test of this file"]
 fn process_that_writes_the_rest() {
     let script = Script::new(SEED, WRITES);
-    let store = Store::open(Path::new(&folder()), script.options).unwrap();
+    let store = Store::open(process_folder(), script.options).unwrap();
     assert_eq!(done(&store), WRITES / 2);
     (done(&store)..WRITES).for_each(|write| script.run(&store, write));
 }

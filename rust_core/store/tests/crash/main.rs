@@ -18,13 +18,14 @@ use std::{
     io::{BufRead, BufReader},
     ops::ControlFlow,
     path::Path,
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
 use foreseal_store::{Store, StoreError};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use script::Script;
+use support::process::{process_folder, test_process};
 use tempfile::tempdir;
 
 fn crashes(default: usize) -> usize {
@@ -132,9 +133,7 @@ fn killed_while_writing() {
 
 /// Starts a writer and kills it. Returns the last write that it reported.
 fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) -> Option<usize> {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_writer", "--ignored", "--nocapture"])
-        .env("STORE_FOLDER", folder)
+    let mut child = test_process("a_writer", folder)
         .env("STORE_SEED", seed.to_string())
         .stdout(Stdio::piped())
         .spawn()
@@ -161,10 +160,9 @@ fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) ->
 #[test]
 #[ignore = "run by another test of this file, which kills it"]
 fn a_writer() {
-    let folder = std::env::var_os("STORE_FOLDER").expect("run by another test of this file");
     let seed = std::env::var("STORE_SEED").unwrap().parse().unwrap();
     let script = Script::new(seed, 40);
-    let store = Store::open(Path::new(&folder), script.options).unwrap();
+    let store = Store::open(process_folder(), script.options).unwrap();
     println!();
     for write in script::done(&store)..script.len() {
         script.run(&store, write);

@@ -8,7 +8,11 @@ use std::{
     slice::from_ref,
 };
 
-use crate::support::{Made, Maker, Size, dump, sealed};
+use crate::support::{
+    Made, Maker, Size, dump,
+    process::{process_folder, test_process},
+    sealed,
+};
 use alloy_primitives::B256;
 use foreseal_store::{SCHEMA, Store, StoreError, StoreOptions};
 use heed::{CommitOrAbort, EnvOpenOptions, types::Bytes};
@@ -224,17 +228,11 @@ fn a_full_map_keeps_the_last_commit() {
 
 /// Runs one test of this file in a process of its own, configured by `prepare`.
 fn run_apart(test: &str, folder: &Path, prepare: impl FnOnce(&mut Command)) {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", test, "--ignored", "--nocapture"]).env("STORE_FOLDER", folder);
+    let mut child = test_process(test, folder);
     prepare(&mut child);
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}\n{output:?}");
-}
-
-/// Returns the folder that [`run_apart`] passed.
-fn folder_apart() -> std::path::PathBuf {
-    std::env::var_os("STORE_FOLDER").expect("run by another test of this file").into()
 }
 
 #[test]
@@ -256,7 +254,7 @@ fn a_folder_without_write_permission_is_named() {
 #[test]
 #[ignore = "run by a_folder_without_write_permission_is_named"]
 fn apart_a_folder_without_write_permission() {
-    let folder = folder_apart();
+    let folder = process_folder();
     let genesis = Maker::new(11, Size::SMALL).genesis();
     let options = Maker::options(&genesis);
     let error = Store::open(&folder, options).unwrap_err();
@@ -278,7 +276,7 @@ fn a_disk_without_space_keeps_the_last_commit() {
 #[test]
 #[ignore = "run by a_disk_without_space_keeps_the_last_commit"]
 fn apart_a_disk_without_space() {
-    let folder = folder_apart();
+    let folder = process_folder();
     let mut maker = Maker::new(11, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 500);

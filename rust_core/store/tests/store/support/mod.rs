@@ -2,6 +2,7 @@
 
 pub mod damage;
 pub mod dump;
+pub mod process;
 
 use std::sync::Arc;
 
