@@ -93,7 +93,7 @@ fn search(reader: &Reader, filter: &LogFilter, range: u64) {
     let mut remaining = StoredLogRange::new(from, start(range) + range - 1);
     let mut count = 0;
     while !remaining.is_finished() {
-        let ordinals = reader.match_logs(filter, &mut remaining).expect("the blocks are stored");
+        let ordinals = reader.match_logs(filter, &mut remaining, usize::MAX).expect("the blocks are stored");
         let mut visit = |_, found: &FoundLog<'_>| {
             black_box(found);
             count += 1;

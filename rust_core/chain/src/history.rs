@@ -1,10 +1,11 @@
 //! Access to sealed blocks that views no longer hold in memory.
 
-use std::{fmt::Debug, ops::ControlFlow, sync::Arc};
+use std::{fmt::Debug, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
+use foreseal_primitives::{LogFilter, LogPosition, StoredLogRange};
 use foreseal_state::{StateError, StateStore};
+use foreseal_store::VisitLog;
 
 use crate::{ExecutedBlock, HeaderAndState, Position};
 
@@ -29,16 +30,17 @@ pub trait History: Debug + Send + Sync {
     /// Returns the number of unwinds before this history. Ordinals of logs are unique within one generation.
     fn generation(&self) -> u64;
     /// Returns ordinals of the next logs in `range` that match `filter`, and moves the start of the range past them.
-    /// The blocks of the range must be stored durably. The result may be empty although more logs match.
-    fn match_logs(&self, filter: &LogFilter, range: &mut StoredLogRange) -> Result<Vec<u64>, StateError>;
-    /// Reads the logs with these ordinals, ascending, and passes each to `visit` with its ordinal. `Break` ends the
-    /// reading.
-    fn read_logs(
+    /// The blocks of the range must be stored durably. The result has at most `max` ordinals, and may be empty
+    /// although more logs match.
+    fn match_logs(
         &self,
         filter: &LogFilter,
-        ordinals: &[u64],
-        visit: &mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StateError>;
+        range: &mut StoredLogRange,
+        max: usize,
+    ) -> Result<Vec<u64>, StateError>;
+    /// Reads the logs with these ordinals, ascending, and passes each to `visit` with its ordinal. `Break` ends the
+    /// reading.
+    fn read_logs(&self, filter: &LogFilter, ordinals: &[u64], visit: VisitLog<'_>) -> Result<(), StateError>;
     /// Returns the position before the log with this ordinal.
     fn log_position(&self, ordinal: u64) -> Result<LogPosition, StateError>;
     /// Returns the position of the transaction with this hash.

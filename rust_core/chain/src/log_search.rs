@@ -1,13 +1,10 @@
 //! Log search in a view: an iterator over references to the logs that match.
 
-use std::{
-    cmp::Ordering,
-    ops::{ControlFlow, Range},
-    sync::Arc,
-};
+use std::{cmp::Ordering, ops::Range, sync::Arc};
 
 use foreseal_primitives::{Block, FoundLog, LogFilter, LogPosition, Receipt, StoredLogRange};
 use foreseal_state::StateError;
+use foreseal_store::VisitLog;
 
 use crate::{ExecutedBlock, View};
 
@@ -29,8 +26,12 @@ pub enum LogMatches {
 pub struct LogSearch<'v> {
     view: &'v View,
     filter: &'v LogFilter,
-    /// Part in the store. The part in memory begins after its last block.
+    /// Part in the store that remains. The part in memory begins after its last block.
     stored: Option<StoredLogRange>,
+    /// Position at which the part in the store began; `None` if there was none, or after a retry in memory.
+    stored_from: Option<LogPosition>,
+    /// Maximum number of matches in one portion.
+    max_portion: usize,
     /// Position in memory from which the search continues.
     next: LogPosition,
     /// Last block of the search.
@@ -39,8 +40,14 @@ pub struct LogSearch<'v> {
 
 impl View {
     /// Searches for the logs that match `filter`, from position `from` to the end of block `last`, sealed or being
-    /// built.
-    pub fn search_logs<'v>(&'v self, filter: &'v LogFilter, from: LogPosition, last: u64) -> LogSearch<'v> {
+    /// built. No portion has more than `max_portion` stored logs: a caller that needs few pays for few.
+    pub fn search_logs<'v>(
+        &'v self,
+        filter: &'v LogFilter,
+        from: LogPosition,
+        last: u64,
+        max_portion: usize,
+    ) -> LogSearch<'v> {
         let last = last.min(self.pending().number());
         let confirmed = self.sealed.archive().and_then(crate::archive::Archive::confirmed);
         // The store has an index, so it is searched even for blocks that are in memory.
@@ -49,7 +56,8 @@ impl View {
             .filter(|number| from.block <= *number)
             .map(|number| StoredLogRange::new(from, number));
         let next = stored.as_ref().map_or(from, |range| LogPosition::block(range.last + 1));
-        LogSearch { view: self, filter, stored, next, last }
+        let stored_from = stored.as_ref().map(|range| range.from);
+        LogSearch { view: self, filter, stored, stored_from, max_portion, next, last }
     }
 
     /// Reads stored logs, ascending by ordinal, and passes each to `visit` with its ordinal. `Break` ends the reading.
@@ -61,7 +69,7 @@ impl View {
         &self,
         filter: &LogFilter,
         ordinals: &[u64],
-        visit: &mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>,
+        visit: VisitLog<'_>,
     ) -> Result<(), StateError> {
         self.sealed.archive().map_or(Ok(()), |archive| archive.history().read_logs(filter, ordinals, visit))
     }
@@ -98,14 +106,10 @@ impl LogSearch<'_> {
     /// Continues in memory if an unwind has replaced the store's history and all blocks of the search are still in
     /// memory. Returns `false` if that is impossible. Call it only before any match was used.
     pub fn retry_in_memory(&mut self) -> bool {
-        let in_memory = self.view.sealed.first();
-        match self.stored.take_if(|range| range.from.block >= in_memory) {
-            Some(range) => {
-                self.next = range.from;
-                true
-            }
-            None => false,
-        }
+        let first = self.view.sealed.first();
+        let Some(from) = self.stored_from.take_if(|from| from.block >= first) else { return false };
+        (self.stored, self.next) = (None, from);
+        true
     }
 }
 
@@ -114,7 +118,7 @@ impl Iterator for LogSearch<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if let (Some(range), Some(archive)) = (&mut self.stored, self.view.sealed.archive()) {
-            let found = archive.history().match_logs(self.filter, range);
+            let found = archive.history().match_logs(self.filter, range, self.max_portion);
             if range.is_finished() {
                 self.stored = None;
             }
@@ -149,17 +153,18 @@ pub fn matching_logs<'b>(
     } else {
         block.receipts.len()
     };
-    let receipts = block.receipts.iter().enumerate().skip(begin);
+    let receipts = (begin..).zip(block.receipts.focus().narrow(begin..));
     let with_matches =
         receipts.filter(|(_, receipt)| !receipt.logs.is_empty() && filter.may_match(&receipt.bloom));
     with_matches.flat_map(move |(index, receipt)| {
         let logs = (receipt.first_log_index..).zip(&receipt.logs);
         let matching = logs.filter(move |(log_index, log)| *log_index >= first && filter.matches(log));
+        let transaction_hash = block.transactions[index].hash();
         matching.map(move |(log_index, log)| FoundLog {
             block_number: block.header.number,
             block_hash: block.hash,
             timestamp: block.header.timestamp,
-            transaction_hash: block.transactions[index].hash(),
+            transaction_hash,
             transaction_index: index as u64,
             index: log_index,
             log,

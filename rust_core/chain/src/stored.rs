@@ -1,17 +1,14 @@
 //! The store as a history of blocks.
 
-use std::{
-    ops::ControlFlow,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use alloy_primitives::B256;
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
+use foreseal_primitives::{LogFilter, LogPosition, StoredLogRange};
 use foreseal_state::{State, StateError, StateStore};
-use foreseal_store::{Reader, StoredStep};
+use foreseal_store::{Reader, StoredStep, VisitLog};
 use imbl::Vector;
 
 use crate::{ExecutedBlock, HeaderAndState, History, Position, Step, Written, states::States};
@@ -90,16 +87,16 @@ impl History for StoredHistory {
         self.reader.generation()
     }
 
-    fn match_logs(&self, filter: &LogFilter, range: &mut StoredLogRange) -> Result<Vec<u64>, StateError> {
-        Ok(self.reader.match_logs(filter, range)?)
-    }
-
-    fn read_logs(
+    fn match_logs(
         &self,
         filter: &LogFilter,
-        ordinals: &[u64],
-        visit: &mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StateError> {
+        range: &mut StoredLogRange,
+        max: usize,
+    ) -> Result<Vec<u64>, StateError> {
+        Ok(self.reader.match_logs(filter, range, max)?)
+    }
+
+    fn read_logs(&self, filter: &LogFilter, ordinals: &[u64], visit: VisitLog<'_>) -> Result<(), StateError> {
         Ok(self.reader.read_logs(filter, ordinals, visit)?)
     }
 

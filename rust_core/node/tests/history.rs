@@ -172,7 +172,7 @@ fn five_logs(
     last: u64,
     logs: &mut Vec<Found>,
 ) -> Result<LogPosition, StateError> {
-    let (mut search, before) = (view.search_logs(filter, from, last), logs.len());
+    let (mut search, before) = (view.search_logs(filter, from, last, 6), logs.len());
     let most = before + 5;
     while let Some(matches) = search.next() {
         let mut full = None;
@@ -285,4 +285,34 @@ fn a_view_whose_history_is_gone_never_mixes() {
     assert!(found > 0, "memory has logs");
     assert_eq!(split.transaction(&B256::repeat_byte(1)).err(), Some(StateError::ViewGone));
     assert!(history.block(1).is_err());
+}
+
+/// An unwind between the search of a portion and the reading of its logs: blocks in memory are searched again there.
+#[test]
+fn a_search_continues_in_memory_if_its_history_ends_before_the_logs_are_read() {
+    let Twins { whole, split, history, .. } = Twins::new();
+    let (first, newest) = (split.latest().number() - 1, split.latest().number());
+    let filter = LogFilter::default();
+    let expected = logs_of(&whole, &filter, first, newest).unwrap();
+    let mut search = split.search_logs(&filter, LogPosition::block(first), newest, usize::MAX);
+    let mut portion = Vec::new();
+    while portion.is_empty() {
+        let Some(Ok(LogMatches::Stored(ordinals))) = search.next() else { panic!("the store has matches") };
+        portion = ordinals;
+    }
+    history.end();
+    let read = split.read_logs(&filter, &portion, &mut |_, _| ControlFlow::Continue(()));
+    assert_eq!(read, Err(StateError::ViewGone));
+    assert!(search.retry_in_memory());
+    let mut found = Vec::new();
+    for matches in search.by_ref() {
+        let LogMatches::Block { block, first } = matches.unwrap() else { panic!("no longer in the store") };
+        found.extend(
+            matching_logs(&block.block, &filter, first).map(|found| (found.position(), found.log.clone())),
+        );
+    }
+    let expected: Vec<_> = expected.into_iter().map(|(at, .., log)| (at, log)).collect();
+    assert!(!expected.is_empty());
+    assert_eq!(found, expected);
+    assert!(!search.retry_in_memory(), "only once");
 }

@@ -16,12 +16,17 @@ pub type VisitLog<'f> = &'f mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>
 impl Reader {
     /// Returns the ordinals of the next logs in `range` that match `filter`, in chain order, and moves the start of
     /// the range past them. One call is one transaction with a limited amount of work, so the result may be empty
-    /// although more logs match.
+    /// although more logs match. It never has more than `max` ordinals.
     ///
     /// # Errors
     ///
     /// Fails if a block at either end of the range is not stored.
-    pub fn match_logs(&self, filter: &LogFilter, range: &mut StoredLogRange) -> Result<Vec<u64>, StoreError> {
+    pub fn match_logs(
+        &self,
+        filter: &LogFilter,
+        range: &mut StoredLogRange,
+        max: usize,
+    ) -> Result<Vec<u64>, StoreError> {
         if range.is_finished() {
             return Ok(Vec::new());
         }
@@ -30,7 +35,7 @@ impl Reader {
                 Some(ordinals) => ordinals,
                 none => none.insert(snapshot.ordinals(range.from, range.last)?),
             };
-            snapshot.match_logs(filter, ordinals)
+            snapshot.match_logs(filter, ordinals, max)
         })
     }
 
@@ -70,7 +75,12 @@ impl Snapshot<'_> {
         Ok(first.start.saturating_add(from.index).min(first.end)..end)
     }
 
-    fn match_logs(&self, filter: &LogFilter, ordinals: &mut Range<u64>) -> Result<Vec<u64>, StoreError> {
+    fn match_logs(
+        &self,
+        filter: &LogFilter,
+        ordinals: &mut Range<u64>,
+        max: usize,
+    ) -> Result<Vec<u64>, StoreError> {
         let (mut work, mut found) = (0, Vec::new());
         let index = self.tables.log_index();
         let mut matches = index.search(self.txn, filter, ordinals.clone(), &mut work)?;
@@ -85,7 +95,7 @@ impl Snapshot<'_> {
                 Next::Found(ordinal) => {
                     found.push(ordinal);
                     work += 1;
-                    if work < limit {
+                    if work < limit && found.len() < max {
                         continue;
                     }
                 }

@@ -86,14 +86,19 @@ impl History for MemoryHistory {
         0
     }
 
-    fn match_logs(&self, filter: &LogFilter, range: &mut StoredLogRange) -> Result<Vec<u64>, StateError> {
+    fn match_logs(
+        &self,
+        filter: &LogFilter,
+        range: &mut StoredLogRange,
+        max: usize,
+    ) -> Result<Vec<u64>, StateError> {
         self.read(|blocks| {
             let logs = located(blocks);
             let ordinal = |at: LogPosition| logs.partition_point(|(position, _)| *position < at) as u64;
             let all = || ordinal(range.from)..ordinal(LogPosition::block(range.last + 1));
             let ordinals = range.ordinals.clone().unwrap_or_else(all);
             // Two at a time, so that a search has several portions.
-            let examined = ordinals.end.min(ordinals.start + 2);
+            let examined = ordinals.end.min(ordinals.start + max.min(2) as u64);
             let found = (ordinals.start..examined)
                 .filter(|ordinal| logs.get(index(*ordinal)).is_some_and(|(_, log)| filter.matches(log)))
                 .collect();

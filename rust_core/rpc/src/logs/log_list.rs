@@ -42,9 +42,15 @@ impl LogList {
         Self::within(u64::MAX, Duration::MAX)
     }
 
-    /// Returns `true` if the list has no log yet.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
+    /// Returns the number of logs in the list.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the number of logs that still fit.
+    pub fn room(&self) -> usize {
+        let room = if mutant!("skip-log-limit") { u64::MAX } else { self.max_logs - self.count };
+        usize::try_from(room).unwrap_or(usize::MAX)
     }
 
     /// Returns the reason for which the search ended early.
@@ -54,17 +60,20 @@ impl LogList {
 
     /// Appends a log and returns its JSON, or breaks if the list is full.
     pub fn push(&mut self, found: &FoundLog<'_>, removed: bool) -> ControlFlow<(), &[u8]> {
-        self.begin_entry()?;
+        if self.room() == 0 {
+            self.stop = Some(SearchStop::Full);
+            return ControlFlow::Break(());
+        }
+        self.begin_entry();
         let start = self.json.len();
         write_log(&mut self.json, found, removed);
         ControlFlow::Continue(&self.json[start..])
     }
 
-    /// Appends a log that is already rendered, or breaks if the list is full.
-    pub fn push_json(&mut self, json: &[u8]) -> ControlFlow<()> {
-        self.begin_entry()?;
+    /// Appends a log that is already rendered. The caller checks that there is [`Self::room`] for it.
+    pub fn push_json(&mut self, json: &[u8]) {
+        self.begin_entry();
         self.json.extend_from_slice(json);
-        ControlFlow::Continue(())
     }
 
     /// Breaks if the time limit has passed or the scheduler ends the job.
@@ -87,15 +96,10 @@ impl LogList {
         self.json
     }
 
-    fn begin_entry(&mut self) -> ControlFlow<()> {
-        if self.count >= self.max_logs && !mutant!("skip-log-limit") {
-            self.stop = Some(SearchStop::Full);
-            return ControlFlow::Break(());
-        }
+    fn begin_entry(&mut self) {
         if self.count > 0 {
             self.json.push(b',');
         }
         self.count += 1;
-        ControlFlow::Continue(())
     }
 }

@@ -19,7 +19,9 @@ pub fn append_logs(
     list: &mut LogList,
     cache: Option<&LogJsonCache>,
 ) -> Result<LogPosition, StateError> {
-    let mut search = view.search_logs(filter, from, last);
+    // One more than fits shows that the list is full.
+    let max_portion = list.room().saturating_add(1);
+    let (mut search, before) = (view.search_logs(filter, from, last, max_portion), list.len());
     let stored = StoredLogs { view, filter, cache };
     while let Some(matches) = search.next() {
         let appended = matches.and_then(|matches| match matches {
@@ -29,7 +31,7 @@ pub fn append_logs(
         match appended {
             Ok(ControlFlow::Break(position)) => return Ok(position),
             Ok(ControlFlow::Continue(())) => {}
-            Err(StateError::ViewGone) if list.is_empty() && search.retry_in_memory() => continue,
+            Err(StateError::ViewGone) if list.len() == before && search.retry_in_memory() => continue,
             Err(error) => return Err(error),
         }
         if !search.is_finished() && list.check_time().is_break() {
@@ -65,38 +67,30 @@ struct StoredLogs<'a> {
 impl StoredLogs<'_> {
     /// Appends the logs with these ordinals. Reads all that are not cached in one transaction.
     fn append(&self, ordinals: &[u64], list: &mut LogList) -> Result<ControlFlow<LogPosition>, StateError> {
-        let cached: Vec<Option<Arc<CachedLog>>> =
-            ordinals.iter().map(|ordinal| self.cached(*ordinal)).collect();
-        let missing: Vec<u64> = ordinals
-            .iter()
-            .zip(&cached)
-            .filter(|(_, cached)| cached.is_none())
-            .map(|(ordinal, _)| *ordinal)
-            .collect();
-        let (mut entries, mut full) = (ordinals.iter().copied().zip(&cached).peekable(), None);
-        self.view.read_logs(self.filter, &missing, &mut |ordinal, found| {
-            full = push_cached(&mut entries, list).break_value();
-            if full.is_some() {
-                return ControlFlow::Break(());
-            }
-            entries.next();
+        let (fitting, beyond) = ordinals.split_at_checked(list.room()).unwrap_or((ordinals, &[]));
+        let cached: Vec<_> = fitting.iter().map(|ordinal| self.cached(*ordinal)).collect();
+        let missing = fitting.iter().zip(&cached).filter(|(_, cached)| cached.is_none());
+        // The first log that does not fit is read as well: the search ends at its position.
+        let unread: Vec<u64> = missing.map(|(ordinal, _)| *ordinal).chain(beyond.first().copied()).collect();
+        let (mut rest, mut ended) = (cached.iter(), ControlFlow::Continue(()));
+        self.view.read_logs(self.filter, &unread, &mut |ordinal, found| {
+            push_cached(&mut rest, list);
             match list.push(found, false) {
-                ControlFlow::Break(()) => full = Some(ordinal),
+                ControlFlow::Break(()) => {
+                    ended = ControlFlow::Break(found.position());
+                    ControlFlow::Break(())
+                }
                 ControlFlow::Continue(json) => {
                     if let Some(cache) = self.cache {
-                        cache.insert(
-                            self.key(ordinal),
-                            CachedLog { log: found.log.clone(), json: json.into() },
-                        );
+                        let cached = CachedLog { log: found.log.clone(), json: json.into() };
+                        cache.insert(self.key(ordinal), cached);
                     }
+                    ControlFlow::Continue(())
                 }
             }
-            if full.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        match full.or_else(|| push_cached(&mut entries, list).break_value()) {
-            Some(ordinal) => Ok(ControlFlow::Break(self.view.log_position(ordinal)?)),
-            None => Ok(ControlFlow::Continue(())),
-        }
+        push_cached(&mut rest, list);
+        Ok(ended)
     }
 
     fn cached(&self, ordinal: u64) -> Option<Arc<CachedLog>> {
@@ -108,15 +102,9 @@ impl StoredLogs<'_> {
     }
 }
 
-/// Appends the cached logs up to the next one that is missing. Breaks with the ordinal at which the list was full.
-fn push_cached<'c>(
-    entries: &mut std::iter::Peekable<impl Iterator<Item = (u64, &'c Option<Arc<CachedLog>>)>>,
-    list: &mut LogList,
-) -> ControlFlow<u64> {
-    while let Some((ordinal, Some(cached))) = entries.next_if(|(_, cached)| cached.is_some()) {
-        if list.push_json(&cached.json).is_break() {
-            return ControlFlow::Break(ordinal);
-        }
+/// Appends the cached logs, which fit, up to the next one that is not cached, and passes over that one.
+fn push_cached<'c>(rest: &mut impl Iterator<Item = &'c Option<Arc<CachedLog>>>, list: &mut LogList) {
+    for cached in rest.map_while(Option::as_ref) {
+        list.push_json(&cached.json);
     }
-    ControlFlow::Continue(())
 }

@@ -63,7 +63,7 @@ fn search_once(
             return range.ordinals.map_or(Ok(from), |ordinals| reader.log_position(ordinals.start));
         }
         portions += 1;
-        let ordinals = reader.match_logs(filter, &mut range)?;
+        let ordinals = reader.match_logs(filter, &mut range, interruption.logs)?;
         let mut interrupted = None;
         reader.read_logs(filter, &ordinals, &mut |_, found: &FoundLog<'_>| {
             if logs.len() == most {

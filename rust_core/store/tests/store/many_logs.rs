@@ -72,7 +72,7 @@ impl Stored {
     ) -> Vec<(LogPosition, Log)> {
         let (mut logs, mut range) = (Vec::new(), StoredLogRange::new(from, last));
         while !range.is_finished() {
-            let ordinals = self.reader.match_logs(filter, &mut range).unwrap();
+            let ordinals = self.reader.match_logs(filter, &mut range, usize::MAX).unwrap();
             let mut visit = |_, found: &FoundLog<'_>| {
                 logs.push((found.position(), found.log.clone()));
                 ControlFlow::Continue(())
