@@ -16,7 +16,7 @@ use foreseal_store::{Store, StoreCopy, StoreError, StoreOptions};
 
 use crate::{
     BackupError, Manifest, ManifestFile,
-    file_names::{GENESIS, IDENTITY, KEY, STORE, STORE_LOCK},
+    file_names::{GENESIS, IDENTITY, JOURNAL, KEY, STORE, STORE_FILE, STORE_LOCK},
     files::{Written, io_error, is_free, make_folder, sync_folder, write_file},
     manifest::{FORMAT, ManifestBlock},
 };
@@ -44,7 +44,7 @@ impl BackupSource<'_> {
     fn copying(&self, options: &StoreOptions) -> Result<StoreCopy, StoreError> {
         match self.store {
             Some(store) => Ok(StoreCopy::from_store(store)),
-            None => StoreCopy::open(&self.datadir.join("store"), options),
+            None => StoreCopy::open(&self.datadir.join(STORE), options),
         }
     }
 }
@@ -120,7 +120,7 @@ fn write_draft(
     let schema = copying.schema()?;
     let mut files = vec![copy_store(&copying, draft, watch)?];
     drop(copying);
-    let copy = StoreCopy::open(&draft.join("store"), &options)?;
+    let copy = StoreCopy::open(&draft.join(STORE), &options)?;
     let progress = copy.progress()?;
     drop(copy);
     remove_lock(draft)?;
@@ -158,7 +158,7 @@ fn write_draft(
         files,
     };
     manifest.write(draft)?;
-    for folder in [draft.join("store"), draft.join("journal"), draft.to_owned()] {
+    for folder in [draft.join(STORE), draft.join(JOURNAL), draft.to_owned()] {
         sync_folder(&folder)?;
     }
     Ok(manifest)
@@ -166,7 +166,7 @@ fn write_draft(
 
 fn copy_store(copying: &StoreCopy, draft: &Path, watch: Watching<'_>) -> Result<ManifestFile, BackupError> {
     let of = copying.bytes();
-    let mut file = Written::create(draft, STORE)?;
+    let mut file = Written::create(draft, STORE_FILE)?;
     let mut ended = false;
     let copied = copying.copy(&mut |bytes| {
         file.write(bytes)?;
@@ -186,7 +186,7 @@ fn copy_journal(
     draft: &Path,
     watch: Watching<'_>,
 ) -> Result<Vec<ManifestFile>, BackupError> {
-    make_folder(&draft.join("journal"))?;
+    make_folder(&draft.join(JOURNAL))?;
     let of = extent.segments.iter().map(|segment| segment.bytes).sum();
     let (mut done, mut files, mut ended) = (0, Vec::new(), false);
     for segment in &extent.segments {

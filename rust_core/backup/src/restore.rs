@@ -8,7 +8,7 @@ use foreseal_store::{StoreCopy, StoreOptions};
 
 use crate::{
     BackupError, Manifest, ManifestFile,
-    file_names::{GENESIS, IDENTITY, KEY, MANIFEST, STORE},
+    file_names::{GENESIS, IDENTITY, JOURNAL, KEY, MANIFEST, STORE, STORE_FILE},
     files::{Written, io_error, make_folder, read_checked, sync_folder},
     make::remove_lock,
 };
@@ -47,7 +47,7 @@ pub fn restore(
         return Err(error);
     }
     // The genesis is moved last: without it the folder holds no chain.
-    for name in ["journal", "store", KEY, IDENTITY, GENESIS] {
+    for name in [JOURNAL, STORE, KEY, IDENTITY, GENESIS] {
         let from = draft.join(name);
         if from.exists() {
             fs::rename(&from, datadir.join(name)).map_err(io_error("rename", &from))?;
@@ -79,12 +79,12 @@ fn check_files(manifest: &Manifest) -> Result<(), BackupError> {
         name.is_some_and(|number| number.len() >= 10 && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
     for file in &manifest.files {
-        if !([STORE, GENESIS, IDENTITY, KEY].contains(&file.path.as_str()) || segment(&file.path)) {
+        if !([STORE_FILE, GENESIS, IDENTITY, KEY].contains(&file.path.as_str()) || segment(&file.path)) {
             let why = "unexpected file".to_owned();
             return Err(BackupError::Damaged { file: file.path.clone(), why });
         }
     }
-    for name in [STORE, GENESIS] {
+    for name in [STORE_FILE, GENESIS] {
         if !manifest.files.iter().any(|file| file.path == name) {
             let why = format!("{name} is not listed");
             return Err(BackupError::Damaged { file: MANIFEST.to_owned(), why });
@@ -101,7 +101,7 @@ fn write_draft(
     watch: Watching<'_>,
 ) -> Result<(), BackupError> {
     make_folder(draft)?;
-    make_folder(&draft.join("journal"))?;
+    make_folder(&draft.join(JOURNAL))?;
     let sum = |journal: bool| -> u64 {
         let files = manifest.files.iter().filter(|file| file.path.starts_with("journal/") == journal);
         files.map(|file| file.bytes).sum()
@@ -125,7 +125,7 @@ fn write_draft(
             restore_file(backup, file, draft, &mut told)?;
         }
     }
-    for folder in [draft.join("store"), draft.join("journal"), draft.to_owned()] {
+    for folder in [draft.join(STORE), draft.join(JOURNAL), draft.to_owned()] {
         sync_folder(&folder)?;
     }
     check_chain(manifest, draft, map_size)
@@ -191,23 +191,23 @@ fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(),
     if (spec.chain_id(), genesis) != (manifest.chain_id, manifest.genesis) {
         return Err(damaged(GENESIS, "it is not the genesis of the copied chain".to_owned()));
     }
-    let report: JournalReport = check(&draft.join("journal"), Arc::new(RealDisk))?;
+    let report: JournalReport = check(&draft.join(JOURNAL), Arc::new(RealDisk))?;
     if let Some(fault) = &report.fault {
-        return Err(damaged("journal", format!("{}: {}", fault.place, fault.reason)));
+        return Err(damaged(JOURNAL, format!("{}: {}", fault.place, fault.reason)));
     }
     let found = (report.identity, report.first_sequence, report.first_sequence + report.appends);
     let identity = Identity { chain_id: manifest.chain_id, genesis };
     if found != (Some(identity), manifest.journal_first, manifest.journal_next) {
-        return Err(damaged("journal", "it does not have the copied appends".to_owned()));
+        return Err(damaged(JOURNAL, "it does not have the copied appends".to_owned()));
     }
     let options = StoreOptions { map_size, ..StoreOptions::new(spec.chain_id(), genesis) };
-    let store = StoreCopy::open(&draft.join("store"), &options)?;
+    let store = StoreCopy::open(&draft.join(STORE), &options)?;
     let progress = store.progress()?;
     let head = manifest.head.map(|head| (head.number, head.hash));
     if (progress.head.map(|head| (head.number, head.hash)), progress.journal_sequence)
         != (head, manifest.journal_sequence)
     {
-        return Err(damaged(STORE, "it does not end where the manifest says".to_owned()));
+        return Err(damaged(STORE_FILE, "it does not end where the manifest says".to_owned()));
     }
     drop(store);
     remove_lock(draft)

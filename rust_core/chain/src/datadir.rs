@@ -8,7 +8,7 @@ mod identity;
 mod store_backup;
 
 pub use checked_file::{Checksum, DamagedFile, Mismatch};
-pub use data_dir::{DataDir, JOURNAL, STORE, SavedPool, agreed_spec, stored_spec};
+pub use data_dir::{DataDir, GENESIS, JOURNAL, KEY, STORE, SavedPool, agreed_spec, stored_spec};
 pub use error::DataDirError;
 pub use genesis::genesis_hash;
 pub use identity::{DirIdentity, IDENTITY, SignerSince};

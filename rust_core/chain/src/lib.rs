@@ -39,7 +39,7 @@ pub use reorged_blocks::{ReorgedBlock, ReorgedBlocks, UnreplayedJournal};
 pub use replay::{ReplayError, replay};
 pub use sealed::BlockWindow;
 pub use sealed_chain::{SealedPosition, sealed_by, sealed_chain, sealed_until};
-pub use store_meta::{JournalCheckpoint, StoreMeta};
+pub use store_meta::{InvalidStoreMeta, JournalCheckpoint, StoreMeta};
 pub use store_update::{BlockChanges, ChainMeta, StoreUpdate};
 pub use stored::{NewestStoredBlock, StoredHistory};
 pub use view::{BlockId, ResolveError, View};

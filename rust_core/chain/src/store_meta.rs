@@ -11,6 +11,11 @@ pub struct JournalCheckpoint {
     pub sequence: u64,
 }
 
+/// The metadata of a store does not decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store's metadata does not decode")]
+pub struct InvalidStoreMeta;
+
 /// Metadata that the store holds for the node, written with its newest block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreMeta {
@@ -43,11 +48,11 @@ impl StoreMeta {
     }
 
     /// Decodes the metadata of a store. A store that has none yet has the default.
-    pub fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, InvalidStoreMeta> {
         if bytes.is_empty() {
             return Ok(Self::default());
         }
-        let wire: StoreMetaWire = alloy_rlp::decode_exact(bytes)?;
+        let wire: StoreMetaWire = alloy_rlp::decode_exact(bytes).map_err(|_| InvalidStoreMeta)?;
         let StoreMetaWire { safe, finalized, trails, clock_offset, checkpoints } = wire;
         let finality = Finality { safe, finalized, trails };
         Ok(Self { chain: ChainMeta { finality, clock_offset: clock_offset.cast_signed() }, checkpoints })

@@ -3,7 +3,7 @@
 
 use std::{ops::ControlFlow, path::Path};
 
-use foreseal_chain::datadir::{DataDir, DataDirError, genesis_hash, stored_spec};
+use foreseal_chain::datadir::{DataDir, DataDirError, STORE, genesis_hash, stored_spec};
 use foreseal_store::{SCHEMA, Store, StoreCopy, StoreOptions, UpgradeProgress};
 
 use crate::{NodeError, StoreSettings, store_files::open_store_reporting};
@@ -22,7 +22,7 @@ pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<St
         read_only: true,
         ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
     };
-    Ok(Store::open(datadir.join("store"), options)?)
+    Ok(Store::open(datadir.join(STORE), options)?)
 }
 
 /// Returns the schema version of the store of a data directory, whether current or older. Takes no lock.
@@ -33,7 +33,7 @@ pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, Nod
         map_size: settings.map_size,
         ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
     };
-    Ok(StoreCopy::open(&datadir.join("store"), &options)?.schema()?)
+    Ok(StoreCopy::open(&datadir.join(STORE), &options)?.schema()?)
 }
 
 /// Upgrades the store of a data directory, on which no node may run, to the current schema. Returns the

@@ -108,7 +108,7 @@ pub(crate) fn start(
 
 /// Returns the chain metadata in the store.
 pub(crate) fn read_store_meta(store: &Store) -> Result<StoreMeta, NodeError> {
-    Ok(StoreMeta::decode(&store.writer_metadata()?).map_err(|_| StartError::StoreMeta)?)
+    Ok(StoreMeta::decode(&store.writer_metadata()?).map_err(StartError::from)?)
 }
 
 /// Returns the chain that the store holds, up to its newest block.

@@ -1,6 +1,7 @@
 //! Error of store and journal that do not form one chain.
 
 use alloy_primitives::B256;
+use foreseal_chain::InvalidStoreMeta;
 use foreseal_journal::JournalPosition;
 
 use crate::ChainLoss;
@@ -37,6 +38,6 @@ pub enum StartError {
          bring back the journal, or run `foreseal journal repair`, which shows what is lost"
     )]
     Contradicted { sequence: u64, next: u64 },
-    #[error("the store's metadata does not decode")]
-    StoreMeta,
+    #[error(transparent)]
+    StoreMeta(#[from] InvalidStoreMeta),
 }

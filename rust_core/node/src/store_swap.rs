@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use foreseal_chain::datadir::STORE;
+
 use crate::NodeError;
 
 /// Directories of a repair inside a data directory.
@@ -20,7 +22,7 @@ pub(crate) struct StoreFolders {
 impl StoreFolders {
     pub fn new(datadir: &Path) -> Self {
         let [store, repaired, damaged] =
-            ["store", "store.repaired", "store.damaged"].map(|name| datadir.join(name));
+            [STORE, "store.repaired", "store.damaged"].map(|name| datadir.join(name));
         Self { datadir: datadir.to_owned(), store, repaired, damaged }
     }
 

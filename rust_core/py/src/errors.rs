@@ -158,7 +158,7 @@ fn backup_kind(error: &BackupError) -> &'static str {
 fn repair_kind(error: &StoreRepairError) -> &'static str {
     match error {
         StoreRepairError::Node(error) => node_kind(error),
-        // An error of `foreseal_backup::Backup`, which this module passes to the repair.
+        // The only backups that a repair gets here are those of `foreseal_backup`.
         StoreRepairError::Backup(error) => error.downcast_ref().map_or("io", backup_kind),
         StoreRepairError::Impossible(_) => "corrupt",
         StoreRepairError::Source(SourceError::Unavailable(_)) => "io",
@@ -206,7 +206,7 @@ fn replication_kind(error: &ReplicationError) -> &'static str {
     match error {
         ReplicationError::Io { .. } | ReplicationError::State(_) => "io",
         ReplicationError::Store(error) => store_kind(error),
-        ReplicationError::StoreMeta => "store",
+        ReplicationError::StoreMeta(_) => "store",
         ReplicationError::Chain(_) => "block",
     }
 }

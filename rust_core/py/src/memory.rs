@@ -52,7 +52,7 @@ pub struct MemoryMetrics {
     pub used: u64,
     /// Bytes free in the allocator that still belong to this process.
     pub free: u64,
-    /// Number of times that returned free memory to the kernel.
+    /// Number of times free memory was returned to the kernel.
     pub trims: u64,
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use foreseal_chain::ChainError;
+use foreseal_chain::{ChainError, InvalidStoreMeta};
 use foreseal_state::StateError;
 use foreseal_store::StoreError;
 
@@ -20,8 +20,8 @@ pub enum ReplicationError {
     State(#[from] StateError),
     #[error(transparent)]
     Chain(#[from] ChainError),
-    #[error("the store's metadata does not decode")]
-    StoreMeta,
+    #[error(transparent)]
+    StoreMeta(#[from] InvalidStoreMeta),
 }
 
 impl ReplicationError {

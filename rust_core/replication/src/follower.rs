@@ -10,8 +10,8 @@
 //! it is up to date. After a lost connection it resumes from its cursor. Meanwhile it serves its last view,
 //! whose age shows in the status. A follower whose cursor is no longer valid starts again from the store.
 
-mod backend;
 mod client;
+mod follower_backend;
 mod manual_follower;
 mod outbox;
 mod pending_requests;
@@ -21,8 +21,8 @@ mod sequencer_status;
 mod session;
 mod thread;
 
-pub use backend::FollowerBackend;
 pub use client::FollowerClient;
+pub use follower_backend::FollowerBackend;
 pub use manual_follower::ManualFollower;
 pub use outbox::SubmissionHandle;
 pub use replica::ReplicaConfig;

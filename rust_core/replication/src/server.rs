@@ -8,7 +8,6 @@
 //! The writer never waits for a follower. A follower that falls behind by more than the ring holds is
 //! disconnected. It reconnects with its cursor and receives the missing appends from the journal.
 
-mod backend;
 mod feed_server;
 mod feed_source;
 mod follower_session;
@@ -18,11 +17,12 @@ mod pace;
 mod peers;
 mod replies;
 mod request_reader;
+mod sequencer_backend;
 
-pub use backend::SequencerBackend;
 pub use feed_server::FeedServer;
 pub use feed_source::{FeedConfig, FeedSource};
 pub use frame_log::{FrameLog, LogStatus, RingLimits};
 pub use manual_server::ManualServer;
 pub use pace::Pace;
 pub use peers::FollowerStatus;
+pub use sequencer_backend::SequencerBackend;

@@ -174,8 +174,8 @@ impl Method {
         match (self.mode, self.run) {
             (_, MethodFn::Begin(_)) => "waiting",
             (ExecutionMode::Inline, _) => "inline",
-            (ExecutionMode::FastPath, _) => "short",
-            (ExecutionMode::WorkerPool | ExecutionMode::Remote, _) => "threaded",
+            (ExecutionMode::FastPath, _) => "fast_path",
+            (ExecutionMode::WorkerPool | ExecutionMode::Remote, _) => "worker_pool",
         }
     }
 

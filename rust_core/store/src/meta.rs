@@ -257,7 +257,7 @@ pub(crate) fn write(meta: &Table, txn: &mut RwTxn<'_>, progress: &Progress) -> R
     meta.put(txn, PROGRESS_KEY, &with_checksum(&progress.encode()))
 }
 
-/// Returns the note that the writer stored with the newest block; empty before the first.
+/// Returns the metadata that the writer stored with the newest block; empty before the first.
 pub(crate) fn writer_metadata(meta: &Table, txn: &RoTxn<'_>) -> Result<Bytes, StoreError> {
     Ok(Bytes::copy_from_slice(read_checked_any_length(meta, txn, WRITER_METADATA_KEY)?.unwrap_or_default()))
 }

@@ -21,7 +21,7 @@ pub struct SealedBlock {
     pub nodes: StateChanges,
     /// Sequence number of the journal append that seals the block.
     pub journal_sequence: u64,
-    /// Note of the writer, stored with the head: [`crate::Store::writer_metadata`].
+    /// Metadata of the writer, stored with the head: [`crate::Store::writer_metadata`].
     pub writer_metadata: Bytes,
 }
 

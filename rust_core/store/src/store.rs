@@ -64,7 +64,7 @@ impl Store {
         self.read(|_, progress| Ok(*progress))
     }
 
-    /// Returns the progress of the store and the writer's note, as of one moment.
+    /// Returns the progress of the store and the writer's metadata, as of one moment.
     pub fn progress_and_metadata(&self) -> Result<(Progress, Bytes), StoreError> {
         self.read(|snapshot, progress| {
             Ok((*progress, meta::writer_metadata(&snapshot.tables.meta, snapshot.txn)?))
@@ -76,7 +76,7 @@ impl Store {
         Ok(self.progress()?.head)
     }
 
-    /// Returns the note that the writer stored with the newest block; empty before the first.
+    /// Returns the metadata that the writer stored with the newest block; empty before the first.
     pub fn writer_metadata(&self) -> Result<Bytes, StoreError> {
         self.read(|snapshot, _| meta::writer_metadata(&snapshot.tables.meta, snapshot.txn))
     }

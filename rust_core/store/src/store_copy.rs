@@ -69,7 +69,8 @@ impl StoreCopy {
             let copied = scope.spawn(move || self.env.copy_to_file(&mut end, CompactionOption::Enabled));
             let read = read_all(&mut reader, sink);
             drop(reader);
-            let copied = copied.join().map_err(|_| StoreError::Lmdb("the copy was cancelled".to_owned()))?;
+            let copied =
+                copied.join().map_err(|_| StoreError::Lmdb("the copying thread panicked".to_owned()))?;
             read.map_err(|error| pipe_error(&error))?;
             Ok(copied?)
         })

@@ -13,8 +13,10 @@ use foreseal_primitives::{ChainSpec, parse_genesis};
 
 use super::{checked_file, checked_file::DamagedFile, error::DataDirError, identity::DirIdentity};
 
-const GENESIS: &str = "genesis.json";
-const KEY: &str = "sequencer.key";
+/// File with the genesis of the chain.
+pub const GENESIS: &str = "genesis.json";
+/// File with the key that signs steps.
+pub const KEY: &str = "sequencer.key";
 /// Directory of the store in a data directory.
 pub const STORE: &str = "store";
 /// Directory of the journal's segments in a data directory.

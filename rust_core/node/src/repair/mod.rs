@@ -19,7 +19,7 @@ pub use source::{BlockSource, SourceChain, SourceError};
 use std::{fs, io, path::Path, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_chain::datadir::{DataDir, DataDirError, StoreBackup, genesis_hash, stored_spec};
+use foreseal_chain::datadir::{DataDir, DataDirError, STORE, StoreBackup, genesis_hash, stored_spec};
 use foreseal_journal::{Identity, RealDisk, journal_folder};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Fault, MetaFault, Store, StoreError, StoreOptions};
@@ -31,7 +31,6 @@ use crate::{
     store_writer::StoreObservers,
 };
 
-const STORE: &str = "store";
 const DATA: &str = "data.mdb";
 const RESTORED: &str = "store.restored";
 

@@ -27,7 +27,7 @@ impl StoreCheckpoint {
     pub fn read(store: &Store) -> Result<Option<Self>, ReplicationError> {
         let (progress, meta) = store.progress_and_metadata()?;
         let Some(head) = progress.head else { return Ok(None) };
-        let meta = StoreMeta::decode(&meta).map_err(|_| ReplicationError::StoreMeta)?;
+        let meta = StoreMeta::decode(&meta)?;
         Ok(Some(Self { progress, head, meta }))
     }
 

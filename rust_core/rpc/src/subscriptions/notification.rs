@@ -14,6 +14,6 @@ pub struct Notification {
     /// `None` means that messages were lost: subscriptions that started at this sequence number or before
     /// must end.
     pub messages: Option<Vec<String>>,
-    /// Newest step after this notice.
+    /// Newest step after this notification.
     pub cursor: StepCursor,
 }
