@@ -3,9 +3,9 @@
 use std::{fmt::Debug, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_primitives::{LogFilter, LogPosition, StoredLogRange};
+use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_state::{StateError, StateStore};
-use foreseal_store::VisitLog;
+use foreseal_store::{StoredLogRange, VisitLog};
 
 use crate::{ExecutedBlock, HeaderAndState, Position};
 

@@ -2,9 +2,9 @@
 
 use std::{cmp::Ordering, ops::Range, sync::Arc};
 
-use foreseal_primitives::{Block, FoundLog, LogFilter, LogPosition, Receipt, StoredLogRange};
+use foreseal_primitives::{Block, FoundLog, LogFilter, LogPosition, Receipt};
 use foreseal_state::StateError;
-use foreseal_store::VisitLog;
+use foreseal_store::{StoredLogRange, VisitLog};
 
 use crate::{ExecutedBlock, View};
 

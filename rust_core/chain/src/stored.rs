@@ -6,9 +6,9 @@ use std::sync::{
 };
 
 use alloy_primitives::B256;
-use foreseal_primitives::{LogFilter, LogPosition, StoredLogRange};
+use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_state::{State, StateError, StateStore};
-use foreseal_store::{Reader, StoredStep, VisitLog};
+use foreseal_store::{Reader, StoredLogRange, StoredStep, VisitLog};
 use imbl::Vector;
 
 use crate::{ExecutedBlock, HeaderAndState, History, Position, Step, Written, states::States};

@@ -27,7 +27,7 @@ pub use genesis::{
     DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
 };
 pub use log_filter::LogFilter;
-pub use log_search::{FoundLog, LogPosition, StoredLogRange};
+pub use log_search::{FoundLog, LogPosition};
 pub use mutant::mutant_is_on;
 pub use overrides::{Change, Override};
 pub use receipt::Receipt;

@@ -1,7 +1,5 @@
 //! Positions and results of a log search, in the store or in memory.
 
-use std::ops::Range;
-
 use alloy_primitives::{B256, Log};
 
 /// A position between logs: before the log with this index in this block.
@@ -37,28 +35,5 @@ impl FoundLog<'_> {
     /// Returns the position before this log.
     pub fn position(&self) -> LogPosition {
         LogPosition { block: self.block_number, index: self.index }
-    }
-}
-
-/// Remaining range of a search of stored logs. Each portion of the search moves its start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredLogRange {
-    /// Position at which the search began.
-    pub from: LogPosition,
-    /// Last block of the search.
-    pub last: u64,
-    /// Ordinals that remain; `None` until the first portion.
-    pub ordinals: Option<Range<u64>>,
-}
-
-impl StoredLogRange {
-    /// Returns the range from a position to the end of a block.
-    pub const fn new(from: LogPosition, last: u64) -> Self {
-        Self { from, last, ordinals: None }
-    }
-
-    /// Returns `true` if nothing remains.
-    pub fn is_finished(&self) -> bool {
-        self.from.block > self.last || self.ordinals.as_ref().is_some_and(Range::is_empty)
     }
 }

@@ -37,7 +37,7 @@ pub use block::{BlockRecord, StoredLog, StoredStep};
 pub use damage::DamageReport;
 pub use error::StoreError;
 pub use log_index::{Criterion, IndexAdditions, LogIndex, LogIndexError, Matches, Next};
-pub use log_search::VisitLog;
+pub use log_search::{StoredLogRange, VisitLog};
 pub use meta::{Progress, SCHEMA, StoredHead, UpgradeOrigin};
 pub use meta_pages::MetaFault;
 pub use options::StoreOptions;

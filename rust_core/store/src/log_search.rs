@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use alloy_primitives::{B256, keccak256};
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition};
 
 use crate::{Next, Reader, StoreError, StoredLog, key, snapshot::Snapshot};
 
@@ -12,6 +12,29 @@ const PORTION: u64 = 1024;
 
 /// Receiver of the logs that [`Reader::read_logs`] reads, each with its ordinal. `Break` ends the reading.
 pub type VisitLog<'f> = &'f mut dyn FnMut(u64, &FoundLog<'_>) -> ControlFlow<()>;
+
+/// Remaining range of a search of stored logs. Each portion of the search moves its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredLogRange {
+    /// Position at which the search began.
+    pub from: LogPosition,
+    /// Last block of the search.
+    pub last: u64,
+    /// Ordinals that remain; `None` until the first portion.
+    pub ordinals: Option<Range<u64>>,
+}
+
+impl StoredLogRange {
+    /// Returns the range from a position to the end of a block.
+    pub const fn new(from: LogPosition, last: u64) -> Self {
+        Self { from, last, ordinals: None }
+    }
+
+    /// Returns `true` if nothing remains.
+    pub fn is_finished(&self) -> bool {
+        self.from.block > self.last || self.ordinals.as_ref().is_some_and(Range::is_empty)
+    }
+}
 
 impl Reader {
     /// Returns the ordinals of the next logs in `range` that match `filter`, in chain order, and moves the start of

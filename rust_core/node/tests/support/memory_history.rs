@@ -11,8 +11,9 @@ use std::{
 
 use alloy_primitives::{B256, Log};
 use foreseal_chain::{ExecutedBlock, HeaderAndState, History, Position, Step, matching_logs};
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition};
 use foreseal_state::{StateError, StateStore};
+use foreseal_store::StoredLogRange;
 use parking_lot::RwLock;
 
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use std::{ops::ControlFlow, slice::from_ref};
 
 use crate::support::{Made, Maker, Size, sealed};
 use alloy_primitives::{Address, B256, Log};
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
-use foreseal_store::{Reader, Store, StoreError};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition};
+use foreseal_store::{Reader, Store, StoreError, StoredLogRange};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::tempdir;
 

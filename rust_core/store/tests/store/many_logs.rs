@@ -7,9 +7,9 @@ use std::{
 };
 
 use alloy_primitives::{Address, B256, Bytes, Log};
-use foreseal_primitives::{FoundLog, LogFilter, LogPosition, StoredLogRange};
+use foreseal_primitives::{FoundLog, LogFilter, LogPosition};
 use foreseal_state::StateChanges;
-use foreseal_store::{Reader, SealedBlock, Store, StoreOptions};
+use foreseal_store::{Reader, SealedBlock, Store, StoreOptions, StoredLogRange};
 use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use rand::{Rng, SeedableRng, rngs::StdRng};
