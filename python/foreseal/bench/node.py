@@ -37,7 +37,7 @@ class BenchNode:
         """Raise ValueError if the URL cannot be used."""
         parts = urlsplit(url)
         if parts.scheme != "http":
-            raise ValueError(f"{url} is no http:// URL: measure a node beside this process, without TLS")
+            raise ValueError(f"{url!r} must be an http:// URL: measure a node on this machine, without TLS")
         if not parts.hostname:
             raise ValueError(f"{url} has no host")
         self.name, self.url = name, url

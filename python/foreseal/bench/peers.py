@@ -192,7 +192,7 @@ def _program(name: str, variable: str, install: str) -> str:
         if place and os.access(place, os.X_OK):
             return str(Path(place).absolute())
     if given:
-        raise PeerUnavailable(f"{variable}: {given} is no program")
+        raise PeerUnavailable(f"{variable}: {given} is not a program")
     raise PeerUnavailable(f"{name} is not on the PATH, and {variable} does not name it: {install}")
 
 

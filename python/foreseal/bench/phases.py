@@ -139,7 +139,7 @@ def generator(extent: MeasurementPlan, show: ProgressCallback) -> list[dict[str,
     return figures
 
 
-def plan_measurement(plan: BenchmarkPlan) -> dict[str, Any]:
+def describe_plan(plan: BenchmarkPlan) -> dict[str, Any]:
     """Return the parameters in the form of the report."""
     shape, extent = asdict(plan.shape), asdict(plan.extent)
     more = {name: getattr(plan, name) for name in ("transactions", "samples", "subscribers", "notifications", "sizes")}

@@ -8,12 +8,12 @@ import orjson
 
 from foreseal._core import run_backup, run_restore
 from foreseal.cli.db import verified
-from foreseal.cli.options import DATADIR, EXISTING_FOLDER, option
+from foreseal.cli.options import EXISTING_FOLDER, FOLDER, option
 from foreseal.cli.output import format_time, print_facts, show_progress
 
 
 @click.command("backup")
-@click.argument("datadir", type=DATADIR)
+@click.argument("datadir", type=EXISTING_FOLDER)
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option(
     "--with-key",
@@ -36,8 +36,8 @@ def backup_command(datadir: Path, target: Path, with_key: bool, store_map: int |
 
 
 @click.command("restore")
-@click.argument("backup", type=DATADIR)
-@click.argument("datadir", type=EXISTING_FOLDER)
+@click.argument("backup", type=EXISTING_FOLDER)
+@click.argument("datadir", type=FOLDER)
 @click.option(
     "--verify", is_flag=True, help="Recompute every hash and root in the store, as `foreseal db verify` does."
 )

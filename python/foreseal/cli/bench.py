@@ -15,7 +15,7 @@ from foreseal.bench.errors import BenchError
 from foreseal.bench.measurement import MeasurementPlan
 from foreseal.bench.node import BenchNode
 from foreseal.bench.peers import KINDS, PeerProcess, PeerUnavailable, named
-from foreseal.bench.phases import PHASES, Benchmark, BenchmarkPlan, plan_measurement
+from foreseal.bench.phases import PHASES, Benchmark, BenchmarkPlan, describe_plan
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.bench.report import page
 from foreseal.cli.options import ParsedValue
@@ -135,7 +135,7 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
                 found = bench.run(show)
         except BenchError as error:
             raise click.ClickException(str(error)) from None
-    report = read_provenance(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | plan_measurement(bench.plan) | found
+    report = read_provenance(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | describe_plan(bench.plan) | found
     _show(report)
     if options["saved"]:
         save(report, options["saved"])

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from foreseal._core import run_export, run_import
-from foreseal.cli.options import EXISTING_FOLDER, FILE
+from foreseal.cli.options import FILE, FOLDER
 from foreseal.server import Settings
 
 
@@ -40,7 +40,7 @@ def progress_bar(what: str, total: int | None) -> Iterator[ProgressBar]:
 
 
 @click.command("import")
-@click.option("--datadir", type=EXISTING_FOLDER, required=True, help="Data directory of the chain; created if absent.")
+@click.option("--datadir", type=FOLDER, required=True, help="Data directory of the chain; created if absent.")
 @click.option("--genesis", type=FILE, help="Genesis file in geth's format; required for a new data directory.")
 @click.argument("chain", type=FILE, metavar="CHAIN.rlp")
 def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
@@ -61,7 +61,7 @@ def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
 
 
 @click.command("export")
-@click.option("--datadir", type=EXISTING_FOLDER, required=True, help="Data directory of the chain.")
+@click.option("--datadir", type=FOLDER, required=True, help="Data directory of the chain.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.rlp")
 def export_command(datadir: Path, file: Path) -> None:
     """Write the sealed blocks after genesis to FILE.rlp, in the format that `foreseal import` reads."""

@@ -9,7 +9,7 @@ import orjson
 
 from foreseal._core import db_repair, db_schema, db_stats, db_upgrade, db_verify, run_backup
 from foreseal.cli.exit_codes import FAILED
-from foreseal.cli.options import DATADIR, FILE, ParsedValue, option
+from foreseal.cli.options import EXISTING_FOLDER, FILE, ParsedValue, option
 from foreseal.cli.output import format_time, print_facts, show_progress
 from foreseal.cli.recovery_source import RecoverySource, read_key
 
@@ -31,7 +31,7 @@ def db_group() -> None:
 
 
 @db_group.command("stats")
-@click.argument("datadir", type=DATADIR)
+@click.argument("datadir", type=EXISTING_FOLDER)
 @option("store.map")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
@@ -55,7 +55,7 @@ def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
 
 
 @db_group.command("verify")
-@click.argument("datadir", type=DATADIR)
+@click.argument("datadir", type=EXISTING_FOLDER)
 @option("store.map")
 def verify_command(datadir: Path, store_map: int | None) -> None:
     """Recompute every hash and root of the data in DATADIR and compare it with the stored value.
@@ -80,7 +80,7 @@ def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
 
 
 @db_group.command("upgrade")
-@click.argument("datadir", type=DATADIR)
+@click.argument("datadir", type=EXISTING_FOLDER)
 @click.option(
     "--backup", type=click.Path(path_type=Path), metavar="TARGET", help="Back up DATADIR to this folder first."
 )
@@ -114,8 +114,8 @@ def _url(text: str) -> str:
 
 
 @db_group.command("repair")
-@click.argument("datadir", type=DATADIR)
-@click.option("--backup", type=DATADIR, metavar="BACKUP", help="Recover lost data from this backup.")
+@click.argument("datadir", type=EXISTING_FOLDER)
+@click.option("--backup", type=EXISTING_FOLDER, metavar="BACKUP", help="Recover lost data from this backup.")
 @click.option(
     "--from",
     "url",

@@ -19,7 +19,7 @@ class GroupedCommand(click.Command):
     def __init__(
         self, *arguments: Any, command: Command, examples: Sequence[tuple[str, str]] = (), **options: Any
     ) -> None:
-        """`of` is the command whose essential options are shown; each of `examples` has a purpose and a command."""
+        """`command` is that whose essential options are shown; each of `examples` has a purpose and a command."""
         super().__init__(*arguments, **options)
         self._command = command
         self._examples = examples

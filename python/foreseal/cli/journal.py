@@ -8,7 +8,7 @@ import click
 import orjson
 
 from foreseal._core import journal_check, journal_repair, journal_show
-from foreseal.cli.options import DATADIR
+from foreseal.cli.options import EXISTING_FOLDER
 
 
 @click.group("journal")
@@ -17,7 +17,7 @@ def journal_group() -> None:
 
 
 @journal_group.command("check")
-@click.argument("datadir", type=DATADIR)
+@click.argument("datadir", type=EXISTING_FOLDER)
 def check_command(datadir: Path) -> None:
     """Read the whole journal in DATADIR and print a summary. Read-only.
 
@@ -30,7 +30,7 @@ def check_command(datadir: Path) -> None:
 
 
 @journal_group.command("repair")
-@click.argument("datadir", type=DATADIR)
+@click.argument("datadir", type=EXISTING_FOLDER)
 @click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def repair_command(datadir: Path, yes: bool) -> None:
     """Truncate the damaged journal in DATADIR, after printing which appends are lost.
@@ -57,7 +57,7 @@ def repair_command(datadir: Path, yes: bool) -> None:
 
 
 @journal_group.command("show")
-@click.argument("datadir", type=DATADIR)
+@click.argument("datadir", type=EXISTING_FOLDER)
 @click.option(
     "--from",
     "start",

@@ -17,8 +17,8 @@ from foreseal.server.sockets.tls import TlsError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-EXISTING_FOLDER = click.Path(file_okay=False, path_type=Path)
-DATADIR = click.Path(exists=True, file_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 """An existing data directory, or an existing backup."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -104,7 +104,7 @@ def _default(setting: Setting) -> str:
 
 def _type(setting: Setting, kind: ValueKind) -> click.ParamType[Any]:
     if isinstance(kind, Folder):
-        return EXISTING_FOLDER
+        return FOLDER
     if isinstance(kind, FilePath):
         return FILE if kind.there else click.Path(path_type=Path)
     return ParsedValue(kind.metavar, lambda text: setting.check(kind.parse(text)))

@@ -42,7 +42,7 @@ class InvalidResponse(ClientError):
 
 
 class FeedError(ClientError):
-    """A feed cannot continue. Its `place` is still the cursor of the last event."""
+    """A feed cannot continue. Its `cursor` is still the cursor of the last event."""
 
 
 class CursorGone(FeedError):

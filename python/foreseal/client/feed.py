@@ -1,11 +1,11 @@
 """The feed of steps, each once and in order, across connection failures.
 
-    subscribe from `place` ── steps ──> check against `place`, yield, advance `place`
+    subscribe from `cursor` ── steps ──> check against `cursor`, yield, advance `cursor`
         ^                                   │ lagged: subscribe again, on the same connection
         └── back off, connect <─────────────┘ connection lost, or no message for too long
 
-The only state is `place`, the step yielded last. The node resumes exactly there, so the client neither deduplicates nor
-merges: after a lost connection it requests everything after `place` again.
+The only state is `cursor`, the step yielded last. The node resumes exactly there, so the client neither deduplicates
+nor merges: after a lost connection it requests everything after `cursor` again.
 """
 
 import contextlib

@@ -65,10 +65,10 @@ def _explaining(seconds: float) -> Iterator[None]:
 class WebSocketLink:
     """A blocking connection."""
 
-    def __init__(self, connection: Any, gone: "ConnectionClosed") -> None:
-        """`gone` is called when it closes."""
+    def __init__(self, connection: Any, on_closed: "OnConnectionClosed") -> None:
+        """`on_closed` is called when it closes."""
         self._connection = connection
-        self._gone = gone
+        self._on_closed = on_closed
 
     def send(self, message: bytes) -> None:
         """Send one message as text."""
@@ -82,23 +82,23 @@ class WebSocketLink:
 
     def close(self) -> None:
         """Close it, with a short wait for the peer."""
-        self._gone(self)
+        self._on_closed(self)
         with _explaining(_CLOSING):
             self._connection.close()
 
     def abandon(self) -> None:
         """Close it at once."""
-        self._gone(self)
+        self._on_closed(self)
         self._connection.close_socket()
 
 
 class AsyncWebSocketLink:
     """A connection under asyncio."""
 
-    def __init__(self, connection: Any, gone: "ConnectionClosed") -> None:
-        """`gone` is called when it closes."""
+    def __init__(self, connection: Any, on_closed: "OnConnectionClosed") -> None:
+        """`on_closed` is called when it closes."""
         self._connection = connection
-        self._gone = gone
+        self._on_closed = on_closed
 
     async def send(self, message: bytes) -> None:
         """Send one message as text."""
@@ -113,17 +113,17 @@ class AsyncWebSocketLink:
 
     async def close(self) -> None:
         """Close it, with a short wait for the peer."""
-        self._gone(self)
+        self._on_closed(self)
         with _explaining(_CLOSING):
             await self._connection.close()
 
     def abandon(self) -> None:
         """Close it at once."""
-        self._gone(self)
+        self._on_closed(self)
         self._connection.transport.abort()
 
 
-ConnectionClosed = Callable[[Any], None]
+OnConnectionClosed = Callable[[Any], None]
 
 
 class WebSocketTransport:

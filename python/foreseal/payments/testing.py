@@ -6,7 +6,7 @@ from foreseal.payments.contracts.development import DevelopmentContracts
 from foreseal.testing import ChainSettings
 
 
-def development_accounts(settings: ChainSettings) -> DevelopmentContracts:
+def development_contracts(settings: ChainSettings) -> DevelopmentContracts:
     """Return the roles of the chain's accounts. Raises ValueError for fewer than four accounts."""
     return DevelopmentContracts.from_accounts([account.address for account in settings.derived()])
 
@@ -14,4 +14,4 @@ def development_accounts(settings: ChainSettings) -> DevelopmentContracts:
 def with_payments(settings: ChainSettings | None = None) -> ChainSettings:
     """Return settings of a `foreseal.testing.Chain` with payments. Raises ValueError for fewer than four accounts."""
     given = settings or ChainSettings()
-    return replace(given, alloc=development_accounts(given).alloc(given.chain_id))
+    return replace(given, alloc=development_contracts(given).alloc(given.chain_id))

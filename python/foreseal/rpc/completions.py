@@ -49,9 +49,9 @@ class Completions:
         self._due.clear()
 
     def register_call(self, limiter: RateLimiter | None = None) -> PendingCall:
-        """Return the future outcome of the call just submitted under `ticket` by the caller with this meter."""
+        """Return the future outcome of the call just submitted under `ticket` by the caller with this rate limiter."""
         if self._loop is None:
-            raise RuntimeError("the core completed a call, but no event loop is attached")
+            raise RuntimeError("the core queued a call, but no event loop is attached to receive its result")
         future = PendingCall(loop=self._loop)
         future.ticket, future.limiter = self.ticket, limiter
         if limiter is not None:

@@ -97,7 +97,7 @@ class Dispatcher:
         self._parse = entrance.parse
 
     def session(self, link: SessionConnection, limiter: RateLimiter | None = None) -> ConnectionSession:
-        """Return the session of a new connection of the caller with this meter."""
+        """Return the session of a new connection of the caller with this rate limiter."""
 
         def call(method: str, params: bytes) -> CallOutcome | asyncio.Future[CallOutcome]:
             return _charged(method, limiter) or self.router.run(self._core, method, params, None, limiter)
@@ -130,8 +130,8 @@ class Dispatcher:
     def respond_to_frames(self, data: bytes, max_size: int) -> tuple[bytes, int] | None:
         """Return the frames that answer the leading WebSocket frames of `data`, and the number of bytes consumed.
 
-        The caller has no meter. Each answered frame is a text message of at most `max_size` bytes that qualifies for
-        the fast path; None if the first frame does not qualify.
+        The caller has no rate limiter. Each answered frame is a text message of at most `max_size` bytes that qualifies
+        for the fast path; None if the first frame does not qualify.
         """
         found = self._respond_to_frames(data, max_size)
         if found is None:

@@ -10,11 +10,11 @@ _FORM = re.compile(r"([0-9]{1,7})(?:/([smh]))?")
 MAX_CALLS = 1_000_000
 """Largest number of calls of a rate, and of a burst."""
 MAX_CPU_RATE = 1_000_000
-"""Largest rate of processor time, ms a second: that of the crate `buckets`."""
+"""Largest rate of processor time, ms a second: that of the crate `rate-limit`."""
 MAX_CPU_BURST = 3_600_000
 """Largest burst of processor time, ms."""
 MAX_SPAN = 1 << 46
-"""Longest time in us to fill an empty bucket, as in the crate `buckets`."""
+"""Longest time in us to fill an empty bucket, as in the crate `rate-limit`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ class Submission:
         """
         self.begun, self.calls, self.is_batch = begun, calls, is_batch
         self.outcomes: Any = None
-        """The whole answer, or `Outcomes` if a call failed."""
+        """The whole answer, or `SubmissionOutcomes` if a call failed."""
         self._notify = notify
         self._ended = False
 

@@ -90,8 +90,8 @@ class App:
 
         `make_node` opens the node from settings as JSON; tests pass a double of `_core.Node`. `role` are additional
         settings of the core: the role in a node of several processes. `buckets` is a descriptor of the memory for their
-        shared rate limits (see `shared_memory`), and `clock` is their clock. `heartbeats` go to the supervisor of those
-        processes, and `processes` has the metrics of all.
+        shared rate limits (see `create_rate_limit_memory`), and `clock` is their clock. `heartbeats` go to the
+        supervisor of those processes, and `processes` has the metrics of all.
         """
         self.registry = Registry()
         self.admin_url: str | None = None

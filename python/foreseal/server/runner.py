@@ -103,7 +103,7 @@ def _native(app: App, listening: socket.socket, tls: TlsFiles | None) -> NativeL
 
 async def _serve(
     app: App,
-    bind: Callable[[str, int], socket.socket],
+    open_socket: Callable[[str, int], socket.socket],
     address: tuple[str, int],
     on_listening: Callable[[str], None],
     make: Callable[[socket.socket], Listener],
@@ -111,7 +111,7 @@ async def _serve(
     stop = _on(signal.SIGINT, signal.SIGTERM, again=app.skip_drain)
     _limit_stop(app, signal.SIGINT, signal.SIGTERM)
     # Before any resource is opened.
-    with bind(*address) as listening:
+    with open_socket(*address) as listening:
         await app.startup()
         try:
             if not stop.is_set():

@@ -71,7 +71,7 @@ class ProcessSlot:
     async def stop(self, seconds: float) -> int:
         """Stop all processes, and kill those that take longer than `seconds`. Return the exit code of the newest.
 
-        Return 0 if none ran, or if the newest had not opened yet: it had no state to save. `keep` must have been
+        Return 0 if none ran, or if the newest had not opened yet: it had no state to save. `supervise` must have been
         cancelled.
         """
         running = tuple(self._running)
@@ -111,15 +111,15 @@ class ProcessSlot:
         child = self._start(self.name)
         self._running.add(child)
         child.ended.add_done_callback(lambda _: self._running.discard(child))
-        child.opened.add_done_callback(self._wait_until_opened)
-        child.ready.add_done_callback(lambda _: self._wait_until_ready(child))
+        child.opened.add_done_callback(self._on_opened)
+        child.ready.add_done_callback(lambda _: self._on_ready(child))
         return child
 
-    def _wait_until_opened(self, opened: "asyncio.Future[str | None]") -> None:
+    def _on_opened(self, opened: "asyncio.Future[str | None]") -> None:
         if not self.opened.done():
             self.opened.set_result(opened.result())
 
-    def _wait_until_ready(self, child: Child) -> None:
+    def _on_ready(self, child: Child) -> None:
         self._worked = True
         log.info("process ready", extra=_fields(child))
 

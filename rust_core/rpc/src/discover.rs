@@ -59,7 +59,7 @@ fn write_method(out: &mut Vec<u8>, method: &Method) {
     });
     object.json("x-access", &text(method.access.name())).json("x-runs", &text(method.mode_name()));
     object.list("x-limits", limits::limits_of_method(method.name), |out, name| {
-        out.extend_from_slice(text(name).as_bytes())
+        out.extend_from_slice(text(name).as_bytes());
     });
     if method.name == "eth_subscribe" {
         object.list("x-subscriptions", subscriptions::ROWS, write_subscription);

@@ -56,7 +56,7 @@ def test_a_node_that_runs_is_measured_by_its_url(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (("--node", "http://127.0.0.1:1"), "'--node': 'http://127.0.0.1:1' is not NAME=URL"),
-        (("--node", "a=https://x"), "'--node': https://x is no http:// URL"),
+        (("--node", "a=https://x"), "'--node': 'https://x' must be an http:// URL"),
         (("--node", "a=http://127.0.0.1:1", "--node", "a=http://127.0.0.1:2"), "node names must be unique"),
         (("--node", "a=http://127.0.0.1:1", "--peer", "b"), "--peer: unknown node 'b', expected one of: a"),
         (("--connections", "1,x"), "'--connections': 'x' must be a whole number"),
@@ -88,7 +88,7 @@ def test_a_peer_that_is_not_there_is_left_out_with_a_word(monkeypatch: pytest.Mo
         with pytest.raises(PeerUnavailable, match=f"{kind} is not on the PATH, and FORESEAL_BENCH_{kind.upper()}"):
             KINDS[kind]()
     monkeypatch.setenv("FORESEAL_BENCH_GETH", "/nowhere/geth")
-    with pytest.raises(PeerUnavailable, match="FORESEAL_BENCH_GETH: /nowhere/geth is no program"):
+    with pytest.raises(PeerUnavailable, match="FORESEAL_BENCH_GETH: /nowhere/geth is not a program"):
         KINDS["geth"]()
 
 

@@ -112,7 +112,7 @@ class Backend:
         return Orders(self.ledger, node, self.merchant), node
 
     def prefetch_capture(self, id: str, amount: int | None) -> Captures:
-        """Return captures whose node has prefetched the queries for a capture of this order. Raises `Unknown`."""
+        """Return captures whose node has prefetched the queries for a capture of this order. Raises `UnknownRecord`."""
         order, account = self.orders.get(id), self.sender.account.address
         wishes: list[NodeQuery] = [
             lambda node: node.chain_id(),

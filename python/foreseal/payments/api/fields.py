@@ -48,7 +48,7 @@ def _text(value: Any) -> str:
 def _amount(value: Any) -> int:
     if not isinstance(value, str):
         kind = type(value).__name__
-        raise TypeError(f"{value!r} is a {kind}: must be a string of whole smallest units, such as '1250000'")
+        raise TypeError(f"must be a string of whole smallest units, such as '1250000', got {kind}")
     if _DIGITS.fullmatch(value) is None:
         raise ValueError(f"{value!r} must be a whole number of smallest units")
     return check_amount(int(value))
@@ -97,7 +97,7 @@ def choice_field(words: Sequence[str]) -> FieldKind:
 
 
 def short_text_field(max_length: int) -> FieldKind:
-    """Return the kind of a string with at most `maximum` characters."""
+    """Return the kind of a string with at most `max_length` characters."""
 
     def read(value: Any) -> str:
         if len(_text(value)) > max_length:

@@ -158,7 +158,7 @@ class RequestHandler:
             told = "an API key is required: Authorization: Bearer pay_..."
             raise ApiError(401, "invalid_api_key", told, "Authorization", WWW_Authenticate="Bearer")
         if not api_keys.allowed(found.role, needed):
-            told = f"the key {found.name} is of a {found.role}, this is for a {needed}"
+            told = f"this request requires role {needed}, the key {found.name} has {found.role}"
             raise ApiError(403, "insufficient_role", told, "Authorization")
         return found
 

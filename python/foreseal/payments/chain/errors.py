@@ -2,14 +2,14 @@
 
 ```text
 ChainError
-├── Unanswered      no answer: the call may or may not have been executed
-├── Refused         the node answered with an error
-│   ├── NonceTooLow     the account nonce is used
-│   └── Underpriced     the fee is too low to replace the transaction with the same account nonce
-├── Reverted        the call would revert; `reason` is its text
-├── Incomplete      the node's answer lacks a required field
-├── ChainReorganized          the chain was reorganized while it was read
-└── FinalityBroken  a final transfer is no longer on the chain
+├── NoResponse        no answer: the call may or may not have been executed
+├── RejectedByNode    the node answered with an error
+│   ├── NonceTooLow       the account nonce is used
+│   └── Underpriced       the fee is too low to replace the transaction with the same account nonce
+├── Reverted          the call would revert; `reason` is its text
+├── Incomplete        the node's answer lacks a required field
+├── ChainReorganized  the chain was reorganized while it was read
+└── FinalityBroken    a final transfer is no longer on the chain
 ```
 """
 

@@ -60,7 +60,7 @@ class LogFilter:
 
 
 class ChainNode(Protocol):
-    """An Ethereum node. Every method may raise `Unanswered`, `Refused` and `Incomplete`."""
+    """An Ethereum node. Every method may raise `NoResponse`, `RejectedByNode` and `Incomplete`."""
 
     def chain_id(self) -> int:
         """Return the chain id (EIP-155)."""

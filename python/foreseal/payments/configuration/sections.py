@@ -130,10 +130,10 @@ class PolicySection:
         integer_kind(1, _YEAR, 60), "Margin before validBefore in which nothing is captured, in seconds.", 60
     )
     valid_seconds: int = key(integer_kind(1, _YEAR, 3_600), "Default validity of an order, in seconds.", 3_600)
-    max_gwei: int = key(integer_kind(1, 10**9, 500), "Maximum fee per gas of a transaction, in wei.", 500)
+    max_gwei: int = key(integer_kind(1, 10**9, 500), "Maximum fee per gas of a transaction, in gwei.", 500)
     patience_blocks: int = key(
         integer_kind(1, 100_000, 10),
-        "Age at which a pending transaction is replaced with 10 % higher fees, in seconds.",
+        "Blocks without inclusion after which a transaction is replaced with 10 % higher fees.",
         10,
     )
 

@@ -80,7 +80,7 @@ class DemoPlayer:
         try:
             self.stage.refunds.refund(f"{self.name}-refund-3", id, AMOUNT)
         except InsufficientAmount as error:
-            self.report(f"  refused: {error}")
+            self.report(f"  rejected: {error}")
         else:
             raise Surprise("more was refunded than captured")
 
@@ -120,7 +120,7 @@ class DemoPlayer:
         try:
             stage.captures.capture(id)
         except NotCapturable as error:
-            self.report(f"  refused: {error.obstacle.message}")
+            self.report(f"  rejected: {error.obstacle.message}")
         else:
             raise Surprise("an expired authorization was captured")
         self._late(id, "authorization is expired")

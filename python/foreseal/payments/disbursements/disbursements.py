@@ -101,7 +101,7 @@ class Disbursements(ABC):
         """Return the log indices of the Transfers in a receipt that paid all of it; None if it was not paid."""
 
     def get(self, id: str) -> Row[Any]:
-        """Return the current row. Raises `Unknown`."""
+        """Return the current row. Raises `UnknownRecord`."""
         with self.ledger.database.reading() as tx:
             return read(tx, self.table, id)
 
@@ -114,7 +114,7 @@ class Disbursements(ABC):
         """Sign, store and send a reserved disbursement. Return the updated row.
 
         A forbidden recipient makes it Blocked. Raises `RecipientForbidden` if the token forbids the merchant or the
-        contract, `NotAllowed` if it is under way or done, `Reverted` if it would revert for another reason,
+        contract, `TransitionNotAllowed` if it is under way or done, `Reverted` if it would revert for another reason,
         `FeeTooHigh`, `ConcurrentUpdate`, and the node's errors.
         """
         with self.ledger.database.reading() as tx:

@@ -51,7 +51,7 @@ class Refunds(Disbursements):
         """Reserve part of an order's captured amount. Return True if the refund is new.
 
         Raises `InsufficientAmount` if the order's refunds would exceed its capture, `NotRefundable`, `DuplicateRecord`
-        if another refund has the id, and `Unknown`. Raises ValueError and TypeError for an invalid amount.
+        if another refund has the id, and `UnknownRecord`. Raises ValueError and TypeError for an invalid amount.
         """
         identifier(id)
         if check_amount(amount) == 0:

@@ -2,12 +2,12 @@
 
 ```text
 LedgerError
-├── NotAllowed      the transition is not in the table
-├── ConcurrentUpdate       the row changed since it was read: read again
-├── Duplicate       a unique key belongs to another row
-├── Unknown         no such order, refund or payout
-├── NotCovered      a refund would exceed the captured amount
-└── WrongSchema     another version created the database
+├── TransitionNotAllowed  the transition is not in the table
+├── ConcurrentUpdate      the row changed since it was read: read again
+├── DuplicateRecord       a unique key belongs to another row
+├── UnknownRecord         the order, refund or payout does not exist
+├── InsufficientAmount    a refund would exceed the captured amount
+└── WrongSchema           another version created the database
 ```
 """
 

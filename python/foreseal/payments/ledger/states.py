@@ -299,7 +299,7 @@ def parsed(text: str) -> tuple[str, StatusStep]:
 
 
 def next_status(transitions: Transitions, status: OrderStatus | None, trigger: Trigger) -> OrderStatus:
-    """Return the place to which a trigger leads. Raises `TransitionNotAllowed` if the table has no such transition."""
+    """Return the status to which a trigger leads. Raises `TransitionNotAllowed` if the table has no such transition."""
     try:
         return transitions[status, trigger]
     except KeyError:

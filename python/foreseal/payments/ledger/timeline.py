@@ -17,7 +17,7 @@ class TimelineEntry:
     """Name of the table: orders, refunds or payouts."""
     subject_id: str
     time: int
-    """Seconds since 1970 by the ledger's clock."""
+    """Unix time in seconds by the ledger's clock."""
     trigger: str
     before: str | None
     """Place before the transition; None for the first entry."""

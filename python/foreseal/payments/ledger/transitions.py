@@ -65,8 +65,8 @@ class Ledger:
     def move(self, tx: Connection, table: Table, row: Row[Any], trigger: Trigger, **details: Any) -> Row[Any]:
         """Apply a trigger to the row as it was read. Return the updated row.
 
-        Raises `NotAllowed` if the table has no such transition, `ConcurrentUpdate` if the row has changed. `details`
-        are JSON for the timeline.
+        Raises `TransitionNotAllowed` if the table has no such transition, `ConcurrentUpdate` if the row has changed.
+        `details` are JSON for the timeline.
         """
         before = OrderStatus(row.state, row.step)
         after = next_status(_transitions(table), before, trigger)

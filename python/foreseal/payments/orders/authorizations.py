@@ -36,7 +36,7 @@ class OrderTerms:
     valid_before: int
     """Unix time in seconds, exclusive."""
     nonce: bytes
-    """32 random bytes (`typed_data.random_nonce`, `typed_data.nonce_of_terms`)."""
+    """32 random bytes (`typed_data.random_nonce`, `typed_data.derive_nonce`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PermitTerms:
     maximum: int
     """Amount in smallest units."""
     deadline: int
-    """Seconds since 1970, inclusive, for both the permit and the capture."""
+    """Unix time in seconds, inclusive, for both the permit and the capture."""
     name: bytes
     """Order id at the checkout, which captures each once: 32 random bytes (`typed_data.random_nonce`).
 
@@ -57,7 +57,10 @@ class PermitTerms:
 
 
 class Orders:
-    """Orders of a merchant. Every method that changes one may raise `NotAllowed`, `ConcurrentUpdate` and `Unknown`."""
+    """Orders of a merchant.
+
+    Every method that changes one may raise `TransitionNotAllowed`, `ConcurrentUpdate` and `UnknownRecord`.
+    """
 
     def __init__(self, ledger: Ledger, node: ChainNode, merchant: Merchant) -> None:
         self._ledger = ledger
@@ -198,7 +201,7 @@ class Orders:
             self._ledger.passed(CrashPoint.VOID_DECIDED)
 
     def get(self, id: str) -> Row[Any]:
-        """Return the current row of an order. Raises `Unknown`."""
+        """Return the current row of an order. Raises `UnknownRecord`."""
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
 

@@ -43,9 +43,9 @@ class Cancellations:
     def cancel(self, id: str, signature: bytes) -> Row[Any]:
         """Relay the payer's cancellation of a voided order before it expires. Return the updated order.
 
-        Raises `NotCancelable`, `WrongSignature`, `Reverted` (for example, a paused token), `FeeTooHigh` and the node's
-        errors, all before anything is stored. Raises `NotAllowed` and `ConcurrentUpdate` if the state of the order
-        forbids it.
+        Raises `NotCancelable`, `InvalidSignature`, `Reverted` (for example, a paused token), `FeeTooHigh` and the
+        node's errors, all before anything is stored. Raises `TransitionNotAllowed` and `ConcurrentUpdate` if the state
+        of the order forbids it.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)

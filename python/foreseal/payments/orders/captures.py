@@ -84,8 +84,9 @@ class Captures:
         maximum, captured once. Any other order has one amount; another value raises ValueError.
 
         The order becomes captured only by the logs of a receipt, which `OrderReconciler.advance` reads. Raises
-        `NotCapturable`, `WrongSignature`, `WrongChain`, `FeeTooHigh` and the node's errors, all before anything is
-        stored. Raises `NotAllowed` and `ConcurrentUpdate` if the order is void or its capture is already decided.
+        `NotCapturable`, `InvalidSignature`, `WrongChain`, `FeeTooHigh` and the node's errors, all before anything is
+        stored. Raises `TransitionNotAllowed` and `ConcurrentUpdate` if the order is void or its capture is already
+        decided.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)

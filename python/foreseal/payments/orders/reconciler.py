@@ -89,7 +89,7 @@ class OrderReconciler:
     def waiting(self, *, watched: bool = False) -> list[str]:
         """Return the orders that wait for the chain: first those with open intents, by account nonce.
 
-        With `watched`, skip captures that are not final yet: a `Watcher` follows those.
+        With `watched`, skip captures that are not final yet: a `TransferWatcher` follows those.
         """
         # State and step have an index; nearly all orders are done.
         captured = (orders.c.state == OrderState.CAPTURED) & orders.c.step.in_(REVERSIBLE)
@@ -140,8 +140,8 @@ class OrderReconciler:
     def expire(self, id: str) -> None:
         """Record that an authorization can never be used any more.
 
-        Raises `NotExpired` also if it was used or canceled, after recording that. Raises `NotAllowed` and the node's
-        errors.
+        Raises `NotExpired` also if it was used or canceled, after recording that. Raises `TransitionNotAllowed` and the
+        node's errors.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)

@@ -2,9 +2,9 @@
 
 ```text
 SendingError
-├── StillOpen       an earlier transaction for the same purpose may still be included
-├── FeeTooHigh      the chain requires more than the limit
-└── WrongChain      the node serves another chain than the sender signs for
+├── TransactionStillOpen  an earlier transaction for the same purpose may still be included
+├── FeeTooHigh            the chain requires more than the limit
+└── WrongChain            the node serves another chain than the sender signs for
 ```
 """
 
@@ -18,7 +18,7 @@ class TransactionStillOpen(SendingError):
 
 
 class FeeTooHigh(SendingError):
-    """The fee in wei per gas exceeds `Fees.most`."""
+    """The fee in wei per gas exceeds `FeeSettings.max_fee`."""
 
 
 class WrongChain(SendingError):

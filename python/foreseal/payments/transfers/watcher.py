@@ -111,7 +111,7 @@ class TransferWatcher:
         progressed: OnProgress | None = None,
         ahead: Callable[[Sequence[NodeQuery]], ChainNode] | None = None,
     ) -> None:
-        """Set up the watcher. `ahead` returns a node with prefetched queries (`chain.ahead`)."""
+        """Set up the watcher. `ahead` returns a node with prefetched queries (`chain.prefetch_node`)."""
         self._ledger = ledger
         self._ahead = ahead
         self._established = False

@@ -53,7 +53,7 @@ class WorkerState:
     """Block up to which transfers are read."""
     latest: int | None = None
     passed: float | None = None
-    """Seconds since 1970 of the last complete pass."""
+    """Unix time in seconds of the last complete pass."""
     errors: int = 0
     """Consecutive failed passes."""
     share: WorkShare = field(default_factory=lambda: WorkShare(0, 1))
@@ -65,7 +65,7 @@ class WorkerState:
 
 
 class Worker:
-    """Worker that advances everything, one `turn` at a time."""
+    """Worker that advances everything, one `run_pass` at a time."""
 
     def __init__(
         self, backend: Backend, processes: ProcessRegistry, pool: Executor, changed: Callable[[], None]

@@ -41,7 +41,7 @@ class GranianListener:
     def __init__(
         self, application: Any, reserved: socket.socket, tls: TlsFiles | None = None, max_connections: int = BACKLOG
     ) -> None:
-        """Create the server. `reserved` is the result of `reserve`; it stays open as long as the listener.
+        """Create the server. `reserved` is the result of `bind`; it stays open as long as the listener.
 
         With `tls` it serves HTTPS and WSS only. At most `max_connections` connections are open: others wait.
         """

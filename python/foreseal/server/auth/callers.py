@@ -132,7 +132,7 @@ class Callers:
             "wrong_keys": self._failures,
         }
         """Caches of callers by their kind of key."""
-        # Meters in use or recently used, by what they measure.
+        # Rate limiters in use or recently used, by what they limit.
         self._limiters: WeakValueDictionary[tuple[bytes, str, Rate, int], RateLimiter] = WeakValueDictionary()
         self.only_caller: Caller | None = None
         """None: callers are identified individually."""

@@ -112,7 +112,7 @@ class Readings:
 
     @cached_property
     def figures(self) -> dict[str, Any]:
-        """Result of `MeasuredNode.metrics`."""
+        """Result of `MeasuredNode.figures`."""
         figures: dict[str, Any] = orjson.loads(self.node.figures())
         return figures
 

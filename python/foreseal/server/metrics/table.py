@@ -127,7 +127,11 @@ _CHAIN = (
 )
 
 _STEP = (
-    _times("step", "Duration of building a step, from selection to publication.", lambda r: r.figures["step"]),
+    _times(
+        "step",
+        "Duration of a step, from selection to removal of its transactions from the pool.",
+        lambda r: r.figures["step"],
+    ),
     Family(
         "foreseal_step_part_seconds",
         "histogram",
@@ -350,7 +354,7 @@ _STREAMS = (
         "cache",
         _cache_figures("capacity"),
     ),
-    _caches("evicted_total", "counter", "Entries evicted from a cache of the core.", lambda c: c.evicted),
+    _caches("evicted_total", "counter", "Entries evicted from a cache of the endpoint, by cache.", lambda c: c.evicted),
     _many("subscriptions", "gauge", "Subscriptions by kind.", "kind", lambda r: dict(r.streams.hub.kinds)),
     _one("notifications_total", "counter", "Notifications sent.", lambda r: r.streams.hub.traffic.notified),
     _one(
@@ -401,7 +405,7 @@ _PROCESS = (
     Family(
         "foreseal_build_info",
         "gauge",
-        "Constant 1, labelled with version and build.",
+        "Constant 1, labelled with version, Python version and machine.",
         lambda r: (Sample(r.build, 1),),
         ("version", "python", "machine"),
     ),

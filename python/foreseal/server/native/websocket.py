@@ -255,7 +255,7 @@ class NativeWebSocket(asyncio.Protocol):
         unread = self._transport.get_write_buffer_size() if self._blocked else 0
         return self._frames.size + self._queued + self._held + unread
 
-    # Called by `Connection`.
+    # Called by `WebSocketConnection`.
 
     def hold(self, size: int) -> bool:
         """Count the bytes of requests in progress and of queued answers; return False if they exceed a limit."""

@@ -3,7 +3,7 @@
 import fcntl
 import os
 
-# Layout of the crate `buckets`: a head that begins with a secret, then 8 bytes for each slot.
+# Layout of the crate `rate-limit`: a head that begins with a secret, then 8 bytes for each slot.
 _HEAD, _SECRET, _SLOT = 64, 32, 8
 _LINE = 8
 

@@ -160,7 +160,7 @@ LIMITS = (
 )
 
 # Help texts of public callers that differ from the general ones.
-_PUBLIC_PATHS = {
+_PUBLIC_HELP = {
     "calls": "Total concurrent long calls above which those of public callers are rejected.",
     "connections": "Maximum WebSocket connections of public callers.",
     "filters": "Total filters above which a new filter of a public caller replaces another public one.",
@@ -175,7 +175,7 @@ def _public_row(limit: Setting) -> Setting:
         key=f"public.{name}",
         name=f"public_{limit.name}",
         kind=limit.kind,
-        help=_PUBLIC_PATHS.get(name, limit.help),
+        help=_PUBLIC_HELP.get(name, limit.help),
         path=f"public_{limit.path}",
     )
 

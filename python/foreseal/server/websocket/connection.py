@@ -131,7 +131,7 @@ class WebSocketConnection:
         """Answer the leading frames of `data`; return the response frames and the number of bytes consumed.
 
         Return None if the first frame must be processed by itself: calls are in progress, or the fast path does not
-        answer it. For callers without a key or meter.
+        answer it. For callers without a key or rate limiter.
         """
         if self._calls or not self.outbox.is_empty or self._ending.done():
             return None

@@ -10,7 +10,7 @@ from eth_utils import to_checksum_address
 from foreseal.payments.contracts import addresses, load
 from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, PAYOUTS, TOKEN, VERSION, DevelopmentContracts
 from foreseal.payments.contracts.token import domain_separator
-from foreseal.payments.testing import development_accounts, with_payments
+from foreseal.payments.testing import development_contracts, with_payments
 from foreseal.testing import Chain, ChainSettings
 from live import DEV_ACCOUNTS, live_node, wait_for
 from payments.contracts.onchain import OnChain
@@ -26,7 +26,7 @@ def development(request: pytest.FixtureRequest) -> Iterator[Chain]:
 
 
 def test_who_is_who_and_where_what_is(development: Chain) -> None:
-    people = development_accounts(development.settings)
+    people = development_contracts(development.settings)
     assert [people.issuer, people.merchant, people.facilitator, *people.buyers] == ADDRESSES[:10]
     token = OnChain(development, TOKEN, load("PaymentToken").abi)
     assert [token.call("balanceOf", each) for each in ADDRESSES[:10]] == [0] * 3 + [FUNDS] * 7

@@ -95,7 +95,7 @@ def test_every_status_that_the_page_names_is_one(facilitator_url: str) -> None:
     ]
     assert httpx.get(f"{facilitator_url}/status/{id}", params={"deadline": "x"}).status_code == 400
     other = id.replace("84532", "1")
-    assert "has chain 1, expected" in httpx.get(f"{facilitator_url}/status/{other}").json()["error"]
+    assert "got eip155:1" in httpx.get(f"{facilitator_url}/status/{other}").json()["error"]
     kinds = httpx.get(f"{facilitator_url}/supported").json()
     assert {kind["scheme"] for kind in kinds["kinds"]} == {"exact", "upto", "batch-settlement"}
     assert kinds["extensions"] == ["eip2612GasSponsoring"]

@@ -20,7 +20,7 @@ _HOOK_ID = Field("id", ID, "The target.", required=True)
 def _register(call: RouteCall) -> JsonReply:
     id, url, now = call.required_claim.id("hook"), call.body["url"], int(call.backend.clock())
     if _URL.fullmatch(url) is None:
-        raise ApiError(400, "invalid_value", f"url: {url!r} is no URL of http or https", "url")
+        raise ApiError(400, "invalid_value", f"url must be a URL with http or https, got {url!r}", "url")
     with call.backend.database.transaction() as tx:
         row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
         # It exists if an earlier execution of this request created it.

@@ -2,7 +2,7 @@
 
 ```text
 402 with PAYMENT-REQUIRED
-  |   host, scheme, network, asset, payee, amount, validity      PaymentRejected: nothing was reserved
+  |   host, scheme, network, asset, payee, amount, validity      PurchaseRejected: nothing was reserved
   v
 reserve     one database transaction: caps of session and day, and no open payment for the same request
   |         the amount counts from here on

@@ -2,9 +2,9 @@
 
 ```text
 BuyingError
-├── PaymentRejected   the policy rejects every offer of the seller; `refusals` has the rule and amounts of each
-├── OutcomeUnknown   an earlier payment for the same request was sent, and its outcome is unknown
-└── Unreadable       the seller's payment request is invalid
+├── PurchaseRejected  the policy rejects every offer of the seller; `refusals` has the rule and amounts of each
+├── OutcomeUnknown    an earlier payment for the same request was sent, and its outcome is unknown
+└── Unreadable        the seller's payment request is invalid
 ```
 """
 

@@ -25,7 +25,7 @@ _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.Un
 class PayingTransport(httpx.BaseTransport):
     """A transport that pays 402 responses within a buyer's policy.
 
-    If it does not pay, it raises `PaymentRejected`, `OutcomeUnknown` or `Unreadable`. Errors of httpx pass through.
+    If it does not pay, it raises `PurchaseRejected`, `OutcomeUnknown` or `Unreadable`. Errors of httpx pass through.
     """
 
     def __init__(self, buyer: Buyer, transport: httpx.BaseTransport | None = None) -> None:

@@ -82,7 +82,7 @@ def read_outcome(
 def read_status(body: bytes, amount: int) -> PurchaseOutcome | None:
     """Return the outcome from a status of a seller or facilitator, for at most `amount` units. None if unknown.
 
-    The format is that of `Status.as_json`.
+    The format is that of `PaymentStatus.as_json`.
     """
     try:
         told = orjson.loads(body)

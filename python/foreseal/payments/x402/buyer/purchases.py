@@ -89,7 +89,7 @@ class Purchases:
     def present(self, id: str, signed: Payment) -> None:
         """Store the signed payment before it is sent.
 
-        Raises `NotAllowed` or `ConcurrentUpdate` if the purchase was returned in the meantime.
+        Raises `TransitionNotAllowed` or `ConcurrentUpdate` if the purchase was returned in the meantime.
         """
         values = {"contract": signed.key.contract, "nonce": signed.key.nonce, "valid_before": signed.deadline}
         with self.ledger.database.transaction() as tx:
@@ -130,7 +130,7 @@ class Purchases:
             return True
 
     def get(self, id: str) -> Row[Any]:
-        """Return a purchase. Raises `Unknown`."""
+        """Return a purchase. Raises `UnknownRecord`."""
         with self.ledger.database.reading() as tx:
             return read(tx, purchases, id)
 

@@ -20,7 +20,7 @@ from foreseal.payments.x402.buyer.payment_responses import PAYMENT_REQUIRED, REQ
 class PayingAdapter(BaseAdapter):
     """An adapter that pays 402 responses within a buyer's policy.
 
-    If it does not pay, it raises `PaymentRejected`, `OutcomeUnknown` or `Unreadable`. Errors of requests pass through.
+    If it does not pay, it raises `PurchaseRejected`, `OutcomeUnknown` or `Unreadable`. Errors of requests pass through.
     """
 
     def __init__(self, buyer: Buyer, adapter: BaseAdapter | None = None) -> None:

@@ -24,7 +24,7 @@ purchases = Table(
     Column("payee", String(42), nullable=False),
     Column("amount", Units, nullable=False),
     Column("settled", Units),
-    # Key of the payment on the chain (`identities.PaymentKey`), and its expiry.
+    # Key of the payment on the chain (`payment_key.PaymentKey`), and its expiry.
     Column("contract", String(42)),
     Column("nonce", LargeBinary(32)),
     Column("valid_before", BigInteger),

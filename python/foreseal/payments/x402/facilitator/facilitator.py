@@ -188,7 +188,7 @@ class Facilitator:
         Raises ValueError for a payment of another chain, and the node's errors.
         """
         if f"eip155:{key.chain_id}" != self._network:
-            raise ValueError(f"payment: has chain {key.chain_id}, expected {self._network}")
+            raise ValueError(f"payment: network must be {self._network}, got eip155:{key.chain_id}")
         row = self.settlements.find(key)
         if row is None:
             return find_status(self.node, key, deadline)

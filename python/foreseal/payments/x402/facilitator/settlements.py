@@ -149,7 +149,7 @@ class Settlements:
         except DuplicateRecord:
             row = self.find(request.payment.key)
             if row is None or row.digest != request.digest:
-                raise AlreadySettling(f"{request.payment.key.name} has already been settled differently") from None
+                raise AlreadySettling(f"another settlement of {request.payment.key.name} exists") from None
 
     def receipt(self, key: PaymentKey) -> ChainReceipt:
         """Return the receipt of a settlement, pre-confirmed or in a block.
@@ -201,7 +201,7 @@ class Settlements:
         if row.step is TxStatus.FAILED:  # finally failed: another settlement may replace it
             return False
         if row.digest != request.digest or row.state is SettlementState.RELEASED:
-            raise AlreadySettling(f"{request.payment.key.name} has already been settled differently")
+            raise AlreadySettling(f"another settlement of {request.payment.key.name} exists")
         return True
 
     def _lock_count(self, key: PaymentKey) -> int | None:
