@@ -80,15 +80,15 @@ impl FeedServer {
 
     /// Returns the status of the connected followers.
     pub fn followers(&self) -> Vec<FollowerStatus> {
-        let next = self.source.log.status().next;
-        self.source.peers.status(next, self.source.clock.now().monotonic)
+        let next = self.source.config.log.status().next;
+        self.source.peers.status(next, self.source.config.clock.now().monotonic)
     }
 
     /// Stops accepting connections, notifies the connected followers, and ends. A second call does nothing.
     pub fn stop(&self) {
         let Some(accepting) = self.accepting.lock().take() else { return };
         self.stopping.store(true, Ordering::Release);
-        self.source.log.close();
+        self.source.config.log.close();
         if let Ok(listener) = self.listener.try_clone() {
             // Shutting down a listening socket wakes the thread that blocks in `accept`.
             let _ = UnixStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);

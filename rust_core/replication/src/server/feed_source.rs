@@ -31,15 +31,7 @@ pub struct FeedConfig {
 
 /// State that all connections share.
 pub struct FeedSource {
-    pub(super) identity: Identity,
-    pub(super) past: JournalReader,
-    pub(super) discarded: Range<u64>,
-    pub(super) log: Arc<FrameLog>,
-    pub(super) pool: Arc<Pool>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) backend: Arc<dyn SequencerBackend>,
-    pub(super) welcome: Welcome,
-    pub(super) pace: Pace,
+    pub(super) config: FeedConfig,
     pub(super) peers: Peers,
     /// Number of connections that listen to the pool, locked while it changes.
     listeners: Mutex<usize>,
@@ -47,9 +39,7 @@ pub struct FeedSource {
 
 impl FeedSource {
     pub fn new(config: FeedConfig) -> Self {
-        let FeedConfig { identity, past, discarded, log, pool, clock, backend, welcome, pace } = config;
-        let (peers, listeners) = (Peers::default(), Mutex::default());
-        Self { identity, past, discarded, log, pool, clock, backend, welcome, pace, peers, listeners }
+        Self { config, peers: Peers::default(), listeners: Mutex::default() }
     }
 }
 
@@ -61,12 +51,12 @@ pub(super) struct Registration {
 
 impl Registration {
     pub fn new(source: &Arc<FeedSource>, peer: Arc<Peer>) -> Self {
-        source.log.attach();
+        source.config.log.attach();
         {
             let mut listeners = source.listeners.lock();
             *listeners += 1;
             if *listeners == 1 {
-                source.pool.set_sink(Some(source.log.clone()));
+                source.config.pool.set_sink(Some(source.config.log.clone()));
             }
         }
         source.peers.add(peer.clone());
@@ -80,10 +70,10 @@ impl Drop for Registration {
             let mut listeners = self.source.listeners.lock();
             *listeners -= 1;
             if *listeners == 0 {
-                self.source.pool.set_sink(None);
+                self.source.config.pool.set_sink(None);
             }
         }
-        self.source.log.detach();
+        self.source.config.log.detach();
         self.source.peers.remove(&self.peer);
     }
 }

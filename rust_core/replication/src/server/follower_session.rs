@@ -12,7 +12,7 @@ use foreseal_journal::JournalError;
 use foreseal_primitives::{mutant, wire::to_vec};
 
 use super::{
-    FeedSource,
+    FeedConfig, FeedSource,
     feed_source::Registration,
     frame_log::{FrameRead, LogStatus},
     peers::Peer,
@@ -78,13 +78,14 @@ fn read_greeting(source: &FeedSource, input: &mut impl Read) -> Result<(Hello, A
         }
         Err(error) => return Err(error.into()),
     };
-    if hello.identity != source.identity {
-        let why = format!("the sequencer has chain {}, the follower {}", source.identity, hello.identity);
+    if hello.identity != source.config.identity {
+        let why =
+            format!("the sequencer has chain {}, the follower {}", source.config.identity, hello.identity);
         return Err(DisconnectReason::Dismissed(Ending::Refused(why)));
     }
     let peer = Peer {
         name: hello.name.clone(),
-        since: source.clock.now().monotonic,
+        since: source.config.clock.now().monotonic,
         next: AtomicU64::new(0),
         report: parking_lot::Mutex::default(),
     };
@@ -121,7 +122,7 @@ pub(super) struct FollowerSession<W> {
 impl<W: Write> FollowerSession<W> {
     pub fn new(registration: Registration, out: W, requests: Arc<RequestReader>, cursor: Cursor) -> Self {
         let source = registration.source.clone();
-        let (last_heartbeat, seen) = (source.pace.now(), source.log.status());
+        let (last_heartbeat, seen) = (source.config.pace.now(), source.config.log.status());
         let stage = Stage::Greeted(cursor);
         let (number, last_report) = (None, None);
         Self { source, out, requests, stage, number, last_report, last_heartbeat, at: 0, seen, registration }
@@ -146,7 +147,7 @@ impl<W: Write> FollowerSession<W> {
         match self.stage {
             Stage::Greeted(cursor) => {
                 let from = self.first_sequence(cursor)?;
-                self.write(&Response::Welcome(self.source.welcome.clone()))?;
+                self.write(&Response::Welcome(self.source.config.welcome.clone()))?;
                 self.number = Some(0);
                 self.send_report()?;
                 self.send_heartbeat(false)?;
@@ -170,7 +171,7 @@ impl<W: Write> FollowerSession<W> {
 
     /// Returns the sequence number of the first append that the follower needs.
     fn first_sequence(&self, cursor: Cursor) -> Result<u64, DisconnectReason> {
-        let next = self.source.log.status().next;
+        let next = self.source.config.log.status().next;
         let (sequence, hash) = match cursor {
             Cursor::From { sequence } if sequence <= next => return Ok(sequence),
             Cursor::After { sequence, hash } if sequence < next => (sequence, hash),
@@ -178,7 +179,7 @@ impl<W: Write> FollowerSession<W> {
             Cursor::From { sequence } => return Err(self.contradicted(sequence.saturating_sub(1), next)),
             Cursor::After { sequence, .. } => return Err(self.contradicted(sequence, next)),
         };
-        let found = self.source.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
+        let found = self.source.config.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
         match found {
             Some(append) if append.sequence == sequence && append.hash == hash => {
                 Ok(sequence + if mutant!("cursor-off-by-one") { 2 } else { 1 })
@@ -192,14 +193,14 @@ impl<W: Write> FollowerSession<W> {
     /// Production stops, so that it does not contradict what was visible, unless a repair has discarded that
     /// append.
     fn contradicted(&self, sequence: u64, next: u64) -> DisconnectReason {
-        let accepted = self.source.discarded.contains(&sequence);
+        let accepted = self.source.config.discarded.contains(&sequence);
         if !accepted && !mutant!("ignore-cursor") {
             let reason = format!(
                 "follower {:?} has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
                  acknowledged appends are lost; stop the node, then bring back the journal or run `foreseal journal repair`",
                 self.peer_name()
             );
-            self.source.backend.end_for_lost_append(sequence, reason);
+            self.source.config.backend.end_for_lost_append(sequence, reason);
         }
         DisconnectReason::Dismissed(Ending::CursorGone)
     }
@@ -210,8 +211,8 @@ impl<W: Write> FollowerSession<W> {
 
     /// Sends appends from the journal. Once few are left, sends them and the pool.
     fn catch_up(&mut self, from: u64) -> Result<(), DisconnectReason> {
-        let next = self.source.log.status().next;
-        self.stage = if next.saturating_sub(from) <= self.source.pace.near {
+        let next = self.source.config.log.status().next;
+        self.stage = if next.saturating_sub(from) <= self.source.config.pace.near {
             self.finish_backlog(from)?;
             Stage::Live
         } else {
@@ -224,7 +225,7 @@ impl<W: Write> FollowerSession<W> {
 
     /// Sends the appends from number `from` up to the one before `to` from the journal.
     fn send_backlog(&mut self, mut from: u64, to: u64) -> Result<u64, DisconnectReason> {
-        for append in self.source.past.up_to(to).raw_appends(from)? {
+        for append in self.source.config.past.up_to(to).raw_appends(from)? {
             let append = append?;
             if append.sequence != from {
                 return Err(DisconnectReason::Dismissed(Ending::CursorGone));
@@ -240,7 +241,7 @@ impl<W: Write> FollowerSession<W> {
     /// the log has every event.
     fn finish_backlog(&mut self, from: u64) -> Result<(), DisconnectReason> {
         let (pool, status) = self.whole_pool();
-        match self.source.log.appends(from, status.next) {
+        match self.source.config.log.appends(from, status.next) {
             Some(frames) => frames.iter().try_for_each(|frame| self.write_frame(frame))?,
             None => {
                 self.send_backlog(from, status.next)?;
@@ -254,7 +255,7 @@ impl<W: Write> FollowerSession<W> {
     /// Returns the whole pool, encoded, and the log position to which it corresponds.
     fn whole_pool(&self) -> (Bytes, LogStatus) {
         let source = &self.source;
-        let (event, status) = source.pool.full_snapshot(|event| (event, source.log.status()));
+        let (event, status) = source.config.pool.full_snapshot(|event| (event, source.config.log.status()));
         // Encoded outside the pool's lock, for which steps wait.
         let bytes = to_vec(&event);
         (bytes.into(), status)
@@ -266,7 +267,7 @@ impl<W: Write> FollowerSession<W> {
             self.write_frame(&answer)?;
         }
         self.out.flush()?;
-        let (taken, status) = self.source.log.read(self.at, self.seen, self.source.pace.wait);
+        let (taken, status) = self.source.config.log.read(self.at, self.seen, self.source.config.pace.wait);
         let before = std::mem::replace(&mut self.seen, status);
         match taken {
             FrameRead::Frames(frames) => {
@@ -278,7 +279,7 @@ impl<W: Write> FollowerSession<W> {
             FrameRead::Closed => return Err(DisconnectReason::Dismissed(Ending::Stopping)),
         }
         let ticked = status.ticks != before.ticks;
-        if ticked || self.source.pace.since(self.last_heartbeat) >= HEARTBEAT_INTERVAL {
+        if ticked || self.source.config.pace.since(self.last_heartbeat) >= HEARTBEAT_INTERVAL {
             self.send_heartbeat(ticked)?;
         }
         self.send_report()?;
@@ -290,21 +291,21 @@ impl<W: Write> FollowerSession<W> {
     }
 
     fn send_heartbeat(&mut self, ticked: bool) -> Result<(), DisconnectReason> {
-        let FeedSource { backend, log, .. } = &*self.source;
+        let FeedConfig { backend, log, .. } = &self.source.config;
         let (age, next, latest) = (backend.age(), log.status().next, backend.latest());
         self.write(&Response::Heartbeat(Heartbeat { ticked, age, next, latest }))?;
-        self.last_heartbeat = self.source.pace.now();
+        self.last_heartbeat = self.source.config.pace.now();
         Ok(self.out.flush()?)
     }
 
     /// Sends the sequencer's status if it has changed: at once after a change of phase, otherwise at most
     /// once per [`HEARTBEAT_INTERVAL`].
     fn send_report(&mut self) -> Result<(), DisconnectReason> {
-        let backend = &self.source.backend;
+        let backend = &self.source.config.backend;
         let phase = backend.phase();
         if let Some((report, when)) = &self.last_report
             && report.phase == phase
-            && self.source.pace.since(*when) < HEARTBEAT_INTERVAL
+            && self.source.config.pace.since(*when) < HEARTBEAT_INTERVAL
         {
             return Ok(());
         }
@@ -312,7 +313,7 @@ impl<W: Write> FollowerSession<W> {
         if self.last_report.as_ref().is_none_or(|(before, _)| *before != report) {
             self.write(&Response::SequencerReport(report.clone()))?;
         }
-        self.last_report = Some((report, self.source.pace.now()));
+        self.last_report = Some((report, self.source.config.pace.now()));
         Ok(())
     }
 }

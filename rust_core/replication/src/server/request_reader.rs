@@ -11,7 +11,7 @@ use std::{
 
 use foreseal_primitives::mutant;
 
-use super::{FeedSource, feed_source::Registration, peers::Peer, replies::Replies};
+use super::{FeedConfig, FeedSource, feed_source::Registration, peers::Peer, replies::Replies};
 use crate::wire::{MAX_REQUEST_SIZE, Outcome, Request, Response, read_frame};
 
 /// Receiving side of a connection, shared with the sending thread.
@@ -49,11 +49,11 @@ impl RequestReader {
     /// Marks the receiving side as closed.
     pub fn end(&self, source: &FeedSource) {
         self.closed.store(true, Ordering::Release);
-        source.log.wake();
+        source.config.log.wake();
     }
 
     fn handle(&self, up: Request, source: &FeedSource, peer: &Peer) {
-        let FeedSource { log, backend, .. } = source;
+        let FeedConfig { log, backend, .. } = &source.config;
         match up {
             Request::Alive { next } => peer.next.store(next, Ordering::Release),
             Request::Report(metrics) => *peer.report.lock() = metrics,
