@@ -116,6 +116,6 @@ def test_a_target_that_is_not_a_node_is_reported() -> None:
         node.call("eth_blockNumber")
     with pytest.raises(BenchError, match="nobody: cannot connect"):
         node.load([body("eth_blockNumber")], 1, 0.1)
-    for url, why in (("https://a", "no http"), ("ws://a", "no http"), ("http:///x", "has no host")):
+    for url, why in (("https://a", "an http:// URL"), ("ws://a", "an http:// URL"), ("http:///x", "has no host")):
         with pytest.raises(ValueError, match=why):
             BenchNode("x", url)
