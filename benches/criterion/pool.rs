@@ -9,7 +9,7 @@ use alloy_consensus::{
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, TxKind, U256, keccak256};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use foreseal_pool::{PendingHead, Pool, PoolConfig, Rules, Submission, decode_many};
+use foreseal_pool::{CheckedTransaction, PendingHead, Pool, PoolConfig, Rules, decode_many};
 use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, StateDiff,
     dev_genesis,
@@ -86,8 +86,8 @@ fn address(seed: u64) -> Address {
 struct World {
     accounts: Accounts,
     rules: Rules,
-    pooled: Vec<Submission>,
-    newcomers: Vec<Submission>,
+    pooled: Vec<CheckedTransaction>,
+    newcomers: Vec<CheckedTransaction>,
     raw_newcomers: Vec<Vec<u8>>,
 }
 
@@ -105,7 +105,7 @@ impl World {
         let rules = Rules::new(&PoolConfig::default(), &spec, &header);
         let account = Account { balance: U256::from(GWEI * GWEI), ..Account::default() };
         let accounts = (0..POOLED + STEP).map(|seed| (address(seed), account)).collect();
-        let decode = |raws: &[Vec<u8>]| -> Vec<Submission> {
+        let decode = |raws: &[Vec<u8>]| -> Vec<CheckedTransaction> {
             decode_many(raws, &rules).into_iter().map(|s| s.expect("a valid transaction")).collect()
         };
         let raw_pooled: Vec<_> = (0..POOLED).map(|seed| transfer(seed, 0)).collect();
@@ -125,7 +125,7 @@ impl World {
         pool
     }
 
-    fn add(&self, pool: &Pool, submissions: Vec<Submission>) {
+    fn add(&self, pool: &Pool, submissions: Vec<CheckedTransaction>) {
         for submission in submissions {
             pool.add(submission, || &self.accounts).expect("room for it");
         }

@@ -411,7 +411,7 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
         Request::Alive { next: 9 },
         Request::Report(Bytes::from_static(b"foreseal_x 1\n")),
         Request::Submit { number: 1, runnable: true, submission: chain.sent[0].clone() },
-        Request::Query { number: 2, question: Bytes::from_static(&[0xc1, 0x80]) },
+        Request::Query { number: 2, query: Bytes::from_static(&[0xc1, 0x80]) },
     ];
     let mut records = Vec::new();
     Record::Seal { number: 9, hash: B256::repeat_byte(9) }.encode(&mut records);

@@ -173,7 +173,7 @@ class FakeNode:
     def reports(self) -> list[tuple[str, int, int, bytes]]:
         return [("worker-1", 2, 5000, b"")]
 
-    def figures(self) -> bytes:
+    def metrics(self) -> bytes:
         times = {"counts": [*range(1, 17), 20], "seconds": 1.5}
         work = {"steps": 7, "transactions": 70, "gas": 1_470_000, "blocks": 3}
         parts = dict.fromkeys(("select", "execute", "roots", "sync", "publish", "pool"), times)
@@ -194,7 +194,7 @@ class FakeNode:
             | {"journal": {"written": 8192, "segments": 2}}
             | {"lanes": {"read": lane}}
             | {"caches": {"block_json": {"hits": 9, "misses": 4, "bytes": 2048, "capacity": 4096}}}
-            | {"store": {"used": 4096, "limit": 1 << 40, "readers": 3, "most_readers": 1024}}
+            | {"store": {"used": 4096, "limit": 1 << 40, "readers": 3, "max_readers": 1024}}
         )
 
     def event_fd(self) -> int:

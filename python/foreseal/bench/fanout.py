@@ -49,9 +49,9 @@ def fanout(filled: FilledNode, subscribers: int, transfers: int) -> dict[str, An
         thread.join()
     used = _used(processes) - before
     arrivals = heard[0]
-    if arrivals["ended"] or arrivals["fewest"] != transfers or arrivals["most"] != transfers:
+    if arrivals["ended"] or arrivals["min"] != transfers or arrivals["max"] != transfers:
         raise BenchError(
-            f"{node.name}: of {transfers} logs subscribers got {arrivals['fewest']} to {arrivals['most']}; "
+            f"{node.name}: of {transfers} logs subscribers got {arrivals['min']} to {arrivals['max']}; "
             f"{arrivals['ended']} connections ended: {arrivals['first_end']}"
         )
     count = arrivals["notifications"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from foreseal.rpc.core_protocol import CallOutcome, Core
 from foreseal.rpc.rate_limiter import RateLimiter
-from foreseal.rpc.submissions import Submission
+from foreseal.rpc.submissions import SubmittedBody
 from foreseal.rpc.subscription_hub import SubscriptionHub
 
 
@@ -27,7 +27,7 @@ class Completions:
         self.hub = SubscriptionHub(core)
         """Dispatches the notices that arrive through the same event."""
         self._core = core
-        self._due: dict[int, asyncio.Future[Any] | Submission] = {}
+        self._due: dict[int, asyncio.Future[Any] | SubmittedBody] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: asyncio.Future[None] | None = None
 
@@ -66,7 +66,7 @@ class Completions:
         if isinstance(call, PendingCall):
             self._core.cancel(call.ticket)
 
-    def register_submission(self, submission: Submission) -> None:
+    def register_submission(self, submission: SubmittedBody) -> None:
         """Register a body just submitted under `ticket`, to receive its outcomes."""
         self._due[self.ticket] = submission
         self.ticket += 1

@@ -19,7 +19,7 @@ from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.rejected_call import RejectedCall, as_rejected_call
 from foreseal.rpc.session import ConnectionSession, RequestExchange, SessionConnection
-from foreseal.rpc.submissions import METHOD, Submission
+from foreseal.rpc.submissions import METHOD, SubmittedBody
 from foreseal.rpc.time_slices import TimeSlices
 
 if TYPE_CHECKING:
@@ -121,9 +121,9 @@ class Dispatcher:
             return found.response
         return found
 
-    def expect(self, submitted: "Submitted", notify: Callable[[Submission], None]) -> Submission:
+    def expect(self, submitted: "Submitted", notify: Callable[[SubmittedBody], None]) -> SubmittedBody:
         """Register a body that was just submitted. `notify` is called when `finish` can return the answer."""
-        submission = Submission(notify, perf_counter(), submitted.calls, is_batch=submitted.is_batch)
+        submission = SubmittedBody(notify, perf_counter(), submitted.calls, is_batch=submitted.is_batch)
         self.router.completions.register_submission(submission)
         return submission
 
@@ -156,7 +156,7 @@ class Dispatcher:
         if isinstance(found, bytes):
             return OK, found, 0
         if isinstance(found, self._submitted):
-            done: asyncio.Future[Submission] = asyncio.get_running_loop().create_future()
+            done: asyncio.Future[SubmittedBody] = asyncio.get_running_loop().create_future()
             submission = self.expect(found, done.set_result)
             if exchange is not None:
                 exchange.detach()
@@ -248,7 +248,7 @@ class Dispatcher:
             raise
         return as_rejected_call(outcome) if isinstance(outcome, RpcError) else outcome
 
-    def finish(self, submission: Submission) -> HttpReply:
+    def finish(self, submission: SubmittedBody) -> HttpReply:
         """Return the answer to a submitted body once its outcomes have arrived."""
         outcomes, begun = submission.outcomes, submission.begun
         if outcomes.__class__ is bytes:
@@ -261,7 +261,7 @@ class Dispatcher:
         answers = [self._render(ident, METHOD, outcome, begun, None, allowance) for ident, outcome in outcomes]
         return OK, b"[%b]" % b",".join(answers), 0
 
-    async def _finish_later(self, submission: Submission, done: asyncio.Future[Submission]) -> HttpReply:
+    async def _finish_later(self, submission: SubmittedBody, done: asyncio.Future[SubmittedBody]) -> HttpReply:
         try:
             return self.finish(await done)
         finally:

@@ -7,12 +7,12 @@ METHOD = "eth_sendRawTransaction"
 """The method of all calls in such a body."""
 
 
-class Submission:
+class SubmittedBody:
     """A submitted body. It acts as a future, but calls its callback at once, not in the next iteration of the loop."""
 
     __slots__ = ("_ended", "_notify", "begun", "calls", "is_batch", "outcomes")
 
-    def __init__(self, notify: Callable[["Submission"], None], begun: float, calls: int, *, is_batch: bool) -> None:
+    def __init__(self, notify: Callable[["SubmittedBody"], None], begun: float, calls: int, *, is_batch: bool) -> None:
         """Create it. `notify` is called with this object once `outcomes` is set, and must not raise.
 
         `begun` is a time of `perf_counter`.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use foreseal_chain::datadir::{BackupEnd, BackupFailure, StoreBackup, Watching};
+use foreseal_chain::datadir::{BackupEnd, BackupFailure, CopyCallback, StoreBackup};
 use foreseal_store::StoredHead;
 
 use crate::{Manifest, restore};
@@ -20,7 +20,7 @@ impl StoreBackup for Backup {
         Ok(BackupEnd { chain_id, genesis, head, journal_sequence })
     }
 
-    fn restore(&self, datadir: &Path, map_size: usize, watch: Watching<'_>) -> Result<(), BackupFailure> {
+    fn restore(&self, datadir: &Path, map_size: usize, watch: CopyCallback<'_>) -> Result<(), BackupFailure> {
         restore(&self.folder, datadir, map_size, watch)?;
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use foreseal_chain::datadir::{
-    Copied, CopiedPart, DataDirError, DirIdentity, Watching, genesis_hash, stored_spec,
+    CopiedComponent, CopyCallback, CopyProgress, DataDirError, DirIdentity, genesis_hash, stored_spec,
 };
 use foreseal_journal::{Identity, PinnedAppends, PinnedSegments, journal_folder};
 use foreseal_primitives::ChainSpec;
@@ -61,7 +61,7 @@ pub fn back_up(
     source: &BackupSource<'_>,
     target: &Path,
     now: Duration,
-    watch: Watching<'_>,
+    watch: CopyCallback<'_>,
 ) -> Result<Manifest, BackupError> {
     let missing = || DataDirError::NoGenesis { datadir: source.datadir.to_owned() };
     let spec = stored_spec(source.datadir)?.ok_or_else(missing)?;
@@ -107,7 +107,7 @@ fn write_draft(
     spec: &ChainSpec,
     draft: &Path,
     now: Duration,
-    watch: Watching<'_>,
+    watch: CopyCallback<'_>,
 ) -> Result<Manifest, BackupError> {
     make_folder(draft)?;
     let folder = journal_folder(source.datadir).map_err(|error| BackupError::NotABackup {
@@ -164,13 +164,17 @@ fn write_draft(
     Ok(manifest)
 }
 
-fn copy_store(copying: &StoreCopy, draft: &Path, watch: Watching<'_>) -> Result<ManifestFile, BackupError> {
+fn copy_store(
+    copying: &StoreCopy,
+    draft: &Path,
+    watch: CopyCallback<'_>,
+) -> Result<ManifestFile, BackupError> {
     let of = copying.bytes();
     let mut file = Written::create(draft, STORE_FILE)?;
     let mut ended = false;
     let copied = copying.copy(&mut |bytes| {
         file.write(bytes)?;
-        ended = watch(Copied { part: CopiedPart::Store, done: file.bytes(), of }).is_break();
+        ended = watch(CopyProgress { part: CopiedComponent::Store, done: file.bytes(), of }).is_break();
         if ended { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     });
     if ended {
@@ -184,7 +188,7 @@ fn copy_journal(
     held: &PinnedSegments,
     extent: &PinnedAppends,
     draft: &Path,
-    watch: Watching<'_>,
+    watch: CopyCallback<'_>,
 ) -> Result<Vec<ManifestFile>, BackupError> {
     make_folder(&draft.join(JOURNAL))?;
     let of = extent.segments.iter().map(|segment| segment.bytes).sum();
@@ -194,7 +198,8 @@ fn copy_journal(
         let copied = held.copy(segment, &mut |bytes| {
             file.write(bytes)?;
             done += bytes.len() as u64;
-            ended = watch(Copied { part: CopiedPart::Journal, done, of }) == ControlFlow::Break(());
+            ended =
+                watch(CopyProgress { part: CopiedComponent::Journal, done, of }) == ControlFlow::Break(());
             if ended { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
         });
         if ended {

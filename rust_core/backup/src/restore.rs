@@ -2,7 +2,9 @@
 
 use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
-use foreseal_chain::datadir::{Copied, CopiedPart, DataDir, Watching, genesis_hash, stored_spec};
+use foreseal_chain::datadir::{
+    CopiedComponent, CopyCallback, CopyProgress, DataDir, genesis_hash, stored_spec,
+};
 use foreseal_journal::{Disk, DiskFile, Identity, JournalReport, RealDisk, check, segment_size};
 use foreseal_store::{StoreCopy, StoreOptions};
 
@@ -27,7 +29,7 @@ pub fn restore(
     backup: &Path,
     datadir: &Path,
     map_size: usize,
-    watch: Watching<'_>,
+    watch: CopyCallback<'_>,
 ) -> Result<Manifest, BackupError> {
     let manifest = Manifest::read(backup)?;
     check_files(&manifest)?;
@@ -98,7 +100,7 @@ fn write_draft(
     backup: &Path,
     draft: &Path,
     map_size: usize,
-    watch: Watching<'_>,
+    watch: CopyCallback<'_>,
 ) -> Result<(), BackupError> {
     make_folder(draft)?;
     make_folder(&draft.join(JOURNAL))?;
@@ -109,20 +111,23 @@ fn write_draft(
     let (mut stored, mut journalled) = (0, 0);
     for file in &manifest.files {
         let journal = file.path.starts_with("journal/");
-        let (part, done) =
-            if journal { (CopiedPart::Journal, &mut journalled) } else { (CopiedPart::Store, &mut stored) };
+        let (part, done) = if journal {
+            (CopiedComponent::Journal, &mut journalled)
+        } else {
+            (CopiedComponent::Store, &mut stored)
+        };
         let of = sum(journal);
-        let mut told = |bytes: usize| {
+        let mut report = |bytes: usize| {
             *done += bytes as u64;
-            match watch(Copied { part, done: *done, of }) {
+            match watch(CopyProgress { part, done: *done, of }) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(BackupError::Interrupted),
             }
         };
         if journal {
-            restore_segment(backup, file, draft, &mut told)?;
+            restore_segment(backup, file, draft, &mut report)?;
         } else {
-            restore_file(backup, file, draft, &mut told)?;
+            restore_file(backup, file, draft, &mut report)?;
         }
     }
     for folder in [draft.join(STORE), draft.join(JOURNAL), draft.to_owned()] {
@@ -137,13 +142,13 @@ fn restore_file(
     backup: &Path,
     file: &ManifestFile,
     draft: &Path,
-    told: RestoreProgress<'_>,
+    report: RestoreProgress<'_>,
 ) -> Result<(), BackupError> {
     let mut to = Written::create(draft, &file.path)?;
     let path = draft.join(&file.path);
     read_checked(backup, file, &mut |bytes| {
         to.write(bytes).map_err(io_error("write", &path))?;
-        told(bytes.len())
+        report(bytes.len())
     })?;
     to.finish().map(drop)
 }
@@ -154,7 +159,7 @@ fn restore_segment(
     backup: &Path,
     file: &ManifestFile,
     draft: &Path,
-    told: RestoreProgress<'_>,
+    report: RestoreProgress<'_>,
 ) -> Result<(), BackupError> {
     let path = draft.join(&file.path);
     let mut to: Option<(Box<dyn DiskFile>, u64)> = None;
@@ -174,7 +179,7 @@ fn restore_segment(
             *offset += written as u64;
             rest = &rest[written..];
         }
-        told(bytes.len())
+        report(bytes.len())
     })?;
     match to {
         Some((segment, _)) => segment.sync().map_err(io_error("sync", &path)),
@@ -193,7 +198,7 @@ fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(),
     }
     let report: JournalReport = check(&draft.join(JOURNAL), Arc::new(RealDisk))?;
     if let Some(fault) = &report.fault {
-        return Err(damaged(JOURNAL, format!("{}: {}", fault.place, fault.reason)));
+        return Err(damaged(JOURNAL, format!("{}: {}", fault.position, fault.reason)));
     }
     let found = (report.identity, report.first_sequence, report.first_sequence + report.appends);
     let identity = Identity { chain_id: manifest.chain_id, genesis };

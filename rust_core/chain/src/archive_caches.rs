@@ -71,14 +71,14 @@ impl ArchiveCaches {
             .sum();
         let transactions = content.transactions_length + TRANSACTION_SIZE * content.transactions.len();
         // The size is capped, so that even the largest block is cached and repeated reads decode it once.
-        let most = self.blocks.capacity().saturating_sub(Cache::<u64, Arc<ExecutedBlock>>::INLINE_SIZE);
-        let size = (BLOCK_SIZE + (logs + transactions) as u64).min(most);
+        let max_size = self.blocks.capacity().saturating_sub(Cache::<u64, Arc<ExecutedBlock>>::INLINE_SIZE);
+        let size = (BLOCK_SIZE + (logs + transactions) as u64).min(max_size);
         self.blocks.insert(number, block.clone(), size);
     }
 
     pub fn insert_state(&self, step: &Step, state: &State) {
-        let most = self.states.capacity().saturating_sub(Cache::<B256, State>::INLINE_SIZE);
-        let size = (STATE_SIZE + TRANSACTION_NODES_SIZE * step.transactions as u64).min(most);
+        let max_size = self.states.capacity().saturating_sub(Cache::<B256, State>::INLINE_SIZE);
+        let size = (STATE_SIZE + TRANSACTION_NODES_SIZE * step.transactions as u64).min(max_size);
         self.states.insert(step.hash, state.clone(), size);
     }
 }

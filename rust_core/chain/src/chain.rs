@@ -193,7 +193,7 @@ impl Chain {
     }
 
     /// Computes the next block and its step 0 without changing the chain. The caller records them first and
-    /// then calls [`Self::opened`].
+    /// then calls [`Self::start_block`].
     pub fn prepare_open(
         &self,
         opening: &NextBlockAttributes,
@@ -205,7 +205,7 @@ impl Chain {
     }
 
     /// Returns the chain with its open block sealed; opens none.
-    pub fn sealed(&self) -> Result<Self, ChainError> {
+    pub fn with_open_block_sealed(&self) -> Result<Self, ChainError> {
         let mut next = self.clone();
         let Some(open) = next.open.take() else {
             return Err(out_of_order(self.latest().number() + 1, "sealed", "no block is being built"));
@@ -220,7 +220,7 @@ impl Chain {
     }
 
     /// Makes `block` the block being built, at its step 0.
-    pub fn opened(&mut self, block: PendingBlock, step: Arc<Flashblock>) {
+    pub fn start_block(&mut self, block: PendingBlock, step: Arc<Flashblock>) {
         let (steps, recorded, written) = (Vector::new(), Vector::new(), Vector::new());
         self.open = Some(Open { block, steps, recorded, written });
         self.record_step(0, Recorded { step, change: None });
@@ -238,7 +238,7 @@ impl Chain {
     }
 
     /// Advances the block being built by one step. `block` is the block after that step.
-    pub fn stepped(&mut self, block: PendingBlock, recorded: Recorded) {
+    pub fn push_step(&mut self, block: PendingBlock, recorded: Recorded) {
         let open = self.open.as_mut().expect("a step follows an open block");
         let known = open.block.block().transactions.len();
         open.block = block;
@@ -304,17 +304,17 @@ impl Chain {
         }
         if let Some(open) = &self.open {
             let block = open.block.apply(step)?;
-            self.stepped(block, Recorded { step: step.clone(), change: change.cloned() });
+            self.push_step(block, Recorded { step: step.clone(), change: change.cloned() });
         } else {
             let block = PendingBlock::resume(&self.spec, self.parent(), step)?;
-            self.opened(block, step.clone());
+            self.start_block(block, step.clone());
         }
         Ok(())
     }
 
     /// Seals the block being built, which must have the recorded hash.
     pub fn replay_seal(&mut self, number: u64, hash: B256) -> Result<(), ChainError> {
-        let next = self.sealed()?;
+        let next = self.with_open_block_sealed()?;
         let computed = next.latest().block.hash;
         if next.latest().number() != number || computed != hash {
             return Err(ChainError::SealMismatch { number, recorded: hash, computed });

@@ -12,4 +12,4 @@ pub use data_dir::{DataDir, GENESIS, JOURNAL, KEY, STORE, SavedPool, agreed_spec
 pub use error::DataDirError;
 pub use genesis::genesis_hash;
 pub use identity::{DirIdentity, IDENTITY, SignerSince};
-pub use store_backup::{BackupEnd, BackupFailure, Copied, CopiedPart, StoreBackup, Watching};
+pub use store_backup::{BackupEnd, BackupFailure, CopiedComponent, CopyCallback, CopyProgress, StoreBackup};

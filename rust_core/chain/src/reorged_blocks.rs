@@ -62,11 +62,11 @@ impl ReorgedBlocks {
         self.find_map(number, |block| Some((block, block.logs_at(hash)?)))
     }
 
-    /// Returns the block that contained the step at `place`, and the step's index. Of several blocks, returns
+    /// Returns the block that contained the step at `cursor`, and the step's index. Of several blocks, returns
     /// the most recent.
-    pub(crate) fn find_step(&self, place: StepCursor) -> Option<(&Arc<ReorgedBlock>, usize)> {
-        let found = self.find_map(place.number, |block| block.steps().holds(place).then_some(block))?;
-        Some((found, usize::try_from(place.index).ok()?))
+    pub(crate) fn find_step(&self, cursor: StepCursor) -> Option<(&Arc<ReorgedBlock>, usize)> {
+        let found = self.find_map(cursor.number, |block| block.steps().holds(cursor).then_some(block))?;
+        Some((found, usize::try_from(cursor.index).ok()?))
     }
 
     /// Returns the block that had this hash in its final form.
@@ -148,10 +148,10 @@ mod tests {
         reorged.add(block(1, 0));
         reorged.add(block(2, 0));
         reorged.add(block(1, 7));
-        let place = block(1, 0).steps().last();
-        let (found, index) = reorged.find_step(place).unwrap();
+        let cursor = block(1, 0).steps().last();
+        let (found, index) = reorged.find_step(cursor).unwrap();
         assert_eq!((index, found.block().receipts[0].logs[0].data.data.len()), (0, 7));
-        assert!(reorged.find_step(StepCursor { index: 1, ..place }).is_none());
-        assert!(reorged.find_step(StepCursor { number: 2, ..place }).is_none());
+        assert!(reorged.find_step(StepCursor { index: 1, ..cursor }).is_none());
+        assert!(reorged.find_step(StepCursor { number: 2, ..cursor }).is_none());
     }
 }

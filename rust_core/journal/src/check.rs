@@ -57,7 +57,7 @@ pub struct StepHead {
 /// Damage that only a repair can remove.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SegmentFault {
-    pub place: JournalPosition,
+    pub position: JournalPosition,
     pub reason: String,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExaminat
         let found = match scanner.next() {
             Ok(Some(found)) => found,
             Ok(None) => break None,
-            Err(JournalError::Corrupt { place, reason }) => break Some(SegmentFault { place, reason }),
+            Err(JournalError::Corrupt { position, reason }) => break Some(SegmentFault { position, reason }),
             Err(other) => return Err(other),
         };
         tail_check.observe(&found);
@@ -114,7 +114,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExaminat
             Err((index, reason)) => {
                 unreadable = Some(found.header.chain);
                 let reason = format!("record {index} of a whole append cannot be read: {reason}");
-                break Some(SegmentFault { place: found.place, reason });
+                break Some(SegmentFault { position: found.position, reason });
             }
         }
     };
@@ -122,21 +122,24 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExaminat
     report.identity = scanner.identity();
     report.segments = scanner.visited_segments().len() as u64;
     report.first_sequence = scanner.visited_segments().first().map_or(0, |&(_, first)| first);
-    let mut place = JournalPosition { segment: FIRST_SEGMENT, offset: SECTOR };
+    let mut position = JournalPosition { segment: FIRST_SEGMENT, offset: SECTOR };
     if let Some(end) = scanner.end() {
-        place = end_position(&end);
+        position = end_position(&end);
         match (end.tail, end.segment) {
-            (TailState::Torn { bytes }, Some(_)) => report.torn_tail = Some(TornTail { place, bytes }),
+            (TailState::Torn { bytes }, Some(_)) => report.torn_tail = Some(TornTail { position, bytes }),
             (TailState::UnfinishedSegment { segment }, _) => report.half_made_segment = Some(segment),
             (TailState::Torn { .. }, None) | (TailState::Clean, _) => {}
         }
     }
     let chain = unreadable.or(scanner.chain());
     let genesis = ChainLink { sequence: 0, previous: B256::ZERO };
-    let compared =
-        if report.fault.is_some() { Ok(()) } else { tail_check.check(chain.unwrap_or(genesis), place, dir) };
+    let compared = if report.fault.is_some() {
+        Ok(())
+    } else {
+        tail_check.check(chain.unwrap_or(genesis), position, dir)
+    };
     report.missing = compared.as_ref().err().map(ToString::to_string);
-    Ok(JournalExamination { report, chain, end: place, compared })
+    Ok(JournalExamination { report, chain, end: position, compared })
 }
 
 /// Returns the number of the block that a record extends or seals.
@@ -185,14 +188,14 @@ impl fmt::Display for JournalReport {
         if let Some(StepHead { number, index, hash }) = &self.step {
             write!(f, "\nin progress: block {number}, step {index} {hash}")?;
         }
-        if let Some(TornTail { place, bytes }) = &self.torn_tail {
-            write!(f, "\ntorn tail at {place}: {bytes} bytes, cut at the next start")?;
+        if let Some(TornTail { position, bytes }) = &self.torn_tail {
+            write!(f, "\ntorn tail at {position}: {bytes} bytes, cut at the next start")?;
         }
         if let Some(segment) = self.half_made_segment {
             write!(f, "\nsegment {segment} was being created, removed at the next start")?;
         }
         match &self.fault {
-            Some(SegmentFault { place, reason }) => write!(f, "\ncorrupt at {place}: {reason}"),
+            Some(SegmentFault { position, reason }) => write!(f, "\ncorrupt at {position}: {reason}"),
             None => match &self.missing {
                 Some(missing) => write!(f, "\n{missing}"),
                 None => write!(f, "\nsound"),

@@ -24,21 +24,21 @@ impl fmt::Display for JournalPosition {
 pub enum JournalError {
     #[error("journal: cannot {action} {path}: {source}")]
     Io { action: &'static str, path: PathBuf, source: io::Error },
-    #[error("journal: short write in {place}: {written} of {wanted} bytes")]
-    ShortWrite { place: JournalPosition, written: usize, wanted: usize },
+    #[error("journal: short write in {position}: {written} of {wanted} bytes")]
+    ShortWrite { position: JournalPosition, written: usize, wanted: usize },
     /// An earlier append failed; the journal rejects every later write.
     #[error("journal stopped by an earlier failure: {cause}")]
     Poisoned { cause: String },
     /// Data that was once synced has changed.
-    #[error("journal is corrupt at {place}: {reason}; `foreseal journal repair` shows what would be lost")]
-    Corrupt { place: JournalPosition, reason: String },
+    #[error("journal is corrupt at {position}: {reason}; `foreseal journal repair` shows what would be lost")]
+    Corrupt { position: JournalPosition, reason: String },
     /// The recorded end proves that acknowledged appends are missing.
     #[error(
-        "journal has lost {} acknowledged appends at {place}: it ends with append {}, and {} records append {}{}; \
+        "journal has lost {} acknowledged appends at {position}: it ends with append {}, and {} records append {}{}; \
          `foreseal journal repair` shows what would be lost",
         mark.next.saturating_sub(*next), PreviousAppend(*next), path.display(), PreviousAppend(mark.next), mark.tip
     )]
-    Missing { path: PathBuf, place: JournalPosition, next: u64, mark: Box<RecordedEnd> },
+    Missing { path: PathBuf, position: JournalPosition, next: u64, mark: Box<RecordedEnd> },
     /// The recorded end belongs to another history of this chain.
     #[error(
         "journal is not the one that {} records: append {} has another hash; \
@@ -72,8 +72,8 @@ pub enum JournalError {
     #[error("journal: an append of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge { bytes: usize, limit: usize },
     /// The bytes are intact, but this program cannot decode them.
-    #[error("journal: record {index} of append {sequence} at {place} cannot be read: {reason}")]
-    Record { place: JournalPosition, sequence: u64, index: usize, reason: String },
+    #[error("journal: record {index} of append {sequence} at {position} cannot be read: {reason}")]
+    Record { position: JournalPosition, sequence: u64, index: usize, reason: String },
 }
 
 /// Displays the number of the append before this one.

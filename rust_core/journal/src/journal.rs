@@ -247,13 +247,13 @@ impl Journal {
         let on_disk = usize::try_from(bytes).expect("at most the greatest append");
         self.buffer.resize(on_disk, 0);
         let hash = AppendHeader::seal(&mut self.buffer, self.chain, length, records, &self.header.salt);
-        let place = JournalPosition { segment: self.header.number, offset: self.offset };
+        let position = JournalPosition { segment: self.header.number, offset: self.offset };
         if mutant!("publish-before-sync") {
-            sync(&*self.file, place, &self.dir)?;
+            sync(&*self.file, position, &self.dir)?;
         }
-        write_all(&*self.file, &self.buffer, place, &self.dir)?;
+        write_all(&*self.file, &self.buffer, position, &self.dir)?;
         if !mutant!("skip-sync") && !mutant!("publish-before-sync") {
-            sync(&*self.file, place, &self.dir)?;
+            sync(&*self.file, position, &self.dir)?;
         }
         let sequence = self.chain.sequence;
         self.chain = ChainLink { sequence: sequence + 1, previous: hash };

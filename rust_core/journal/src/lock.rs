@@ -95,8 +95,8 @@ fn lock_holder(file: &File) -> Option<u32> {
     locks.lines().find_map(|line| {
         // 1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF
         let fields: Vec<_> = line.split_whitespace().collect();
-        let place = fields.iter().find(|field| field.matches(':').count() == 2)?;
-        let holds = fields.contains(&"FLOCK") && place.rsplit(':').next() == Some(inode.as_str());
+        let position = fields.iter().find(|field| field.matches(':').count() == 2)?;
+        let holds = fields.contains(&"FLOCK") && position.rsplit(':').next() == Some(inode.as_str());
         holds.then(|| fields.get(4)?.parse().ok().filter(|pid| *pid > 0))?
     })
 }

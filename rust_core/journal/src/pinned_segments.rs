@@ -122,7 +122,7 @@ impl PinnedSegments {
         let mut scanner = SegmentScanner::new(disk, &self.dir, Some(identity))?.starting_at(start);
         let (mut ends, mut next) = (BTreeMap::new(), None);
         while let Some(append) = scanner.next()? {
-            ends.insert(append.place.segment, append.place.offset + append.header.padded());
+            ends.insert(append.position.segment, append.position.offset + append.header.padded());
             next = Some(append.header.next().sequence);
         }
         let segment = |&(number, _): &(u64, u64)| PinnedSegment {

@@ -18,7 +18,7 @@ use crate::{
 /// Part of an append that was being written when the machine stopped. It was never acknowledged as durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TornTail {
-    pub place: JournalPosition,
+    pub position: JournalPosition,
     /// Number of bytes from there to the last byte that is not zero.
     pub bytes: u64,
 }
@@ -49,8 +49,8 @@ impl Recovery {
             TailState::Clean => {}
             TailState::Torn { bytes } => {
                 let segment = end.segment.expect("a torn tail has its segment").number;
-                let torn = TornTail { place: JournalPosition { segment, offset: end.offset }, bytes };
-                tracing::warn!(place = %torn.place, bytes, "journal: truncated an incomplete append");
+                let torn = TornTail { position: JournalPosition { segment, offset: end.offset }, bytes };
+                tracing::warn!(position = %torn.position, bytes, "journal: truncated an incomplete append");
                 self.torn_tail = Some(torn);
             }
             TailState::UnfinishedSegment { segment } => {
@@ -203,14 +203,14 @@ impl TailCheck {
     pub(crate) fn check(
         &self,
         chain: ChainLink,
-        place: JournalPosition,
+        position: JournalPosition,
         dir: &Path,
     ) -> Result<(), JournalError> {
         let Some(mark) = self.mark else { return Ok(()) };
         if mark.next > chain.sequence {
             return Err(JournalError::Missing {
                 path: end_path(dir),
-                place,
+                position,
                 next: chain.sequence,
                 mark: Box::new(mark),
             });
@@ -244,22 +244,22 @@ fn zero_torn_tail(
 ) -> Result<Box<dyn DiskFile>, JournalError> {
     let path = dir.join(segment_name(header.number));
     let file = disk.open(&path, true).map_err(JournalError::io("open", &path))?;
-    let place = |offset| JournalPosition { segment: header.number, offset };
+    let position = |offset| JournalPosition { segment: header.number, offset };
     if let TailState::Torn { bytes } = end.tail
         && !mutant!("skip-zeroing")
     {
-        write_zeros(&*file, place(end.offset), bytes, dir)?;
+        write_zeros(&*file, position(end.offset), bytes, dir)?;
     }
     if !mutant!("skip-settling") {
-        write_all(&*file, &header.encode(), place(0), dir)?;
+        write_all(&*file, &header.encode(), position(0), dir)?;
         if let Some(last) = end.last_append {
             let length = usize::try_from(end.offset - last).expect("an append fits in memory");
             let mut append = vec![0; length];
             // If the file ends inside the padding, zeros are right.
             read_up_to(&*file, &mut append, last).map_err(JournalError::io("read", &path))?;
-            write_all(&*file, &append, place(last), dir)?;
+            write_all(&*file, &append, position(last), dir)?;
         }
-        sync(&*file, place(0), dir)?;
+        sync(&*file, position(0), dir)?;
         disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
     }
     Ok(file)

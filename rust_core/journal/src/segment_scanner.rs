@@ -50,7 +50,7 @@ pub(crate) struct JournalEnd {
 
 /// A complete append that continues the one before.
 pub(crate) struct ScannedAppend<'a> {
-    pub place: JournalPosition,
+    pub position: JournalPosition,
     pub header: AppendHeader,
     pub records: &'a [u8],
 }
@@ -66,8 +66,8 @@ impl ScannedAppend<'_> {
         &self,
         read: impl FnOnce(&[u8], u32) -> Result<T, Malformed>,
     ) -> Result<T, JournalError> {
-        let (place, sequence) = (self.place, self.header.chain.sequence);
-        let named = |(index, reason): Malformed| JournalError::Record { place, sequence, index, reason };
+        let (position, sequence) = (self.position, self.header.chain.sequence);
+        let named = |(index, reason): Malformed| JournalError::Record { position, sequence, index, reason };
         read(self.records, self.header.records).map_err(named)
     }
 }
@@ -175,9 +175,9 @@ impl SegmentScanner {
         };
         let current = self.current.as_mut().expect("an append was found in it");
         let offset = current.last_append.expect("an append was found");
-        let place = JournalPosition { segment: current.header.number, offset };
+        let position = JournalPosition { segment: current.header.number, offset };
         let records = current.file.read(offset + APPEND_HEADER as u64, u64::from(header.length))?;
-        Ok(records.map(|records| ScannedAppend { place, header, records }))
+        Ok(records.map(|records| ScannedAppend { position, header, records }))
     }
 
     /// Moves over the next append of the current segment. Returns `None` at the segment's end, and at a torn
@@ -185,10 +185,10 @@ impl SegmentScanner {
     fn advance(&mut self) -> Result<Option<AppendHeader>, JournalError> {
         let Some(current) = &mut self.current else { return Ok(None) };
         let offset = current.offset;
-        let place = JournalPosition { segment: current.header.number, offset };
+        let position = JournalPosition { segment: current.header.number, offset };
         if let Some((header, _)) = current.file.append_at(offset, &current.header.salt)? {
             if self.chain != Some(header.chain) {
-                return Err(corrupt(place, "the append does not continue the one before"));
+                return Err(corrupt(position, "the append does not continue the one before"));
             }
             self.chain = Some(header.next());
             current.last_append = Some(offset);
@@ -200,7 +200,7 @@ impl SegmentScanner {
         if bytes > 0 {
             let later = current.file.find_append(offset + SECTOR, &current.header.salt)?;
             if later.is_some() && !mutant!("accept-corruption") {
-                return Err(corrupt(place, DAMAGED));
+                return Err(corrupt(position, DAMAGED));
             }
         }
         if !newest {
@@ -208,7 +208,7 @@ impl SegmentScanner {
             current.rest = bytes;
         } else if current.is_cut() {
             let (size, full) = (current.file.size, current.header.size);
-            return Err(corrupt(place, &format!("the file has been cut from {full} to {size} bytes")));
+            return Err(corrupt(position, &format!("the file has been cut from {full} to {size} bytes")));
         } else if bytes > 0 {
             self.finish(TailState::Torn { bytes });
         }
@@ -295,6 +295,6 @@ impl SegmentScanner {
     }
 }
 
-fn corrupt(place: JournalPosition, reason: &str) -> JournalError {
-    JournalError::Corrupt { place, reason: reason.to_owned() }
+fn corrupt(position: JournalPosition, reason: &str) -> JournalError {
+    JournalError::Corrupt { position, reason: reason.to_owned() }
 }

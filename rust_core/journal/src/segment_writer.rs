@@ -22,13 +22,13 @@ pub(crate) fn create_segment(
     let salt = blake3::Hasher::new_keyed(&options.entropy).update(&number.to_le_bytes()).finalize();
     let identity = options.identity;
     let header = SegmentHeader { format: FORMAT, number, size, identity, chain, salt: salt.into() };
-    let place = JournalPosition { segment: number, offset: 0 };
+    let position = JournalPosition { segment: number, offset: 0 };
     let path = dir.join(segment_name(number));
     let file = disk.create(&path, size).map_err(JournalError::io("create", path))?;
     // The size is synced first: a readable header then proves that the file once had the recorded size.
-    sync(&*file, place, dir)?;
-    write_all(&*file, &header.encode(), place, dir)?;
-    sync(&*file, place, dir)?;
+    sync(&*file, position, dir)?;
+    write_all(&*file, &header.encode(), position, dir)?;
+    sync(&*file, position, dir)?;
     if !mutant!("skip-dir-sync") {
         disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
     }
@@ -39,18 +39,18 @@ pub(crate) fn create_segment(
 pub(crate) fn write_all(
     file: &dyn DiskFile,
     bytes: &[u8],
-    place: JournalPosition,
+    position: JournalPosition,
     dir: &Path,
 ) -> Result<(), JournalError> {
-    let path = dir.join(segment_name(place.segment));
-    let written = file.write_at(bytes, place.offset).map_err(JournalError::io("write", path))?;
+    let path = dir.join(segment_name(position.segment));
+    let written = file.write_at(bytes, position.offset).map_err(JournalError::io("write", path))?;
     if written == bytes.len() {
         Ok(())
     } else {
-        Err(JournalError::ShortWrite { place, written, wanted: bytes.len() })
+        Err(JournalError::ShortWrite { position, written, wanted: bytes.len() })
     }
 }
 
-pub(crate) fn sync(file: &dyn DiskFile, place: JournalPosition, dir: &Path) -> Result<(), JournalError> {
-    file.sync().map_err(JournalError::io("sync", dir.join(segment_name(place.segment))))
+pub(crate) fn sync(file: &dyn DiskFile, position: JournalPosition, dir: &Path) -> Result<(), JournalError> {
+    file.sync().map_err(JournalError::io("sync", dir.join(segment_name(position.segment))))
 }

@@ -155,12 +155,12 @@ impl Connection {
         }
     }
 
-    /// Passes every received message to `heard` until the socket has no more bytes.
+    /// Passes every received message to `on_message` until the socket has no more bytes.
     ///
     /// # Errors
     ///
     /// Returns the reason if the connection ended.
-    pub fn listen(&mut self, heard: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+    pub fn listen(&mut self, on_message: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         loop {
             if let Reader::WebSocket(reader) = &mut self.reader {
                 let mut at = 0;
@@ -168,7 +168,7 @@ impl Connection {
                     reader.read(&self.input[at..self.filled]).map_err(|bad| bad.to_string())?
                 {
                     match message {
-                        Message::Data(text) => heard(text),
+                        Message::Data(text) => on_message(text),
                         Message::Ping(payload) => self.control.extend(frame(PONG, payload)),
                         Message::Nothing => {}
                     }

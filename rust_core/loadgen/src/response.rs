@@ -210,14 +210,14 @@ fn framing(status: u16, lines: &[httparse::Header<'_>]) -> Result<Framing, Inval
 
 /// Returns `true` if the connection persists (RFC 9112, section 9.3).
 fn keeps_alive(newest: bool, lines: &[httparse::Header<'_>]) -> bool {
-    let said = |word: &str| {
+    let has_option = |option: &str| {
         lines.iter().filter(|line| line.name.eq_ignore_ascii_case("connection")).any(|line| {
             line.value
                 .split(|byte| *byte == b',')
-                .any(|part| part.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+                .any(|part| part.trim_ascii().eq_ignore_ascii_case(option.as_bytes()))
         })
     };
-    if newest { !said("close") } else { said("keep-alive") && !said("close") }
+    if newest { !has_option("close") } else { has_option("keep-alive") && !has_option("close") }
 }
 
 /// Returns the first line without its CRLF once it is complete.

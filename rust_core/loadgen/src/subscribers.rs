@@ -18,8 +18,8 @@ pub struct SubscriberMetrics {
     pub notifications: u64,
     pub received: u64,
     /// Lowest and highest number of notifications of one subscriber.
-    pub fewest: u64,
-    pub most: u64,
+    pub min: u64,
+    pub max: u64,
     /// Seconds from the call to the last notification.
     pub seconds: f64,
     /// Number of connections that ended, and the reason of the first.
@@ -122,7 +122,7 @@ impl Subscribers {
                 let Some(member) = slot else { continue };
                 let (count, received) = (&mut self.counts[number], &mut arrivals.received);
                 let before = *count;
-                let heard = member.listen(&mut |text| {
+                let outcome = member.listen(&mut |text| {
                     *count += 1;
                     *received += text.len() as u64;
                 });
@@ -130,7 +130,7 @@ impl Subscribers {
                     last = Instant::now();
                     left -= usize::from(before < each && *count >= each);
                 }
-                if let Err(why) = heard {
+                if let Err(why) = outcome {
                     left -= usize::from(*count < each);
                     arrivals.ended += 1;
                     arrivals.first_end.get_or_insert(why);
@@ -151,8 +151,8 @@ impl Subscribers {
             ready.extend(events.iter().map(|event| event.token().0));
         }
         arrivals.notifications = self.counts.iter().sum();
-        arrivals.fewest = self.counts.iter().min().copied().unwrap_or_default();
-        arrivals.most = self.counts.iter().max().copied().unwrap_or_default();
+        arrivals.min = self.counts.iter().min().copied().unwrap_or_default();
+        arrivals.max = self.counts.iter().max().copied().unwrap_or_default();
         arrivals.seconds = (last - start).as_secs_f64();
         Ok(arrivals)
     }

@@ -61,12 +61,12 @@ fn plan(address: SocketAddr, pace: Pace) -> Plan {
     }
 }
 
-fn figures(plan: &Plan) -> RunMetrics {
+fn metrics(plan: &Plan) -> RunMetrics {
     run(plan, &mut |_| true).unwrap()
 }
 
 fn once(address: SocketAddr) -> RunMetrics {
-    figures(&plan(address, Pace::Once))
+    metrics(&plan(address, Pace::Once))
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn an_answer_that_is_cut_at_any_byte_is_an_error_and_whole_it_is_a_result() {
                 request(&mut stream);
                 stream.write_all(&answer[..end]).unwrap();
             });
-            let figures = once(address);
+            let metrics = once(address);
             let whole = u64::from(end == answer.len());
             assert_eq!(
-                (figures.answered, figures.errors, figures.unanswered),
+                (metrics.answered, metrics.errors, metrics.unanswered),
                 (whole, 1 - whole, 0),
                 "{end}"
             );
@@ -99,8 +99,8 @@ fn an_answer_in_pieces_of_one_byte_is_a_result() {
             }
             request(&mut stream);
         });
-        let figures = once(address);
-        assert_eq!((figures.answered, figures.errors), (1, 0));
+        let metrics = once(address);
+        assert_eq!((metrics.answered, metrics.errors), (1, 0));
     }
 }
 
@@ -118,9 +118,9 @@ fn what_is_no_answer_is_counted_and_the_first_is_kept() {
             stream.write_all(answer).unwrap();
             request(&mut stream);
         });
-        let figures = once(address);
-        let wrong = figures.first_wrong.unwrap();
-        assert_eq!((figures.answered, figures.errors, wrong.status), (0, 1, status), "{wrong:?}");
+        let metrics = once(address);
+        let wrong = metrics.first_wrong.unwrap();
+        assert_eq!((metrics.answered, metrics.errors, wrong.status), (0, 1, status), "{wrong:?}");
         assert!(!wrong.answer.is_empty() && !wrong.why.is_empty());
     }
 }
@@ -135,8 +135,8 @@ fn a_silent_server_ends_the_run_after_the_timeout() {
         connections: 3,
         ..plan(address, Pace::Closed)
     };
-    let figures = figures(&plan);
-    assert_eq!((figures.answered, figures.unanswered, figures.latency.count()), (0, 3, 3));
+    let metrics = metrics(&plan);
+    assert_eq!((metrics.answered, metrics.unanswered, metrics.latency.count()), (0, 3, 3));
     assert!(began.elapsed() < Duration::from_secs(5));
 }
 
@@ -148,9 +148,9 @@ fn a_connection_that_ends_between_two_answers_is_opened_again_and_no_request_is_
     });
     let mut plan = plan(address, Pace::Once);
     plan.bodies = vec![b"{}".to_vec(); 20];
-    let figures = figures(&plan);
-    assert_eq!((figures.answered, figures.errors), (20, 0), "{:?}", figures.first_wrong);
-    assert_eq!((figures.smallest, figures.largest, figures.received), (29, 29, 29 * 20));
+    let metrics = metrics(&plan);
+    assert_eq!((metrics.answered, metrics.errors), (20, 0), "{:?}", metrics.first_wrong);
+    assert_eq!((metrics.smallest, metrics.largest, metrics.received), (29, 29, 29 * 20));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn connections_take_their_bodies_in_lanes() {
     let mut plan = plan(address, Pace::Once);
     plan.connections = 3;
     plan.bodies = (b'a'..b'a' + 10).map(|letter| vec![letter]).collect();
-    assert_eq!(figures(&plan).answered, 10);
+    assert_eq!(metrics(&plan).answered, 10);
     assert_eq!(*seen.lock().unwrap(), [vec![0, 3, 6, 9], vec![1, 4, 7], vec![2, 5, 8]]);
 }
 
@@ -182,11 +182,11 @@ fn a_stall_is_charged_to_every_request_that_was_due_in_it() {
         }
     });
     let open = Plan { length: Duration::from_millis(600), ..plan(address, Pace::Open { rate: 100.0 }) };
-    let figures = figures(&open);
-    assert_eq!((figures.answered, figures.errors, figures.unanswered), (60, 0, 0));
+    let metrics = metrics(&open);
+    assert_eq!((metrics.answered, metrics.errors, metrics.unanswered), (60, 0, 0));
     // Forty requests are due during the stall, evenly spaced: half of them wait for more than half of it.
     let long: u64 =
-        figures.latency.counts().iter().filter(|(time, _)| *time > 200_000_000).map(|(_, n)| n).sum();
+        metrics.latency.counts().iter().filter(|(time, _)| *time > 200_000_000).map(|(_, n)| n).sum();
     assert!((20..=45).contains(&long), "{long}");
 }
 
@@ -203,9 +203,9 @@ fn an_open_loop_that_is_too_fast_ends_and_counts_what_it_could_not_send() {
         patience: Duration::from_millis(300),
         ..plan(address, Pace::Open { rate: 1000.0 })
     };
-    let figures = figures(&open);
-    assert_eq!(figures.answered + figures.unanswered, 200);
-    assert!(figures.unanswered > 100);
+    let metrics = metrics(&open);
+    assert_eq!(metrics.answered + metrics.unanswered, 200);
+    assert!(metrics.unanswered > 100);
 }
 
 #[test]
@@ -232,9 +232,9 @@ fn a_server_that_goes_away_ends_the_run() {
         address
     };
     let began = Instant::now();
-    let figures = figures(&plan(address, Pace::Closed));
-    assert_eq!(figures.answered, 0);
-    assert!(figures.errors > 0);
+    let metrics = metrics(&plan(address, Pace::Closed));
+    assert_eq!(metrics.answered, 0);
+    assert!(metrics.errors > 0);
     assert!(began.elapsed() < Duration::from_secs(4), "the run went on with nobody there");
 }
 
@@ -249,9 +249,9 @@ fn the_constant_responder_is_answered_from_over_both_transports() {
             bodies: vec![vec![b'x'; 300]],
             ..plan(responder.address(), Pace::Closed)
         };
-        let figures = figures(&plan);
-        assert!(figures.answered > 100, "{transport:?} {figures:?}");
-        assert_eq!((figures.errors, figures.unanswered, figures.smallest, figures.largest), (0, 0, 41, 41));
+        let metrics = metrics(&plan);
+        assert!(metrics.answered > 100, "{transport:?} {metrics:?}");
+        assert_eq!((metrics.errors, metrics.unanswered, metrics.smallest, metrics.largest), (0, 0, 41, 41));
     }
 }
 
@@ -285,9 +285,9 @@ fn a_rejected_closed_or_broken_websocket_is_reported() {
             stream.write_all(bytes).unwrap();
             let _ = stream.read(&mut [0; 100]);
         });
-        let figures = figures(&framed(address));
-        let wrong = figures.first_wrong.unwrap();
-        assert_eq!((figures.answered, figures.errors), (0, 1));
+        let metrics = metrics(&framed(address));
+        let wrong = metrics.first_wrong.unwrap();
+        assert_eq!((metrics.answered, metrics.errors), (0, 1));
         assert!(wrong.why.contains(why), "{wrong:?}");
     }
 }
@@ -308,7 +308,7 @@ fn subscribers_count_what_comes_and_notice_who_is_cut_off() {
     let plan = Plan { connections: 3, ..plan(address, Pace::Once) };
     let mut subscribers = Subscribers::open(&plan).unwrap();
     let arrivals = subscribers.listen(3, Duration::from_secs(3), &mut |_| true).unwrap();
-    assert_eq!((arrivals.notifications, arrivals.fewest, arrivals.most, arrivals.received), (9, 3, 3, 33));
+    assert_eq!((arrivals.notifications, arrivals.min, arrivals.max, arrivals.received), (9, 3, 3, 33));
     let arrivals = subscribers.listen(1, Duration::from_millis(100), &mut |_| true).unwrap();
     assert_eq!(arrivals.notifications, 0);
 }

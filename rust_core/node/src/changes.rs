@@ -22,11 +22,11 @@ impl Changes {
         *self.count.lock()
     }
 
-    /// Blocks until the count differs from `seen`, or until `most` has elapsed.
-    pub fn wait(&self, seen: u64, most: Duration) {
+    /// Blocks until the count differs from `seen`, or until `timeout` has elapsed.
+    pub fn wait(&self, seen: u64, timeout: Duration) {
         let mut count = self.count.lock();
         if *count == seen {
-            self.changed.wait_for(&mut count, most);
+            self.changed.wait_for(&mut count, timeout);
         }
     }
 

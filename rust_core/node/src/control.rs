@@ -1,7 +1,7 @@
 //! Requests to the writer, other than transactions, from any thread.
 //!
 //! ```text
-//!   Node::control -> lock of the Sequencer -> Draft -> append (durable) -> view (published) -> result
+//!   Node::control -> lock of the Sequencer -> ChainDraft -> append (durable) -> view (published) -> result
 //! ```
 //!
 //! The caller's thread does the work under the writer's lock. So a result is returned only after the change
@@ -16,7 +16,9 @@ use foreseal_journal::JournalError;
 use foreseal_replication::Phase;
 use parking_lot::Mutex;
 
-use crate::{BlockSlot, ControlError, ProductionError, StoreFailed, sequencer::Sequencer, shared::Shared};
+use crate::{
+    BlockSlot, ControlError, ProductionError, StoreFailed, sequencer::Sequencer, shared_state::SharedState,
+};
 
 mod finality;
 mod mine;
@@ -63,7 +65,7 @@ impl Control {
 
     pub(crate) fn run<T>(
         &self,
-        shared: &Shared,
+        shared: &SharedState,
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
     ) -> Result<T, ControlError> {
         let Some(sequencer) = self.0.lock().clone() else {

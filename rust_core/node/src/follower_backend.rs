@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use foreseal_chain::View;
 use foreseal_replication::{FollowerBackend, Phase, wire::Heartbeat};
 
-use crate::shared::Shared;
+use crate::shared_state::SharedState;
 
-impl FollowerBackend for Shared {
+impl FollowerBackend for SharedState {
     fn view(&self) -> Option<Arc<View>> {
         self.feed.view()
     }
@@ -21,7 +21,7 @@ impl FollowerBackend for Shared {
     }
 
     fn frame_arrived(&self) {
-        self.heard();
+        self.record_frame();
     }
 
     fn record_heartbeat(&self, heartbeat: &Heartbeat) {

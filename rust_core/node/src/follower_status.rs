@@ -2,10 +2,10 @@
 
 use foreseal_replication::{FollowerClient, PoolStart};
 
-use crate::{FollowingStatus, Status, shared::Shared};
+use crate::{FollowingStatus, Status, shared_state::SharedState};
 
 /// Returns the status of the node whose follower is `client`.
-pub(crate) fn follower_status(client: &FollowerClient, shared: &Shared) -> Status {
+pub(crate) fn follower_status(client: &FollowerClient, shared: &SharedState) -> Status {
     let (welcome, report) = (client.welcome(), client.sequencer_report());
     let sequencer = report.as_ref().map(|report| report.phase.clone());
     Status {
@@ -19,9 +19,9 @@ pub(crate) fn follower_status(client: &FollowerClient, shared: &Shared) -> Statu
         shown: shared.view().is_some(),
         following: Some(FollowingStatus {
             lag: client.lag(),
-            beginnings: client.beginnings(),
+            replica_loads: client.replica_loads(),
             sequencer,
-            unheard: shared.unheard(),
+            time_since_frame: shared.time_since_frame(),
         }),
     }
 }

@@ -1,11 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 mod activity;
+mod chain_draft;
 mod chain_loss;
 mod changes;
 mod contradiction;
 mod control;
-mod draft;
 mod environment;
 mod errors;
 mod follower_backend;
@@ -27,7 +27,7 @@ mod scrubber;
 mod sequencer;
 mod sequencer_backend;
 mod settings;
-mod shared;
+mod shared_state;
 mod signer;
 mod slot;
 mod snapshots;
@@ -59,8 +59,8 @@ pub use points::{InspectionPoint, Watcher};
 pub use producer::Producer;
 pub use production_error::{ControlError, ProductionError};
 pub use repair::{
-    BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, SourceError,
-    StoreRepair, StoreRepairError,
+    BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairProgress, RepairSources, SourceChain,
+    SourceError, StoreRepair, StoreRepairError,
 };
 pub use request_handler::QueryHandler;
 pub use sequencer::Sequencer;

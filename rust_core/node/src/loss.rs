@@ -44,7 +44,7 @@ impl ChainLoss {
 
     fn add_stored(&mut self, store: &Store, past: &JournalReader) -> Result<(), NodeError> {
         let sealed = sealed_until(past, self.next, store.options().genesis)?.unwrap_or_default();
-        self.back_to = common(store, &sealed)?.map(|place| place.number);
+        self.back_to = common(store, &sealed)?.map(|block| block.number);
         self.nothing_shared = self.back_to.is_none();
         let (Some(back_to), Some(head)) = (self.back_to, store.head()?) else { return Ok(()) };
         let reader = store.reader()?;
@@ -63,9 +63,9 @@ impl ChainLoss {
 /// Returns the newest of these blocks that the store has too.
 pub(crate) fn common(store: &Store, sealed: &[SealedPosition]) -> Result<Option<SealedPosition>, NodeError> {
     let reader = store.reader()?;
-    for place in sealed.iter().rev() {
-        if reader.block_hash(place.number)? == Some(place.hash) {
-            return Ok(Some(*place));
+    for block in sealed.iter().rev() {
+        if reader.block_hash(block.number)? == Some(block.hash) {
+            return Ok(Some(*block));
         }
     }
     Ok(None)
@@ -73,13 +73,13 @@ pub(crate) fn common(store: &Store, sealed: &[SealedPosition]) -> Result<Option<
 
 /// Converts the error to that of a start, with the loss if the journal has lost appends.
 pub(crate) fn explain(error: JournalError, store: &Store, past: &JournalReader) -> NodeError {
-    let JournalError::Missing { next, mark, place, .. } = &error else { return error.into() };
+    let JournalError::Missing { next, mark, position, .. } = &error else { return error.into() };
     let head = store.head().ok().flatten().map_or(0, |head| head.number);
     if *next == 0 && head > 0 {
         return StartError::JournalGone { head }.into();
     }
     match ChainLoss::find(store, past, *next, Some(mark)) {
-        Ok(Some(loss)) => StartError::Lost { place: *place, loss: Box::new(loss) }.into(),
+        Ok(Some(loss)) => StartError::Lost { position: *position, loss: Box::new(loss) }.into(),
         // Keeps the journal's own error if the store cannot be read.
         Ok(None) | Err(_) => error.into(),
     }

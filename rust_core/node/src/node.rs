@@ -23,7 +23,7 @@ use crate::{
     control::Control,
     follower_status::follower_status,
     scrubber::{ScrubOwner, Scrubber},
-    shared::Shared,
+    shared_state::SharedState,
     signer::admit_signer,
     start::try_first_block,
     store_files::{FollowerDataDir, open_store},
@@ -34,7 +34,7 @@ use crate::{
 pub struct Node {
     spec: Arc<ChainSpec>,
     settings: Settings,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedState>,
     store: Store,
     /// Thread that scrubs the store in the background.
     scrub: Mutex<Option<JoinHandle<()>>>,
@@ -86,7 +86,7 @@ impl Node {
         // Development methods write the chain, which only the sequencer can do.
         let settings = Settings { development: None, ..settings };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
-        let shared = Arc::new(Shared::new(pool, surroundings.clock));
+        let shared = Arc::new(SharedState::new(pool, surroundings.clock));
         shared.set_store(store.clone());
         let (spec, window) = (Arc::new(spec), settings.store.recent);
         let caches = Arc::new(ArchiveCaches::new(&settings.store.caches));
@@ -117,7 +117,7 @@ impl Node {
         let store = open_store(&datadir, &spec, &settings.store)?;
         let signer = admit_signer(&datadir, &settings, &spec, &store, &mut surroundings)?;
         let pool = Arc::new(Pool::new(settings.pool.clone()));
-        let shared = Arc::new(Shared::new(pool, surroundings.clock.clone()));
+        let shared = Arc::new(SharedState::new(pool, surroundings.clock.clone()));
         shared.set_store(store.clone());
         let part = NodeRole::Writer(WriterState {
             datadir: Arc::new(datadir),
@@ -372,8 +372,8 @@ impl Node {
     }
 
     /// Returns the metrics of the node.
-    pub fn figures(&self) -> NodeMetrics {
-        let work = self.shared.figures.clone();
+    pub fn metrics(&self) -> NodeMetrics {
+        let work = self.shared.metrics.clone();
         let archive = self.view().and_then(|view| view.caches());
         let caches = self.store.caches().into_iter().chain(archive.into_iter().flatten()).collect();
         NodeMetrics { work, pool: self.pool().metrics(), store: self.store.size(), caches }
@@ -431,13 +431,13 @@ impl Node {
         self.shared.query_handler.register(handler);
     }
 
-    /// Sends a query to the sequencer and waits for the answer, at most for `most` of real time. Returns
+    /// Sends a query to the sequencer and waits for the answer, at most for `timeout` of real time. Returns
     /// `None` if no answer arrives, or if this node is no follower. On return, this node shows at least the
     /// view that the sequencer showed when it answered.
-    pub fn query(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
+    pub fn query(&self, query: Vec<u8>, timeout: Duration) -> Option<Vec<u8>> {
         match &self.part {
             NodeRole::Writer(_) => None,
-            NodeRole::Follower(following) => following.query(question, most),
+            NodeRole::Follower(following) => following.query(query, timeout),
         }
     }
 }

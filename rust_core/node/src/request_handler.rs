@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 pub trait QueryHandler: Send + Sync {
     /// Returns the answer without blocking; `None` if the query is malformed. `now` is the node's monotonic
     /// time.
-    fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>>;
+    fn answer(&self, query: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>>;
 }
 
 /// Slot for the handler, empty until one is registered.
@@ -22,9 +22,9 @@ impl RequestHandler {
         *self.0.lock() = Some(handler);
     }
 
-    pub fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
+    pub fn answer(&self, query: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
         let answering = self.0.lock().clone()?;
-        answering.answer(question, pool, now)
+        answering.answer(query, pool, now)
     }
 }
 

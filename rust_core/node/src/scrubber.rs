@@ -19,7 +19,7 @@ use std::{
 use foreseal_replication::Phase;
 use foreseal_store::{ScrubPosition, Store, StoreError};
 
-use crate::{ScrubSettings, shared::Shared, status::ScrubProgress};
+use crate::{ScrubSettings, shared_state::SharedState, status::ScrubProgress};
 
 /// Size of a portion, which is read in one read transaction, in bytes.
 const PORTION_SIZE: u64 = 256 << 10;
@@ -43,7 +43,7 @@ pub(crate) enum ScrubOwner {
 /// Background reader of the store, portion by portion.
 pub(crate) struct Scrubber {
     store: Store,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     settings: ScrubSettings,
     owner: ScrubOwner,
     /// The store's directory, opened and locked.
@@ -56,7 +56,7 @@ pub(crate) struct Scrubber {
 }
 
 impl Scrubber {
-    pub fn new(store: Store, shared: Arc<Shared>, settings: ScrubSettings, owner: ScrubOwner) -> Self {
+    pub fn new(store: Store, shared: Arc<SharedState>, settings: ScrubSettings, owner: ScrubOwner) -> Self {
         let progress = shared.scrub_progress().clone();
         let (position, damaged) = (ScrubPosition::default(), BTreeSet::new());
         Self { store, shared, settings, owner, lock: None, position, damaged, unchecked: 0, progress }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Nothing is published before its append is durable. A failed append ends production for good. Everything
-//! else that changes the chain is a [`Draft`], which the modules of `control` build and this one commits.
+//! else that changes the chain is a [`ChainDraft`], which the modules of `control` build and this one commits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,8 +22,8 @@ use foreseal_replication::Phase;
 
 use crate::{
     BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
-    StepStage, StoreFailed, draft::Draft, shared::Shared, snapshots::Snapshots, stamp::Stamp, start::Started,
-    store_writer::StoreWriter, writer_metrics::Stopwatch,
+    StepStage, StoreFailed, chain_draft::ChainDraft, shared_state::SharedState, snapshots::Snapshots,
+    stamp::Stamp, start::Started, store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
 
 /// Inputs of blocks and steps other than transactions.
@@ -41,7 +41,7 @@ pub struct Sequencer {
     link: StoreWriter,
     /// Slot of the block being built; `None` on a node that only serves.
     pub(crate) slot: Option<BlockSlot>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) settings: Settings,
     pub(crate) mining: Mining,
     /// Number of the block whose timestamp was set explicitly.
@@ -59,7 +59,7 @@ impl Sequencer {
     /// the next one.
     pub(crate) fn start(
         started: Started,
-        shared: Arc<Shared>,
+        shared: Arc<SharedState>,
         settings: Settings,
         makes: BlockInputs,
     ) -> Result<Self, ProductionError> {
@@ -121,8 +121,8 @@ impl Sequencer {
     }
 
     /// Creates an empty draft.
-    pub(crate) fn draft(&self) -> Draft {
-        Draft::new(&self.chain, self.stamp())
+    pub(crate) fn draft(&self) -> ChainDraft {
+        ChainDraft::new(&self.chain, self.stamp())
     }
 
     /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.
@@ -198,7 +198,11 @@ impl Sequencer {
     }
 
     /// Seals the block being built in `draft` like [`Self::seal`].
-    pub(crate) fn seal_draft(&mut self, mut draft: Draft, now: ClockReading) -> Result<(), ProductionError> {
+    pub(crate) fn seal_draft(
+        &mut self,
+        mut draft: ChainDraft,
+        now: ClockReading,
+    ) -> Result<(), ProductionError> {
         draft.seal()?;
         self.shared.reached(InspectionPoint::BetweenSealAndOpen);
         let slot = self.next_slot(&draft.chain, now);
@@ -210,7 +214,7 @@ impl Sequencer {
     /// Makes a draft durable and publishes it. `slot` is the slot of its open block.
     pub(crate) fn commit(
         &mut self,
-        draft: Draft,
+        draft: ChainDraft,
         slot: impl Into<Option<BlockSlot>>,
     ) -> Result<(), ProductionError> {
         if mutant!("show-draft-before-append")
@@ -219,7 +223,7 @@ impl Sequencer {
             self.publish(view);
         }
         self.append(&draft.records)?;
-        self.shared.figures.committed(&draft.records);
+        self.shared.metrics.committed(&draft.records);
         self.adopt(draft.chain)?;
         self.slot = slot.into();
         let view = Arc::new(self.view()?);
@@ -240,7 +244,7 @@ impl Sequencer {
     }
 
     /// Commits like [`Self::commit`], and resets the pool to the snapshot `pool`.
-    pub(crate) fn restore(&mut self, draft: Draft, pool: &PoolSnapshot) -> Result<(), ProductionError> {
+    pub(crate) fn restore(&mut self, draft: ChainDraft, pool: &PoolSnapshot) -> Result<(), ProductionError> {
         self.append(&draft.records)?;
         self.adopt(draft.chain)?;
         self.shared.pool.reset(pool);
@@ -272,8 +276,8 @@ impl Sequencer {
         let waiting = self.shared.activity.wait_for_disk();
         self.journal.append(records)?;
         drop(waiting);
-        self.shared.figures.append.add(laps.lap());
-        self.shared.figures.journal_is(&self.journal);
+        self.shared.metrics.append.add(laps.lap());
+        self.shared.metrics.journal_is(&self.journal);
         self.shared.reached(InspectionPoint::Appended);
         if self.shared.frames().is_some() {
             self.unshown.extend(self.journal.newest());
@@ -335,7 +339,7 @@ impl Sequencer {
     ) -> Result<Option<(PendingBlock, Flashblock)>, ProductionError> {
         let open = self.chain.open_block().expect("a node that produces always has an open block");
         let (base_fee, blob_fee) = self.chain.spec().base_fees(open.header());
-        let (clock, figures) = (self.shared.clock.clone(), self.shared.figures.clone());
+        let (clock, metrics) = (self.shared.clock.clone(), self.shared.metrics.clone());
         let mut laps = Stopwatch::begin(&*clock);
         let mut best = self.shared.pool.best(base_fee, blob_fee);
         let taken = laps.lap();
@@ -345,16 +349,16 @@ impl Sequencer {
             self.drop_rejected(&hash, &reason);
         }
         if stepped.step.is_some() {
-            figures.stage(StepStage::Select).add(taken + stepped.times.select);
-            figures.stage(StepStage::Execute).add(stepped.times.execute);
-            figures.stage(StepStage::Roots).add(stepped.times.roots);
+            metrics.stage(StepStage::Select).add(taken + stepped.times.select);
+            metrics.stage(StepStage::Execute).add(stepped.times.execute);
+            metrics.stage(StepStage::Roots).add(stepped.times.roots);
         }
         Ok(stepped.step)
     }
 
     /// Executes the pool's best transactions as one step. Returns `true` if a step was made.
     pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
-        let (clock, figures) = (self.shared.clock.clone(), self.shared.figures.clone());
+        let (clock, metrics) = (self.shared.clock.clone(), self.shared.metrics.clone());
         let mut laps = Stopwatch::begin(&*clock);
         let Some((block, flashblock)) = self.execute(keep_going)? else { return Ok(false) };
         let step = self.stamp().put(flashblock);
@@ -363,24 +367,24 @@ impl Sequencer {
             self.shared.pool.on_step(&step.transactions, &step.diff);
         }
         if mutant!("publish-before-append") {
-            self.chain.stepped(block.clone(), recorded.clone());
+            self.chain.push_step(block.clone(), recorded.clone());
             let view = self.view()?;
             self.publish(view);
         }
         laps.lap();
         self.append(&[Record::Step(step.clone())])?;
-        figures.stage(StepStage::Sync).add(laps.lap());
+        metrics.stage(StepStage::Sync).add(laps.lap());
         tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         if !mutant!("publish-before-append") {
-            self.chain.stepped(block, recorded);
+            self.chain.push_step(block, recorded);
             let view = self.view()?;
             self.publish(view);
         }
-        figures.stage(StepStage::Publish).add(laps.lap());
+        metrics.stage(StepStage::Publish).add(laps.lap());
         self.shared.pool.on_step(&step.transactions, &step.diff);
-        figures.stage(StepStage::Pool).add(laps.lap());
-        figures.step.add(laps.whole());
-        figures.stepped(&step);
+        metrics.stage(StepStage::Pool).add(laps.lap());
+        metrics.step.add(laps.whole());
+        metrics.stepped(&step);
         Ok(true)
     }
 

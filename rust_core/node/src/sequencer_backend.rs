@@ -7,11 +7,11 @@ use foreseal_pool::Admission;
 use foreseal_replication::{Phase, SequencerBackend, SubmitError, wire::SequencerReport};
 use foreseal_store::DamageReport;
 
-use crate::{contradiction, shared::Shared};
+use crate::{contradiction, shared_state::SharedState};
 
 /// Access of a feed server to the node.
 pub(crate) struct FeedBackend {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedState>,
     pub datadir: PathBuf,
     pub signer: Option<Address>,
 }
@@ -43,9 +43,9 @@ impl SequencerBackend for FeedBackend {
         self.shared.admit_forwarded(submission, runnable)
     }
 
-    fn answer(&self, question: &[u8]) -> Option<Vec<u8>> {
+    fn answer(&self, query: &[u8]) -> Option<Vec<u8>> {
         let now = self.shared.clock.now().monotonic;
-        self.shared.query_handler.answer(question, &self.shared.pool, now)
+        self.shared.query_handler.answer(query, &self.shared.pool, now)
     }
 
     fn confirm_damage(&self, report: &DamageReport, follower: &str) {

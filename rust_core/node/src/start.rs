@@ -199,7 +199,7 @@ fn go_back(
     if !recovery.loss_accepted && !mutant!("ignore-marker") {
         let loss = ChainLoss::find(store, &journal.reader(), journal.next_sequence(), None)?;
         let loss = Box::new(loss.unwrap_or_default());
-        return Err(StartError::Lost { place: journal.end(), loss }.into());
+        return Err(StartError::Lost { position: journal.end(), loss }.into());
     }
     tracing::warn!(from = head.number, to = number, "reverting the store to the end of the journal");
     let mut meta = read_store_meta(store)?;

@@ -29,9 +29,9 @@ pub enum StartError {
     NothingShared { head: u64 },
     /// Another record proves that the journal had further appends.
     #[error(
-        "the journal has lost at {place} what was visible: {loss}; only `foreseal journal repair` continues without it"
+        "the journal has lost at {position} what was visible: {loss}; only `foreseal journal repair` continues without it"
     )]
-    Lost { place: JournalPosition, loss: Box<ChainLoss> },
+    Lost { position: JournalPosition, loss: Box<ChainLoss> },
     /// A follower received an append that the journal does not have.
     #[error(
         "a follower has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \

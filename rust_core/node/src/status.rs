@@ -39,11 +39,11 @@ pub struct FollowingStatus {
     pub lag: u64,
     /// Number of times the replica was loaded from the store: once at first, then again whenever its cursor
     /// became invalid.
-    pub beginnings: u64,
+    pub replica_loads: u64,
     /// Phase of the sequencer in its newest status message.
     pub sequencer: Option<Phase>,
     /// Time since the last frame from the sequencer.
-    pub unheard: Duration,
+    pub time_since_frame: Duration,
 }
 
 /// Position of the newest step of a view.
@@ -103,7 +103,7 @@ impl Status {
         let (late, what) = if self.produces {
             (self.age, "last tick")
         } else {
-            (following.unheard, "last heartbeat of the sequencer")
+            (following.time_since_frame, "last heartbeat of the sequencer")
         };
         if late <= limit {
             return Ok(());

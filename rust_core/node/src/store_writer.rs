@@ -250,10 +250,10 @@ impl Worker {
     fn commit(&self, write: impl FnOnce(&Store) -> Result<(), StoreError>) -> Result<(), String> {
         self.reached(InspectionPoint::BeforeStoreCommit);
         match &self.observers.meter {
-            Some((clock, figures)) => {
+            Some((clock, metrics)) => {
                 let mut laps = Stopwatch::begin(&**clock);
                 write(&self.store).map_err(|error| error.to_string())?;
-                figures.commit.add(laps.lap());
+                metrics.commit.add(laps.lap());
             }
             None => write(&self.store).map_err(|error| error.to_string())?,
         }

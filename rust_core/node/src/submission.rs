@@ -5,12 +5,12 @@ use std::sync::Arc;
 use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_chain::View;
 use foreseal_pool::{
-    Admission, PendingHead, PoolError, Rules, Submission, decode_submission, impersonated_submission,
+    Admission, CheckedTransaction, PendingHead, PoolError, Rules, decode_submission, impersonated_submission,
 };
 use foreseal_primitives::{Transaction, wire::decode};
 use foreseal_replication::{SubmissionHandle, SubmitError};
 
-use crate::{Node, node::NodeRole, shared::Shared};
+use crate::{Node, node::NodeRole, shared_state::SharedState};
 
 /// Outcome of a submission.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Node {
     }
 
     /// Performs the first half of [`Self::submit`]: all checks that need no state.
-    pub fn decode(&self, raw: &[u8]) -> Result<Submission, SubmitError> {
+    pub fn decode(&self, raw: &[u8]) -> Result<CheckedTransaction, SubmitError> {
         self.check(|rules| decode_submission(raw, rules))
     }
 
@@ -56,7 +56,7 @@ impl Node {
     }
 
     /// Adds a submission to the pool. Under automine, its block is sealed when this returns.
-    fn admit(&self, submission: Submission, runnable: bool) -> Result<Admission, SubmitError> {
+    fn admit(&self, submission: CheckedTransaction, runnable: bool) -> Result<Admission, SubmitError> {
         let admission = self.shared.admit(submission, runnable)?;
         if self.shared.is_automine()
             && let Err(error) = self.control(|writer| writer.seal_executable(&mut || true))
@@ -69,8 +69,8 @@ impl Node {
 
     fn check(
         &self,
-        check: impl FnOnce(&Rules) -> Result<Submission, PoolError>,
-    ) -> Result<Submission, SubmitError> {
+        check: impl FnOnce(&Rules) -> Result<CheckedTransaction, PoolError>,
+    ) -> Result<CheckedTransaction, SubmitError> {
         self.check_production()?;
         let view = self.view().ok_or(SubmitError::Starting)?;
         Ok(check(&self.pool().rules(self.spec(), &view.pending().block.header))?)
@@ -88,7 +88,7 @@ impl Node {
     /// Performs the second half of [`Self::submit`]. If `runnable` is set, a transaction that cannot run in
     /// the next step is not retained. Never waits for an answer: a follower forwards the transaction, and
     /// applies the resulting pool change before it delivers the answer.
-    pub fn send(&self, submission: Submission, runnable: bool) -> Result<Sent, SubmitError> {
+    pub fn send(&self, submission: CheckedTransaction, runnable: bool) -> Result<Sent, SubmitError> {
         match &self.part {
             NodeRole::Writer(_) => self.admit(submission, runnable).map(Sent::Done),
             NodeRole::Follower(following) => {
@@ -98,10 +98,14 @@ impl Node {
     }
 }
 
-impl Shared {
+impl SharedState {
     /// Adds a decoded transaction to the pool. If `runnable` is set, adds it only if it can run in the next
     /// step.
-    pub(crate) fn admit(&self, submission: Submission, runnable: bool) -> Result<Admission, SubmitError> {
+    pub(crate) fn admit(
+        &self,
+        submission: CheckedTransaction,
+        runnable: bool,
+    ) -> Result<Admission, SubmitError> {
         let view = self.view().ok_or(SubmitError::Starting)?;
         fetch_sender(&view, &submission);
         let head = || self.view().unwrap_or(view);
@@ -129,7 +133,7 @@ impl Shared {
 }
 
 /// Reads from the disk in advance what the pool reads under its lock, because a step may wait for that lock.
-fn fetch_sender(view: &Arc<View>, submission: &Submission) {
+fn fetch_sender(view: &Arc<View>, submission: &CheckedTransaction) {
     let state = view.state();
     // Errors are ignored here: the pool reports them when it reads the same data.
     if let Ok(Some(account)) = state.account(&submission.sender())

@@ -21,7 +21,7 @@ use crate::{
     control::Control,
     sequencer::{BlockInputs, Sequencer},
     sequencer_backend::FeedBackend,
-    shared::Shared,
+    shared_state::SharedState,
     start::start,
 };
 
@@ -32,7 +32,7 @@ const MANUAL_NEAR: u64 = 2;
 pub(crate) struct Writer {
     pub(crate) spec: Arc<ChainSpec>,
     pub(crate) settings: Settings,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) datadir: Arc<DataDir>,
     pub(crate) control: Arc<Control>,
     pub(crate) store: Store,

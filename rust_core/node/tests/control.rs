@@ -50,7 +50,7 @@ fn many_blocks_at_once_are_those_of_one_demand_each() {
     }
     assert!(fingerprint(&together.view()) == fingerprint(&apart.view()), "another chain came of it");
     assert_eq!(together.view().latest().number(), blocks);
-    let appends = |bench: &Bench| *bench.node.figures().work.append.cumulative().last().unwrap();
+    let appends = |bench: &Bench| *bench.node.metrics().work.append.cumulative().last().unwrap();
     assert!(appends(&together) * 10 < appends(&apart), "most appends hold many blocks");
     restart(&datadir, &wallets, together);
 }

@@ -69,7 +69,7 @@ fn it_shows_every_step_and_the_pool_and_goes_on_after_each_was_restarted() {
     }
     let status = follower.status();
     let following = status.following.unwrap();
-    assert_eq!((following.lag, following.beginnings), (0, 1), "it went on by its cursor");
+    assert_eq!((following.lag, following.replica_loads), (0, 1), "it went on by its cursor");
     assert_eq!((status.produces, status.signer), (true, sequencer.node.status().signer));
     assert!(follower.catching_up().is_none());
     wait_for("the sequencer knows of it", || {
@@ -182,7 +182,7 @@ fn one_whose_cursor_is_gone_begins_again_with_the_store() {
     drop(alone);
     let mut sequencer = open(settings.role.clone());
     let view = caught_up(&sequencer.node, &follower);
-    assert_eq!(follower.status().following.unwrap().beginnings, 2);
+    assert_eq!(follower.status().following.unwrap().replica_loads, 2);
     assert_eq!(fingerprint(&view), fingerprint(&sequencer.view()));
     assert_eq!(fingerprint(&before), seen.1, "what was shown stays what it was");
     let mut steps = 0;

@@ -11,7 +11,7 @@ use alloy_primitives::Bytes;
 use foreseal_chain::SteppedClock;
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    JournalRepair, RepairMethod, RepairPlan, RepairSources, Repairing, Settings, StoreRepair,
+    JournalRepair, RepairMethod, RepairPlan, RepairProgress, RepairSources, Settings, StoreRepair,
     StoreRepairError, StoreSettings,
 };
 use foreseal_store::Store;
@@ -132,7 +132,7 @@ fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
         let shared = || Store::open(datadir.join("store"), options).unwrap();
         let head = || shared().head().unwrap().map_or(0, |head| head.number);
         let ended = repair.apply(&RepairMethod::Replay, &mut |step| {
-            let Repairing::Replaying { records } = step else { return ControlFlow::Continue(()) };
+            let RepairProgress::Replaying { records } = step else { return ControlFlow::Continue(()) };
             seen = records;
             if all == Some(records) {
                 wait_for("the store has the blocks", || head() >= 9);

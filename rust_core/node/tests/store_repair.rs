@@ -16,7 +16,7 @@ use foreseal_backup::{Backup, BackupSource, back_up};
 use foreseal_chain::SteppedClock;
 use foreseal_journal::{RealDisk, RecordedEnd, check, recorded_end};
 use foreseal_node::{
-    BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing, Settings, SourceChain,
+    BlockSource, FetchPlan, NodeError, RepairMethod, RepairProgress, RepairSources, Settings, SourceChain,
     StoreRepair, StoreRepairError, StoreSettings,
 };
 use foreseal_store::StoreError;
@@ -214,7 +214,7 @@ fn copy(bench: &Bench, datadir: &Path, target: &Path) {
     back_up(&source, target, std::time::Duration::ZERO, &mut |_| ControlFlow::Continue(())).unwrap();
 }
 
-fn go_on(_: Repairing) -> ControlFlow<()> {
+fn go_on(_: RepairProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -279,7 +279,7 @@ fn another_node_rebuilds_what_the_journal_lacks() {
         assert!((2..40).contains(&last), "{last}");
         let mut shown = Vec::new();
         let mut watch = |step| {
-            if let Repairing::Fetching { done, of } = step {
+            if let RepairProgress::Fetching { done, of } = step {
                 shown.push((done, of));
             }
             ControlFlow::Continue(())
@@ -404,7 +404,7 @@ fn an_interrupted_fetch_changes_nothing() {
     let mut repair = stopped.repair(RepairSources { backup: None, node: Some(&mut node) });
     let plan = repair.plan(&mut go_on).unwrap();
     let mut stop = |step| match step {
-        Repairing::Fetching { done: 2, .. } => ControlFlow::Break(()),
+        RepairProgress::Fetching { done: 2, .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
     let error = repair.apply(&plan.method, &mut stop).unwrap_err();

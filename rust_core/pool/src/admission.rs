@@ -9,7 +9,8 @@ use foreseal_state::StateReader;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Dropped, PoolError, PooledTransaction, QueuedReason, Submission, contents::Contents, origin::Origin,
+    CheckedTransaction, Dropped, PoolError, PooledTransaction, QueuedReason, contents::Contents,
+    origin::Origin,
 };
 
 /// Result of an accepted submission.
@@ -48,7 +49,7 @@ impl Contents {
     /// Returns the error of the first check that fails. The contents are then unchanged.
     pub(crate) fn admit<H: PendingHead + ?Sized>(
         &mut self,
-        submission: Submission,
+        submission: CheckedTransaction,
         origin: Origin,
         head: &H,
     ) -> Result<AddedTransaction, PoolError> {
@@ -59,7 +60,7 @@ impl Contents {
     /// Admits a submission like [`Self::admit`], but only if it can run in the next step.
     pub(crate) fn admit_if_executable<H: PendingHead + ?Sized>(
         &mut self,
-        submission: Submission,
+        submission: CheckedTransaction,
         head: &H,
     ) -> Result<Admission, PoolError> {
         let account = self.validate(&submission, Origin::Submitted, head)?;
@@ -72,7 +73,7 @@ impl Contents {
     /// Runs every check except the one for room, and returns the sender's account.
     fn validate<H: PendingHead + ?Sized>(
         &self,
-        submission: &Submission,
+        submission: &CheckedTransaction,
         origin: Origin,
         head: &H,
     ) -> Result<Account, PoolError> {
@@ -91,7 +92,7 @@ impl Contents {
 
     fn make_room_and_insert(
         &mut self,
-        submission: Submission,
+        submission: CheckedTransaction,
         account: &Account,
     ) -> Result<AddedTransaction, PoolError> {
         let (hash, sender, nonce) = (submission.hash(), submission.sender(), submission.nonce());
@@ -104,7 +105,11 @@ impl Contents {
 
     /// Returns the condition that a submission would wait for: an earlier nonce, a waiting predecessor, or
     /// lower base fees.
-    fn queued_reason_if_added(&self, submission: &Submission, account: &Account) -> Option<QueuedReason> {
+    fn queued_reason_if_added(
+        &self,
+        submission: &CheckedTransaction,
+        account: &Account,
+    ) -> Option<QueuedReason> {
         let nonce = submission.nonce();
         if let Some(queue) = self.senders.get(&submission.sender()) {
             let expected = queue.next_nonce(account.nonce);
@@ -125,7 +130,7 @@ impl Contents {
 
     fn check_account(
         &self,
-        submission: &Submission,
+        submission: &CheckedTransaction,
         origin: Origin,
         account: &Account,
     ) -> Result<(), PoolError> {
@@ -142,7 +147,7 @@ impl Contents {
         Ok(())
     }
 
-    fn check_replacement(&self, submission: &Submission) -> Result<(), PoolError> {
+    fn check_replacement(&self, submission: &CheckedTransaction) -> Result<(), PoolError> {
         match self.replaced_transaction(submission) {
             Some(replaced) if !submission.fees().can_replace(replaced.fees()) => {
                 let (offered, pooled) = (Box::new(*submission.fees()), Box::new(*replaced.fees()));
@@ -153,7 +158,10 @@ impl Contents {
     }
 
     /// Returns the pooled transaction with the same sender and nonce.
-    pub(crate) fn replaced_transaction(&self, submission: &Submission) -> Option<&Arc<PooledTransaction>> {
+    pub(crate) fn replaced_transaction(
+        &self,
+        submission: &CheckedTransaction,
+    ) -> Option<&Arc<PooledTransaction>> {
         self.senders.get(&submission.sender())?.get(submission.nonce())
     }
 }

@@ -10,8 +10,8 @@ use foreseal_primitives::Account;
 use foreseal_state::{StateError, StateReader};
 
 use crate::{
-    DropReason, Dropped, Fees, PoolConfig, PoolError, PoolMetrics, PooledTransaction, QueuedReason, Status,
-    Submission,
+    CheckedTransaction, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolMetrics, PooledTransaction,
+    QueuedReason, Status,
     dropped_history::DroppedHistory,
     eviction_order::{EvictionOrder, is_same_transaction},
     pending_log::PendingTransactionLog,
@@ -78,7 +78,7 @@ impl Contents {
     /// Adds a transaction. `account` is the sender's account, used if the sender has no queue yet.
     pub(crate) fn insert(
         &mut self,
-        submission: Submission,
+        submission: CheckedTransaction,
         account: &Account,
     ) -> Option<Arc<PooledTransaction>> {
         self.insert_numbered(Arc::new(PooledTransaction::new(submission, self.next_sequence)), account)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foreseal_primitives::{Account, mutant};
 
 use crate::{
-    DropReason, Dropped, PoolError, PooledTransaction, Submission,
+    CheckedTransaction, DropReason, Dropped, PoolError, PooledTransaction,
     contents::Contents,
     eviction_order::EvictionOrder,
     priority_order::{Rank, Ranked},
@@ -24,7 +24,7 @@ impl Contents {
     /// newcomer.
     pub(crate) fn select_evictions(
         &mut self,
-        incoming: &Submission,
+        incoming: &CheckedTransaction,
         account: &Account,
     ) -> Result<Vec<EvictionCandidate>, PoolError> {
         let replaced = self.replaced_transaction(incoming).cloned();
@@ -95,7 +95,10 @@ impl Contents {
     /// # Errors
     ///
     /// Returns `SenderFull` if the sender is at its limit and the newcomer would be its last transaction.
-    fn check_sender_limit(&self, incoming: &Submission) -> Result<Option<Arc<PooledTransaction>>, PoolError> {
+    fn check_sender_limit(
+        &self,
+        incoming: &CheckedTransaction,
+    ) -> Result<Option<Arc<PooledTransaction>>, PoolError> {
         let limit = self.config.max_per_sender;
         let Some(queue) = self.senders.get(&incoming.sender()) else { return Ok(None) };
         match queue.all().last() {
@@ -105,7 +108,7 @@ impl Contents {
         }
     }
 
-    fn incoming_rank(&self, incoming: &Submission, account: &Account) -> (bool, Rank) {
+    fn incoming_rank(&self, incoming: &CheckedTransaction, account: &Account) -> (bool, Rank) {
         let is_executable = match self.senders.get(&incoming.sender()) {
             Some(queue) => queue.would_be_executable(incoming.nonce(), incoming.cost()),
             None => incoming.nonce() == account.nonce && incoming.cost() <= account.balance,
@@ -138,7 +141,7 @@ struct EvictionPlan<'a> {
 
 impl EvictionPlan<'_> {
     /// Returns the cheapest tail. Tails that wait come before tails that can run.
-    fn cheapest(&self, incoming: &Submission) -> Option<((bool, Rank), Arc<PooledTransaction>)> {
+    fn cheapest(&self, incoming: &CheckedTransaction) -> Option<((bool, Rank), Arc<PooledTransaction>)> {
         // Keep the newcomer's own predecessors: without them it would be behind a gap.
         let may_be_evicted = |(_, t): &(Rank, &Arc<PooledTransaction>)| {
             t.sender() != incoming.sender() || t.nonce() > incoming.nonce()

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_primitives::Transaction;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::{Submission, origin::Origin, submission::decode_form};
+use crate::{CheckedTransaction, origin::Origin, submission::decode_form};
 
 #[derive(Deserialize, Serialize)]
 struct ForwardedTransaction {
@@ -15,13 +15,13 @@ struct ForwardedTransaction {
     encoded: Bytes,
 }
 
-impl Serialize for Submission {
+impl Serialize for CheckedTransaction {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         ForwardedTransaction { sender: self.sender(), encoded: self.encoded() }.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Submission {
+impl<'de> Deserialize<'de> for CheckedTransaction {
     /// Trusts the encoded sender, and does not repeat the checks of the other process.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let ForwardedTransaction { sender, encoded } = ForwardedTransaction::deserialize(deserializer)?;

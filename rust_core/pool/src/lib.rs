@@ -38,4 +38,4 @@ pub use rules::Rules;
 pub use saved::{RestoreError, Restored};
 pub use status::{DropReason, Dropped, QueuedReason, Status};
 pub use submission::{decode_many, decode_submission, impersonated_submission};
-pub use transaction::{PooledTransaction, Sidecar, Submission};
+pub use transaction::{CheckedTransaction, PooledTransaction, Sidecar};

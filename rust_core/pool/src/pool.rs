@@ -9,8 +9,8 @@ use foreseal_state::StateError;
 use parking_lot::Mutex;
 
 use crate::{
-    AddedTransaction, Admission, DropReason, Dropped, PendingHead, PendingLogPage, PoolConfig, PoolError,
-    PoolMetrics, PooledTransaction, Rules, Status, Submission,
+    AddedTransaction, Admission, CheckedTransaction, DropReason, Dropped, PendingHead, PendingLogPage,
+    PoolConfig, PoolError, PoolMetrics, PooledTransaction, Rules, Status,
     contents::Contents,
     locked::{ContentsAndSink, Locked},
     origin::Origin,
@@ -88,7 +88,7 @@ impl Pool {
     /// Returns the error of the first check that fails. The pool is then unchanged.
     pub fn add<H>(
         &self,
-        submission: Submission,
+        submission: CheckedTransaction,
         head: impl FnOnce() -> H,
     ) -> Result<AddedTransaction, PoolError>
     where
@@ -105,7 +105,7 @@ impl Pool {
     /// Returns the same errors as [`Self::add`].
     pub fn add_if_executable<H>(
         &self,
-        submission: Submission,
+        submission: CheckedTransaction,
         head: impl FnOnce() -> H,
     ) -> Result<Admission, PoolError>
     where
@@ -118,7 +118,7 @@ impl Pool {
 
     pub(crate) fn admit<H>(
         &self,
-        submission: Submission,
+        submission: CheckedTransaction,
         origin: Origin,
         head: impl FnOnce() -> H,
     ) -> Result<AddedTransaction, PoolError>
@@ -183,7 +183,7 @@ impl Pool {
         let head = head();
         let mut dropped = contents.recheck_all(head.state())?;
         for transaction in transactions {
-            let submission = Submission::checked(transaction.clone());
+            let submission = CheckedTransaction::checked(transaction.clone());
             match contents.admit(submission, Origin::Reinjected, &*head) {
                 Ok(added) => dropped.extend(added.evicted),
                 Err(PoolError::State(error)) => return Err(error),

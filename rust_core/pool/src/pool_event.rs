@@ -7,7 +7,7 @@ use foreseal_primitives::{Account, Transaction, mutant};
 use rayon::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{PooledTransaction, Status, Submission, origin::Origin, submission::decode_form};
+use crate::{CheckedTransaction, PooledTransaction, Status, origin::Origin, submission::decode_form};
 
 /// All changes under one acquisition of the pool's lock, or the whole pool. A replica that applies them
 /// equals the pool. Decoding trusts the senders: they are not recovered again.
@@ -126,7 +126,7 @@ impl PoolEntry {
         let (envelope, sidecar) = decode_form(&self.encoded, Origin::Reinjected)
             .map_err(|_| "a transaction in a pool event does not decode")?;
         let transaction = Arc::new(Transaction::new(envelope, self.sender));
-        let submission = Submission::new(transaction, sidecar, self.encoded.len());
+        let submission = CheckedTransaction::new(transaction, sidecar, self.encoded.len());
         // No pool admits that nonce (EIP-2681) or reaches that arrival number, and the pool computes the
         // successor of both.
         if submission.nonce() == u64::MAX || self.arrival == u64::MAX {

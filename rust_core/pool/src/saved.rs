@@ -12,7 +12,7 @@ use std::ops::Deref;
 use alloy_primitives::keccak256;
 use rayon::prelude::*;
 
-use crate::{Dropped, PendingHead, Pool, Rules, Submission, origin::Origin, submission::decode};
+use crate::{CheckedTransaction, Dropped, PendingHead, Pool, Rules, origin::Origin, submission::decode};
 
 const MAGIC: &[u8; 8] = b"fsl-pool";
 const VERSION: u8 = 1;
@@ -81,7 +81,7 @@ impl Pool {
         let decoded: Vec<_> = entries.par_iter().map(|raw| decode(raw, rules, Origin::Reinjected)).collect();
         let mut restored = Restored::default();
         for (raw, submission) in entries.into_iter().zip(decoded) {
-            let hash = submission.as_ref().map_or_else(|_| keccak256(raw), Submission::hash);
+            let hash = submission.as_ref().map_or_else(|_| keccak256(raw), CheckedTransaction::hash);
             match submission.and_then(|submission| self.admit(submission, Origin::Reinjected, &head)) {
                 Ok(added) => {
                     restored.added += 1;

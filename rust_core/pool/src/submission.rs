@@ -12,7 +12,7 @@ use alloy_eips::{
 use foreseal_primitives::{Envelope, Transaction, TransactionError, mutant};
 use rayon::prelude::*;
 
-use crate::{PoolError, Rules, Sidecar, Submission, origin::Origin, rules::BLOB};
+use crate::{CheckedTransaction, PoolError, Rules, Sidecar, origin::Origin, rules::BLOB};
 
 /// The pooled form: blob transactions include their sidecar, in either version.
 type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
@@ -25,7 +25,7 @@ type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
 /// # Errors
 ///
 /// Returns the error of the first check that fails.
-pub fn decode_submission(raw: &[u8], rules: &Rules) -> Result<Submission, PoolError> {
+pub fn decode_submission(raw: &[u8], rules: &Rules) -> Result<CheckedTransaction, PoolError> {
     decode(raw, rules, Origin::Submitted)
 }
 
@@ -36,24 +36,30 @@ pub fn decode_submission(raw: &[u8], rules: &Rules) -> Result<Submission, PoolEr
 /// # Errors
 ///
 /// Returns the error of the first check that fails.
-pub fn impersonated_submission(transaction: Transaction, rules: &Rules) -> Result<Submission, PoolError> {
+pub fn impersonated_submission(
+    transaction: Transaction,
+    rules: &Rules,
+) -> Result<CheckedTransaction, PoolError> {
     let (size, limit) = (transaction.encoded().len(), rules.max_bytes(transaction.kind()));
     if size > limit {
         return Err(PoolError::TooLarge { size, limit });
     }
     rules.check(transaction.envelope())?;
-    Ok(Submission::checked(Arc::new(transaction)))
+    Ok(CheckedTransaction::checked(Arc::new(transaction)))
 }
 
 /// Decodes and checks submissions on all cores. The results are in the order of the input.
-pub fn decode_many<T: AsRef<[u8]> + Sync>(raws: &[T], rules: &Rules) -> Vec<Result<Submission, PoolError>> {
+pub fn decode_many<T: AsRef<[u8]> + Sync>(
+    raws: &[T],
+    rules: &Rules,
+) -> Vec<Result<CheckedTransaction, PoolError>> {
     raws.par_iter().map(|raw| decode_submission(raw.as_ref(), rules)).collect()
 }
 
 /// Decodes and checks one transaction.
 ///
 /// A returning one may lack its sidecar, after an unwind, or its signature, on a development chain.
-pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submission, PoolError> {
+pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<CheckedTransaction, PoolError> {
     let kind = raw.first().copied().unwrap_or(0);
     let (size, limit) = (raw.len(), rules.max_bytes(kind));
     if size > limit && !mutant!("skip-size-limit") {
@@ -63,7 +69,7 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submis
     rules.check(&envelope)?;
     if origin == Origin::Reinjected && envelope.signature().s().is_zero() {
         let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
-        return Ok(Submission::new(Arc::new(transaction), sidecar, size));
+        return Ok(CheckedTransaction::new(Arc::new(transaction), sidecar, size));
     }
     // Recovery also rejects a high `s` (EIP-2).
     let sender = envelope.recover_signer().map_err(|_| PoolError::Signature)?;
@@ -71,7 +77,7 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submis
         verify(sidecar, envelope.blob_versioned_hashes().unwrap_or_default(), rules)?;
     }
     let transaction = Arc::new(Transaction::new(envelope, sender));
-    Ok(Submission::new(transaction, sidecar, size))
+    Ok(CheckedTransaction::new(transaction, sidecar, size))
 }
 
 /// Decodes the pooled form into the envelope and the sidecar, if it has one.

@@ -14,7 +14,7 @@ pub type Sidecar = BlobTransactionSidecarVariant;
 
 /// A submission that passed every stateless check: its sender is recovered and its sidecar verified.
 #[derive(Clone, Debug)]
-pub struct Submission {
+pub struct CheckedTransaction {
     transaction: Arc<Transaction>,
     sidecar: Option<Arc<Sidecar>>,
     size: usize,
@@ -25,7 +25,7 @@ pub struct Submission {
     cost: U256,
 }
 
-impl Submission {
+impl CheckedTransaction {
     pub(crate) fn new(transaction: Arc<Transaction>, sidecar: Option<Sidecar>, size: usize) -> Self {
         let fees = Fees::from_envelope(transaction.envelope());
         let cost = max_cost(&transaction, &fees);
@@ -102,12 +102,12 @@ impl Submission {
 /// A transaction in the pool.
 #[derive(Debug)]
 pub struct PooledTransaction {
-    submission: Submission,
+    submission: CheckedTransaction,
     arrival: u64,
 }
 
 impl PooledTransaction {
-    pub(crate) fn new(submission: Submission, arrival: u64) -> Self {
+    pub(crate) fn new(submission: CheckedTransaction, arrival: u64) -> Self {
         Self { submission, arrival }
     }
 
@@ -118,9 +118,9 @@ impl PooledTransaction {
 }
 
 impl std::ops::Deref for PooledTransaction {
-    type Target = Submission;
+    type Target = CheckedTransaction;
 
-    fn deref(&self) -> &Submission {
+    fn deref(&self) -> &CheckedTransaction {
         &self.submission
     }
 }

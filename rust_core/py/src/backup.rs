@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use foreseal_backup::{BackupError, BackupSource, Manifest, back_up, restore};
 use foreseal_chain::{
     Clock, SystemClock,
-    datadir::{Copied, CopiedPart},
+    datadir::{CopiedComponent, CopyProgress},
 };
 use foreseal_node::StoreSettings;
 use pyo3::prelude::*;
@@ -14,10 +14,10 @@ use pyo3::types::PyBytes;
 
 use crate::progress::watched;
 
-fn name(part: CopiedPart) -> &'static str {
+fn name(part: CopiedComponent) -> &'static str {
     match part {
-        CopiedPart::Store => "store",
-        CopiedPart::Journal => "journal",
+        CopiedComponent::Store => "store",
+        CopiedComponent::Journal => "journal",
     }
 }
 
@@ -25,11 +25,11 @@ fn name(part: CopiedPart) -> &'static str {
 fn run<'py>(
     py: Python<'py>,
     progress: Bound<'py, PyAny>,
-    work: impl FnOnce(&mut dyn FnMut(Copied) -> ControlFlow<()>) -> Result<Manifest, BackupError> + Send,
+    work: impl FnOnce(&mut dyn FnMut(CopyProgress) -> ControlFlow<()>) -> Result<Manifest, BackupError> + Send,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let json = watched(py, progress, |progress| {
         let mut before = None;
-        let manifest = work(&mut |Copied { part, done, of }| {
+        let manifest = work(&mut |CopyProgress { part, done, of }| {
             let begins = before.replace(part) != Some(part);
             progress.report(begins || done >= of, (name(part), done, of))
         })?;

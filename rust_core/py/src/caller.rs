@@ -12,20 +12,20 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::rate_limits::PyBuckets;
 
 /// A caller's budget of processor time, in the table that the processes of a node share.
-struct CpuBudget {
+struct SharedCpuBudget {
     table: Arc<RateLimitTable>,
     bucket: u64,
     quota: CpuQuota,
 }
 
-impl CpuBudget {
+impl SharedCpuBudget {
     /// Charges `used` us and returns the us until the budget is positive again, 0 while it is.
     fn charge_at(&self, now: u64, used: u64) -> u64 {
         self.table.charge(self.bucket, now, &self.quota, used)
     }
 }
 
-impl Budget for CpuBudget {
+impl Budget for SharedCpuBudget {
     fn charge(&self, used: Duration) -> Result<(), Exhausted> {
         let used = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
         match self.charge_at(monotonic_us(), used) {
@@ -53,7 +53,7 @@ fn monotonic_us() -> u64 {
 #[pyclass(name = "Caller", module = "foreseal._core", frozen)]
 pub struct PyCaller {
     pub caller: Caller,
-    budget: Option<Arc<CpuBudget>>,
+    budget: Option<Arc<SharedCpuBudget>>,
 }
 
 #[pymethods]
@@ -77,7 +77,7 @@ impl PyCaller {
                 ))
             })?;
             let bucket = table.key(&[b"cpu ", name].concat());
-            Some(Arc::new(CpuBudget { table, bucket, quota }))
+            Some(Arc::new(SharedCpuBudget { table, bucket, quota }))
         };
         let priority = if dedicated { Priority::Dedicated } else { Priority::Public };
         let shared = budget.clone().map(|budget| -> Arc<dyn Budget> { budget });

@@ -169,7 +169,7 @@ impl PyEntrance {
     }
 
     /// Answers the WebSocket frames that `data` begins with. Each frame must be a complete text message of at
-    /// most `most` bytes whose body qualifies for the fast path; answering also stops once there is much to
+    /// most `max_length` bytes whose body qualifies for the fast path; answering also stops once there is much to
     /// send.
     ///
     /// Returns the frames with the answers, the number of bytes of `data` that were consumed, and the calls
@@ -178,12 +178,12 @@ impl PyEntrance {
         &self,
         py: Python<'py>,
         data: Input<'_>,
-        most: usize,
+        max_length: usize,
     ) -> Option<(Bound<'py, PyBytes>, usize, Vec<Slow>)> {
         let view = self.fast_path.api().node().view();
         let (mut frames, mut end, mut slow) = (Vec::new(), 0, Vec::new());
         while frames.len() < MAX_FRAMES_SIZE
-            && let Some(text) = first_text(&data[end..], most)
+            && let Some(text) = first_text(&data[end..], max_length)
             && let Some(body) = self.fast_path.read(&text.content)
             && let Some(response) = self.fast_path.respond(view.as_ref(), &body)
         {

@@ -51,19 +51,19 @@ struct PyRunMetrics<'a> {
 }
 
 impl<'a> From<&'a RunMetrics> for PyRunMetrics<'a> {
-    fn from(figures: &'a RunMetrics) -> Self {
+    fn from(metrics: &'a RunMetrics) -> Self {
         Self {
-            answered: figures.answered,
-            errors: figures.errors,
-            unanswered: figures.unanswered,
-            seconds: figures.seconds,
-            smallest: figures.smallest,
-            largest: figures.largest,
-            received: figures.received,
-            reopened: figures.reopened,
-            latency: figures.latency.counts(),
-            late: figures.late.counts(),
-            first_wrong: figures.first_wrong.as_ref(),
+            answered: metrics.answered,
+            errors: metrics.errors,
+            unanswered: metrics.unanswered,
+            seconds: metrics.seconds,
+            smallest: metrics.smallest,
+            largest: metrics.largest,
+            received: metrics.received,
+            reopened: metrics.reopened,
+            latency: metrics.latency.counts(),
+            late: metrics.late.counts(),
+            first_wrong: metrics.first_wrong.as_ref(),
         }
     }
 }
@@ -118,11 +118,11 @@ impl PyLoad {
             length: time("seconds", plan.seconds)?,
             patience: time("patience", plan.patience)?,
         };
-        let figures = watching(py, progress, |progress| {
-            let figures = run(&plan, &mut |done| progress.report(true, (done,)).is_continue());
-            figures.map_err(GeneratorError::from)
+        let metrics = watching(py, progress, |progress| {
+            let metrics = run(&plan, &mut |done| progress.report(true, (done,)).is_continue());
+            metrics.map_err(GeneratorError::from)
         })?;
-        json(py, &PyRunMetrics::from(&figures))
+        json(py, &PyRunMetrics::from(&metrics))
     }
 }
 
@@ -162,7 +162,7 @@ impl PySubscribers {
     }
 
     /// Receives notifications until each connection has `each` of them or `seconds` have passed. Returns JSON
-    /// with notifications, received (bytes), fewest, most, seconds, ended and first_end. `progress` is called
+    /// with notifications, received (bytes), min, max, seconds, ended and first_end. `progress` is called
     /// with the number of notifications.
     ///
     /// Raises OSError, ValueError and exceptions from `progress`.

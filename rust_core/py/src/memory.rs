@@ -60,7 +60,7 @@ static USED: AtomicU64 = AtomicU64::new(0);
 static FREE: AtomicU64 = AtomicU64::new(0);
 static TRIMS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the figures of the last check; zeros before the first.
+/// Returns the metrics of the last check; zeros before the first.
 pub fn metrics() -> MemoryMetrics {
     let read = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
     MemoryMetrics { used: read(&USED), free: read(&FREE), trims: read(&TRIMS) }
@@ -98,7 +98,7 @@ impl Trimmer {
     }
 }
 
-/// Reads the figures and returns the free bytes; `None` on a system that does not report them.
+/// Reads the metrics and returns the free bytes; `None` on a system that does not report them.
 fn check() -> Option<u64> {
     let (used, free) = allocated()?;
     // The allocator still counts memory that was returned to the kernel as free.

@@ -13,8 +13,8 @@ use crate::{lanes::lane_json, memory};
 ///
 /// `step`, the entries of `parts`, `append` and `commit` are histograms. `parts`, `lanes` and
 /// `caches` are keyed by name.
-pub fn metrics_json(figures: &NodeMetrics, json_caches: &[CacheMetrics], lanes: &[LaneStatus]) -> Value {
-    let NodeMetrics { work, pool, store, caches } = figures;
+pub fn metrics_json(metrics: &NodeMetrics, json_caches: &[CacheMetrics], lanes: &[LaneStatus]) -> Value {
+    let NodeMetrics { work, pool, store, caches } = metrics;
     let caches: Map<String, Value> = caches.iter().chain(json_caches).map(cache_json).collect();
     let parts: Map<String, Value> =
         StepStage::ALL.iter().map(|part| (part.name().to_owned(), histogram(work.stage(*part)))).collect();
@@ -42,7 +42,7 @@ pub fn metrics_json(figures: &NodeMetrics, json_caches: &[CacheMetrics], lanes: 
             "used": store.used,
             "limit": store.limit,
             "readers": store.readers.0,
-            "most_readers": store.readers.1,
+            "max_readers": store.readers.1,
         },
     })
 }

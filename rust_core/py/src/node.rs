@@ -267,9 +267,9 @@ impl PyNode {
     }
 
     /// Returns metrics since the node was opened, as JSON for `/metrics`: histograms of times, counts, sizes.
-    fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let api = &self.core.api;
-        let json = metrics_json(&api.node().figures(), &api.caches(), &self.core.scheduler.status());
+        let json = metrics_json(&api.node().metrics(), &api.caches(), &self.core.scheduler.status());
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
     }
 

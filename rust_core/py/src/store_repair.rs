@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_backup::Backup;
 use foreseal_chain::datadir::StoreBackup;
 use foreseal_node::{
-    BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, StoreRepair,
+    BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairProgress, RepairSources, SourceChain, StoreRepair,
 };
 use foreseal_store::VerifyProgress;
 use pyo3::prelude::*;
@@ -133,13 +133,13 @@ pub fn db_repair<'py>(
         };
         let mut repair = StoreRepair::lock(&dir, &settings(map_size), sources)?;
         let mut before = None;
-        let mut watch = |step: Repairing| {
+        let mut watch = |step: RepairProgress| {
             let (part, done, of) = match step {
-                Repairing::Verifying(VerifyProgress { part, done, of }) => (name(part), done, of),
-                Repairing::Rewriting { done, of } => ("copy", done, of),
-                Repairing::Restoring(copied) => ("backup", copied.done, copied.of),
-                Repairing::Fetching { done, of } => ("blocks", done, of),
-                Repairing::Replaying { records } => ("journal", records, records),
+                RepairProgress::Verifying(VerifyProgress { part, done, of }) => (name(part), done, of),
+                RepairProgress::Rewriting { done, of } => ("copy", done, of),
+                RepairProgress::Restoring(copied) => ("backup", copied.done, copied.of),
+                RepairProgress::Fetching { done, of } => ("blocks", done, of),
+                RepairProgress::Replaying { records } => ("journal", records, records),
             };
             progress.report(before.replace(part) != Some(part), (part, done, of))
         };

@@ -49,7 +49,7 @@ fn ups() -> Vec<Request> {
         Request::Submit { number: 4, runnable: true, submission: Bytes::from_static(b"transaction") },
         Request::Damaged(damage(Some(7))),
         Request::Damaged(damage(None)),
-        Request::Query { number: 5, question: Bytes::from_static(b"{}") },
+        Request::Query { number: 5, query: Bytes::from_static(b"{}") },
     ]
 }
 

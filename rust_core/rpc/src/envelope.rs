@@ -268,15 +268,15 @@ mod tests {
             )
         };
         for depth in 1..6 {
-            let (call, most) = (nested(depth), depth + 1);
-            assert!(read(call.as_bytes(), most, 1).is_some());
-            assert!(read(call.as_bytes(), most - 1, 1).is_none());
+            let (call, max_depth) = (nested(depth), depth + 1);
+            assert!(read(call.as_bytes(), max_depth, 1).is_some());
+            assert!(read(call.as_bytes(), max_depth - 1, 1).is_none());
             let batch = format!("[{call} , {call}]");
             assert!(
-                matches!(read(batch.as_bytes(), most + 1, 2), Some(Body::Batch(calls)) if calls.len() == 2)
+                matches!(read(batch.as_bytes(), max_depth + 1, 2), Some(Body::Batch(calls)) if calls.len() == 2)
             );
-            assert!(read(batch.as_bytes(), most, 2).is_none());
-            assert!(read(batch.as_bytes(), most + 1, 1).is_none());
+            assert!(read(batch.as_bytes(), max_depth, 2).is_none());
+            assert!(read(batch.as_bytes(), max_depth + 1, 1).is_none());
         }
         assert!(read(b"{}", 0, 0).is_none());
         assert!(read(b"[]", 0, 0).is_none());
@@ -379,13 +379,13 @@ mod tests {
                     json!({"jsonrpc": "2.0", "id": id, "method": call.method, "params": params})
                 })
                 .collect();
-            let said: Value = serde_json::from_str(&text).unwrap();
-            prop_assert_eq!(said.is_array(), batch);
-            let mut said = if batch { said.as_array().unwrap().clone() } else { vec![said] };
-            for one in &mut said {
+            let answers: Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(answers.is_array(), batch);
+            let mut answers = if batch { answers.as_array().unwrap().clone() } else { vec![answers] };
+            for one in &mut answers {
                 one.as_object_mut().unwrap().entry("params").or_insert(json!([]));
             }
-            prop_assert_eq!(said, found);
+            prop_assert_eq!(answers, found);
         }
     }
 }

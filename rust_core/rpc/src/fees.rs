@@ -114,14 +114,14 @@ impl BlockFeeHistory {
     }
 
     fn new(spec: &ChainSpec, header: &Header, rewards: Option<Vec<u128>>) -> Self {
-        let most = spec.blob_params(header.timestamp).map_or(0, |params| params.max_blob_gas_per_block());
+        let max = spec.blob_params(header.timestamp).map_or(0, |params| params.max_blob_gas_per_block());
         Self {
             fees: Fees {
                 base_fee: header.base_fee_per_gas.unwrap_or(0),
                 blob_fee: spec.blob_base_fee(header).unwrap_or(0),
             },
             gas_ratio: ratio(header.gas_used, header.gas_limit),
-            blob_gas_ratio: ratio(header.blob_gas_used.unwrap_or(0), most),
+            blob_gas_ratio: ratio(header.blob_gas_used.unwrap_or(0), max),
             rewards,
         }
     }

@@ -38,6 +38,6 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
 
 /// Returns the requested timeout if it is valid and does not exceed the limit.
 fn receipt_timeout(requested: Option<Milliseconds>, limit: Duration) -> Duration {
-    let asked = requested.and_then(|Milliseconds(time)| time).map(Duration::from_millis);
-    asked.filter(|time| *time <= limit).unwrap_or(DEFAULT_TIME.min(limit))
+    let timeout = requested.and_then(|Milliseconds(time)| time).map(Duration::from_millis);
+    timeout.filter(|time| *time <= limit).unwrap_or(DEFAULT_TIME.min(limit))
 }

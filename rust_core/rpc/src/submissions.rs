@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use foreseal_pool::Submission;
+use foreseal_pool::CheckedTransaction;
 use parking_lot::Mutex;
 
 use crate::{
@@ -36,7 +36,7 @@ pub struct Submissions {
 struct Call {
     id: String,
     params: String,
-    read: Mutex<Option<Result<Submission, RpcError>>>,
+    read: Mutex<Option<Result<CheckedTransaction, RpcError>>>,
 }
 
 impl Call {

@@ -2,7 +2,7 @@
 
 use alloy_primitives::Bytes;
 use foreseal_node::Node;
-use foreseal_pool::Submission;
+use foreseal_pool::CheckedTransaction;
 
 use crate::{
     Argument, Context, Error, Kind, Method, Reply, RpcError,
@@ -24,19 +24,19 @@ fn send_raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Resul
     submit(context.node, submission, false, AfterSubmission::Hash(hash))
 }
 
-fn decode(node: &Node, params: &mut Params<'_>) -> Result<Submission, Error> {
+fn decode(node: &Node, params: &mut Params<'_>) -> Result<CheckedTransaction, Error> {
     let raw: Bytes = params.required()?;
     Ok(node.decode(&raw)?)
 }
 
 /// Decodes a submission and runs all checks that need no state. Not for a follower.
-pub fn read_submission(node: &Node, params: &[u8]) -> Result<Submission, RpcError> {
+pub fn read_submission(node: &Node, params: &[u8]) -> Result<CheckedTransaction, RpcError> {
     let read = || decode(node, &mut Params::parse(params, SEND, ARGUMENTS)?);
     guarded(SEND, read).map_err(RpcError::from)
 }
 
 /// Admits a submission to the pool. Returns the hash as JSON. Not for a follower.
-pub fn admit(node: &Node, submission: Submission) -> Result<bytes::Bytes, RpcError> {
+pub fn admit(node: &Node, submission: CheckedTransaction) -> Result<bytes::Bytes, RpcError> {
     let then = AfterSubmission::Hash(submission.hash());
     let reply = guarded(SEND, || submit(node, submission, false, then));
     match reply.map_err(RpcError::from)? {

@@ -29,15 +29,15 @@ fn find(context: &Context<'_>, hash: &B256) -> Result<FoundStatus, Error> {
 }
 
 fn included(view: &View, hash: &B256) -> Result<Option<FoundStatus>, Error> {
-    let Some((block, place)) = view.transaction(hash)? else { return Ok(None) };
+    let Some((block, position)) = view.transaction(hash)? else { return Ok(None) };
     let (number, sealed) = (block.number(), block.number() <= view.latest().number());
-    Ok(Some(FoundStatus::Block { number, index: step_of(&block, place), sealed }))
+    Ok(Some(FoundStatus::Block { number, index: step_of(&block, position), sealed }))
 }
 
-/// Returns the index of the first step that contains the transaction at `place`; `None` if the steps of the
+/// Returns the index of the first step that contains the transaction at `position`; `None` if the steps of the
 /// block are unknown.
-fn step_of(block: &ExecutedBlock, place: usize) -> Option<u64> {
-    let index = block.steps.iter().position(|step| step.transactions > place)?;
+fn step_of(block: &ExecutedBlock, position: usize) -> Option<u64> {
+    let index = block.steps.iter().position(|step| step.transactions > position)?;
     u64::try_from(index).ok()
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_node::{Node, Sent};
-use foreseal_pool::{Admission, Submission};
+use foreseal_pool::{Admission, CheckedTransaction};
 use foreseal_replication::{SubmissionHandle, SubmitError};
 use parking_lot::Mutex;
 
@@ -62,7 +62,7 @@ impl AfterSubmission {
 /// Submits a transaction, to this node or the sequencer.
 pub(crate) fn submit(
     node: &Node,
-    submission: Submission,
+    submission: CheckedTransaction,
     require_executable: bool,
     continuation: AfterSubmission,
 ) -> Result<Reply, Error> {

@@ -111,7 +111,7 @@ mod tests {
             for end in [0, 1, 2, 5, frame.len() - 1] {
                 assert_eq!(first_text(&frame[..end], length), None, "{end} bytes of {length}");
             }
-            assert_eq!(length.checked_sub(1).and_then(|most| first_text(&frame, most)), None, "{length}");
+            assert_eq!(length.checked_sub(1).and_then(|max| first_text(&frame, max)), None, "{length}");
         }
     }
 

@@ -78,7 +78,7 @@ impl UpgradeOrigin {
 pub(crate) struct UnfinishedUpgrade {
     pub to: u32,
     /// Position at which the step continues.
-    pub place: Vec<u8>,
+    pub position: Vec<u8>,
 }
 
 /// Number and hash of the newest block.
@@ -100,8 +100,8 @@ impl Progress {
             bytes[9..41].copy_from_slice(head.hash.as_slice());
         }
         let numbers = [self.journal_sequence, self.generation, self.logs, self.proofs_from, self.steps_from];
-        for (place, number) in bytes[41..].chunks_exact_mut(8).zip(numbers) {
-            place.copy_from_slice(&number.to_be_bytes());
+        for (position, number) in bytes[41..].chunks_exact_mut(8).zip(numbers) {
+            position.copy_from_slice(&number.to_be_bytes());
         }
         bytes
     }
@@ -193,7 +193,7 @@ fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[UpgradeOrigin]) -
 pub(crate) fn upgrade_position(meta: &Table, txn: &RoTxn<'_>, to: u32) -> Result<Vec<u8>, StoreError> {
     let recorded = written_schema(meta, txn)? == to;
     let begun = unfinished_upgrade(meta, txn)?.filter(|begun| recorded && begun.to == to);
-    Ok(begun.map(|begun| begun.place).unwrap_or_default())
+    Ok(begun.map(|begun| begun.position).unwrap_or_default())
 }
 
 /// Returns the upgrade step in progress.
@@ -203,8 +203,8 @@ pub(crate) fn unfinished_upgrade(
 ) -> Result<Option<UnfinishedUpgrade>, StoreError> {
     let Some(stored) = read_checked_any_length(meta, txn, UPGRADE_KEY)? else { return Ok(None) };
     let damaged = || meta.damaged(UPGRADE_KEY, "it is too short");
-    let (to, place) = stored.split_first_chunk().ok_or_else(damaged)?;
-    Ok(Some(UnfinishedUpgrade { to: u32::from_be_bytes(*to), place: place.to_vec() }))
+    let (to, position) = stored.split_first_chunk().ok_or_else(damaged)?;
+    Ok(Some(UnfinishedUpgrade { to: u32::from_be_bytes(*to), position: position.to_vec() }))
 }
 
 /// Records the position of an upgrade step. From its first piece on, programs
@@ -215,7 +215,7 @@ pub(crate) fn write_unfinished_upgrade(
     begun: &UnfinishedUpgrade,
 ) -> Result<(), StoreError> {
     meta.put(txn, SCHEMA_KEY, &begun.to.to_be_bytes())?;
-    meta.put(txn, UPGRADE_KEY, &with_checksum(&[begun.to.to_be_bytes().as_slice(), &begun.place].concat()))
+    meta.put(txn, UPGRADE_KEY, &with_checksum(&[begun.to.to_be_bytes().as_slice(), &begun.position].concat()))
 }
 
 /// Completes an upgrade step: the store now has the schema of `origin`.

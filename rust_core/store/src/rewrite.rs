@@ -51,16 +51,16 @@ impl RewritePosition {
 pub(crate) fn rewrite(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
-    place: &[u8],
+    position: &[u8],
 ) -> Result<RewriteProgress, StoreError> {
     let damaged = || tables.meta.damaged(b"upgrade", "it is too short");
-    let place = if place.is_empty() {
+    let position = if position.is_empty() {
         RewritePosition::default()
     } else {
-        RewritePosition::decode(place).ok_or_else(damaged)?
+        RewritePosition::decode(position).ok_or_else(damaged)?
     };
     let all = tables.all();
-    let Some(table) = all.get(usize::from(place.table)) else {
+    let Some(table) = all.get(usize::from(position.table)) else {
         tables.meta.put(txn, LARGE_KEY, &vec![0; LARGE])?;
         tables.meta.delete(txn, LARGE_KEY)?;
         return Ok(RewriteProgress::Done);
@@ -69,16 +69,16 @@ pub(crate) fn rewrite(
     for table in &all {
         of += table.stat(txn)?.entries as u64;
     }
-    let (entries, next) = some_entries(table, txn, &place.from)?;
+    let (entries, next) = some_entries(table, txn, &position.from)?;
     for (key, value) in &entries {
         table.put(txn, key, value)?;
     }
-    let done = place.done + entries.len() as u64;
-    let place = match next {
-        Some(from) => RewritePosition { table: place.table, done, from },
-        None => RewritePosition { table: place.table + 1, done, from: Vec::new() },
+    let done = position.done + entries.len() as u64;
+    let position = match next {
+        Some(from) => RewritePosition { table: position.table, done, from },
+        None => RewritePosition { table: position.table + 1, done, from: Vec::new() },
     };
-    Ok(RewriteProgress::More { position: place.encode(), done, of: of.max(done) })
+    Ok(RewriteProgress::More { position: position.encode(), done, of: of.max(done) })
 }
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;

@@ -49,7 +49,7 @@ impl Store {
             // For a reader, a handle that may also write is equally suitable.
             let writable = StoreOptions { read_only: false, ..options };
             let is_compatible =
-                [&options, &writable].into_iter().any(|asked| store.options().has_same_layout(asked));
+                [&options, &writable].into_iter().any(|requested| store.options().has_same_layout(requested));
             return if store.is_file_of(path) && is_compatible {
                 Ok(store)
             } else {

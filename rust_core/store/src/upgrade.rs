@@ -24,8 +24,8 @@ use crate::{
 /// The upgrade to one schema from the previous one.
 pub(crate) struct UpgradeStep {
     pub to: u32,
-    /// Function for one piece of the work, which starts at `place`; empty at first.
-    pub work: fn(&Tables, &mut RwTxn<'_>, place: &[u8]) -> Result<RewriteProgress, StoreError>,
+    /// Function for one piece of the work, which starts at `position`; empty at first.
+    pub work: fn(&Tables, &mut RwTxn<'_>, position: &[u8]) -> Result<RewriteProgress, StoreError>,
 }
 
 /// All steps, oldest first.
@@ -83,11 +83,11 @@ fn run_step(
             return Err(StoreError::Interrupted);
         }
         let mut txn = env.write_txn()?;
-        let place = meta::upgrade_position(meta, &txn, to)?;
-        let piece = (step.work)(tables, &mut txn, &place)?;
+        let position = meta::upgrade_position(meta, &txn, to)?;
+        let piece = (step.work)(tables, &mut txn, &position)?;
         match piece {
             RewriteProgress::More { position, done: so_far, of: all } => {
-                meta::write_unfinished_upgrade(meta, &mut txn, &UnfinishedUpgrade { to, place: position })?;
+                meta::write_unfinished_upgrade(meta, &mut txn, &UnfinishedUpgrade { to, position })?;
                 (done, of) = (so_far, all);
                 txn.commit()?;
             }
@@ -112,8 +112,8 @@ mod tests {
     const ENTRIES: u8 = 10;
 
     /// Writes one entry per piece.
-    fn slow(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<RewriteProgress, StoreError> {
-        let (meta, at) = (&tables.meta, place.first().copied().unwrap_or(0));
+    fn slow(tables: &Tables, txn: &mut RwTxn<'_>, position: &[u8]) -> Result<RewriteProgress, StoreError> {
+        let (meta, at) = (&tables.meta, position.first().copied().unwrap_or(0));
         assert!(meta.get(txn, &[b'e', at])?.is_none(), "no piece is done twice");
         meta.put(txn, &[b'e', at], b"done")?;
         let next = at + 1;
@@ -166,14 +166,14 @@ mod tests {
                 let refused = meta::check(&meta, &env.read_txn().unwrap(), &options);
                 assert_eq!(refused, Err(StoreError::NewerSchema { found: 4, supported: 3 }));
             }
-            let mut told = Vec::new();
+            let mut versions = Vec::new();
             upgrade(&env, &tables, &options, TEST_STEPS, &mut |upgrading| {
-                told.push(upgrading.to);
+                versions.push(upgrading.to);
                 ControlFlow::Continue(())
             })
             .unwrap();
             assert!(there(5));
-            assert_eq!(told.len() as u64, u64::from(ENTRIES) + 1 - chunks);
+            assert_eq!(versions.len() as u64, u64::from(ENTRIES) + 1 - chunks);
             let txn = env.read_txn().unwrap();
             assert!((0..ENTRIES).all(|at| meta.get(&txn, &[b'e', at]).unwrap().is_some()));
             assert_eq!(meta::unfinished_upgrade(&meta, &txn).unwrap(), None);

@@ -49,7 +49,7 @@ def read(node: Node) -> None:
 
 
 def caches(node: Node) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = orjson.loads(node.figures())["caches"]
+    found: dict[str, dict[str, int]] = orjson.loads(node.metrics())["caches"]
     return found
 
 

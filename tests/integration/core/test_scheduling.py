@@ -91,7 +91,7 @@ def test_a_wide_log_search_and_a_narrow_one_run_in_different_lanes(make_node: Ma
     node = make_node()
 
     def jobs() -> dict[str, int]:
-        lanes = orjson.loads(node.figures())["lanes"]
+        lanes = orjson.loads(node.metrics())["lanes"]
         return {lane: lanes[lane]["queue"]["counts"][-1] for lane in ("read", "heavy")}
 
     filters = [

@@ -11,7 +11,7 @@ from foreseal._core import Node, Submitted
 from foreseal.bench.chain_content import BenchAccount, accounts, native
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
-from foreseal.rpc.submissions import METHOD, Submission
+from foreseal.rpc.submissions import METHOD, SubmittedBody
 from live_node import settings, wait_until
 
 TO = b"\xaa" * 20
@@ -157,7 +157,7 @@ def test_what_is_registered_from_python_takes_its_place(world: World, monkeypatc
 
 def test_a_body_rejected_as_a_whole_has_an_error_for_each_call(world: World) -> None:
     error = RpcError(-32002, "the node is stopping", None)
-    submission = Submission(lambda _: None, 0.0, 2, is_batch=True)
+    submission = SubmittedBody(lambda _: None, 0.0, 2, is_batch=True)
     submission.set_result([(b'"n0"', error), (b'"n1"', error)])
     status, answer, _ = world.dispatcher.finish(submission)
     assert status == 200

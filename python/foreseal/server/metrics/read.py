@@ -39,7 +39,7 @@ class MeasuredNode(Protocol):
     def waiting(self) -> list[tuple[str, float]]:
         """Return the lanes by name, each with the seconds that its oldest call has waited for a thread."""
 
-    def figures(self) -> bytes:
+    def metrics(self) -> bytes:
         """Return the core's metrics, JSON."""
 
     def reports(self) -> list[tuple[str, int, int, bytes]]:
@@ -111,10 +111,10 @@ class Readings:
         return status
 
     @cached_property
-    def figures(self) -> dict[str, Any]:
-        """Result of `MeasuredNode.figures`."""
-        figures: dict[str, Any] = orjson.loads(self.node.figures())
-        return figures
+    def metrics(self) -> dict[str, Any]:
+        """Result of `MeasuredNode.metrics`."""
+        metrics: dict[str, Any] = orjson.loads(self.node.metrics())
+        return metrics
 
     @cached_property
     def followers(self) -> list[tuple[str, int, int]]:

@@ -30,19 +30,19 @@ def _many(name: str, kind: MetricType, help: str, label: str, values: Callable[[
     return Family("foreseal_" + name, kind, help, read, (label,))
 
 
-def _times(name: str, help: str, figures: Callable[[Readings], dict[str, Any]]) -> Family:
+def _times(name: str, help: str, duration: Callable[[Readings], dict[str, Any]]) -> Family:
     """Return a histogram that the core has measured."""
 
     def read(readings: Readings) -> Iterable[Sample]:
-        found = figures(readings)
-        return histogram({}, readings.figures["bounds"], found["counts"], found["seconds"])
+        found = duration(readings)
+        return histogram({}, readings.metrics["bounds"], found["counts"], found["seconds"])
 
     return Family(f"foreseal_{name}_seconds", "histogram", help, read)
 
 
 def _step_phases(readings: Readings) -> Iterable[Sample]:
-    for part, found in readings.figures["parts"].items():
-        yield from histogram({"part": part}, readings.figures["bounds"], found["counts"], found["seconds"])
+    for part, found in readings.metrics["parts"].items():
+        yield from histogram({"part": part}, readings.metrics["bounds"], found["counts"], found["seconds"])
 
 
 def _calls(readings: Readings) -> Iterable[Sample]:
@@ -71,7 +71,7 @@ def _call_times(readings: Readings) -> Iterable[Sample]:
 
 def _lanes(name: str, kind: MetricType, help: str, field: str) -> Family:
     """Return a metric with a sample for each lane of the scheduler."""
-    return _many(name, kind, help, "lane", lambda r: {lane: found[field] for lane, found in r.figures["lanes"].items()})
+    return _many(name, kind, help, "lane", lambda r: {lane: found[field] for lane, found in r.metrics["lanes"].items()})
 
 
 def _caches(name: str, kind: MetricType, help: str, value: Callable[[BoundedCache[Any, Any]], float]) -> Family:
@@ -79,23 +79,23 @@ def _caches(name: str, kind: MetricType, help: str, value: Callable[[BoundedCach
     return _many(f"cache_{name}", kind, help, "cache", lambda r: {mark: value(c) for mark, c in r.caches.items()})
 
 
-def _cache_figures(field: str) -> Callable[[Readings], dict[str, float]]:
+def _cache_metrics(field: str) -> Callable[[Readings], dict[str, float]]:
     """Return a reader of a metric of the core's caches, by cache."""
-    return lambda readings: {cache: found[field] for cache, found in readings.figures["caches"].items()}
+    return lambda readings: {cache: found[field] for cache, found in readings.metrics["caches"].items()}
 
 
 def _cache_misses(readings: Readings) -> dict[str, float]:
     endpoint: dict[str, float] = {name: cache.misses for name, cache in readings.caches.items()}
-    return endpoint | _cache_figures("misses")(readings)
+    return endpoint | _cache_metrics("misses")(readings)
 
 
 def _queue_times(readings: Readings) -> Iterable[Sample]:
-    for lane, found in readings.figures["lanes"].items():
+    for lane, found in readings.metrics["lanes"].items():
         yield from histogram({"lane": lane}, found["bounds"], found["queue"]["counts"], found["queue"]["seconds"])
 
 
 def _ended(readings: Readings) -> Iterable[Sample]:
-    for lane, found in readings.figures["lanes"].items():
+    for lane, found in readings.metrics["lanes"].items():
         for reason, count in found["ended"].items():
             yield Sample({"lane": lane, "reason": reason}, count)
 
@@ -120,17 +120,17 @@ _CHAIN = (
     _one("view_index", "gauge", "Index of the newest step of the block under construction.", lambda r: r.freshness[1]),
     _one("view_age_seconds", "gauge", "Time since the last tick.", lambda r: r.freshness[2] / 1000),
     _one("ready", "gauge", "1 if the node is ready, 0 if not.", lambda r: int(r.node.ready()[0])),
-    _one("blocks_total", "counter", "Blocks sealed by this process.", lambda r: r.figures["blocks"]),
-    _one("steps_total", "counter", "Steps with transactions published by this process.", lambda r: r.figures["steps"]),
-    _one("transactions_total", "counter", "Transactions included in steps.", lambda r: r.figures["transactions"]),
-    _one("gas_total", "counter", "Gas used by the transactions in steps.", lambda r: r.figures["gas"]),
+    _one("blocks_total", "counter", "Blocks sealed by this process.", lambda r: r.metrics["blocks"]),
+    _one("steps_total", "counter", "Steps with transactions published by this process.", lambda r: r.metrics["steps"]),
+    _one("transactions_total", "counter", "Transactions included in steps.", lambda r: r.metrics["transactions"]),
+    _one("gas_total", "counter", "Gas used by the transactions in steps.", lambda r: r.metrics["gas"]),
 )
 
 _STEP = (
     _times(
         "step",
         "Duration of a step, from selection to removal of its transactions from the pool.",
-        lambda r: r.figures["step"],
+        lambda r: r.metrics["step"],
     ),
     Family(
         "foreseal_step_part_seconds",
@@ -150,33 +150,33 @@ _POOL = (
         lambda r: {"ready": r.status["pool"]["pooled"], "queued": r.status["pool"]["queued"]},
     ),
     _one("pool_bytes", "gauge", "Size of the transactions in the pool.", lambda r: r.status["pool"]["bytes"]),
-    _one("pool_added_total", "counter", "Transactions that entered the pool.", lambda r: r.figures["pool"]["added"]),
+    _one("pool_added_total", "counter", "Transactions that entered the pool.", lambda r: r.metrics["pool"]["added"]),
     _one(
         "pool_replaced_total",
         "counter",
         "Transactions replaced in the pool.",
-        lambda r: r.figures["pool"]["replaced"],
+        lambda r: r.metrics["pool"]["replaced"],
     ),
     _many(
         "pool_dropped_total",
         "counter",
         "Transactions removed from the pool without inclusion, by reason.",
         "reason",
-        lambda r: r.figures["pool"]["dropped"],
+        lambda r: r.metrics["pool"]["dropped"],
     ),
 )
 
 _JOURNAL = (
     _times(
-        "journal_append", "Duration of an append to the journal, until it is durable.", lambda r: r.figures["append"]
+        "journal_append", "Duration of an append to the journal, until it is durable.", lambda r: r.metrics["append"]
     ),
     _one(
         "journal_written_bytes_total",
         "counter",
         "Bytes written to the journal.",
-        lambda r: r.figures["journal"]["written"],
+        lambda r: r.metrics["journal"]["written"],
     ),
-    _one("journal_segments", "gauge", "Segment files of the journal.", lambda r: r.figures["journal"]["segments"]),
+    _one("journal_segments", "gauge", "Segment files of the journal.", lambda r: r.metrics["journal"]["segments"]),
 )
 
 _STORE = (
@@ -193,8 +193,8 @@ _STORE = (
         "Builder throttle: 1 is unthrottled, less than 1 means that the store is behind.",
         _store("share"),
     ),
-    _times("store_commit", "Duration of a transaction of the store.", lambda r: r.figures["commit"]),
-    _one("store_bytes", "gauge", "Bytes of the store in use.", lambda r: r.figures["store"]["used"]),
+    _times("store_commit", "Duration of a transaction of the store.", lambda r: r.metrics["commit"]),
+    _one("store_bytes", "gauge", "Bytes of the store in use.", lambda r: r.metrics["store"]["used"]),
     _one("store_scrub_bytes_total", "counter", "Bytes of the store read by the scrub.", _scrub("total")),
     _one("store_scrub_passes_total", "counter", "Complete passes of the scrub.", _scrub("passes")),
     _one("store_scrub_damaged_pages", "gauge", "Damaged pages found by the scrub.", _scrub("damaged")),
@@ -207,13 +207,13 @@ _STORE = (
         _scrub("last"),
     ),
     _one(
-        "store_limit_bytes", "gauge", "Maximum size of the store (--store-map).", lambda r: r.figures["store"]["limit"]
+        "store_limit_bytes", "gauge", "Maximum size of the store (--store-map).", lambda r: r.metrics["store"]["limit"]
     ),
     _one(
         "store_readers",
         "gauge",
         "Peak of concurrent reads of the store, over all processes.",
-        lambda r: r.figures["store"]["readers"],
+        lambda r: r.metrics["store"]["readers"],
     ),
 )
 
@@ -344,15 +344,15 @@ _STREAMS = (
         "counter",
         "Cache hits of the core, by cache.",
         "cache",
-        _cache_figures("hits"),
+        _cache_metrics("hits"),
     ),
-    _many("cache_bytes", "gauge", "Size of the entries in a cache of the core.", "cache", _cache_figures("bytes")),
+    _many("cache_bytes", "gauge", "Size of the entries in a cache of the core.", "cache", _cache_metrics("bytes")),
     _many(
         "cache_capacity_bytes",
         "gauge",
         "Maximum size of a cache of the core; 0 if it is disabled.",
         "cache",
-        _cache_figures("capacity"),
+        _cache_metrics("capacity"),
     ),
     _caches("evicted_total", "counter", "Entries evicted from a cache of the endpoint, by cache.", lambda c: c.evicted),
     _many("subscriptions", "gauge", "Subscriptions by kind.", "kind", lambda r: dict(r.streams.hub.kinds)),
@@ -388,19 +388,19 @@ _PROCESS = (
         "memory_used_bytes",
         "gauge",
         "Memory allocated by the core and the interpreter, sampled every 10 s.",
-        lambda r: r.figures["memory"]["used"],
+        lambda r: r.metrics["memory"]["used"],
     ),
     _one(
         "memory_free_bytes",
         "gauge",
         "Freed memory retained by the process (--max-free-memory), sampled every 10 s.",
-        lambda r: r.figures["memory"]["free"],
+        lambda r: r.metrics["memory"]["free"],
     ),
     _one(
         "memory_trims_total",
         "counter",
         "Returns of free memory to the kernel.",
-        lambda r: r.figures["memory"]["trims"],
+        lambda r: r.metrics["memory"]["trims"],
     ),
     Family(
         "foreseal_build_info",

@@ -22,7 +22,7 @@ from typing import Any
 
 from foreseal._core import Submitted
 from foreseal.rpc.dispatch import Dispatcher, HttpReply
-from foreseal.rpc.submissions import Submission
+from foreseal.rpc.submissions import SubmittedBody
 from foreseal.server.auth.callers import Caller, Peer
 from foreseal.server.auth.origins import Headers
 from foreseal.server.http.handler import CLOSE, TEXT, HttpAnswer, HttpResponse
@@ -67,7 +67,7 @@ class HttpConnection(asyncio.Protocol):
         self._peer: Peer = None
         # The call whose body is being read.
         self._request: CallRequest | None = None
-        self._answering: asyncio.Task[None] | Submission | None = None
+        self._answering: asyncio.Task[None] | SubmittedBody | None = None
         self._blocked = False
         """True while the client does not read the responses."""
         self._ending = False
@@ -510,7 +510,7 @@ class HttpConnection(asyncio.Protocol):
         self._settle()
 
     def _submitted(
-        self, dispatcher: Dispatcher, view: tuple[bytes, bytes], headers: Headers, submission: Submission
+        self, dispatcher: Dispatcher, view: tuple[bytes, bytes], headers: Headers, submission: SubmittedBody
     ) -> None:
         """Write the answer to submitted transactions."""
         self._answering = None

@@ -7,8 +7,8 @@ use foreseal_store::StoredHead;
 
 /// Progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
-    pub part: CopiedPart,
+pub struct CopyProgress {
+    pub part: CopiedComponent,
     /// Bytes copied so far, and the maximum total.
     pub done: u64,
     pub of: u64,
@@ -16,13 +16,13 @@ pub struct Copied {
 
 /// Component that is being copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopiedPart {
+pub enum CopiedComponent {
     Store,
     Journal,
 }
 
 /// Callback that receives the progress of a copy and may cancel it.
-pub type Watching<'a> = &'a mut dyn FnMut(Copied) -> ControlFlow<()>;
+pub type CopyCallback<'a> = &'a mut dyn FnMut(CopyProgress) -> ControlFlow<()>;
 
 /// Chain of a backup, and the position at which its store ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,5 +45,5 @@ pub trait StoreBackup {
 
     /// Restores the backup to the data directory `datadir`, which must be new or empty. `map_size` is the maximum
     /// size of the store in bytes.
-    fn restore(&self, datadir: &Path, map_size: usize, watch: Watching<'_>) -> Result<(), BackupFailure>;
+    fn restore(&self, datadir: &Path, map_size: usize, watch: CopyCallback<'_>) -> Result<(), BackupFailure>;
 }

@@ -79,10 +79,10 @@ impl<'b> Steps<'b> {
         self.cursor(self.count() - 1)
     }
 
-    /// Returns `true` if `place` is a step of this block.
-    pub fn holds(self, place: StepCursor) -> bool {
-        let index = usize::try_from(place.index).ok();
-        place.number == self.block.header.number && index.and_then(|at| self.hash(at)) == Some(place.hash)
+    /// Returns `true` if `cursor` is a step of this block.
+    pub fn holds(self, cursor: StepCursor) -> bool {
+        let index = usize::try_from(cursor.index).ok();
+        cursor.number == self.block.header.number && index.and_then(|at| self.hash(at)) == Some(cursor.hash)
     }
 
     /// Returns the number of leading steps that both blocks share.

@@ -34,11 +34,11 @@ type Sink<'a> = &'a mut dyn FnMut(Change, StepCursor) -> ControlFlow<()>;
 pub fn changes(view: &View, after: StepCursor, sink: Sink<'_>) -> Result<StepCursor, FeedError> {
     let mut walk = ChangeWalker { view, sink, stopped: false };
     if holds(view, after)? {
-        return walk.forward(TurningPoint { place: after, sealed: false });
+        return walk.forward(TurningPoint { cursor: after, sealed: false });
     }
     let branch = Branch::find(view, after)?;
     let turn = walk.back(&branch)?;
-    if walk.stopped { Ok(turn.place) } else { walk.forward(turn) }
+    if walk.stopped { Ok(turn.cursor) } else { walk.forward(turn) }
 }
 
 /// Returns the block with this number and its steps; `None` for an idle pending block, which has no steps.
@@ -54,9 +54,9 @@ fn expect_block(view: &View, number: u64) -> Result<Arc<ExecutedBlock>, StateErr
     block(view, number)?.ok_or_else(|| StateError::Store(format!("block {number} is missing")))
 }
 
-/// Returns `true` if the step at `place` is on the chain.
-fn holds(view: &View, place: StepCursor) -> Result<bool, StateError> {
-    Ok(block(view, place.number)?.is_some_and(|found| Steps::from_block(&found).holds(place)))
+/// Returns `true` if the step at `cursor` is on the chain.
+fn holds(view: &View, cursor: StepCursor) -> Result<bool, StateError> {
+    Ok(block(view, cursor.number)?.is_some_and(|found| Steps::from_block(&found).holds(cursor)))
 }
 
 /// Reorged blocks, and the point where they branch off the chain.
@@ -103,8 +103,8 @@ fn gone(view: &View) -> Result<FeedError, StateError> {
 /// Point at which the walk changes from removals to additions.
 #[derive(Clone, Copy)]
 struct TurningPoint {
-    place: StepCursor,
-    /// `true` if the reader has been notified that the block of `place` is sealed, and it still is.
+    cursor: StepCursor,
+    /// `true` if the reader has been notified that the block of `cursor` is sealed, and it still is.
     sealed: bool,
 }
 
@@ -115,27 +115,27 @@ struct ChangeWalker<'a> {
 }
 
 impl ChangeWalker<'_> {
-    fn emit(&mut self, change: Change, place: StepCursor) {
-        self.stopped |= (self.sink)(change, place).is_break();
+    fn emit(&mut self, change: Change, cursor: StepCursor) {
+        self.stopped |= (self.sink)(change, cursor).is_break();
     }
 
     fn back(&mut self, branch: &Branch) -> Result<TurningPoint, FeedError> {
-        let mut turn = TurningPoint { place: branch.common, sealed: false };
+        let mut turn = TurningPoint { cursor: branch.common, sealed: false };
         for (at, (block, seen)) in branch.gone.iter().enumerate() {
             let (steps, next) = (block.steps(), branch.gone.get(at + 1));
             let kept = if next.is_none() { branch.kept } else { 0 };
             for index in (kept..*seen).rev() {
-                turn.place = match (index.checked_sub(1), next) {
+                turn.cursor = match (index.checked_sub(1), next) {
                     (Some(before), _) => steps.cursor(before),
                     (None, Some((parent, _))) => parent.steps().last(),
                     (None, None) => branch.common,
                 };
-                self.emit(Change::Removed(steps.at(index)), turn.place);
+                self.emit(Change::Removed(steps.at(index)), turn.cursor);
                 match (index, next) {
                     (0, Some((parent, _))) => {
-                        self.emit(Change::Unsealed(parent.block().clone()), turn.place);
+                        self.emit(Change::Unsealed(parent.block().clone()), turn.cursor);
                     }
-                    (0, None) => turn.sealed = self.leave_sealed(turn.place)?,
+                    (0, None) => turn.sealed = self.leave_sealed(turn.cursor)?,
                     _ => {}
                 }
                 if self.stopped {
@@ -148,39 +148,39 @@ impl ChangeWalker<'_> {
 
     /// Handles the last step of a block that stays sealed. If the sink breaks here, emits `Unsealed`, because
     /// a later call from this cursor emits `Sealed` again.
-    fn leave_sealed(&mut self, place: StepCursor) -> Result<bool, FeedError> {
-        if self.stopped && place != self.view.cursor() {
-            let parent = expect_block(self.view, place.number)?;
-            self.emit(Change::Unsealed(parent.block.clone()), place);
+    fn leave_sealed(&mut self, cursor: StepCursor) -> Result<bool, FeedError> {
+        if self.stopped && cursor != self.view.cursor() {
+            let parent = expect_block(self.view, cursor.number)?;
+            self.emit(Change::Unsealed(parent.block.clone()), cursor);
         }
         Ok(!self.stopped)
     }
 
     fn forward(&mut self, from: TurningPoint) -> Result<StepCursor, FeedError> {
-        let (mut place, mut told, end) = (from.place, from.sealed, self.view.cursor());
-        if place == end {
-            return Ok(place);
+        let (mut cursor, mut notified, end) = (from.cursor, from.sealed, self.view.cursor());
+        if cursor == end {
+            return Ok(cursor);
         }
-        let mut here = expect_block(self.view, place.number)?;
-        while place != end {
-            let next = usize::try_from(place.index).unwrap_or(usize::MAX).saturating_add(1);
+        let mut here = expect_block(self.view, cursor.number)?;
+        while cursor != end {
+            let next = usize::try_from(cursor.index).unwrap_or(usize::MAX).saturating_add(1);
             let index = if next < Steps::from_block(&here).count() {
                 next
             } else {
-                if !told {
-                    self.emit(Change::Sealed(here.block.clone()), place);
+                if !notified {
+                    self.emit(Change::Sealed(here.block.clone()), cursor);
                 }
-                here = expect_block(self.view, place.number + 1)?;
+                here = expect_block(self.view, cursor.number + 1)?;
                 0
             };
-            told = false;
+            notified = false;
             let steps = Steps::from_block(&here);
-            place = steps.cursor(index);
-            self.emit(Change::Step(steps.at(index)), place);
+            cursor = steps.cursor(index);
+            self.emit(Change::Step(steps.at(index)), cursor);
             if self.stopped {
                 break;
             }
         }
-        Ok(place)
+        Ok(cursor)
     }
 }

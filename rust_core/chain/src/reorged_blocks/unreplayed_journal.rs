@@ -48,8 +48,8 @@ impl UnreplayedJournal {
         let (last, records) = self.end;
         let mut traces = Traces::default();
         self.past.summaries(last, &mut |sequence, outlines| {
-            let most = if sequence < last { usize::MAX } else { records };
-            for (at, outline) in outlines.into_iter().enumerate().take(most) {
+            let limit = if sequence < last { usize::MAX } else { records };
+            for (at, outline) in outlines.into_iter().enumerate().take(limit) {
                 traces.follow((sequence, at), outline);
             }
         })?;

@@ -210,7 +210,7 @@ fn what_is_left_of_a_torn_append_is_gone_before_the_next_one() {
     disk.kill();
     let (mut journal, recovery) = open(&disk, 1).unwrap();
     let torn = recovery.torn_tail.expect("half of the append was written");
-    assert_eq!((torn.place.segment, torn.place.offset, torn.bytes), (1, 512, 3584 / 2));
+    assert_eq!((torn.position.segment, torn.position.offset, torn.bytes), (1, 512, 3584 / 2));
     let after = disk.content(&dir().join("0000000001.segment")).unwrap();
     assert!(after[512..].iter().all(|&b| b == 0));
     journal.append(&records(&vec![vec![1]])).unwrap();

@@ -19,10 +19,12 @@ fn verdict(disk: &SimulatedDisk, plan: &[Blocks]) -> Option<JournalPosition> {
             assert!(read(&journal) == plan);
             // A flipped bit in the free space after the end is reported and cut.
             let free = JournalPosition { segment: SEGMENTS, offset: LAST_END };
-            assert!(recovery.torn_tail.is_none_or(|torn| torn.place == free));
+            assert!(recovery.torn_tail.is_none_or(|torn| torn.position == free));
             None
         }
-        Err(JournalError::Corrupt { place, .. } | JournalError::Missing { place, .. }) => Some(place),
+        Err(JournalError::Corrupt { position, .. } | JournalError::Missing { position, .. }) => {
+            Some(position)
+        }
         Err(other) => panic!("{other}"),
     }
 }
@@ -53,10 +55,10 @@ fn a_flipped_bit_is_named() {
             damage(&disk, segment, |content| content[at] ^= 1 << (at % 8));
             let at = at as u64;
             match verdict(&disk, &plan) {
-                Some(place) => {
+                Some(position) => {
                     refused += 1;
-                    assert_eq!(place.segment, segment);
-                    assert!(place.offset <= at, "{place} for {at}");
+                    assert_eq!(position.segment, segment);
+                    assert!(position.offset <= at, "{position} for {at}");
                 }
                 // Padding has no meaning, as long as no append is lost with it.
                 None => assert!(read(&open(&disk, 1).unwrap().0) == plan, "segment {segment}, byte {at}"),
@@ -75,7 +77,9 @@ fn a_lost_sector_is_named() {
             let disk = disk.fork();
             damage(&disk, segment, |content| content[at..at + 512].fill(0));
             let verdict = verdict(&disk, &plan);
-            assert!(verdict.is_none_or(|place| place.segment == segment && place.offset <= at as u64));
+            assert!(
+                verdict.is_none_or(|position| position.segment == segment && position.offset <= at as u64)
+            );
             let zeros = segment == SEGMENTS && at as u64 >= LAST_END;
             assert!(verdict.is_some() || segment < SEGMENTS || zeros, "byte {at}");
         }
@@ -208,9 +212,9 @@ fn files_of_other_names_are_left_alone() {
 
 /// Generates a change to the files: bytes of one copied over another, or noise.
 fn splice() -> impl Strategy<Value = (u64, prop::sample::Index, u64, prop::sample::Index, usize, u64)> {
-    let place = || (1..=SEGMENTS, any::<prop::sample::Index>());
+    let position = || (1..=SEGMENTS, any::<prop::sample::Index>());
     let length = prop_oneof![Just(1usize), Just(512), Just(1024), 1..4096usize];
-    (place(), place(), length, any::<u64>()).prop_map(|((s, i), (t, j), n, seed)| (s, i, t, j, n, seed))
+    (position(), position(), length, any::<u64>()).prop_map(|((s, i), (t, j), n, seed)| (s, i, t, j, n, seed))
 }
 
 proptest! {

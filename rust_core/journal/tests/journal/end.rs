@@ -52,7 +52,7 @@ fn a_zeroed_tail_is_rejected_after_a_stop_and_after_a_kill() {
         zero_the_tail(&disk);
         match open(&disk, 2).err().expect("refused") {
             JournalError::Missing { mark, .. } => assert_eq!(mark.next, 9),
-            JournalError::Corrupt { place, .. } => assert!(place.segment >= 4, "{place}"),
+            JournalError::Corrupt { position, .. } => assert!(position.segment >= 4, "{position}"),
             other => panic!("{other}"),
         }
     }
@@ -157,7 +157,7 @@ fn only_a_repair_continues_after_a_loss() {
     let repair = repair.expect("something is lost");
     let loss = repair.loss();
     assert_eq!((loss.appends, loss.recorded, loss.readable), (2, Some(9), 0));
-    assert_eq!(loss.place, JournalPosition { segment: 5, offset: 3584 });
+    assert_eq!(loss.position, JournalPosition { segment: 5, offset: 3584 });
     repair.apply().unwrap();
     let (mut journal, recovery) = open(&disk, 3).unwrap();
     assert!(recovery.loss_accepted && journal.discarded() == (7..9));

@@ -2,7 +2,9 @@
 
 use alloy_primitives::Address;
 
-use crate::{BlockSlot, ControlError, Mining, draft::Draft, sequencer::Sequencer, writer_metrics::Stopwatch};
+use crate::{
+    BlockSlot, ControlError, Mining, chain_draft::ChainDraft, sequencer::Sequencer, writer_metrics::Stopwatch,
+};
 
 /// Number of empty blocks that are appended and published together. One fsync per block would dominate the
 /// time. In batches of this size fsync is a small part, and readers still see the chain grow.
@@ -68,7 +70,7 @@ impl Sequencer {
 
     /// Returns the slot of the block after the newest sealed one of `draft`. Advances the draft's clock to
     /// that block's timestamp if needed.
-    fn slot_after(&self, draft: &mut Draft, interval: Option<u64>) -> Result<BlockSlot, ControlError> {
+    fn slot_after(&self, draft: &mut ChainDraft, interval: Option<u64>) -> Result<BlockSlot, ControlError> {
         let sealed = draft.chain.latest().block.header.timestamp;
         let clock = self.shared.clock.now();
         if clock.shifted(draft.chain.clock_offset()).unix.as_secs() < sealed {
@@ -127,8 +129,8 @@ impl Sequencer {
         self.seal_draft(draft, now)?;
         self.shared.pool.on_step(&step.transactions, &step.diff);
         laps.lap();
-        self.shared.figures.step.add(laps.whole());
-        self.shared.figures.stepped(&step);
+        self.shared.metrics.step.add(laps.whole());
+        self.shared.metrics.stepped(&step);
         Ok(true)
     }
 

@@ -3,7 +3,7 @@
 use foreseal_builder::NextBlockAttributes;
 use foreseal_primitives::mutant;
 
-use crate::{BlockSlot, ControlError, draft::Draft, sequencer::Sequencer};
+use crate::{BlockSlot, ControlError, chain_draft::ChainDraft, sequencer::Sequencer};
 
 impl Sequencer {
     /// Rebuilds the block being built: the same transactions and overrides in the same order, under an
@@ -12,7 +12,7 @@ impl Sequencer {
     /// `draft` contains the other changes to commit first; `slot` is the slot of the block.
     pub(crate) fn rebuild(
         &mut self,
-        mut draft: Draft,
+        mut draft: ChainDraft,
         slot: BlockSlot,
         change: impl FnOnce(&mut NextBlockAttributes),
     ) -> Result<(), ControlError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foreseal_primitives::Transaction;
 
-use crate::{ControlError, draft::Draft, sequencer::Sequencer};
+use crate::{ControlError, chain_draft::ChainDraft, sequencer::Sequencer};
 
 impl Sequencer {
     /// Returns the number of the newest sealed block.
@@ -59,7 +59,7 @@ impl Sequencer {
 
     /// Opens the block after the newest sealed one of `draft`, commits the draft, and adds transactions from
     /// the pool.
-    fn resume(&mut self, mut draft: Draft) -> Result<(), ControlError> {
+    fn resume(&mut self, mut draft: ChainDraft) -> Result<(), ControlError> {
         let slot = self.next_slot(&draft.chain, self.now());
         let opening = self.opening(slot.timestamp);
         draft.open(&opening)?;
@@ -68,7 +68,7 @@ impl Sequencer {
         Ok(())
     }
 
-    fn unwound(&mut self, number: u64) -> Result<Draft, ControlError> {
+    fn unwound(&mut self, number: u64) -> Result<ChainDraft, ControlError> {
         let finalized = self.chain.finality().finalized;
         if number < finalized && self.settings.development.is_none() {
             return Err(ControlError::Finalized { number, finalized });
@@ -83,16 +83,16 @@ impl Sequencer {
     /// Beyond the proof window, no block can be built there before the store has restored the trie nodes of
     /// that block. An unwind that far is committed as a separate change: it is durable when this returns, but
     /// not published yet.
-    pub(super) fn back_to(&mut self, number: u64) -> Result<Draft, ControlError> {
+    pub(super) fn back_to(&mut self, number: u64) -> Result<ChainDraft, ControlError> {
         let mut draft = self.draft();
         draft.unwind(number)?;
         let proved = number.saturating_add(self.settings.store.proofs);
         if proved > self.chain.latest().number() {
             return Ok(draft);
         }
-        let Draft { chain, records, returning, .. } = draft;
+        let ChainDraft { chain, records, returning, .. } = draft;
         self.append(&records)?;
         self.adopt(chain)?;
-        Ok(Draft { returning, ..self.draft() })
+        Ok(ChainDraft { returning, ..self.draft() })
     }
 }

@@ -13,7 +13,7 @@ mod rebuild;
 mod source;
 
 pub use errors::StoreRepairError;
-pub use plan::{FetchPlan, ProgressCallback, RepairMethod, RepairPlan, Repairing};
+pub use plan::{FetchPlan, ProgressCallback, RepairMethod, RepairPlan, RepairProgress};
 pub use source::{BlockSource, SourceChain, SourceError};
 
 use std::{fs, io, path::Path, sync::Arc};
@@ -134,7 +134,7 @@ impl<'p> StoreRepair<'p> {
     fn survey(&self, watch: ProgressCallback<'_>) -> Result<(Vec<Fault>, u64, bool), StoreError> {
         let store = self.open()?;
         let survey = store.survey()?;
-        let verified = store.verify(&mut |step| watch(Repairing::Verifying(step)))?;
+        let verified = store.verify(&mut |step| watch(RepairProgress::Verifying(step)))?;
         let derived = survey.is_derived() && verified.faults.iter().all(|fault| survey.follows(fault.table));
         Ok((verified.faults, verified.fault_count, derived))
     }
@@ -233,7 +233,7 @@ impl<'p> StoreRepair<'p> {
             RepairMethod::Impossible(why) => Err(StoreRepairError::Impossible(why.clone())),
             RepairMethod::Rewrite => {
                 let mut report = |step: foreseal_store::RewriteStatus| {
-                    watch(Repairing::Rewriting { done: step.done, of: step.of })
+                    watch(RepairProgress::Rewriting { done: step.done, of: step.of })
                 };
                 drop(self.open()?.rewrite(repaired, &mut report)?);
                 Ok(())
@@ -272,8 +272,8 @@ impl<'p> StoreRepair<'p> {
             return Err(StoreRepairError::Impossible("--backup is missing".to_owned()));
         };
         let whole = self.datadir.join(RESTORED);
-        let restored =
-            backup.restore(&whole, self.settings.map_size, &mut |copied| watch(Repairing::Restoring(copied)));
+        let restored = backup
+            .restore(&whole, self.settings.map_size, &mut |copied| watch(RepairProgress::Restoring(copied)));
         let store = whole.join(STORE);
         let moved = match restored {
             Ok(()) => fs::rename(&store, repaired).map_err(|e| io_error("rename", &store)(e).into()),
@@ -296,7 +296,7 @@ impl<'p> StoreRepair<'p> {
         let store = open_store(&self.lock, &self.spec, &self.settings)?;
         let files = (store, Arc::new(RealDisk) as _, StoreObservers::default());
         let mut broken = false;
-        let mut report = |records| broken |= watch(Repairing::Replaying { records }).is_break();
+        let mut report = |records| broken |= watch(RepairProgress::Replaying { records }).is_break();
         let mut started = start(&self.lock, self.spec.clone(), &self.node_settings(), files, &mut report)?;
         started.link.drain().map_err(NodeError::from)?;
         started.journal.close()?;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use foreseal_chain::datadir::Copied;
+use foreseal_chain::datadir::CopyProgress;
 use foreseal_store::{Fault, VerifyProgress};
 
 /// Method of a repair.
@@ -52,14 +52,14 @@ pub struct FetchPlan {
 
 /// Progress of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repairing {
+pub enum RepairProgress {
     Verifying(VerifyProgress),
     /// Entries or blocks rewritten.
     Rewriting {
         done: u64,
         of: u64,
     },
-    Restoring(Copied),
+    Restoring(CopyProgress),
     /// Blocks fetched from another node.
     Fetching {
         done: u64,
@@ -72,4 +72,4 @@ pub enum Repairing {
 }
 
 /// Callback that receives the progress of a repair and may cancel it.
-pub type ProgressCallback<'a> = &'a mut dyn FnMut(Repairing) -> ControlFlow<()>;
+pub type ProgressCallback<'a> = &'a mut dyn FnMut(RepairProgress) -> ControlFlow<()>;

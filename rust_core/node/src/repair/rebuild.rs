@@ -8,7 +8,7 @@ use foreseal_store::{Store, StoreError};
 
 use super::{
     errors::StoreRepairError,
-    plan::{FetchPlan, ProgressCallback, RepairMethod, Repairing},
+    plan::{FetchPlan, ProgressCallback, RepairMethod, RepairProgress},
     source::{Fetcher, SourceError},
 };
 use crate::{
@@ -100,7 +100,7 @@ impl Rebuild<'_> {
             // The journal continues after the append that seals the last of these blocks.
             link.follow(&mut chain, self.anchor.sequence).map_err(NodeError::from)?;
             let done = number + 1 - plan.first;
-            if watch(Repairing::Fetching { done, of }) == ControlFlow::Break(()) {
+            if watch(RepairProgress::Fetching { done, of }) == ControlFlow::Break(()) {
                 return Err(StoreError::Interrupted.into());
             }
         }

@@ -9,7 +9,7 @@ use alloy_consensus::{
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Signature, TxKind, U256, keccak256};
 use foreseal_pool::{
-    AddedTransaction, PendingHead, Pool, PoolConfig, PoolError, PooledTransaction, Submission,
+    AddedTransaction, CheckedTransaction, PendingHead, Pool, PoolConfig, PoolError, PooledTransaction,
     decode_submission,
 };
 use foreseal_primitives::{
@@ -97,7 +97,7 @@ impl Chain {
         self.accounts.entry(key.address).or_default().code_hash = hash;
     }
 
-    pub fn decode(&self, pool: &Pool, raw: &[u8]) -> Result<Submission, PoolError> {
+    pub fn decode(&self, pool: &Pool, raw: &[u8]) -> Result<CheckedTransaction, PoolError> {
         decode_submission(raw, &pool.rules(&self.spec, &self.header))
     }
 

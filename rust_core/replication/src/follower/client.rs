@@ -4,7 +4,7 @@ use std::{
     net::Shutdown, os::unix::net::UnixStream, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration,
 };
 
-use foreseal_pool::{Pool, Submission};
+use foreseal_pool::{CheckedTransaction, Pool};
 use parking_lot::Mutex;
 
 use super::{
@@ -73,14 +73,18 @@ impl FollowerClient {
     }
 
     /// Sends a submission to the sequencer.
-    pub fn send(&self, submission: &Submission, runnable: bool) -> Result<SubmissionHandle, SubmitError> {
+    pub fn send(
+        &self,
+        submission: &CheckedTransaction,
+        runnable: bool,
+    ) -> Result<SubmissionHandle, SubmitError> {
         self.outbox.submit(submission, runnable)
     }
 
-    /// Sends a request to the sequencer; returns `None` if there is no response within `most`.
-    pub fn query(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
-        let frame = |number| Request::Query { number, question: question.into() }.encode();
-        self.pending_requests.query(most, |number| self.outbox.send_frame(frame(number))).map(Into::into)
+    /// Sends a request to the sequencer; returns `None` if there is no response within `timeout`.
+    pub fn query(&self, query: Vec<u8>, timeout: Duration) -> Option<Vec<u8>> {
+        let frame = |number| Request::Query { number, query: query.into() }.encode();
+        self.pending_requests.query(timeout, |number| self.outbox.send_frame(frame(number))).map(Into::into)
     }
 
     /// Returns the number of answered submissions so far.
@@ -125,8 +129,8 @@ impl FollowerClient {
     }
 
     /// Returns the number of times that the replica was loaded from the store.
-    pub fn beginnings(&self) -> u64 {
-        self.sequencer.beginnings()
+    pub fn replica_loads(&self) -> u64 {
+        self.sequencer.replica_loads()
     }
 
     /// Returns the progress of catching up; `None` when it is up to date.

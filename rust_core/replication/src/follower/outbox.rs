@@ -12,7 +12,7 @@ use std::{
 };
 
 use alloy_primitives::{B256, Bytes};
-use foreseal_pool::{Admission, Submission};
+use foreseal_pool::{Admission, CheckedTransaction};
 use foreseal_primitives::wire::to_vec;
 use foreseal_store::Store;
 use parking_lot::{Condvar, Mutex};
@@ -155,7 +155,11 @@ impl Outbox {
     }
 
     /// Queues a submission for the sequencer.
-    pub fn submit(&self, submission: &Submission, runnable: bool) -> Result<SubmissionHandle, SubmitError> {
+    pub fn submit(
+        &self,
+        submission: &CheckedTransaction,
+        runnable: bool,
+    ) -> Result<SubmissionHandle, SubmitError> {
         let underway = SubmissionHandle::new(submission.hash());
         let bytes = to_vec(submission);
         let mut waiting = self.waiting.lock();

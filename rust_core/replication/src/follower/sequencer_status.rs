@@ -31,7 +31,7 @@ pub(super) struct SequencerStatus {
     /// Number of the newest sealed block that the sequencer shows.
     latest: AtomicU64,
     /// Number of times that the replica started from the store.
-    beginnings: AtomicU64,
+    replica_loads: AtomicU64,
     /// Newest sealed block at the beginning of the connection and now, until the follower is up to date.
     catching_up: Mutex<Option<(u64, u64)>>,
 }
@@ -59,11 +59,11 @@ impl SequencerStatus {
     }
 
     pub fn begun(&self) {
-        self.beginnings.fetch_add(1, Ordering::AcqRel);
+        self.replica_loads.fetch_add(1, Ordering::AcqRel);
     }
 
-    pub fn beginnings(&self) -> u64 {
-        self.beginnings.load(Ordering::Acquire)
+    pub fn replica_loads(&self) -> u64 {
+        self.replica_loads.load(Ordering::Acquire)
     }
 
     pub fn set_catching_up(&self, from_to: Option<(u64, u64)>) {

@@ -64,8 +64,8 @@ impl RequestReader {
                 self.replies.add(at, Response::Answer { number, outcome }.encode());
                 log.wake();
             }
-            Request::Query { number, question } => {
-                let answer = backend.answer(&question).unwrap_or_default();
+            Request::Query { number, query } => {
+                let answer = backend.answer(&query).unwrap_or_default();
                 // Everything on which the response depends is in the log by now.
                 self.replies
                     .add(log.status().end, Response::Reply { number, answer: answer.into() }.encode());

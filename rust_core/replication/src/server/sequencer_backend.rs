@@ -25,7 +25,7 @@ pub trait SequencerBackend: Send + Sync {
     fn admit(&self, submission: &[u8], runnable: bool) -> Result<Admission, SubmitError>;
 
     /// Returns the answer to a query of a follower; `None` if the query is malformed.
-    fn answer(&self, question: &[u8]) -> Option<Vec<u8>>;
+    fn answer(&self, query: &[u8]) -> Option<Vec<u8>>;
 
     /// Handles the report of a follower that found damage in the store.
     fn confirm_damage(&self, report: &DamageReport, follower: &str);

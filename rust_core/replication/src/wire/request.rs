@@ -54,7 +54,7 @@ pub enum Request {
     /// A request that the node forwards without interpreting it. The response carries the same number.
     Query {
         number: u64,
-        question: Bytes,
+        query: Bytes,
     },
 }
 
@@ -91,7 +91,7 @@ impl Request {
             Self::Alive { next } => framed(ALIVE, |out| encode(next, out)),
             Self::Report(metrics) => framed(REPORT, |out| encode(metrics, out)),
             Self::Damaged(report) => framed(DAMAGED, |out| encode(report, out)),
-            Self::Query { number, question } => framed(QUERY, |out| encode(&(number, question), out)),
+            Self::Query { number, query } => framed(QUERY, |out| encode(&(number, query), out)),
             Self::Submit { number, runnable, submission } => {
                 framed(SUBMIT, |out| encode(&(number, runnable, submission), out))
             }
@@ -110,8 +110,8 @@ impl Request {
             }
             DAMAGED => Self::Damaged(exact(kind, body)?),
             QUERY => {
-                let (number, question) = exact(kind, body)?;
-                Self::Query { number, question }
+                let (number, query) = exact(kind, body)?;
+                Self::Query { number, query }
             }
             _ => return Err(WireError::Kind(kind)),
         })

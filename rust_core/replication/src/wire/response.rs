@@ -105,7 +105,7 @@ impl Response {
             }),
             Self::Pool(event) => framed(POOL, |out| out.extend_from_slice(event)),
             Self::Heartbeat(pulse) => framed(HEARTBEAT, |out| encode(pulse, out)),
-            Self::SequencerReport(said) => framed(REPORT, |out| encode(said, out)),
+            Self::SequencerReport(report) => framed(REPORT, |out| encode(report, out)),
             Self::Reply { number, answer } => framed(REPLY, |out| encode(&(number, answer), out)),
             Self::Answer { number, outcome } => framed(ANSWER, |out| encode(&(number, outcome), out)),
             Self::End(ending) => framed(END, |out| encode(ending, out)),

@@ -114,8 +114,8 @@ impl TransactionFees {
         let view = context.view()?;
         let base_fee = u128::from(view.pending().block.header.base_fee_per_gas.unwrap_or(0));
         let tip = suggested_tip(view);
-        let most = call.max_fee_per_gas.unwrap_or(u128::MAX);
-        let max_priority_fee_per_gas = call.max_priority_fee_per_gas.unwrap_or(tip.min(most));
+        let max_fee = call.max_fee_per_gas.unwrap_or(u128::MAX);
+        let max_priority_fee_per_gas = call.max_priority_fee_per_gas.unwrap_or(tip.min(max_fee));
         let enough = (2 * base_fee).saturating_add(max_priority_fee_per_gas);
         Ok(Self {
             gas_price: call.gas_price.unwrap_or_else(|| (2 * base_fee).saturating_add(tip)),

@@ -19,7 +19,7 @@ pub struct FlatPosition<'a> {
     /// Index of the call among its caller's calls, preceded by the indices of all its ancestors.
     pub path: &'a [usize],
     pub callees: usize,
-    pub place: TracePosition,
+    pub position: TracePosition,
 }
 
 /// Writes one call of the flat list.
@@ -27,8 +27,8 @@ pub fn write_flat_call(out: &mut Vec<u8>, frame: &CallFrame, options: FlatOption
     let mut object = Object::open(out);
     write_action(object.name("action"), frame);
     object
-        .nullable_data("blockHash", at.place.block_hash)
-        .json("blockNumber", &at.place.block_number.to_string());
+        .nullable_data("blockHash", at.position.block_hash)
+        .json("blockNumber", &at.position.block_number.to_string());
     if let Some(error) = &frame.error {
         object.text("error", if options.parity_errors { parity_error(error) } else { error });
     }
@@ -43,8 +43,8 @@ pub fn write_flat_call(out: &mut Vec<u8>, frame: &CallFrame, options: FlatOption
     object
         .json("subtraces", &at.callees.to_string())
         .list("traceAddress", at.path, |out, index| out.extend_from_slice(index.to_string().as_bytes()))
-        .nullable_data("transactionHash", at.place.hash)
-        .json("transactionPosition", &at.place.index.to_string())
+        .nullable_data("transactionHash", at.position.hash)
+        .json("transactionPosition", &at.position.index.to_string())
         .json("type", kind)
         .close();
 }

@@ -59,7 +59,7 @@ impl TraceWriter {
         &mut self,
         tracer: &NamedTracer,
         trace: &Trace,
-        place: TracePosition,
+        position: TracePosition,
     ) -> Result<(), TraceLimit> {
         match (tracer, trace) {
             (_, Trace::StructLogs { gas, failed, output }) => {
@@ -71,7 +71,7 @@ impl TraceWriter {
                 self.out.push(b'}');
             }
             (NamedTracer::FlatCalls(options), Trace::Calls(frames)) => {
-                self.flat_calls(frames, *options, place)?;
+                self.flat_calls(frames, *options, position)?;
             }
             (_, Trace::Calls(frames)) => self.calls(frames)?,
             (_, Trace::Prestate(Prestate::Pre(accounts))) => self.accounts(accounts)?,
@@ -96,7 +96,7 @@ impl TraceWriter {
                 for ((name, tracer), trace) in tracers.iter().zip(traces) {
                     self.out.push(separator);
                     self.out.extend_from_slice(format!("\"{name}\":").as_bytes());
-                    self.write(tracer, trace, place)?;
+                    self.write(tracer, trace, position)?;
                     separator = b',';
                 }
                 self.out.extend_from_slice(if separator == b'{' { b"{}" } else { b"}" });
@@ -131,7 +131,7 @@ impl TraceWriter {
         &mut self,
         frames: &[CallFrame],
         options: FlatOptions,
-        place: TracePosition,
+        position: TracePosition,
     ) -> Result<(), TraceLimit> {
         let shown: Vec<&CallFrame> =
             frames.iter().filter(|frame| options.precompiles || !is_precompile_call(frame)).collect();
@@ -152,7 +152,7 @@ impl TraceWriter {
             }
             let below = shown[at + 1..].iter().take_while(|next| next.depth > frame.depth);
             let callees = below.filter(|next| next.depth == frame.depth + 1).count();
-            write_flat_call(&mut self.out, frame, options, FlatPosition { path: &path, callees, place });
+            write_flat_call(&mut self.out, frame, options, FlatPosition { path: &path, callees, position });
             self.check()?;
         }
         self.out.push(b']');

@@ -22,14 +22,14 @@ pub const METHODS: &[Method] =
 fn preconfirmation(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let hash = params.required()?;
     match context.view()?.transaction(&hash)? {
-        Some((block, place)) => receipt(context.view()?, &block, (hash, place)),
+        Some((block, position)) => receipt(context.view()?, &block, (hash, position)),
         None => Ok(b"null".to_vec()),
     }
 }
 
-fn receipt(view: &View, block: &ExecutedBlock, (hash, place): (B256, usize)) -> Result<Vec<u8>, Error> {
+fn receipt(view: &View, block: &ExecutedBlock, (hash, position): (B256, usize)) -> Result<Vec<u8>, Error> {
     let (number, steps) = (block.number(), view.steps(block)?);
-    let index = steps.iter().position(|step| step.transactions > place);
+    let index = steps.iter().position(|step| step.transactions > position);
     let index = index.ok_or(UnsignedError::Imported { number })?;
     let step: &Step = &steps[index];
     let previous = match index.checked_sub(1) {
@@ -52,8 +52,8 @@ fn receipt(view: &View, block: &ExecutedBlock, (hash, place): (B256, usize)) -> 
     Object::open(&mut out)
         .quantity("chainId", chain_id)
         .data("transactionHash", hash)
-        .quantity("transactionIndex", place as u64)
-        .data("transaction", block.block.transactions[place].encoded())
+        .quantity("transactionIndex", position as u64)
+        .data("transaction", block.block.transactions[position].encoded())
         .quantity("blockNumber", number)
         .quantity("flashblockIndex", promise.index)
         .data("hash", promise.hash)
@@ -62,7 +62,7 @@ fn receipt(view: &View, block: &ExecutedBlock, (hash, place): (B256, usize)) -> 
         .quantity("time", promise.time)
         .data("signature", signature)
         .data("signer", signer)
-        .list("proof", list.prove(place), |out, node| write_data(out, &node))
+        .list("proof", list.prove(position), |out, node| write_data(out, &node))
         .close();
     Ok(out)
 }

@@ -20,11 +20,11 @@ pub fn get_flashblocks(context: &Context<'_>, params: &mut Params<'_>) -> Result
     let (cursor, limit): (Option<Cursor>, Option<u64>) = (params.optional()?, params.optional()?);
     let limits = context.limits;
     let limit = limit.unwrap_or(limits.flashblocks).clamp(1, limits.flashblocks.max(1));
-    let asked =
-        PageRequest { cursor: cursor.map(|Cursor(place)| place), limit, bytes: limits.flashblock_bytes };
+    let page_request =
+        PageRequest { cursor: cursor.map(|Cursor(cursor)| cursor), limit, bytes: limits.flashblock_bytes };
     let mut view = context.view()?.clone();
     loop {
-        match asked.page(&view) {
+        match page_request.page(&view) {
             Err(FeedError::Read(StateError::ViewGone)) => {
                 let newest = context.newest_view()?;
                 if Arc::ptr_eq(&newest, &view) {
@@ -55,7 +55,7 @@ impl PageRequest {
         let list = object.name("flashblocks");
         list.push(b'[');
         let begin = list.len();
-        let place = changes(view, self.cursor.unwrap_or(newest), &mut |change, _| {
+        let cursor = changes(view, self.cursor.unwrap_or(newest), &mut |change, _| {
             let (step, removed) = match &change {
                 Change::Step(step) => (step, false),
                 Change::Removed(step) => (step, true),
@@ -73,8 +73,8 @@ impl PageRequest {
             }
         })?;
         list.push(b']');
-        write_cursor(object.name("cursor"), &place);
-        object.json("complete", if place == newest { "true" } else { "false" }).close();
+        write_cursor(object.name("cursor"), &cursor);
+        object.json("complete", if cursor == newest { "true" } else { "false" }).close();
         Ok(out)
     }
 }

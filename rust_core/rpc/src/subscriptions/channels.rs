@@ -109,7 +109,7 @@ impl Subscriptions {
         let mut channels = self.channels.lock();
         let recent = channels.start_positions.split_off(&(after + 1));
         channels.start_positions = recent;
-        channels.start_positions.range(..=upto).map(|(start, place)| (*start, *place)).collect()
+        channels.start_positions.range(..=upto).map(|(start, cursor)| (*start, *cursor)).collect()
     }
 
     /// Removes and returns the arrival numbers before `next` at which subscribers of this channel started.
@@ -230,7 +230,7 @@ impl SubscriptionAttempt {
         };
         let messages = (self.request.stream == Stream::Syncing).then(|| vec!["false".to_owned()]);
         let first =
-            messages.map(|said| Notification { channel, sequence: start, messages: Some(said), cursor });
+            messages.map(|list| Notification { channel, sequence: start, messages: Some(list), cursor });
         Ok(AttemptProgress::Done(Subscription { channel, start, first }))
     }
 

@@ -39,8 +39,8 @@ pub fn added(block: &Block, first: usize) -> std::ops::Range<usize> {
 }
 
 /// Writes a heartbeat: the newest step, after which there is none.
-pub fn write_heartbeat(out: &mut Vec<u8>, place: &StepCursor) {
+pub fn write_heartbeat(out: &mut Vec<u8>, cursor: &StepCursor) {
     let mut object = Object::open(out);
-    write_cursor(object.name("heartbeat"), place);
+    write_cursor(object.name("heartbeat"), cursor);
     object.close();
 }

@@ -188,7 +188,7 @@ impl DeliveryPump {
     fn end_lossy_subscriptions(&mut self, entry: &Entry, listening: &ActiveChannels, sink: Sink<'_>) {
         let cursor = match (&entry.what, self.delivered) {
             (EventKind::View(view), _) => view.cursor(),
-            (EventKind::Tick | EventKind::Arrivals, Some((place, _))) => place,
+            (EventKind::Tick | EventKind::Arrivals, Some((cursor, _))) => cursor,
             (EventKind::Tick | EventKind::Arrivals, None) => return,
         };
         let of_pool = matches!(entry.what, EventKind::Arrivals);

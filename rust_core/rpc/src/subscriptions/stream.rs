@@ -77,7 +77,7 @@ impl SubscribeRequest {
                 Stream::NewFlashblockTransactions { full: params.optional()?.unwrap_or(false) }
             }
             Name::Feed => {
-                cursor = params.optional()?.map(|Cursor(place)| place);
+                cursor = params.optional()?.map(|Cursor(cursor)| cursor);
                 Stream::Feed
             }
         };

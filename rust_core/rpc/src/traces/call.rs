@@ -32,10 +32,10 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
         Some(index) => {
             let view = context.view()?;
             let found = view.resolve(args.block)?;
-            let place = transaction_index(index, found.block.transactions.len(), found.block.hash)?;
+            let index = transaction_index(index, found.block.transactions.len(), found.block.hash)?;
             let parent = parent(view, &found)?;
             let mut rerun = TraceReplay::begin(context, view, &parent, &found, deadline)?;
-            rerun.advance(place)?;
+            rerun.advance(index)?;
             let before = rerun.drain_diff();
             let state = StateOverlay::new(parent.state(), &before);
             args.execute_on(view, &found.block.header, &state, run)?

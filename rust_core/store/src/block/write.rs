@@ -47,9 +47,9 @@ pub(crate) fn append(
     if let Some(body) = body::encode(block) {
         tables.bodies.append(txn, &key::number(number), &body)?;
     }
-    for (transaction, place) in block.transactions.iter().zip(item_keys(number)) {
-        tables.transactions.append(txn, &place, &transaction::encode(transaction))?;
-        indexes.transactions.push(transaction.hash().as_slice(), &place);
+    for (transaction, key) in block.transactions.iter().zip(item_keys(number)) {
+        tables.transactions.append(txn, &key, &transaction::encode(transaction))?;
+        indexes.transactions.push(transaction.hash().as_slice(), &key);
     }
     append_receipts(txn, tables, progress, block, indexes)?;
     append_steps(txn, tables, number, steps, indexes)?;
@@ -105,9 +105,9 @@ fn append_steps(
     steps: &[StoredStep],
     indexes: &mut Indexes,
 ) -> Result<(), StoreError> {
-    for (step, place) in steps.iter().zip(item_keys(number)) {
-        tables.steps.append(txn, &place, &step.encode())?;
-        indexes.steps.push(step.hash.as_slice(), &place);
+    for (step, key) in steps.iter().zip(item_keys(number)) {
+        tables.steps.append(txn, &key, &step.encode())?;
+        indexes.steps.push(step.hash.as_slice(), &key);
     }
     Ok(())
 }

@@ -74,7 +74,7 @@ fn join(changes: &[ChangedNode]) -> Bytes {
 }
 
 fn split(mut bytes: &[u8]) -> Option<Vec<ChangedNode>> {
-    let (mut changes, mut place): (_, Vec<u8>) = (Vec::new(), Vec::new());
+    let (mut changes, mut path_key): (_, Vec<u8>) = (Vec::new(), Vec::new());
     while let Some((&[shared, rest], after)) = bytes.split_first_chunk() {
         let change = match (shared & FLAG != 0, rest & FLAG != 0) {
             (false, false) => NodeKeyChange::Stored,
@@ -84,12 +84,12 @@ fn split(mut bytes: &[u8]) -> Option<Vec<ChangedNode>> {
         };
         let (own, after) = after.split_at_checked(usize::from(rest & !FLAG))?;
         let shared = usize::from(shared & !FLAG);
-        if shared > place.len() {
+        if shared > path_key.len() {
             return None;
         }
-        place.truncate(shared);
-        place.extend_from_slice(own);
-        changes.push(ChangedNode { location: place.clone(), change });
+        path_key.truncate(shared);
+        path_key.extend_from_slice(own);
+        changes.push(ChangedNode { location: path_key.clone(), change });
         bytes = after;
     }
     bytes.is_empty().then_some(changes)

@@ -96,17 +96,17 @@ pub(crate) fn rewind(
         let location = |path: &[u8]| node_key::in_storage(&storage.account, path);
         storage.nodes.iter().map(move |change| (Kind::Storages, location(&change.path), &change.write))
     });
-    for (kind, place, write) in accounts.chain(storages) {
+    for (kind, path_key, write) in accounts.chain(storages) {
         let table = kind.table(tables);
         match write {
             NodeChangeKind::Stored(node) => {
-                table.delete_range(txn, &node_key::start(&place), &node_key::end(&place))?;
-                table.put(txn, &node_key::key(&place, to), node)?;
+                table.delete_range(txn, &node_key::start(&path_key), &node_key::end(&path_key))?;
+                table.put(txn, &node_key::key(&path_key, to), node)?;
             }
             NodeChangeKind::Removed => {
-                table.delete_range(txn, &node_key::start(&place), &node_key::end(&place))?;
+                table.delete_range(txn, &node_key::start(&path_key), &node_key::end(&path_key))?;
             }
-            NodeChangeKind::Cleared => table.delete_prefix(txn, &place)?,
+            NodeChangeKind::Cleared => table.delete_prefix(txn, &path_key)?,
         }
     }
     tables.node_changes.clear(txn)
@@ -125,16 +125,16 @@ fn retain_newest(
     let (mut last, mut places): (Option<Vec<u8>>, usize) = (None, 0);
     for entry in table.from(txn, behind)? {
         let (key, value) = entry?;
-        let (place, number) = node_key::split(table, key)?;
-        let newest = last.as_deref() != Some(place);
+        let (path_key, number) = node_key::split(table, key)?;
+        let newest = last.as_deref() != Some(path_key);
         if newest {
             if places == PORTION {
                 break;
             }
             places += 1;
-            last = Some(place.to_vec());
+            last = Some(path_key.to_vec());
             if !value.is_empty() && number > to {
-                moved.push((node_key::key(place, to), value.to_vec()));
+                moved.push((node_key::key(path_key, to), value.to_vec()));
             }
         }
         if !newest || value.is_empty() || number > to {

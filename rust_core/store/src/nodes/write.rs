@@ -51,8 +51,8 @@ impl NodeWrites {
             let table = kind.table(tables);
             let mut last: Option<&[u8]> = None;
             for (key, value) in puts.sorted() {
-                let (place, _) = node_key::split(table, key)?;
-                if let Some(last) = last.replace(place).filter(|last| *last != place) {
+                let (path_key, _) = node_key::split(table, key)?;
+                if let Some(last) = last.replace(path_key).filter(|last| *last != path_key) {
                     prune(txn, table, last, oldest, 0)?;
                 }
                 table.put(txn, key, value)?;

@@ -89,8 +89,13 @@ impl Verifier<'_> {
 }
 
 /// Returns the root of the trie at a location as of a block; `None` if the stored bytes are not a node.
-fn root_of(snapshot: &Snapshot<'_>, kind: Kind, place: &[u8], at: u64) -> Result<Option<B256>, StoreError> {
-    Ok(match snapshot.stored_node(kind, place, at)? {
+fn root_of(
+    snapshot: &Snapshot<'_>,
+    kind: Kind,
+    path_key: &[u8],
+    at: u64,
+) -> Result<Option<B256>, StoreError> {
+    Ok(match snapshot.stored_node(kind, path_key, at)? {
         None => Some(EMPTY_ROOT),
         Some((_, stored)) => Node::parse(stored).map(|node| node.hash),
     })
@@ -143,20 +148,20 @@ impl NodeCheck<'_> {
         let (mut last, mut old_seen): (Option<&[u8]>, bool) = (None, false);
         for entry in self.table().from(self.snapshot.txn, from)? {
             let (key, stored) = entry?;
-            let (place, number) = node_key::split(self.table(), key)?;
-            if last != Some(place) {
+            let (path_key, number) = node_key::split(self.table(), key)?;
+            if last != Some(path_key) {
                 if portion.done >= PORTION as u64 {
                     portion.next = Some(key.to_vec());
                     break;
                 }
-                (last, old_seen) = (Some(place), false);
+                (last, old_seen) = (Some(path_key), false);
             }
             portion.done += 1;
             let old = number <= self.oldest;
             let needed = number <= self.head && !(old && old_seen);
             old_seen |= old;
             if needed {
-                self.entry(key, place, number, stored, &mut portion.faults)?;
+                self.entry(key, path_key, number, stored, &mut portion.faults)?;
             }
         }
         Ok(portion)
@@ -165,13 +170,13 @@ impl NodeCheck<'_> {
     fn entry(
         &self,
         key: &[u8],
-        place: &[u8],
+        path_key: &[u8],
         number: u64,
         stored: &[u8],
         faults: &mut Vec<Fault>,
     ) -> Result<(), StoreError> {
-        let Some((trie, path)) = self.split_key(place) else {
-            faults.push(fault(self.table(), key, "the key is not a place of a node"));
+        let Some((trie, path)) = self.split_key(path_key) else {
+            faults.push(fault(self.table(), key, "the key is not the path of a node"));
             return Ok(());
         };
         // A node from before the window is needed as of the start of the window: nodes below it may be newer.
@@ -191,7 +196,7 @@ impl NodeCheck<'_> {
             return Ok(());
         };
         for (tail, hash) in &node.children {
-            let below = [place, tail].concat();
+            let below = [path_key, tail].concat();
             if root_of(&self.snapshot, self.kind, &below, at)? != Some(*hash) {
                 let why = format!("below {} the node that it names is missing or another", hex::encode(tail));
                 faults.push(fault(self.table(), key, why));
@@ -217,10 +222,10 @@ impl NodeCheck<'_> {
     }
 
     /// Splits a location into trie and path; returns `None` if it is not a valid location.
-    fn split_key<'p>(&self, place: &'p [u8]) -> Option<(&'p [u8], &'p [u8])> {
+    fn split_key<'p>(&self, path_key: &'p [u8]) -> Option<(&'p [u8], &'p [u8])> {
         let (trie, path) = match self.kind {
-            Kind::Accounts => (&place[..0], place),
-            Kind::Storages => place.split_at_checked(32)?,
+            Kind::Accounts => (&path_key[..0], path_key),
+            Kind::Storages => path_key.split_at_checked(32)?,
         };
         (path.len() <= KEY && path.iter().all(|nibble| *nibble < 16)).then_some((trie, path))
     }
@@ -248,8 +253,8 @@ impl NodeCheck<'_> {
     /// `None` if there is none, or if it does not decode.
     fn parent(&self, trie: &[u8], path: &[u8], at: u64) -> Result<Option<(u64, Node, Vec<u8>)>, StoreError> {
         for length in (0..path.len()).rev() {
-            let place = [trie, &path[..length]].concat();
-            if let Some((written, stored)) = self.snapshot.stored_node(self.kind, &place, at)? {
+            let path_key = [trie, &path[..length]].concat();
+            if let Some((written, stored)) = self.snapshot.stored_node(self.kind, &path_key, at)? {
                 return Ok(Node::parse(stored).map(|node| (written, node, path[length..].to_vec())));
             }
         }

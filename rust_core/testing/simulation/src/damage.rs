@@ -1,6 +1,6 @@
 //! Damaged copies of a journal that is not in use.
 //!
-//! A change to synced data is rejected with its place. Only a damaged last append may be treated as a torn
+//! A change to synced data is rejected with its position. Only a damaged last append may be treated as a torn
 //! one, and everything before it stays unchanged. Damage never produces another chain or a panic.
 
 use std::{
@@ -183,15 +183,17 @@ impl Copy {
                 }
             }
             Err(
-                NodeError::Journal(JournalError::Corrupt { place, .. } | JournalError::Missing { place, .. })
-                | NodeError::Start(StartError::Lost { place, .. }),
+                NodeError::Journal(
+                    JournalError::Corrupt { position, .. } | JournalError::Missing { position, .. },
+                )
+                | NodeError::Start(StartError::Lost { position, .. }),
             ) => {
                 // If nothing of the segment is left, the error may name the end of the previous segment.
-                let before = damage == Damage::Cut { at: 0 } && place.segment + 1 == number;
-                if (place.segment == number && place.offset <= at) || before {
+                let before = damage == Damage::Cut { at: 0 } && position.segment + 1 == number;
+                if (position.segment == number && position.offset <= at) || before {
                     Ok(true)
                 } else {
-                    Err(context(format!("{place} is named")))
+                    Err(context(format!("{position} is named")))
                 }
             }
             // The damaged append was the only one in the journal.

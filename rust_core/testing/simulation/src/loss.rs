@@ -207,8 +207,10 @@ fn is_refusal_of(damage: &Damage, error: &NodeError) -> bool {
         Damage::None | Damage::End => false,
         Damage::LostSyncs | Damage::ZeroedTail => is_loss(error),
         Damage::Segment(segment) => match error {
-            NodeError::Journal(JournalError::Corrupt { place, .. } | JournalError::Missing { place, .. })
-            | NodeError::Start(StartError::Lost { place, .. }) => place.segment <= *segment,
+            NodeError::Journal(
+                JournalError::Corrupt { position, .. } | JournalError::Missing { position, .. },
+            )
+            | NodeError::Start(StartError::Lost { position, .. }) => position.segment <= *segment,
             _ => false,
         },
     }

@@ -180,10 +180,10 @@ def test_a_report_that_failed_is_not_the_last(
     failures = [OSError(24, "Too many open files")]
 
     class Full(FakeNode):
-        def figures(self) -> bytes:
+        def metrics(self) -> bytes:
             if failures:
                 raise failures.pop()
-            return super().figures()
+            return super().metrics()
 
     node = Full()
     subject = App(Settings(datadir=Path("unused")), make_node=lambda _: node, role={"follow": "f", "name": "worker-1"})

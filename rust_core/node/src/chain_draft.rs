@@ -19,7 +19,7 @@ use crate::stamp::Stamp;
 
 /// A copy of the chain with changes, and the `records` that lead to it. Nothing is durable yet; dropping the
 /// draft discards it.
-pub(crate) struct Draft {
+pub(crate) struct ChainDraft {
     pub chain: Chain,
     pub records: Vec<Record>,
     /// Transactions that the chain held before and this one does not, oldest first; `None` unless the chain
@@ -31,7 +31,7 @@ pub(crate) struct Draft {
     pub before: Vector<Recorded>,
 }
 
-impl Draft {
+impl ChainDraft {
     pub fn new(chain: &Chain, stamp: Stamp) -> Self {
         let before = chain.open_steps();
         Self { chain: chain.clone(), records: Vec::new(), returning: None, stamp, before }
@@ -39,7 +39,7 @@ impl Draft {
 
     /// Seals the block being built in its current form.
     pub fn seal(&mut self) -> Result<(), ChainError> {
-        self.chain = self.chain.sealed()?;
+        self.chain = self.chain.with_open_block_sealed()?;
         let sealed = self.chain.latest();
         self.records.push(Record::Seal { number: sealed.number(), hash: sealed.block.hash });
         Ok(())
@@ -50,7 +50,7 @@ impl Draft {
         let (block, step) = self.chain.prepare_open(opening)?;
         let step = self.stamped(step);
         self.records.extend(opening_records(&step));
-        self.chain.opened(block, step);
+        self.chain.start_block(block, step);
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl Draft {
     pub fn add(&mut self, block: PendingBlock, step: Flashblock) -> Arc<Flashblock> {
         let step = self.stamped(step);
         self.records.push(Record::Step(step.clone()));
-        self.chain.stepped(block, Recorded { step: step.clone(), change: None });
+        self.chain.push_step(block, Recorded { step: step.clone(), change: None });
         step
     }
 
@@ -107,7 +107,7 @@ impl Draft {
         };
         let (diff, step) = (step.diff.clone(), self.stamped(step));
         self.records.push(Record::Override { change: change.clone(), step: step.clone() });
-        self.chain.stepped(block, Recorded { step, change: Some(change.clone()) });
+        self.chain.push_step(block, Recorded { step, change: Some(change.clone()) });
         Ok(Some(diff))
     }
 

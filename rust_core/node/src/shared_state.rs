@@ -23,14 +23,14 @@ use crate::{
     store_writer::{StoreGauge, StoreObservers},
 };
 
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) feed: Feed,
     pub(crate) pool: Arc<Pool>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Monotonic time of the last tick, in microseconds; negative if the tick was before this clock began.
     ticked: AtomicI64,
     /// Monotonic time of the last frame from the sequencer, in microseconds.
-    heard: AtomicI64,
+    last_frame: AtomicI64,
     /// Log of frames for followers; unset if this process serves none.
     frames: OnceLock<Arc<FrameLog>>,
     gauge: OnceLock<StoreGauge>,
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     /// `true` while this process scrubs its store.
     scrubs: AtomicBool,
     watcher: OnceLock<Arc<dyn Watcher>>,
-    pub(crate) figures: Arc<WriterMetrics>,
+    pub(crate) metrics: Arc<WriterMetrics>,
     /// Activity of the writing thread.
     pub(crate) activity: Activity,
     /// Handler for the queries of followers.
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     stop_wake: Condvar,
 }
 
-impl Shared {
+impl SharedState {
     pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>) -> Self {
         let now = micros(clock.now().monotonic);
         Self {
@@ -64,14 +64,14 @@ impl Shared {
             pool,
             clock,
             ticked: AtomicI64::new(now),
-            heard: AtomicI64::new(now),
+            last_frame: AtomicI64::new(now),
             frames: OnceLock::new(),
             gauge: OnceLock::new(),
             store: OnceLock::new(),
             scrub: ScrubProgress::default(),
             scrubs: AtomicBool::new(false),
             watcher: OnceLock::new(),
-            figures: Arc::default(),
+            metrics: Arc::default(),
             activity: Activity::default(),
             query_handler: RequestHandler::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
@@ -127,13 +127,13 @@ impl Shared {
     }
 
     /// Records that a frame from the sequencer arrived.
-    pub(crate) fn heard(&self) {
-        self.heard.store(micros(self.clock.now().monotonic), Ordering::Release);
+    pub(crate) fn record_frame(&self) {
+        self.last_frame.store(micros(self.clock.now().monotonic), Ordering::Release);
     }
 
     /// Returns the time since the last frame from the sequencer.
-    pub(crate) fn unheard(&self) -> Duration {
-        self.since(&self.heard)
+    pub(crate) fn time_since_frame(&self) -> Duration {
+        self.since(&self.last_frame)
     }
 
     /// Returns a value that changes with each tick.
@@ -143,7 +143,7 @@ impl Shared {
 
     /// Returns a value that changes with each frame from the sequencer.
     pub(crate) fn heard_at(&self) -> i64 {
-        self.heard.load(Ordering::Acquire)
+        self.last_frame.load(Ordering::Acquire)
     }
 
     fn since(&self, then: &AtomicI64) -> Duration {
@@ -175,7 +175,7 @@ impl Shared {
 
     /// Returns the observers of store writes: the watcher, if any, and the commit metrics.
     pub(crate) fn store_observers(&self) -> StoreObservers {
-        let meter = Some((self.clock.clone(), self.figures.clone()));
+        let meter = Some((self.clock.clone(), self.metrics.clone()));
         StoreObservers { watcher: self.watcher().cloned(), meter }
     }
 
