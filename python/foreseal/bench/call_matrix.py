@@ -36,7 +36,8 @@ def _sparse(block: Any) -> Any:
 def _transactions(block: Any) -> Any:
     # Hashes and nonces depend on chain ID and earlier transactions; the number of transactions does not.
     return [
-        {name: one[name] for name in _TRANSACTION} if isinstance(one, dict) else "" for one in block["transactions"]
+        {name: transaction[name] for name in _TRANSACTION} if isinstance(transaction, dict) else ""
+        for transaction in block["transactions"]
     ]
 
 
@@ -92,7 +93,7 @@ def _token(filled: FilledNode) -> str:
 
 
 def _storage(filled: FilledNode) -> list[BenchCall]:
-    return [("eth_getStorageAt", [_token(filled), token.balance_slot(each), "latest"]) for each in _owners()]
+    return [("eth_getStorageAt", [_token(filled), token.balance_slot(account), "latest"]) for account in _owners()]
 
 
 def _nonce(tag: str) -> Callable[[FilledNode], list[BenchCall]]:
@@ -115,11 +116,11 @@ def _log_queries(filled: FilledNode, blocks: int, *topics: Any) -> list[BenchCal
     heights = filled.heights
     blocks = max(1, min(blocks, len(heights) - _ENDS))
     topics = (token.TRANSFER_TOPIC, *topics)
-    given = {"address": _token(filled), "topics": topics}
+    log_filter = {"address": _token(filled), "topics": topics}
     ranges = [
         (heights[end - blocks + 1], heights[end]) for end in range(len(heights) - 1, len(heights) - 1 - _ENDS, -1)
     ]
-    return [("eth_getLogs", [given | {"fromBlock": hex(first), "toBlock": hex(last)}]) for first, last in ranges]
+    return [("eth_getLogs", [log_filter | {"fromBlock": hex(first), "toBlock": hex(last)}]) for first, last in ranges]
 
 
 def _topic(number: int) -> str:
@@ -128,22 +129,22 @@ def _topic(number: int) -> str:
 
 def _calls(filled: FilledNode) -> list[BenchCall]:
     return [
-        ("eth_call", [{"to": _token(filled), "data": _hex(token.encode_balance_query(each))}, "latest"])
-        for each in _owners()
+        ("eth_call", [{"to": _token(filled), "data": _hex(token.encode_balance_query(account))}, "latest"])
+        for account in _owners()
     ]
 
 
 def _reverting(filled: FilledNode) -> list[BenchCall]:
     # The content sends tokens to the owners below this number only.
     sender = _hex(owner(OWNERS))
-    given = {"from": sender, "to": _token(filled)}
-    return [("eth_call", [given | {"data": _hex(token.transfer(each, 1))}, "latest"]) for each in _owners()]
+    call = {"from": sender, "to": _token(filled)}
+    return [("eth_call", [call | {"data": _hex(token.transfer(account, 1))}, "latest"]) for account in _owners()]
 
 
 def _estimates(filled: FilledNode) -> list[BenchCall]:
     sender = _hex(filled.contents.senders[0].address)
-    given = {"from": sender, "to": _token(filled)}
-    return [("eth_estimateGas", [given | {"data": _hex(token.transfer(each, 1))}, "latest"]) for each in _owners()]
+    call = {"from": sender, "to": _token(filled)}
+    return [("eth_estimateGas", [call | {"data": _hex(token.transfer(account, 1))}, "latest"]) for account in _owners()]
 
 
 ROWS: Sequence[Row] = (
@@ -151,7 +152,7 @@ ROWS: Sequence[Row] = (
     Row("storage", _storage),
     Row("nonce latest", _nonce("latest"), _number),
     Row("nonce pending", _nonce("pending"), _number),
-    Row("balance", lambda filled: [("eth_getBalance", [_hex(each), "latest"]) for each in _owners()], _number),
+    Row("balance", lambda filled: [("eth_getBalance", [_hex(account), "latest"]) for account in _owners()], _number),
     Row("block latest", lambda filled: [("eth_getBlockByNumber", ["latest", False])], _sparse),
     Row(
         "block of 100, hashes",

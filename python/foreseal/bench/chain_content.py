@@ -98,7 +98,7 @@ class ChainContent:
         self._funder = funder
         address = keccak(rlp_encode([funder.address, _number(funder.nonce)]))[12:]
         self.token = address
-        self.senders = [BenchAccount(each.address, each.key) for each in accounts(SENDERS + 20)[20:]]
+        self.senders = [BenchAccount(sender.address, sender.key) for sender in accounts(SENDERS + 20)[20:]]
 
     def first(self) -> list[list[SignedTransaction]]:
         """Return the blocks that precede the shape: the token's creation, then ether and tokens for the senders."""

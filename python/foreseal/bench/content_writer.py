@@ -87,8 +87,8 @@ class ContentWriter:
         self.contents = ChainContent(chain_id, shape, funded(node, chain_id))
         self._mining = BlockControl(node)
         for transactions in self.contents.first():
-            for piece in _chunks(transactions):
-                self._mining.put(piece)
+            for chunk in _chunks(transactions):
+                self._mining.put(chunk)
         _has_code(node, self.contents)
 
     def fill(self, show: ProgressCallback) -> FilledNode:
@@ -103,7 +103,9 @@ class ContentWriter:
                 dense, newest = [*dense, _together(self.node, transactions)], transactions
             if number % 20 == 0 or number + 1 == self.shape.blocks:
                 show(f"filling {self.node.name}", number + 1, self.shape.blocks)
-        return FilledNode(self.node, self.contents, tuple(heights), tuple(dense), tuple(one.hash for one in newest))
+        return FilledNode(
+            self.node, self.contents, tuple(heights), tuple(dense), tuple(transaction.hash for transaction in newest)
+        )
 
 
 def funded(node: BenchNode, chain_id: int) -> BenchAccount:
@@ -113,8 +115,8 @@ def funded(node: BenchNode, chain_id: int) -> BenchAccount:
     if int(node.call("eth_getBalance", address, "latest"), 16) < _FUNDED_BALANCE:
         try:
             (rich, *_) = node.call("eth_accounts")
-            given = {"from": rich, "to": address, "value": hex(2 * _FUNDED_BALANCE)}
-            included(node, [SignedTransaction("", node.call("eth_sendTransaction", given))])
+            funding = {"from": rich, "to": address, "value": hex(2 * _FUNDED_BALANCE)}
+            included(node, [SignedTransaction("", node.call("eth_sendTransaction", funding))])
         except (BenchError, ValueError) as error:
             raise BenchError(
                 f"{node.name}: {address} has too little ether on chain {chain_id}, and the node has no account that "
@@ -127,9 +129,9 @@ def funded(node: BenchNode, chain_id: int) -> BenchAccount:
 
 def submit(node: BenchNode, transactions: Sequence[SignedTransaction]) -> None:
     """Send the transactions in order. Raise BenchError on failure."""
-    for piece in _chunks(transactions):
-        hashes = node.call_batch([("eth_sendRawTransaction", [one.raw]) for one in piece])
-        if hashes != [one.hash for one in piece]:
+    for chunk in _chunks(transactions):
+        hashes = node.call_batch([("eth_sendRawTransaction", [transaction.raw]) for transaction in chunk])
+        if hashes != [transaction.hash for transaction in chunk]:
             raise BenchError(f"{node.name}: eth_sendRawTransaction answered another hash than the transaction has")
 
 
@@ -139,15 +141,17 @@ def included(
     """Return the receipts once all exist. Raise BenchError after `patience` seconds or if a transaction failed."""
     receipts: dict[str, dict[str, Any]] = {}
     deadline = time.monotonic() + patience
-    while missing := [one for one in transactions if one.hash not in receipts]:
-        for piece in _chunks(missing):
+    while missing := [transaction for transaction in transactions if transaction.hash not in receipts]:
+        for chunk in _chunks(missing):
             try:
-                found = node.call_batch([("eth_getTransactionReceipt", [one.hash]) for one in piece])
+                found = node.call_batch([("eth_getTransactionReceipt", [transaction.hash]) for transaction in chunk])
             except ErrorResponse as error:
                 if not error.starting:
                     raise
                 break
-            receipts |= {one.hash: receipt for one, receipt in zip(piece, found, strict=True) if receipt}
+            receipts |= {
+                transaction.hash: receipt for transaction, receipt in zip(chunk, found, strict=True) if receipt
+            }
         if len(receipts) < len(transactions):
             if time.monotonic() > deadline:
                 raise BenchError(f"{node.name}: {missing[0].hash} is in no block after {patience:g} s")
@@ -155,7 +159,7 @@ def included(
     for digest, receipt in receipts.items():
         if receipt["status"] != "0x1":
             raise BenchError(f"{node.name}: transaction {digest} failed: status {receipt['status']}")
-    return [receipts[one.hash] for one in transactions]
+    return [receipts[transaction.hash] for transaction in transactions]
 
 
 def _together(node: BenchNode, transactions: Sequence[SignedTransaction]) -> int:
@@ -163,7 +167,7 @@ def _together(node: BenchNode, transactions: Sequence[SignedTransaction]) -> int
     receipts = included(node, transactions)
     numbers = {int(receipt["blockNumber"], 16) for receipt in receipts}
     block = node.call("eth_getBlockByNumber", hex(max(numbers)), False)
-    if len(numbers) > 1 or block["transactions"] != [one.hash for one in transactions]:
+    if len(numbers) > 1 or block["transactions"] != [transaction.hash for transaction in transactions]:
         raise BenchError(
             f"{node.name}: {len(transactions)} transfers that were sent together are in {len(numbers)} blocks, or with "
             "others: start it so that it makes blocks when told (evm_mine), or when there is something to include"

@@ -35,10 +35,10 @@ def fanout(filled: FilledNode, subscribers: int, transfers: int) -> dict[str, An
     alone = _used(processes) - alone
     topics = {"address": "0x" + filled.contents.token.hex(), "topics": [token.TRANSFER_TOPIC]}
     listening = node.subscribers(subscribers, "logs", topics)
-    heard: list[Any] = []
+    results: list[Any] = []
 
     def listen() -> None:
-        heard.append(orjson.loads(listening.listen(transfers, _PATIENCE, lambda done: None)))
+        results.append(orjson.loads(listening.listen(transfers, _PATIENCE, lambda done: None)))
 
     before = _used(processes)
     thread = Thread(target=listen, name="subscribers")
@@ -48,7 +48,7 @@ def fanout(filled: FilledNode, subscribers: int, transfers: int) -> dict[str, An
     finally:
         thread.join()
     used = _used(processes) - before
-    arrivals = heard[0]
+    arrivals = results[0]
     if arrivals["ended"] or arrivals["min"] != transfers or arrivals["max"] != transfers:
         raise BenchError(
             f"{node.name}: of {transfers} logs subscribers got {arrivals['min']} to {arrivals['max']}; "

@@ -137,7 +137,7 @@ class MatrixRun:
         return list(cells.values())
 
     def _run(self, row: Row, filled: FilledNode, count: int, rate: float | None = None) -> RunMetrics:
-        figures = filled.node.load(
+        metrics = filled.node.load(
             row.bodies(filled),
             count,
             self._extent.seconds,
@@ -145,9 +145,9 @@ class MatrixRun:
             websocket=row.websocket,
             error_code=row.error_code,
         )
-        if not figures.answered:
+        if not metrics.answered:
             raise BenchError(f"{filled.node.name}: {row.name}: not one answer in {self._extent.seconds:g} s")
-        return figures
+        return metrics
 
     def _having(self, row: Row) -> Iterator[FilledNode]:
         return (filled for filled in self._nodes if (row.name, filled.node.name) not in self.missing)

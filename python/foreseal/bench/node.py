@@ -108,17 +108,17 @@ class BenchNode:
         except OSError as error:
             raise BenchError(f"{self.name}: {error}") from None
         used = self.processes.cpu() - before if self.processes and before is not None else None
-        figures = RunMetrics.from_result(found, used)
-        if wrong := figures.first_wrong:
-            asked = bodies[wrong["body"]][:300].decode(errors="replace")
+        metrics = RunMetrics.from_result(found, used)
+        if wrong := metrics.first_wrong:
+            request = bodies[wrong["body"]][:300].decode(errors="replace")
             status = f"HTTP {wrong['status']}, " if wrong["status"] else ""
             raise BenchError(
-                f"{self.name}: {figures.errors:,} wrong answers; the first, {status}{wrong['why']}: "
-                f"{wrong['answer'][:500]!r} to {asked}"
+                f"{self.name}: {metrics.errors:,} wrong answers; the first, {status}{wrong['why']}: "
+                f"{wrong['answer'][:500]!r} to {request}"
             )
-        if figures.unanswered and rate is None:
-            raise BenchError(f"{self.name}: {figures.unanswered:,} requests had no answer after {patience:g} s")
-        return figures
+        if metrics.unanswered and rate is None:
+            raise BenchError(f"{self.name}: {metrics.unanswered:,} requests had no answer after {patience:g} s")
+        return metrics
 
     def without_websockets(self) -> str:
         """Return the reason why no WebSocket opens at the URL; empty if one opens."""

@@ -179,20 +179,20 @@ def _built_geth(absent: PeerUnavailable) -> str:
 
 def _program(name: str, variable: str, install: str) -> str:
     """Return the path of a program: from the variable, PATH, npm packages below this folder, or Go's folder."""
-    given = os.environ.get(variable)
+    configured = os.environ.get(variable)
     beside = Path.cwd()
-    places = [
-        given,
+    candidates = [
+        configured,
         shutil.which(name),
         str(beside / "node_modules" / ".bin" / name),
-        *(str(path) for part in _BENEATH for path in sorted(beside.glob(part.format(name)))),
+        *(str(path) for pattern in _BENEATH for path in sorted(beside.glob(pattern.format(name)))),
         shutil.which(name, path=str(Path.home() / "go" / "bin")),
     ]
-    for place in places:
-        if place and os.access(place, os.X_OK):
-            return str(Path(place).absolute())
-    if given:
-        raise PeerUnavailable(f"{variable}: {given} is not a program")
+    for candidate in candidates:
+        if candidate and os.access(candidate, os.X_OK):
+            return str(Path(candidate).absolute())
+    if configured:
+        raise PeerUnavailable(f"{variable}: {configured} is not a program")
     raise PeerUnavailable(f"{name} is not on the PATH, and {variable} does not name it: {install}")
 
 

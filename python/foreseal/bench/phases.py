@@ -55,20 +55,20 @@ class Benchmark:
         plan = self.plan
         self.found["generator"] = generator(plan.extent, show)
         filled = [ContentWriter(node, plan.shape).fill(show) for node in self.nodes]
-        resident = {each.node.name: resident_mb(each) for each in filled}
+        resident = {filled_node.node.name: resident_mb(filled_node) for filled_node in filled}
         self._reads(filled, "reads", show)
         if "restart" in plan.phases and (again := self._restarted(filled)):
             self._reads(again, "reads_after_restart", show)
         if "send" in plan.phases:
             extent = plan.extent
-            given = (plan.transactions, extent.repetitions, extent.seed, plan.peer)
-            self.found["sends"] = compare_throughput(filled, *given, show)
+            arguments = (plan.transactions, extent.repetitions, extent.seed, plan.peer)
+            self.found["sends"] = compare_throughput(filled, *arguments, show)
         if "visible" in plan.phases:
-            self.found["visibility"] = [visibility(each, plan.samples, show) for each in filled]
+            self.found["visibility"] = [visibility(filled_node, plan.samples, show) for filled_node in filled]
         if "fanout" in plan.phases:
-            speaking = [each for each in filled if not each.node.without_websockets()]
-            self.found["fanout"] = [self._fanout(each, show) for each in speaking]
-        self.found["nodes"] = [self._described(each, resident[each.node.name]) for each in filled]
+            speaking = [filled_node for filled_node in filled if not filled_node.node.without_websockets()]
+            self.found["fanout"] = [self._fanout(filled_node, show) for filled_node in speaking]
+        self.found["nodes"] = [self._described(filled_node, resident[filled_node.node.name]) for filled_node in filled]
         if plan.sizes:
             self.found["scale"] = [row for node in self.nodes for row in scale(node, plan.sizes, plan.extent, show)]
         return self.found
@@ -90,13 +90,16 @@ class Benchmark:
         """Restart the nodes that persist their chain."""
         again = []
         by_name = {started.name: started for started in self.started if started.is_persistent}
-        for each in filled:
-            if started := by_name.get(each.node.name):
+        for filled_node in filled:
+            if started := by_name.get(filled_node.node.name):
                 started.stop()
-                started.start(each.node)
-                if BlockControl(each.node).is_manual and int(each.node.call("eth_blockNumber"), 16) < each.head:
-                    raise BenchError(f"{each.node.name}: after a restart its chain is another one")
-                again.append(each)
+                started.start(filled_node.node)
+                if (
+                    BlockControl(filled_node.node).is_manual
+                    and int(filled_node.node.call("eth_blockNumber"), 16) < filled_node.head
+                ):
+                    raise BenchError(f"{filled_node.node.name}: after a restart its chain is another one")
+                again.append(filled_node)
         return again
 
     def _fanout(self, filled: FilledNode, show: ProgressCallback) -> dict[str, Any]:
@@ -104,7 +107,7 @@ class Benchmark:
         return fanout(filled, self.plan.subscribers, self.plan.notifications)
 
     def _described(self, filled: FilledNode, resident: float | None) -> dict[str, Any]:
-        started = next((each for each in self.started if each.name == filled.node.name), None)
+        started = next((process for process in self.started if process.name == filled.node.name), None)
         return {
             "name": filled.node.name,
             "version": filled.node.call("web3_clientVersion"),
@@ -117,7 +120,7 @@ class Benchmark:
 
 def generator(extent: MeasurementPlan, show: ProgressCallback) -> list[dict[str, Any]]:
     """Measure the generator against a constant response; figures near this limit are not the node's."""
-    figures = []
+    results = []
     responder = Responder()
     try:
         node = BenchNode("the constant responder", f"http://{responder.address()}")
@@ -126,7 +129,7 @@ def generator(extent: MeasurementPlan, show: ProgressCallback) -> list[dict[str,
             show("the generator's own limit", done, len(runs))
             run = node.load([body("eth_blockNumber")], count, extent.seconds, websocket=websocket)
             transport = "WebSocket" if websocket else "HTTP"
-            figures.append(
+            results.append(
                 {
                     "transport": transport,
                     "connections": count,
@@ -136,7 +139,7 @@ def generator(extent: MeasurementPlan, show: ProgressCallback) -> list[dict[str,
             )
     finally:
         responder.stop()
-    return figures
+    return results
 
 
 def describe_plan(plan: BenchmarkPlan) -> dict[str, Any]:

@@ -13,7 +13,7 @@ Group = tuple[str, Sequence[tuple[str, float, str]]]
 def bars(groups: Sequence[Group], series: Sequence[str], reference: float | None = None) -> str:
     """Draw horizontal bars in groups, each group to its own scale unless there is a reference: a line at that value."""
     height = sum(len(found) * _BAR + _GAP for _, found in groups) + 30
-    most = max((value for _, found in groups for _, value, _ in found), default=0.0)
+    maximum = max((value for _, found in groups for _, value, _ in found), default=0.0)
     span = _WIDTH - _LABEL - _VALUE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" '
@@ -24,7 +24,7 @@ def bars(groups: Sequence[Group], series: Sequence[str], reference: float | None
     for label, found in groups:
         middle = y + len(found) * _BAR / 2 + 4
         parts.append(f'<text x="{_LABEL - 8}" y="{middle:.0f}" text-anchor="end">{escape(label)}</text>')
-        top = most if reference is not None else max((value for _, value, _ in found), default=0.0)
+        top = maximum if reference is not None else max((value for _, value, _ in found), default=0.0)
         for name, value, written in found:
             width = span * value / top if top else 0
             colour = _COLOURS[series.index(name) % len(_COLOURS)]
@@ -32,8 +32,8 @@ def bars(groups: Sequence[Group], series: Sequence[str], reference: float | None
             parts.append(f'<text x="{_LABEL + width + 4:.1f}" y="{y + _BAR - 4}">{escape(written)}</text>')
             y += _BAR
         y += _GAP
-    if reference is not None and most:
-        x = _LABEL + span * reference / most
+    if reference is not None and maximum:
+        x = _LABEL + span * reference / maximum
         parts.append(f'<line x1="{x:.1f}" y1="22" x2="{x:.1f}" y2="{height}" stroke="#999" stroke-dasharray="3 3"/>')
     return "\n".join([*parts, "</svg>"])
 

@@ -36,10 +36,10 @@ class ProcessGroup:
         for path in _PROC.glob("[0-9]*/stat"):
             with suppress(OSError):
                 stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
-        wanted = {self.pid}
-        while more := {pid for pid, fields in stats.items() if int(fields[_PARENT]) in wanted} - wanted:
-            wanted |= more
-        return {pid: stats[pid] for pid in wanted if pid in stats}
+        pids = {self.pid}
+        while more := {pid for pid, fields in stats.items() if int(fields[_PARENT]) in pids} - pids:
+            pids |= more
+        return {pid: stats[pid] for pid in pids if pid in stats}
 
 
 def listening_on(port: int) -> ProcessGroup | None:

@@ -102,7 +102,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return "&ndash;"
     if isinstance(value, dict):
-        return escape(", ".join(f"{name.removesuffix('_ms')} {part:g}" for name, part in value.items()))
+        return escape(", ".join(f"{name.removesuffix('_ms')} {quantile:g}" for name, quantile in value.items()))
     if isinstance(value, list):
-        return escape(" to ".join(f"{part:,}" for part in dict.fromkeys(value)))
+        return escape(" to ".join(f"{bound:,}" for bound in dict.fromkeys(value)))
     return escape(f"{value:,}" if isinstance(value, int | float) else str(value))

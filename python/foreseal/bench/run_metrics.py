@@ -33,7 +33,7 @@ class Latencies:
 
     def quantiles(self) -> dict[str, float]:
         """Return the standard quantiles in milliseconds."""
-        return {name: round(self.latency_at(part), 4) for name, part in QUANTILES.items()}
+        return {name: round(self.latency_at(quantile), 4) for name, quantile in QUANTILES.items()}
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class RunMetrics:
     def from_result(cls, found: Mapping[str, Any], cpu: float | None) -> "RunMetrics":
         """Return the figures of a result of the generator."""
         names = ("answered", "errors", "unanswered", "seconds", "smallest", "largest", "first_wrong")
-        kept = {name: found[name] for name in names}
-        return cls(latencies=Latencies(found["latency"]), late=Latencies(found["late"]), cpu=cpu, **kept)
+        values = {name: found[name] for name in names}
+        return cls(latencies=Latencies(found["latency"]), late=Latencies(found["late"]), cpu=cpu, **values)
 
     @property
     def rate(self) -> float:

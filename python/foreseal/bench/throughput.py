@@ -82,34 +82,37 @@ def measure_throughput(
     """Send this many transactions and wait until each has a receipt with status 1. Raise BenchError on failure."""
     tokens, batch = KINDS[kind]
     node, contents = filled.node, filled.contents
-    each = max(1, transactions // len(senders))
+    per_sender = max(1, transactions // len(senders))
     make = contents.token_transfer if tokens else native
     # The transactions of one sender go over one connection, in order.
-    by_sender = [sender.sign(contents.chain_id, [make(owner(at), 1) for at in range(each)]) for sender in senders]
-    lanes = [[one for signed in by_sender[start::_CONNECTIONS] for one in signed] for start in range(_CONNECTIONS)]
+    by_sender = [sender.sign(contents.chain_id, [make(owner(at), 1) for at in range(per_sender)]) for sender in senders]
+    lanes = [
+        [transaction for signed in by_sender[start::_CONNECTIONS] for transaction in signed]
+        for start in range(_CONNECTIONS)
+    ]
     lanes = [lane for lane in lanes if lane]
-    pieces = [[lane[at : at + batch] for at in range(0, len(lane), batch)] for lane in lanes]
-    turns = max(map(len, pieces))
-    if any(len(piece) != turns for piece in pieces):
+    groups = [[lane[at : at + batch] for at in range(0, len(lane), batch)] for lane in lanes]
+    turns = max(map(len, groups))
+    if any(len(lane_groups) != turns for lane_groups in groups):
         # Lanes of unequal length would shift bodies to other connections, so the load uses the shortest length of all.
-        turns = min(map(len, pieces))
-    ordered = [pieces[lane][turn] for turn in range(turns) for lane in range(len(pieces))]
-    rest = [one for piece in pieces for group in piece[turns:] for one in group]
+        turns = min(map(len, groups))
+    ordered = [groups[lane][turn] for turn in range(turns) for lane in range(len(groups))]
+    rest = [transaction for lane_groups in groups for group in lane_groups[turns:] for transaction in group]
     before = node.processes.cpu() if node.processes else None
     with producing(node):
         began = time.perf_counter()
-        node.load([_body(group) for group in ordered], len(pieces), _SUBMISSION_TIMEOUT, once=True)
+        node.load([_body(group) for group in ordered], len(groups), _SUBMISSION_TIMEOUT, once=True)
         if rest:
-            node.load([_body([one]) for one in rest], 1, _SUBMISSION_TIMEOUT, once=True)
+            node.load([_body([transaction]) for transaction in rest], 1, _SUBMISSION_TIMEOUT, once=True)
         accepted = time.perf_counter()
         last = [signed[-1] for signed in by_sender]
         # A slow node may include accepted transactions late; this delay is part of the measurement.
         included(node, last, _SUBMISSION_TIMEOUT)
         ended = time.perf_counter()
         # The last receipt of a sender implies all earlier ones; their status is checked after the clock stops.
-        included(node, [one for signed in by_sender for one in signed])
+        included(node, [transaction for signed in by_sender for transaction in signed])
     used = node.processes.cpu() - before if node.processes and before is not None else None
-    return ThroughputRun(each * len(senders), ended - began, accepted - began, used)
+    return ThroughputRun(per_sender * len(senders), ended - began, accepted - began, used)
 
 
 def compare_throughput(
@@ -122,7 +125,7 @@ def compare_throughput(
 ) -> list[dict[str, Any]]:
     """Run all kinds on all nodes in random order; return medians and ratios to the peer."""
     order = random.Random(seed)  # noqa: S311 (an order that can be repeated)
-    runs: dict[tuple[str, str], list[ThroughputRun]] = {(kind, each.node.name): [] for kind in KINDS for each in nodes}
+    runs: dict[tuple[str, str], list[ThroughputRun]] = {(kind, node.node.name): [] for kind in KINDS for node in nodes}
     done, of = 0, len(runs) * repetitions
     for _ in range(repetitions):
         for kind in order.sample(list(KINDS), len(KINDS)):
@@ -158,10 +161,10 @@ def _cpu_us(runs: Sequence[ThroughputRun]) -> float | None:
 def _ratio(ours: Sequence[ThroughputRun], theirs: Sequence[ThroughputRun] | None) -> float | None:
     if not theirs or theirs is ours:
         return None
-    return round(statistics.median(one.rate / other.rate for one, other in zip(ours, theirs, strict=True)), 3)
+    return round(statistics.median(run.rate / other.rate for run, other in zip(ours, theirs, strict=True)), 3)
 
 
 def _body(group: Sequence[Any]) -> bytes:
     if len(group) == 1:
         return body("eth_sendRawTransaction", group[0].raw)
-    return batch_body([("eth_sendRawTransaction", [one.raw]) for one in group])
+    return batch_body([("eth_sendRawTransaction", [transaction.raw]) for transaction in group])

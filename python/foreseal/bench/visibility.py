@@ -51,4 +51,4 @@ def _until(seen: Callable[[], bool]) -> None:
 
 
 def _quantiles(seconds: list[float]) -> dict[str, float]:
-    return Latencies((round(each * 1e9), 1) for each in seconds).quantiles()
+    return Latencies((round(delay * 1e9), 1) for delay in seconds).quantiles()

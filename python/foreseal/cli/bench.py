@@ -29,7 +29,7 @@ def _several(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     """Return a parser of comma-separated values."""
 
     def parse(text: str) -> tuple[Any, ...]:
-        return tuple(kind(part.strip()) for part in text.split(","))
+        return tuple(kind(item.strip()) for item in text.split(","))
 
     return parse
 
@@ -121,8 +121,8 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
         for node in nodes:
             stack.callback(node.close)
         started = [_start(kind, stack) for kind in start or (() if nodes else ("foreseal",))]
-        running = [one for one in started if one is not None]
-        measured = [*nodes, *(one.node for one in running if one.node is not None)]
+        running = [process for process in started if process is not None]
+        measured = [*nodes, *(process.node for process in running if process.node is not None)]
         names = [node.name for node in measured]
         if len(set(names)) < len(names) or not names:
             raise click.UsageError(f"--node, --start: {'node names must be unique' if names else 'no node to measure'}")
@@ -181,9 +181,9 @@ def _plan(options: dict[str, Any], peer: str) -> BenchmarkPlan:
 
 def _show(report: dict[str, Any]) -> None:
     """Print the figures as lines."""
-    for figures in report["generator"]:
-        name = f"generator, {figures['transport']}, {figures['connections']} connections"
-        click.echo(f"{name:<46} {figures['requests_per_second']:>12,} /s")
+    for row in report["generator"]:
+        name = f"generator, {row['transport']}, {row['connections']} connections"
+        click.echo(f"{name:<46} {row['requests_per_second']:>12,} /s")
     for key in ("reads", "reads_after_restart"):
         for cell in report.get(key, ()):
             name = f"{cell['row']}, {cell['connections']}{', restarted' if key != 'reads' else ''}"
@@ -196,19 +196,19 @@ def _show(report: dict[str, Any]) -> None:
         delays = f"p50 {cell['latency']['p50_ms']:g} ms, p99 {cell['latency']['p99_ms']:g} ms"
         late = f", {cell['unanswered']:,} unanswered" if cell["unanswered"] else ""
         click.echo(f"{name:<46} {cell['node']:<18} {delays}{late}")
-    for figures in report.get("sends", ()):
-        ratio = "" if figures["ratio"] is None else f"  x{figures['ratio']:g}"
-        click.echo(f"{figures['row']:<46} {figures['node']:<18} {figures['transactions_per_second']:>12,.0f} /s{ratio}")
-    for figures in report.get("visibility", ()):
-        delays = f"p50 {figures['receipt']['p50_ms']:g} ms, p99 {figures['receipt']['p99_ms']:g} ms"
-        click.echo(f"{'visible, receipt':<46} {figures['node']:<18} {delays}")
-    for figures in report.get("fanout", ()):
-        name = f"notification, {figures['subscribers']} subscribers"
-        click.echo(f"{name:<46} {figures['node']:<18} {figures['cpu_us_per_notification']} us")
-    for figures in report.get("scale", ()):
-        name = f"{figures['row']}, {figures['connections']}, {figures['blocks']:,} blocks"
-        cpu, times = figures["cpu_us_per_request"], figures["cpu_to_shortest"]
+    for row in report.get("sends", ()):
+        ratio = "" if row["ratio"] is None else f"  x{row['ratio']:g}"
+        click.echo(f"{row['row']:<46} {row['node']:<18} {row['transactions_per_second']:>12,.0f} /s{ratio}")
+    for row in report.get("visibility", ()):
+        delays = f"p50 {row['receipt']['p50_ms']:g} ms, p99 {row['receipt']['p99_ms']:g} ms"
+        click.echo(f"{'visible, receipt':<46} {row['node']:<18} {delays}")
+    for row in report.get("fanout", ()):
+        name = f"notification, {row['subscribers']} subscribers"
+        click.echo(f"{name:<46} {row['node']:<18} {row['cpu_us_per_notification']} us")
+    for row in report.get("scale", ()):
+        name = f"{row['row']}, {row['connections']}, {row['blocks']:,} blocks"
+        cpu, times = row["cpu_us_per_request"], row["cpu_to_shortest"]
         cost = "" if cpu is None else f"  {cpu:>9,.1f} us" + ("" if times is None else f"  x{times:g}")
-        click.echo(f"{name:<46} {figures['node']:<18} {figures['requests_per_second']:>12,.0f} /s{cost}")
+        click.echo(f"{name:<46} {row['node']:<18} {row['requests_per_second']:>12,.0f} /s{cost}")
     for missing in report.get("missing", ()):
         click.echo(f"{missing['row']:<46} {missing['node']:<18} unavailable: {missing['why']}")

@@ -52,11 +52,11 @@ def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
     settings = Settings(datadir, genesis=genesis)
     try:
         with progress_bar("Importing", chain.stat().st_size) as progress:
-            blocks, known, head, digest = run_import(settings.for_core(), str(chain), progress.show)
+            blocks, existing, head, digest = run_import(settings.for_core(), str(chain), progress.show)
     except KeyboardInterrupt:
         click.echo("foreseal: interrupted: imported blocks are retained; run the same command to resume", err=True)
         raise
-    before = f" ({known:,} already stored)" if known else ""
+    before = f" ({existing:,} already stored)" if existing else ""
     click.echo(f"imported {blocks:,} blocks{before}, head {head:,} {digest}")
 
 

@@ -51,8 +51,13 @@ def show_command(command: Command | None, as_json: bool, config: Path | None, **
     check(values)
     if as_json:
         shown = {
-            key: {"value": _shown(each), "origin": each.origin.kind, "name": each.origin.name, "line": each.origin.line}
-            for key, each in values.values.items()
+            key: {
+                "value": _shown(setting_value),
+                "origin": setting_value.origin.kind,
+                "name": setting_value.origin.name,
+                "line": setting_value.origin.line,
+            }
+            for key, setting_value in values.values.items()
         }
         click.echo(orjson.dumps(shown, option=orjson.OPT_INDENT_2))
         return
@@ -101,28 +106,30 @@ def check(values: SettingValues) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _shown(each: SettingValue) -> PlainValue | None:
-    setting = TABLE[each.key]
-    if setting.secret and not each.by_default:
+def _shown(value: SettingValue) -> PlainValue | None:
+    setting = TABLE[value.key]
+    if setting.secret and not value.by_default:
         return _HIDDEN
-    return None if each.value is None else setting.kind.plain(each.value)
+    return None if value.value is None else setting.kind.plain(value.value)
 
 
 def _lines(values: SettingValues) -> Iterator[str]:
     """Yield a section's name, then a line for each of its settings."""
     rows = []
-    for each in values.values.values():
-        value = _shown(each)
-        words = in_toml(value) if value not in (None, []) else f"({TABLE[each.key].unset.replace('`', '')})"
-        rows.append((TABLE[each.key].section, each.key.partition(".")[2], words, str(each.origin)))
+    for setting_value in values.values.values():
+        value = _shown(setting_value)
+        text = in_toml(value) if value not in (None, []) else f"({TABLE[setting_value.key].unset.replace('`', '')})"
+        rows.append(
+            (TABLE[setting_value.key].section, setting_value.key.partition(".")[2], text, str(setting_value.origin))
+        )
     # A long value shifts only its own line.
-    width = max(len(words) for _, _, words, _ in rows if len(words) <= 40)
+    width = max(len(text) for _, _, text, _ in rows if len(text) <= 40)
     last = ""
-    for section, name, words, origin in rows:
+    for section, name, text, origin in rows:
         if section != last:
             yield f"[{section}]"
         last = section
-        yield f"  {name:<22} {words:<{width}}  {origin}"
+        yield f"  {name:<22} {text:<{width}}  {origin}"
 
 
 def _template(setting: Setting) -> Iterator[str]:

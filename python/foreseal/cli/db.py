@@ -189,7 +189,7 @@ def _print_plan(plan: dict[str, Any], node: RecoverySource | None) -> None:
 def _print_faults(faults: list[dict[str, str]], count: int) -> None:
     """Print one line per fault, up to a limit."""
     for fault in faults[:SHOWN]:
-        place = f"table {fault['table']}, key {fault['key']}: " if fault["table"] else ""
-        click.echo(f"damaged: {place}{fault['why']}")
+        location = f"table {fault['table']}, key {fault['key']}: " if fault["table"] else ""
+        click.echo(f"damaged: {location}{fault['why']}")
     if count > SHOWN:
         click.echo(f"and {count - SHOWN:,} more")

@@ -27,8 +27,8 @@ def main() -> None:
 def stop_quietly_from_now() -> None:
     """Exit 0 on SIGINT and SIGTERM until the server installs its own handlers."""
 
-    def leave(_signal: int, _frame: FrameType | None) -> None:
+    def exit_quietly(_signal: int, _frame: FrameType | None) -> None:
         sys.exit(0)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, leave)
+        signal.signal(number, exit_quietly)

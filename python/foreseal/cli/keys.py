@@ -111,15 +111,15 @@ def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
     """Revoke the KEY with this ID or name: within a second its calls are rejected and its WebSockets closed."""
     now = time.time()
     with _explained(), update_keys(_folder(config, datadir)) as found:
-        meant = [one for one in found.values() if one.revoked is None and key in (one.id, one.name)]
+        meant = [api_key for api_key in found.values() if api_key.revoked is None and key in (api_key.id, api_key.name)]
         if not meant:
             raise click.UsageError(f"no active key has the id or name {key}: see `foreseal keys list`")
         if len(meant) > 1:
-            named = " and ".join(one.id for one in meant)
+            named = " and ".join(api_key.id for api_key in meant)
             raise click.UsageError(f"more than one key is named {key}: pass the id, {named}")
-        (gone,) = meant
-        found[gone.id] = replace(gone, revoked=int(now))
-    click.echo(f"foreseal: revoked key {gone.id} ({gone.name})", err=True)
+        (revoked,) = meant
+        found[revoked.id] = replace(revoked, revoked=int(now))
+    click.echo(f"foreseal: revoked key {revoked.id} ({revoked.name})", err=True)
 
 
 @contextlib.contextmanager

@@ -32,4 +32,6 @@ class LazyCommands(click.Group):
         for title, names in self._groups.items():
             with formatter.section(title):
                 found = ((name, self.get_command(ctx, name)) for name in names)
-                formatter.write_dl([(name, each.get_short_help_str(limit=_SHORT_HELP)) for name, each in found if each])
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(limit=_SHORT_HELP)) for name, command in found if command]
+                )

@@ -70,12 +70,12 @@ def setting_options(*commands: Command) -> Callable[[Decorated], Decorated]:
 
 def gathered(command: Command, config: Path | None, options: dict[str, Any]) -> SettingValues:
     """Return the settings of a command from all sources. Raise a usage error that names the fault."""
-    given = {name: value for name, value in options.items() if value not in (None, ())}
-    for name, value in given.items():
+    present = {name: value for name, value in options.items() if value not in (None, ())}
+    for name, value in present.items():
         if isinstance(value, tuple) and isinstance(value[0], frozenset):
-            given[name] = frozenset().union(*value)
+            present[name] = frozenset().union(*value)
     try:
-        return merge_sources(command, os.environ, given, config)
+        return merge_sources(command, os.environ, present, config)
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
 
@@ -98,8 +98,8 @@ def _default(setting: Setting) -> str:
     value = default_value(setting)
     if isinstance(value, frozenset):
         value = None
-    words = setting.unset if value is None else in_toml(setting.kind.plain(value)).strip('"')
-    return f"  [default: {words.replace('`', '')}]" if words else ""
+    text = setting.unset if value is None else in_toml(setting.kind.plain(value)).strip('"')
+    return f"  [default: {text.replace('`', '')}]" if text else ""
 
 
 def _type(setting: Setting, kind: ValueKind) -> click.ParamType[Any]:

@@ -22,7 +22,7 @@ def show_progress(doing: str) -> Iterator[ShowProgress]:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(doing)
-        yield lambda part, done, of: progress.update(task, description=part, completed=done, total=of)
+        yield lambda phase, done, of: progress.update(task, description=phase, completed=done, total=of)
 
 
 class _ProgressLines:

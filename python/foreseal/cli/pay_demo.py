@@ -58,8 +58,8 @@ def _own_node() -> Iterator[str]:
     """Start `foreseal dev --payments` for the context and return its URL. Raise `NotDevelopment` if that fails."""
     command = [sys.executable, "-m", "foreseal", "dev", "--payments", "--port", "0"]
     with (
-        tempfile.TemporaryFile("w+") as said,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as running,  # noqa: S603 - our own command
+        tempfile.TemporaryFile("w+") as stderr,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as running,  # noqa: S603 - our own command
     ):
         assert running.stdout is not None
         try:
@@ -67,8 +67,8 @@ def _own_node() -> Iterator[str]:
                 if found := _URL.search(line):
                     break
             else:
-                said.seek(0)
-                raise NotDevelopment(f"the node did not start: {said.read().strip()}")
+                stderr.seek(0)
+                raise NotDevelopment(f"the node did not start: {stderr.read().strip()}")
             yield found[0]
         finally:
             running.terminate()

@@ -45,18 +45,18 @@ def facilitator_command(config: Path) -> None:
 def _made(configuration: Configuration, database: Database, node: RpcNode, account: LocalAccount) -> Facilitator:
     """Return the facilitator. Raise ClickException if the node does not respond or has another chain."""
     section = configuration.need(configuration.facilitator, "facilitator")
-    wanted = configuration.node.chain_id
+    chain_id = configuration.node.chain_id
     try:
         found = node.chain_id()
     except ChainError as error:
         raise click.ClickException(f"{configuration.node.url}: {error}") from None
-    if found != wanted:
+    if found != chain_id:
         raise click.ClickException(
-            f"{configuration.node.url}: the node has chain id {found}, but node.chain_id is {wanted}"
+            f"{configuration.node.url}: the node has chain id {found}, but node.chain_id is {chain_id}"
         )
     policy = configuration.policy
     ledger = Ledger(database, lambda: int(time.time()))
-    sender = TransactionSender(ledger, node, TransactionIntents(wanted, account), policy.policy(), policy.fees())
+    sender = TransactionSender(ledger, node, TransactionIntents(chain_id, account), policy.policy(), policy.fees())
     patience = Waiter(seconds=section.wait_seconds)
     bounds = FacilitatorBounds(frozenset(section.tokens), frozenset(section.payees))
     return Facilitator(Settlements(ledger, sender, patience), bounds)

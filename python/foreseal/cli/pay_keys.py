@@ -62,8 +62,8 @@ def list_command(config: Path, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
-    shown = [each | {"created": format_time(each["created"])} for each in found]
-    print_table([_HEADS, *(tuple(map(str, each.values())) for each in shown)])
+    shown = [row | {"created": format_time(row["created"])} for row in found]
+    print_table([_HEADS, *(tuple(map(str, row.values())) for row in shown)])
 
 
 @keys_group.command("revoke")
@@ -73,10 +73,10 @@ def revoke_command(key: str, config: Path) -> None:
     """Revoke the KEY with this ID or name: it is rejected from now on."""
     with _transaction(config) as tx:
         try:
-            gone = api_keys.revoke(tx, key, int(time.time()))
+            revoked = api_keys.revoke(tx, key, int(time.time()))
         except UnknownRecord as error:
             raise click.UsageError(f"{error}: see `foreseal pay keys list`") from None
-    click.echo(f"foreseal: revoked key {gone.id} ({gone.name})", err=True)
+    click.echo(f"foreseal: revoked key {revoked.id} ({revoked.name})", err=True)
 
 
 @contextlib.contextmanager

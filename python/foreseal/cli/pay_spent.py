@@ -49,9 +49,9 @@ def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
             database.close()
     except (ArgumentError, SQLAlchemyError, LedgerError) as error:
         raise click.ClickException(f"--database: {error}") from None
-    for account in sorted({each.payer for each in found}):
+    for account in sorted({total.payer for total in found}):
         click.echo(account)
-        _print([each for each in found if each.payer == account])
+        _print([total for total in found if total.payer == account])
     if not found:
         click.echo("no purchases")
 
@@ -67,14 +67,14 @@ def _opened(url: str) -> Database:
 def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None:
     purchases = Purchases(Ledger(database, lambda: int(time.time())))
     with contextlib.ExitStack() as opened:
-        known: dict[str, ChainNode] = {}
+        chain_nodes: dict[str, ChainNode] = {}
         try:
             for url in urls:
                 node = RpcNode(opened.enter_context(Client(url)))
-                known[f"eip155:{node.chain_id()}"] = node
+                chain_nodes[f"eip155:{node.chain_id()}"] = node
         except (ChainError, ValueError) as error:
             raise click.ClickException(f"--node: {error}") from None
-        reconciliation = Reconciliation(purchases, known)
+        reconciliation = Reconciliation(purchases, chain_nodes)
         for account in [payer] if payer else purchases.payers():
             with show_progress("querying") as show:
                 found = reconciliation.run(account, partial(show, account))
@@ -85,7 +85,7 @@ def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None
 
 def _print(sums: Sequence[Totals]) -> None:
     rows = []
-    for each in sums:
-        numbers = map(str, (each.spent, each.reserved, each.returned, each.purchases))
-        rows.append((each.day, each.session, each.asset.network, each.asset.token, *numbers))
+    for total in sums:
+        numbers = map(str, (total.spent, total.reserved, total.returned, total.purchases))
+        rows.append((total.day, total.session, total.asset.network, total.asset.token, *numbers))
     print_table([_HEADINGS, *rows], _TEXTS, indent="  ")

@@ -55,7 +55,7 @@ def receipt_command(
     except PreconfirmationError as error:
         _refuse(error, as_json)
     if second is None:
-        _show_one(promises[0], signer, as_json)
+        _show_promise(promises[0], signer, as_json)
     else:
         _show_two(promises, evidence, as_json)
 
@@ -98,7 +98,7 @@ def _refuse(error: PreconfirmationError, as_json: bool) -> None:
     sys.exit(FAILED)
 
 
-def _show_one(promise: Preconfirmation, signer: str | None, as_json: bool) -> None:
+def _show_promise(promise: Preconfirmation, signer: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps({"valid": True, "signer_checked": signer is not None, **asdict(promise)}))
         return
@@ -129,8 +129,8 @@ def _show_two(promises: list[Preconfirmation], evidence: Evidence | None, as_jso
 
 
 def _comparable(promises: list[Preconfirmation]) -> bool:
-    one, other = promises
-    return (one.signer, one.chain_id) == (other.signer, other.chain_id)
+    first, other = promises
+    return (first.signer, first.chain_id) == (other.signer, other.chain_id)
 
 
 def _print(promise: Preconfirmation) -> None:
