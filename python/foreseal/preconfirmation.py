@@ -91,8 +91,8 @@ def verify_preconfirmation(
     Anyone can create a consistent receipt: without `signer` the result only identifies the signer. Raises
     `PreconfirmationError`, which names the field that does not match, and ValueError if `signer` is not an address.
     """
-    wanted = None if signer is None else _address(signer)
-    return Preconfirmation(**orjson.loads(_verify(_json(receipt), wanted, chain_id)))
+    expected_signer = None if signer is None else _address(signer)
+    return Preconfirmation(**orjson.loads(_verify(_json(receipt), expected_signer, chain_id)))
 
 
 def contradiction(one: PreconfirmationReceipt, other: PreconfirmationReceipt) -> Evidence | None:

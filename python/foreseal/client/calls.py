@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from foreseal._core import keccak, rlp_decode, rlp_encode
-from foreseal.client import pagination as pages
+from foreseal.client import pagination
 from foreseal.client.blocks import Block
 from foreseal.client.cursor import Cursor
 from foreseal.client.flashblocks import FlashblockPage
@@ -170,16 +170,16 @@ def send_raw_transaction_sync(raw: Hex, timeout: float | None = None) -> Request
 
 def transaction_hash(raw: Hex) -> str:
     """Return the hash of a signed transaction, computed without its blob sidecar (EIP-4844)."""
-    given = bytes.fromhex(raw.removeprefix("0x")) if isinstance(raw, str) else bytes(raw)
-    if given[:1] == _BLOB:
+    encoded = bytes.fromhex(raw.removeprefix("0x")) if isinstance(raw, str) else bytes(raw)
+    if encoded[:1] == _BLOB:
         try:
-            wrapped = rlp_decode(given[1:])
+            wrapped = rlp_decode(encoded[1:])
         except ValueError:
             wrapped = []
         if wrapped and isinstance(wrapped[0], list):
             inner: Any = wrapped[0]
-            given = _BLOB + rlp_encode(inner)
-    return "0x" + keccak(given).hex()
+            encoded = _BLOB + rlp_encode(inner)
+    return "0x" + keccak(encoded).hex()
 
 
 def _submitted_before(hash: str) -> Callable[[RpcError], Request[str | None] | None]:
@@ -190,7 +190,7 @@ def _submitted_before(hash: str) -> Callable[[RpcError], Request[str | None] | N
 
 def get_flashblocks(cursor: Cursor | None = None, limit: int = 100) -> Request[FlashblockPage]:
     """Return the steps after a cursor, reorged ones first; None: an empty page whose cursor is the newest step."""
-    return pages.flashblocks_request(cursor, limit, FlashblockPage.read)
+    return pagination.flashblocks_request(cursor, limit, FlashblockPage.read)
 
 
 def get_logs_page(
@@ -203,4 +203,4 @@ def get_logs_page(
     limit: int | None = None,
 ) -> Request[LogPage]:
     """Return a page of logs, with `removed` ones first, and the cursor of the next page (docs/build/logs.md)."""
-    return pages.logs_request(pages.log_filter(from_block, to_block, address, topics, None), cursor, limit)
+    return pagination.logs_request(pagination.log_filter(from_block, to_block, address, topics, None), cursor, limit)

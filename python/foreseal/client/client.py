@@ -108,8 +108,8 @@ class Client(Methods):
 
     def __init__(self, target: Any, options: Options | None = None) -> None:
         """Connect at the first call, not before. Raise ValueError or TypeError for an invalid target."""
-        told = options or Options()
-        self.session = ClientSession(_transport(target, told), told)
+        settings = options or Options()
+        self.session = ClientSession(_transport(target, settings), settings)
 
     def _run(self, flow: Flow[T]) -> T:
         return run(flow)
@@ -147,8 +147,8 @@ class AsyncClient(Methods):
 
     def __init__(self, target: Any, options: Options | None = None) -> None:
         """Connect at the first call, not before. Raise ValueError or TypeError for an invalid target."""
-        told = options or Options()
-        self.session = ClientSession(_async_transport(target, told), told)
+        settings = options or Options()
+        self.session = ClientSession(_async_transport(target, settings), settings)
 
     async def _run(self, flow: Flow[T]) -> T:
         return await run_async(flow)

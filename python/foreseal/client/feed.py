@@ -26,7 +26,7 @@ from foreseal.errors import RpcError
 
 T = TypeVar("T")
 
-_GONE = -32001
+_CURSOR_GONE = -32001
 # Maximum number of recent cursors; they identify the step before a block's first step when that step is removed.
 _MAX_CURSORS = 4096
 
@@ -85,7 +85,7 @@ class Feed:
         except RpcError as error:
             self.abandon()
             if not is_transient(error):
-                if error.code == _GONE:
+                if error.code == _CURSOR_GONE:
                     raise _cursor_gone(error) from error
                 raise
             self._reached = True
@@ -143,20 +143,20 @@ class Feed:
             self._arrived.append(message)
 
     def _connect(self) -> Flow[None]:
-        place = yield from self._begin()
+        cursor = yield from self._begin()
         timeout = self._wait_for(self._session.options.timeout)
         assert self._dial is not None, "it would poll"
         link = yield from perform(self._dial, timeout)
         self._subscription = FeedSubscription(self._session, link)
-        yield from self._subscription.subscribe(place, timeout)
+        yield from self._subscription.subscribe(cursor, timeout)
         self._found()
 
     def _poll(self) -> Flow[None]:
         """Read one page of steps after the cursor."""
         options = self._session.options
-        place = yield from self._begin()
+        cursor = yield from self._begin()
         self._wait_for(options.timeout)
-        page = yield from self._session.once(flashblocks_request(place, options.page_size, _raw_page))
+        page = yield from self._session.once(flashblocks_request(cursor, options.page_size, _raw_page))
         if self._lost_since is not None or not self.connections:
             self._found()
         self._mark_received()
@@ -240,9 +240,9 @@ class Feed:
         """Return the cursor that remains after a step is removed."""
         if flashblock.index > 0:
             return Cursor(flashblock.number, flashblock.index - 1, flashblock.parent)
-        known = self._cursors.get(flashblock.parent)
-        if known is not None:
-            return known
+        cached = self._cursors.get(flashblock.parent)
+        if cached is not None:
+            return cached
         # The feed never saw the index of the last step of the block before; the node returns it with this removal.
         page = yield from self._session.execute(flashblocks_request(flashblock.cursor, 1, FlashblockPage.read))
         if page.cursor.hash != flashblock.parent:

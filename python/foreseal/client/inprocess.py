@@ -30,7 +30,7 @@ class ChainTransport:
         """Return the response to a request body; it is immediate."""
         requests = orjson.loads(body)
         if isinstance(requests, list):
-            return orjson.dumps([self._answer(each) for each in requests])
+            return orjson.dumps([self._answer(request) for request in requests])
         return orjson.dumps(self._answer(requests))
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -105,18 +105,18 @@ _PLAIN: dict[Any, JsonReader] = {int: quantity, float: number, str: text, bool: 
 
 def _fields(cls: type[Any]) -> tuple[_Field, ...]:
     """Return the fields of a class, cached."""
-    known = _FIELDS_CACHE.get(cls)
-    if known is None:
+    model_fields = _FIELDS_CACHE.get(cls)
+    if model_fields is None:
         hints = typing.get_type_hints(cls)
-        known = tuple(_field(each.name, hints[each.name], each.metadata) for each in fields(cls))
-        _FIELDS_CACHE[cls] = known
-    return known
+        model_fields = tuple(_field(field.name, hints[field.name], field.metadata) for field in fields(cls))
+        _FIELDS_CACHE[cls] = model_fields
+    return model_fields
 
 
 def _field(name: str, annotation: Any, metadata: Mapping[str, Any]) -> _Field:
     optional = False
     if typing.get_origin(annotation) in (types.UnionType, typing.Union):
-        inner = [each for each in typing.get_args(annotation) if each is not type(None)]
+        inner = [argument for argument in typing.get_args(annotation) if argument is not type(None)]
         optional = True
         annotation = inner[0]
     key = metadata.get("key") or _camel(name)
@@ -145,5 +145,5 @@ def _camel(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    said = repr(value)
-    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}…"
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"

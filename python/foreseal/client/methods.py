@@ -8,9 +8,7 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from foreseal.client import calls
-from foreseal.client import pagination as pages
-from foreseal.client import receipt_waiter as waiting
+from foreseal.client import calls, pagination, receipt_waiter
 from foreseal.client.requests import Request
 from foreseal.client.sans_io import Flow
 from foreseal.client.session import ClientSession
@@ -61,9 +59,9 @@ class FlowMethod(Generic[P, T]):
         self._start = start
         self.__doc__ = start.__doc__
         self.__name__ = start.__name__
-        whole = inspect.signature(start)
+        signature = inspect.signature(start)
         # The client supplies the session, so the signature omits it.
-        self.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
+        self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
 
     @overload
     def __get__(self, client: BlockingCaller, owner: Any = None) -> Callable[P, T]: ...
@@ -111,5 +109,5 @@ class Methods:
     get_logs_page = RequestMethod(calls.get_logs_page)
 
     batch = FlowMethod(ClientSession.batch)
-    get_logs = FlowMethod(pages.get_logs)
-    wait_for_receipt = FlowMethod(waiting.wait_for_receipt)
+    get_logs = FlowMethod(pagination.get_logs)
+    wait_for_receipt = FlowMethod(receipt_waiter.wait_for_receipt)

@@ -25,8 +25,8 @@ class LogPage(JsonModel):
 
 def flashblocks_request(cursor: Cursor | None, limit: int, read: Callable[[Any], T]) -> Request[T]:
     """Request the steps after the cursor; None: no steps, and the cursor of the newest one. Raise TypeError."""
-    place = None if cursor is None else checked_cursor(cursor).to_json()
-    return Request("foreseal_getFlashblocks", (place, hex(limit)), read)
+    position = None if cursor is None else checked_cursor(cursor).to_json()
+    return Request("foreseal_getFlashblocks", (position, hex(limit)), read)
 
 
 def log_filter(
@@ -49,14 +49,14 @@ def log_filter(
     if to_block is not None:
         fields["toBlock"] = block_id(to_block)
     if address is not None:
-        fields["address"] = _one_or_more(address)
+        fields["address"] = _single_or_list(address)
     if topics is not None:
-        fields["topics"] = [None if each is None else _one_or_more(each) for each in topics]
+        fields["topics"] = [None if topic is None else _single_or_list(topic) for topic in topics]
     return fields
 
 
-def _one_or_more(value: Hex | Sequence[Hex]) -> Any:
-    return data(value) if isinstance(value, str | bytes | bytearray) else [data(each) for each in value]
+def _single_or_list(value: Hex | Sequence[Hex]) -> Any:
+    return data(value) if isinstance(value, str | bytes | bytearray) else [data(item) for item in value]
 
 
 def logs_request(fields: dict[str, Any], cursor: str | None, limit: int | None) -> Request[LogPage]:

@@ -66,7 +66,7 @@ def _next_receipt(feed: Feed, name: str, sealed: bool) -> Flow[None]:
         event = yield from feed.next()
         if event is None or isinstance(event, StepRemoved):
             return
-        if any(each.hash == name for each in event.flashblock.transactions):
+        if any(transaction.hash == name for transaction in event.flashblock.transactions):
             return
         if sealed and event.sealed is not None:
             return

@@ -102,5 +102,5 @@ def argument(value: Any) -> Any:
     if isinstance(value, Mapping):
         return call_object(value)
     if isinstance(value, list | tuple):
-        return [argument(each) for each in value]
+        return [argument(item) for item in value]
     return value

@@ -72,7 +72,7 @@ class ClientSession:
         lost = False
         for attempt in itertools.count(1):
             last = attempt >= self.options.attempts
-            told = 0.0
+            server_delay = 0.0
             try:
                 return (yield from self.once(request))
             except (ConnectionLost, TimedOut):
@@ -80,12 +80,12 @@ class ClientSession:
                     raise
                 lost = True
             except RpcError as error:
-                told = retry_after(error)
-                if last or not is_transient(error) or told > self.options.timeout:
+                server_delay = retry_after(error)
+                if last or not is_transient(error) or server_delay > self.options.timeout:
                     if not lost:
                         raise
                     return (yield from self._settle(request, error))
-            yield from self.pause(attempt, told)
+            yield from self.pause(attempt, server_delay)
         raise AssertionError("the loop ends by returning or raising")
 
     def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> Flow[list[Any]]:
@@ -93,32 +93,32 @@ class ClientSession:
 
         The first `RpcError` is raised, or with `return_errors` each is placed in the list.
         """
-        if not all(isinstance(each, Request) for each in requests):
+        if not all(isinstance(item, Request) for item in requests):
             raise TypeError("requests must be a list of requests made by foreseal.client.calls")
         if not requests:
             return []
-        attempts = self.options.attempts if all(each.repeatable for each in requests) else 1
+        attempts = self.options.attempts if all(item.repeatable for item in requests) else 1
         lost = False
         for attempt in itertools.count(1):
-            told = 0.0
+            server_delay = 0.0
             try:
-                outcomes = yield from self._once_each(requests)
+                outcomes = yield from self._attempt_batch(requests)
                 # A node that is starting returns this error for each call.
                 if attempt >= self.options.attempts or not all(map(is_transient, outcomes)):
                     break
-                told = max(map(retry_after, outcomes))
-                if told > self.options.timeout:
+                server_delay = max(map(retry_after, outcomes))
+                if server_delay > self.options.timeout:
                     break
             except RpcError as error:
                 # The node rejected the whole batch.
-                told = retry_after(error)
-                if attempt >= self.options.attempts or not 0 < told <= self.options.timeout:
+                server_delay = retry_after(error)
+                if attempt >= self.options.attempts or not 0 < server_delay <= self.options.timeout:
                     raise
             except (ConnectionLost, TimedOut):
                 if attempt >= attempts:
                     raise
                 lost = True
-            yield from self.pause(attempt, told)
+            yield from self.pause(attempt, server_delay)
         for index, (request, outcome) in enumerate(zip(requests, outcomes, strict=True)):
             if isinstance(outcome, RpcError):
                 try:
@@ -157,10 +157,10 @@ class ClientSession:
         body = yield from perform(self.transport.exchange, orjson.dumps(envelope), self.options.timeout + request.extra)
         return read_answer(request, decoded(body), ident)
 
-    def _once_each(self, requests: Sequence[Request[Any]]) -> Flow[list[Any]]:
-        calls = [self.envelope(each.method, each.params) for each in requests]
+    def _attempt_batch(self, requests: Sequence[Request[Any]]) -> Flow[list[Any]]:
+        calls = [self.envelope(request.method, request.params) for request in requests]
         body = orjson.dumps([envelope for _, envelope in calls])
-        timeout = self.options.timeout + sum(each.extra for each in requests)
+        timeout = self.options.timeout + sum(request.extra for request in requests)
         answers = decoded((yield from perform(self.transport.exchange, body, timeout)))
         if isinstance(answers, dict) and "error" in answers:
             # The node rejected the whole batch.

@@ -5,22 +5,21 @@ from collections.abc import Mapping
 from functools import partial
 
 from foreseal.errors import RpcError
-from foreseal.rpc import discovery
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import discovery, error_codes
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core_protocol import CallOutcome, CallReader, Core
-from foreseal.rpc.filters import METHODS as FILTERING
+from foreseal.rpc.filters import METHODS as FILTER_METHODS
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.rejected_call import FORBIDDEN, RejectedCall, busy, rejected
-from foreseal.rpc.session import METHODS as STREAMING
+from foreseal.rpc.session import METHODS as SUBSCRIPTION_METHODS
 from foreseal.rpc.session import RequestExchange
 
 # Above the limit for all callers, a caller with fewer running calls than the first number is admitted up to this
 # multiple of the limit. Other callers cannot use up its share, even in large numbers.
 _RESERVED_SHARES = ((4, 8), (8, 4))
-_NO_CONNECTION = RpcError(codes.METHOD, "subscriptions require a WebSocket: open one at the same URL", None)
+_NO_CONNECTION = RpcError(error_codes.METHOD, "subscriptions require a WebSocket: open one at the same URL", None)
 
 
 class CallRouter:
@@ -46,7 +45,7 @@ class CallRouter:
         self._forbidden = forbidden
         self.filters = filters
         """Filters of these callers; None if only the core's limit applies."""
-        self.owned = frozenset({*forbidden, *discovery.METHODS, *STREAMING, *FILTERING})
+        self.owned = frozenset({*forbidden, *discovery.METHODS, *SUBSCRIPTION_METHODS, *FILTER_METHODS})
         """Methods that never take the fast path.
 
         Forbidden ones, those that list methods, those that belong to a connection, and those of filters.
@@ -71,11 +70,11 @@ class CallRouter:
             refusal = self._refusal(method, limiter)
             if refusal is not None:
                 return refusal
-            if method in STREAMING:
+            if method in SUBSCRIPTION_METHODS:
                 return _NO_CONNECTION if exchange is None else exchange.call(method, params)
             if method in discovery.METHODS and self._registered and method not in self._registered:
                 return self._listing(reader, method, params, limiter)
-            if method in FILTERING and self.filters is not None and method not in self._registered:
+            if method in FILTER_METHODS and self.filters is not None and method not in self._registered:
                 run = partial(self._run, reader, limiter=limiter)
                 return self.filters.call(method, params, limiter, run)
         if method in self._registered:
@@ -124,13 +123,13 @@ class CallRouter:
     def _refusal(self, method: str, limiter: RateLimiter | None) -> RejectedCall | None:
         """Return the rejection of a forbidden method, or of a call at a limit of worker threads; None if accepted."""
         if method in self._forbidden:
-            return rejected(FORBIDDEN, codes.FORBIDDEN, self._forbidden[method])
-        if method in STREAMING:
+            return rejected(FORBIDDEN, error_codes.FORBIDDEN, self._forbidden[method])
+        if method in SUBSCRIPTION_METHODS:
             return None
-        under_way = len(self.completions)
-        if under_way >= self._max_calls and not (
+        running = len(self.completions)
+        if running >= self._max_calls and not (
             limiter is not None
-            and any(limiter.running < few and under_way < times * self._max_calls for few, times in _RESERVED_SHARES)
+            and any(limiter.running < few and running < times * self._max_calls for few, times in _RESERVED_SHARES)
         ):
             return busy("calls", self._max_calls, "too many concurrent calls: try again")
         return None if limiter is None else limiter.check_concurrency()

@@ -19,8 +19,8 @@ def with_registered(method: str, answer: bytes, signatures: Mapping[str, inspect
     if method == MODULES:
         found |= {name.replace(".", "_").split("_")[0]: "1.0" for name in signatures}
     else:
-        kept = [entry for entry in found["methods"] if entry["name"] not in signatures]
-        found["methods"] = kept + [_described(name, signature) for name, signature in signatures.items()]
+        core_methods = [entry for entry in found["methods"] if entry["name"] not in signatures]
+        found["methods"] = core_methods + [_described(name, signature) for name, signature in signatures.items()]
     return orjson.dumps(found)
 
 

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from foreseal.errors import RpcError
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import error_codes
 from foreseal.rpc.batch import Batch, WaitingCall
 from foreseal.rpc.call_metrics import QUICK, CallMetrics
 from foreseal.rpc.call_router import CallRouter
@@ -282,8 +282,8 @@ class Dispatcher:
             for waiting in batch.waiting:
                 self.router.completions.cancel(waiting.outcome)
             raise
-        said = b",".join(filter(None, batch.answers))
-        return (OK, b"[%b]" % said, 0) if said else (NO_CONTENT, b"", 0)
+        answers = b",".join(filter(None, batch.answers))
+        return (OK, b"[%b]" % answers, 0) if answers else (NO_CONTENT, b"", 0)
 
     async def _run_batch(self, batch: Batch) -> None:
         """Start the calls slice by slice, and wait for those that are not answered at once."""
@@ -338,8 +338,8 @@ class Dispatcher:
         return ident, method, self.router.run(batch.view, method, call.params, batch.exchange, limiter)
 
     def _too_large(self) -> RpcError:
-        most = self._limits.response
-        return over_limit("response", most, f"the response is larger than {most} bytes")
+        limit = self._limits.response
+        return over_limit("response", limit, f"the response is larger than {limit} bytes")
 
     def _refuse(self, error: RpcError, limiter: RateLimiter | None = None) -> HttpReply:
         return self._reply(NULL, "", _charged("", limiter) or error, perf_counter(), limiter)
@@ -373,9 +373,9 @@ class Dispatcher:
             outcome = self._too_large()
         code = outcome.args[0]
         # Unknown method names are not recorded: callers could invent any number.
-        known = "" if code == codes.METHOD else method
-        self.call_metrics.record(known, perf_counter() - begun, 0, self._tier, key)
-        self.call_metrics.failed[known, code] += 1
+        recorded_method = "" if code == error_codes.METHOD else method
+        self.call_metrics.record(recorded_method, perf_counter() - begun, 0, self._tier, key)
+        self.call_metrics.failed[recorded_method, code] += 1
         return b"" if ident is None else failure(ident, outcome)
 
 

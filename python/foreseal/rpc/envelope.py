@@ -3,7 +3,7 @@
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import error_codes
 
 NULL = b"null"
 
@@ -24,4 +24,4 @@ def failure(ident: bytes, error: RpcError) -> bytes:
 
 def over_limit(limit: str, maximum: int, message: str) -> RpcError:
     """Return the error of a request that exceeds the limit named `limit`."""
-    return RpcError(codes.LIMIT, message, orjson.dumps({"limit": limit, "max": maximum}))
+    return RpcError(error_codes.LIMIT, message, orjson.dumps({"limit": limit, "max": maximum}))

@@ -14,7 +14,7 @@ def find_eviction_candidate(
     `held` has the items of each caller, and `last_used` orders items by their last use. A caller without items is
     always served. Callers with equal numbers of items do not displace each other.
     """
-    most = max(map(len, held), default=0)
-    if most <= own:
+    largest = max(map(len, held), default=0)
+    if largest <= own:
         return None
-    return min((item for items in held if len(items) == most for item in items), key=last_used)
+    return min((item for items in held if len(items) == largest for item in items), key=last_used)

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import CallOutcome, StepPosition
 from foreseal.rpc.outgoing_queue import NotificationBatch
 from foreseal.rpc.rate_limiter import RateLimiter
@@ -77,7 +77,7 @@ class FeedReplay:
             try:
                 return await self._read(cursor)
             except RpcError as error:
-                if error.code != codes.LIMIT:
+                if error.code != error_codes.LIMIT:
                     raise
                 seconds = error.seconds if isinstance(error, RejectedCall) else 0
             await asyncio.sleep(max(seconds, _RETRY_DELAY))

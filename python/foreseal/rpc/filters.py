@@ -68,17 +68,17 @@ class FilterTable:
 
     def touch(self, ident: int) -> None:
         """Update the time of the last use of a filter."""
-        place = self._owners.get(ident)
-        if place is not None:
-            filters = self._held[place[0]][place[1]]
+        owner = self._owners.get(ident)
+        if owner is not None:
+            filters = self._held[owner[0]][owner[1]]
             del filters[ident]
             filters[ident] = self._clock()
 
     def discard(self, ident: int) -> None:
         """Remove a filter that no longer exists."""
-        place = self._owners.pop(ident, None)
-        if place is not None:
-            tier, caller = place
+        owner = self._owners.pop(ident, None)
+        if owner is not None:
+            tier, caller = owner
             filters = self._held[tier][caller]
             del filters[ident]
             if not filters:
@@ -188,14 +188,14 @@ class TierFilters:
 
     def _find_room(self, caller: RateLimiter | None) -> int | RpcError | None:
         """Return the filter to evict for a new one of a caller, None if there is room, or the error of a limit."""
-        table, most = self.table, self._max_caller_filters
+        table, limit = self.table, self._max_caller_filters
         own = table.count(caller, self._tier)
-        if most is not None and own >= most:
+        if limit is not None and own >= limit:
             found = table.find_expired_for_caller(caller, self._tier)
             if found is None and caller is not None:
                 caller.count_refusal("caller_filters")
             return (
-                over_limit("caller_filters", most, f"a caller may have at most {most} filters")
+                over_limit("caller_filters", limit, f"a caller may have at most {limit} filters")
                 if found is None
                 else found
             )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import CallOutcome
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Registry:
         try:
             signature.bind(*arguments)
         except TypeError as error:
-            return RpcError(codes.PARAMS, str(error), None)
+            return RpcError(error_codes.PARAMS, str(error), None)
         try:
             result = function(*arguments)
             return (
@@ -71,4 +71,4 @@ def _as_outcome(name: str, error: Exception) -> RpcError:
     if isinstance(error, RpcError):
         return error
     log.error("registered method failed", extra={"method": name}, exc_info=error)
-    return RpcError(codes.INTERNAL, "internal error", None)
+    return RpcError(error_codes.INTERNAL, "internal error", None)

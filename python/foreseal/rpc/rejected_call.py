@@ -5,7 +5,7 @@ import math
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import error_codes
 
 UNKNOWN, FORBIDDEN, TOO_MANY = 401, 403, 429
 
@@ -27,7 +27,7 @@ def rejected(status: int, code: int, message: str, data: bytes | None = None, se
 
 def busy(limit: str, maximum: int, message: str) -> RejectedCall:
     """Return the rejection of a call while `maximum` others that `limit` names are in progress."""
-    return rejected(TOO_MANY, codes.LIMIT, message, orjson.dumps({"limit": limit, "max": maximum}), 1)
+    return rejected(TOO_MANY, error_codes.LIMIT, message, orjson.dumps({"limit": limit, "max": maximum}), 1)
 
 
 def rate_exceeded(rate: str, calls: int, wait: int) -> RejectedCall:
@@ -35,7 +35,7 @@ def rate_exceeded(rate: str, calls: int, wait: int) -> RejectedCall:
     ms = math.ceil(wait / 1000)
     data = orjson.dumps({"limit": "rate", "max": calls, "retryAfterMs": ms})
     message = f"rate limit exceeded: {rate}; try again in {ms} ms"
-    return rejected(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
+    return rejected(TOO_MANY, error_codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
 
 
 def cpu_exhausted(rate: int, burst: int, wait: int) -> RejectedCall:
@@ -43,12 +43,12 @@ def cpu_exhausted(rate: int, burst: int, wait: int) -> RejectedCall:
     ms = math.ceil(wait / 1000)
     data = orjson.dumps({"limit": "cpu", "max": rate, "retryAfterMs": ms})
     message = f"processor time is used up: {rate} ms a second are allowed, {burst} ms at once; try again in {ms} ms"
-    return rejected(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
+    return rejected(TOO_MANY, error_codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
 
 
 def as_rejected_call(error: RpcError) -> RpcError:
     """Return a core's error as a rejection with HTTP 429 if it has a retry time, otherwise unchanged."""
     code, message, data = error.args
-    if code != codes.LIMIT or not data or b"retryAfterMs" not in data:
+    if code != error_codes.LIMIT or not data or b"retryAfterMs" not in data:
         return error
     return rejected(TOO_MANY, code, message, data, math.ceil(orjson.loads(data)["retryAfterMs"] / 1000))

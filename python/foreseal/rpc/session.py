@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import CallOutcome
 from foreseal.rpc.envelope import over_limit
 from foreseal.rpc.feed_replay import CallMethod, FeedReplay
@@ -58,17 +58,17 @@ class ConnectionSession:
     def subscribe(self, params: bytes) -> tuple[Subscription, CallOutcome | asyncio.Future[CallOutcome]] | RpcError:
         """Return a new subscription and the outcome of eth_subscribe, or the error."""
         if self._closed:
-            return RpcError(codes.LIMIT, CLOSING, None)
+            return RpcError(error_codes.LIMIT, CLOSING, None)
         if len(self._subscriptions) >= self._max_subscriptions:
             return over_limit(
                 "subscriptions",
                 self._max_subscriptions,
                 f"a connection may have at most {self._max_subscriptions} subscriptions",
             )
-        limiter, most = self._limiter, self._max_caller_subscriptions
+        limiter, limit = self._limiter, self._max_caller_subscriptions
         if limiter is not None:
-            if most is not None and limiter.subscriptions >= most:
-                return over_limit("caller_subscriptions", most, f"a caller may have at most {most} subscriptions")
+            if limit is not None and limiter.subscriptions >= limit:
+                return over_limit("caller_subscriptions", limit, f"a caller may have at most {limit} subscriptions")
             limiter.subscriptions += 1
         named = orjson.loads(params)
         kind = named[0] if named and isinstance(named[0], str) else ""
@@ -92,7 +92,7 @@ class ConnectionSession:
             case [str(ident)]:
                 subscription = self._subscriptions.get(ident)
             case _:
-                return RpcError(codes.PARAMS, "subscription: expected one id, a string", None)
+                return RpcError(error_codes.PARAMS, "subscription: expected one id, a string", None)
         if subscription is None or subscription.state is SubscriptionState.PENDING:
             return b"false"
         self.drop(subscription)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from foreseal.errors import RpcError
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import Core, Notification
 from foreseal.rpc.outgoing_queue import NotificationBatch, NotificationCounters
 from foreseal.rpc.subscription import Subscription, SubscriptionState
@@ -37,7 +37,7 @@ class SubscriptionHub:
         Raises `RpcError`.
         """
         if subscription.state is SubscriptionState.CLOSED:
-            raise RpcError(codes.LIMIT, CLOSING, None)
+            raise RpcError(error_codes.LIMIT, CLOSING, None)
         joined = self._core.subscribe(params)
         if joined is None:
             return False
@@ -60,11 +60,11 @@ class SubscriptionHub:
 
     def deliver(self, notice: Notification) -> None:
         """Deliver a notice to all subscriptions of its channel."""
-        channel, sequence, texts, place = notice
+        channel, sequence, texts, position = notice
         subscribers = self._channels.get(channel)
         if subscribers is None:
             return
         messages = None if texts is None else NotificationBatch(texts)
         # A copy: a subscription that is closed by the delivery leaves the set.
         for subscription in tuple(subscribers):
-            subscription.deliver(sequence, messages, place)
+            subscription.deliver(sequence, messages, position)

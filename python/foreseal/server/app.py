@@ -20,8 +20,7 @@ from foreseal.server.asgi.body_timeouts import BodyTimeouts
 from foreseal.server.asgi.endpoint import AsgiEndpoint
 from foreseal.server.asgi.protocol import Receive, Scope, Send
 from foreseal.server.auth.callers import Callers, SingleCaller
-from foreseal.server.auth.keys import KEY_FILE as KEYS
-from foreseal.server.auth.keys import KeyFileError, KeyStore
+from foreseal.server.auth.keys import KEY_FILE, KeyFileError, KeyStore
 from foreseal.server.auth.tiers import CallerTier, build_tiers
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.http.handler import HttpHandler
@@ -187,7 +186,7 @@ class App:
 
         try:
             tiers = build_tiers(settings, node, self.registry, method_names())
-            keys = KeyStore(settings.datadir / KEYS, time.time)
+            keys = KeyStore(settings.datadir / KEY_FILE, time.time)
         except KeyFileError as error:
             # Not a usage error: the file may be repaired when the process is restarted.
             raise NodeError("keys", str(error)) from None
@@ -318,12 +317,12 @@ class App:
 
     async def drain(self, work: Coroutine[Any, Any, None], grace: float = 0.0) -> None:
         """Wait for `work`; cancel it `grace` seconds after `skip_drain` is called."""
-        task, hurried = asyncio.ensure_future(work), asyncio.ensure_future(self._drain_skipped.wait())
+        task, skip = asyncio.ensure_future(work), asyncio.ensure_future(self._drain_skipped.wait())
         try:
-            await asyncio.wait({task, hurried}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, skip}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait({task}, timeout=grace)
         finally:
-            hurried.cancel()
+            skip.cancel()
             if not task.done():
                 task.cancel()
         if not task.cancelled() and task.done():

@@ -35,11 +35,11 @@ _STANDARD_ATTRIBUTES = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 
 def parse_levels(text: str) -> str:
     """Check and normalize levels: one for all, then others by target; `warn,foreseal_node=debug`. Raises ValueError."""
-    for part in text.split(","):
-        target, _, level = part.strip().rpartition("=")
-        if level.lower() not in LEVELS or ("=" in part and not target):
-            raise ValueError(f"{part.strip()!r} is not a level: write one of {', '.join(LEVELS)}, or TARGET=LEVEL")
-    return ",".join(part.strip() for part in text.split(","))
+    for entry in text.split(","):
+        target, _, level = entry.strip().rpartition("=")
+        if level.lower() not in LEVELS or ("=" in entry and not target):
+            raise ValueError(f"{entry.strip()!r} is not a level: write one of {', '.join(LEVELS)}, or TARGET=LEVEL")
+    return ",".join(entry.strip() for entry in text.split(","))
 
 
 def configure_logs(levels: str, form: str, process: str | None = None) -> None:
@@ -51,8 +51,8 @@ def configure_logs(levels: str, form: str, process: str | None = None) -> None:
     handler.setFormatter(JsonLines(process) if form == "json" else TextLines(process))
     logging.basicConfig(handlers=[handler], level=LEVELS["warn"], force=True)
     logging.addLevelName(LEVELS["trace"], "TRACE")
-    for part in levels.split(","):
-        target, _, level = part.rpartition("=")
+    for entry in levels.split(","):
+        target, _, level = entry.rpartition("=")
         logging.getLogger(target or None).setLevel(LEVELS[level.lower()])
     # An uncaught exception ends the process and is logged like any other error.
     sys.excepthook = _uncaught

@@ -134,26 +134,30 @@ async def _serve_shared(
     on_ready: Callback,
     tls: TlsFiles | None,
 ) -> None:
-    stop, leave = _on(signal.SIGTERM, again=app.skip_drain), _on(RETIRE_SIGNAL)
+    stop, retire = _on(signal.SIGTERM, again=app.skip_drain), _on(RETIRE_SIGNAL)
     _limit_stop(app, signal.SIGTERM)
     with shared.listening:
         await app.startup()
         try:
             # Other processes accept meanwhile: no client reaches a process without a chain while another has it.
             await _first(
-                stop.wait(), leave.wait(), app.wait_until_ready(), app.wait_until_failed(), asyncio.sleep(CATCH_UP_TIME)
+                stop.wait(),
+                retire.wait(),
+                app.wait_until_ready(),
+                app.wait_until_failed(),
+                asyncio.sleep(CATCH_UP_TIME),
             )
             listener = _native(app, shared.listening, tls)
             try:
                 if await listener.start():
                     on_listening()
-                unfit = asyncio.ensure_future(app.wait_until_failed())
-                await _until((stop, leave), app, [listener.serving, unfit], on_ready)
-                if unfit.done():
-                    unfit.result()
-                unfit.cancel()
+                failure = asyncio.ensure_future(app.wait_until_failed())
+                await _until((stop, retire), app, [listener.serving, failure], on_ready)
+                if failure.done():
+                    failure.result()
+                failure.cancel()
             finally:
-                if leave.is_set():
+                if retire.is_set():
                     listener.stop_accepting()
                     await app.retire()
                     await _first(stop.wait(), shared.wait_until_unused(RETIRE_TIME))
@@ -194,13 +198,13 @@ def _on(*numbers: int, again: Callback | None = None) -> asyncio.Event:
     event = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def heard() -> None:
+    def on_signal() -> None:
         if event.is_set() and again is not None:
             again()
         event.set()
 
     for number in numbers:
-        loop.add_signal_handler(number, heard)
+        loop.add_signal_handler(number, on_signal)
     return event
 
 

@@ -55,9 +55,9 @@ class Child:
         report, other = os.pipe()
         bootstrap = replace(bootstrap, report=other)
         try:
-            given = bootstrap.inherited
+            inherited = bootstrap.inherited
             # The command is this interpreter with this package.
-            self._process = subprocess.Popen([*command, name], stdin=subprocess.PIPE, pass_fds=given)  # noqa: S603
+            self._process = subprocess.Popen([*command, name], stdin=subprocess.PIPE, pass_fds=inherited)  # noqa: S603
         except OSError:
             os.close(report)
             raise
@@ -78,8 +78,8 @@ class Child:
         self._interval = timeouts.interval
         self._on_heartbeat = on_heartbeat
         self._next_check = loop.call_later(self._interval, self._check)
-        with contextlib.suppress(BrokenPipeError), cast(IO[bytes], self._process.stdin) as told:
-            told.write(bootstrap.encode())
+        with contextlib.suppress(BrokenPipeError), cast(IO[bytes], self._process.stdin) as stdin:
+            stdin.write(bootstrap.encode())
 
     @property
     def pid(self) -> int:

@@ -28,12 +28,12 @@ def main(make_node: Callable[[bytes], Any] | None = None) -> None:
     # Signals of the terminal reach the whole process group; the supervisor decides their effect.
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    told = sys.stdin.buffer.read()
+    message = sys.stdin.buffer.read()
 
     from foreseal.supervisor.bootstrap import BootstrapMessage
     from foreseal.supervisor.roles import run_role
 
-    bootstrap = BootstrapMessage.decode(told)
+    bootstrap = BootstrapMessage.decode(message)
     if os.getppid() != bootstrap.supervisor:
         sys.exit(1)
     sys.exit(run_role(bootstrap, make_node))

@@ -49,7 +49,7 @@ class ProcessSlot:
         self._running: set[Child] = set()
         self._worked = False
         # Set while a replacement is requested; done when it is over.
-        self._wanted: asyncio.Future[None] | None = None
+        self._replacement: asyncio.Future[None] | None = None
         self._replacement_requested = asyncio.Event()
 
     async def supervise(self) -> None:
@@ -64,9 +64,9 @@ class ProcessSlot:
 
     async def replace(self) -> None:
         """Replace the running process; return when the old one has ended."""
-        self._wanted = asyncio.get_running_loop().create_future()
+        self._replacement = asyncio.get_running_loop().create_future()
         self._replacement_requested.set()
-        await self._wanted
+        await self._replacement
 
     async def stop(self, seconds: float) -> int:
         """Stop all processes, and kill those that take longer than `seconds`. Return the exit code of the newest.
@@ -125,24 +125,24 @@ class ProcessSlot:
 
     async def _replace(self, old: Child) -> Child:
         """Start the replacement of `old` and return it, or return `old` if that fails."""
-        assert self._wanted is not None, "a replacement was requested"
+        assert self._replacement is not None, "a replacement was requested"
         self._replacement_requested.clear()
-        wanted = self._wanted
+        replacement = self._replacement
         stays = "keeping the running process: its replacement did not start"
         try:
             new = self._begin()
         except OSError as error:
             log.error(stays, extra=_fields(old) | self._unstarted(error))  # noqa: TRY400
-            _done(wanted)
+            _done(replacement)
             return old
         await _first(new.ready, new.ended, old.ended)
         if new.ended.done():
             log.error(stays, extra=_fields(old) | _why(new))
-            _done(wanted)
+            _done(replacement)
             return old
         self._child = new
         old.send(RETIRE_SIGNAL)
-        old.ended.add_done_callback(lambda _: _done(wanted))
+        old.ended.add_done_callback(lambda _: _done(replacement))
         return new
 
     async def _wait_after(self, child: Child) -> None:
@@ -164,10 +164,10 @@ async def _first(*futures: "asyncio.Future[Any]") -> None:
             future.cancel()
 
 
-def _done(wanted: "asyncio.Future[None]") -> None:
+def _done(replacement: "asyncio.Future[None]") -> None:
     """Mark a replacement as over; its caller may have stopped waiting."""
-    if not wanted.done():
-        wanted.set_result(None)
+    if not replacement.done():
+        replacement.set_result(None)
 
 
 def _fields(child: Child) -> dict[str, object]:

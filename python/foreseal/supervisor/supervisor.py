@@ -91,21 +91,21 @@ class Supervisor:
         self._workers = [
             ProcessSlot(name, self._start_worker, on_restart=table.record_restart) for name in worker_names(settings)
         ]
-        self._keeping: set[asyncio.Task[None]] = set()
+        self._slot_tasks: set[asyncio.Task[None]] = set()
         # Done, with the exception, when a slot failed permanently.
         self._vacant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, on_listening: Callable[[str], None], on_admin: Callable[[str], None]) -> int:
         """See `supervise`."""
-        told = _ReceivedSignals()
-        work = asyncio.ensure_future(self._work(told, on_listening, on_admin))
+        signals = _ReceivedSignals()
+        work = asyncio.ensure_future(self._work(signals, on_listening, on_admin))
         try:
-            stopping = asyncio.ensure_future(told.stop.wait())
+            stopping = asyncio.ensure_future(signals.stop.wait())
             ends: set[asyncio.Future[Any]] = {stopping, work, self._vacant}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             work.cancel()
-            told.stop.clear()
-            code = await self._stop(told)
+            signals.stop.clear()
+            code = await self._stop(signals)
             if self._vacant.done():
                 self._vacant.result()
             elif not stopping.done():
@@ -141,8 +141,8 @@ class Supervisor:
 
     async def _stop(self, signals: "_ReceivedSignals") -> int:
         """Stop all in order, or kill all on a second signal. Return the exit code."""
-        for kept in self._keeping:
-            kept.cancel()
+        for task in self._slot_tasks:
+            task.cancel()
         again = asyncio.ensure_future(signals.stop.wait())
         stopping = asyncio.ensure_future(self._stop_in_order())
         await asyncio.wait({again, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -168,7 +168,7 @@ class Supervisor:
 
     def _start_slot(self, slot: ProcessSlot) -> None:
         task = asyncio.ensure_future(slot.supervise())
-        self._keeping.add(task)
+        self._slot_tasks.add(task)
         task.add_done_callback(self._on_slot_end)
 
     def _on_slot_end(self, task: "asyncio.Task[None]") -> None:

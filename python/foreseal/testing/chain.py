@@ -56,14 +56,14 @@ class ChainSettings:
         }
         if self.genesis is not None:
             chain = {"kind": "file", "path": str(self.genesis)}
-        given = {
+        configuration = {
             "datadir": str(datadir),
             "chain": chain,
             "block_time": 1000,
             "log": {"levels": "off"},
             "development": True,
         }
-        return orjson.dumps(given)
+        return orjson.dumps(configuration)
 
 
 class Chain:

@@ -136,17 +136,17 @@ async def _read_rest(body: bytes, declared: bytes | None, receive: Receive, larg
     """
     # Some ASGI servers accept an invalid length; then the body ends where the server reports its end.
     length = int(declared) if declared is not None and declared.isdigit() else None
-    whole = bytearray(body)
-    while len(whole) <= largest:
+    received = bytearray(body)
+    while len(received) <= largest:
         message = await receive()
         if message["type"] != "http.request":
             return INCOMPLETE
-        whole += message.get("body", b"")
-        if len(whole) == length:
+        received += message.get("body", b"")
+        if len(received) == length:
             break
         if not message.get("more_body", False):
-            return INCOMPLETE if length is not None and len(whole) != length else bytes(whole)
-    return bytes(whole) if len(whole) <= largest else None
+            return INCOMPLETE if length is not None and len(received) != length else bytes(received)
+    return bytes(received) if len(received) <= largest else None
 
 
 async def _unless_disconnected(reply: Coroutine[Any, Any, HttpReply], receive: Receive) -> HttpReply | None:

@@ -114,6 +114,6 @@ class AsgiWebSocket:
             self.client = SideState.CLOSED
             raise ClientDisconnected(str(error)) from error
 
-    def _need(self, side: SideState, wanted: SideState) -> None:
-        if side is not wanted:
-            raise RuntimeError(f"a WebSocket that is {side.name} is not {wanted.name}")
+    def _need(self, side: SideState, required: SideState) -> None:
+        if side is not required:
+            raise RuntimeError(f"a WebSocket that is {side.name} is not {required.name}")

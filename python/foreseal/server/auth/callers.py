@@ -215,8 +215,8 @@ class Callers:
             if self._schedule is not None:
                 scheduled = self._schedule(name, tier.name == DEDICATED, tier.cpu, tier.cpu_burst)
                 cpu = CpuBudget(scheduled, self._clock, tier.cpu, tier.cpu_burst) if tier.cpu else None
-            most = tier.limits.caller_calls
-            limiter = RateLimiter(bucket, most, tier.refusals, ident, scheduled, cpu)
+            max_calls = tier.limits.caller_calls
+            limiter = RateLimiter(bucket, max_calls, tier.refusals, ident, scheduled, cpu)
             limiter.is_limited = limiter.is_limited or tier.has_limiters
             self._limiters[measured] = limiter
         return limiter
@@ -241,16 +241,16 @@ class Callers:
 
 def _key_in(headers: Headers) -> str:
     """Return the key that a request carries. Raises `WrongKey`."""
-    given = headers.get(b"x-api-key")
+    key = headers.get(b"x-api-key")
     authorization = headers.get(b"authorization")
     if authorization is not None:
         scheme, _, bearer = authorization.strip().partition(b" ")
         if scheme.lower() != _BEARER:
             raise WrongKey("Authorization must be `Bearer` followed by an API key")
-        if given is not None and given.strip() != bearer.strip():
+        if key is not None and key.strip() != bearer.strip():
             raise WrongKey("Authorization and X-API-Key must have the same API key")
-        given = bearer
-    return (given or b"").strip().decode("latin-1")
+        key = bearer
+    return (key or b"").strip().decode("latin-1")
 
 
 @lru_cache(maxsize=4096)

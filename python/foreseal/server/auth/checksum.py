@@ -38,14 +38,14 @@ def has_checksum(data: bytes) -> bool:
     if wrong:
         raise _error(len(content) + wrong[0] if len(wrong) == 1 else None)
     found = trailer[_SHA256], trailer[_CRC]
-    wanted = _sha256(content), b"%08x" % zlib.crc32(content)
-    if found == wanted:
+    expected = _sha256(content), b"%08x" % zlib.crc32(content)
+    if found == expected:
         return True
     # One of content, SHA-256 and CRC-32 was changed: the other two match.
-    if found[0] == wanted[0]:
-        raise _error(len(content) + _CRC.start + _first(found[1], wanted[1]))
-    if found[1] == wanted[1]:
-        raise _error(len(content) + _SHA256.start + _first(found[0], wanted[0]))
+    if found[0] == expected[0]:
+        raise _error(len(content) + _CRC.start + _first(found[1], expected[1]))
+    if found[1] == expected[1]:
+        raise _error(len(content) + _SHA256.start + _first(found[0], expected[0]))
     crc = int(found[1], 16) if _HEX.issuperset(found[1]) else 0
     raise _error(_changed_byte(zlib.crc32(content) ^ crc, len(content)))
 
@@ -54,8 +54,8 @@ def _sha256(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def _first(found: bytes, wanted: bytes) -> int:
-    return next(at for at, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other)
+def _first(found: bytes, expected: bytes) -> int:
+    return next(at for at, (byte, other) in enumerate(zip(found, expected, strict=True)) if byte != other)
 
 
 def _error(offset: int | None) -> ChecksumError:

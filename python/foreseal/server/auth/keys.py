@@ -77,7 +77,7 @@ def parse_key_id(text: str) -> str | None:
     kind, _, rest = text.partition("_")
     ident, _, secret = rest.partition("_")
     parts = ((ident, _ID_BYTES), (secret, _SECRET_BYTES))
-    good = kind == "fs" and all(len(part) == 2 * size and _DIGITS.issuperset(part) for part, size in parts)
+    good = kind == "fs" and all(len(digits) == 2 * size and _DIGITS.issuperset(digits) for digits, size in parts)
     return ident if good else None
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from foreseal.rpc import Dispatcher, HttpReply, Limits, Registry
 from foreseal.rpc.call_metrics import CallMetrics
 from foreseal.rpc.core_protocol import Core
-from foreseal.rpc.discovery import METHODS as ALWAYS
+from foreseal.rpc.discovery import METHODS as DISCOVERY_METHODS
 from foreseal.rpc.filters import FilterTable, TierFilters
 from foreseal.rpc.rate import UNLIMITED, Rate
 from foreseal.server.settings import Settings, SettingsError
@@ -70,12 +70,12 @@ def forbidden_methods(settings: Settings, tier: str, methods: Iterable[str]) -> 
     """
     methods, access = frozenset(methods), settings.access
     allow, deny = getattr(access, f"{tier}_allow"), getattr(access, f"{tier}_deny")
-    kept = _matching(f"access.{tier}_allow", allow, methods) if allow else methods
-    gone = methods - kept | _matching(f"access.{tier}_deny", deny, methods)
-    words = _NOT_HERE
+    allowed = _matching(f"access.{tier}_allow", allow, methods) if allow else methods
+    forbidden = methods - allowed | _matching(f"access.{tier}_deny", deny, methods)
+    reason = _NOT_HERE
     if tier == PUBLIC:
-        gone, words = gone | PUBLIC_FORBIDDEN, _NOT_PUBLIC
-    return {method: words.format(method) for method in gone - ALWAYS}
+        forbidden, reason = forbidden | PUBLIC_FORBIDDEN, _NOT_PUBLIC
+    return {method: reason.format(method) for method in forbidden - DISCOVERY_METHODS}
 
 
 def build_tiers(
@@ -130,8 +130,8 @@ def build_filters(settings: Settings) -> dict[str, TierFilters]:
     table, workers = FilterTable(), settings.listen.workers
     found = {}
     for tier, lower in ((DEDICATED, (PUBLIC,)), (PUBLIC, ())):
-        most = max(1, settings.tier_filters(tier) // workers)
-        found[tier] = TierFilters(table, tier, most, settings.tier_limits(tier).caller_filters, lower)
+        max_filters = max(1, settings.tier_filters(tier) // workers)
+        found[tier] = TierFilters(table, tier, max_filters, settings.tier_limits(tier).caller_filters, lower)
     return found
 
 

@@ -4,7 +4,7 @@ from time import monotonic
 from typing import NamedTuple, Protocol
 
 from foreseal.errors import RpcError
-from foreseal.rpc import error_codes as codes
+from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
@@ -13,8 +13,7 @@ from foreseal.server.auth.origins import Headers, Origins, admin_hosts, endpoint
 from foreseal.server.cache import BoundedCache
 from foreseal.server.http.transport_limits import transport_limits
 from foreseal.server.metrics import MetricSources, join, render
-from foreseal.server.metrics.read import ConnectionCounts
-from foreseal.server.metrics.read import MeasuredNode as Measured
+from foreseal.server.metrics.read import ConnectionCounts, MeasuredNode
 from foreseal.server.processes.process_table import ProcessTable
 from foreseal.server.settings import Settings
 
@@ -39,7 +38,7 @@ _PAGE_LIFETIME = 1.0
 _MAX_DIGITS = 18
 
 
-class HandlerNode(Core, Measured, Protocol):
+class HandlerNode(Core, MeasuredNode, Protocol):
     """Interface of the node for the handler, in addition to calls."""
 
     def health(self) -> tuple[bool, str]:
@@ -221,8 +220,8 @@ class HttpHandler:
 
     def too_large(self, caller: Caller) -> HttpResponse:
         """Return the response to a body beyond the caller's limit; reading stops there."""
-        most = caller.tier.limits.body
-        error: RpcError = over_limit("body", most, f"the body is larger than {most} bytes")
+        limit = caller.tier.limits.body
+        error: RpcError = over_limit("body", limit, f"the body is larger than {limit} bytes")
         return HttpResponse(413, [JSON, CLOSE], failure(NULL, error))
 
     def too_slow(self) -> HttpResponse:
@@ -259,7 +258,7 @@ class HttpHandler:
         return f"oldest waiting call: {waits}"
 
     def _unknown(self, text: str) -> HttpResponse:
-        body = failure(NULL, RpcError(codes.FORBIDDEN, text, None))
+        body = failure(NULL, RpcError(error_codes.FORBIDDEN, text, None))
         return HttpResponse(UNKNOWN, [JSON, CHALLENGE], body)
 
     def _wrong_verb(self, allowed: bytes) -> HttpResponse:
@@ -272,7 +271,7 @@ class HttpHandler:
 
 
 def _too_many(error: TooManyWrongKeys) -> HttpResponse:
-    body = failure(NULL, RpcError(codes.LIMIT, str(error), None))
+    body = failure(NULL, RpcError(error_codes.LIMIT, str(error), None))
     return HttpResponse(TOO_MANY, [JSON, (b"retry-after", b"%d" % error.seconds)], body)
 
 

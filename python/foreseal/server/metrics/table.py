@@ -9,7 +9,7 @@ from foreseal.server.metrics.family import Family, MetricType, Sample, histogram
 from foreseal.server.metrics.read import Readings
 
 
-def _one(
+def _scalar(
     name: str, kind: MetricType, help: str, value: Callable[[Readings], float | None], *, prefix: str = "foreseal_"
 ) -> Family:
     """Return a metric with a single value; None for no sample."""
@@ -41,8 +41,8 @@ def _times(name: str, help: str, duration: Callable[[Readings], dict[str, Any]])
 
 
 def _step_phases(readings: Readings) -> Iterable[Sample]:
-    for part, found in readings.metrics["parts"].items():
-        yield from histogram({"part": part}, readings.metrics["bounds"], found["counts"], found["seconds"])
+    for phase, found in readings.metrics["parts"].items():
+        yield from histogram({"part": phase}, readings.metrics["bounds"], found["counts"], found["seconds"])
 
 
 def _calls(readings: Readings) -> Iterable[Sample]:
@@ -116,14 +116,18 @@ def _store_head(readings: Readings) -> float | None:
 
 
 _CHAIN = (
-    _one("view_block", "gauge", "Number of the block under construction.", lambda r: r.freshness[0]),
-    _one("view_index", "gauge", "Index of the newest step of the block under construction.", lambda r: r.freshness[1]),
-    _one("view_age_seconds", "gauge", "Time since the last tick.", lambda r: r.freshness[2] / 1000),
-    _one("ready", "gauge", "1 if the node is ready, 0 if not.", lambda r: int(r.node.ready()[0])),
-    _one("blocks_total", "counter", "Blocks sealed by this process.", lambda r: r.metrics["blocks"]),
-    _one("steps_total", "counter", "Steps with transactions published by this process.", lambda r: r.metrics["steps"]),
-    _one("transactions_total", "counter", "Transactions included in steps.", lambda r: r.metrics["transactions"]),
-    _one("gas_total", "counter", "Gas used by the transactions in steps.", lambda r: r.metrics["gas"]),
+    _scalar("view_block", "gauge", "Number of the block under construction.", lambda r: r.freshness[0]),
+    _scalar(
+        "view_index", "gauge", "Index of the newest step of the block under construction.", lambda r: r.freshness[1]
+    ),
+    _scalar("view_age_seconds", "gauge", "Time since the last tick.", lambda r: r.freshness[2] / 1000),
+    _scalar("ready", "gauge", "1 if the node is ready, 0 if not.", lambda r: int(r.node.ready()[0])),
+    _scalar("blocks_total", "counter", "Blocks sealed by this process.", lambda r: r.metrics["blocks"]),
+    _scalar(
+        "steps_total", "counter", "Steps with transactions published by this process.", lambda r: r.metrics["steps"]
+    ),
+    _scalar("transactions_total", "counter", "Transactions included in steps.", lambda r: r.metrics["transactions"]),
+    _scalar("gas_total", "counter", "Gas used by the transactions in steps.", lambda r: r.metrics["gas"]),
 )
 
 _STEP = (
@@ -149,9 +153,9 @@ _POOL = (
         "state",
         lambda r: {"ready": r.status["pool"]["pooled"], "queued": r.status["pool"]["queued"]},
     ),
-    _one("pool_bytes", "gauge", "Size of the transactions in the pool.", lambda r: r.status["pool"]["bytes"]),
-    _one("pool_added_total", "counter", "Transactions that entered the pool.", lambda r: r.metrics["pool"]["added"]),
-    _one(
+    _scalar("pool_bytes", "gauge", "Size of the transactions in the pool.", lambda r: r.status["pool"]["bytes"]),
+    _scalar("pool_added_total", "counter", "Transactions that entered the pool.", lambda r: r.metrics["pool"]["added"]),
+    _scalar(
         "pool_replaced_total",
         "counter",
         "Transactions replaced in the pool.",
@@ -170,46 +174,48 @@ _JOURNAL = (
     _times(
         "journal_append", "Duration of an append to the journal, until it is durable.", lambda r: r.metrics["append"]
     ),
-    _one(
+    _scalar(
         "journal_written_bytes_total",
         "counter",
         "Bytes written to the journal.",
         lambda r: r.metrics["journal"]["written"],
     ),
-    _one("journal_segments", "gauge", "Segment files of the journal.", lambda r: r.metrics["journal"]["segments"]),
+    _scalar("journal_segments", "gauge", "Segment files of the journal.", lambda r: r.metrics["journal"]["segments"]),
 )
 
 _STORE = (
-    _one("store_block", "gauge", "Number of the newest stored block; -1 for none.", _store_head),
-    _one(
+    _scalar("store_block", "gauge", "Number of the newest stored block; -1 for none.", _store_head),
+    _scalar(
         "store_backlog",
         "gauge",
         "Sealed transactions not yet stored, plus 500 per block.",
         _store("backlog"),
     ),
-    _one(
+    _scalar(
         "store_share",
         "gauge",
         "Builder throttle: 1 is unthrottled, less than 1 means that the store is behind.",
         _store("share"),
     ),
     _times("store_commit", "Duration of a transaction of the store.", lambda r: r.metrics["commit"]),
-    _one("store_bytes", "gauge", "Bytes of the store in use.", lambda r: r.metrics["store"]["used"]),
-    _one("store_scrub_bytes_total", "counter", "Bytes of the store read by the scrub.", _scrub("total")),
-    _one("store_scrub_passes_total", "counter", "Complete passes of the scrub.", _scrub("passes")),
-    _one("store_scrub_damaged_pages", "gauge", "Damaged pages found by the scrub.", _scrub("damaged")),
-    _one("store_scrub_unchecked_pages", "gauge", "Pages without a checksum found by the scrub.", _scrub("unchecked")),
-    _one("store_scrub_errors_total", "counter", "Failed reads of the scrub, to be retried.", _scrub("errors")),
-    _one(
+    _scalar("store_bytes", "gauge", "Bytes of the store in use.", lambda r: r.metrics["store"]["used"]),
+    _scalar("store_scrub_bytes_total", "counter", "Bytes of the store read by the scrub.", _scrub("total")),
+    _scalar("store_scrub_passes_total", "counter", "Complete passes of the scrub.", _scrub("passes")),
+    _scalar("store_scrub_damaged_pages", "gauge", "Damaged pages found by the scrub.", _scrub("damaged")),
+    _scalar(
+        "store_scrub_unchecked_pages", "gauge", "Pages without a checksum found by the scrub.", _scrub("unchecked")
+    ),
+    _scalar("store_scrub_errors_total", "counter", "Failed reads of the scrub, to be retried.", _scrub("errors")),
+    _scalar(
         "store_scrub_last_timestamp_seconds",
         "gauge",
         "Unix time of the last complete pass of the scrub.",
         _scrub("last"),
     ),
-    _one(
+    _scalar(
         "store_limit_bytes", "gauge", "Maximum size of the store (--store-map).", lambda r: r.metrics["store"]["limit"]
     ),
-    _one(
+    _scalar(
         "store_readers",
         "gauge",
         "Peak of concurrent reads of the store, over all processes.",
@@ -239,8 +245,8 @@ _CALLS = (
         _refused,
         ("tier", "reason"),
     ),
-    _one("calls_slow_total", "counter", "Calls logged as slow.", lambda r: r.counts.slow_calls),
-    _one(
+    _scalar("calls_slow_total", "counter", "Calls logged as slow.", lambda r: r.counts.slow_calls),
+    _scalar(
         "calls_in_flight",
         "gauge",
         "Calls running on a worker thread, or waiting for a thread or a step.",
@@ -271,7 +277,7 @@ _SCHEDULER = (
 )
 
 _FOLLOWERS = (
-    _one("followers", "gauge", "Followers connected to this process.", lambda r: len(r.followers)),
+    _scalar("followers", "gauge", "Followers connected to this process.", lambda r: len(r.followers)),
     _many(
         "follower_lag",
         "gauge",
@@ -301,37 +307,37 @@ _PROCESSES = (
         "gauge",
         "Time since the last heartbeat of a process.",
         "child",
-        lambda r: {each.name: each.heartbeat_age for each in r.processes if each.heartbeat_age is not None},
+        lambda r: {process.name: process.heartbeat_age for process in r.processes if process.heartbeat_age is not None},
     ),
 )
 
 _STREAMS = (
-    _one("connections", "gauge", "Open WebSocket connections.", lambda r: len(r.streams)),
-    _one(
+    _scalar("connections", "gauge", "Open WebSocket connections.", lambda r: len(r.streams)),
+    _scalar(
         "connections_evicted_total",
         "counter",
         "WebSocket connections evicted in favour of other callers.",
         lambda r: r.streams.evicted,
     ),
-    _one(
+    _scalar(
         "filters",
         "gauge",
         "Filters of callers of this process, including expired ones that are not yet removed.",
         lambda r: None if r.filters is None else len(r.filters.table),
     ),
-    _one(
+    _scalar(
         "filters_evicted_total",
         "counter",
         "Filters evicted in favour of other callers.",
         lambda r: None if r.filters is None else r.filters.table.evicted,
     ),
-    _one(
+    _scalar(
         "connections_refused_total",
         "counter",
         "Handshakes rejected at the connection limit.",
         lambda r: r.streams.refused,
     ),
-    _one(
+    _scalar(
         "connections_slow_total",
         "counter",
         "Connections closed with 1013: slow client or lost notifications.",
@@ -356,8 +362,8 @@ _STREAMS = (
     ),
     _caches("evicted_total", "counter", "Entries evicted from a cache of the endpoint, by cache.", lambda c: c.evicted),
     _many("subscriptions", "gauge", "Subscriptions by kind.", "kind", lambda r: dict(r.streams.hub.kinds)),
-    _one("notifications_total", "counter", "Notifications sent.", lambda r: r.streams.hub.traffic.notified),
-    _one(
+    _scalar("notifications_total", "counter", "Notifications sent.", lambda r: r.streams.hub.traffic.notified),
+    _scalar(
         "lagged_total",
         "counter",
         "Occasions on which a reader of the feed missed steps.",
@@ -367,7 +373,7 @@ _STREAMS = (
 
 
 def _process(name: str, kind: MetricType, help: str, value: Callable[[Readings], float]) -> Family:
-    return _one(name, kind, help, value, prefix="process_")
+    return _scalar(name, kind, help, value, prefix="process_")
 
 
 _PROCESS = (
@@ -384,19 +390,19 @@ _PROCESS = (
     _process(
         "start_time_seconds", "gauge", "Start time of the process since the Unix epoch.", lambda r: r.process.started
     ),
-    _one(
+    _scalar(
         "memory_used_bytes",
         "gauge",
         "Memory allocated by the core and the interpreter, sampled every 10 s.",
         lambda r: r.metrics["memory"]["used"],
     ),
-    _one(
+    _scalar(
         "memory_free_bytes",
         "gauge",
         "Freed memory retained by the process (--max-free-memory), sampled every 10 s.",
         lambda r: r.metrics["memory"]["free"],
     ),
-    _one(
+    _scalar(
         "memory_trims_total",
         "counter",
         "Returns of free memory to the kernel.",

@@ -40,10 +40,10 @@ class ChunkDecoder:
         end = len(data)
         for _ in range(_BATCH):
             if self._state == _SIZE:
-                place = self._size(data, start)
-                if place == start:
+                position = self._size(data, start)
+                if position == start:
                     return start
-                start = place
+                start = position
             if self._state == _DATA:
                 count = min(self._left, end - start)
                 self.body += memoryview(data)[start : start + count]

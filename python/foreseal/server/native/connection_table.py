@@ -130,21 +130,23 @@ class ConnectionTable:
     def has_room(self, account: AddressAccount) -> bool:
         """Return True if an address may open another connection; an idle or slow one of its own may be evicted."""
         if account.is_limited and len(account.connections) + account.handshakes >= self.limits.address_connections:
-            candidates = [one for one in account.connections if one.rank()]
+            candidates = [connection for connection in account.connections if connection.rank()]
             if not candidates:
                 return False
             candidates.sort(key=_order)
-            for one in candidates[: max(1, self.limits.address_connections // 16)]:
-                self._evict(one, "address_connections")
+            for candidate in candidates[: max(1, self.limits.address_connections // 16)]:
+                self._evict(candidate, "address_connections")
         return True
 
     def make_room(self) -> bool:
         """Evict idle and slow connections because the listener is full; return False if there is none."""
-        candidates = [one for account in self._accounts.values() for one in account.connections if one.rank()]
+        candidates = [
+            connection for account in self._accounts.values() for connection in account.connections if connection.rank()
+        ]
         # Connections of the addresses with the most first.
-        candidates.sort(key=lambda one: (-len(one.account.connections).bit_length(), *_order(one)))
-        for one in candidates[: max(1, min(_EVICTED, self._max_open // 16))]:
-            self._evict(one, "open")
+        candidates.sort(key=lambda connection: (-len(connection.account.connections).bit_length(), *_order(connection)))
+        for candidate in candidates[: max(1, min(_EVICTED, self._max_open // 16))]:
+            self._evict(candidate, "open")
         return bool(candidates)
 
     def add(self, connection: TrackedConnection) -> None:
@@ -224,7 +226,7 @@ class ConnectionTable:
     def _largest(self) -> TrackedConnection:
         """Return the connection with the most bytes in flight, of the address with the most."""
         account = max(self._accounts.values(), key=lambda account: account.bytes)
-        return max((*account.connections, *account.forwarded), key=lambda one: _bytes_for(one, account))
+        return max((*account.connections, *account.forwarded), key=lambda connection: _bytes_for(connection, account))
 
     def _evict(self, connection: TrackedConnection, limit: str) -> None:
         self._evicted[limit] += 1

@@ -175,12 +175,12 @@ def frame_chunks(texts: Sequence[str], prefix: int, end: str) -> list[bytes]:
 
     Each text has `end` after it, and before it a prefix of `prefix` bytes.
     """
-    pieces, behind = [], b""
+    chunks, behind = [], b""
     for text in texts:
         data = f"{text}{end}".encode()
-        pieces.append(behind + text_head(prefix + len(data)))
+        chunks.append(behind + text_head(prefix + len(data)))
         behind = data
-    return [*pieces, behind]
+    return [*chunks, behind]
 
 
 def pong_frame(data: bytes) -> bytes:

@@ -114,8 +114,8 @@ class HttpConnection(asyncio.Protocol):
         # If nothing is in progress, the event loop closes the connection together with unwritten data.
         self._transport.flush()
         waiting = self._pause.is_on and bool(self._intake.left)
-        under_way = self._answering is not None or self._blocked or waiting
-        return bool(under_way) and bool(self._transport.can_write_eof())
+        is_busy = self._answering is not None or self._blocked or waiting
+        return bool(is_busy) and bool(self._transport.can_write_eof())
 
     def pause_writing(self) -> None:
         """Stop answering and reading: the client does not read."""
@@ -231,7 +231,7 @@ class HttpConnection(asyncio.Protocol):
             self._pause.wait(self._owner.backlog, self.sender)
             self._settle()
         else:
-            self._advance(is_piece=self._request is None and self._intake.left == len(data))
+            self._advance(is_single_read=self._request is None and self._intake.left == len(data))
 
     def _is_served_now(self, caller: Caller) -> bool:
         """Return True if a call of the remembered caller is answered at once, without parsing its head."""
@@ -246,18 +246,18 @@ class HttpConnection(asyncio.Protocol):
     def _can_advance(self) -> bool:
         return self._answering is None and not self._blocked and not self._ending and not self._pause.is_on
 
-    def _advance(self, *, is_piece: bool = False) -> None:
+    def _advance(self, *, is_single_read: bool = False) -> None:
         """Read and answer requests in the input, within the time of one iteration of the event loop.
 
-        `is_piece`: the input is the result of one read, and no request had begun before.
+        `is_single_read`: the input is the result of one read, and no request had begun before.
         """
         intake, steps, end = self._intake, 0, 0.0
         try:
             while intake.left and self._can_advance():
-                if not self._step(is_piece=is_piece):
+                if not self._step(is_single_read=is_single_read):
                     self._count_read()
                     break
-                is_piece = False
+                is_single_read = False
                 steps += 1
                 if steps == 1:
                     end = self._owner.loop.time() + _MAX_ITERATION
@@ -267,7 +267,7 @@ class HttpConnection(asyncio.Protocol):
             self._fail(bad)
         self._settle()
 
-    def _step(self, *, is_piece: bool) -> bool:
+    def _step(self, *, is_single_read: bool) -> bool:
         """Process some input; return True if more may be processed."""
         intake, request = self._intake, self._request
         if request is not None:
@@ -286,15 +286,15 @@ class HttpConnection(asyncio.Protocol):
         request = self._request
         if request is None:
             return True
-        whole = intake.whole_body(request.head.length)
-        if whole is None:
+        received = intake.complete_body(request.head.length)
+        if received is None:
             if head.headers.get(b"expect", b"").lower() == b"100-continue":
                 self._transport.write(_CONTINUE)
             self.since = self._owner.now
             return bool(intake.left)
         self._request = None
-        body = whole
-        if is_piece and not intake.left and size <= MAX_HEAD and head.keep_alive and not head.is_http_1_0:
+        body = received
+        if is_single_read and not intake.left and size <= MAX_HEAD and head.keep_alive and not head.is_http_1_0:
             caller = request.caller
             alike = caller.is_unrestricted and b"origin" not in head.headers
             self._remembered = CachedCall(
@@ -370,7 +370,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _resume(self) -> None:
         """Continue reading after a pause."""
-        self._advance(is_piece=self._request is None)
+        self._advance(is_single_read=self._request is None)
         self._close_if_done()
 
     def _settle(self) -> None:
@@ -388,10 +388,10 @@ class HttpConnection(asyncio.Protocol):
                 self._overflow(excess)
                 return
         held = self._blocked or self._pause.is_on or self._half_closed or waiting > _MAX_AHEAD
-        wanted = self._ending or not held
-        if wanted is not self._reading:
-            self._reading = wanted
-            if wanted:
+        reading = self._ending or not held
+        if reading is not self._reading:
+            self._reading = reading
+            if reading:
                 transport.resume_reading()
             else:
                 transport.pause_reading()
@@ -521,12 +521,12 @@ class HttpConnection(asyncio.Protocol):
             self._transport.abort()
             return
         status, answer, seconds = reply
-        whole = submission.outcomes.__class__ is bytes
-        if whole and not (self._handler.is_draining or self._transport.is_closing()):
+        is_complete = submission.outcomes.__class__ is bytes
+        if is_complete and not (self._handler.is_draining or self._transport.is_closing()):
             self.since = self._owner.now
             self._transport.write_soon(answer)
         else:
-            body = answer.partition(b"\r\n\r\n")[2] if whole else answer
+            body = answer.partition(b"\r\n\r\n")[2] if is_complete else answer
             self._write_reply((status, body, seconds), view, headers, keep_alive=True, old=False)
         self._go_on()
 

@@ -80,7 +80,7 @@ class InputBuffer:
         self._advance(end + 4 - start)
         return found, len(self.last_head)
 
-    def whole_body(self, length: int | None) -> bytes | None:
+    def complete_body(self, length: int | None) -> bytes | None:
         """Return a body of known length; None if it has not arrived completely."""
         if length is None or length > self.left:
             return None

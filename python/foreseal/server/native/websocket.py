@@ -7,7 +7,7 @@ from typing import Any
 
 from websockets.datastructures import Headers
 from websockets.frames import Opcode
-from websockets.http11 import Request as Handshake
+from websockets.http11 import Request as HandshakeRequest
 from websockets.server import ServerProtocol
 
 from foreseal.rpc.outgoing_queue import NOTIFICATION_END, NotificationBatch
@@ -240,12 +240,12 @@ class NativeWebSocket(asyncio.Protocol):
             self._owner.handler.refusals["bytes_in_flight"] += 1
             self.abort()
             return
-        wanted = not (self._is_full() or self._pause.is_on)
+        reading = not (self._is_full() or self._pause.is_on)
         if self.server is SideState.CONNECTING:
-            wanted = wanted and self._frames.size <= _MAX_EARLY
-        if wanted is not self._reading:
-            self._reading = wanted
-            if wanted:
+            reading = reading and self._frames.size <= _MAX_EARLY
+        if reading is not self._reading:
+            self._reading = reading
+            if reading:
                 transport.resume_reading()
             else:
                 transport.pause_reading()
@@ -281,22 +281,24 @@ class NativeWebSocket(asyncio.Protocol):
             or self._transport.is_closing()
         ):
             return False
-        pieces = messages.encoded_chunks.get(len(prefix))
-        if pieces is None:
-            pieces = messages.encoded_chunks[len(prefix)] = frame_chunks(messages.texts, len(prefix), NOTIFICATION_END)
-        self._transport.write(prefix.join(pieces))
+        chunks = messages.encoded_chunks.get(len(prefix))
+        if chunks is None:
+            chunks = messages.encoded_chunks[len(prefix)] = frame_chunks(messages.texts, len(prefix), NOTIFICATION_END)
+        self._transport.write(prefix.join(chunks))
         return True
 
     async def connect(self) -> bool:
         """Check the client's handshake; return False if it is invalid, which was answered."""
-        given = self._handshake
-        headers = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in given.headers.items()])
+        handshake = self._handshake
+        headers = Headers(
+            [(name.decode("latin-1"), value.decode("latin-1")) for name, value in handshake.headers.items()]
+        )
         shaken = ServerProtocol(max_size=None)
-        found = shaken.accept(Handshake(self.path, headers, method=given.method, protocol="HTTP/1.1"))
+        found = shaken.accept(HandshakeRequest(self.path, headers, method=handshake.method, protocol="HTTP/1.1"))
         if found.status_code != _SWITCHING:
             lines = [(name.lower().encode(), value.encode()) for name, value in found.headers.raw_items()]
-            kept = [line for line in lines if line[0] not in (b"date", b"content-length", b"connection")]
-            self._deny(HttpResponse(found.status_code, kept, bytes(found.body or b"")))
+            remaining = [line for line in lines if line[0] not in (b"date", b"content-length", b"connection")]
+            self._deny(HttpResponse(found.status_code, remaining, bytes(found.body or b"")))
             return False
         self._accept = found
         self.client = SideState.OPEN

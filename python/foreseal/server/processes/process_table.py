@@ -38,7 +38,7 @@ class ProcessTable:
 
     def metrics(self) -> list[ProcessMetrics]:
         """Return the metrics of all processes."""
-        return [self._figures(row) for row in range(self._rows)]
+        return [self._row_metrics(row) for row in range(self._rows)]
 
     def record_heartbeat(self, name: str) -> None:
         """Record a heartbeat of a process."""
@@ -48,7 +48,7 @@ class ProcessTable:
         """Record the restart of a process that ended for one of `RESTART_REASONS`."""
         self._update(name, reason=reason)
 
-    def _figures(self, row: int) -> ProcessMetrics:
+    def _row_metrics(self, row: int) -> ProcessMetrics:
         name, *restarts, heartbeat = _ROW.unpack_from(self._memory, row * _ROW.size)
         age = max(time.monotonic() - heartbeat, 0.0) if heartbeat else None
         return ProcessMetrics(name.rstrip(b"\0").decode(), dict(zip(RESTART_REASONS, restarts, strict=True)), age)

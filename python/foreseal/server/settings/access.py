@@ -88,6 +88,6 @@ class PublicCoreLimits:
 
 def lower_limits(limits: LimitSet, by: PublicLimits | PublicCoreLimits) -> LimitSet:
     """Return `limits`, with the lower of both values for each field of `by`."""
-    pairs = {each.name: (getattr(limits, each.name), getattr(by, each.name)) for each in fields(by)}
+    pairs = {limit.name: (getattr(limits, limit.name), getattr(by, limit.name)) for limit in fields(by)}
     lower = {name: min((bound for bound in pair if bound is not None), default=None) for name, pair in pairs.items()}
     return replace(limits, **lower)

@@ -65,8 +65,8 @@ class SettingsFile:
                 reason = f"expected {allowed}" if setting.secret else f"{error}; allowed: {allowed}"
                 self._problem(key, f"{key}: {reason}")
 
-    def _problem(self, key: str, words: str) -> None:
-        self.problems.append(f"{self._origin(key)}: {words}")
+    def _problem(self, key: str, message: str) -> None:
+        self.problems.append(f"{self._origin(key)}: {message}")
 
     def _origin(self, key: str) -> ValueOrigin:
         return ValueOrigin("file", str(self._path), self._lines.get(key))
@@ -124,4 +124,4 @@ def _still_quoted(line: str, quoted: str) -> str:
 
 
 def _bare(name: str) -> str:
-    return ".".join(part.strip().strip("\"'") for part in name.split("."))
+    return ".".join(segment.strip().strip("\"'") for segment in name.split("."))

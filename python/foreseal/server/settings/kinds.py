@@ -79,19 +79,19 @@ class TextKind(ValueKind):
 class Choice(ValueKind):
     """One of several names."""
 
-    words: tuple[str, ...]
+    choices: tuple[str, ...]
 
     @property
     def metavar(self) -> str:  # type: ignore[override]
-        return "|".join(self.words)
+        return "|".join(self.choices)
 
     @property
     def allowed(self) -> str:
-        return "one of " + ", ".join(self.words)
+        return "one of " + ", ".join(self.choices)
 
     def parse(self, text: str) -> str:
-        if text not in self.words:
-            raise ValueError(f"{text!r} is not one of {', '.join(self.words)}")
+        if text not in self.choices:
+            raise ValueError(f"{text!r} is not one of {', '.join(self.choices)}")
         return text
 
 
@@ -153,8 +153,8 @@ class Integer(ValueKind):
 
     @property
     def allowed(self) -> str:
-        most = "" if self.maximum == MAX_INTEGER else f" and at most {self.maximum}"
-        return f"a whole number{' of ' + self.unit if self.unit else ''}, at least {self.minimum}{most}"
+        upper_bound = "" if self.maximum == MAX_INTEGER else f" and at most {self.maximum}"
+        return f"a whole number{' of ' + self.unit if self.unit else ''}, at least {self.minimum}{upper_bound}"
 
     def parse(self, text: str) -> int:
         number = text.strip()
@@ -301,9 +301,9 @@ class Names(ValueKind):
         return "a list of names"
 
     def parse(self, text: str) -> frozenset[str]:
-        return frozenset(self.one(name.strip()) for name in text.split(",") if name.strip())
+        return frozenset(self.normalize(name.strip()) for name in text.split(",") if name.strip())
 
-    def one(self, name: str) -> str:
+    def normalize(self, name: str) -> str:
         """Validate and normalize one name."""
         return name.lower()
 
@@ -326,7 +326,7 @@ class MethodNames(Names):
     def allowed(self) -> str:
         return "a list of methods or prefixes such as debug_*"
 
-    def one(self, name: str) -> str:
+    def normalize(self, name: str) -> str:
         if "*" in name.removesuffix("*") or not name.isascii() or any(c.isspace() for c in name):
             raise ValueError(f"{name!r} is not a method: write a name, or a prefix and *")
         return name
@@ -342,7 +342,7 @@ class Networks(Names):
     def allowed(self) -> str:
         return "a list of addresses or networks such as 10.0.0.0/8"
 
-    def one(self, name: str) -> str:
+    def normalize(self, name: str) -> str:
         try:
             network = ipaddress.ip_network(name)
         except ValueError:
@@ -362,7 +362,7 @@ class OriginNames(Names):
     def allowed(self) -> str:
         return "a list of origins such as https://app.example, * for any, or null"
 
-    def one(self, name: str) -> str:
+    def normalize(self, name: str) -> str:
         name = name.lower()
         scheme, _, host = name.partition("://")
         plain = scheme.replace("-", "").isalnum() and host and not set(host) & set("/?#@ ")

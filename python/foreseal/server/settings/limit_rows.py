@@ -165,7 +165,7 @@ _PUBLIC_HELP = {
     "connections": "Maximum WebSocket connections of public callers.",
     "filters": "Total filters above which a new filter of a public caller replaces another public one.",
 }
-_LOWERED = {each.name for part in (PublicLimits, PublicCoreLimits) for each in fields(part)}
+_LOWERED = {limit.name for group in (PublicLimits, PublicCoreLimits) for limit in fields(group)}
 
 
 def _public_row(limit: Setting) -> Setting:

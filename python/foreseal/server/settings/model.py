@@ -322,6 +322,6 @@ def field_value(settings: Settings, path: str) -> Any:
 
 def default_value(setting: Setting) -> Any:
     """Return the default of a setting; None if there is none."""
-    part, _, name = setting.path.rpartition(".")
-    (found,) = (entry for entry in fields(SETTING_GROUPS[part] if part else Settings) if entry.name == name)
+    group, _, name = setting.path.rpartition(".")
+    (found,) = (entry for entry in fields(SETTING_GROUPS[group] if group else Settings) if entry.name == name)
     return None if found.default is MISSING else found.default

@@ -19,16 +19,20 @@ def nearest_key(key: str) -> str:
 def nearest_section(name: str, *, is_table: bool) -> str:
     """Return a hint for an unknown section, or for a key outside of all sections."""
     if is_table:
-        near = _near(name, SECTIONS)
-        return f"did you mean [{near}]?" if near else f"expected one of {', '.join(f'[{known}]' for known in SECTIONS)}"
+        similar = _most_similar(name, SECTIONS)
+        return (
+            f"did you mean [{similar}]?"
+            if similar
+            else f"expected one of {', '.join(f'[{section}]' for section in SECTIONS)}"
+        )
     return _meant(name, TABLE.values()) or _LIST
 
 
 def nearest_variable(name: str) -> str:
     """Return a hint for an unknown environment variable."""
-    known = [*UNGROUPED, *(setting.variable for setting in TABLE.values())]
-    near = _near(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in known])
-    return f"did you mean {PREFIX}{near}?" if near else _LIST
+    variables = [*UNGROUPED, *(setting.variable for setting in TABLE.values())]
+    similar = _most_similar(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in variables])
+    return f"did you mean {PREFIX}{similar}?" if similar else _LIST
 
 
 def _meant(name: str, settings: Iterable[Setting], cutoff: float = 0.6) -> str | None:
@@ -37,9 +41,9 @@ def _meant(name: str, settings: Iterable[Setting], cutoff: float = 0.6) -> str |
     for setting in settings:
         for form in (setting.key.partition(".")[2], setting.name, setting.flag.removeprefix("--").replace("-", "_")):
             forms.setdefault(form, setting.key)
-    near = _near(name.replace("-", "_").lower(), forms, cutoff)
-    return f"did you mean {forms[near]}?" if near else None
+    similar = _most_similar(name.replace("-", "_").lower(), forms, cutoff)
+    return f"did you mean {forms[similar]}?" if similar else None
 
 
-def _near(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+def _most_similar(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     return next(iter(difflib.get_close_matches(name, list(names), 1, cutoff)), None)

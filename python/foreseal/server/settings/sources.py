@@ -28,17 +28,17 @@ class SettingValues:
 
     def section_values(self, section: str) -> list[SettingValue]:
         """Return the values of a section that a source has set."""
-        return [each for each in self.values.values() if each.key.startswith(section + ".") and not each.by_default]
+        return [value for value in self.values.values() if value.key.startswith(section + ".") and not value.by_default]
 
     def settings(self, datadir: Path | None = None) -> Settings:
         """Return the typed settings. Raises `SettingsError` for conflicts, and for a missing data directory.
 
         `datadir` is used if no source sets one.
         """
-        tree: dict[str, Any] = {part: {} for part in SETTING_GROUPS}
-        for key, each in self.values.items():
-            part, _, name = TABLE[key].path.rpartition(".")
-            (tree[part] if part else tree)[name] = each.value
+        tree: dict[str, Any] = {group: {} for group in SETTING_GROUPS}
+        for key, value in self.values.items():
+            group, _, name = TABLE[key].path.rpartition(".")
+            (tree[group] if group else tree)[name] = value.value
         dev = DevChain(**tree.pop("dev")) if self._has_dev_chain() else None
         tree.pop("dev", None)
         if self.command == "dev":
@@ -51,7 +51,7 @@ class SettingValues:
             raise SettingsError(
                 "FORESEAL_DATADIR is not set: set it to the data directory of the chain", "node.datadir"
             )
-        parts = {part: kind(**tree.pop(part)) for part, kind in SETTING_GROUPS.items() if part != "dev"}
+        parts = {group: kind(**tree.pop(group)) for group, kind in SETTING_GROUPS.items() if group != "dev"}
         try:
             return Settings(**tree, **parts, dev=dev)
         except SettingsError as error:
@@ -63,7 +63,7 @@ class SettingValues:
             return False
         shaping, genesis = self.section_values("dev"), self.values["node.genesis"]
         if shaping and genesis.value is not None:
-            named = " and ".join(sorted(each.where() for each in shaping))
+            named = " and ".join(sorted(value.where() for value in shaping))
             raise SettingsError(f"{named} configure the development genesis and conflict with {genesis.where()}")
         if self.command == "dev":
             return genesis.value is None
@@ -75,7 +75,7 @@ class SettingValues:
     def _named(self, keys: tuple[str, ...]) -> str:
         """Return the sources of conflicting settings, except options, which the user can see."""
         found = [self.values[key] for key in keys if key in self.values]
-        named = [each.where() for each in found if each.origin.kind in ("file", "variable")]
+        named = [value.where() for value in found if value.origin.kind in ("file", "variable")]
         return f": {' and '.join(named)}" if named else ""
 
 
@@ -90,7 +90,7 @@ def merge_sources(
     `options` has the values from the command line by name. `file` is that of --config; without it FORESEAL_CONFIG names
     one.
     """
-    given: dict[str, SettingValue] = {}
+    values: dict[str, SettingValue] = {}
     named = environment.get(CONFIG)
     if file is None and named:
         file = Path(named)
@@ -99,12 +99,12 @@ def merge_sources(
         if read.problems:
             more = f" (and {len(read.problems) - 1} more: `foreseal config check`)" if len(read.problems) > 1 else ""
             raise SettingsError(read.problems[0] + more)
-        given |= read.values
-    given |= _read_environment(command, environment)
+        values |= read.values
+    values |= _read_environment(command, environment)
     for setting in TABLE.values():
         if options and setting.name in options:
-            given[setting.key] = SettingValue(setting.key, options[setting.name], ValueOrigin("flag", setting.flag))
-    return SettingValues(command, given)
+            values[setting.key] = SettingValue(setting.key, options[setting.name], ValueOrigin("flag", setting.flag))
+    return SettingValues(command, values)
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
@@ -115,7 +115,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
 def _read_environment(command: Command, environment: Mapping[str, str]) -> dict[str, SettingValue]:
     """Read settings from FORESEAL_* variables; empty ones are unset. Raises `SettingsError`, also for unknown ones."""
     settings = {setting.variable: setting for setting in TABLE.values()}
-    given = {}
+    values = {}
     for variable in sorted(environment):
         if (
             not variable.startswith(PREFIX)
@@ -135,5 +135,5 @@ def _read_environment(command: Command, environment: Mapping[str, str]) -> dict[
             raise SettingsError(
                 f"{variable}: " + (f"expected {setting.kind.allowed}" if setting.secret else str(error))
             ) from None
-        given[setting.key] = SettingValue(setting.key, value, ValueOrigin("variable", variable))
-    return given
+        values[setting.key] = SettingValue(setting.key, value, ValueOrigin("variable", variable))
+    return values

@@ -90,8 +90,8 @@ def _tls(name: str, help: str, *, unset: str) -> Setting:
 
 
 def _access(name: str, kind: ValueKind, help: str, *, more: str = "", unset: str = "", option: str = "") -> Setting:
-    place = f"access.{name}"
-    return Setting(key=place, name=name, kind=kind, help=help, more=more, unset=unset, path=place, option=option)
+    path = f"access.{name}"
+    return Setting(key=path, name=name, kind=kind, help=help, more=more, unset=unset, path=path, option=option)
 
 
 _NODE = (

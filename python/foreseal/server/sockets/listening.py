@@ -72,22 +72,22 @@ def listener_url(listening: socket.socket, tls: TlsFiles | None) -> str:
     return format_url(name[0], name[1], "https" if tls else "http")
 
 
-def raise_connection_limit(wanted: int) -> int:
-    """Return the number of connections that this process can open, at most `wanted`.
+def raise_connection_limit(connections: int) -> int:
+    """Return the number of connections that this process can open, at most `connections`.
 
     Its descriptor limit is raised for them. If descriptors ran out, the server could accept no connection at all and
     would retry without end.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted + _RESERVED
-    if soft != resource.RLIM_INFINITY and soft < most:
-        soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    descriptors = connections + _RESERVED
+    if soft != resource.RLIM_INFINITY and soft < descriptors:
+        soft = descriptors if hard == resource.RLIM_INFINITY else min(descriptors, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        if soft < most:
-            given = max(soft - _RESERVED, 1)
+        if soft < descriptors:
+            available = max(soft - _RESERVED, 1)
             log.warning(
                 "connections limited below --max-open by the open file limit",
-                extra={"room": given, "files": soft},
+                extra={"room": available, "files": soft},
             )
-            return given
-    return wanted
+            return available
+    return connections

@@ -108,9 +108,9 @@ def _load(setting: str, path: Path, into: ssl.SSLContext) -> None:
 
 def _shaken(serving: ssl.SSLContext, trusting: ssl.SSLContext) -> dict[str, Any]:
     """Return the server's certificate after a handshake of both sides in memory."""
-    one, other = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = trusting.wrap_bio(one, other)
-    server = serving.wrap_bio(other, one, server_side=True)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(incoming, outgoing)
+    server = serving.wrap_bio(outgoing, incoming, server_side=True)
     waiting = {client, server}
     try:
         # In each round a side sends what the other waits for; a handshake takes at most three rounds.

@@ -70,16 +70,16 @@ class WebSocketConnections:
             await self._run(
                 WebSocketConnection(websocket, handler, caller, self.hub.traffic, self._max_sends), caller, websocket
             )
-        except ClientDisconnected as gone:
-            log.debug("client disconnected during the handshake: %s", gone)
+        except ClientDisconnected as error:
+            log.debug("client disconnected during the handshake: %s", error)
 
     async def deny(self, websocket: WebSocket, response: HttpResponse) -> None:
         """Answer a handshake with an HTTP response instead of a connection."""
         try:
             if await websocket.connect():
                 await websocket.deny(response)
-        except ClientDisconnected as gone:
-            log.debug("client disconnected during the handshake: %s", gone)
+        except ClientDisconnected as error:
+            log.debug("client disconnected during the handshake: %s", error)
 
     def close_invalid_keys(self) -> None:
         """Close connections whose API keys are no longer valid."""
@@ -89,10 +89,10 @@ class WebSocketConnections:
     def _refuse(self, handler: HttpHandler, caller: Caller) -> HttpResponse | None:
         """Return the rejection of a handshake for which there is no room; None if there is."""
         tier, limiter = caller.tier, caller.limiter
-        most = tier.limits.caller_connections
-        if limiter is not None and most is not None and limiter.connections >= most:
+        max_connections = tier.limits.caller_connections
+        if limiter is not None and max_connections is not None and limiter.connections >= max_connections:
             tier.refusals["caller_connections"] += 1
-            return handler.busy(f"a caller may have at most {most} connections", TOO_MANY)
+            return handler.busy(f"a caller may have at most {max_connections} connections", TOO_MANY)
         if self._stopping or not self._has_room(caller):
             self.refused += 1
             return handler.busy("too many connections: try again later")
