@@ -26,17 +26,17 @@ def to_units(amount: Decimal | str | int, decimals: int = 6) -> int:
     if exact.is_signed() and exact:
         raise ValueError(f"amount: {amount} is negative")
     _, digits, exponent = exact.as_tuple()
-    places = int(exponent) + decimals
+    scale = int(exponent) + decimals
     # A short text such as 1e99999999 would need a power of ten that exhausts memory.
-    if exact and (len(digits) > _LONGEST or places > _LONGEST):
+    if exact and (len(digits) > _LONGEST or scale > _LONGEST):
         raise ValueError(f"amount: {str(exact)[:100]} exceeds 2**256 - 1 units")
     if not exact:
         return 0
     number = int("".join(map(str, digits)))
-    whole, rest = (number * 10**places, 0) if places >= 0 else divmod(number, 10 ** min(-places, _LONGEST))
+    units, rest = (number * 10**scale, 0) if scale >= 0 else divmod(number, 10 ** min(-scale, _LONGEST))
     if rest:
         raise ValueError(f"amount: {amount} has more than {decimals} decimal places")
-    return check_amount(whole)
+    return check_amount(units)
 
 
 def check_amount(amount: Any, name: str = "amount") -> int:

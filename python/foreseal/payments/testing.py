@@ -13,5 +13,5 @@ def development_contracts(settings: ChainSettings) -> DevelopmentContracts:
 
 def with_payments(settings: ChainSettings | None = None) -> ChainSettings:
     """Return settings of a `foreseal.testing.Chain` with payments. Raises ValueError for fewer than four accounts."""
-    given = settings or ChainSettings()
-    return replace(given, alloc=development_contracts(given).alloc(given.chain_id))
+    chain_settings = settings or ChainSettings()
+    return replace(chain_settings, alloc=development_contracts(chain_settings).alloc(chain_settings.chain_id))

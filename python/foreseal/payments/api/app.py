@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route as Endpoint
+from starlette.routing import Route as StarletteRoute
 
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.errors import ApiError
@@ -31,7 +31,7 @@ def build_application(backend: Backend, requests: IdempotentRequests, health: He
     )
 
 
-def _endpoint(desk: RequestHandler, route: Route, changed: Changed) -> Endpoint:
+def _endpoint(desk: RequestHandler, route: Route, changed: Changed) -> StarletteRoute:
     async def answer(request: Request) -> Response:
         response = await desk.answer(route, request)
         if route.claims:
@@ -39,15 +39,15 @@ def _endpoint(desk: RequestHandler, route: Route, changed: Changed) -> Endpoint:
         return response
 
     found: Callable[[Request], Awaitable[Response]] = answer
-    return Endpoint(route.path, found, methods=[route.method])
+    return StarletteRoute(route.path, found, methods=[route.method])
 
 
 def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        told = f"{request.url.path} does not support {request.method}"
-        return error_response(ApiError(405, "method_not_allowed", told, Allow=allowed))
+        message = f"{request.url.path} does not support {request.method}"
+        return error_response(ApiError(405, "method_not_allowed", message, Allow=allowed))
     return error_response(ApiError(error.status_code, "no_such_path", f"{request.url.path} does not exist"))
 
 

@@ -114,7 +114,7 @@ class Backend:
     def prefetch_capture(self, id: str, amount: int | None) -> Captures:
         """Return captures whose node has prefetched the queries for a capture of this order. Raises `UnknownRecord`."""
         order, account = self.orders.get(id), self.sender.account.address
-        wishes: list[NodeQuery] = [
+        queries: list[NodeQuery] = [
             lambda node: node.chain_id(),
             lambda node: node.head("pending"),
             lambda node: node.code(order.payer, "pending"),
@@ -127,12 +127,12 @@ class Backend:
             lambda node: Token(node, order.token).balance(order.payer, "pending"),
         ]
         if order.signature is not None:
-            wishes.append(lambda node: node.estimate_gas(account, *build_capture_call(order, amount), "pending"))
-        return Captures(self.ledger, self.sender.with_node(self.prefetch(wishes)), self.merchant)
+            queries.append(lambda node: node.estimate_gas(account, *build_capture_call(order, amount), "pending"))
+        return Captures(self.ledger, self.sender.with_node(self.prefetch(queries)), self.merchant)
 
-    def prefetch(self, wishes: Sequence[NodeQuery]) -> ChainNode:
+    def prefetch(self, queries: Sequence[NodeQuery]) -> ChainNode:
         """Return a node for one operation, with these queries prefetched."""
-        return prefetch_node(self.client, wishes)
+        return prefetch_node(self.client, queries)
 
     def close(self) -> None:
         """Close the database."""

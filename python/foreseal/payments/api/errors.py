@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.exc import TimeoutError as NoConnection
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from foreseal.payments.chain import ChainError, ChainReorganized, NoResponse, RejectedByNode, Reverted
 from foreseal.payments.disbursements.disbursements import RecipientForbidden
@@ -82,7 +82,7 @@ _MEANINGS = (
     _Meaning(RejectedByNode, 502, "node_rejected"),
     _Meaning(ChainError, 502, "node_error"),
     _Meaning(OperationalError, 503, "database_unavailable"),
-    _Meaning(NoConnection, 503, "database_unavailable"),
+    _Meaning(PoolTimeout, 503, "database_unavailable"),
 )
 LIBRARY_ERRORS = tuple(meaning.kind for meaning in _MEANINGS)
 """Library exceptions that `to_api_error` handles."""

@@ -85,15 +85,15 @@ def integer_field(minimum: int, maximum: int) -> FieldKind:
     return FieldKind(read, {"type": "integer", "minimum": minimum, "maximum": maximum})
 
 
-def choice_field(words: Sequence[str]) -> FieldKind:
+def choice_field(choices: Sequence[str]) -> FieldKind:
     """Return the kind of a fixed set of strings."""
 
     def read(value: Any) -> str:
-        if value not in words:
-            raise ValueError(f"{value!r} must be one of {', '.join(words)}")
+        if value not in choices:
+            raise ValueError(f"{value!r} must be one of {', '.join(choices)}")
         return str(value)
 
-    return FieldKind(read, {"type": "string", "enum": list(words)})
+    return FieldKind(read, {"type": "string", "enum": list(choices)})
 
 
 def short_text_field(max_length: int) -> FieldKind:
@@ -115,7 +115,7 @@ def list_field(fields: Sequence[Field], max_items: int) -> FieldKind:
     def read(value: Any) -> list[dict[str, Any]]:
         if not isinstance(value, list) or not 1 <= len(value) <= max_items:
             raise ValueError(f"must be a list of 1 to {max_items} objects")
-        return [parse_fields(fields, each, f"[{number}].") for number, each in enumerate(value)]
+        return [parse_fields(fields, item, f"[{number}].") for number, item in enumerate(value)]
 
     return FieldKind(read, {"type": "array", "minItems": 1, "maxItems": max_items, "items": build_schema(fields)})
 
@@ -137,13 +137,13 @@ def parse_fields(fields: Sequence[Field], raw: Any, location: str = "") -> dict[
     """Return the values of an object by name. Raises `ApiError` 400 with the field at fault."""
     if not isinstance(raw, Mapping):
         raise ApiError(400, "invalid_body", f"{raw!r} must be an object", location.rstrip(".") or None)
-    known = {field.name: field for field in fields}
+    fields_by_name = {field.name: field for field in fields}
     for name in raw:
-        if name not in known:
-            told = f"{location}{name}: unknown field, expected {', '.join(known) or 'no fields'}"
-            raise ApiError(400, "unknown_field", told, f"{location}{name}")
+        if name not in fields_by_name:
+            message = f"{location}{name}: unknown field, expected {', '.join(fields_by_name) or 'no fields'}"
+            raise ApiError(400, "unknown_field", message, f"{location}{name}")
     found: dict[str, Any] = {}
-    for name, field in known.items():
+    for name, field in fields_by_name.items():
         value = raw.get(name)
         if value is None:
             if field.required:
@@ -165,10 +165,10 @@ def parse_fields(fields: Sequence[Field], raw: Any, location: str = "") -> dict[
 def parse_body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], bytes]:
     """Return the values of a JSON body, and the body in canonical form. Raises `ApiError` 400."""
     try:
-        given = orjson.loads(raw or b"{}")
+        document = orjson.loads(raw or b"{}")
     except orjson.JSONDecodeError as error:
         raise ApiError(400, "invalid_body", f"the body is not JSON: {error}") from None
-    return parse_fields(fields, given), orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+    return parse_fields(fields, document), orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
 def build_schema(fields: Sequence[Field]) -> dict[str, Any]:

@@ -56,13 +56,13 @@ class RequestClaim:
 
     def happened(self, tx: Connection, subject: str, subject_id: str, *triggers: str) -> bool:
         """Return True if one of these triggers entered the row's timeline since the request was first claimed."""
-        wanted = select(timeline.c.id).where(
+        query = select(timeline.c.id).where(
             timeline.c.subject == subject,
             timeline.c.subject_id == subject_id,
             timeline.c.id > self.since,
             timeline.c.trigger.in_(triggers),
         )
-        return tx.execute(wanted.limit(1)).first() is not None
+        return tx.execute(query.limit(1)).first() is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +101,13 @@ class IdempotentRequests:
         with self.database.transaction(durable=False) as tx:
             row = tx.execute(select(requests).where(requests.c.key == key).with_for_update()).one()
             if row.fingerprint != fingerprint:
-                told = "this key was used for another request: send a new request with a new key"
-                raise ApiError(422, "idempotency_key_reused", told, HEADER)
+                message = "this key was used for another request: send a new request with a new key"
+                raise ApiError(422, "idempotency_key_reused", message, HEADER)
             if row.status is not None:
                 return StoredResponse(row.status, bytes(row.answer))
             if row.leased_until > now:
-                told = "this request is in progress: retry with the same key"
-                raise ApiError(409, "in_progress", told, HEADER, Retry_After="1")
+                message = "this request is in progress: retry with the same key"
+                raise ApiError(409, "in_progress", message, HEADER, Retry_After="1")
             tx.execute(update(requests).where(requests.c.key == key).values(**lease))
             return RequestClaim(key, lease["owner"], int(row.since), again=True)
 

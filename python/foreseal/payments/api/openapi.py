@@ -94,8 +94,8 @@ def _parameter(field: Field, location: str) -> dict[str, Any]:
 
 
 def _operation_id(route: Route) -> str:
-    words = re.findall(r"[A-Za-z]+", route.path.removeprefix("/v1/"))
-    return "_".join((route.method.lower(), *words))
+    segments = re.findall(r"[A-Za-z]+", route.path.removeprefix("/v1/"))
+    return "_".join((route.method.lower(), *segments))
 
 
 _IDEMPOTENCY = {

@@ -21,7 +21,7 @@ _USUAL = 50
 def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
     """Return one page of orders, refunds or payouts, newest first, and the cursor of the next page."""
     limit, before = limited(query), parse_cursor(query["cursor"], LARGEST_ID)
-    wanted: Select[Any] = (
+    statement: Select[Any] = (
         select(table, timeline.c.id.label("entry_id"))
         .join(timeline, (timeline.c.subject_id == table.c.id) & (timeline.c.subject == table.name))
         .where(timeline.c.before.is_(None), *conditions)
@@ -29,26 +29,30 @@ def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tu
         .limit(limit + 1)
     )
     if before is not None:
-        wanted = wanted.where(timeline.c.id < before[0])
-    return _cut(list(tx.execute(wanted)), limit, lambda row: str(row.entry_id))
+        statement = statement.where(timeline.c.id < before[0])
+    return _cut(list(tx.execute(statement)), limit, lambda row: str(row.entry_id))
 
 
 def by_id(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
     """Return one page of numbered rows, newest first, and the cursor of the next page."""
     limit, before = limited(query), parse_cursor(query["cursor"], LARGEST_ID)
-    wanted = select(table).where(*conditions).order_by(table.c.id.desc()).limit(limit + 1)
+    statement = select(table).where(*conditions).order_by(table.c.id.desc()).limit(limit + 1)
     if before is not None:
-        wanted = wanted.where(table.c.id < before[0])
-    return _cut(list(tx.execute(wanted)), limit, lambda row: str(row.id))
+        statement = statement.where(table.c.id < before[0])
+    return _cut(list(tx.execute(statement)), limit, lambda row: str(row.id))
 
 
-def parse_cursor(cursor: str | None, *most: int) -> tuple[int, ...] | None:
+def parse_cursor(cursor: str | None, *limits: int) -> tuple[int, ...] | None:
     """Return the numbers in a cursor, each at most its limit. Raises `ApiError` 400 for an invalid cursor."""
     if cursor is None:
         return None
     parts = cursor.split("-")
-    digits = all(part.isascii() and part.isdigit() for part in parts)
-    if not digits or len(parts) != len(most) or any(int(part) > each for part, each in zip(parts, most, strict=True)):
+    digits = all(number.isascii() and number.isdigit() for number in parts)
+    if (
+        not digits
+        or len(parts) != len(limits)
+        or any(int(number) > limit for number, limit in zip(parts, limits, strict=True))
+    ):
         raise ApiError(400, "invalid_value", f"cursor: {cursor!r} is not a cursor of a page", "cursor")
     return tuple(map(int, parts))
 

@@ -155,11 +155,11 @@ class RequestHandler:
         with self._backend.database.reading() as tx:
             found = api_keys.find(tx, text.strip()) if scheme.lower() == "bearer" else None
         if found is None:
-            told = "an API key is required: Authorization: Bearer pay_..."
-            raise ApiError(401, "invalid_api_key", told, "Authorization", WWW_Authenticate="Bearer")
+            message = "an API key is required: Authorization: Bearer pay_..."
+            raise ApiError(401, "invalid_api_key", message, "Authorization", WWW_Authenticate="Bearer")
         if not api_keys.allowed(found.role, needed):
-            told = f"this request requires role {needed}, the key {found.name} has {found.role}"
-            raise ApiError(403, "insufficient_role", told, "Authorization")
+            message = f"this request requires role {needed}, the key {found.name} has {found.role}"
+            raise ApiError(403, "insufficient_role", message, "Authorization")
         return found
 
     @staticmethod
@@ -176,16 +176,16 @@ def error_response(error: ApiError) -> Response:
 
 
 def _json(answer: StoredResponse, headers: Mapping[str, str] | None = None) -> Response:
-    kept = {"cache-control": "no-store", **(headers or {})}
-    return Response(answer.body, answer.status, kept, media_type="application/json")
+    response_headers = {"cache-control": "no-store", **(headers or {})}
+    return Response(answer.body, answer.status, response_headers, media_type="application/json")
 
 
 def _idempotency_key(request: Request) -> str:
-    given = request.headers.getlist(HEADER)
-    if len(given) != 1 or not 0 < len(given[0]) <= MAX_KEY_LENGTH or not given[0].isprintable():
-        told = f"POST requires one {HEADER} of 1 to {MAX_KEY_LENGTH} characters, unique per request"
-        raise ApiError(400, "idempotency_key_missing", told, HEADER)
-    return given[0]
+    keys = request.headers.getlist(HEADER)
+    if len(keys) != 1 or not 0 < len(keys[0]) <= MAX_KEY_LENGTH or not keys[0].isprintable():
+        message = f"POST requires one {HEADER} of 1 to {MAX_KEY_LENGTH} characters, unique per request"
+        raise ApiError(400, "idempotency_key_missing", message, HEADER)
+    return keys[0]
 
 
 def _query(request: Request) -> dict[str, str]:
@@ -199,8 +199,8 @@ def _query(request: Request) -> dict[str, str]:
 
 async def _body(request: Request) -> bytes:
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
+    async for chunk in request.stream():
+        body += chunk
         if len(body) > LARGEST_BODY:
             raise ApiError(413, "body_too_large", f"the body is larger than {LARGEST_BODY} bytes")
     return bytes(body)

@@ -15,16 +15,16 @@ SHOWN: Schema = {"type": "string", "description": "Amount in tokens, for people.
 ADDRESS: Schema = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 HASH: Schema = {"type": "string", "pattern": "^0x[0-9a-f]{64}$"}
 TEXT: Schema = {"type": "string"}
-WHOLE: Schema = {"type": "integer", "minimum": 0}
+UNSIGNED: Schema = {"type": "integer", "minimum": 0}
 TIME: Schema = {"type": "integer", "minimum": 0, "description": "Unix time in seconds."}
 FLAG: Schema = {"type": "boolean"}
-TX_STATUSES = tuple(each.value for each in TxStatus if each is not TxStatus.IDLE)
+TX_STATUSES = tuple(status.value for status in TxStatus if status is not TxStatus.IDLE)
 """Statuses of a transaction under way."""
 
 
 def enum_schema(enumeration: Any) -> Schema:
     """Return the schema of an enumeration's values."""
-    return {"type": "string", "enum": [word.value for word in enumeration]}
+    return {"type": "string", "enum": [member.value for member in enumeration]}
 
 
 def nullable(schema: Schema) -> Schema:
@@ -42,7 +42,7 @@ def many(schema: Schema) -> Schema:
     return {"type": "array", "items": schema}
 
 
-def whole(**properties: Schema) -> Schema:
+def record_schema(**properties: Schema) -> Schema:
     """Return the schema of an object with exactly these properties, all required."""
     return {
         "type": "object",
@@ -54,15 +54,17 @@ def whole(**properties: Schema) -> Schema:
 
 def page(name: str) -> Schema:
     """Return the schema of one page of a list."""
-    return whole(items=many(ref(name)), next={**nullable(TEXT), "description": "The cursor of the next page, or null."})
+    return record_schema(
+        items=many(ref(name)), next={**nullable(TEXT), "description": "The cursor of the next page, or null."}
+    )
 
 
 _MONEY = {"amount": UNITS, "amount_shown": SHOWN}
 _TRANSFER = {
     "transaction_hash": HASH,
-    "log_index": WHOLE,
-    "position": {**WHOLE, "description": "Position of the Transfer among the logs of the transaction."},
-    "block_number": WHOLE,
+    "log_index": UNSIGNED,
+    "position": {**UNSIGNED, "description": "Position of the Transfer among the logs of the transaction."},
+    "block_number": UNSIGNED,
     "sender": ADDRESS,
     "finality": enum_schema(Finality),
     **_MONEY,
@@ -79,22 +81,22 @@ _REFINED = {
 }
 _DISBURSEMENT = {"state": enum_schema(DisbursementState), **_REFINED}
 _STATUS = {"state": TEXT, **_REFINED}
-_PROBLEM = whole(code=TEXT, message={**TEXT, "description": "Description for people."})
+_PROBLEM = record_schema(code=TEXT, message={**TEXT, "description": "Description for people."})
 
 SCHEMAS: dict[str, Schema] = {
-    "Error": whole(
-        error=whole(
+    "Error": record_schema(
+        error=record_schema(
             code=TEXT,
             message=TEXT,
             argument={**nullable(TEXT), "description": "The field, parameter or header at fault."},
             reason={**nullable(TEXT), "description": "Obstacle to a capture, as a code."},
         )
     ),
-    "Order": whole(
+    "Order": record_schema(
         id=TEXT,
         state=enum_schema(OrderState),
         **_REFINED,
-        chain_id=WHOLE,
+        chain_id=UNSIGNED,
         token=ADDRESS,
         payer=ADDRESS,
         payee=ADDRESS,
@@ -109,53 +111,53 @@ SCHEMAS: dict[str, Schema] = {
         refunded={**UNITS, "description": "Sum of refunds, including pending ones."},
         refunded_shown=SHOWN,
     ),
-    "Payment": whole(**_TRANSFER, block_hash=TEXT),
-    "Transaction": whole(
+    "Payment": record_schema(**_TRANSFER, block_hash=TEXT),
+    "Transaction": record_schema(
         purpose=enum_schema(Purpose),
-        account_nonce=WHOLE,
+        account_nonce=UNSIGNED,
         hashes=many(HASH),
         result=nullable(enum_schema(TxResult)),
     ),
-    "OrderDetail": whole(order=ref("Order"), transactions=many(ref("Transaction"))),
-    "OrderToSign": whole(order=ref("Order"), typed_data=ref("TypedData")),
+    "OrderDetail": record_schema(order=ref("Order"), transactions=many(ref("Transaction"))),
+    "OrderToSign": record_schema(order=ref("Order"), typed_data=ref("TypedData")),
     "TypedData": {
         "type": "object",
         "description": "Typed data for eth_signTypedData_v4.",
         "required": ["types", "primaryType", "domain", "message"],
     },
-    "Refund": whole(
-        id=TEXT, order_id=TEXT, **_DISBURSEMENT, chain_id=WHOLE, token=ADDRESS, recipient=ADDRESS, **_MONEY
+    "Refund": record_schema(
+        id=TEXT, order_id=TEXT, **_DISBURSEMENT, chain_id=UNSIGNED, token=ADDRESS, recipient=ADDRESS, **_MONEY
     ),
-    "RefundDetail": whole(refund=ref("Refund"), transactions=many(ref("Transaction"))),
-    "Leg": whole(recipient=ADDRESS, **_MONEY),
-    "Payout": whole(
+    "RefundDetail": record_schema(refund=ref("Refund"), transactions=many(ref("Transaction"))),
+    "Leg": record_schema(recipient=ADDRESS, **_MONEY),
+    "Payout": record_schema(
         id=HASH,
         **_DISBURSEMENT,
-        chain_id=WHOLE,
+        chain_id=UNSIGNED,
         token=ADDRESS,
         contract=ADDRESS,
         **_MONEY,
         recipients=many(ref("Leg")),
     ),
-    "PayoutDetail": whole(payout=ref("Payout"), transactions=many(ref("Transaction"))),
-    "Event": whole(
+    "PayoutDetail": record_schema(payout=ref("Payout"), transactions=many(ref("Transaction"))),
+    "Event": record_schema(
         id=TEXT,
         type={"type": "string", "enum": list(TYPES)},
         created=TIME,
-        data=whole(
-            object=whole(object={"type": "string", "enum": list(OBJECTS.values())}, id=TEXT, **_STATUS),
-            previous=nullable(whole(**_STATUS)),
+        data=record_schema(
+            object=record_schema(object={"type": "string", "enum": list(OBJECTS.values())}, id=TEXT, **_STATUS),
+            previous=nullable(record_schema(**_STATUS)),
             details={"type": "object", "description": "Hashes and amounts; `reason` is a code, `message` for people."},
         ),
     ),
-    "Timeline": whole(items=many(ref("Event"))),
-    "UnmatchedTransfer": whole(
+    "Timeline": record_schema(items=many(ref("Event"))),
+    "UnmatchedTransfer": record_schema(
         **_TRANSFER,
         reason=enum_schema(Reason),
         order_id=nullable(TEXT),
-        resolution=nullable(whole(note=TEXT, by=TEXT, time=TIME)),
+        resolution=nullable(record_schema(note=TEXT, by=TEXT, time=TIME)),
     ),
-    "Balance": whole(
+    "Balance": record_schema(
         received=UNITS,
         captured=UNITS,
         unmatched=UNITS,
@@ -163,36 +165,38 @@ SCHEMAS: dict[str, Schema] = {
         reserved=UNITS,
         faults={**many(_PROBLEM), "description": "Contradictions; empty if the ledger is consistent."},
     ),
-    "Webhook": whole(id=TEXT, url=TEXT, origin=enum_schema(WebhookOrigin), created=TIME, retired=nullable(TIME)),
-    "WebhookCreated": whole(
+    "Webhook": record_schema(
+        id=TEXT, url=TEXT, origin=enum_schema(WebhookOrigin), created=TIME, retired=nullable(TIME)
+    ),
+    "WebhookCreated": record_schema(
         webhook=ref("Webhook"), secret={**TEXT, "description": "Key of the signatures, shown only once."}
     ),
-    "Webhooks": whole(items=many(ref("Webhook"))),
-    "Delivery": whole(
-        id=WHOLE,
+    "Webhooks": record_schema(items=many(ref("Webhook"))),
+    "Delivery": record_schema(
+        id=UNSIGNED,
         webhook_id=TEXT,
         event_id=TEXT,
         object={"type": "string", "enum": list(OBJECTS.values())},
         object_id=TEXT,
         state=enum_schema(DeliveryState),
-        attempts=WHOLE,
+        attempts=UNSIGNED,
         next_attempt=nullable(TIME),
         last_error=nullable(TEXT),
     ),
-    "Health": whole(
+    "Health": record_schema(
         status={"type": "string", "enum": ["ok", "unhealthy"]},
         reasons={**many(_PROBLEM), "description": "Failed checks; empty if the service is healthy."},
-        node=whole(reachable=FLAG, latest_block=nullable(WHOLE)),
-        database=whole(reachable=FLAG),
-        worker=whole(
-            read_block={**nullable(WHOLE), "description": "Block up to which transfers are read."},
-            latest_block=nullable(WHOLE),
+        node=record_schema(reachable=FLAG, latest_block=nullable(UNSIGNED)),
+        database=record_schema(reachable=FLAG),
+        worker=record_schema(
+            read_block={**nullable(UNSIGNED), "description": "Block up to which transfers are read."},
+            latest_block=nullable(UNSIGNED),
             synced=FLAG,
             last_success={**nullable({"type": "number"}), "description": "Unix time in seconds of the last full pass."},
-            consecutive_failures=WHOLE,
+            consecutive_failures=UNSIGNED,
         ),
-        processes=WHOLE,
-        webhooks=whole(pending=WHOLE, dead=WHOLE),
+        processes=UNSIGNED,
+        webhooks=record_schema(pending=UNSIGNED, dead=UNSIGNED),
     ),
     "Document": {"type": "object", "description": "OpenAPI 3.1.", "required": ["openapi", "info", "paths"]},
     **{f"{name}Page": page(name) for name in ("Order", "Refund", "Payout", "UnmatchedTransfer", "Delivery")},

@@ -93,9 +93,9 @@ class Views:
 
     def payouts(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[JsonView]:
         """Return payouts with their recipients."""
-        wanted = payout_legs.c.payout_id.in_([row.id for row in rows])
+        condition = payout_legs.c.payout_id.in_([row.id for row in rows])
         legs: dict[str, list[Row[Any]]] = {row.id: [] for row in rows}
-        for leg in tx.execute(select(payout_legs).where(wanted).order_by(payout_legs.c.position)):
+        for leg in tx.execute(select(payout_legs).where(condition).order_by(payout_legs.c.position)):
             legs[leg.payout_id].append(leg)
         names = ("id", "state", "chain_id", "token", "contract")
         return [
@@ -126,14 +126,14 @@ class Views:
 
 def list_events(tx: Connection, table: Table, id: str) -> list[JsonView]:
     """Return the timeline of one row, oldest entry first."""
-    wanted = (timeline.c.subject == table.name) & (timeline.c.subject_id == id)
-    return [event(row) for row in tx.execute(select(timeline).where(wanted).order_by(timeline.c.id))]
+    condition = (timeline.c.subject == table.name) & (timeline.c.subject_id == id)
+    return [event(row) for row in tx.execute(select(timeline).where(condition).order_by(timeline.c.id))]
 
 
 def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[JsonView]:
     """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
-    wanted = transactions.c.purpose.in_(purposes) & (transactions.c.subject == subject)
-    found = list(tx.execute(select(transactions).where(wanted).order_by(transactions.c.id)))
+    condition = transactions.c.purpose.in_(purposes) & (transactions.c.subject == subject)
+    found = list(tx.execute(select(transactions).where(condition).order_by(transactions.c.id)))
     hashes: dict[int, list[str]] = {row.id: [] for row in found}
     tried = attempts.c.transaction_id.in_(hashes)
     for row in tx.execute(select(attempts).where(tried).order_by(attempts.c.transaction_id, attempts.c.ordinal)):

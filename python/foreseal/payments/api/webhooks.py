@@ -150,8 +150,8 @@ class WebhookOutbox:
             found = list(tx.execute(due.with_for_update(skip_locked=True)))
             ids = [row.id for row in found]
             tx.execute(update(deliveries).where(deliveries.c.id.in_(ids)).values(leased_until=now + self.lease))
-            wanted = select(timeline).where(timeline.c.id.in_([row.entry_id for row in found]))
-            entries = {entry.id: entry for entry in tx.execute(wanted)}
+            query = select(timeline).where(timeline.c.id.in_([row.entry_id for row in found]))
+            entries = {entry.id: entry for entry in tx.execute(query)}
         return [(row, entries[row.entry_id]) for row in found]
 
     def record_outcomes(self, outcomes: Sequence[tuple[Row[Any], str | None]]) -> None:
@@ -165,8 +165,8 @@ class WebhookOutbox:
                     state = DeliveryState.DEAD if attempts >= ATTEMPTS else DeliveryState.WAITING
                     due = now + min(2.0 ** (attempts - 1), MAX_RETRY_DELAY)
                 mine = (deliveries.c.id == row.id) & (deliveries.c.state == DeliveryState.WAITING)
-                told = {"state": state, "attempts": attempts, "due": due, "error": (error or "")[:500]}
-                tx.execute(update(deliveries).where(mine).values(**told, leased_until=0.0))
+                columns = {"state": state, "attempts": attempts, "due": due, "error": (error or "")[:500]}
+                tx.execute(update(deliveries).where(mine).values(**columns, leased_until=0.0))
 
 
 def revive(tx: Connection, id: int, now: float) -> None:

@@ -77,7 +77,7 @@ def heads(node: ChainNode) -> Heads:
     found = [node.head(name) for name in ("finalized", "safe", "latest")]
     if found[-1] is None:
         raise Incomplete("the node has no latest block")
-    finalized, safe, latest = (-1 if each is None else each.number for each in found)
+    finalized, safe, latest = (-1 if head is None else head.number for head in found)
     if max(safe, finalized) > latest:
         raise ChainReorganized(
             f"block {max(safe, finalized)} is final or safe, but the newest block is {latest}: retry"

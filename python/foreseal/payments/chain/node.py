@@ -70,7 +70,7 @@ class ChainNode(Protocol):
         """Return a block's head. None if the block does not exist, or if the node lacks a tag such as `finalized`."""
         ...
 
-    def logs(self, wanted: LogFilter) -> Sequence[ChainLog]:
+    def logs(self, log_filter: LogFilter) -> Sequence[ChainLog]:
         """Return logs on the canonical chain, without those of reorganized blocks."""
         ...
 

@@ -1,7 +1,7 @@
 """Prefetch: requests that an operation will make soon, sent as one JSON-RPC batch.
 
 ```text
-wishes: the expected queries     -->  recorded as requests  -->  one batch, answered from one view if the node can
+queries: the expected queries    -->  recorded as requests  -->  one batch, answered from one view if the node can
 the unchanged querying code      -->  reads the results; a request outside the batch goes to the node as usual
 ```
 """
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from foreseal.client.calls import request as any_method
+from foreseal.client.calls import request as build_request
 from foreseal.client.errors import ClientError
 from foreseal.client.requests import Request
 from foreseal.errors import RpcError
@@ -38,19 +38,19 @@ class BatchClient(Protocol):
 
 
 def prefetch_node(client: BatchClient, queries: Sequence[NodeQuery]) -> RpcNode:
-    """Return the node behind a client, with the results of these wishes prefetched.
+    """Return the node behind a client, with the results of these queries prefetched.
 
     Use it for one operation: prefetched results are not refreshed. Raises nothing: if the batch fails, each request is
     sent when it is needed.
     """
     recorder = _Recorder()
-    for wish in queries:
-        recorder.record(wish)
-    asked = list(dict.fromkeys(recorder.requests))
+    for query in queries:
+        recorder.record(query)
+    recorded = list(dict.fromkeys(recorder.requests))
     answers: dict[tuple[str, bytes], Any] = {}
-    for first in range(0, len(asked), _AT_ONCE):
-        batch = asked[first : first + _AT_ONCE]
-        requests = [any_method(name, *orjson.loads(params)) for name, params in batch]
+    for first in range(0, len(recorded), _AT_ONCE):
+        batch = recorded[first : first + _AT_ONCE]
+        requests = [build_request(name, *orjson.loads(params)) for name, params in batch]
         try:
             found = client.batch(requests, return_errors=True)
         except (ClientError, RpcError):  # some nodes lack batches; a real failure recurs with the single request
@@ -60,10 +60,10 @@ def prefetch_node(client: BatchClient, queries: Sequence[NodeQuery]) -> RpcNode:
 
 
 class _Recorded(Exception):
-    """Signal that ends a wish once its request is recorded."""
+    """Signal that ends a query once its request is recorded."""
 
 
-# Result of an eth_call while recording. It decodes as false, zero or the zero address, so the wish continues to its
+# Result of an eth_call while recording. It decodes as false, zero or the zero address, so the query continues to its
 # next request.
 _NOTHING = "0x" + "00" * 32
 
@@ -74,9 +74,9 @@ class _Recorder:
     def __init__(self) -> None:
         self.requests: list[tuple[str, bytes]] = []
 
-    def record(self, wish: NodeQuery) -> None:
+    def record(self, query: NodeQuery) -> None:
         try:
-            wish(RpcNode(self))
+            query(RpcNode(self))
         except _Recorded:
             return
 

@@ -25,7 +25,7 @@ from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainRec
 _REVERTED = 3
 _ERROR_STRING = bytes.fromhex("08c379a0")
 # Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
-_ALREADY_KNOWN = (
+_DUPLICATE_ERRORS = (
     "already known",
     "already imported",
     "known transaction",
@@ -80,28 +80,31 @@ class RpcNode:
             raise Incomplete(f"eth_getBlockByNumber: requested block {block}, got {head.number}")
         return head
 
-    def logs(self, wanted: LogFilter) -> Sequence[ChainLog]:
+    def logs(self, log_filter: LogFilter) -> Sequence[ChainLog]:
         """Call eth_getLogs. A node without pre-confirmed logs rejects the query at `pending`; the result is then empty.
 
         Pre-confirmed logs without a block number are left out. They appear again once they have one.
         """
-        topics = [None if each is None else [_hex(topic) for topic in each] for each in wanted.topics]
-        given = {
-            "address": wanted.address,
+        topics = [
+            None if alternatives is None else [_hex(topic) for topic in alternatives]
+            for alternatives in log_filter.topics
+        ]
+        parameters = {
+            "address": log_filter.address,
             "topics": topics,
-            "fromBlock": _block(wanted.first),
-            "toBlock": _block(wanted.last),
+            "fromBlock": _block(log_filter.first),
+            "toBlock": _block(log_filter.last),
         }
         try:
-            found = self._call("eth_getLogs", given)
+            found = self._call("eth_getLogs", parameters)
         except RejectedByNode:
-            if wanted.first == "pending":
+            if log_filter.first == "pending":
                 return []
             raise
         with _complete("eth_getLogs"):
-            if wanted.first == "pending":
-                found = [each for each in found if each["blockNumber"] is not None]
-            return [_log(each) for each in found if not each.get("removed")]
+            if log_filter.first == "pending":
+                found = [log for log in found if log["blockNumber"] is not None]
+            return [_log(log) for log in found if not log.get("removed")]
 
     def receipt(self, hash: str) -> ChainReceipt | None:
         """Call eth_getTransactionReceipt."""
@@ -146,7 +149,7 @@ class RpcNode:
             self._call("eth_sendRawTransaction", _hex(raw))
         except RejectedByNode as error:
             text = str(error).lower()
-            if any(known in text for known in _ALREADY_KNOWN):
+            if any(message in text for message in _DUPLICATE_ERRORS):
                 return
             if any(low in text for low in _TOO_LOW):
                 raise NonceTooLow(str(error)) from error

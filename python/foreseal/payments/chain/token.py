@@ -132,8 +132,8 @@ def _is(log: ChainLog, topic: bytes) -> bool:
 
 def canceled(receipt: ChainReceipt, token: str, payer: str, nonce: bytes) -> bool:
     """Return True if the receipt's logs show that the authorization was canceled."""
-    wanted = (CANCELED, address_topic(payer), nonce)
-    return receipt.succeeded and any(log.address == token and log.topics == wanted for log in receipt.logs)
+    topics = (CANCELED, address_topic(payer), nonce)
+    return receipt.succeeded and any(log.address == token and log.topics == topics for log in receipt.logs)
 
 
 def payouts_sent(receipt: ChainReceipt, contract: str, batch: bytes) -> list[tuple[str, int]]:

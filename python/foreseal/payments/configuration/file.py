@@ -95,10 +95,10 @@ class _Reading:
                 found[name] = self._list(LISTS[name], name, table)
             else:
                 self._wrong(name, f"is not a section{_nearest(name, [*SECTIONS, *LISTS])}")
-        for each in fields(Configuration):
-            required = each.default is MISSING and each.default_factory is MISSING
-            if required and each.name in SECTIONS and each.name not in found:
-                self.problems.append(f"{self._path}: the section [{each.name}] is missing")
+        for section in fields(Configuration):
+            required = section.default is MISSING and section.default_factory is MISSING
+            if required and section.name in SECTIONS and section.name not in found:
+                self.problems.append(f"{self._path}: the section [{section.name}] is missing")
         return found
 
     def _list(self, kind: type[Any], name: str, tables: Any) -> tuple[Any, ...]:
@@ -112,19 +112,19 @@ class _Reading:
             self._wrong(name, f"must be a section: write [{name}] above its keys")
             return None
         before = len(self.problems)
-        known = {each.name: each for each in fields(kind)}
+        fields_by_name = {entry.name: entry for entry in fields(kind)}
         values: dict[str, Any] = {}
         for key, value in table.items():
-            if key not in known:
-                self._wrong(f"{name}.{key}", f"is not a key{_nearest(key, known)}")
+            if key not in fields_by_name:
+                self._wrong(f"{name}.{key}", f"is not a key{_nearest(key, fields_by_name)}")
                 continue
             try:
-                values[key] = described(known[key].metadata).kind.read(value)
+                values[key] = described(fields_by_name[key].metadata).kind.read(value)
             except (TypeError, ValueError) as error:
                 self._wrong(f"{name}.{key}", str(error))
-        for key, each in known.items():
-            if each.default is MISSING and key not in table:
-                self._wrong(f"{name}.{key}", f"is missing: {described(each.metadata).meaning}")
+        for key, entry in fields_by_name.items():
+            if entry.default is MISSING and key not in table:
+                self._wrong(f"{name}.{key}", f"is missing: {described(entry.metadata).meaning}")
         if len(self.problems) > before:
             return None
         section = kind(**values)
@@ -140,5 +140,5 @@ class _Reading:
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f": did you mean {near[0]}?" if near else f", expected one of {', '.join(names)}"
+    matches = difflib.get_close_matches(name, list(names), n=1)
+    return f": did you mean {matches[0]}?" if matches else f", expected one of {', '.join(names)}"

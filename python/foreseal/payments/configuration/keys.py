@@ -76,9 +76,9 @@ def integer_kind(minimum: int, maximum: int, example: int) -> KeyKind:
     return KeyKind(read, example)
 
 
-def choice_kind(words: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> KeyKind:
+def choice_kind(enumeration: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> KeyKind:
     """Return the kind of an enumeration's value, limited to `allowed` if given."""
-    names = {word.value: word for word in (allowed or tuple(words))}
+    names = {member.value: member for member in (allowed or tuple(enumeration))}
 
     def read(value: Any) -> StrEnum:
         if _text(value) not in names:
@@ -102,7 +102,7 @@ def _database(value: Any) -> str:
 def _addresses(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} must be a list: write addresses in brackets")
-    return tuple(address(_text(each), "address") for each in value)
+    return tuple(address(_text(item), "address") for item in value)
 
 
 def _listen(value: Any) -> tuple[str, int]:

@@ -36,9 +36,9 @@ def template() -> str:
 def _section(name: str, kind: type[Any], heading: str, comment: str) -> Iterator[str]:
     yield f"# {(kind.__doc__ or '').splitlines()[0]}"
     yield f"{comment}{heading}"
-    for each in fields(kind):
-        key, place = described(each.metadata), f"{name}.{each.name}"
-        shown = _EXAMPLES.get(place, each.default if isinstance(each.default, str | int) else key.kind.example)
-        optional = each.default is not MISSING and place not in _CHOSEN
+    for field in fields(kind):
+        key, path = described(field.metadata), f"{name}.{field.name}"
+        shown = _EXAMPLES.get(path, field.default if isinstance(field.default, str | int) else key.kind.example)
+        optional = field.default is not MISSING and path not in _CHOSEN
         yield f"# {key.meaning}"
-        yield f"{'# ' if optional or comment else ''}{each.name} = {orjson.dumps(shown).decode()}"
+        yield f"{'# ' if optional or comment else ''}{field.name} = {orjson.dumps(shown).decode()}"

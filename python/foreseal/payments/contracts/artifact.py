@@ -55,7 +55,9 @@ class Artifact:
 
         for entry in self.abi:
             if entry["type"] == "constructor":
-                return self.bytecode + encode([collapse_if_tuple(given) for given in entry["inputs"]], arguments)
+                return self.bytecode + encode(
+                    [collapse_if_tuple(parameter) for parameter in entry["inputs"]], arguments
+                )
         if arguments:
             raise ValueError(f"{self.contract} has no constructor with arguments")
         return self.bytecode
@@ -68,11 +70,11 @@ class Artifact:
         if immutables.keys() != self.immutables.keys():
             raise ValueError(f"{self.contract} has the immutables {sorted(self.immutables)}, not {sorted(immutables)}")
         code = bytearray(self.runtime)
-        for name, word in immutables.items():
-            if len(word) != _WORD_SIZE:
-                raise ValueError(f"the immutable {name} must have {_WORD_SIZE} bytes, got {len(word)}")
+        for name, value in immutables.items():
+            if len(value) != _WORD_SIZE:
+                raise ValueError(f"the immutable {name} must have {_WORD_SIZE} bytes, got {len(value)}")
             for start in self.immutables[name]:
-                code[start : start + _WORD_SIZE] = word
+                code[start : start + _WORD_SIZE] = value
         return bytes(code)
 
     def variable(self, label: str) -> Variable:
@@ -91,19 +93,19 @@ def load(contract: str) -> Artifact:
 
 def parse(text: bytes) -> Artifact:
     """Parse an artifact file from the compile script."""
-    given = orjson.loads(text)
+    document = orjson.loads(text)
     storage = [
         Variable(entry["label"], entry["slot"], entry["offset"], entry["type"], entry["bytes"])
-        for entry in given["storage"]
+        for entry in document["storage"]
     ]
     return Artifact(
-        contract=given["contract"],
-        source=given["source"],
-        compiler=given["compiler"],
-        sources=given["sources"],
-        abi=given["abi"],
-        bytecode=bytes.fromhex(given["bytecode"].removeprefix("0x")),
-        runtime=bytes.fromhex(given["runtime"].removeprefix("0x")),
-        immutables={name: tuple(places) for name, places in given["immutables"].items()},
+        contract=document["contract"],
+        source=document["source"],
+        compiler=document["compiler"],
+        sources=document["sources"],
+        abi=document["abi"],
+        bytecode=bytes.fromhex(document["bytecode"].removeprefix("0x")),
+        runtime=bytes.fromhex(document["runtime"].removeprefix("0x")),
+        immutables={name: tuple(offsets) for name, offsets in document["immutables"].items()},
         storage=tuple(storage),
     )

@@ -55,8 +55,8 @@ class Storage:
         if number >> 8 * variable.size:
             raise ValueError(f"{label} has {variable.size} bytes, too few for {value!r}")
         mask = ((1 << 8 * variable.size) - 1) << 8 * variable.offset
-        kept = self.slots.get(variable.slot, 0) & ~mask
-        self.slots[variable.slot] = kept | number << 8 * variable.offset
+        other_bits = self.slots.get(variable.slot, 0) & ~mask
+        self.slots[variable.slot] = other_bits | number << 8 * variable.offset
 
     def set_string(self, label: str, text: str) -> None:
         """Set a string variable: within its slot up to 31 bytes, beyond that at the slot's hash."""
@@ -67,8 +67,8 @@ class Storage:
         self.slots[slot] = 2 * len(encoded) + 1
         begin = int.from_bytes(keccak(encode_slot(slot)), "big")
         for index in range(0, len(encoded), SLOT_SIZE):
-            piece = encoded[index : index + SLOT_SIZE].ljust(SLOT_SIZE, b"\0")
-            self.slots[begin + index // SLOT_SIZE] = int.from_bytes(piece, "big")
+            chunk = encoded[index : index + SLOT_SIZE].ljust(SLOT_SIZE, b"\0")
+            self.slots[begin + index // SLOT_SIZE] = int.from_bytes(chunk, "big")
 
     def set_entry(self, label: str, *keys: int | str | bytes, value: int) -> None:
         """Set the value of a mapping. The keys are in order from the outermost."""

@@ -100,11 +100,11 @@ class DemoEnvironment:
     def finalize(self) -> None:
         """Seal blocks until the current block is final. Raises `NotDevelopment` if it never is."""
         self.mine()
-        wanted = self.number("latest")
+        target = self.number("latest")
         for _ in range(_MAX_POLLS):
-            if self.number("finalized") >= wanted:
+            if self.number("finalized") >= target:
                 return
-            self.mine(max(1, wanted - self.number("finalized")))
+            self.mine(max(1, target - self.number("finalized")))
         raise NotDevelopment("no block becomes final")
 
     def until(self, poll: Callable[[], T | None], what: str) -> T:

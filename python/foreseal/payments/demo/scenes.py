@@ -186,8 +186,8 @@ class DemoPlayer:
         """Report the state of an order, check that forbidden actions are rejected, and that the state is unchanged."""
         self._expect(id, state, step)
         self.reached.append((id, state, step))
-        place = state.value + ("" if step is TxStatus.IDLE else f" ({step})")
-        self.report(f"  {id:<16} {place:<30} {detail}".rstrip())
+        status = state.value + ("" if step is TxStatus.IDLE else f" ({step})")
+        self.report(f"  {id:<16} {status:<30} {detail}".rstrip())
         for name, act in self._acts(id).items():
             if name not in ALLOWED[state]:
                 self._refuse(name, act)

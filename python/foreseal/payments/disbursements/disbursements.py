@@ -40,9 +40,9 @@ from foreseal.payments.ledger import (
     Trigger,
     TxStatus,
     entries,
+    locked,
     read,
 )
-from foreseal.payments.ledger import locked as lock
 from foreseal.payments.ledger.states import DISBURSEMENT, next_status
 from foreseal.payments.ledger.tables import Purpose
 from foreseal.payments.merchant import Merchant
@@ -134,7 +134,7 @@ class Disbursements(ABC):
                 return self._block(id, error.reason)
             raise
         with self.ledger.database.transaction() as tx:
-            self.ledger.move(tx, self.table, lock(tx, self.table, id), Trigger.SUBMIT)
+            self.ledger.move(tx, self.table, locked(tx, self.table, id), Trigger.SUBMIT)
             intent = self.sender.intents.store(tx, self.purpose, id, call)
             self.ledger.passed(self.decided)
         self.ledger.passed(self.stored)
@@ -179,10 +179,10 @@ class Disbursements(ABC):
 
         `contract` executes the transfers; it is the token itself if the merchant sends them.
         """
-        asked, payee = Token(self.sender.node, token), self.merchant.payee
+        token_contract, payee = Token(self.sender.node, token), self.merchant.payee
         executor = None if contract == token else contract
         return find_forbidden_account(
-            asked, TransferParties(payee, [recipient for recipient, _ in legs], executor), "pending"
+            token_contract, TransferParties(payee, [recipient for recipient, _ in legs], executor), "pending"
         )
 
     def _check_logs(self, row: Row[Any], intent: int) -> None:
@@ -224,7 +224,7 @@ class Disbursements(ABC):
     def _block(self, id: str, why: str) -> Row[Any]:
         with self.ledger.database.transaction() as tx:
             return self.ledger.move(
-                tx, self.table, lock(tx, self.table, id), Trigger.BLOCK, reason="recipient_forbidden", message=why
+                tx, self.table, locked(tx, self.table, id), Trigger.BLOCK, reason="recipient_forbidden", message=why
             )
 
 
@@ -232,7 +232,7 @@ def paid_by(moved: Sequence[Transfer], legs: Sequence[tuple[str, int]]) -> list[
     """Return the log indices of transfers that match these legs one to one; None if a leg has no match."""
     left, found = list(moved), []
     for leg in legs:
-        match = next((each for each in left if (each.recipient, each.amount) == leg), None)
+        match = next((transfer for transfer in left if (transfer.recipient, transfer.amount) == leg), None)
         if match is None:
             return None
         left.remove(match)

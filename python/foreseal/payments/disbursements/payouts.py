@@ -51,26 +51,32 @@ class Payouts(Disbursements):
         with other legs, ValueError, TypeError and the node's errors.
         """
         id = "0x" + bytes32(batch, "batch").hex()
-        place = address(contract, "contract")
-        wanted = [(address(recipient, "recipient"), check_amount(amount)) for recipient, amount in legs]
-        if not 1 <= len(wanted) <= MAX_RECIPIENTS:
-            raise ValueError(f"legs: {len(wanted)} recipients, must be between 1 and {MAX_RECIPIENTS}")
-        if any(amount == 0 for _, amount in wanted):
+        contract_address = address(contract, "contract")
+        checked_legs = [(address(recipient, "recipient"), check_amount(amount)) for recipient, amount in legs]
+        if not 1 <= len(checked_legs) <= MAX_RECIPIENTS:
+            raise ValueError(f"legs: {len(checked_legs)} recipients, must be between 1 and {MAX_RECIPIENTS}")
+        if any(amount == 0 for _, amount in checked_legs):
             raise ValueError("amount: must not be 0")
-        if any(recipient == _ZERO_ADDRESS for recipient, _ in wanted):
+        if any(recipient == _ZERO_ADDRESS for recipient, _ in checked_legs):
             raise ValueError("recipient: must not be the zero address")
         with self.ledger.database.reading() as tx:
-            if self._exists(tx, id, place, wanted):
+            if self._exists(tx, id, contract_address, checked_legs):
                 return id
-        self._check(place, wanted)
+        self._check(contract_address, checked_legs)
         domain = self.merchant.domain
         with self.ledger.database.transaction() as tx:
-            if self._exists(tx, id, place, wanted):
+            if self._exists(tx, id, contract_address, checked_legs):
                 return id
             self.ledger.create(
-                tx, payouts, Trigger.RESERVE, id=id, chain_id=domain.chain_id, token=domain.contract, contract=place
+                tx,
+                payouts,
+                Trigger.RESERVE,
+                id=id,
+                chain_id=domain.chain_id,
+                token=domain.contract,
+                contract=contract_address,
             )
-            for position, (recipient, amount) in enumerate(wanted):
+            for position, (recipient, amount) in enumerate(checked_legs):
                 tx.execute(
                     insert(payout_legs).values(payout_id=id, position=position, recipient=recipient, amount=amount)
                 )
@@ -113,8 +119,8 @@ class Payouts(Disbursements):
 
 
 def _legs(tx: Connection, id: str) -> list[tuple[str, int]]:
-    wanted = select(payout_legs).where(payout_legs.c.payout_id == id).order_by(payout_legs.c.position)
-    return [(leg.recipient, leg.amount) for leg in tx.execute(wanted)]
+    query = select(payout_legs).where(payout_legs.c.payout_id == id).order_by(payout_legs.c.position)
+    return [(leg.recipient, leg.amount) for leg in tx.execute(query)]
 
 
 def split(total: int, shares: Sequence[int], remainder: int) -> list[int]:

@@ -21,7 +21,7 @@ from foreseal.payments.ledger import (
 )
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import Purpose, orders, refunds
-from foreseal.payments.ledger.tables import transfers as rows
+from foreseal.payments.ledger.tables import transfers as transfer_table
 from foreseal.payments.transfers.authorization_logs import Topics
 
 
@@ -68,7 +68,7 @@ class Refunds(Disbursements):
                 self.merchant.refundable
             ):
                 raise NotRefundable(f"orders: {order} is {paid.state}, {paid.step}")
-            transfer = tx.execute(select(rows).where(rows.c.order_id == order)).one()
+            transfer = tx.execute(select(transfer_table).where(transfer_table.c.order_id == order)).one()
             left = transfer.amount - self._promised(tx, order)
             if amount > left:
                 raise InsufficientAmount(amount, left)
@@ -88,7 +88,9 @@ class Refunds(Disbursements):
     def refundable(self, order: str) -> int:
         """Return the captured units of an order that are neither refunded nor reserved for a refund."""
         with self.ledger.database.reading() as tx:
-            amount = tx.execute(select(rows.c.amount).where(rows.c.order_id == order)).scalar_one_or_none()
+            amount = tx.execute(
+                select(transfer_table.c.amount).where(transfer_table.c.order_id == order)
+            ).scalar_one_or_none()
             return (amount or 0) - self._promised(tx, order)
 
     def list_for_order(self, order: str) -> list[Row[Any]]:
@@ -110,7 +112,7 @@ class Refunds(Disbursements):
 
     def find_effect(self, row: Row[Any], legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
         """Return the log index of that Transfer."""
-        moved = [each for each in transfers(receipt, row.token) if each.sender == self.merchant.payee]
+        moved = [transfer for transfer in transfers(receipt, row.token) if transfer.sender == self.merchant.payee]
         return paid_by(moved, legs)
 
     @staticmethod

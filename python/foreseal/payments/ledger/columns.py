@@ -52,25 +52,29 @@ class EnumText(TypeDecorator[E]):
     impl = String
     cache_ok = True
 
-    def __init__(self, *words: type[E], stored: Mapping[E, str] | None = None) -> None:
+    def __init__(self, *enumerations: type[E], stored: Mapping[E, str] | None = None) -> None:
         super().__init__(40)
-        self.words = words
+        self.enumerations = enumerations
         self.stored = tuple((stored or {}).items())
 
     def process_bind_param(self, value: E | None, dialect: Dialect) -> Any:
         """Encode a value as its stored text. Raises ValueError for a value of another enumeration."""
-        if value is not None and not isinstance(value, self.words):
-            raise ValueError(f"{value!r} is not a {' or '.join(words.__name__ for words in self.words)}")
+        if value is not None and not isinstance(value, self.enumerations):
+            raise ValueError(
+                f"{value!r} is not a {' or '.join(enumeration.__name__ for enumeration in self.enumerations)}"
+            )
         return None if value is None else dict(self.stored).get(value, value.value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> E | None:
         """Decode a stored text. Raises ValueError."""
         if value is None:
             return None
-        members = {each.value: each for words in self.words for each in words} | {
-            old: each for each, old in self.stored
+        members = {member.value: member for enumeration in self.enumerations for member in enumeration} | {
+            old: member for member, old in self.stored
         }
         try:
             return members[value]
         except KeyError:
-            raise ValueError(f"{value!r} is not a {' or '.join(words.__name__ for words in self.words)}") from None
+            raise ValueError(
+                f"{value!r} is not a {' or '.join(enumeration.__name__ for enumeration in self.enumerations)}"
+            ) from None

@@ -23,4 +23,4 @@ def identifier(value: Any, name: str = "id") -> str:
 
 def is_storable(text: str) -> bool:
     """Return True if every database can store the text."""
-    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)

@@ -189,9 +189,9 @@ def _effect(state: LedgerState, back: OrderStatus) -> Iterator[tuple[tuple[Order
     )
     yield (provisional, Trigger.CONFIRM), confirmed
     yield (confirmed, Trigger.DEMOTE), provisional
-    for place in (provisional, confirmed):
-        yield (place, Trigger.FINALIZE), final
-        yield (place, Trigger.REOPEN), back
+    for status in (provisional, confirmed):
+        yield (status, Trigger.FINALIZE), final
+        yield (status, Trigger.REOPEN), back
 
 
 def _order() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
@@ -212,8 +212,8 @@ def _order() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]
             yield (OrderStatus(state, step), Trigger.LANDED), OrderStatus(effect, Finality.PROVISIONAL)
             yield (OrderStatus(state, step), Trigger.EXPIRE), OrderStatus(OrderState.EXPIRED)
         yield from _effect(effect, OrderStatus(state, TxStatus.UNKNOWN))
-    for place in (drafted, signed):
-        yield (place, Trigger.EXPIRE), OrderStatus(OrderState.EXPIRED)
+    for status in (drafted, signed):
+        yield (status, Trigger.EXPIRE), OrderStatus(OrderState.EXPIRED)
 
 
 def _disbursement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
@@ -226,17 +226,17 @@ def _disbursement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderS
         yield (OrderStatus(reserved, step), Trigger.ACCEPTED), OrderStatus(broadcast)
     yield (OrderStatus(reserved, TxStatus.INTENDED), Trigger.LOST), OrderStatus(reserved, TxStatus.UNKNOWN)
     unanswered = [OrderStatus(reserved, step) for step in (TxStatus.INTENDED, TxStatus.UNKNOWN)]
-    for place in (*unanswered, OrderStatus(broadcast)):
-        yield (place, Trigger.FAIL), OrderStatus(reserved, TxStatus.FAILED)
-        yield (place, Trigger.LANDED), OrderStatus(DisbursementState.COMPLETE, Finality.PROVISIONAL)
+    for status in (*unanswered, OrderStatus(broadcast)):
+        yield (status, Trigger.FAIL), OrderStatus(reserved, TxStatus.FAILED)
+        yield (status, Trigger.LANDED), OrderStatus(DisbursementState.COMPLETE, Finality.PROVISIONAL)
     yield from _effect(DisbursementState.COMPLETE, OrderStatus(broadcast))
 
 
 def _settlement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     submitted, settled = SettlementState.SUBMITTED, SettlementState.SETTLED
     yield (None, Trigger.RELEASE), OrderStatus(SettlementState.RELEASED)
-    for place in (None, OrderStatus(submitted, TxStatus.FAILED)):
-        yield (place, Trigger.SETTLE), OrderStatus(submitted, TxStatus.INTENDED)
+    for status in (None, OrderStatus(submitted, TxStatus.FAILED)):
+        yield (status, Trigger.SETTLE), OrderStatus(submitted, TxStatus.INTENDED)
     yield from _flight(submitted)
     for step in IN_FLIGHT:
         yield (OrderStatus(submitted, step), Trigger.LANDED), OrderStatus(settled, Finality.PROVISIONAL)
@@ -250,11 +250,11 @@ def _grant() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]
     yield (held, Trigger.ANSWER), answered
     yield (held, Trigger.DECLINE), declined
     yield (answered, Trigger.LOST), unknown
-    for place in (answered, unknown):
-        yield (place, Trigger.LANDED), OrderStatus(GrantState.SETTLED, Finality.PROVISIONAL)
+    for status in (answered, unknown):
+        yield (status, Trigger.LANDED), OrderStatus(GrantState.SETTLED, Finality.PROVISIONAL)
     yield from _effect(GrantState.SETTLED, unknown)
-    for place in (held, answered, unknown, declined):
-        yield (place, Trigger.RELEASE), released
+    for status in (held, answered, unknown, declined):
+        yield (status, Trigger.RELEASE), released
     # A released voucher was never charged for its cumulative amount, so the amount may be granted again.
     for before in (None, released):
         yield (before, Trigger.GRANT), held
@@ -264,15 +264,15 @@ def _purchase() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatu
     reserved, presented = OrderStatus(PurchaseState.RESERVED), OrderStatus(PurchaseState.PRESENTED)
     yield (None, Trigger.RESERVE), reserved
     yield (reserved, Trigger.PRESENT), presented
-    for place in (reserved, presented):
-        yield (place, Trigger.UNSENT), OrderStatus(PurchaseState.RETURNED, Finality.FINAL)
-    said = {Trigger.PAID: PurchaseState.SPENT, Trigger.REFUSED: PurchaseState.RETURNED}
+    for status in (reserved, presented):
+        yield (status, Trigger.UNSENT), OrderStatus(PurchaseState.RETURNED, Finality.FINAL)
+    reported = {Trigger.PAID: PurchaseState.SPENT, Trigger.REFUSED: PurchaseState.RETURNED}
     proven = {Trigger.SPENT: PurchaseState.SPENT, Trigger.UNSPENT: PurchaseState.RETURNED}
-    for trigger, state in said.items():
+    for trigger, state in reported.items():
         yield (presented, trigger), OrderStatus(state, Finality.PROVISIONAL)
-    for place in (presented, *(OrderStatus(state, Finality.PROVISIONAL) for state in said.values())):
+    for status in (presented, *(OrderStatus(state, Finality.PROVISIONAL) for state in reported.values())):
         for trigger, state in proven.items():
-            yield (place, trigger), OrderStatus(state, Finality.FINAL)
+            yield (status, trigger), OrderStatus(state, Finality.FINAL)
 
 
 ORDER: Transitions = dict(_order())

@@ -43,10 +43,10 @@ def record_entry(tx: Connection, entry: TimelineEntry) -> None:
 
 def entries(tx: Connection, subject: str, subject_id: str) -> list[TimelineEntry]:
     """Return the timeline of one row, oldest entry first."""
-    wanted = (timeline.c.subject == subject) & (timeline.c.subject_id == subject_id)
+    condition = (timeline.c.subject == subject) & (timeline.c.subject_id == subject_id)
     return [
         TimelineEntry(
             row.subject, row.subject_id, row.time, row.trigger, row.before, row.after, json.loads(row.details)
         )
-        for row in tx.execute(select(timeline).where(wanted).order_by(timeline.c.id))
+        for row in tx.execute(select(timeline).where(condition).order_by(timeline.c.id))
     ]

@@ -55,12 +55,12 @@ class Ledger:
 
         Raises `DuplicateRecord`, which ends the transaction, if its id or another unique key already exists.
         """
-        place = next_status(_transitions(table), None, trigger)
+        status = next_status(_transitions(table), None, trigger)
         try:
-            tx.execute(insert(table).values(**values, state=place.state, step=place.step))
+            tx.execute(insert(table).values(**values, state=status.state, step=status.step))
         except IntegrityError as error:
             raise DuplicateRecord(f"{table.name}: {values['id']} or another of its keys already exists") from error
-        record_entry(tx, TimelineEntry(table.name, values["id"], self.clock(), trigger, None, str(place), {}))
+        record_entry(tx, TimelineEntry(table.name, values["id"], self.clock(), trigger, None, str(status), {}))
 
     def move(self, tx: Connection, table: Table, row: Row[Any], trigger: Trigger, **details: Any) -> Row[Any]:
         """Apply a trigger to the row as it was read. Return the updated row.
@@ -96,17 +96,17 @@ def _transitions(table: Table) -> Transitions:
 
 def read(tx: Connection, table: Table, id: str) -> Row[Any]:
     """Return an order, refund or payout by its id. Raises `UnknownRecord`."""
-    return _one(tx, table, id, lock=False)
+    return _fetch_row(tx, table, id, lock=False)
 
 
 def locked(tx: Connection, table: Table, id: str) -> Row[Any]:
     """Return a row like `read`, locked until the end of this transaction. Raises `UnknownRecord`."""
-    return _one(tx, table, id, lock=True)
+    return _fetch_row(tx, table, id, lock=True)
 
 
-def _one(tx: Connection, table: Table, id: str, *, lock: bool) -> Row[Any]:
-    wanted = select(table).where(table.c.id == id)
-    row = tx.execute(wanted.with_for_update() if lock else wanted).one_or_none() if is_storable(id) else None
+def _fetch_row(tx: Connection, table: Table, id: str, *, lock: bool) -> Row[Any]:
+    query = select(table).where(table.c.id == id)
+    row = tx.execute(query.with_for_update() if lock else query).one_or_none() if is_storable(id) else None
     if row is None:
         raise UnknownRecord(f"{table.name}: no row has the id {id if is_storable(id) else ascii(id)}")
     return row

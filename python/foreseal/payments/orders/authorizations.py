@@ -213,8 +213,8 @@ class Orders:
     def in_state(self, *states: OrderState) -> list[str]:
         """Return the ids of all orders in these states."""
         with self._ledger.database.reading() as tx:
-            wanted = select(orders.c.id).where(orders.c.state.in_(states)).order_by(orders.c.id)
-            return list(tx.execute(wanted).scalars())
+            query = select(orders.c.id).where(orders.c.state.in_(states)).order_by(orders.c.id)
+            return list(tx.execute(query).scalars())
 
 
 def message(order: Row[Any]) -> ReceiveAuthorization | Permit:

@@ -91,18 +91,18 @@ class Captures:
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
         next_status(ORDER, OrderStatus(order.state, order.step), Trigger.CAPTURE)
-        taken = _capture_amount(order, amount)
-        self._check(order, taken)
+        captured_amount = _capture_amount(order, amount)
+        self._check(order, captured_amount)
         try:
-            call = self._sender.call(*build_capture_call(order, taken))
+            call = self._sender.call(*build_capture_call(order, captured_amount))
         except Reverted as error:
             raise NotCapturable(id, CaptureObstacle.REVERTS, error.reason) from error
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         with self._ledger.database.transaction() as tx:
-            details = {} if order.checkout is None else {"amount": str(taken), "checkout": order.checkout}
+            details = {} if order.checkout is None else {"amount": str(captured_amount), "checkout": order.checkout}
             self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CAPTURE, **details)
             if order.checkout is not None:
-                tx.execute(update(orders).where(orders.c.id == id).values(actual=taken))
+                tx.execute(update(orders).where(orders.c.id == id).values(actual=captured_amount))
             intent = self._sender.intents.store(tx, Purpose.CAPTURE, id, call)
             self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
         self._ledger.passed(CrashPoint.CAPTURE_STORED)

@@ -31,7 +31,7 @@ from foreseal.payments.ledger import (
     read,
 )
 from foreseal.payments.ledger.tables import Purpose, TxResult, orders
-from foreseal.payments.ledger.tables import transfers as rows
+from foreseal.payments.ledger.tables import transfers as transfer_table
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.transactions import (
     TransactionOutcome,
@@ -72,7 +72,7 @@ class OrderReconciler:
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
             intents = [open_intent(tx, purpose, id) for purpose in _PURPOSES]
-        intent = next((each for each in intents if each is not None), None)
+        intent = next((candidate for candidate in intents if candidate is not None), None)
         if intent is not None:
             self._reconcile_transaction(order, intent)
         elif order.step in IN_FLIGHT:
@@ -163,8 +163,8 @@ class OrderReconciler:
         """
         node = self._sender.node
         latest = node.head("latest")
-        places = [latest.number, final] if latest is not None and latest.number > final else [final]
-        return all(is_used(node, order, place) for place in places)
+        blocks = [latest.number, final] if latest is not None and latest.number > final else [final]
+        return all(is_used(node, order, block) for block in blocks)
 
     def _reconcile_transaction(self, order: Row[Any], intent: int) -> None:
         outcome = self._sender.outcome(intent)
@@ -213,8 +213,8 @@ class OrderReconciler:
             if (each.sender, each.recipient, each.nonce, each.checkout)
             == (order.payer, order.payee, order.nonce, order.checkout)
         ]
-        for each in found:
-            record_transfer(self._ledger, tx, ObservedTransfer(order.chain_id, each, step))
+        for transfer in found:
+            record_transfer(self._ledger, tx, ObservedTransfer(order.chain_id, transfer, step))
         return bool(found)
 
     def _canceled(self, tx: Connection, order: Row[Any], receipt: ChainReceipt, step: StatusStep) -> None:
@@ -236,7 +236,9 @@ class OrderReconciler:
     def _reopen(self, tx: Connection, order: Row[Any]) -> None:
         """Undo the recorded effect of an order that the chain no longer has."""
         if order.state is OrderState.CAPTURED:
-            remove_transfer(self._ledger, tx, tx.execute(select(rows).where(rows.c.order_id == order.id)).one())
+            remove_transfer(
+                self._ledger, tx, tx.execute(select(transfer_table).where(transfer_table.c.order_id == order.id)).one()
+            )
         elif order.state is OrderState.CANCELED:
             self._ledger.move(tx, orders, order, Trigger.REOPEN)
 

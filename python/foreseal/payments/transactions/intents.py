@@ -101,12 +101,12 @@ class TransactionIntents:
         The row stays locked until the commit, so no other process gets the same nonce.
         """
         mine = (accounts.c.chain_id == self.chain_id) & (accounts.c.address == self.account.address)
-        wanted = select(accounts.c.next_nonce).where(mine).with_for_update()
-        found = tx.execute(wanted).scalar_one_or_none()
+        query = select(accounts.c.next_nonce).where(mine).with_for_update()
+        found = tx.execute(query).scalar_one_or_none()
         if found is None:
             # If another process inserted the row first, lock that one.
             ensure(tx, accounts, chain_id=self.chain_id, address=self.account.address, next_nonce=minimum)
-            found = tx.execute(wanted).scalar_one()
+            found = tx.execute(query).scalar_one()
         nonce = max(int(found), minimum)
         tx.execute(update(accounts).where(mine).values(next_nonce=nonce + 1))
         return nonce
@@ -120,10 +120,10 @@ def open_intent(tx: Connection, purpose: Purpose, subject: str) -> int | None:
 
 def open_subjects(tx: Connection, *purposes: Purpose, without: Select[Any] | None = None) -> list[str]:
     """Return the subjects of open intents, without the ids that `without` selects, ordered by account nonce."""
-    wanted = select(transactions.c.subject).where(transactions.c.purpose.in_(purposes), transactions.c.ending.is_(None))
+    query = select(transactions.c.subject).where(transactions.c.purpose.in_(purposes), transactions.c.ending.is_(None))
     if without is not None:
-        wanted = wanted.where(transactions.c.subject.not_in(without))
-    return list(dict.fromkeys(tx.execute(wanted.order_by(transactions.c.account_nonce)).scalars()))
+        query = query.where(transactions.c.subject.not_in(without))
+    return list(dict.fromkeys(tx.execute(query.order_by(transactions.c.account_nonce)).scalars()))
 
 
 def is_intent_open(tx: Connection, intent: int) -> bool:

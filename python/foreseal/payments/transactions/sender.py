@@ -115,12 +115,12 @@ class TransactionSender:
         if found != self.intents.chain_id:
             raise WrongChain(f"the node has chain id {found}, configured is {self.intents.chain_id}")
         head = building_head(self.node)
-        asked = quote(self.node, head)
-        if asked.fee > self.fees.max_fee:
-            raise FeeTooHigh(f"{asked.fee} wei per gas exceed the maximum of {self.fees.max_fee}")
+        fee_quote = quote(self.node, head)
+        if fee_quote.fee > self.fees.max_fee:
+            raise FeeTooHigh(f"{fee_quote.fee} wei per gas exceed the maximum of {self.fees.max_fee}")
         gas = self.node.estimate_gas(self.account.address, target, data, "pending") * self.fees.gas_percent // 100
         nonce = self.node.transaction_count(self.account.address, "pending")
-        return TransactionCall(target, data, gas, asked, nonce, head.number)
+        return TransactionCall(target, data, gas, fee_quote, nonce, head.number)
 
     def deliver(self, intent: int) -> DeliveryResult:
         """Send the newest bytes of an intent. If they waited too long, send a replacement with higher fees.
@@ -151,16 +151,16 @@ class TransactionSender:
         head = building_head(self.node)
         if head.number < last.since_block + self.fees.patience_blocks:
             return False
-        asked = quote(self.node, head)
+        fee_quote = quote(self.node, head)
         if newest.status is DeliveryStatus.REJECTED:
-            return bool(asked.fee > last.fee or asked.priority_fee > last.priority_fee)
+            return bool(fee_quote.fee > last.fee or fee_quote.priority_fee > last.priority_fee)
         first = self.node.transaction_count(row.sender, "pending")
         if first >= row.account_nonce:
             return newest.pooled
         with self.ledger.database.reading() as tx:
             used = is_nonce_used(tx, row.chain_id, row.sender, first)
-        if not used and asked.fee <= self.fees.max_fee:
-            fill_gap(self.node, self.intents, first, asked)
+        if not used and fee_quote.fee <= self.fees.max_fee:
+            fill_gap(self.node, self.intents, first, fee_quote)
         return False
 
     def replace(self, intent: int, last: int | None = None) -> bool:
@@ -172,13 +172,13 @@ class TransactionSender:
         Nothing is sent; `deliver` does that.
         """
         head = building_head(self.node)
-        asked = quote(self.node, head)
+        fee_quote = quote(self.node, head)
         with self.ledger.database.transaction() as tx:
             ordinal = newest_ordinal(tx, intent)
             if last is not None and ordinal != last:
                 return True
             row, tried = read_intent(tx, intent)
-            raised = FeeQuote(tried[-1].fee, tried[-1].priority_fee).raised(asked)
+            raised = FeeQuote(tried[-1].fee, tried[-1].priority_fee).raised(fee_quote)
             if raised.fee > self.fees.max_fee:
                 return False
             self.intents.attempt(tx, row, ordinal + 1, raised, head.number)

@@ -58,6 +58,6 @@ def is_used(node: ChainNode, order: Row[Any], block: BlockTag) -> bool:
 def newest_logs(node: ChainNode, address: str, topics: Topics, since: int) -> Iterator[ChainLog]:
     """Yield logs of a contract from block `since` on, including pre-confirmed ones, newest first."""
     latest = node.head("latest")
-    pieces: list[tuple[int | str, int | str]] = list(windows(since, latest.number)) if latest is not None else []
-    for first, last in [("pending", "pending"), *reversed(pieces)]:
+    ranges: list[tuple[int | str, int | str]] = list(windows(since, latest.number)) if latest is not None else []
+    for first, last in [("pending", "pending"), *reversed(ranges)]:
         yield from reversed(node.logs(LogFilter(address, topics, first, last)))

@@ -44,7 +44,7 @@ def balance(tx: Connection) -> Balance:
     once. The refunds of an order, including pending ones, never exceed its capture.
     """
     faults: list[BalanceFault] = []
-    taken = {row.id: row for row in tx.execute(select(orders).where(orders.c.state == OrderState.CAPTURED))}
+    captured_orders = {row.id: row for row in tx.execute(select(orders).where(orders.c.state == OrderState.CAPTURED))}
     rows = tx.execute(select(unmatched_transfers))
     held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in rows}
     received = captured = unmatched = 0
@@ -57,7 +57,7 @@ def balance(tx: Connection) -> Balance:
         if row.order_id is not None:
             captured += row.amount
             matched[row.order_id] = row.amount
-            order = taken.get(row.order_id)
+            order = captured_orders.get(row.order_id)
             if order is None:
                 faults.append(
                     BalanceFault(
@@ -85,7 +85,7 @@ def balance(tx: Connection) -> Balance:
             )
     faults += [
         BalanceFault("transfer_missing", f"order {id} is captured without a transfer")
-        for id in taken
+        for id in captured_orders
         if id not in matched
     ]
     faults += [

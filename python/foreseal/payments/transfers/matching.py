@@ -121,16 +121,16 @@ def _match(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
     reason = _reason(order, before, transfer, by_authorization=by_authorization)
     if reason is not None:
         _suspend(tx, seen, reason, order.id)
-        place, log = str(OrderStatus(order.state, order.step)), transfer.log
-        told = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
-        record_entry(tx, TimelineEntry(orders.name, order.id, ledger.clock(), "suspense", place, place, told))
+        status, log = str(OrderStatus(order.state, order.step)), transfer.log
+        details = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
+        record_entry(tx, TimelineEntry(orders.name, order.id, ledger.clock(), "suspense", status, status, details))
         return
     tx.execute(update(transfers).where(_key(transfers, seen.values())).values(order_id=order.id))
-    told = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
+    details = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
     if order.checkout is not None:
         # If the ledger was restored from an older database, the amount may differ from the one decided here.
         tx.execute(update(orders).where(orders.c.id == order.id).values(actual=transfer.amount))
-    order = ledger.move(tx, orders, order, Trigger.LANDED, **told)
+    order = ledger.move(tx, orders, order, Trigger.LANDED, **details)
     ledger.follow(tx, orders, order, seen.step)
 
 

@@ -38,7 +38,7 @@ from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_addr
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, ensure, locked
 from foreseal.payments.ledger.tables import cursors, orders
-from foreseal.payments.ledger.tables import transfers as rows
+from foreseal.payments.ledger.tables import transfers as transfer_table
 from foreseal.payments.transactions import classify_finality
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
 from foreseal.payments.transfers.matching import ObservedTransfer, record_transfer, remove_transfer
@@ -84,7 +84,7 @@ class _BlockRange:
     """Number of the newest cursor that is on the chain."""
     cursor: tuple[int, str]
     """Newest cursor: number and hash."""
-    known_logs: Sequence[Row[Any]]
+    stored_rows: Sequence[Row[Any]]
     """Stored rows of these blocks, and rows below whose block is no longer on the chain."""
     older: Sequence[Row[Any]]
     """Rows below the range whose step must change."""
@@ -122,7 +122,7 @@ class TransferWatcher:
         self._progressed = progressed
         self._key = {"chain_id": watch.chain_id, "token": watch.token, "recipient": watch.recipient}
         self._mine, self._ours = (
-            and_(*(table.c[name] == value for name, value in self._key.items())) for table in (cursors, rows)
+            and_(*(table.c[name] == value for name, value in self._key.items())) for table in (cursors, transfer_table)
         )
 
     def poll(self) -> None:
@@ -135,17 +135,17 @@ class TransferWatcher:
         self._establish()
         again = True
         while True:
-            piece = self._read(again)
+            block_range = self._read(again)
             self._ledger.passed(CrashPoint.WINDOW_READ)
             # After a power loss, the range is read again.
             with self._ledger.database.transaction(durable=False) as tx:
-                self._replace(tx, piece)
+                self._replace(tx, block_range)
                 self._ledger.passed(CrashPoint.WINDOW_REPLACED)
             self._ledger.passed(CrashPoint.WINDOW_STORED)
             if self._progressed is not None:
-                self._progressed(piece.end.number, piece.newest.latest)
-            if piece.last:
-                self._tip = (piece.end.number, piece.end.hash)
+                self._progressed(block_range.end.number, block_range.newest.latest)
+            if block_range.last:
+                self._tip = (block_range.end.number, block_range.end.hash)
                 return
             again = False
 
@@ -173,16 +173,18 @@ class TransferWatcher:
         logs = list(self._logs(first, end)) if first <= end else []
         last = end == newest.latest
         with self._ledger.database.reading() as tx:
-            upper = [] if last else [rows.c.block_number <= end]
-            known = list(tx.execute(select(rows).where(self._ours, rows.c.block_number >= first, *upper)))
+            upper = [] if last else [transfer_table.c.block_number <= end]
+            stored_rows = list(
+                tx.execute(select(transfer_table).where(self._ours, transfer_table.c.block_number >= first, *upper))
+            )
         if last:
             logs += [log for log in pending if log.block_number > newest.latest]
-        found = self._transfers(logs, known, newest.latest)
+        found = self._transfers(logs, stored_rows, newest.latest)
         older, stale = self._older(first, newest)
         reached = self._head(end)
         if (reached if last else self._head(tip.number)).hash != tip.hash:
             raise ChainReorganized("the chain was reorganized during a read")
-        return _BlockRange(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
+        return _BlockRange(first, reached, newest, anchor, cursor, [*stored_rows, *stale], older, found)
 
     def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
         """Return rows below a range whose step must change, and separately those from a reorganized chain.
@@ -191,31 +193,33 @@ class TransferWatcher:
         """
         reach = self._watch.policy.reach(newest)
         changing = or_(
-            rows.c.block_number <= newest.finalized,
-            and_(rows.c.step == Finality.PROVISIONAL, rows.c.block_number <= reach),
-            and_(rows.c.step == Finality.CONFIRMED, rows.c.block_number > reach),
+            transfer_table.c.block_number <= newest.finalized,
+            and_(transfer_table.c.step == Finality.PROVISIONAL, transfer_table.c.block_number <= reach),
+            and_(transfer_table.c.step == Finality.CONFIRMED, transfer_table.c.block_number > reach),
         )
-        below = select(rows).where(self._ours, rows.c.block_number < first, rows.c.step.in_(REVERSIBLE), changing)
+        below = select(transfer_table).where(
+            self._ours, transfer_table.c.block_number < first, transfer_table.c.step.in_(REVERSIBLE), changing
+        )
         with self._ledger.database.reading() as tx:
-            older = list(tx.execute(below.order_by(rows.c.order_id)))
+            older = list(tx.execute(below.order_by(transfer_table.c.order_id)))
         settling = {row.block_number for row in older if row.block_number <= newest.finalized}
         hashes = {number: self._head(number).hash for number in settling}
-        kept: list[Row[Any]] = []
+        current: list[Row[Any]] = []
         stale: list[Row[Any]] = []
         for row in older:
-            (kept if hashes.get(row.block_number, row.block_hash) == row.block_hash else stale).append(row)
-        return kept, stale
+            (current if hashes.get(row.block_number, row.block_hash) == row.block_hash else stale).append(row)
+        return current, stale
 
     def _cursors(self) -> tuple[tuple[int, str], int]:
         """Return the newest cursor, and the number of the newest cursor that is on the chain."""
         with self._ledger.database.reading() as tx:
-            places = list(tx.execute(select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())))
-        cursor = (places[0].block_number, places[0].block_hash)
-        for place in places[:-1]:
-            head = self._node.head(place.block_number)
-            if head is not None and head.hash == place.block_hash:
-                return cursor, place.block_number
-        return cursor, places[-1].block_number
+            stored_cursors = list(tx.execute(select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())))
+        cursor = (stored_cursors[0].block_number, stored_cursors[0].block_hash)
+        for stored_cursor in stored_cursors[:-1]:
+            head = self._node.head(stored_cursor.block_number)
+            if head is not None and head.hash == stored_cursor.block_hash:
+                return cursor, stored_cursor.block_number
+        return cursor, stored_cursors[-1].block_number
 
     def _logs(self, first: int | str, last: int | str) -> Sequence[ChainLog]:
         """Return logs of the transfers. If the node rejects the query, split it: the range may have too many logs."""
@@ -228,35 +232,35 @@ class TransferWatcher:
             middle = (first + last) // 2
             return [*self._logs(first, middle), *self._logs(middle + 1, last)]
 
-    def _transfers(self, logs: Sequence[ChainLog], known_logs: Sequence[Row[Any]], latest: int) -> list[Transfer]:
+    def _transfers(self, logs: Sequence[ChainLog], stored_rows: Sequence[Row[Any]], latest: int) -> list[Transfer]:
         """Return the transfers of logs. Receipts give the position of a log in its transaction."""
-        stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in known_logs}
-        asked: dict[str, None] = {}
+        stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in stored_rows}
+        requested: dict[str, None] = {}
         found: dict[tuple[str, int], Transfer] = {}
         for log in logs:
             row = stored.get((log.transaction_hash, log.block_number, log.log_index))
             # The hash of a pending block has no meaning; once the block is sealed, it is read again.
             sealed = log.block_number <= latest
             if row is None or not _matches(log, row) or (sealed and log.block_hash != row.block_hash):
-                asked[log.transaction_hash] = None
+                requested[log.transaction_hash] = None
             else:
                 found[log.transaction_hash, row.position] = _noted(row, log)
-        present = {*asked, *(hash for hash, _ in found)}
+        present = {*requested, *(hash for hash, _ in found)}
         # A row from a receipt that appeared after `pending` was read has not vanished.
         if latest >= 0:
-            pending = [row.transaction_hash for row in known_logs if row.block_number > latest]
-            asked |= dict.fromkeys(hash for hash in pending if hash not in present)
+            pending = [row.transaction_hash for row in stored_rows if row.block_number > latest]
+            requested |= dict.fromkeys(hash for hash in pending if hash not in present)
         blocks = {log.transaction_hash: log.block_hash for log in logs if log.block_number <= latest}
-        node = self._requested_receipts(asked)
-        for hash in asked:
+        node = self._requested_receipts(requested)
+        for hash in requested:
             receipt = node.receipt(hash)
             if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
                 raise ChainReorganized(f"transaction {hash} left its block during the read")
             if receipt is None or (hash not in present and receipt.block_number <= latest):
                 continue
-            for each in transfers(receipt, self._watch.token):
-                if each.recipient == self._watch.recipient:
-                    found[hash, each.position] = each
+            for transfer in transfers(receipt, self._watch.token):
+                if transfer.recipient == self._watch.recipient:
+                    found[hash, transfer.position] = transfer
         return list(found.values())
 
     def _requested_receipts(self, hashes: Collection[str]) -> ChainNode:
@@ -272,19 +276,19 @@ class TransferWatcher:
 
     def _replace(self, tx: Connection, blocks: _BlockRange) -> None:
         """Apply a range to rows and cursor. Raises `ConcurrentUpdate` if the cursor changed since it was read."""
-        places = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
-        newest = tx.execute(places.with_for_update()).first()
+        query = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
+        newest = tx.execute(query.with_for_update()).first()
         if newest is None or (newest.block_number, newest.block_hash) != blocks.cursor:
             raise ConcurrentUpdate("another watcher moved the cursor")
-        found = {(each.log.transaction_hash, each.position) for each in blocks.found}
-        for row in sorted(blocks.known_logs, key=lambda row: row.order_id or ""):
+        found = {(transfer.log.transaction_hash, transfer.position) for transfer in blocks.found}
+        for row in sorted(blocks.stored_rows, key=lambda row: row.order_id or ""):
             if (row.transaction_hash, row.position) not in found:
                 self._vanish(tx, row)
-        before = {(row.transaction_hash, row.position): row for row in blocks.known_logs}
-        for each in sorted(blocks.found, key=lambda each: (each.log.block_number, each.log.log_index)):
-            step = classify_finality(self._watch.policy, each.log.block_number, blocks.newest)
-            seen = ObservedTransfer(self._watch.chain_id, each, step)
-            noted = before.get((each.log.transaction_hash, each.position))
+        before = {(row.transaction_hash, row.position): row for row in blocks.stored_rows}
+        for transfer in sorted(blocks.found, key=lambda transfer: (transfer.log.block_number, transfer.log.log_index)):
+            step = classify_finality(self._watch.policy, transfer.log.block_number, blocks.newest)
+            seen = ObservedTransfer(self._watch.chain_id, transfer, step)
+            noted = before.get((transfer.log.transaction_hash, transfer.position))
             # An unchanged row needs no write; a process that changed it in between has newer data.
             if noted is None or any(getattr(noted, name) != value for name, value in seen.values().items()):
                 record_transfer(self._ledger, tx, seen)
@@ -293,7 +297,7 @@ class TransferWatcher:
 
     def _vanish(self, tx: Connection, row: Row[Any]) -> None:
         """Delete a row, unless another process has recorded a new block for its transaction."""
-        current = tx.execute(select(rows).where(_same(row)).with_for_update()).one_or_none()
+        current = tx.execute(select(transfer_table).where(_same(row)).with_for_update()).one_or_none()
         if current is not None:
             remove_transfer(self._ledger, tx, current)
 
@@ -303,14 +307,16 @@ class TransferWatcher:
             step = classify_finality(self._watch.policy, row.block_number, blocks.newest)
             if step is row.step:
                 continue
-            changed = tx.execute(update(rows).where(_same(row), rows.c.step == row.step).values(step=step))
+            changed = tx.execute(
+                update(transfer_table).where(_same(row), transfer_table.c.step == row.step).values(step=step)
+            )
             if changed.rowcount == 1 and row.order_id is not None:
                 self._ledger.follow(tx, orders, locked(tx, orders, row.order_id), step)
 
     def _move(self, tx: Connection, blocks: _BlockRange) -> None:
         """Insert the new cursor. Delete cursors that left the chain, and all final ones except the newest."""
-        gone = cursors.c.block_number > blocks.anchor
-        tx.execute(delete(cursors).where(self._mine, gone))
+        abandoned = cursors.c.block_number > blocks.anchor
+        tx.execute(delete(cursors).where(self._mine, abandoned))
         if blocks.end.number > blocks.anchor:
             tx.execute(insert(cursors).values(**self._key, block_number=blocks.end.number, block_hash=blocks.end.hash))
         final = select(cursors.c.block_number).where(
@@ -339,8 +345,8 @@ def _noted(row: Row[Any], log: ChainLog) -> Transfer:
 def _same(row: Row[Any]) -> Any:
     """Return the condition for the row as it was read: the same transfer in the same block."""
     return and_(
-        rows.c.chain_id == row.chain_id,
-        rows.c.transaction_hash == row.transaction_hash,
-        rows.c.position == row.position,
-        rows.c.block_hash == row.block_hash,
+        transfer_table.c.chain_id == row.chain_id,
+        transfer_table.c.transaction_hash == row.transaction_hash,
+        transfer_table.c.position == row.position,
+        transfer_table.c.block_hash == row.block_hash,
     )

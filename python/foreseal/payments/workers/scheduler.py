@@ -31,8 +31,8 @@ class Scheduler:
         """
         grace = self._grace if self._begun else 0.0
         self._begun = True
-        self._items = {each: self._items.get(each) or _Item(now + grace, GRACE) for each in waiting}
-        return [each for each, item in self._items.items() if item.due <= now]
+        self._items = {subject: self._items.get(subject) or _Item(now + grace, GRACE) for subject in waiting}
+        return [subject for subject, item in self._items.items() if item.due <= now]
 
     def record_poll(self, subject: tuple[str, str], status: Hashable, now: float) -> None:
         """Record a poll and the row's `status` after it; None if the poll failed."""

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 
-from foreseal.payments.api import webhooks as hooks
+from foreseal.payments.api import webhooks
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.idempotency import IdempotentRequests
@@ -43,20 +43,20 @@ class Service:
         self._backend = backend
         self._processes = ProcessRegistry(backend.database, name, lease)
         self._pool = ThreadPoolExecutor(_THREADS, "advance")
-        self._telling = WebhookDispatcher(WebhookOutbox(backend.database, backend.clock, lease), found)
-        self._worker = Worker(backend, self._processes, self._pool, self._telling.wake)
+        self._dispatcher = WebhookDispatcher(WebhookOutbox(backend.database, backend.clock, lease), found)
+        self._worker = Worker(backend, self._processes, self._pool, self._dispatcher.wake)
         self._repeating = PeriodicThread("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
         self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
         requests = IdempotentRequests(backend.database, backend.clock, name, lease)
-        self.app: Starlette = build_application(backend, requests, self.health, self._telling.wake)
+        self.app: Starlette = build_application(backend, requests, self.health, self._dispatcher.wake)
 
     def start(self) -> None:
         """Start all components. Raises the database's errors."""
         with self._backend.database.transaction() as tx:
-            hooks.configure(tx, self._urls, int(self._backend.clock()))
+            webhooks.configure(tx, self._urls, int(self._backend.clock()))
         self._repeating.start()
-        self._telling.start()
+        self._dispatcher.start()
         if self._waking is not None:
             self._waking.start()
 
@@ -66,7 +66,7 @@ class Service:
             self._waking.stop()
         self._repeating.stop()
         self._pool.shutdown()
-        self._telling.stop()
+        self._dispatcher.stop()
         self._processes.remove()
 
     def health(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class WebhookDispatcher:
             self._targets[hook.id].wake()
 
     def _deliver_to(self, id: str) -> None:
-        hook = next((each for each in self._outbox.targets() if each.id == id), None)
+        hook = next((target for target in self._outbox.targets() if target.id == id), None)
         while hook is not None and not self._stopping.is_set() and self.deliver(hook):
             pass
 

@@ -143,14 +143,14 @@ class Worker:
     def _advance(self, expiring: list[str], now: float) -> None:
         with self._lock:
             looked, self._polled = self._polled, []
-        for subject, place in looked:
-            self._scheduler.record_poll(subject, place, now)
+        for subject, status in looked:
+            self._scheduler.record_poll(subject, status, now)
         backend, share = self._backend, self.state.share
         waiting = [("expiry", id) for id in expiring]
         waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
-        due = self._scheduler.due([each for each in waiting if share.has(each[1])], now)[:_MAX_SUBJECTS]
+        due = self._scheduler.due([candidate for candidate in waiting if share.has(candidate[1])], now)[:_MAX_SUBJECTS]
         self._submit(due, CachedHeads(backend.prefetch(self._receipts(due))))
 
     def _receipts(self, subjects: list[tuple[str, str]]) -> list[NodeQuery]:
@@ -160,8 +160,8 @@ class Worker:
             for first in range(0, len(subjects), _AT_ONCE):
                 ids = [id for _, id in subjects[first : first + _AT_ONCE]]
                 mine = select(attempts.c.hash).join(transactions, transactions.c.id == attempts.c.transaction_id)
-                wanted = mine.where(transactions.c.subject.in_(ids), transactions.c.ending.is_(None))
-                found += [partial(_receipt, hash) for hash in tx.execute(wanted).scalars()]
+                query = mine.where(transactions.c.subject.in_(ids), transactions.c.ending.is_(None))
+                found += [partial(_receipt, hash) for hash in tx.execute(query).scalars()]
         return found
 
     def _submit(self, subjects: list[tuple[str, str]], moment: ChainNode) -> None:
@@ -177,20 +177,20 @@ class Worker:
     def _advance_subject(self, subject: tuple[str, str], sender: TransactionSender) -> None:
         """Advance one subject. Its errors do not affect the others."""
         kind, id = subject
-        place = None
+        status = None
         try:
-            place = self._advance_row(kind, id, sender)
+            status = self._advance_row(kind, id, sender)
         except NotExpired:
             pass
         except _EXPECTED as error:
-            told = f"{type(error).__name__}: {error}"[:300]
-            log.info("failed to advance", extra={"kind": kind, "subject": id, "error": told})
+            message = f"{type(error).__name__}: {error}"[:300]
+            log.info("failed to advance", extra={"kind": kind, "subject": id, "error": message})
         except Exception:  # a defect with this subject must not stop the others
             log.exception("failed to advance", extra={"kind": kind, "subject": id})
         finally:
             with self._lock:
                 self._busy.discard(subject)
-                self._polled.append((subject, place))
+                self._polled.append((subject, status))
 
     def _advance_row(self, kind: str, id: str, sender: TransactionSender) -> tuple[str, str]:
         ledger, merchant = self._backend.ledger, self._backend.merchant
@@ -200,8 +200,8 @@ class Worker:
         if kind == "orders":
             row = OrderReconciler(ledger, sender, merchant).advance(id)
         else:
-            kept = self._backend.refunds if kind == "refunds" else self._backend.payouts
-            row = type(kept)(ledger, sender, merchant).advance(id)
+            disbursements = self._backend.refunds if kind == "refunds" else self._backend.payouts
+            row = type(disbursements)(ledger, sender, merchant).advance(id)
         return (row.state, row.step)
 
 

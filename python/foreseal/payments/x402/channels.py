@@ -37,7 +37,7 @@ class SellerChannels:
     def list(self) -> list[Channel]:
         """Return all channels."""
         with self._database.reading() as tx:
-            return [_read(each) for each in tx.execute(select(channels.c.record).order_by(channels.c.id)).scalars()]
+            return [_read(record) for record in tx.execute(select(channels.c.record).order_by(channels.c.id)).scalars()]
 
     def update_channel(
         self, channel_id: str, update: Callable[[Channel | None], Channel | None]
@@ -110,8 +110,8 @@ def charge(storage: SellerChannels, payment: PaymentPayload, charged: int, balan
 
 def _before(payment: PaymentPayload) -> int:
     """Return the channel's sum before a voucher, which adds the price to it."""
-    asked: PaymentRequirements = payment.accepted
-    return int(payment.payload["voucher"]["maxClaimableAmount"]) - int(asked.amount)
+    requirements: PaymentRequirements = payment.accepted
+    return int(payment.payload["voucher"]["maxClaimableAmount"]) - int(requirements.amount)
 
 
 def _read(record: str) -> Channel:

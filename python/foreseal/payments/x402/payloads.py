@@ -229,15 +229,15 @@ def validate_payload(model: type[M], value: Any, location: str = "") -> M:
         return model.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in ((location, *first["loc"]) if location else first["loc"]))
+        where = ".".join(str(key) for key in ((location, *first["loc"]) if location else first["loc"]))
         raise Malformed(f"{where or 'payment'}: {first['msg']}") from None
 
 
 async def read_bounded(request: Request, limit: int) -> bytes:
     """Return the body of a request. Raises `Malformed` if it has more than `limit` bytes."""
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
+    async for chunk in request.stream():
+        body += chunk
         if len(body) > limit:
             raise Malformed(f"body: must have at most {limit} bytes")
     return bytes(body)
@@ -254,15 +254,15 @@ def read_header(value: str) -> PaymentPayload:
 
 def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
     """Return payment and requirements of a call to a facilitator. Raises `Malformed`."""
-    given = read_json(body, "body")
-    if not isinstance(given, dict):
+    document = read_json(body, "body")
+    if not isinstance(document, dict):
         raise Malformed("body: must be an object")
     for name in ("paymentPayload", "paymentRequirements"):
-        if name not in given:
+        if name not in document:
             raise Malformed(f"{name}: is missing")
-    requirements = validate_payload(PaymentRequirements, given["paymentRequirements"], "paymentRequirements")
+    requirements = validate_payload(PaymentRequirements, document["paymentRequirements"], "paymentRequirements")
     validate_payload(_Requirements, requirements, "paymentRequirements")
-    return read_payment(given["paymentPayload"], "paymentPayload"), requirements
+    return read_payment(document["paymentPayload"], "paymentPayload"), requirements
 
 
 def read_payment(raw: Any, location: str) -> PaymentPayload:

@@ -108,18 +108,18 @@ def granted(payment: PaymentPayload) -> Payment:
         raise Malformed(f"payload.type: {kind!r} is not a payment")
     found: Voucher = validate_payload(Deposit if kind == "deposit" else Voucher, raw, "payload")
     cumulative = int(found.voucher.cumulative)
-    said = bytes32(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
+    message = bytes32(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
     # A request for the rest repeats the last amount, but is not a copy of the request that the amount paid.
-    nonce = keccak(said + orjson.dumps(raw)) if kind == "refund" else keccak(said)
+    nonce = keccak(message + orjson.dumps(raw)) if kind == "refund" else keccak(message)
     payer = to_checksum_address(found.channel.payer)
     return Payment(PaymentKey(chain_id, BATCH_SETTLEMENT, payer, nonce), token, None, None, None)
 
 
 def digest(payment: PaymentPayload, requirements: PaymentRequirements) -> bytes:
     """Return a 32-byte hash of the signed payload and the demand."""
-    asked = [requirements.scheme, requirements.network, requirements.asset.lower(), requirements.amount]
-    said = [payment.payload, *asked, requirements.pay_to.lower()]
-    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).digest()
+    terms = [requirements.scheme, requirements.network, requirements.asset.lower(), requirements.amount]
+    content = [payment.payload, *terms, requirements.pay_to.lower()]
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 
 def _chain(requirements: PaymentRequirements) -> int:
@@ -145,15 +145,17 @@ def _signed(payment: PaymentPayload, chain_id: int, token: str) -> Payment:
 
 
 def _deposit(found: Deposit, chain_id: int, token: str) -> Payment:
-    payer, way = to_checksum_address(found.channel.payer), found.deposit.authorization
+    payer, authorization = to_checksum_address(found.channel.payer), found.deposit.authorization
     amount = int(found.deposit.amount)
-    if way.permit2 is not None:
-        key = PaymentKey(chain_id, PERMIT2, payer, int(way.permit2.nonce).to_bytes(32, "big"))
-        return Payment(key, token, None, amount, int(way.permit2.deadline))
-    if way.erc3009 is None:
+    if authorization.permit2 is not None:
+        key = PaymentKey(chain_id, PERMIT2, payer, int(authorization.permit2.nonce).to_bytes(32, "big"))
+        return Payment(key, token, None, amount, int(authorization.permit2.deadline))
+    if authorization.erc3009 is None:
         raise Malformed("payload.deposit.authorization: has neither erc3009Authorization nor permit2Authorization")
-    nonce = bytes32(build_erc3009_deposit_nonce(found.voucher.channel, way.erc3009.salt), "nonce")
-    return Payment(PaymentKey(chain_id, token, payer, nonce), token, None, amount, int(way.erc3009.valid_before))
+    nonce = bytes32(build_erc3009_deposit_nonce(found.voucher.channel, authorization.erc3009.salt), "nonce")
+    return Payment(
+        PaymentKey(chain_id, token, payer, nonce), token, None, amount, int(authorization.erc3009.valid_before)
+    )
 
 
 def _channels(chain_id: int, token: str, account: str, claims: object) -> Payment:

@@ -70,9 +70,9 @@ class PaymentStatus:
 def used(node: ChainNode, key: PaymentKey, block: BlockTag) -> bool:
     """Return True if a payment's nonce is used or canceled as of a block. Raises the node's errors."""
     if key.contract == PERMIT2:
-        place = int.from_bytes(key.nonce, "big")
-        data = _NONCE_BITMAP + encode(["address", "uint256"], [key.payer, place >> 8])
-        return bool(decode(["uint256"], node.call(PERMIT2, data, block))[0] >> (place & 0xFF) & 1)
+        index = int.from_bytes(key.nonce, "big")
+        data = _NONCE_BITMAP + encode(["address", "uint256"], [key.payer, index >> 8])
+        return bool(decode(["uint256"], node.call(PERMIT2, data, block))[0] >> (index & 0xFF) & 1)
     return Token(node, key.contract).authorization_used(key.payer, key.nonce, block)
 
 
@@ -109,7 +109,7 @@ def find_status(node: ChainNode, key: PaymentKey, deadline: int | None) -> Payme
         return found
     if canceled(receipt, key.contract, key.payer, key.nonce):
         return replace(found, fate=PaymentFate.CANCELED, transaction=receipt.transaction_hash)
-    moved = next((each for each in transfers(receipt, key.contract) if each.nonce == key.nonce), None)
+    moved = next((transfer for transfer in transfers(receipt, key.contract) if transfer.nonce == key.nonce), None)
     if moved is None:
         return found
     return replace(found, fate=PaymentFate.SETTLED, transaction=receipt.transaction_hash, amount=moved.amount)

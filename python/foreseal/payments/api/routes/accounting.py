@@ -65,20 +65,20 @@ def _suspended(*conditions: Any) -> Select[Any]:
 
 
 def _suspense(call: RouteCall) -> JsonReply:
-    asked = call.query
-    limit, wanted = limited(asked), []
-    if asked["reason"] is not None:
-        wanted.append(unmatched_transfers.c.reason == Reason(asked["reason"]))
-    if asked["resolved"] is not None:
+    parameters = call.query
+    limit, conditions = limited(parameters), []
+    if parameters["reason"] is not None:
+        conditions.append(unmatched_transfers.c.reason == Reason(parameters["reason"]))
+    if parameters["resolved"] is not None:
         done = select(resolutions.c.position).where(
             *(resolutions.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position"))
         )
-        wanted.append(done.exists() if asked["resolved"] == "true" else ~done.exists())
+        conditions.append(done.exists() if parameters["resolved"] == "true" else ~done.exists())
     order = (transfers.c.block_number, transfers.c.log_index)
-    before = parse_cursor(asked["cursor"], HIGHEST_TIER, LARGEST_ID)
+    before = parse_cursor(parameters["cursor"], HIGHEST_TIER, LARGEST_ID)
     if before is not None:
-        wanted.append(tuple_(*order) < before)
-    query = _suspended(*wanted).order_by(*(column.desc() for column in order)).limit(limit + 1)
+        conditions.append(tuple_(*order) < before)
+    query = _suspended(*conditions).order_by(*(column.desc() for column in order)).limit(limit + 1)
     with call.backend.database.reading() as tx:
         rows = list(tx.execute(query))
         page = rows[:limit]
@@ -93,20 +93,21 @@ def _resolve(call: RouteCall) -> JsonReply:
         "transaction_hash": "0x" + call.path["transaction"].hex(),
         "position": call.path["position"],
     }
-    wanted = _suspended(*(transfers.c[name] == value for name, value in key.items()))
-    told = {"note": call.body["note"], "resolved_by": call.key.id}
+    query = _suspended(*(transfers.c[name] == value for name, value in key.items()))
+    resolution = {"note": call.body["note"], "resolved_by": call.key.id}
     with call.backend.database.transaction() as tx:
-        row = tx.execute(wanted).one_or_none()
+        row = tx.execute(query).one_or_none()
         if row is None:
             raise UnknownRecord(f"unmatched transfers: no transfer {key['position']} of {key['transaction_hash']}")
         try:
             with tx.begin_nested():
-                tx.execute(insert(resolutions).values(**key, **told, time=int(call.backend.clock())))
+                tx.execute(insert(resolutions).values(**key, **resolution, time=int(call.backend.clock())))
         except IntegrityError as error:
             before = tx.execute(select(resolutions).filter_by(**key)).one()
             # An earlier execution of this request may have inserted it before a crash.
             if not (
-                call.required_claim.again and (before.note, before.resolved_by) == (told["note"], told["resolved_by"])
+                call.required_claim.again
+                and (before.note, before.resolved_by) == (resolution["note"], resolution["resolved_by"])
             ):
                 raise DuplicateRecord(f"unmatched transfers: {key['transaction_hash']} is already resolved") from error
         return JsonReply(call.views.unmatched(tx, [row])[0], 201)
@@ -117,7 +118,7 @@ def _balance(call: RouteCall) -> JsonReply:
         found = balance(tx)
     names = ("received", "captured", "unmatched", "refunded", "reserved")
     return JsonReply(
-        {name: str(getattr(found, name)) for name in names} | {"faults": [asdict(each) for each in found.faults]}
+        {name: str(getattr(found, name)) for name in names} | {"faults": [asdict(fault) for fault in found.faults]}
     )
 
 
@@ -162,17 +163,17 @@ def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
 def _sent(tx: Connection) -> Iterator[dict[str, Any]]:
     """Yield the transfers of refunds and payouts, at the positions in their latest receipts."""
     landed = timeline.c.subject.in_((refunds.name, payouts.name)) & timeline.c.trigger.in_(_LANDED)
-    places: dict[tuple[str, str], dict[str, Any]] = {}
+    landings: dict[tuple[str, str], dict[str, Any]] = {}
     for row in tx.execute(select(timeline).where(landed).order_by(timeline.c.id)):
-        places[row.subject, row.subject_id] = json.loads(row.details)
+        landings[row.subject, row.subject_id] = json.loads(row.details)
     paid = DisbursementState.COMPLETE
     for row in tx.execute(select(refunds).where(refunds.c.state == paid).order_by(refunds.c.id)):
-        place = places[refunds.name, row.id]
-        yield _leg("refunded", place, 0, row) | {"order_id": row.order_id}
+        landing = landings[refunds.name, row.id]
+        yield _leg("refunded", landing, 0, row) | {"order_id": row.order_id}
     legs = select(payouts, payout_legs).join(payout_legs, payout_legs.c.payout_id == payouts.c.id)
     order = (payouts.c.id, payout_legs.c.position)
     for row in tx.execute(legs.where(payouts.c.state == paid).order_by(*order)):
-        yield _leg("paid_out", places[payouts.name, row.id], row.position, row)
+        yield _leg("paid_out", landings[payouts.name, row.id], row.position, row)
 
 
 def _leg(kind: str, position: dict[str, Any], number: int, row: Row[Any]) -> dict[str, Any]:
@@ -197,10 +198,10 @@ def _safe(text: str) -> str:
 
 
 def _emptied(text: io.StringIO) -> str:
-    piece = text.getvalue()
+    chunk = text.getvalue()
     text.seek(0)
     text.truncate()
-    return piece
+    return chunk
 
 
 _REASON = Field("reason", choice_field([reason.value for reason in Reason]), "Filter by reason.")

@@ -42,23 +42,23 @@ _YEAR = 366 * 86_400
 
 
 def _create(call: RouteCall) -> JsonReply:
-    asked = call.body
-    id = asked["id"] or call.required_claim.id("ord")
+    body = call.body
+    id = body["id"] or call.required_claim.id("ord")
     if call.required_claim.again:
         made = _made_before(call, id)
         if made is not None:
             return made
     _check_terms(call)
-    drafting, node = call.backend.prefetch_draft(asked["payer"])
-    valid_before = asked["valid_before"]
+    drafting, node = call.backend.prefetch_draft(body["payer"])
+    valid_before = body["valid_before"]
     if valid_before is None:
-        seconds = asked["valid_seconds"] or call.backend.configuration.policy.valid_seconds
+        seconds = body["valid_seconds"] or call.backend.configuration.policy.valid_seconds
         valid_before = building_head(node).timestamp + seconds
     try:
-        if asked["maximum"] is not None:
-            drafting.draft_permit(id, PermitTerms(asked["payer"], asked["maximum"], valid_before - 1, random_nonce()))
+        if body["maximum"] is not None:
+            drafting.draft_permit(id, PermitTerms(body["payer"], body["maximum"], valid_before - 1, random_nonce()))
         else:
-            exact = OrderTerms(asked["payer"], asked["amount"], asked["valid_after"] or 0, valid_before, random_nonce())
+            exact = OrderTerms(body["payer"], body["amount"], body["valid_after"] or 0, valid_before, random_nonce())
             drafting.draft(id, exact)
     except ValueError as error:
         raise _named(error) from error
@@ -67,13 +67,13 @@ def _create(call: RouteCall) -> JsonReply:
 
 def _check_terms(call: RouteCall) -> None:
     """Reject fields that exclude each other."""
-    asked = call.body
-    for one, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
-        if asked[one] is not None and asked[other] is not None:
-            raise ApiError(400, "invalid_value", f"{one}: {other} is given as well", one)
-    if asked["amount"] is None and asked["maximum"] is None:
+    body = call.body
+    for name, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
+        if body[name] is not None and body[other] is not None:
+            raise ApiError(400, "invalid_value", f"{name}: {other} is given as well", name)
+    if body["amount"] is None and body["maximum"] is None:
         raise ApiError(400, "missing_field", "amount or maximum is required", "amount")
-    if asked["maximum"] is not None and call.backend.merchant.checkout is None:
+    if body["maximum"] is not None and call.backend.merchant.checkout is None:
         raise ApiError(409, "checkout_not_configured", "the configuration has no serve.checkout contract", "maximum")
 
 
@@ -162,24 +162,26 @@ def _detail(call: RouteCall, id: str) -> JsonReply:
 
 
 def _list(call: RouteCall) -> JsonReply:
-    asked, wanted = call.query, []
-    if asked["state"] is not None:
-        wanted.append(orders.c.state == OrderState(asked["state"]))
-    if asked["finality"] is not None:
-        wanted.append(orders.c.step == Finality(asked["finality"]))
-    if asked["tx_status"] is not None:
-        wanted.append(orders.c.step == TxStatus(asked["tx_status"]))
-    if asked["payer"] is not None:
-        wanted.append(orders.c.payer == asked["payer"])
-    if asked["nonce"] is not None:
-        wanted.append(orders.c.nonce == asked["nonce"])
-    if asked["id"] is not None:
-        wanted.append(orders.c.id.startswith(asked["id"], autoescape=True))
-    if asked["transaction"] is not None:
-        paid = select(transfers.c.order_id).where(transfers.c.transaction_hash == "0x" + asked["transaction"].hex())
-        wanted.append(orders.c.id.in_(paid))
+    parameters, conditions = call.query, []
+    if parameters["state"] is not None:
+        conditions.append(orders.c.state == OrderState(parameters["state"]))
+    if parameters["finality"] is not None:
+        conditions.append(orders.c.step == Finality(parameters["finality"]))
+    if parameters["tx_status"] is not None:
+        conditions.append(orders.c.step == TxStatus(parameters["tx_status"]))
+    if parameters["payer"] is not None:
+        conditions.append(orders.c.payer == parameters["payer"])
+    if parameters["nonce"] is not None:
+        conditions.append(orders.c.nonce == parameters["nonce"])
+    if parameters["id"] is not None:
+        conditions.append(orders.c.id.startswith(parameters["id"], autoescape=True))
+    if parameters["transaction"] is not None:
+        paid = select(transfers.c.order_id).where(
+            transfers.c.transaction_hash == "0x" + parameters["transaction"].hex()
+        )
+        conditions.append(orders.c.id.in_(paid))
     with call.backend.database.reading() as tx:
-        rows, following = by_beginning(tx, orders, asked, *wanted)
+        rows, following = by_beginning(tx, orders, parameters, *conditions)
         shown = call.views.orders(tx, rows)
     return JsonReply({"items": shown, "next": following})
 
@@ -228,7 +230,7 @@ ROUTES = (
         {200: "OrderPage"},
         query=(
             Field("state", choice_field([state.value for state in OrderState]), "Filter by state."),
-            Field("finality", choice_field([each.value for each in Finality]), "Filter by finality."),
+            Field("finality", choice_field([finality.value for finality in Finality]), "Filter by finality."),
             Field("tx_status", choice_field(TX_STATUSES), "Filter by transaction status."),
             Field("payer", ADDRESS, "Filter by buyer."),
             Field("nonce", BYTES32, "Filter by nonce of the authorization."),

@@ -21,16 +21,16 @@ _REFERENCE = Field(
 
 
 def _pay(call: RouteCall) -> JsonReply:
-    return _send(call, [(each["recipient"], each["amount"]) for each in call.body["recipients"]])
+    return _send(call, [(recipient["recipient"], recipient["amount"]) for recipient in call.body["recipients"]])
 
 
 def _split(call: RouteCall) -> JsonReply:
     shares, index = call.body["shares"], call.body["remainder"] or 0
     try:
-        amounts = split(call.body["total"], [each["basis_points"] for each in shares], index)
+        amounts = split(call.body["total"], [share["basis_points"] for share in shares], index)
     except ValueError as error:
         raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
-    legs = [(each["recipient"], amount) for each, amount in zip(shares, amounts, strict=True)]
+    legs = [(share["recipient"], amount) for share, amount in zip(shares, amounts, strict=True)]
     return _send(call, [leg for leg in legs if leg[1]])
 
 
@@ -64,9 +64,9 @@ def _detail(call: RouteCall, id: str) -> views.JsonView:
 
 def _list(call: RouteCall) -> JsonReply:
     state = call.query["state"]
-    wanted = [] if state is None else [payouts.c.state == DisbursementState(state)]
+    conditions = [] if state is None else [payouts.c.state == DisbursementState(state)]
     with call.backend.database.reading() as tx:
-        rows, following = by_beginning(tx, payouts, call.query, *wanted)
+        rows, following = by_beginning(tx, payouts, call.query, *conditions)
         return JsonReply({"items": call.views.payouts(tx, rows), "next": following})
 
 

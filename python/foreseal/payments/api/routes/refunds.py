@@ -32,13 +32,13 @@ def _detail(call: RouteCall, id: str) -> views.JsonView:
 
 
 def _list(call: RouteCall) -> JsonReply:
-    wanted = []
+    conditions = []
     if call.query["state"] is not None:
-        wanted.append(refunds.c.state == DisbursementState(call.query["state"]))
+        conditions.append(refunds.c.state == DisbursementState(call.query["state"]))
     if call.query["order"] is not None:
-        wanted.append(refunds.c.order_id == call.query["order"])
+        conditions.append(refunds.c.order_id == call.query["order"])
     with call.backend.database.reading() as tx:
-        rows, following = by_beginning(tx, refunds, call.query, *wanted)
+        rows, following = by_beginning(tx, refunds, call.query, *conditions)
     return JsonReply({"items": [call.views.refund(row) for row in rows], "next": following})
 
 

@@ -4,14 +4,13 @@ import re
 
 from sqlalchemy import select
 
-from foreseal.payments.api import views
-from foreseal.payments.api import webhooks as hooks
+from foreseal.payments.api import views, webhooks
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import ID, TEXT, Field, choice_field, integer_field
 from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, by_id
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.tables import DeliveryState, Role, deliveries
-from foreseal.payments.api.tables import hooks as targets
+from foreseal.payments.api.tables import hooks as hook_table
 
 _URL = re.compile(r"https?://[^\s/@]+(?:/\S*)?")
 _HOOK_ID = Field("id", ID, "The target.", required=True)
@@ -22,37 +21,37 @@ def _register(call: RouteCall) -> JsonReply:
     if _URL.fullmatch(url) is None:
         raise ApiError(400, "invalid_value", f"url must be a URL with http or https, got {url!r}", "url")
     with call.backend.database.transaction() as tx:
-        row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
+        row = tx.execute(select(hook_table).where(hook_table.c.id == id)).one_or_none()
         # It exists if an earlier execution of this request created it.
-        secret = hooks.register(tx, id, url, now) if row is None else row.secret
-        row = tx.execute(select(targets).where(targets.c.id == id)).one()
+        secret = webhooks.register(tx, id, url, now) if row is None else row.secret
+        row = tx.execute(select(hook_table).where(hook_table.c.id == id)).one()
     return JsonReply({"webhook": views.webhook(row), "secret": secret}, 201)
 
 
 def _list(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
-        rows = list(tx.execute(select(targets).order_by(targets.c.created, targets.c.id)))
+        rows = list(tx.execute(select(hook_table).order_by(hook_table.c.created, hook_table.c.id)))
     return JsonReply({"items": [views.webhook(row) for row in rows]})
 
 
 def _retire(call: RouteCall) -> JsonReply:
     id = call.path["id"]
     with call.backend.database.transaction() as tx:
-        row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
+        row = tx.execute(select(hook_table).where(hook_table.c.id == id)).one_or_none()
         if not (call.required_claim.again and row is not None and row.retired is not None):
-            hooks.retire(tx, id, int(call.backend.clock()))
-        row = tx.execute(select(targets).where(targets.c.id == id)).one()
+            webhooks.retire(tx, id, int(call.backend.clock()))
+        row = tx.execute(select(hook_table).where(hook_table.c.id == id)).one()
     return JsonReply(views.webhook(row))
 
 
 def _deliveries(call: RouteCall) -> JsonReply:
-    asked, wanted = call.query, []
-    if asked["state"] is not None:
-        wanted.append(deliveries.c.state == DeliveryState(asked["state"]))
-    if asked["webhook"] is not None:
-        wanted.append(deliveries.c.hook_id == asked["webhook"])
+    parameters, conditions = call.query, []
+    if parameters["state"] is not None:
+        conditions.append(deliveries.c.state == DeliveryState(parameters["state"]))
+    if parameters["webhook"] is not None:
+        conditions.append(deliveries.c.hook_id == parameters["webhook"])
     with call.backend.database.reading() as tx:
-        rows, following = by_id(tx, deliveries, asked, *wanted)
+        rows, following = by_id(tx, deliveries, parameters, *conditions)
     return JsonReply({"items": [views.delivery(row) for row in rows], "next": following})
 
 
@@ -61,7 +60,7 @@ def _retry(call: RouteCall) -> JsonReply:
     with call.backend.database.transaction() as tx:
         row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one_or_none()
         if not (call.required_claim.again and row is not None and row.state is not DeliveryState.DEAD):
-            hooks.revive(tx, id, call.backend.clock())
+            webhooks.revive(tx, id, call.backend.clock())
         row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one()
     return JsonReply(views.delivery(row))
 

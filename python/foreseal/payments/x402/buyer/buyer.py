@@ -71,7 +71,7 @@ class BuyerPayment:
 
     id: str
     """Id of the purchase."""
-    wanted: PaidRequest
+    request: PaidRequest
     required: PaymentRequired
     offer: Offer
     amount: int
@@ -100,13 +100,13 @@ class Buyer:
         self.payer = address(str(key.address), "key")
         self._signer = PaymentSigner(key, BuyerChannels(purchases.ledger.database, self.payer))
 
-    def pay(self, wanted: PaidRequest, header: str) -> BuyerPayment:
+    def pay(self, request: PaidRequest, header: str) -> BuyerPayment:
         """Reserve, sign and store a payment for the first offer that the policy allows.
 
         `header` is the response's PAYMENT-REQUIRED. Raises `PurchaseRejected`, `OutcomeUnknown` and `Unreadable`;
         nothing is reserved then.
         """
-        self.policy.check_host(wanted.url, wanted.origin)
+        self.policy.check_host(request.url, request.origin)
         required = read_required(header)
         refusals: list[PolicyViolation] = []
         for offer in self.policy.offers(required.accepts):
@@ -114,11 +114,11 @@ class Buyer:
                 refusals.append(offer)
                 continue
             try:
-                return self._sign(wanted, offer, required, again=False)
+                return self._sign(request, offer, required, again=False)
             except PurchaseRejected as error:  # another asset may have budget left
                 refusals.extend(error.refusals)
         # Caps come first, since the user can change them.
-        refusals.sort(key=lambda each: each.rule not in _CAPS)
+        refusals.sort(key=lambda refusal: refusal.rule not in _CAPS)
         raise PurchaseRejected(
             tuple(refusals) or (PolicyViolation(Rule.SCHEME, "the seller accepts no payment method"),)
         )
@@ -133,34 +133,34 @@ class Buyer:
         try:
             if outcome is not None:
                 self.purchases.conclude(payment.id, outcome)
-            elif (url := _status_url(payment.wanted, status, get_header)) is not None:
+            elif (url := _status_url(payment.request, status, get_header)) is not None:
                 self.purchases.point(payment.id, url)
             if payment.offer.terms.scheme != BATCH or not self._learn(payment, status, get_header):
                 return None
         except (LedgerError, SQLAlchemyError):  # a paid response must reach the application despite errors here
             _log.warning("outcome of the purchase is unknown", extra={"purchase": payment.id}, exc_info=True)
             return None
-        return None if payment.again else self._sign(payment.wanted, payment.offer, payment.required, again=True)
+        return None if payment.again else self._sign(payment.request, payment.offer, payment.required, again=True)
 
     def unsent(self, payment: BuyerPayment) -> None:
         """Return an amount that was never sent because no connection existed."""
         self.purchases.conclude(payment.id, PurchaseOutcome(Trigger.UNSENT))
 
-    def _sign(self, wanted: PaidRequest, offer: Offer, required: PaymentRequired, again: bool) -> BuyerPayment:
+    def _sign(self, request: PaidRequest, offer: Offer, required: PaymentRequired, again: bool) -> BuyerPayment:
         reserved: list[tuple[str, int]] = []
 
         def reserve(amount: int, channel: str | None) -> None:
             if channel is None:
-                key = _key(self.payer, self.session, wanted.method, wanted.url, wanted.body, wanted.idempotency_key)
+                key = _key(self.payer, self.session, request.method, request.url, request.body, request.idempotency_key)
             else:
                 key = _key(self.payer, "channel", channel)
-            intent = PurchaseIntent(self.payer, self.session, key, wanted.subject, amount)
+            intent = PurchaseIntent(self.payer, self.session, key, request.subject, amount)
             reserved.append((self.purchases.reserve(offer, intent), amount))
 
         try:
             signature = self._signer.sign(required, offer, reserve)
             if not reserved:  # repeated signatures of a voucher never claim more than the deposit that already counts
-                intent = PurchaseIntent(self.payer, self.session, None, wanted.subject, 0)
+                intent = PurchaseIntent(self.payer, self.session, None, request.subject, 0)
                 reserved.append((self.purchases.reserve(offer, intent), 0))
             [(id, amount)] = reserved
             self.purchases.present(id, signature.signed)
@@ -168,7 +168,7 @@ class Buyer:
             for id, _ in reserved:
                 self.purchases.conclude(id, PurchaseOutcome(Trigger.UNSENT), unless_presented=True)
             raise
-        return BuyerPayment(id, wanted, required, offer, amount, signature, again)
+        return BuyerPayment(id, request, required, offer, amount, signature, again)
 
     def _learn(self, payment: BuyerPayment, status: int, get_header: ResponseHeaders) -> bool:
         """Process the seller's report on a channel. Return True if it corrected the cached state."""
@@ -181,17 +181,17 @@ class Buyer:
             return False
 
 
-def _status_url(wanted: PaidRequest, status: int, get_header: ResponseHeaders) -> str | None:
+def _status_url(request: PaidRequest, status: int, get_header: ResponseHeaders) -> str | None:
     """Return the payment's status URL from a 409 response of a Foreseal seller, if it has the request's origin."""
-    if status != _CONFLICT or (place := get_header("Location")) is None:
+    if status != _CONFLICT or (location := get_header("Location")) is None:
         return None
     try:
-        url = urljoin(wanted.url, place)
-        return url if urlsplit(url)[:2] == urlsplit(wanted.url)[:2] and len(url) <= _LONGEST_URL else None
+        url = urljoin(request.url, location)
+        return url if urlsplit(url)[:2] == urlsplit(request.url)[:2] and len(url) <= _LONGEST_URL else None
     except ValueError:  # invalid URL
         return None
 
 
 def _key(*parts: Any) -> str:
-    written = json.dumps([hashlib.sha256(each).hexdigest() if isinstance(each, bytes) else each for each in parts])
+    written = json.dumps([hashlib.sha256(value).hexdigest() if isinstance(value, bytes) else value for value in parts])
     return hashlib.sha256(written.encode()).hexdigest()

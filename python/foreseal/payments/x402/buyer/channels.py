@@ -26,10 +26,10 @@ class BuyerChannels:
         """Store the state of a channel."""
         record = json.dumps(context.to_dict(), sort_keys=True)
         with self._database.transaction() as tx:
-            kept = update(channels).where(self._same(key)).values(record=record)
-            known = tx.execute(kept).rowcount
-            if not known and not ensure(tx, channels, payer=self._payer, channel=key.lower(), record=record):
-                tx.execute(kept)  # another process inserted the channel in between
+            statement = update(channels).where(self._same(key)).values(record=record)
+            updated = tx.execute(statement).rowcount
+            if not updated and not ensure(tx, channels, payer=self._payer, channel=key.lower(), record=record):
+                tx.execute(statement)  # another process inserted the channel in between
 
     def delete(self, key: str) -> None:
         """Delete a channel."""

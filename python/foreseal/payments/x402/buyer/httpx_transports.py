@@ -36,13 +36,13 @@ class PayingTransport(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the response, paying if required."""
         request.read()
-        wanted = _wanted(request)
+        paid_request = _paid_request(request)
         response = self._transport.handle_request(request)
         header = _requested_payment(response)
         if header is None:
             return response
         _drain(response)
-        payment: BuyerPayment | None = self._buyer.pay(wanted, header)
+        payment: BuyerPayment | None = self._buyer.pay(paid_request, header)
         while payment is not None:
             try:
                 response = self._transport.handle_request(_paid(request, payment))
@@ -71,13 +71,13 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the response, paying if required."""
         await request.aread()
-        wanted = _wanted(request)
+        paid_request = _paid_request(request)
         response = await self._transport.handle_async_request(request)
         header = _requested_payment(response)
         if header is None:
             return response
         await _adrain(response)
-        payment: BuyerPayment | None = await to_thread.run_sync(self._buyer.pay, wanted, header)
+        payment: BuyerPayment | None = await to_thread.run_sync(self._buyer.pay, paid_request, header)
         while payment is not None:
             try:
                 response = await self._transport.handle_async_request(_paid(request, payment))
@@ -96,7 +96,7 @@ class AsyncPayingTransport(httpx.AsyncBaseTransport):
         await self._transport.aclose()
 
 
-def _wanted(request: httpx.Request) -> PaidRequest:
+def _paid_request(request: httpx.Request) -> PaidRequest:
     # The client copies a request's extensions to its redirects, so this records the first URL.
     origin = request.extensions.setdefault(_ORIGIN, str(request.url))
     return PaidRequest(

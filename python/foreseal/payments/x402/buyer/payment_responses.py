@@ -65,11 +65,11 @@ def read_outcome(
     attempt. After a failed attempt the payment may still be settled: a facilitator that timed out may have sent its
     transaction.
     """
-    told = get_header(RESPONSE)
-    if told is None:
+    header = get_header(RESPONSE)
+    if header is None:
         refused = status in _REFUSALS and get_header(REQUIRED) is not None
         return PurchaseOutcome(Trigger.REFUSED) if refused and source is ReportSource.SELLER else None
-    settlement = read_settlement(told)
+    settlement = read_settlement(header)
     if settlement is None or not settlement.success:
         return None
     settled = amount
@@ -85,16 +85,16 @@ def read_status(body: bytes, amount: int) -> PurchaseOutcome | None:
     The format is that of `PaymentStatus.as_json`.
     """
     try:
-        told = orjson.loads(body)
+        status = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(told, dict):
+    if not isinstance(status, dict):
         return None
-    if told.get("neverSettled") is True:
+    if status.get("neverSettled") is True:
         return PurchaseOutcome(Trigger.REFUSED)
-    if told.get("status") != "settled":
+    if status.get("status") != "settled":
         return None
-    transaction, units = str(told.get("transaction")), str(told.get("amount"))
+    transaction, units = str(status.get("transaction")), str(status.get("amount"))
     settled = int(units) if AMOUNT.fullmatch(units) else amount
     return PurchaseOutcome(
         Trigger.PAID, min(settled, amount), transaction.lower() if HASH.fullmatch(transaction) else None

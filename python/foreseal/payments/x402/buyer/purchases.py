@@ -146,9 +146,9 @@ class Purchases:
         """
         open = purchases.c.step != Finality.FINAL
         open &= purchases.c.contract.is_(None) | (purchases.c.contract != BATCH_SETTLEMENT)
-        wanted = select(purchases).where((purchases.c.payer == payer) & open).order_by(purchases.c.reserved_at)
+        query = select(purchases).where((purchases.c.payer == payer) & open).order_by(purchases.c.reserved_at)
         with self.ledger.database.reading() as tx:
-            return list(tx.execute(wanted))
+            return list(tx.execute(query))
 
     def shares_transaction(self, row: Row[Any]) -> bool:
         """Return True if another purchase names the same transaction."""
@@ -158,8 +158,8 @@ class Purchases:
 
     def _refuse_a_second(self, tx: Connection, intent: PurchaseIntent) -> None:
         if intent.open_key is not None:
-            wanted = select(purchases.c.id, purchases.c.subject).where(purchases.c.open_key == intent.open_key)
-            if (found := tx.execute(wanted).one_or_none()) is not None:
+            query = select(purchases.c.id, purchases.c.subject).where(purchases.c.open_key == intent.open_key)
+            if (found := tx.execute(query).one_or_none()) is not None:
                 raise OutcomeUnknown(found.id, found.subject)
 
 

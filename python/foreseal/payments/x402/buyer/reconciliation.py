@@ -100,8 +100,8 @@ class Reconciliation:
             return None
         with self._sellers.stream("GET", row.status_url, follow_redirects=False) as response:
             body = b""
-            for piece in response.iter_bytes():
-                body += piece
+            for chunk in response.iter_bytes():
+                body += chunk
                 if len(body) > _LARGEST:
                     return None
         return read_status(body, int(row.amount)) if response.status_code == httpx.codes.OK else None
@@ -110,17 +110,21 @@ class Reconciliation:
         """Return the transferred units, or the full signed amount if the chain does not show them."""
         if status.fate is PaymentFate.SETTLED and status.amount is not None:
             return min(status.amount, int(row.amount))
-        most, final = int(row.amount), status.final_block
+        maximum, final = int(row.amount), status.final_block
         if row.scheme != UPTO or row.transaction_hash is None or self._purchases.shares_transaction(row):
-            return most
+            return maximum
         # Permit2 logs no nonce. The seller names the transaction, and the chain shows its transfers. Each transaction
         # counts only once, so a mix-up by the seller does not change the sum.
         receipt = node.receipt(row.transaction_hash)
         if receipt is None or final is None or receipt.block_number > final.number:
-            return most
+            return maximum
         ends = (row.payer, row.payee)
-        moved = [each.amount for each in transfers(receipt, row.asset) if (each.sender, each.recipient) == ends]
-        return min(moved[0], most) if len(moved) == 1 else most
+        moved = [
+            transfer.amount
+            for transfer in transfers(receipt, row.asset)
+            if (transfer.sender, transfer.recipient) == ends
+        ]
+        return min(moved[0], maximum) if len(moved) == 1 else maximum
 
 
 def payment_key(row: Row[Any]) -> PaymentKey:
@@ -147,17 +151,17 @@ class Totals:
 def totals(database: Database, payer: str | None = None) -> list[Totals]:
     """Return spent, reserved and returned sums, sorted by account, day, session and asset."""
     found: dict[tuple[str, ...], Totals] = {}
-    wanted = select(purchases) if payer is None else select(purchases).where(purchases.c.payer == payer)
+    query = select(purchases) if payer is None else select(purchases).where(purchases.c.payer == payer)
     with database.reading() as tx:
-        for row in tx.execute(wanted):
+        for row in tx.execute(query):
             key = (row.payer, row.day, row.session, row.network, row.asset)
             new = Totals(row.payer, row.session, row.day, Asset(row.network, row.asset))
             sums = found.setdefault(key, new)
             sums.purchases += 1
-            taken = row.settled or 0
+            settled = row.settled or 0
             if row.state in (PurchaseState.RESERVED, PurchaseState.PRESENTED):
                 sums.reserved += row.amount
             else:
-                sums.spent += taken
-                sums.returned += row.amount - taken
+                sums.spent += settled
+                sums.returned += row.amount - settled
     return [found[key] for key in sorted(found)]

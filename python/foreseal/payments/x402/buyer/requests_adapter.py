@@ -31,19 +31,19 @@ class PayingAdapter(BaseAdapter):
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         """Send a request and return the response, paying if required."""
-        whole = request.copy()  # on a redirect, requests rewinds its own body
-        body = _whole(request)
-        whole.body = None if request.body is None else body
-        wanted = _wanted(request, body)
-        response = self._adapter.send(whole, *args, **kwargs)
+        outgoing = request.copy()  # on a redirect, requests rewinds its own body
+        body = _read_body(request)
+        outgoing.body = None if request.body is None else body
+        paid_request = _paid_request(request, body)
+        response = self._adapter.send(outgoing, *args, **kwargs)
         header = response.headers.get(REQUIRED)
         if response.status_code != PAYMENT_REQUIRED or header is None:
             response.request = request
             return response
         _drain(response)
-        payment: BuyerPayment | None = self._buyer.pay(wanted, header)
+        payment: BuyerPayment | None = self._buyer.pay(paid_request, header)
         while payment is not None:
-            paid = whole.copy()
+            paid = outgoing.copy()
             paid.headers.update(payment.headers)
             try:
                 response = self._adapter.send(paid, *args, **kwargs)
@@ -73,9 +73,9 @@ class _Origin:
         return None
 
 
-def _wanted(request: requests.PreparedRequest, body: bytes) -> PaidRequest:
+def _paid_request(request: requests.PreparedRequest, body: bytes) -> PaidRequest:
     hooks: list[Any] = request.hooks.setdefault("response", [])
-    origin = next((each.url for each in hooks if isinstance(each, _Origin)), None)
+    origin = next((hook.url for hook in hooks if isinstance(hook, _Origin)), None)
     if origin is None:
         # A new list, since the existing one belongs to the session.
         request.hooks["response"] = [*hooks, _Origin(str(request.url))]
@@ -89,13 +89,13 @@ def _wanted(request: requests.PreparedRequest, body: bytes) -> PaidRequest:
     )
 
 
-def _whole(request: requests.PreparedRequest) -> bytes:
+def _read_body(request: requests.PreparedRequest) -> bytes:
     """Return the body, read into memory if it is a stream."""
     body: Any = request.body
     if hasattr(body, "read"):
         body = body.read()
     parts: Iterable[bytes | str] = [body or b""] if body is None or isinstance(body, bytes | str) else body
-    return b"".join(each.encode() if isinstance(each, str) else each for each in parts)
+    return b"".join(chunk.encode() if isinstance(chunk, str) else chunk for chunk in parts)
 
 
 def _drain(response: requests.Response) -> None:

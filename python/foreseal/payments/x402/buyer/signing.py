@@ -18,8 +18,7 @@ from x402.schemas import NoMatchingRequirementsError, PaymentPayload, PaymentReq
 
 from foreseal.payments.x402.buyer.errors import PolicyViolation, PurchaseRejected, Rule, Unreadable
 from foreseal.payments.x402.buyer.spending_policy import Offer
-from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO, granted, settled
-from foreseal.payments.x402.payment_key import Payment as SignedPayment
+from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO, Payment, granted, settled
 
 Reserve = Callable[[int, str | None], None]
 """Callback before signing, with the amount in units and the id of the channel for a deposit, else None."""
@@ -30,7 +29,7 @@ class PaymentSignature:
     """A payment in the form that the seller receives."""
 
     payload: PaymentPayload
-    signed: SignedPayment
+    signed: Payment
     http: x402HTTPClientSync
     """Client that processes the response for the scheme."""
 
@@ -93,7 +92,7 @@ def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> in
     return min(int(context.deposit_amount), cap)
 
 
-def _signed(payload: PaymentPayload) -> SignedPayment:
+def _signed(payload: PaymentPayload) -> Payment:
     """Return the payment with the key that the chain records. For a voucher, only the seller has such a key."""
     if payload.accepted.scheme == BATCH and payload.payload.get("type") == "voucher":
         return granted(payload)

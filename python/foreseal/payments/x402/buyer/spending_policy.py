@@ -90,9 +90,9 @@ class SpendingPolicy:
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"{name}: must be a set of strings, not one string")
         if self.payees is not None:
-            object.__setattr__(self, "payees", frozenset(address(each, "payees") for each in self.payees))
+            object.__setattr__(self, "payees", frozenset(address(payee, "payees") for payee in self.payees))
         if self.hosts is not None:
-            object.__setattr__(self, "hosts", frozenset(_listed_host(each) for each in self.hosts))
+            object.__setattr__(self, "hosts", frozenset(_listed_host(host) for host in self.hosts))
         object.__setattr__(self, "_networks", frozenset(asset.network for asset in self.caps))
 
     def check_host(self, url: str, origin: str | None) -> None:
@@ -114,8 +114,8 @@ class SpendingPolicy:
 
     def offers(self, accepts: Iterable[PaymentRequirements]) -> Iterator["Offer | PolicyViolation"]:
         """Yield each offer of a seller in its order, or the rule that rejects it."""
-        for each in accepts:
-            yield self._refusal(each) or self.offer(each)
+        for requirements in accepts:
+            yield self._refusal(requirements) or self.offer(requirements)
 
     def offer(self, offered: PaymentRequirements) -> "Offer":
         """Combine a seller's offer with this policy's caps. Raises KeyError if the asset has none."""

@@ -72,12 +72,12 @@ def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlett
 
 
 def _deadline(request: Request) -> int | None:
-    given = request.query_params.get("deadline")
-    if given is None:
+    deadline = request.query_params.get("deadline")
+    if deadline is None:
         return None
-    if not given.isascii() or not given.isdigit() or len(given) > 15:
-        raise Malformed(f"deadline: {given!r} must be a Unix time in seconds")
-    return int(given)
+    if not deadline.isascii() or not deadline.isdigit() or len(deadline) > 15:
+        raise Malformed(f"deadline: {deadline!r} must be a Unix time in seconds")
+    return int(deadline)
 
 
 def _guarded(endpoint: FacilitatorEndpoint) -> FacilitatorEndpoint:

@@ -56,7 +56,7 @@ class FacilitatorBounds:
 
     def __post_init__(self) -> None:
         for name in ("tokens", "payees"):
-            object.__setattr__(self, name, frozenset(address(each, name) for each in getattr(self, name)))
+            object.__setattr__(self, name, frozenset(address(item, name) for item in getattr(self, name)))
 
     def refuses(self, requirements: PaymentRequirements) -> str | None:
         """Return the reason for a rejection, or None if the settlement is allowed."""
@@ -85,8 +85,8 @@ class _Writing:
     def get(self, key: str) -> str | None:
         """Return the hash of the pending or completed transaction. A scheme waits for it instead of sending another."""
         row = self._settlements.find(self._request.payment.key)
-        under_way = row is not None and row.digest == self._request.digest and row.step is not TxStatus.FAILED
-        return self._settlements.newest(self._request.payment.key) if under_way else None
+        in_flight = row is not None and row.digest == self._request.digest and row.step is not TxStatus.FAILED
+        return self._settlements.newest(self._request.payment.key) if in_flight else None
 
     def set(self, key: str, tx_hash: str) -> None:
         """Do nothing: the transaction was stored before it was sent."""
@@ -160,25 +160,25 @@ class Facilitator:
 
         `settlement_pending` with a transaction means that it was sent; a retry is safe.
         """
-        wanted = self._wanted(payment, requirements)
+        requested = self._requested_payment(payment, requirements)
         refused = self._refused(payment, requirements)
         if refused is not None:
-            return self._failure(wanted, refused)
-        asked = SettlementRequest(wanted, digest(payment, requirements))
-        row = self.settlements.find(wanted.key)
-        if row is not None and row.state is SettlementState.RELEASED and row.digest == asked.digest:
-            return self._success(wanted, "", 0)
-        if row is not None and row.digest != asked.digest and row.step is not TxStatus.FAILED:
-            return self._failure(wanted, "payment_settled_otherwise")
-        writing = _Writing(self.settlements, asked)
+            return self._failure(requested, refused)
+        request = SettlementRequest(requested, digest(payment, requirements))
+        row = self.settlements.find(requested.key)
+        if row is not None and row.state is SettlementState.RELEASED and row.digest == request.digest:
+            return self._success(requested, "", 0)
+        if row is not None and row.digest != request.digest and row.step is not TxStatus.FAILED:
+            return self._failure(requested, "payment_settled_otherwise")
+        writing = _Writing(self.settlements, request)
         found = self._schemes(writing).settle(payment, requirements)
         try:
-            if found.success and requirements.scheme == UPTO and wanted.amount == 0:
-                self.settlements.release(asked)
+            if found.success and requirements.scheme == UPTO and requested.amount == 0:
+                self.settlements.release(request)
         except AlreadySettling:
-            return self._failure(wanted, "payment_settled_otherwise")
+            return self._failure(requested, "payment_settled_otherwise")
         if not found.success:
-            return self._elsewhere(wanted) or found
+            return self._elsewhere(requested) or found
         landed = found.transaction if writing.landed is None else writing.landed.transaction_hash
         return found.model_copy(update={"transaction": landed})
 
@@ -217,7 +217,7 @@ class Facilitator:
         found.register_extension(EIP2612_GAS_SPONSORING)
         return found
 
-    def _wanted(self, payment: PaymentPayload, requirements: PaymentRequirements) -> Payment:
+    def _requested_payment(self, payment: PaymentPayload, requirements: PaymentRequirements) -> Payment:
         totals: tuple[int, ...] = ()
         if requirements.scheme == BATCH and payment.payload.get("type") == "settle":
             settled(payment, requirements)
@@ -235,33 +235,36 @@ class Facilitator:
             return "amount_is_zero"  # it would only cost gas
         return self.bounds.refuses(requirements)
 
-    def _elsewhere(self, wanted: Payment) -> SettleResponse | None:
+    def _elsewhere(self, requested: Payment) -> SettleResponse | None:
         """Return a success if another account submitted the authorization first and it paid the same payee.
 
         Any account may submit a TransferWithAuthorization that it has seen; the signed transfer is the same.
         """
-        if wanted.payee is None or wanted.key.contract != wanted.token:
+        if requested.payee is None or requested.key.contract != requested.token:
             return None
-        receipt = spent_by(self.node, wanted.key)
+        receipt = spent_by(self.node, requested.key)
         if receipt is None:
             return None
-        for moved in transfers(receipt, wanted.token):
-            if moved.nonce == wanted.key.nonce and (moved.recipient, moved.amount) == (wanted.payee, wanted.amount):
-                return self._success(wanted, receipt.transaction_hash, moved.amount)
+        for moved in transfers(receipt, requested.token):
+            if moved.nonce == requested.key.nonce and (moved.recipient, moved.amount) == (
+                requested.payee,
+                requested.amount,
+            ):
+                return self._success(requested, receipt.transaction_hash, moved.amount)
         return None
 
-    def _success(self, wanted: Payment, transaction: str, amount: int) -> SettleResponse:
+    def _success(self, requested: Payment, transaction: str, amount: int) -> SettleResponse:
         return SettleResponse(
             success=True,
-            payer=wanted.key.payer,
+            payer=requested.key.payer,
             transaction=transaction,
             network=self._network,
             amount=str(amount),
         )
 
-    def _failure(self, wanted: Payment, reason: str) -> SettleResponse:
+    def _failure(self, requested: Payment, reason: str) -> SettleResponse:
         return SettleResponse(
-            success=False, error_reason=reason, payer=wanted.key.payer, transaction="", network=self._network
+            success=False, error_reason=reason, payer=requested.key.payer, transaction="", network=self._network
         )
 
 

@@ -98,7 +98,7 @@ class Settlements:
 
     def newest(self, key: PaymentKey) -> str | None:
         """Return the hash of the newest transaction signed for a payment."""
-        wanted = (
+        query = (
             select(attempts.c.hash)
             .join(transactions)
             .where(transactions.c.purpose == Purpose.SETTLE, transactions.c.subject == key.name)
@@ -106,7 +106,7 @@ class Settlements:
             .limit(1)
         )
         with self.ledger.database.reading() as tx:
-            return tx.execute(wanted).scalar_one_or_none()
+            return tx.execute(query).scalar_one_or_none()
 
     def submit(self, request: SettlementRequest, target: str, data: bytes) -> str:
         """Return the hash of the transaction that settles a payment: a new one, or the one of an earlier request.

@@ -72,8 +72,8 @@ class NodeSigner:
         """
         data = encode_contract_call(abi, function_name, *args)
         with_reason = _explained(lambda: self._node.call(to_checksum_address(address), data, _BLOCK, self._account))
-        outputs = next(each["outputs"] for each in abi if each.get("name") == function_name)
-        values = decode([collapse_if_tuple(each) for each in outputs], with_reason)
+        outputs = next(entry["outputs"] for entry in abi if entry.get("name") == function_name)
+        values = decode([collapse_if_tuple(output) for output in outputs], with_reason)
         return values[0] if len(values) == 1 else values
 
     def verify_typed_data(
@@ -143,4 +143,4 @@ def _errors() -> dict[bytes, str]:
 
 
 def _types(parameters: Sequence[dict[str, Any]]) -> list[str]:
-    return [collapse_if_tuple(each) for each in parameters]
+    return [collapse_if_tuple(parameter) for parameter in parameters]

@@ -47,8 +47,8 @@ class GrantedResponse:
     def having(self, **headers: str) -> "GrantedResponse":
         """Return a copy with these headers, written with underscores, in place of headers with the same name."""
         new = {name.replace("_", "-"): value for name, value in headers.items()}
-        kept = tuple(pair for pair in self.headers if pair[0].lower() not in new)
-        return GrantedResponse(self.status, (*kept, *new.items()), self.body)
+        unchanged = tuple(pair for pair in self.headers if pair[0].lower() not in new)
+        return GrantedResponse(self.status, (*unchanged, *new.items()), self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class Grants:
             return False
         mine = (grants.c.id == row.id) & (grants.c.state == GrantState.ANSWERED) & (grants.c.lease <= now)
         with self.ledger.database.transaction() as tx:
-            taken = tx.execute(update(grants).where(mine).values(lease=now + self._lease))
-        return taken.rowcount == 1
+            result = tx.execute(update(grants).where(mine).values(lease=now + self._lease))
+        return result.rowcount == 1
 
     def release(self, id: str, reason: str) -> None:
         """Record the proof that nothing was charged and nothing will be."""
@@ -175,8 +175,8 @@ class Grants:
 
     def _record_answer(self, tx: Connection, id: str, answer: GrantedResponse, **values: Any) -> None:
         headers = orjson.dumps(answer.headers).decode()
-        kept = update(grants).where(grants.c.id == id)
-        changed = tx.execute(kept.values(status=answer.status, headers=headers, body=answer.body, **values))
+        statement = update(grants).where(grants.c.id == id)
+        changed = tx.execute(statement.values(status=answer.status, headers=headers, body=answer.body, **values))
         if changed.rowcount != 1:
             raise UnknownRecord(f"{grants.name}: no row has the id {id}")
 

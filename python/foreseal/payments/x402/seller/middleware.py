@@ -71,9 +71,9 @@ class PaidRoutes:
             await self.app(scope, receive, send)
             return
         request, path = Request(scope, receive), _route(scope)
-        place = self.seller.offers.shop.status_path + "/"
-        if request.method in ("GET", "HEAD") and path.startswith(place):
-            await _send(send, await self._status(path.removeprefix(place)), request.method)
+        prefix = self.seller.offers.shop.status_path + "/"
+        if request.method in ("GET", "HEAD") and path.startswith(prefix):
+            await _send(send, await self._status(path.removeprefix(prefix)), request.method)
             return
         prices = self.seller.offers.table.find(request.method, path)
         if not prices:
@@ -94,8 +94,8 @@ class PaidRoutes:
             return _json(400, {"error": "body: incomplete, the connection was closed"})
         except (Unavailable, LedgerError, *Silent) as error:
             _log.warning("cannot accept payments: %s", error, extra={"path": request.url.path})
-            said = "the payment cannot be processed now: retry with the same payment"
-            return _json(503, {"error": said}).having(retry_after="1")
+            message = "the payment cannot be processed now: retry with the same payment"
+            return _json(503, {"error": message}).having(retry_after="1")
 
     async def _status(self, id: str) -> GrantedResponse:
         try:
@@ -157,10 +157,10 @@ class _Paid:
 
     async def answer(self) -> GrantedResponse:
         """Return the response. Raises `Malformed`, `Unavailable` and the errors in `Silent`."""
-        given = self._request.headers.getlist(PAYMENT_SIGNATURE_HEADER)
-        if len(given) > 1:
-            raise Malformed(f"{PAYMENT_SIGNATURE_HEADER}: occurs {len(given)} times")
-        payload = read_header(given[0]) if given else None
+        signatures = self._request.headers.getlist(PAYMENT_SIGNATURE_HEADER)
+        if len(signatures) > 1:
+            raise Malformed(f"{PAYMENT_SIGNATURE_HEADER}: occurs {len(signatures)} times")
+        payload = read_header(signatures[0]) if signatures else None
         payment = None if payload is None else granted(payload)
         body = b"" if payload is None else await read_bounded(self._request, LARGEST)
         try:
@@ -169,21 +169,21 @@ class _Paid:
             raise Unavailable(str(error)) from error
         if payload is None or payment is None:
             return await self._demand("payment_required")
-        said = [self._request.method, self._path, hashlib.sha256(body).hexdigest()]
-        digest = hashlib.sha256(orjson.dumps(said)).digest()
+        request_parts = [self._request.method, self._path, hashlib.sha256(body).hexdigest()]
+        digest = hashlib.sha256(orjson.dumps(request_parts)).digest()
         row = await self._find(payment.key.name)
         if row is not None and not (row.state is GrantState.RELEASED and row.deadline is None):
             return await self._copy(row, digest)
         required, refusal = await self._seller.offers.demand(self._prices, self._url, "payment_does_not_match")
-        asked = self._seller.offers.server.find_matching_requirements(required.accepts, payload)
-        if asked is None:
+        requirements = self._seller.offers.server.find_matching_requirements(required.accepts, payload)
+        if requirements is None:
             return refusal
         echoed = self._seller.offers.server.validate_extensions(required, payload)
         if not echoed.valid:
             return await self._demand(echoed.invalid_reason or "extension_echo_mismatch")
         if payload.resource is not None and payload.resource.url != self._url:
             return await self._demand("payment_is_for_another_resource")
-        return await self._first(GrantRequest(payment, payload, asked, digest), body)
+        return await self._first(GrantRequest(payment, payload, requirements, digest), body)
 
     async def _first(self, claim: GrantRequest, body: bytes) -> GrantedResponse:
         """Process a payment without a grant."""
@@ -276,12 +276,12 @@ class _Paid:
         """Return the application's response; None if it ended without one."""
         scope = dict(self._request.scope)
         scope["state"] = {**scope.get("state", {}), "payment": charge}
-        given = False
+        is_body_read = False
 
         async def receive() -> Message:
-            nonlocal given
-            if not given:
-                given = True
+            nonlocal is_body_read
+            if not is_body_read:
+                is_body_read = True
                 return {"type": "http.request", "body": body, "more_body": False}
             return await self._request.receive()
 
@@ -291,7 +291,7 @@ class _Paid:
         except Exception:  # any error of the handler; the payer gets a response that reports it
             _log.exception("the handler of a paid request failed", extra={"path": self._path})
             return None
-        return answer.whole()
+        return answer.response()
 
     async def _refused(self, error: PaymentRejected) -> GrantedResponse:
         answer = await self._demand(error.reason)
@@ -332,7 +332,7 @@ class _Collected:
         else:
             raise ValueError(f"the response to a paid request cannot be {message['type']}")
 
-    def whole(self) -> GrantedResponse | None:
+    def response(self) -> GrantedResponse | None:
         """Return the response; None if it is incomplete."""
         if self._status is None or not self._done:
             return None
@@ -346,8 +346,8 @@ def _route(scope: Scope) -> str:
 
 
 def _private(answer: GrantedResponse) -> GrantedResponse:
-    given = next((value for name, value in answer.headers if name.lower() == "cache-control"), None)
-    return answer.having(cache_control=with_private_cache_control(given))
+    cache_control = next((value for name, value in answer.headers if name.lower() == "cache-control"), None)
+    return answer.having(cache_control=with_private_cache_control(cache_control))
 
 
 def _paid(answer: GrantedResponse, row: Row[Any]) -> GrantedResponse:

@@ -101,11 +101,15 @@ class Offers:
                 if price.scheme.value not in kinds:
                     raise ValueError(f"prices: the facilitator does not settle {price.scheme} on {self.shop.network}")
             permits = declare_eip2612_gas_sponsoring_extension()
-            self._extensions = {name: each for name, each in permits.items() if name in supported.extensions}
+            self._extensions = {name: extension for name, extension in permits.items() if name in supported.extensions}
 
     def requirements(self, prices: Sequence[Price]) -> list[PaymentRequirements]:
         """Return the package's requirements for these prices."""
-        return [each for price in prices for each in self.server.build_payment_requirements(self._config(price))]
+        return [
+            requirements
+            for price in prices
+            for requirements in self.server.build_payment_requirements(self._config(price))
+        ]
 
     async def demand(
         self, prices: Sequence[Price], url: str, error: str, payment: PaymentPayload | None = None
@@ -123,8 +127,8 @@ class Offers:
             payment,
         )
         body = required.model_dump_json(by_alias=True, exclude_none=True).encode()
-        said = (PAYMENT_REQUIRED_HEADER.lower(), encode_payment_required_header(required))
-        return required, GrantedResponse(402, (JSON, NO_STORE, said), body)
+        header = (PAYMENT_REQUIRED_HEADER.lower(), encode_payment_required_header(required))
+        return required, GrantedResponse(402, (JSON, NO_STORE, header), body)
 
     def _config(self, price: Price) -> ResourceConfig:
         domain = self.shop.domain

@@ -86,14 +86,14 @@ class PriceTable:
     def __init__(self, prices: Mapping[str, Price | Sequence[Price]]) -> None:
         """Build the table. Raises ValueError for an invalid route, or one without a price."""
         self._routes: list[tuple[str, Pattern[str], tuple[Price, ...]]] = []
-        for route, given in prices.items():
+        for route, options in prices.items():
             method, _, path = route.partition(" ")
             if not method.isalpha() or method != method.upper() or not path.startswith("/"):
                 raise ValueError(f"prices: {route!r} is not a route such as 'GET /reports/{{name}}'")
-            each = (given,) if isinstance(given, Price) else tuple(given)
-            if not each:
+            route_prices = (options,) if isinstance(options, Price) else tuple(options)
+            if not route_prices:
                 raise ValueError(f"prices: {route!r} has no price")
-            self._routes.append((method, compile_path(path)[0], each))
+            self._routes.append((method, compile_path(path)[0], route_prices))
 
     def all(self) -> list[Price]:
         """Return every price."""
@@ -104,8 +104,8 @@ class PriceTable:
 
         HEAD costs as much as GET: it runs the same handler.
         """
-        asked = "GET" if method == "HEAD" else method
-        return next((each for verb, form, each in self._routes if verb == asked and form.match(path)), ())
+        priced_method = "GET" if method == "HEAD" else method
+        return next((prices for verb, form, prices in self._routes if verb == priced_method and form.match(path)), ())
 
 
 def chargeable(payment: Payment, requirements: PaymentRequirements) -> Charge:

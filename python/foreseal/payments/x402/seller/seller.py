@@ -92,9 +92,9 @@ class Seller:
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements, charged: int) -> SettleResponse:
         """Settle a payment. Raises `PaymentRejected` if it is not settled, `Undecided` if the outcome is open."""
-        wanted = requirements.model_copy(update={"amount": str(charged)})
+        charged_requirements = requirements.model_copy(update={"amount": str(charged)})
         try:
-            found = await self.offers.server.settle_payment(payload, wanted)
+            found = await self.offers.server.settle_payment(payload, charged_requirements)
         except PaymentAbortedError as error:
             raise PaymentRejected(error.reason or "payment_refused") from error
         except Exception as error:
@@ -142,8 +142,8 @@ class Seller:
             return PaymentStatus(PaymentFate.SETTLED, row.step is Finality.FINAL, row.transaction_hash, row.charged)
         if row.state is GrantState.RELEASED:
             return PaymentStatus(PaymentFate.UNSETTLED, final=True)
-        payload, asked = stored_payment(row)
-        if asked.scheme != BATCH:
+        payload, requirements = stored_payment(row)
+        if requirements.scheme != BATCH:
             return find_status(self.node, PaymentKey.parse(row.id), row.deadline)
         if payload.payload["type"] == "refund":  # a refund charges nothing, and only the facilitator executes it
             return PaymentStatus(PaymentFate.OPEN, final=False)
@@ -180,12 +180,12 @@ class Seller:
         if receipt is None:
             self.grants.reopen(row.id, "the transaction is no longer on the chain")
             return
-        payload, asked = stored_payment(row)
-        wanted = granted(payload)
-        moved = [each for each in transfers(receipt, wanted.token) if each.sender == wanted.key.payer]
+        payload, requirements = stored_payment(row)
+        payment = granted(payload)
+        moved = [transfer for transfer in transfers(receipt, payment.token) if transfer.sender == payment.key.payer]
         # A deposit pays the channel contract, not the payee; the channel's record covers the charge.
-        paid = asked.scheme == BATCH or any(
-            (each.recipient, each.amount) == (wanted.payee, row.charged) for each in moved
+        paid = requirements.scheme == BATCH or any(
+            (transfer.recipient, transfer.amount) == (payment.payee, row.charged) for transfer in moved
         )
         if not receipt.succeeded or not paid:
             self.grants.reopen(row.id, "the transaction does not pay the requested amount")
@@ -195,17 +195,17 @@ class Seller:
             self.grants.deepen(row.id, step)
 
     async def _finished(self, row: Row[Any]) -> SettleResponse:
-        payload, asked = stored_payment(row)
+        payload, requirements = stored_payment(row)
         found = await run_in_threadpool(self.fate, row)
         if found.never:
             await run_in_threadpool(self.grants.release, row.id, found.fate)
             raise PaymentRejected("payment_expired")
-        response = _on_chain(row, asked, found)
+        response = _on_chain(row, requirements, found)
         if response is not None:
             return response
-        if asked.scheme == BATCH:
-            return await self._finish_voucher(row, payload, asked)
-        return await self.settle(payload, asked, row.charged)
+        if requirements.scheme == BATCH:
+            return await self._finish_voucher(row, payload, requirements)
+        return await self.settle(payload, requirements, row.charged)
 
     async def _finish_voucher(
         self, row: Row[Any], payload: PaymentPayload, requirements: PaymentRequirements
@@ -216,8 +216,8 @@ class Seller:
         if kind == "refund":
             raise PaymentRejected("refund_interrupted")
         if kind == "deposit":
-            wanted = requirements.model_copy(update={"amount": str(row.charged)})
-            response = await self.facilitator.settle(payload, wanted)
+            charged_requirements = requirements.model_copy(update={"amount": str(row.charged)})
+            response = await self.facilitator.settle(payload, charged_requirements)
             if response.error_reason == PENDING:
                 raise Undecided(PENDING)
             if not response.success:
