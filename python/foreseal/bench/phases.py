@@ -57,8 +57,8 @@ class Benchmark:
         filled = [ContentWriter(node, plan.shape).fill(show) for node in self.nodes]
         resident = {filled_node.node.name: resident_mb(filled_node) for filled_node in filled}
         self._reads(filled, "reads", show)
-        if "restart" in plan.phases and (again := self._restarted(filled)):
-            self._reads(again, "reads_after_restart", show)
+        if "restart" in plan.phases and (restarted := self._restarted(filled)):
+            self._reads(restarted, "reads_after_restart", show)
         if "send" in plan.phases:
             extent = plan.extent
             arguments = (plan.transactions, extent.repetitions, extent.seed, plan.peer)
@@ -88,7 +88,7 @@ class Benchmark:
 
     def _restarted(self, filled: Sequence[FilledNode]) -> list[FilledNode]:
         """Restart the nodes that persist their chain."""
-        again = []
+        restarted = []
         by_name = {started.name: started for started in self.started if started.is_persistent}
         for filled_node in filled:
             if started := by_name.get(filled_node.node.name):
@@ -99,8 +99,8 @@ class Benchmark:
                     and int(filled_node.node.call("eth_blockNumber"), 16) < filled_node.head
                 ):
                     raise BenchError(f"{filled_node.node.name}: after a restart its chain is another one")
-                again.append(filled_node)
-        return again
+                restarted.append(filled_node)
+        return restarted
 
     def _fanout(self, filled: FilledNode, show: ProgressCallback) -> dict[str, Any]:
         show(f"{self.plan.subscribers} subscribers, {filled.node.name}", 0, 1)

@@ -111,13 +111,15 @@ def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
     """Revoke the KEY with this ID or name: within a second its calls are rejected and its WebSockets closed."""
     now = time.time()
     with _explained(), update_keys(_folder(config, datadir)) as found:
-        meant = [api_key for api_key in found.values() if api_key.revoked is None and key in (api_key.id, api_key.name)]
-        if not meant:
+        matches = [
+            api_key for api_key in found.values() if api_key.revoked is None and key in (api_key.id, api_key.name)
+        ]
+        if not matches:
             raise click.UsageError(f"no active key has the id or name {key}: see `foreseal keys list`")
-        if len(meant) > 1:
-            named = " and ".join(api_key.id for api_key in meant)
+        if len(matches) > 1:
+            named = " and ".join(api_key.id for api_key in matches)
             raise click.UsageError(f"more than one key is named {key}: pass the id, {named}")
-        (revoked,) = meant
+        (revoked,) = matches
         found[revoked.id] = replace(revoked, revoked=int(now))
     click.echo(f"foreseal: revoked key {revoked.id} ({revoked.name})", err=True)
 

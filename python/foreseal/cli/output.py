@@ -13,23 +13,23 @@ ShowProgress = Callable[[str, int, int], None]
 
 
 @contextmanager
-def show_progress(doing: str) -> Iterator[ShowProgress]:
-    """Show progress on stderr: a bar on a terminal, lines elsewhere. `doing` names the operation: verifying."""
+def show_progress(operation: str) -> Iterator[ShowProgress]:
+    """Show progress on stderr: a bar on a terminal, lines elsewhere. `operation` names the operation: verifying."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _ProgressLines(doing).show
+        yield _ProgressLines(operation).show
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(doing)
+        task = progress.add_task(operation)
         yield lambda phase, done, of: progress.update(task, description=phase, completed=done, total=of)
 
 
 class _ProgressLines:
     """Progress as lines on stderr: one at the start of a part, then one per tenth of it."""
 
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
+    def __init__(self, operation: str) -> None:
+        self._operation = operation
         self._shown = ("", 0)
 
     def show(self, phase: str, done: int, total: int) -> None:
@@ -37,7 +37,7 @@ class _ProgressLines:
         now = (phase, 10 * done // total if total else 10)
         if now != self._shown:
             self._shown = now
-            click.echo(f"{self._doing} {phase}: {done:,} of {total:,}", err=True)
+            click.echo(f"{self._operation} {phase}: {done:,} of {total:,}", err=True)
 
 
 def print_facts(facts: dict[str, Any]) -> None:

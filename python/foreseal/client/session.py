@@ -17,7 +17,7 @@ T = TypeVar("T")
 # Error codes of a node that did nothing and will serve the call later.
 _STARTING, _LIMIT, _NOT_FOUND = -32002, -32005, -32001
 # Error message for a view that an unwind removed during the read. A retry uses the next view.
-_VIEW_GONE = "view no longer available"
+_VIEW_UNAVAILABLE = "view no longer available"
 # Limits that clear within moments.
 _TRANSIENT = frozenset(("calls", "caller_calls", "rate"))
 _SHOWN = 120
@@ -174,7 +174,7 @@ def is_transient(outcome: Any) -> bool:
     if not isinstance(outcome, RpcError):
         return False
     if outcome.code == _NOT_FOUND:
-        return outcome.message == _VIEW_GONE
+        return outcome.message == _VIEW_UNAVAILABLE
     return outcome.code == _STARTING or (outcome.code == _LIMIT and _limit(outcome).get("limit") in _TRANSIENT)
 
 

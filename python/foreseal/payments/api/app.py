@@ -23,17 +23,17 @@ Changed = Callable[[], None]
 
 def build_application(backend: Backend, requests: IdempotentRequests, health: Health, changed: Changed) -> Starlette:
     """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
-    desk = RequestHandler(backend, requests)
+    handler = RequestHandler(backend, requests)
     routes = (*ROUTES, *general_routes(health, ROUTES))
     return Starlette(
-        routes=[_endpoint(desk, route, changed) for route in routes],
+        routes=[_endpoint(handler, route, changed) for route in routes],
         exception_handlers={HTTPException: _no_route, Exception: _failed},
     )
 
 
-def _endpoint(desk: RequestHandler, route: Route, changed: Changed) -> StarletteRoute:
+def _endpoint(handler: RequestHandler, route: Route, changed: Changed) -> StarletteRoute:
     async def answer(request: Request) -> Response:
-        response = await desk.answer(route, request)
+        response = await handler.answer(route, request)
         if route.claims:
             changed()
         return response

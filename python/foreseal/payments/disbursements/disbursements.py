@@ -191,11 +191,11 @@ class Disbursements(ABC):
         Nodes may drop receipts, or index them late. Without this check the row would be paid a second time.
         """
         with self.ledger.database.reading() as tx:
-            _, tried = read_intent(tx, intent)
+            _, history = read_intent(tx, intent)
             contract, topics = self.trace(row, self.recipients(tx, row))
-        hashes = {attempt.hash for attempt in tried}
+        hashes = {attempt.hash for attempt in history}
         # A reorganization may have moved it into a block below the one at which it was signed.
-        since = max(0, tried[0].since_block - MAX_LOG_RANGE)
+        since = max(0, history[0].since_block - MAX_LOG_RANGE)
         for log in newest_logs(self.sender.node, contract, topics, since):
             if log.transaction_hash in hashes:
                 raise Incomplete(

@@ -208,9 +208,9 @@ class OrderReconciler:
     def _captured(self, tx: Connection, order: Row[Any], receipt: ChainReceipt, step: StatusStep) -> bool:
         """Record the transfers of a receipt that used this authorization. Return True if there was one."""
         found = [
-            each
-            for each in transfers(receipt, order.token)
-            if (each.sender, each.recipient, each.nonce, each.checkout)
+            candidate
+            for candidate in transfers(receipt, order.token)
+            if (candidate.sender, candidate.recipient, candidate.nonce, candidate.checkout)
             == (order.payer, order.payee, order.nonce, order.checkout)
         ]
         for transfer in found:

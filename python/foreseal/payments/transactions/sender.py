@@ -128,13 +128,13 @@ class TransactionSender:
         The result reports the node's answer or silence; the node's errors are not raised.
         """
         with self.ledger.database.reading() as tx:
-            row, tried = read_intent(tx, intent)
-        last = tried[-1]
-        newest = delivered = self._send(tried)
+            row, history = read_intent(tx, intent)
+        last = history[-1]
+        newest = delivered = self._send(history)
         # If the account cannot pay the newest attempt, an earlier one may still be in the pool, or be accepted again.
-        while delivered.status is DeliveryStatus.REJECTED and len(tried) > 1:
-            tried = tried[:-1]
-            delivered = self._send(tried)
+        while delivered.status is DeliveryStatus.REJECTED and len(history) > 1:
+            history = history[:-1]
+            delivered = self._send(history)
         # The stored bytes were sent without checking the current fees.
         with contextlib.suppress(ChainError):
             if self._is_cheap(row, last, newest) and self.replace(intent, last.ordinal):
@@ -177,8 +177,8 @@ class TransactionSender:
             ordinal = newest_ordinal(tx, intent)
             if last is not None and ordinal != last:
                 return True
-            row, tried = read_intent(tx, intent)
-            raised = FeeQuote(tried[-1].fee, tried[-1].priority_fee).raised(fee_quote)
+            row, history = read_intent(tx, intent)
+            raised = FeeQuote(history[-1].fee, history[-1].priority_fee).raised(fee_quote)
             if raised.fee > self.fees.max_fee:
                 return False
             self.intents.attempt(tx, row, ordinal + 1, raised, head.number)
@@ -189,8 +189,8 @@ class TransactionSender:
     def outcome(self, intent: int) -> TransactionOutcome:
         """Return the outcome from receipts of every attempt of an intent. Raises the node's errors."""
         with self.ledger.database.reading() as tx:
-            row, tried = read_intent(tx, intent)
-        hashes = [attempt.hash for attempt in reversed(tried)]
+            row, history = read_intent(tx, intent)
+        hashes = [attempt.hash for attempt in reversed(history)]
         for _ in range(_RECEIPT_ATTEMPTS):
             landed = self._landed(hashes)
             if landed is None:
@@ -214,15 +214,15 @@ class TransactionSender:
     def _landed(self, hashes: list[str]) -> ChainReceipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
 
-    def _send(self, tried: list[Row[Any]]) -> DeliveryResult:
+    def _send(self, history: list[Row[Any]]) -> DeliveryResult:
         """Send the newest of these attempts."""
         try:
-            self.node.send(tried[-1].raw)
+            self.node.send(history[-1].raw)
             found = DeliveryResult(DeliveryStatus.ACCEPTED, pooled=True)
         except Underpriced as error:
             # The pool has a transaction with this account nonce. If there are several attempts, it is one of ours.
             found = DeliveryResult(
-                DeliveryStatus.ACCEPTED if len(tried) > 1 else DeliveryStatus.UNKNOWN, str(error), pooled=True
+                DeliveryStatus.ACCEPTED if len(history) > 1 else DeliveryStatus.UNKNOWN, str(error), pooled=True
             )
         except (NonceTooLow, NoResponse, Incomplete) as error:
             found = DeliveryResult(DeliveryStatus.UNKNOWN, str(error))

@@ -63,9 +63,9 @@ class ObservedTransfer:
 _CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo", "checkout")
 
 
-def record_transfer(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
+def record_transfer(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     """Record a transfer or its new position, and move its order accordingly. Raises `FinalityBroken`."""
-    values = seen.values()
+    values = observed.values()
     row = tx.execute(select(transfers).where(_key(transfers, values)).with_for_update()).one_or_none()
     if row is not None and any(getattr(row, name) != values[name] for name in _CONTENT):
         remove_transfer(ledger, tx, row)
@@ -75,14 +75,14 @@ def record_transfer(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> N
             tx.execute(insert(transfers).values(**values))
         except IntegrityError as error:
             raise ConcurrentUpdate(f"transfer {values['transaction_hash']} was recorded by another process") from error
-        _match(ledger, tx, seen)
+        _match(ledger, tx, observed)
     elif row.step is Finality.FINAL:
         if row.block_hash != values["block_hash"]:
             raise FinalityBroken(f"transfer {row.transaction_hash}: its final block {row.block_hash} is gone")
     else:
         tx.execute(update(transfers).where(_key(transfers, values)).values(**values))
         if row.order_id is not None:
-            ledger.follow(tx, orders, locked(tx, orders, row.order_id), seen.step)
+            ledger.follow(tx, orders, locked(tx, orders, row.order_id), observed.step)
 
 
 def remove_transfer(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
@@ -97,17 +97,17 @@ def remove_transfer(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
     tx.execute(delete(transfers).where(_key(transfers, key)))
 
 
-def _match(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
+def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     """Match a new transfer to its order, or add it to `unmatched_transfers`."""
-    transfer, order = seen.transfer, None
+    transfer, order = observed.transfer, None
     by_authorization = False
     if transfer.nonce is not None:
-        order = _find_by_authorization(tx, seen)
+        order = _find_by_authorization(tx, observed)
         by_authorization = order is not None
     if order is None and transfer.memo is not None:
-        order = _find_by_memo(tx, seen)
+        order = _find_by_memo(tx, observed)
     if order is None:
-        _suspend(tx, seen, Reason.UNMATCHED, None)
+        _suspend(tx, observed, Reason.UNMATCHED, None)
         return
     before = tx.execute(select(transfers).where(transfers.c.order_id == order.id)).one_or_none()
     if (
@@ -120,36 +120,36 @@ def _match(ledger: Ledger, tx: Connection, seen: ObservedTransfer) -> None:
         order, before = locked(tx, orders, order.id), None
     reason = _reason(order, before, transfer, by_authorization=by_authorization)
     if reason is not None:
-        _suspend(tx, seen, reason, order.id)
+        _suspend(tx, observed, reason, order.id)
         status, log = str(OrderStatus(order.state, order.step)), transfer.log
         details = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
         record_entry(tx, TimelineEntry(orders.name, order.id, ledger.clock(), "suspense", status, status, details))
         return
-    tx.execute(update(transfers).where(_key(transfers, seen.values())).values(order_id=order.id))
+    tx.execute(update(transfers).where(_key(transfers, observed.values())).values(order_id=order.id))
     details = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
     if order.checkout is not None:
         # If the ledger was restored from an older database, the amount may differ from the one decided here.
         tx.execute(update(orders).where(orders.c.id == order.id).values(actual=transfer.amount))
     order = ledger.move(tx, orders, order, Trigger.LANDED, **details)
-    ledger.follow(tx, orders, order, seen.step)
+    ledger.follow(tx, orders, order, observed.step)
 
 
-def _find_by_authorization(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None:
+def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> Row[Any] | None:
     same = and_(
-        authorizations.c.chain_id == seen.chain_id,
-        authorizations.c.contract == (seen.transfer.checkout or seen.transfer.log.address),
-        authorizations.c.payer == seen.transfer.sender,
-        authorizations.c.nonce == seen.transfer.nonce,
+        authorizations.c.chain_id == observed.chain_id,
+        authorizations.c.contract == (observed.transfer.checkout or observed.transfer.log.address),
+        authorizations.c.payer == observed.transfer.sender,
+        authorizations.c.nonce == observed.transfer.nonce,
     )
     found = tx.execute(select(authorizations.c.order_id).where(same)).scalar_one_or_none()
     return None if found is None else locked(tx, orders, found)
 
 
-def _find_by_memo(tx: Connection, seen: ObservedTransfer) -> Row[Any] | None:
+def _find_by_memo(tx: Connection, observed: ObservedTransfer) -> Row[Any] | None:
     same = and_(
-        orders.c.chain_id == seen.chain_id,
-        orders.c.token == seen.transfer.log.address,
-        orders.c.memo == seen.transfer.memo,
+        orders.c.chain_id == observed.chain_id,
+        orders.c.token == observed.transfer.log.address,
+        orders.c.memo == observed.transfer.memo,
     )
     return tx.execute(select(orders).where(same).with_for_update()).one_or_none()
 
@@ -168,8 +168,8 @@ def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_
     return None
 
 
-def _suspend(tx: Connection, seen: ObservedTransfer, reason: Reason, order: str | None) -> None:
-    key = {name: seen.values()[name] for name in ("chain_id", "transaction_hash", "position")}
+def _suspend(tx: Connection, observed: ObservedTransfer, reason: Reason, order: str | None) -> None:
+    key = {name: observed.values()[name] for name in ("chain_id", "transaction_hash", "position")}
     tx.execute(insert(unmatched_transfers).values(**key, reason=reason, order_id=order))
 
 

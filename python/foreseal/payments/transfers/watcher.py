@@ -287,11 +287,11 @@ class TransferWatcher:
         before = {(row.transaction_hash, row.position): row for row in blocks.stored_rows}
         for transfer in sorted(blocks.found, key=lambda transfer: (transfer.log.block_number, transfer.log.log_index)):
             step = classify_finality(self._watch.policy, transfer.log.block_number, blocks.newest)
-            seen = ObservedTransfer(self._watch.chain_id, transfer, step)
-            noted = before.get((transfer.log.transaction_hash, transfer.position))
+            observed = ObservedTransfer(self._watch.chain_id, transfer, step)
+            stored = before.get((transfer.log.transaction_hash, transfer.position))
             # An unchanged row needs no write; a process that changed it in between has newer data.
-            if noted is None or any(getattr(noted, name) != value for name, value in seen.values().items()):
-                record_transfer(self._ledger, tx, seen)
+            if stored is None or any(getattr(stored, name) != value for name, value in observed.values().items()):
+                record_transfer(self._ledger, tx, observed)
         self._deepen(tx, blocks)
         self._move(tx, blocks)
 

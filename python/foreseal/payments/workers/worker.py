@@ -142,8 +142,8 @@ class Worker:
 
     def _advance(self, expiring: list[str], now: float) -> None:
         with self._lock:
-            looked, self._polled = self._polled, []
-        for subject, status in looked:
+            polled, self._polled = self._polled, []
+        for subject, status in polled:
             self._scheduler.record_poll(subject, status, now)
         backend, share = self._backend, self.state.share
         waiting = [("expiry", id) for id in expiring]

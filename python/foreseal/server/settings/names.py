@@ -19,7 +19,7 @@ def nearest_key(key: str) -> str:
 def nearest_section(name: str, *, is_table: bool) -> str:
     """Return a hint for an unknown section, or for a key outside of all sections."""
     if is_table:
-        similar = _most_similar(name, SECTIONS)
+        similar = _closest_match(name, SECTIONS)
         return (
             f"did you mean [{similar}]?"
             if similar
@@ -31,7 +31,7 @@ def nearest_section(name: str, *, is_table: bool) -> str:
 def nearest_variable(name: str) -> str:
     """Return a hint for an unknown environment variable."""
     variables = [*UNGROUPED, *(setting.variable for setting in TABLE.values())]
-    similar = _most_similar(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in variables])
+    similar = _closest_match(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in variables])
     return f"did you mean {PREFIX}{similar}?" if similar else _LIST
 
 
@@ -41,9 +41,9 @@ def _meant(name: str, settings: Iterable[Setting], cutoff: float = 0.6) -> str |
     for setting in settings:
         for form in (setting.key.partition(".")[2], setting.name, setting.flag.removeprefix("--").replace("-", "_")):
             forms.setdefault(form, setting.key)
-    similar = _most_similar(name.replace("-", "_").lower(), forms, cutoff)
+    similar = _closest_match(name.replace("-", "_").lower(), forms, cutoff)
     return f"did you mean {forms[similar]}?" if similar else None
 
 
-def _most_similar(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+def _closest_match(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     return next(iter(difflib.get_close_matches(name, list(names), 1, cutoff)), None)

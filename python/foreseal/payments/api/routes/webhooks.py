@@ -9,8 +9,7 @@ from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import ID, TEXT, Field, choice_field, integer_field
 from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, by_id
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
-from foreseal.payments.api.tables import DeliveryState, Role, deliveries
-from foreseal.payments.api.tables import hooks as hook_table
+from foreseal.payments.api.tables import DeliveryState, Role, deliveries, hooks
 
 _URL = re.compile(r"https?://[^\s/@]+(?:/\S*)?")
 _HOOK_ID = Field("id", ID, "The target.", required=True)
@@ -21,26 +20,26 @@ def _register(call: RouteCall) -> JsonReply:
     if _URL.fullmatch(url) is None:
         raise ApiError(400, "invalid_value", f"url must be a URL with http or https, got {url!r}", "url")
     with call.backend.database.transaction() as tx:
-        row = tx.execute(select(hook_table).where(hook_table.c.id == id)).one_or_none()
+        row = tx.execute(select(hooks).where(hooks.c.id == id)).one_or_none()
         # It exists if an earlier execution of this request created it.
         secret = webhooks.register(tx, id, url, now) if row is None else row.secret
-        row = tx.execute(select(hook_table).where(hook_table.c.id == id)).one()
+        row = tx.execute(select(hooks).where(hooks.c.id == id)).one()
     return JsonReply({"webhook": views.webhook(row), "secret": secret}, 201)
 
 
 def _list(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
-        rows = list(tx.execute(select(hook_table).order_by(hook_table.c.created, hook_table.c.id)))
+        rows = list(tx.execute(select(hooks).order_by(hooks.c.created, hooks.c.id)))
     return JsonReply({"items": [views.webhook(row) for row in rows]})
 
 
 def _retire(call: RouteCall) -> JsonReply:
     id = call.path["id"]
     with call.backend.database.transaction() as tx:
-        row = tx.execute(select(hook_table).where(hook_table.c.id == id)).one_or_none()
+        row = tx.execute(select(hooks).where(hooks.c.id == id)).one_or_none()
         if not (call.required_claim.again and row is not None and row.retired is not None):
             webhooks.retire(tx, id, int(call.backend.clock()))
-        row = tx.execute(select(hook_table).where(hook_table.c.id == id)).one()
+        row = tx.execute(select(hooks).where(hooks.c.id == id)).one()
     return JsonReply(views.webhook(row))
 
 
