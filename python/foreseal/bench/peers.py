@@ -158,7 +158,7 @@ KINDS: dict[str, Callable[[], PeerProcess]] = {
     "hardhat": _hardhat,
     "geth": _geth,
 }
-"""Start functions by name; each raises Absent if this machine lacks the node."""
+"""Start functions by name; each raises `PeerUnavailable` if this machine lacks the node."""
 
 
 def _built_geth(absent: PeerUnavailable) -> str:
