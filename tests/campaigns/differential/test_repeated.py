@@ -9,7 +9,7 @@ from live.sending import GWEI, signed
 FEE_RECIPIENT = "0x00000000000000000000000000000000000000fe"
 
 
-def test_anvil_repeats_the_blocks_of_foreseal(tmp_path: Path) -> None:
+def test_anvil_reproduces_the_blocks_of_foreseal(tmp_path: Path) -> None:
     alice, bob = DEV_ACCOUNTS[:2]
     with repeated(tmp_path, "--fee-recipient", FEE_RECIPIENT, "--block-time", "1s") as both:
         for first in (0, 2):

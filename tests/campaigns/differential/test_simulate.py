@@ -91,7 +91,7 @@ def ended(call: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_both_simulate_alike(both: Repeated, name: str) -> None:
+def test_simulated_blocks_equal_those_of_anvil(both: Repeated, name: str) -> None:
     blocks, options = SAME[name]
     params = {"blockStateCalls": blocks, **options}, hex(both.repeated)
     ours, theirs = (rpc("eth_simulateV1", *params) for rpc in (both.node.rpc, both.peer.rpc))

@@ -86,7 +86,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         yield Both(chain, peer)
 
 
-def test_the_contracts_differ_and_do_all_kinds_of_things(both: Both) -> None:
+def test_traced_contracts_are_distinct_and_cover_every_operation(both: Both) -> None:
     codes = contracts(SEED)
     assert len(codes) == len(set(codes.values())) == 50
     assert len(KINDS) >= 18

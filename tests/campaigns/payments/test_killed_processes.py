@@ -113,10 +113,10 @@ def compare(database: str) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
-def test_nothing_is_lost_or_doubled_on_sqlite(node: LiveNode, tmp_path: Path, point: CrashPoint) -> None:
+def test_no_payment_is_lost_or_doubled_on_sqlite(node: LiveNode, tmp_path: Path, point: CrashPoint) -> None:
     killed_and_born_again(node, f"sqlite:///{tmp_path}/pay.db", point)
 
 
 @pytest.mark.parametrize("point", POINTS if ALL else POINTS[:1], ids=lambda point: point.name)
-def test_nor_on_postgresql(node: LiveNode, emptied: str, point: CrashPoint) -> None:
+def test_no_payment_is_lost_or_doubled_on_postgresql(node: LiveNode, emptied: str, point: CrashPoint) -> None:
     killed_and_born_again(node, emptied, point)

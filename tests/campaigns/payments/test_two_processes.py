@@ -71,7 +71,7 @@ def process(shop: Shop, seed: int, failed: list[BaseException]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_processes_lose_and_double_nothing(make: Make, seed: int) -> None:
+def test_two_processes_lose_and_double_no_payment(make: Make, seed: int) -> None:
     first = make(finality=15)
     first.node = Shared(first.chain)
     first.restart()

@@ -26,7 +26,7 @@ def node() -> Iterator[LiveNode]:
         yield node
 
 
-def test_tags_answer_as_their_numbers(node: LiveNode) -> None:
+def test_tags_return_the_same_as_their_numbers(node: LiveNode) -> None:
     rpc = node.rpc
     admin = Rpc(wait_for(lambda: re.search(r"admin listener at (\S+)", node.printed), 10, "admin URL")[1])
     start = int(rpc("eth_blockNumber"), 16)

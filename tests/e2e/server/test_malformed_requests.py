@@ -24,7 +24,7 @@ def port_of(node: LiveNode) -> int:
 
 
 @pytest.mark.parametrize("case", HTTP, ids=lambda case: case.name)
-def test_http_of_the_table(node: LiveNode, transport: str, case: Case) -> None:
+def test_malformed_http_matches_the_documented_table(node: LiveNode, transport: str, case: Case) -> None:
     answer = exchange(port_of(node), case.data)
     assert status_of(answer) == case.outcome(transport), answer[:300]
     if status_of(answer) != 200:
@@ -51,13 +51,13 @@ def test_no_incomplete_request_is_executed(node: LiveNode) -> None:
 
 
 @pytest.mark.parametrize("case", WEBSOCKET, ids=lambda case: case.name)
-def test_frames_of_the_table(node: LiveNode, transport: str, case: Case) -> None:
+def test_malformed_frames_match_the_documented_table(node: LiveNode, transport: str, case: Case) -> None:
     expected = case.outcome(transport)
     outcome, answer = settled_frame_outcome(port_of(node), case, transport)
     assert outcome == expected, answer[:300]
 
 
-def test_the_documented_table_of_granian_is_this_one() -> None:
+def test_documented_table_of_granian_is_current() -> None:
     """docs/operate/transports.md lists the cases that granian decides before our code runs."""
     text = (DOCS / "operate" / "transports.md").read_text()
     for case in (*HTTP, *WEBSOCKET):

@@ -65,7 +65,7 @@ def _expected(case: Case, transport: str) -> int:
     return other.get(case.name, case.native)
 
 
-def test_http_of_the_table_behind_nginx(transport: str, behind: int) -> None:
+def test_malformed_http_behind_nginx_matches_the_table(transport: str, behind: int) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda case: exchange(behind, case.data), HTTP))
     expected = {case.name: _expected(case, transport) for case in HTTP}
@@ -75,7 +75,7 @@ def test_http_of_the_table_behind_nginx(transport: str, behind: int) -> None:
     assert executed == {name: int(status == 200) for name, status in expected.items()}
 
 
-def test_frames_of_the_table_pass_nginx(transport: str, behind: int) -> None:
+def test_malformed_frames_pass_through_nginx(transport: str, behind: int) -> None:
     expected = {case.name: case.outcome(transport) for case in WEBSOCKET}
 
     def outcome(case: Case) -> int:

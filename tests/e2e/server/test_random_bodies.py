@@ -34,7 +34,7 @@ def goes_on(node: LiveNode, rpc: Rpc) -> None:
 
 
 @pytest.mark.timeout(60 + EXAMPLES)
-def test_any_body_gets_a_proper_answer_and_blocks_go_on(limited: LiveNode) -> None:
+def test_random_body_gets_a_valid_response_and_blocks_continue(limited: LiveNode) -> None:
     statuses: Counter[int] = Counter()
 
     @seed(SEED)
@@ -57,7 +57,7 @@ def test_any_body_gets_a_proper_answer_and_blocks_go_on(limited: LiveNode) -> No
     goes_on(limited, limited.rpc)
 
 
-def test_a_batch_of_100_000_is_refused(node: LiveNode, rpc: Rpc) -> None:
+def test_a_batch_of_100_000_is_rejected(node: LiveNode, rpc: Rpc) -> None:
     # Batches of objects exceed the limit of values per body before that of batch entries.
     batch, values = {"limit": "batch", "max": 1000}, {"limit": "values", "max": 262_144}
     for entry, limit in ((b"1", batch), (b'{"jsonrpc":"2.0","id":1,"method":"x"}', values)):
@@ -69,7 +69,7 @@ def test_a_batch_of_100_000_is_refused(node: LiveNode, rpc: Rpc) -> None:
 
 @pytest.mark.parametrize(("opening", "inner", "closing"), [("[", "", "]"), ('{"a":', "1", "}")])
 @pytest.mark.parametrize("depth", [65, 250, 1024, 10_000, 500_000])
-def test_deep_json_is_refused(rpc: Rpc, opening: str, inner: str, closing: str, depth: int) -> None:
+def test_deep_json_is_rejected(rpc: Rpc, opening: str, inner: str, closing: str, depth: int) -> None:
     deep = (opening * depth + inner + closing * depth).encode()
     for body in (deep, b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":' + deep + b"}"):
         answer = rpc.post(body)
@@ -77,5 +77,5 @@ def test_deep_json_is_refused(rpc: Rpc, opening: str, inner: str, closing: str, 
         assert answer.json()["error"]["code"] in (-32700, -32005)
 
 
-def test_after_deep_json_blocks_go_on(node: LiveNode, rpc: Rpc) -> None:
+def test_blocks_continue_after_deep_json(node: LiveNode, rpc: Rpc) -> None:
     goes_on(node, rpc)

@@ -42,7 +42,7 @@ def secured(tls: TlsFiles, transport: str, *arguments: str, command: str = "dev"
         yield node
 
 
-def test_calls_streams_and_pages_of_other_origins(transport: str, made: Certificates) -> None:
+def test_tls_serves_calls_streams_and_allowed_origins(transport: str, made: Certificates) -> None:
     with secured(made.issue(), transport) as node:
         assert node.url.startswith("https://127.0.0.1:")
         assert node.rpc("eth_chainId") == "0x7a69"
@@ -98,7 +98,7 @@ def test_a_client_of_tls_1_2_cannot_renegotiate(transport: str, made: Certificat
         assert node.rpc("eth_chainId") == "0x7a69"
 
 
-def test_clients_need_a_certificate_of_the_authority_that_is_named(
+def test_client_certificate_of_the_configured_authority_is_required(
     transport: str, made: Certificates, tmp_path: Path
 ) -> None:
     tls, client = made.issue(), made.issue("client")
@@ -139,7 +139,7 @@ def listening(arguments: list[str]) -> Iterator[int]:
         process.wait()
 
 
-def test_an_expired_certificate_is_warned_of_and_wrong_files_stop_the_start(made: Certificates, tmp_path: Path) -> None:
+def test_expired_certificate_is_logged_and_invalid_files_fail_the_start(made: Certificates, tmp_path: Path) -> None:
     late, other = made.issue(until=EXPIRED), made.issue("other")
     with listening(["dev", "--port", "0", "--tls-cert", str(late.cert), "--tls-key", str(late.key)]) as port:
         connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=20)

@@ -48,7 +48,7 @@ def refusal(port: int, path: str = "/", **headers: str) -> int:
     return int(refused.value.args[0])
 
 
-def test_it_serves_what_http_serves(dev: LiveNode) -> None:
+def test_websocket_serves_the_methods_of_http(dev: LiveNode) -> None:
     with connect(dev) as socket:
         assert socket.ask("eth_chainId") == "0x7a69"
         assert socket.ask("eth_getBlockByNumber", "pending", False)["number"]
@@ -67,7 +67,7 @@ def test_it_serves_what_http_serves(dev: LiveNode) -> None:
         assert (refused["error"]["code"], balance["result"]) == (-32004, "0x5")
 
 
-def test_who_may_connect(dev: LiveNode, admin: int) -> None:
+def test_websocket_checks_host_origin_and_path(dev: LiveNode, admin: int) -> None:
     assert refusal(port_of(dev.url), Host="evil.example") == 403
     assert refusal(port_of(dev.url), "/ws") == 404
     with connect(dev, **ORIGIN) as socket:
@@ -80,7 +80,7 @@ def test_who_may_connect(dev: LiveNode, admin: int) -> None:
         assert socket.hear()["params"]["result"]["number"]
 
 
-def test_pages_do_not_connect_to_a_node_that_is_run(serving: LiveNode) -> None:
+def test_run_rejects_websockets_of_browser_pages(serving: LiveNode) -> None:
     assert refusal(port_of(serving.url), **ORIGIN) == 403
     with connect(serving, Host="any.example") as socket:
         assert socket.ask("eth_chainId")
@@ -101,7 +101,7 @@ def pages_after(node: LiveNode, cursor: dict[str, Any]) -> list[Any]:
             return found
 
 
-def test_the_feed_goes_on_from_any_step_without_a_gap_or_a_double(dev: LiveNode) -> None:
+def test_feed_resumes_from_any_step_without_gap_or_duplicate(dev: LiveNode) -> None:
     """Readers start at the first step, in the middle and at the newest one, while transactions arrive."""
     first = dev.rpc("foreseal_getFlashblocks", None)["cursor"]
     begun = int(dev.rpc("eth_blockNumber"), 16)
@@ -133,7 +133,7 @@ def test_the_feed_goes_on_from_any_step_without_a_gap_or_a_double(dev: LiveNode)
         socket.close()
 
 
-def test_a_cursor_of_nowhere_is_the_answer(dev: LiveNode) -> None:
+def test_unknown_cursor_is_an_error(dev: LiveNode) -> None:
     with connect(dev) as socket:
         nowhere = {"block": "0x1", "index": "0x0", "hash": "0x" + "11" * 32}
         error = socket.ask("eth_subscribe", "foreseal_feed", nowhere)

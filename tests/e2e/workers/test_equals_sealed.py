@@ -126,7 +126,7 @@ def same(asked: list[Question], seen: Seen, found: list[Any]) -> int:
     return len(found)
 
 
-def test_a_subscriber_of_one_worker_goes_on_at_another(workers: WorkersNode) -> None:
+def test_subscriber_resumes_at_another_worker(workers: WorkersNode) -> None:
     first, second, *_ = workers.each()
     cursor = first("foreseal_getFlashblocks", None)["cursor"]
     sender = Sender(first, DEV_ACCOUNTS[7])

@@ -18,7 +18,7 @@ def _places(logs: list[dict[str, str]]) -> list[tuple[str, str]]:
     return [(log["transactionHash"], log["logIndex"]) for log in logs]
 
 
-def test_a_client_that_asks_any_worker_gets_everything_once(workers: WorkersNode) -> None:
+def test_filter_polled_through_any_worker_returns_each_log_once(workers: WorkersNode) -> None:
     each, draw = workers.each(), random.Random(7)
     logs = each[0]("eth_newFilter", {"address": workers.contract, "toBlock": "pending"})
     arrivals = each[-1]("eth_newPendingTransactionFilter")
@@ -43,7 +43,7 @@ def test_a_client_that_asks_any_worker_gets_everything_once(workers: WorkersNode
     assert each[0]("eth_uninstallFilter", logs) is False
 
 
-def test_many_who_ask_at_once_get_every_log_once(workers: WorkersNode) -> None:
+def test_concurrent_filter_polls_return_every_log_once(workers: WorkersNode) -> None:
     each = workers.each()
     logs = each[0]("eth_newFilter", {"address": workers.contract, "toBlock": "pending"})
     lists: list[list[tuple[str, str]]] = [[] for _ in range(2 * len(each))]

@@ -139,7 +139,7 @@ def sealed(node: Node) -> int:
     return int(ask(node, "eth_blockNumber"), 16)
 
 
-def test_a_follower_shows_the_chain_of_the_sequencer(follower: Node) -> None:
+def test_follower_has_the_chain_of_the_sequencer(follower: Node) -> None:
     status = orjson.loads(follower.status())
     assert (status["role"], status["phase"], status["producing"]) == ("follower", "following", True)
     first = sealed(follower)
@@ -150,7 +150,7 @@ def test_a_follower_shows_the_chain_of_the_sequencer(follower: Node) -> None:
     assert int(ask(follower, "eth_getBalance", ALICE, "pending"), 16) == 10**21
 
 
-def test_a_submission_is_known_to_the_follower_when_it_is_answered(follower: Node) -> None:
+def test_submission_is_visible_to_the_follower_once_answered(follower: Node) -> None:
     for nonce in range(20):
         answered = ask(follower, "eth_sendRawTransaction", transfer(nonce))
         assert ask(follower, "eth_getTransactionCount", ALICE, "pending") == hex(nonce + 1)
@@ -167,7 +167,7 @@ def test_a_submission_is_known_to_the_follower_when_it_is_answered(follower: Nod
     assert (gap.value.code, gap.value.data) == (6, b'"0x15"')
 
 
-def test_reads_go_on_without_the_sequencer_and_it_goes_on_with_it(pair: Pair, follower: Node) -> None:
+def test_reads_continue_without_the_sequencer_and_updates_resume_with_it(pair: Pair, follower: Node) -> None:
     hashed = ask(follower, "eth_sendRawTransactionSync", transfer(0), 20_000)["transactionHash"]
     pair.kill()
     wait_until(lambda: orjson.loads(follower.status())["phase"] == "disconnected")
@@ -199,14 +199,14 @@ def test_the_sequencer_has_the_metrics_of_its_followers(pair: Pair, follower: No
     wait_until(lambda: pair.reports() == [])
 
 
-def test_a_stop_in_good_order_ends_both(pair: Pair, follower: Node) -> None:
+def test_clean_stop_ends_sequencer_and_follower(pair: Pair, follower: Node) -> None:
     pair.stop()
     wait_until(lambda: orjson.loads(follower.status())["phase"] == "disconnected")
     follower.stop()
     assert orjson.loads(follower.status())["phase"] == "stopped"
 
 
-def test_what_cannot_be_followed_is_refused(tmp_path: Path) -> None:
+def test_unusable_feed_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(NodeError) as absent:
         Node(settings(tmp_path / "none", follow=str(tmp_path / "feed.sock")))
     assert absent.value.kind == "genesis"

@@ -53,7 +53,7 @@ def test_a_refund_whose_receipt_is_withheld_is_not_paid_again(shop: Shop) -> Non
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_a_successful_receipt_without_logs_is_no_failure(shop: Shop) -> None:
+def test_successful_receipt_without_logs_is_not_a_failure(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.captures.capture(shop.stored("b", 300))
     shop.refunds.refund("r", "a", 500)
@@ -75,7 +75,7 @@ def test_a_successful_receipt_without_logs_is_no_failure(shop: Shop) -> None:
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_a_node_without_old_state_still_gets_what_is_stored(shop: Shop) -> None:
+def test_node_without_old_state_receives_stored_transactions(shop: Shop) -> None:
     def count(true: Callable[..., Any], address: str, block: str) -> Any:
         if block.startswith("0x"):
             raise RpcError(-32000, "missing trie node 12 (path ) state 0x34 is not available")
@@ -106,7 +106,7 @@ def test_an_order_expires_on_a_node_without_old_state(shop: Shop) -> None:
     assert shop.place("a") == "Expired / idle"
 
 
-def test_nothing_is_final_while_the_newest_block_is_below_the_final_one(shop: Shop) -> None:
+def test_no_block_is_final_while_the_latest_is_below_it(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(2)
 
@@ -120,7 +120,7 @@ def test_nothing_is_final_while_the_newest_block_is_below_the_final_one(shop: Sh
     assert shop.place("a") == "Stored, unused / broadcast"
 
 
-def test_while_the_account_cannot_pay_gas_its_fees_do_not_rise(shop: Shop) -> None:
+def test_fees_do_not_rise_while_gas_cannot_be_paid(shop: Shop) -> None:
     shop.node.poor.add(OWN)
     shop.captures.capture(shop.stored("a", seconds=10**6))
     for _ in range(30):
@@ -134,7 +134,7 @@ def test_while_the_account_cannot_pay_gas_its_fees_do_not_rise(shop: Shop) -> No
     assert shop.place("a") == "Used, captured / final"
 
 
-def test_what_the_node_finds_too_cheap_gets_higher_fees(shop: Shop) -> None:
+def test_underpriced_transaction_gets_higher_fees(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", seconds=10**6))
     shop.chain.drop()
     answers(shop, "eth_maxPriorityFeePerGas", lambda true: hex(5 * 10**9))
@@ -151,7 +151,7 @@ def test_what_the_node_finds_too_cheap_gets_higher_fees(shop: Shop) -> None:
     assert shop.place("a") == "Used, captured / final"
 
 
-def test_a_cancellation_in_a_lower_block_than_its_order_was_drafted_at_is_found(shop: Shop) -> None:
+def test_cancellation_below_the_draft_block_is_found(shop: Shop) -> None:
     shop.chain.mine(30)
     shop.stored("a")
     shop.payer_cancels("a")
@@ -165,7 +165,7 @@ def test_a_cancellation_in_a_lower_block_than_its_order_was_drafted_at_is_found(
     assert shop.place("a") == "Canceled / final"
 
 
-def test_a_log_without_its_receipt_takes_nothing_back(shop: Shop) -> None:
+def test_log_without_a_receipt_reverts_no_state(shop: Shop) -> None:
     shop.stored("a")
     shop.payer_cancels("a")
     shop.orders.void("a")
@@ -179,7 +179,7 @@ def test_a_log_without_its_receipt_takes_nothing_back(shop: Shop) -> None:
     assert shop.place("a") == "Canceled / final"
 
 
-def test_logs_of_a_block_that_is_gone_hold_nothing_up(shop: Shop) -> None:
+def test_logs_of_a_removed_block_delay_nothing(shop: Shop) -> None:
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
         found = true(wanted)
         return [*found, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in found)]
@@ -193,7 +193,7 @@ def test_logs_of_a_block_that_is_gone_hold_nothing_up(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_a_node_that_refuses_many_logs_is_asked_for_fewer_blocks(shop: Shop, limit: int) -> None:
+def test_rejected_log_query_is_split_into_fewer_blocks(shop: Shop, limit: int) -> None:
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
         found = true(wanted)
         if len(found) > limit:
@@ -209,7 +209,7 @@ def test_a_node_that_refuses_many_logs_is_asked_for_fewer_blocks(shop: Shop, lim
     assert shop.balance().received == 36
 
 
-def test_a_node_that_refuses_all_logs_is_not_asked_for_every_block(shop: Shop) -> None:
+def test_node_that_rejects_all_logs_is_not_queried_per_block(shop: Shop) -> None:
     shop.chain.mine(1000)
 
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
@@ -221,7 +221,7 @@ def test_a_node_that_refuses_all_logs_is_not_asked_for_every_block(shop: Shop) -
     assert shop.node.calls.count("eth_getLogs") < 20
 
 
-def test_preconfirmed_logs_without_a_block_are_left_for_later(shop: Shop) -> None:
+def test_preconfirmed_logs_without_a_block_are_deferred(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
 
@@ -238,7 +238,7 @@ def test_preconfirmed_logs_without_a_block_are_left_for_later(shop: Shop) -> Non
     assert shop.place("a") == "Used, captured / provisional"
 
 
-def test_a_node_that_knows_no_pending_block_is_asked_for_the_newest(shop: Shop) -> None:
+def test_node_without_a_pending_block_is_queried_for_latest(shop: Shop) -> None:
     def block(true: Callable[..., Any], name: str, full: bool) -> Any:
         if name == "pending":
             raise RpcError(-32000, "pending block is not available")

@@ -107,7 +107,7 @@ def running(
     asyncio.run(run())
 
 
-def test_a_caller_has_a_share_and_others_are_served() -> None:
+def test_caller_has_a_share_and_others_are_served() -> None:
     async def use(callers: Callers) -> None:
         made = await callers.make("a", 3)
         rejected = await callers.ask("a", NEW)
@@ -121,7 +121,7 @@ def test_a_caller_has_a_share_and_others_are_served() -> None:
     running(use)
 
 
-def test_a_newcomer_displaces_the_longest_idle_of_the_caller_with_the_most() -> None:
+def test_new_filter_evicts_the_idlest_of_the_largest_caller() -> None:
     async def use(callers: Callers) -> None:
         first, second, third = await callers.make("a", 3)
         await callers.make("b", 2)
@@ -136,7 +136,7 @@ def test_a_newcomer_displaces_the_longest_idle_of_the_caller_with_the_most() -> 
     running(use)
 
 
-def test_callers_with_as_many_do_not_displace_each_other() -> None:
+def test_callers_with_equal_counts_do_not_evict_each_other() -> None:
     async def use(callers: Callers) -> None:
         for name in "abcdef":
             await callers.make(name)
@@ -150,7 +150,7 @@ def test_callers_with_as_many_do_not_displace_each_other() -> None:
     running(use)
 
 
-def test_dedicated_callers_displace_public_ones_first_and_never_the_other_way() -> None:
+def test_dedicated_callers_never_lose_filters_to_public_ones() -> None:
     async def use(callers: Callers) -> None:
         await callers.make("a", 3)
         await callers.make("b", 3)
@@ -182,7 +182,7 @@ def test_expired_filters_do_not_count() -> None:
     running(use)
 
 
-def test_a_filter_of_a_client_that_left_counts() -> None:
+def test_filter_of_a_disconnected_client_counts() -> None:
     async def use(callers: Callers) -> None:
         callers.node.hold = True
         calls = [asyncio.ensure_future(callers.ask("a", NEW)) for _ in range(4)]
@@ -204,7 +204,7 @@ def test_a_filter_of_a_client_that_left_counts() -> None:
     running(use)
 
 
-def test_a_filter_that_fails_does_not_count() -> None:
+def test_failed_filter_does_not_count() -> None:
     async def use(callers: Callers) -> None:
         for _ in range(5):
             assert (await callers.ask("a", "eth_newFilter", {"wrong": 1}))["code"] == -32602
@@ -214,7 +214,7 @@ def test_a_filter_that_fails_does_not_count() -> None:
     running(use)
 
 
-def test_entries_of_a_batch_count() -> None:
+def test_batch_entries_count() -> None:
     async def use(callers: Callers) -> None:
         batch = [{"jsonrpc": "2.0", "id": n, "method": NEW, "params": []} for n in range(5)]
         answers = await callers.send("a", batch)
@@ -224,7 +224,7 @@ def test_entries_of_a_batch_count() -> None:
     running(use)
 
 
-def test_ids_that_are_no_ids_are_left_to_the_core() -> None:
+def test_invalid_filter_ids_are_passed_to_the_node() -> None:
     async def use(callers: Callers) -> None:
         (ident,) = await callers.make("a")
         assert await callers.ask("a", CHANGES, ident.replace("0x", "0X")) == []
@@ -233,7 +233,7 @@ def test_ids_that_are_no_ids_are_left_to_the_core() -> None:
     running(use)
 
 
-def test_random_calls_keep_count_and_serve_every_newcomer() -> None:
+def test_random_calls_are_counted_and_new_callers_always_served() -> None:
     async def use(callers: Callers) -> None:
         draw = random.Random(5)
         names = [*"abcdefgh", "key one", "key two"]

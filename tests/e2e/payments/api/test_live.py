@@ -94,7 +94,7 @@ def test_an_order_is_paid_notified_and_refunded(chain: LiveNode, tmp_path: Path,
         Draft202012Validator(schema).validate(health.json())
 
 
-def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -> None:
+def test_order_with_a_maximum_is_captured_and_paid_out(chain: LiveNode, tmp_path: Path) -> None:
     config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY)
     # approve(PAYOUTS, 1000), before the service uses the key.
     approval = "0x095ea7b3" + PAYOUTS[2:].lower().rjust(64, "0") + f"{1_000:064x}"
@@ -118,7 +118,7 @@ def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -
             assert moved[row.split(",")[1], int(row.split(",")[2])] == amount
 
 
-def test_a_service_without_its_node_reports_it(tmp_path: Path) -> None:
+def test_service_without_a_node_reports_unready(tmp_path: Path) -> None:
     config = configure(tmp_path, f"http://127.0.0.1:{free_port()}", f"sqlite:///{tmp_path}/pay.db")
     with serving(config, "--log", "error") as service:
         health = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
@@ -132,7 +132,7 @@ def test_a_service_without_its_node_reports_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
-def test_two_processes_take_requests_for_the_same_orders_and_one_dies(
+def test_orders_of_two_processes_survive_the_death_of_one(
     chain: LiveNode, tmp_path: Path, request: pytest.FixtureRequest, backend: str
 ) -> None:
     url = f"sqlite:///{tmp_path}/pay.db" if backend == "sqlite" else request.getfixturevalue("postgresql")
@@ -197,7 +197,7 @@ def _until_done(shopper: Shopper, path: str, body: Any, key: str) -> int:
     return response.status_code
 
 
-def test_the_export_of_some_payments_is_the_chain(tmp_path: Path) -> None:
+def test_export_matches_the_chain(tmp_path: Path) -> None:
     """The short form of `make reconcile`."""
     with live_node("--payments", "--block-time", "1s", "--safe-depth", "2", "--finalized-depth", "4") as node:
         policy = POLICY + 'refundable = "confirmed"\n'

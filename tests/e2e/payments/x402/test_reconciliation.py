@@ -87,9 +87,7 @@ def success(_: object) -> httpx.Response:
 
 
 @pytest.mark.parametrize("asked", [demand(1000), over_permit2(1000), demand(1000, "upto")])
-def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
-    shop: Shop, world: World, asked: object
-) -> None:
+def test_unsettled_payment_is_released_once_its_end_is_final(shop: Shop, world: World, asked: object) -> None:
     shop.buy(lost, asked)
     world.finalize()
     assert (shop.reconciliation.run(BUYER.address).concluded, shop.told()) == (
@@ -112,7 +110,7 @@ def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
 
 @pytest.mark.parametrize("asked", [demand(1000), over_permit2(1000)])
 @pytest.mark.parametrize("answer", [lost, refused])
-def test_a_settled_payment_is_spent_despite_the_sellers_report(
+def test_settled_payment_is_spent_despite_the_report_of_the_seller(
     shop: Shop, world: World, asked: object, answer: Answer
 ) -> None:
     shop.buy(answer, asked, settles=True)
@@ -125,7 +123,7 @@ def test_a_settled_payment_is_spent_despite_the_sellers_report(
     assert shop.reconciliation.run(BUYER.address).concluded == 0
 
 
-def test_a_success_that_never_was_is_given_back(shop: Shop, world: World) -> None:
+def test_success_report_without_settlement_is_released(shop: Shop, world: World) -> None:
     shop.buy(success)
     world.finalize()
     assert (shop.reconciliation.run(BUYER.address).open, shop.told()) == (
@@ -137,7 +135,7 @@ def test_a_success_that_never_was_is_given_back(shop: Shop, world: World) -> Non
     assert shop.told() == (RETURNED, Finality.FINAL, None)
 
 
-def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None:
+def test_payment_canceled_by_the_payer_is_released(shop: Shop, world: World) -> None:
     shop.buy(lost)
     nonce = shop.buyers.rows()[0].nonce
     signature = Cancellation(BUYER.address, nonce).sign(DOMAIN, bytes(BUYER.key))
@@ -148,7 +146,7 @@ def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None
     assert shop.told() == (RETURNED, Finality.FINAL, None)
 
 
-def test_the_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
+def test_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
     asked = demand(1000, "upto")
 
     def cheaper(_: object) -> httpx.Response:
@@ -168,7 +166,7 @@ def test_the_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
     assert sorted(row.settled for row in shop.buyers.rows()) == [700, 1000, 1000, 1000]
 
 
-def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) -> None:
+def test_unsigned_reservation_is_released_after_a_timeout(shop: Shop) -> None:
     buyer = shop.buyers.buyer(RULES, key=BUYER)
     intent = PurchaseIntent(buyer.payer, "a", None, "GET /0", 1000)
     shop.buyers.purchases.reserve(RULES.offer(demand(1000)), intent)
@@ -181,7 +179,7 @@ def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) ->
     assert shop.buyers.day() == 0
 
 
-def test_unresponsive_nodes_change_nothing_and_are_named(shop: Shop) -> None:
+def test_unresponsive_nodes_are_named_and_change_nothing(shop: Shop) -> None:
     class Silent:
         def __getattr__(self, name: str) -> object:
             raise NoResponse("nobody is there")
@@ -195,7 +193,7 @@ def test_unresponsive_nodes_change_nothing_and_are_named(shop: Shop) -> None:
     assert shop.told() == (PRESENTED, TxStatus.IDLE, None)
 
 
-def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
+def test_totals_equal_the_sums_of_the_purchases(shop: Shop) -> None:
     shop.buy(success)
     shop.buy(lost)
     shop.buy(refused)
@@ -207,7 +205,7 @@ def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
     assert totals(shop.buyers.database) == [found]
 
 
-def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap(shop: Shop, world: World) -> None:
+def test_untrusted_seller_reports_cannot_exceed_the_buyers_cap(shop: Shop, world: World) -> None:
     rules = policy(per_session=2000, report_source=ReportSource.CHAIN)
 
     def lies(payload: PaymentPayload) -> httpx.Response:
@@ -226,7 +224,7 @@ def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap
     assert world.balance(BUYER.address) == before - 2000
 
 
-def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
+def test_spending_report_lists_purchases(shop: Shop, world: World) -> None:
     def run(*arguments: str) -> str:
         found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url, *arguments])
         assert found.exit_code == 0, found.output

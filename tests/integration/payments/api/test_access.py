@@ -38,7 +38,7 @@ def test_every_route_enforces_its_documented_roles(service: ServiceHarness) -> N
     assert seen == ROLES
 
 
-def test_a_key_is_kept_as_its_hash_and_ends_when_it_is_revoked(service: ServiceHarness) -> None:
+def test_key_is_stored_as_hash_and_ends_at_revocation(service: ServiceHarness) -> None:
     with service.database.transaction() as tx:
         text = api_keys.create(tx, "shop", Role.READER, 1)
         row = tx.execute(select(rows).where(rows.c.name == "shop")).one()
@@ -56,7 +56,7 @@ def test_a_key_is_kept_as_its_hash_and_ends_when_it_is_revoked(service: ServiceH
     assert service.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 401
 
 
-def test_the_command_makes_lists_and_revokes_keys(service: ServiceHarness, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_creates_lists_and_revokes_keys(service: ServiceHarness, capsys: pytest.CaptureFixture[str]) -> None:
     def keys(*arguments: str, code: int = 0) -> str:
         assert run(["pay", "keys", *arguments, "--config", str(service.file)]) == code
         return capsys.readouterr().out if code == 0 else capsys.readouterr().err
@@ -74,7 +74,7 @@ def test_the_command_makes_lists_and_revokes_keys(service: ServiceHarness, capsy
     }
 
 
-def test_the_document_has_every_route_and_is_openapi(service: ServiceHarness) -> None:
+def test_openapi_document_is_valid_and_has_every_route(service: ServiceHarness) -> None:
     document = service.document
     operations = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert operations == {(route.method, route.path) for route in ROUTES} | {

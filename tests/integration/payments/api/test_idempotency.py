@@ -27,7 +27,7 @@ def test_the_same_key_and_body_replays_the_stored_answer(service: ServiceHarness
     assert other.json()["order"]["id"] != first.json()["order"]["id"]
 
 
-def test_another_body_or_path_under_a_key_is_an_error(service: ServiceHarness) -> None:
+def test_key_with_another_body_or_path_is_rejected(service: ServiceHarness) -> None:
     service.made("/v1/orders", BODY, key="k")
     for body in (BODY | {"amount": "501"}, BODY | {"id": "x"}):
         error = service.refused(422, "idempotency_key_reused", "/v1/orders", body, key="k")
@@ -36,7 +36,7 @@ def test_another_body_or_path_under_a_key_is_an_error(service: ServiceHarness) -
     assert len(service.ids()) == 1
 
 
-def test_every_post_needs_a_key(service: ServiceHarness) -> None:
+def test_every_post_requires_an_idempotency_key(service: ServiceHarness) -> None:
     paths = service.document["paths"]
     posts = [path for path, item in paths.items() if "post" in item]
     assert len(posts) > 10
@@ -57,7 +57,7 @@ def _filled(schema: Any) -> dict[str, Any]:
     return {name: values[name] for name in schema.get("required", ())}
 
 
-def test_a_refusal_is_an_answer_as_well(service: ServiceHarness) -> None:
+def test_error_response_is_replayed(service: ServiceHarness) -> None:
     service.stored("poor", 10**9)
     service.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
     service.chain.change(lambda state: state.balances.update({BUYER.address.lower(): 10**10}))
@@ -65,12 +65,12 @@ def test_a_refusal_is_an_answer_as_well(service: ServiceHarness) -> None:
     service.made("/v1/orders/poor/capture", key="k 2")
 
 
-def test_what_was_sent_wrongly_is_not_kept(service: ServiceHarness) -> None:
+def test_response_to_an_invalid_request_is_not_stored(service: ServiceHarness) -> None:
     service.refused(400, "invalid_value", "/v1/orders", BODY | {"amount": 5}, key="k")
     service.made("/v1/orders", BODY, key="k")
 
 
-def test_a_concurrent_double_is_409(service: ServiceHarness) -> None:
+def test_concurrent_duplicate_is_409(service: ServiceHarness) -> None:
     other = service.another()
     service.stored("a")
     inside, go_on = threading.Event(), threading.Event()
@@ -120,9 +120,7 @@ def _after_the_lease(service: ServiceHarness) -> None:
     service.offset += LEASE + 1
 
 
-def test_a_death_after_each_effect_makes_no_second_one(
-    service: ServiceHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crash_after_any_effect_does_not_repeat_it(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     def through(path: str, body: Any = None) -> Any:
         key = service.key()
         _asked_and_died(service, monkeypatch, path, body, key)
@@ -160,7 +158,7 @@ def test_a_death_after_each_effect_makes_no_second_one(
     assert through(f"/v1/webhooks/{hook}/retire")["retired"] is not None
 
 
-def test_who_was_thought_gone_stores_no_answer_over_the_other(service: ServiceHarness) -> None:
+def test_expired_claim_does_not_overwrite_the_stored_response(service: ServiceHarness) -> None:
     service.stored("a")
     claim = service.process.requests.claim("k", "f")
     _after_the_lease(service)
@@ -179,7 +177,7 @@ def test_who_was_thought_gone_stores_no_answer_over_the_other(service: ServiceHa
     assert service.process.requests.claim("k", "f") == StoredResponse(201, b"mine")
 
 
-def test_keys_are_of_the_merchant_and_no_way_around_roles(service: ServiceHarness) -> None:
+def test_idempotency_keys_are_shared_by_roles_that_may_call(service: ServiceHarness) -> None:
     service.made("/v1/orders", BODY, key="k", role=Role.CASHIER)
     assert service.ask("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
     service.refused(403, "insufficient_role", "/v1/orders", BODY, key="k", role=Role.READER)

@@ -63,7 +63,7 @@ def test_a_target_gets_later_events_signed_and_in_order(service: ServiceHarness)
     assert "secret" not in service.get("/v1/webhooks")["items"][0]
 
 
-def test_a_signature_that_does_not_fit_is_refused() -> None:
+def test_invalid_signature_is_rejected() -> None:
     header = sign("s", 1_000, b"body")
     verify("s", header, b"body", 1_299)
     wrong: list[tuple[str, str, bytes, float]] = [
@@ -79,7 +79,7 @@ def test_a_signature_that_does_not_fit_is_refused() -> None:
             verify(secret, given, body, now)
 
 
-def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(service: ServiceHarness) -> None:
+def test_rejected_delivery_backs_off_and_blocks_only_its_order(service: ServiceHarness) -> None:
     register(service)
     service.draft("a")
     tell(service)
@@ -112,7 +112,7 @@ def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(servic
     ]
 
 
-def test_what_is_given_up_is_listed_and_can_be_tried_again(service: ServiceHarness) -> None:
+def test_abandoned_delivery_is_listed_and_can_be_retried(service: ServiceHarness) -> None:
     register(service)
     service.post.status = lambda _: 500
     service.draft("a")
@@ -152,7 +152,7 @@ def test_deliveries_of_a_dead_process_are_taken_over(service: ServiceHarness) ->
     assert entries(service) == [("a", "order.created")]
 
 
-def test_two_processes_tell_each_thing_once(service: ServiceHarness) -> None:
+def test_two_processes_deliver_each_event_once(service: ServiceHarness) -> None:
     register(service)
     other = service.another()
     for number in range(30):
@@ -176,7 +176,7 @@ def test_a_rolled_back_event_is_not_delivered(service: ServiceHarness) -> None:
     assert tell(service) == 0
 
 
-def test_targets_of_the_configuration_come_and_go_with_it(service: ServiceHarness) -> None:
+def test_configured_targets_follow_the_configuration(service: ServiceHarness) -> None:
     def configure(*targets: str) -> list[str]:
         with service.database.transaction() as tx:
             hooks.configure(tx, {each: f"http://{each}.test/" for each in targets}, 1)

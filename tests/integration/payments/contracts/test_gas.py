@@ -137,7 +137,7 @@ def measured(token: OnChain, domain: Domain, people: People) -> dict[str, int]:
     return gas
 
 
-def test_the_published_table_is_what_it_costs(token: OnChain, domain: Domain, people: People) -> None:
+def test_published_gas_costs_are_current(token: OnChain, domain: Domain, people: People) -> None:
     gas = measured(token, domain, people)
     table = PAGE.read_text().partition("<!-- gas -->")[2].partition("<!-- end -->")[0]
     published = {

@@ -56,7 +56,7 @@ def test_a_refund_goes_from_its_reservation_to_a_final_transfer(shop: Shop) -> N
     ]
 
 
-def test_partial_refunds_are_never_more_than_the_capture(shop: Shop) -> None:
+def test_partial_refunds_never_exceed_the_capture(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.refunds.refund("1", "a", 200)
     shop.refunds.reserve("2", "a", 299)
@@ -71,7 +71,7 @@ def test_partial_refunds_are_never_more_than_the_capture(shop: Shop) -> None:
     assert shop.refunds.refundable("a") == 0
 
 
-def test_the_same_refund_asked_for_again_is_the_same_refund(shop: Shop) -> None:
+def test_repeated_refund_request_returns_the_same_refund(shop: Shop) -> None:
     shop.captured("a", 500)
     for _ in range(3):
         shop.refunds.refund("r", "a", 100)
@@ -85,7 +85,7 @@ def test_the_same_refund_asked_for_again_is_the_same_refund(shop: Shop) -> None:
         shop.refunds.submit("r")
 
 
-def test_refunds_at_once_are_added_up_one_after_the_other(shop: Shop) -> None:
+def test_concurrent_refunds_are_summed_one_after_another(shop: Shop) -> None:
     shop.captured("a", 500)
     answers: list[object] = []
 
@@ -106,7 +106,7 @@ def test_refunds_at_once_are_added_up_one_after_the_other(shop: Shop) -> None:
     assert shop.balance().reserved == 400
 
 
-def test_only_a_capture_that_is_safe_enough_is_refunded(make: Make) -> None:
+def test_refund_requires_a_capture_with_sufficient_finality(make: Make) -> None:
     shop = make(refundable=Finality.CONFIRMED)
     shop.captures.capture(shop.stored("a"))
     with pytest.raises(NotRefundable, match="a is Stored, unused, broadcast"):
@@ -141,7 +141,7 @@ def test_a_forbidden_recipient_blocks_the_refund_and_frees_the_amount(shop: Shop
     assert paid(shop.chain) == []
 
 
-def test_a_recipient_forbidden_after_the_check_blocks_it_once_the_revert_is_final(shop: Shop) -> None:
+def test_recipient_forbidden_after_the_check_blocks_the_refund(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.refunds.refund("r", "a", 500)
     shop.chain.change(lambda state: state.blacklisted.add(LOW))
@@ -154,7 +154,7 @@ def test_a_recipient_forbidden_after_the_check_blocks_it_once_the_revert_is_fina
     assert shop.refunds.refundable("a") == 500
 
 
-def test_what_reverts_for_another_reason_stays_reserved_and_is_paid_once(shop: Shop) -> None:
+def test_other_revert_stays_reserved_and_is_paid_once(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.chain.change(lambda state: setattr(state, "paused", True))
     with pytest.raises(Reverted, match="paused"):
@@ -171,7 +171,7 @@ def test_what_reverts_for_another_reason_stays_reserved_and_is_paid_once(shop: S
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_a_forbidden_merchant_is_no_fault_of_the_recipient(shop: Shop) -> None:
+def test_forbidden_merchant_does_not_blame_the_recipient(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.chain.change(lambda state: state.blacklisted.add(SHOP.address.lower()))
     with pytest.raises(RecipientForbidden, match=SHOP.address):
@@ -181,7 +181,7 @@ def test_a_forbidden_merchant_is_no_fault_of_the_recipient(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("executed", [False, True])
-def test_a_lost_answer_pays_no_refund_twice(shop: Shop, *, executed: bool) -> None:
+def test_lost_response_pays_no_refund_twice(shop: Shop, *, executed: bool) -> None:
     shop.captured("a", 500)
     shop.node.losses.append(("eth_sendRawTransaction", executed))
     assert shop.refunds.refund("r", "a", 500).step is TxStatus.UNKNOWN
@@ -219,7 +219,7 @@ def test_a_refund_uses_another_nonce_after_a_foreign_use(shop: Shop) -> None:
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_what_a_slower_process_saw_does_not_fail_what_a_faster_one_began(shop: Shop) -> None:
+def test_slower_process_does_not_fail_a_started_refund(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.node.poor.add(SHOP.address.lower())
     shop.refunds.refund("r", "a", 500)

@@ -50,7 +50,7 @@ def test_an_order_goes_from_its_terms_to_a_final_capture(shop: Shop) -> None:
     assert shop.balance().faults == ()
 
 
-def test_terms_that_cannot_be_are_refused(shop: Shop) -> None:
+def test_invalid_terms_are_rejected(shop: Shop) -> None:
     with pytest.raises(ValueError, match="amount: must not be 0"):
         shop.draft("a", 0)
     with pytest.raises(ValueError, match="valid_before"):
@@ -73,7 +73,7 @@ def test_a_signature_of_another_account_is_rejected(shop: Shop) -> None:
     assert shop.place("a") == "Drafted / idle"
 
 
-def test_a_wallet_with_code_is_asked_and_pays(shop: Shop) -> None:
+def test_contract_wallet_is_verified_and_pays(shop: Shop) -> None:
     message = shop.draft("a")
     shop.chain.wallets[LOW] = BUYERS[1].address.lower()
     with pytest.raises(InvalidSignature, match=r"wallet .* does not accept"):
@@ -106,7 +106,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda obstacle: obstacle.name)
-def test_what_prevents_a_capture_is_found_before_anything_is_signed(shop: Shop, obstacle: CaptureObstacle) -> None:
+def test_obstacles_to_a_capture_are_found_before_signing(shop: Shop, obstacle: CaptureObstacle) -> None:
     shop.stored("a", 500)
     OBSTACLES[obstacle](shop)
     with pytest.raises(NotCapturable) as error:
@@ -117,7 +117,7 @@ def test_what_prevents_a_capture_is_found_before_anything_is_signed(shop: Shop, 
     assert "eth_sendRawTransaction" not in shop.node.calls
 
 
-def test_a_holder_policy_against_the_payer_is_found_as_well(shop: Shop) -> None:
+def test_holder_policy_against_the_payer_blocks_the_capture(shop: Shop) -> None:
     shop.stored("a", 500)
     shop.chain.change(lambda state: state.policy_forbids.add(LOW))
     with pytest.raises(NotCapturable, match=f"forbidden: {BUYER.address}") as error:
@@ -144,7 +144,7 @@ def test_the_configuration_is_pinned(shop: Shop) -> None:
 
 
 @pytest.mark.fake_chain
-def test_bounds_of_validity_are_compared_with_the_block_that_is_being_built(make: Make) -> None:
+def test_validity_bounds_are_compared_with_the_pending_block(make: Make) -> None:
     shop = make(margin=10)
     until = shop.chain.time + 3600
     shop.stored("late", seconds=3600)
@@ -213,7 +213,7 @@ def test_a_voided_order_is_canceled_on_the_chain(shop: Shop) -> None:
     assert held(shop) == 0
 
 
-def test_a_cancellation_too_late_or_of_a_paused_token_is_refused(shop: Shop) -> None:
+def test_late_or_paused_cancellation_is_rejected(shop: Shop) -> None:
     shop.orders.void(shop.stored("a"))
     shop.chain.change(lambda state: setattr(state, "paused", True))
     with pytest.raises(Reverted, match="Pausable: paused"):
@@ -249,7 +249,7 @@ def test_logs_distinguish_a_cancellation_from_a_capture(shop: Shop) -> None:
 
 
 @pytest.mark.fake_chain
-def test_a_payers_cancellation_that_wins_over_a_capture(shop: Shop) -> None:
+def test_payer_cancellation_before_a_capture_wins(shop: Shop) -> None:
     shop.stored("a")
     shop.payer_cancels("a")
     shop.captures.capture("a")
@@ -266,7 +266,7 @@ def test_a_payers_cancellation_that_wins_over_a_capture(shop: Shop) -> None:
     assert held(shop) == 0
 
 
-def test_an_order_expires_once_a_final_block_is_past_it(shop: Shop) -> None:
+def test_order_expires_once_a_final_block_passes_its_deadline(shop: Shop) -> None:
     shop.draft("drafted")
     shop.stored("stored")
     shop.orders.void(shop.stored("voided"))
@@ -288,7 +288,7 @@ def test_an_order_expires_once_a_final_block_is_past_it(shop: Shop) -> None:
     assert shop.place("captured") == "Used, captured / final"
 
 
-def test_a_capture_that_comes_too_late_reverts_and_expires(shop: Shop) -> None:
+def test_late_capture_reverts_and_expires(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", seconds=100))
     shop.chain.advance(200)
     shop.chain.mine()
@@ -303,7 +303,7 @@ def test_a_capture_that_comes_too_late_reverts_and_expires(shop: Shop) -> None:
     assert held(shop) == 0
 
 
-def test_an_order_may_expire_while_its_capture_is_under_way(shop: Shop) -> None:
+def test_order_can_expire_during_its_capture(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", seconds=100))
     shop.chain.drop()
     shop.chain.advance(200)
@@ -317,7 +317,7 @@ def test_an_order_may_expire_while_its_capture_is_under_way(shop: Shop) -> None:
     assert held(shop) == 500
 
 
-def test_a_capture_that_failed_for_good_may_be_tried_again(shop: Shop) -> None:
+def test_finally_failed_capture_can_be_retried(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", 500))
     shop.chain.change(lambda state: state.balances.update({LOW: 0}))
     shop.chain.mine()
@@ -333,7 +333,7 @@ def test_a_capture_that_failed_for_good_may_be_tried_again(shop: Shop) -> None:
 
 
 @pytest.mark.fake_chain
-def test_a_status_of_1_without_the_logs_is_no_payment(shop: Shop) -> None:
+def test_status_1_without_logs_is_not_a_payment(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
     landed = shop.chain.pending.landed[0]
@@ -353,7 +353,7 @@ def test_a_status_of_1_without_the_logs_is_no_payment(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("executed", [False, True])
-def test_a_lost_answer_is_unknown_until_the_chain_tells(shop: Shop, *, executed: bool) -> None:
+def test_capture_with_a_lost_response_is_unknown_until_on_chain(shop: Shop, *, executed: bool) -> None:
     shop.node.losses.append(("eth_sendRawTransaction", executed))
     assert shop.captures.capture(shop.stored("a")).step is TxStatus.UNKNOWN
     with pytest.raises(TransitionNotAllowed, match="unknown"):
@@ -366,7 +366,7 @@ def test_a_lost_answer_is_unknown_until_the_chain_tells(shop: Shop, *, executed:
     assert held(shop) == 500
 
 
-def test_a_capture_that_a_reorganisation_takes_back_is_open_until_it_lands_again(shop: Shop) -> None:
+def test_capture_removed_by_a_reorganisation_is_open_until_included_again(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(13)
     shop.go_on()
@@ -386,7 +386,7 @@ def test_a_capture_that_a_reorganisation_takes_back_is_open_until_it_lands_again
     assert held(shop) == 500
 
 
-def test_a_cancellation_that_a_reorganisation_takes_back_is_sent_again(shop: Shop) -> None:
+def test_cancellation_removed_by_a_reorganisation_is_sent_again(shop: Shop) -> None:
     shop.orders.void(shop.stored("a"))
     shop.cancel("a")
     shop.chain.mine(3)
@@ -399,7 +399,7 @@ def test_a_cancellation_that_a_reorganisation_takes_back_is_sent_again(shop: Sho
     assert shop.place("a") == "Canceled / final"
 
 
-def test_a_payers_cancellation_that_a_reorganisation_takes_back(shop: Shop) -> None:
+def test_payer_cancellation_removed_by_a_reorganisation_reopens_the_order(shop: Shop) -> None:
     shop.orders.void(shop.stored("a"))
     shop.payer_cancels("a")
     shop.chain.mine(3)
@@ -439,7 +439,7 @@ def test_the_policy_decides_when_a_capture_is_confirmed(make: Make, policy: Conf
     assert shop.place("a").endswith("final" if policy.tier is ConfirmationTier.FINALIZED else "confirmed")
 
 
-def test_one_order_that_cannot_go_on_holds_up_no_other(shop: Shop) -> None:
+def test_blocked_order_does_not_delay_others(shop: Shop) -> None:
     for id in ("a", "b"):
         shop.captures.capture(shop.stored(id))
     shop.chain.mine()
@@ -451,7 +451,7 @@ def test_one_order_that_cannot_go_on_holds_up_no_other(shop: Shop) -> None:
     assert shop.place("b") == "Used, captured / provisional"
 
 
-def test_what_a_slower_process_saw_does_not_undo_what_a_faster_one_began(shop: Shop) -> None:
+def test_slower_process_does_not_undo_a_started_capture(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", 500))
     shop.chain.change(lambda state: state.balances.update({LOW: 0}))
     shop.chain.mine(shop.chain.finality + 2)

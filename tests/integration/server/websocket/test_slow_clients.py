@@ -83,7 +83,7 @@ def serving(kind: str, **limits: int) -> Iterator[Server]:
             server.process.communicate()
 
 
-def test_calls_handshakes_and_large_messages(kind: str) -> None:
+def test_websocket_handles_handshakes_calls_and_large_messages(kind: str) -> None:
     with serving(kind, connections=2, body=100_000) as server, server.connect() as one:
         assert one.ask("echo", "ü") == ["ü"]
         one.send(b'{"jsonrpc":"2.0","id":1,"method":"slow"}', BINARY)
@@ -134,7 +134,7 @@ def test_stalled_client_is_bounded_isolated_and_notified(kind: str, record_prope
         wait_for(lambda: server.metrics()["foreseal_connections_slow_total"] == 1, 20, "the end of the slow one")
 
 
-def test_what_comes_many_at_a_time_comes_in_order(kind: str) -> None:
+def test_bulk_notifications_arrive_in_order(kind: str) -> None:
     """20,000 logs, 200 of them at once: small ones, and 5 kB ones for a socket that fills up repeatedly."""
     for size, buffer in ((10, None), (5_000, SMALL)):
         with (
@@ -188,7 +188,7 @@ def test_shutdown_sends_close_frames_and_ignores_stalled_clients(kind: str) -> N
         assert seconds < 5
 
 
-def test_a_client_that_goes_without_a_word_is_forgotten(kind: str) -> None:
+def test_vanished_client_is_closed(kind: str) -> None:
     with serving(kind) as server:
         with server.connect() as gone:
             assert gone.ask("eth_subscribe", "logs", {})
@@ -198,7 +198,7 @@ def test_a_client_that_goes_without_a_word_is_forgotten(kind: str) -> None:
             assert other.ask("echo") == []
 
 
-def test_a_client_that_never_ends_its_request_does_not_hold_up_the_stop() -> None:
+def test_unfinished_request_does_not_delay_the_stop() -> None:
     with serving("asgi") as server, socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
         # This later response shows that the server accepted the connection.

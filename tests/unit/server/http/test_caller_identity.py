@@ -141,7 +141,7 @@ def expected(alone: list[bytes], order: list[int]) -> bytes:
     return b"".join(answers)
 
 
-def test_a_split_keyed_request_shares_its_identity_with_no_other(callers: Callers) -> None:
+def test_split_keyed_request_does_not_share_its_identity(callers: Callers) -> None:
     receipts = next(one for one in callers.requests if b"Receipts" in one.body and b"Auth" not in one.head)
     keyed = next(one for one in callers.requests if b"Receipts" in one.body and b"Auth" in one.head)
     first = callers.play([receipts.whole], public=True)
@@ -160,7 +160,7 @@ def test_a_split_keyed_request_shares_its_identity_with_no_other(callers: Caller
     st.booleans(),
 )
 @example([4, 1, 4], [], True)
-def test_answers_over_one_connection_are_those_of_fresh_ones(
+def test_responses_over_one_connection_equal_those_of_new_connections(
     callers: Callers, alone: tuple[bool, list[bytes]], order: list[int], places: list[int], by_request: bool
 ) -> None:
     """Callers in any order, in segments of any size; `by_request`: no segment has bytes of two requests."""
@@ -174,7 +174,7 @@ def test_answers_over_one_connection_are_those_of_fresh_ones(
 
 
 @given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 2), st.integers(1, 400)), min_size=2, max_size=8))
-def test_segments_of_each_request_are_chosen_by_itself(
+def test_each_request_is_identified_by_its_own_segments(
     callers: Callers, alone: tuple[bool, list[bytes]], sent: list[tuple[int, int, int]]
 ) -> None:
     """A request in one segment, in two at the end of its head, or in two anywhere, covers the head cache."""

@@ -56,7 +56,7 @@ def test_binary_frames_are_json_as_well() -> None:
     served(use)
 
 
-def test_limits_of_a_request_are_those_of_http() -> None:
+def test_request_limits_equal_those_of_http() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
             assert (await socket.ask("large", 2000))["data"] == {"limit": "response", "max": 1000}
@@ -83,7 +83,7 @@ def test_a_method_of_the_dedicated_tier_fails_alone() -> None:
     served(use, public=True)
 
 
-def test_answers_overtake_only_what_runs_on_core_threads() -> None:
+def test_inline_responses_overtake_only_worker_pool_calls() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             node.hold = True
@@ -101,7 +101,7 @@ def test_answers_overtake_only_what_runs_on_core_threads() -> None:
     served(use)
 
 
-def test_reading_stops_while_too_many_calls_are_under_way() -> None:
+def test_reading_pauses_at_the_limit_of_pending_calls() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             node.hold = True
@@ -120,7 +120,7 @@ def test_reading_stops_while_too_many_calls_are_under_way() -> None:
     served(use, limits=Limits(connection_calls=2))
 
 
-def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
+def test_batch_waits_for_the_previous_batch_but_calls_do_not() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             node.hold = True
@@ -146,7 +146,7 @@ def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
     served(use)
 
 
-def test_too_many_calls_of_all_together_fail_as_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_over_the_total_limit_fail_as_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foreseal.rpc.call_router._RESERVED_SHARES", ((1, 4),))
 
     async def use(app: App, node: FakeNode) -> None:
@@ -161,7 +161,7 @@ def test_too_many_calls_of_all_together_fail_as_over_http(monkeypatch: pytest.Mo
     served(use, limits=Limits(calls=1))
 
 
-def test_reading_stops_while_answers_wait_to_be_read() -> None:
+def test_reading_pauses_while_responses_are_unread() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             socket.reading.clear()
@@ -190,7 +190,7 @@ def test_reading_stops_while_answers_wait_to_be_read() -> None:
     ],
 )
 @pytest.mark.parametrize("denial", [True, False])
-def test_a_handshake_that_is_not_wanted(
+def test_unwanted_handshake_is_rejected(
     path: str, headers: dict[str, str], settings: dict[str, Any], status: int, *, denial: bool
 ) -> None:
     async def use(app: App, _: FakeNode) -> None:
@@ -203,7 +203,7 @@ def test_a_handshake_that_is_not_wanted(
 
 
 @pytest.mark.parametrize("browsers", [True, False])
-def test_pages_connect_where_they_may_call(browsers: bool) -> None:
+def test_pages_connect_from_allowed_origins(browsers: bool) -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app, headers=ORIGIN) as socket:
             assert await socket.ask("echo") == []
@@ -213,7 +213,7 @@ def test_pages_connect_where_they_may_call(browsers: bool) -> None:
     served(use, browsers=browsers, access=AccessSettings(origins=frozenset(ORIGIN.values())))
 
 
-def test_too_many_connections_are_refused_at_the_handshake() -> None:
+def test_connections_over_the_limit_are_rejected_at_the_handshake() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as first, connect(app):
             async with connect(app) as third:
@@ -228,7 +228,7 @@ def test_too_many_connections_are_refused_at_the_handshake() -> None:
     served(use, limits=Limits(connections=2))
 
 
-def test_a_client_that_leaves_during_a_call_takes_nothing_with_it() -> None:
+def test_client_that_leaves_during_a_call_affects_no_other() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             await socket.subscribe("newHeads")
@@ -243,7 +243,7 @@ def test_a_client_that_leaves_during_a_call_takes_nothing_with_it() -> None:
     served(use)
 
 
-def test_what_waited_for_a_client_that_left_takes_no_memory() -> None:
+def test_queued_messages_of_a_disconnected_client_are_freed() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as other:
             tracemalloc.start()
@@ -278,7 +278,7 @@ def test_an_idle_connection_is_closed() -> None:
     served(use, limits=Limits(idle=50))
 
 
-def test_a_connection_that_takes_nothing_is_closed() -> None:
+def test_connection_that_reads_nothing_is_closed() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             await socket.subscribe("foreseal_feed")
@@ -315,7 +315,7 @@ def test_shutdown_answers_calls_in_progress_and_closes_with_1001() -> None:
     served(use)
 
 
-def test_all_stages_of_a_stop_share_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_stages_share_one_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     async def use(app: App, _: FakeNode) -> None:
         now = 1000.0
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now, raising=False)
@@ -332,7 +332,7 @@ def test_all_stages_of_a_stop_share_one_time(monkeypatch: pytest.MonkeyPatch) ->
     served(use)
 
 
-def test_the_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
+def test_stop_does_not_wait_for_a_client_without_reads() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as reading:
             await socket.subscribe("newHeads")
@@ -348,7 +348,7 @@ def test_the_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
     served(use)
 
 
-def test_a_failure_of_ours_ends_its_connection_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_internal_failure_closes_only_its_connection(caplog: pytest.LogCaptureFixture) -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as broken, connect(app) as other:
             node.subscribe = lambda params: 1 // 0  # type: ignore[method-assign]
@@ -362,7 +362,7 @@ def test_a_failure_of_ours_ends_its_connection_alone(caplog: pytest.LogCaptureFi
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_client_that_leaves_before_the_handshake_ends() -> None:
+def test_client_that_leaves_before_the_handshake_ends() -> None:
     async def use(app: App, _: FakeNode) -> None:
         socket = Socket(app, "/", {}, denial=True)
         # The connect message is removed, and the client is gone.
@@ -393,7 +393,7 @@ def test_a_websocket_used_in_the_wrong_state_raises() -> None:
     asyncio.run(run())
 
 
-def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> None:
+def test_concurrent_messages_are_sent_in_order_or_dropped() -> None:
     async def run() -> None:
         given: list[str] = []
         full = asyncio.Event()
@@ -458,7 +458,7 @@ class Sending(asyncio.Future[None]):
 
 
 @pytest.mark.parametrize("left", [asyncio.CancelledError(), OSError("the client has disconnected")])
-def test_a_message_that_was_given_up_goes_without_the_help_of_a_collector(left: BaseException) -> None:
+def test_dropped_message_is_freed_without_the_collector(left: BaseException) -> None:
     async def run() -> None:
         begun: list[weakref.ref[Sending]] = []
 
@@ -495,7 +495,7 @@ def test_a_message_that_was_given_up_goes_without_the_help_of_a_collector(left: 
         gc.enable()
 
 
-def test_subscriptions_over_http_are_refused_with_a_way_out() -> None:
+def test_subscription_over_http_error_names_the_websocket() -> None:
     async def use(app: App, _: FakeNode) -> None:
         answer = await request(app, chunks=[orjson.dumps(call("eth_subscribe", "newHeads"))])
         assert answer.json["error"]["code"] == -32601

@@ -23,7 +23,7 @@ async def heard_step(socket: Socket) -> StepPosition:
     return int(result["number"], 16), int(result["index"], 16), result["hash"]
 
 
-def test_without_a_cursor_it_begins_behind_the_newest_step() -> None:
+def test_feed_without_a_cursor_starts_after_the_newest_step() -> None:
     async def use(app: App, node: FakeNode) -> None:
         node.step()
         async with connect(app) as socket:
@@ -36,7 +36,7 @@ def test_without_a_cursor_it_begins_behind_the_newest_step() -> None:
     served(use)
 
 
-def test_a_cursor_is_replayed_page_by_page_and_then_it_follows() -> None:
+def test_cursor_is_replayed_by_pages_and_then_follows() -> None:
     async def use(app: App, node: FakeNode) -> None:
         made = [node.step() for _ in range(7)]
         async with connect(app) as socket:
@@ -61,7 +61,7 @@ def test_the_newest_step_as_cursor_joins_without_a_page() -> None:
     served(use)
 
 
-def test_a_cursor_that_is_not_kept_is_the_answer() -> None:
+def test_dropped_cursor_is_an_error() -> None:
     async def use(app: App, node: FakeNode) -> None:
         lost = node.steps[0]
         for _ in range(3):
@@ -83,7 +83,7 @@ def test_a_cursor_that_is_not_kept_is_the_answer() -> None:
     served(use)
 
 
-def test_pages_are_read_only_as_the_client_takes_them() -> None:
+def test_pages_are_read_only_as_the_client_reads_them() -> None:
     async def use(app: App, node: FakeNode) -> None:
         made = [node.step() for _ in range(40)]
         async with connect(app) as socket, connect(app) as other:
@@ -100,7 +100,7 @@ def test_pages_are_read_only_as_the_client_takes_them() -> None:
     served(use, limits=Limits(outgoing_frames=3))
 
 
-def test_it_can_be_ended_while_it_catches_up() -> None:
+def test_feed_can_be_unsubscribed_during_catch_up() -> None:
     async def use(app: App, node: FakeNode) -> None:
         for _ in range(40):
             node.step()
@@ -119,7 +119,7 @@ def test_it_can_be_ended_while_it_catches_up() -> None:
     served(use)
 
 
-def test_a_cursor_that_is_lost_on_the_way_closes_with_a_reason() -> None:
+def test_cursor_dropped_during_catch_up_closes_with_a_reason() -> None:
     async def use(app: App, node: FakeNode) -> None:
         for _ in range(10):
             node.step()
@@ -133,7 +133,7 @@ def test_a_cursor_that_is_lost_on_the_way_closes_with_a_reason() -> None:
     served(use)
 
 
-def test_pages_that_are_refused_for_want_of_room_are_asked_for_again() -> None:
+def test_page_rejected_by_a_full_queue_is_requested_again() -> None:
     async def use(app: App, node: FakeNode) -> None:
         made = [node.step() for _ in range(6)]
         async with connect(app) as socket, connect(app) as other:
@@ -187,7 +187,7 @@ def test_a_slow_reader_gets_the_missed_range() -> None:
     served(use, limits=Limits(outgoing_frames=3))
 
 
-def test_heartbeats_that_do_not_fit_are_no_loss() -> None:
+def test_heartbeats_over_the_limit_are_dropped_without_a_gap() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as slow, connect(app) as quick:
             await slow.subscribe("foreseal_feed")
@@ -206,7 +206,7 @@ def test_heartbeats_that_do_not_fit_are_no_loss() -> None:
     served(use, limits=Limits(outgoing_frames=2))
 
 
-def test_beside_another_kind_the_connection_is_closed() -> None:
+def test_slow_feed_with_another_subscription_closes_the_connection() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             await socket.subscribe("foreseal_feed")
@@ -226,7 +226,7 @@ def test_beside_another_kind_the_connection_is_closed() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_every_step_is_heard_once_or_named_as_missed(seed: int) -> None:
+def test_every_step_is_delivered_or_reported_as_missed(seed: int) -> None:
     """Steps, stalls and reads in any order, from any cursor: received and missed steps add up to the whole chain."""
     rolls = random.Random(seed)
     covered: list[StepPosition] = []
@@ -272,7 +272,7 @@ def test_every_step_is_heard_once_or_named_as_missed(seed: int) -> None:
     served(use, limits=Limits(outgoing_frames=4, outgoing_bytes=2000))
 
 
-def test_it_may_lag_before_its_answer_is_there() -> None:
+def test_feed_may_lag_before_its_response() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             before = node.steps[-1]
@@ -292,7 +292,7 @@ def test_it_may_lag_before_its_answer_is_there() -> None:
     served(use, limits=Limits(outgoing_frames=2))
 
 
-def test_the_stop_ends_a_subscription_that_is_on_its_way() -> None:
+def test_stop_ends_a_feed_that_is_starting() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             node.hold = True

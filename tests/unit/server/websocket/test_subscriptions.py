@@ -30,7 +30,7 @@ def test_a_notification_has_the_standard_envelope() -> None:
     served(use)
 
 
-def test_each_hears_its_own_channels_alone() -> None:
+def test_each_subscription_gets_only_its_channel() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as one, connect(app) as two:
             heads = [await one.subscribe("newHeads"), await one.subscribe("newHeads"), await two.subscribe("newHeads")]
@@ -53,7 +53,7 @@ def test_each_hears_its_own_channels_alone() -> None:
 
 
 @pytest.mark.parametrize("params", [[], ["nonsense"], [5], ["newHeads", 1, 2], ["foreseal_feed", {}], [{}]])
-def test_what_the_core_refuses_is_the_answer(params: list[object]) -> None:
+def test_rejected_subscription_returns_the_error_of_the_node(params: list[object]) -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             assert (await socket.ask("eth_subscribe", *params))["code"] == -32602
@@ -63,7 +63,7 @@ def test_what_the_core_refuses_is_the_answer(params: list[object]) -> None:
     served(use)
 
 
-def test_a_connection_has_so_many_subscriptions_at_most() -> None:
+def test_subscriptions_of_a_connection_are_limited() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
             first = await socket.subscribe("newHeads")
@@ -76,7 +76,7 @@ def test_a_connection_has_so_many_subscriptions_at_most() -> None:
     served(use, limits=Limits(subscriptions=2))
 
 
-def test_nothing_comes_after_the_answer_of_an_unsubscription() -> None:
+def test_no_notification_follows_the_unsubscribe_response() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             ident = await socket.subscribe("newHeads")
@@ -121,7 +121,7 @@ def test_notifications_wait_for_the_answer_of_a_batch() -> None:
     served(use)
 
 
-def test_held_notifications_are_bounded_as_well() -> None:
+def test_held_notifications_are_limited() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             node.hold = True
@@ -171,7 +171,7 @@ def test_a_slow_client_is_closed_with_a_reason_and_isolated() -> None:
     served(use, limits=Limits(outgoing_frames=5))
 
 
-def test_a_long_answer_on_its_way_does_not_make_a_client_slow() -> None:
+def test_large_unfinished_response_does_not_make_a_client_slow() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             await socket.subscribe("newHeads")
@@ -187,7 +187,7 @@ def test_a_long_answer_on_its_way_does_not_make_a_client_slow() -> None:
     served(use, limits=Limits(outgoing_bytes=1000))
 
 
-def test_more_than_the_queue_takes_goes_out_whole_when_nothing_else_waits() -> None:
+def test_message_over_the_queue_limit_is_sent_if_alone() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             await socket.subscribe("logs", {})
@@ -198,7 +198,7 @@ def test_more_than_the_queue_takes_goes_out_whole_when_nothing_else_waits() -> N
     served(use, limits=Limits(outgoing_frames=5, outgoing_bytes=30))
 
 
-def test_a_loss_in_the_core_closes_those_who_hear_the_channel() -> None:
+def test_lost_channel_messages_close_its_subscribers() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as hearing, connect(app) as other:
             await hearing.subscribe("newPendingTransactions")
@@ -228,7 +228,7 @@ def test_earlier_notifications_do_not_reach_a_new_subscription() -> None:
     served(use)
 
 
-def test_the_connections_of_a_caller_have_a_limit_of_subscriptions_together() -> None:
+def test_subscriptions_of_a_caller_are_limited_across_connections() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as one, connect(app) as two:
             first = await one.subscribe("newHeads")

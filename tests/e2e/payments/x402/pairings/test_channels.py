@@ -66,7 +66,7 @@ def reading(key: LocalAccount, world: World) -> EthAccountSignerWithRPC:
     return EthAccountSignerWithRPC(key, world.url)
 
 
-def test_deposits_are_what_counts_across_restarts(shop: str, buyers: Buyers, line: Losing, world: World) -> None:
+def test_deposits_are_remembered_across_restarts(shop: str, buyers: Buyers, line: Losing, world: World) -> None:
     key, deposits = BUYERS[10], world.balance(BATCH_SETTLEMENT)
     counts = []
     for number in range(15):
@@ -83,9 +83,7 @@ def test_deposits_are_what_counts_across_restarts(shop: str, buyers: Buyers, lin
 
 
 @pytest.mark.parametrize(("deposit", "asked"), [(0, None), (99, 100)])
-def test_a_deposit_has_a_cap_of_its_own(
-    shop: str, buyers: Buyers, line: Losing, deposit: int, asked: int | None
-) -> None:
+def test_deposit_has_a_separate_cap(shop: str, buyers: Buyers, line: Losing, deposit: int, asked: int | None) -> None:
     with pytest.raises(PurchaseRejected, match="per deposit: ") as caught:
         ask(buyers, line, shop, BUYERS[11], policy(deposit=deposit))
     [refusal] = caught.value.refusals
@@ -110,9 +108,7 @@ def test_a_voucher_with_a_lost_response_blocks_no_payment(
     assert buyers.day() == 500
 
 
-def test_a_deposit_whose_answer_was_lost_is_not_made_twice(
-    shop: str, buyers: Buyers, line: Losing, world: World
-) -> None:
+def test_deposit_with_a_lost_response_is_not_repeated(shop: str, buyers: Buyers, line: Losing, world: World) -> None:
     signer = reading(BUYERS[13], world)
     deposits = world.balance(BATCH_SETTLEMENT)
     line.loses = True
@@ -141,7 +137,7 @@ def test_nothing_is_deposited_while_a_deposit_is_open(shop: str, buyers: Buyers,
     assert buyers.day() == 500
 
 
-def test_a_buyer_that_lost_its_database_goes_on_with_its_channel(
+def test_buyer_with_a_lost_database_resumes_its_channel(
     shop: str, buyers: Buyers, line: Losing, world: World, sqlite: Callable[[], str]
 ) -> None:
     signer = reading(BUYERS[15], world)

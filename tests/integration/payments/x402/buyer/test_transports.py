@@ -127,7 +127,7 @@ def asks(request: pytest.FixtureRequest) -> Callable[[Seller, Buyer], Ask]:
 Asks = Callable[[Seller, Buyer], Ask]
 
 
-def test_a_body_is_sent_twice_and_the_answer_is_that_of_the_paid_request(buyers: Buyers, asks: Asks) -> None:
+def test_body_is_sent_twice_and_the_paid_response_is_returned(buyers: Buyers, asks: Asks) -> None:
     seller = Seller()
     ask = asks(seller, buyers.buyer())
     assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
@@ -157,9 +157,7 @@ def test_a_redirect_forwards_no_payment(buyers: Buyers, asks: Asks) -> None:
     assert (len(home.payments), buyers.day()) == (1, 1000)
 
 
-def test_a_redirect_from_what_is_free_to_another_host_is_paid_where_the_policy_names_it(
-    buyers: Buyers, asks: Asks
-) -> None:
+def test_redirect_to_another_host_is_paid_if_the_policy_allows(buyers: Buyers, asks: Asks) -> None:
     seller = Seller(moved={"/a": "https://other/b", "/c": "http://other/d", "/e": "/f", "/g": "https://seller/h"})
     with pytest.raises(PurchaseRejected, match="redirect"):
         asks(seller, buyers.buyer())("GET", "http://seller/a")
@@ -186,7 +184,7 @@ def test_a_redirect_from_what_is_free_to_another_host_is_paid_where_the_policy_n
         (SpendingPolicy({}), Rule.NETWORK),
     ],
 )
-def test_what_is_on_no_list_is_not_paid(buyers: Buyers, asks: Asks, rules: SpendingPolicy, rule: Rule) -> None:
+def test_unlisted_host_is_not_paid(buyers: Buyers, asks: Asks, rules: SpendingPolicy, rule: Rule) -> None:
     seller = Seller()
     with pytest.raises(PurchaseRejected, match=f"^{rule}: ") as caught:
         asks(seller, buyers.buyer(rules))("GET", "http://seller/a")
@@ -194,14 +192,14 @@ def test_what_is_on_no_list_is_not_paid(buyers: Buyers, asks: Asks, rules: Spend
     assert (seller.payments, buyers.rows()) == ([], [])
 
 
-def test_what_is_on_the_lists_is_paid(buyers: Buyers, asks: Asks) -> None:
+def test_listed_host_is_paid(buyers: Buyers, asks: Asks) -> None:
     rules = policy(hosts=frozenset({"SELLER:80"}), payees=frozenset({PAYEE.lower()}), longest_validity=60)
     assert asks(Seller(), buyers.buyer(rules))("GET", "http://seller/a") == (200, "the answer")
     with pytest.raises(PurchaseRejected, match="asset: 0x1"):
         asks(Seller(accepts=(terms(asset="0x" + 40 * "1"),)), buyers.buyer(rules))("GET", "http://seller/b")
 
 
-def test_nothing_is_signed_for_the_same_request_while_its_answer_is_awaited(buyers: Buyers, asks: Asks) -> None:
+def test_concurrent_identical_request_is_not_signed(buyers: Buyers, asks: Asks) -> None:
     ask = asks(seller := Seller(), buyers.buyer())
     seen: list[BaseException] = []
 
@@ -226,7 +224,7 @@ def test_nothing_is_signed_for_the_same_request_while_its_answer_is_awaited(buye
         (httpx.ReadError, PurchaseState.PRESENTED),
     ],
 )
-def test_what_was_not_sent_is_given_back_and_nothing_else(
+def test_only_an_unsent_payment_is_released(
     buyers: Buyers, asks: Asks, error: type[httpx.TransportError], state: PurchaseState
 ) -> None:
     def fails(_: object) -> httpx.Response:
@@ -238,7 +236,7 @@ def test_what_was_not_sent_is_given_back_and_nothing_else(
     assert buyers.day() == (0 if state is PurchaseState.RETURNED else 1000)
 
 
-def test_a_paid_answer_reaches_the_application_though_the_database_does_not_answer(
+def test_paid_response_is_returned_despite_a_database_failure(
     buyers: Buyers, asks: Asks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def gone(*_: object, **__: object) -> bool:
@@ -250,7 +248,7 @@ def test_a_paid_answer_reaches_the_application_though_the_database_does_not_answ
     assert (buyers.states(), buyers.day()) == ([PurchaseState.PRESENTED], 1000)
 
 
-def test_a_large_refusal_is_not_read_to_its_end(buyers: Buyers) -> None:
+def test_large_rejection_is_not_read_completely(buyers: Buyers) -> None:
     """Its connection is closed instead."""
     read = 0
 
