@@ -96,7 +96,7 @@ def test_record_from_a_position_has_every_later_read() -> None:
             name: place for name, place in whole.receipt_positions.items() if place.number >= since[0]
         }
         assert part.sealed == {number: name for number, name in whole.sealed.items() if number >= since[0]}
-        parts = [*whole.parts(30 - since[0])]
+        parts = [*whole.chunks(30 - since[0])]
         assert len(parts) > 1 or since[0] > 8
         for field in ("steps", "receipts", "answers", "receipt_positions", "sealed"):
             joined = {key: value for each in parts for key, value in getattr(each, field).items()}

@@ -123,7 +123,7 @@ def check(shop: Shop) -> None:
     assert len(captured) == len(nonces)
     for id in captured:
         assert sum(row.amount for row in shop.refunds.list_for_order(id)) <= 500
-    assert {shop.place(f"o{number}") for number in range(ORDERS)} <= {
+    assert {shop.status(f"o{number}") for number in range(ORDERS)} <= {
         "Stored, unused / idle",
         "Stored, unused / failed",
         "Used, captured / final",

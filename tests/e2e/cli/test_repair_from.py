@@ -150,7 +150,7 @@ def test_a_store_is_rebuilt_from_another_node(datadir: Path, original: Path, oth
     calls += [("eth_getBalance", [driver.rpc("eth_accounts")[SENDER], hex(number)]) for number in range(head + 1)]
     driver.close()
     whole = chain.copy(original)
-    assert chain.ask(datadir, calls) == chain.ask(whole, calls)
+    assert chain.query(datadir, calls) == chain.query(whole, calls)
     shutil.rmtree(whole)
 
 

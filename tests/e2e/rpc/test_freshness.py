@@ -128,7 +128,7 @@ def test_full_disk_is_reported_everywhere_and_reads_continue(tmp_path: Path) -> 
 
 def test_heartbeats_end_with_production_and_connections_stay_open() -> None:
     with live_node() as node, RawWebSocket(int(node.url.rpartition(":")[2])) as feed:
-        assert feed.ask("eth_subscribe", "foreseal_feed").startswith("0x")
+        assert feed.request("eth_subscribe", "foreseal_feed").startswith("0x")
         heard = feed.hear()["params"]["result"]
         while "heartbeat" not in heard:
             heard = feed.hear()["params"]["result"]
@@ -141,7 +141,7 @@ def test_heartbeats_end_with_production_and_connections_stay_open() -> None:
         place = heard.get("heartbeat") or {"block": heard["number"], "index": heard["index"], "hash": heard["hash"]}
         assert place == {name: status[name] for name in ("block", "index", "hash")}
         wait_for(lambda: node.rpc("foreseal_status")["age"] > 500, 30, "the time of ten ticks")
-        assert feed.ask("eth_blockNumber") == status["latest"]
+        assert feed.request("eth_blockNumber") == status["latest"]
 
 
 def test_a_receipt_wait_fails_when_production_ends() -> None:

@@ -208,7 +208,7 @@ def test_keys_are_made_and_revoked_while_the_node_runs(public: Endpoint) -> None
     port = urlsplit(public.node.url).port
     assert port
     with RawWebSocket(port, **header(key)) as silent, RawWebSocket(port, **header(key)) as asking:
-        assert isinstance(asking.ask("eth_subscribe", "newHeads"), str)
+        assert isinstance(asking.request("eth_subscribe", "newHeads"), str)
         public.revoke("short-lived")
         wait_for(lambda: alone(public.node, key, RECEIPTS) == WHO, 30, "end of the key")
         assert silent.ending() == (1008, "the API key was revoked or has expired")
@@ -224,7 +224,7 @@ def test_rate_of_a_key_is_shared_by_every_transport(public: Endpoint) -> None:
     port = urlsplit(public.node.url).port
     assert port
     with RawWebSocket(port, **header(key)) as socket:
-        error = socket.ask("eth_chainId")
+        error = socket.request("eth_chainId")
         assert (error["code"], error["data"]["limit"], error["data"]["max"]) == (-32005, "rate", 2)
         assert 0 < error["data"]["retryAfterMs"] <= 1_800_000
     answer = public.node.rpc.post(json.dumps(BALANCE).encode(), JSON | header(key))
@@ -292,7 +292,7 @@ def test_websockets_of_one_client_are_limited(slow: LiveNode) -> None:
             RawWebSocket(port, **mine)
         assert refused.value.args[0] == 429
         with RawWebSocket(port, **{"X-Forwarded-For": "198.51.100.10"}) as other:
-            assert other.ask("eth_chainId") == "0x7a69"
+            assert other.request("eth_chainId") == "0x7a69"
 
 
 def test_metrics_contain_no_key(public: Endpoint) -> None:

@@ -147,7 +147,7 @@ def test_worker_pool_results_return_to_the_calling_listener(dev: Pair) -> None:
     """Long calls of both listeners wait on the same worker pool."""
     wrong: list[Any] = []
 
-    def ask(url: str, value: int) -> None:
+    def query(url: str, value: int) -> None:
         rpc = Rpc(url)
         code = f"0x60{value:02x}60005260206000f3"
         place = "0x" + "ab" * 20
@@ -157,7 +157,9 @@ def test_worker_pool_results_return_to_the_calling_listener(dev: Pair) -> None:
                 wrong.append((value, answer))
         rpc.close()
 
-    threads = [threading.Thread(target=ask, args=(rpc.url, value)) for value, rpc in ((1, dev.public), (2, dev.admin))]
+    threads = [
+        threading.Thread(target=query, args=(rpc.url, value)) for value, rpc in ((1, dev.public), (2, dev.admin))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -209,9 +211,9 @@ def test_exposed_development_methods_log_a_warning(node: LiveNode) -> None:
 def test_admin_metrics_equal_those_of_the_public_endpoint() -> None:
     with with_admin("--public", "--public-max-caller-filters", "1") as pair:
         assert pair.public("eth_newBlockFilter")
-        for ask in (pair.public, pair.public):
+        for call in (pair.public, pair.public):
             with pytest.raises(RpcFailure, match="at most 1 filters"):
-                ask("eth_newBlockFilter")
+                call("eth_newBlockFilter")
         page = pair.admin.request("GET", "/metrics").body.decode()
         for line in (
             'foreseal_refused_total{tier="public",reason="caller_filters"} 2',

@@ -45,8 +45,8 @@ def test_asgi_server_responds_and_stops_gracefully(node: LiveNode, tmp_path: Pat
     port = urlsplit(node.url).port
     assert port
     with RawWebSocket(port) as socket:
-        assert socket.ask("eth_chainId") == "0x7a69"
-        assert socket.ask("eth_subscribe", "newHeads")
+        assert socket.request("eth_chainId") == "0x7a69"
+        assert socket.request("eth_subscribe", "newHeads")
         assert socket.hear()["params"]["result"]["number"]
         node.process.send_signal(signal.SIGINT)
         # Their own commands close connections before they notify the application: uvicorn with 1012, granian without a

@@ -29,7 +29,7 @@ def logger() -> Iterator[tuple[logging.Logger, io.StringIO, logging.Handler]]:
     made.setLevel(logging.NOTSET)
 
 
-def say(logger: logging.Logger) -> None:
+def log_every_kind(logger: logging.Logger) -> None:
     """Log a line of every kind."""
     logger.warning("calls were running", extra={"calls": 3, "of": 'a "b"', "time": "mine"})
     logger.info("with %s", "an argument")
@@ -42,7 +42,7 @@ def say(logger: logging.Logger) -> None:
 def test_json_log_has_one_object_per_line(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
     made, text, handler = logger
     handler.setFormatter(JsonLines("one"))
-    say(made)
+    log_every_kind(made)
     found = [json.loads(line) for line in text.getvalue().splitlines()]
     assert [(line["level"], line["message"]) for line in found] == [
         ("WARN", "calls were running"),
@@ -63,7 +63,7 @@ def test_json_log_has_one_object_per_line(logger: tuple[logging.Logger, io.Strin
 def test_text_log_is_readable(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
     made, text, handler = logger
     handler.setFormatter(TextLines(None))
-    say(made)
+    log_every_kind(made)
     first, second, third, *trace = text.getvalue().splitlines()
     assert all(LINE.fullmatch(line) for line in (first, second, third))
     assert first.endswith(r'foreseal.test: calls were running calls=3 of="a \"b\"" time=mine')

@@ -25,7 +25,7 @@ def limited(transport: str) -> Iterator[LiveNode]:
         yield node
 
 
-def goes_on(node: LiveNode, rpc: Rpc) -> None:
+def assert_still_running(node: LiveNode, rpc: Rpc) -> None:
     """Assert that the process is the same, is healthy and seals another block, and that no method panicked."""
     assert node.process.poll() is None
     assert rpc.request("GET", "/healthz").status == 200
@@ -54,7 +54,7 @@ def test_random_body_gets_a_valid_response_and_blocks_continue(limited: LiveNode
     send()
     print(f"\n{statuses.total()} generated bodies (seed {SEED}), by status: {dict(statuses)}")
     assert statuses.total() >= EXAMPLES
-    goes_on(limited, limited.rpc)
+    assert_still_running(limited, limited.rpc)
 
 
 def test_a_batch_of_100_000_is_rejected(node: LiveNode, rpc: Rpc) -> None:
@@ -64,7 +64,7 @@ def test_a_batch_of_100_000_is_rejected(node: LiveNode, rpc: Rpc) -> None:
         answer = rpc.post(b"[" + b",".join([entry] * 100_000) + b"]")
         error = answer.json()["error"]
         assert (answer.status, error["code"], error["data"]) == (200, -32005, limit)
-    goes_on(node, rpc)
+    assert_still_running(node, rpc)
 
 
 @pytest.mark.parametrize(("opening", "inner", "closing"), [("[", "", "]"), ('{"a":', "1", "}")])
@@ -78,4 +78,4 @@ def test_deep_json_is_rejected(rpc: Rpc, opening: str, inner: str, closing: str,
 
 
 def test_blocks_continue_after_deep_json(node: LiveNode, rpc: Rpc) -> None:
-    goes_on(node, rpc)
+    assert_still_running(node, rpc)

@@ -105,7 +105,7 @@ def test_client_certificate_of_the_configured_authority_is_required(
     (tmp_path / "strangers").mkdir()
     stranger = certificates(tmp_path / "strangers").issue()
 
-    def ask(port: int, by: TlsFiles | None) -> int:
+    def get_status(port: int, by: TlsFiles | None) -> int:
         context = ssl.create_default_context()
         if by is not None:
             context.load_cert_chain(by.cert, by.key)
@@ -116,10 +116,10 @@ def test_client_certificate_of_the_configured_authority_is_required(
 
     arguments = ["dev", "--transport", transport, "--port", "0", "--tls-cert", str(tls.cert), "--tls-key", str(tls.key)]
     with listening([*arguments, "--tls-client-ca", str(made.ca)]) as port:
-        assert ask(port, client) == 200
+        assert get_status(port, client) == 200
         for by in (None, stranger):
             with pytest.raises(OSError, match=r"(?i)certificate|alert|reset|eof|broken|closed"):
-                ask(port, by)
+                get_status(port, by)
 
 
 @contextlib.contextmanager

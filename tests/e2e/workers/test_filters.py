@@ -13,7 +13,7 @@ from workers.node import SECONDS, WorkersNode
 ROUNDS = 12
 
 
-def _places(logs: list[dict[str, str]]) -> list[tuple[str, str]]:
+def _positions(logs: list[dict[str, str]]) -> list[tuple[str, str]]:
     assert not any(log["removed"] for log in logs)
     return [(log["transactionHash"], log["logIndex"]) for log in logs]
 
@@ -27,17 +27,17 @@ def test_filter_polled_through_any_worker_returns_each_log_once(workers: Workers
     found: list[dict[str, str]] = []
     sender = Sender(each[0], DEV_ACCOUNTS[3])
 
-    def ask() -> bool:
+    def poll() -> bool:
         found.extend(draw.choice(each)("eth_getFilterChanges", logs))
         arrived.extend(draw.choice(each)("eth_getFilterChanges", arrivals))
         return len(found) >= len(sent)
 
     for _ in range(ROUNDS):
         sent.append(sender.send(to=to_checksum_address(workers.contract), gas=100_000))
-        ask()
-    wait_for(ask, SECONDS, "the log of every call")
-    ask()
-    assert [name for name, _ in _places(found)] == sent
+        poll()
+    wait_for(poll, SECONDS, "the log of every call")
+    poll()
+    assert [name for name, _ in _positions(found)] == sent
     assert [name for name in arrived if name in sent] == sent
     assert each[-1]("eth_uninstallFilter", logs) is True
     assert each[0]("eth_uninstallFilter", logs) is False
@@ -52,7 +52,7 @@ def test_concurrent_filter_polls_return_every_log_once(workers: WorkersNode) -> 
 
     def read(rpc: Rpc, found: list[tuple[str, str]]) -> None:
         while not over.is_set():
-            found.extend(_places(rpc("eth_getFilterChanges", logs)))
+            found.extend(_positions(rpc("eth_getFilterChanges", logs)))
 
     readers = [threading.Thread(target=read, args=(workers.rpc(), found)) for found in lists]
     for reader in readers:

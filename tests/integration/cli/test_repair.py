@@ -74,7 +74,7 @@ def assert_repaired(datadir: Path, original: Path, method: str, *more: str | Pat
     calls = list(chain.questions(driver))
     driver.close()
     whole = chain.copy(original)
-    assert chain.ask(datadir, calls) == chain.ask(whole, calls)
+    assert chain.query(datadir, calls) == chain.query(whole, calls)
     shutil.rmtree(whole)
     again = foreseal("db", "repair", datadir)
     assert (again.returncode, "store.damaged is from an earlier repair" in again.stderr) == (2, True)

@@ -54,7 +54,7 @@ def server() -> Iterator[Server]:
     made.server_close()
 
 
-def ask(server: Server, *prepared: tuple[int, str, bytes], blocking: bool, **options: Any) -> int:
+def block_number(server: Server, *prepared: tuple[int, str, bytes], blocking: bool, **options: Any) -> int:
     server.prepared = list(prepared)
     url = f"http://127.0.0.1:{server.server_port}"
     if blocking:
@@ -76,28 +76,28 @@ GOOD = (200, "application/json", b'{"jsonrpc":"2.0","id":2,"result":"0x7"}')
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_unavailable_server_is_retried(server: Server, blocking: bool, status: int) -> None:
     page = (status, "text/html", b"<h1>later</h1>")
-    assert ask(server, page, GOOD, blocking=blocking) == 7
+    assert block_number(server, page, GOOD, blocking=blocking) == 7
     with pytest.raises(ConnectionLost, match=f"HTTP {status}: <h1>later</h1>"):
-        ask(server, page, blocking=blocking, attempts=1)
+        block_number(server, page, blocking=blocking, attempts=1)
 
 
 @BOTH
 def test_an_error_object_counts_at_any_http_status(server: Server, blocking: bool) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"not served"}}'
     with pytest.raises(RpcError, match="not served"):
-        ask(server, (403, "application/json", body), blocking=blocking)
+        block_number(server, (403, "application/json", body), blocking=blocking)
 
 
 @BOTH
 def test_response_without_json_is_invalid(server: Server, blocking: bool) -> None:
     with pytest.raises(InvalidResponse, match="HTTP 404: nothing here"):
-        ask(server, (404, "text/plain", b"nothing here\n"), GOOD, blocking=blocking)
+        block_number(server, (404, "text/plain", b"nothing here\n"), GOOD, blocking=blocking)
 
 
 @BOTH
 def test_missing_response_raises_a_timeout(server: Server, blocking: bool) -> None:
     with pytest.raises(TimedOut, match=r"no response within 0\.05 s"):
-        ask(server, blocking=blocking, timeout=0.05, attempts=2)
+        block_number(server, blocking=blocking, timeout=0.05, attempts=2)
 
 
 @BOTH

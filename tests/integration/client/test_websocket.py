@@ -189,7 +189,7 @@ def test_a_feed_cut_at_random_bytes_yields_every_step_once(mean: int) -> None:
 
             async def read() -> None:
                 nonlocal told
-                async for event in client.feed(Cursor.read(node.chain[0].place)):
+                async for event in client.feed(Cursor.read(node.chain[0].cursor)):
                     told += 1
                     if isinstance(event, StepRemoved):
                         assert chain.pop() == event.flashblock.hash
@@ -263,7 +263,7 @@ def test_the_blocking_client_reads_calls_and_feed() -> None:
             added = [there(node.add)["hash"]]
             there(node.listen)
             assert [next(feed).flashblock.removed for _ in range(2)] == [True, False]
-            assert feed.cursor == Cursor.read(node.chain[-1].place)
+            assert feed.cursor == Cursor.read(node.chain[-1].cursor)
             assert feed.connections == 2
         assert client.get_flashblocks().cursor == feed.cursor
 
@@ -272,15 +272,15 @@ def test_blocking_client_matches_responses_to_calls() -> None:
     with listening_thread(SocketNode()) as (node, _, url), Client(url, QUICK) as client:
         wrong: list[Any] = []
 
-        def ask(limit: int) -> None:
+        def query(limit: int) -> None:
             for _ in range(50):
-                page = client.get_flashblocks(Cursor.read(node.chain[0].place), limit)
+                page = client.get_flashblocks(Cursor.read(node.chain[0].cursor), limit)
                 if len(page.flashblocks) != limit:
                     wrong.append(page)
 
         for _ in range(5):
             node.add()
-        threads = [threading.Thread(target=ask, args=(limit,)) for limit in range(1, 5)]
+        threads = [threading.Thread(target=query, args=(limit,)) for limit in range(1, 5)]
         for thread in threads:
             thread.start()
         for thread in threads:

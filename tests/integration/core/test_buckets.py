@@ -23,7 +23,7 @@ class Counted:
         self.interval, self.burst = interval, burst
         self.tokens, self.last = Fraction(burst), now
 
-    def take(self, now: int, cost: int) -> Fraction:
+    def consume(self, now: int, cost: int) -> Fraction:
         """Return the microseconds to wait; 0 if the tokens were consumed."""
         self.tokens = min(Fraction(self.burst), self.tokens + Fraction(now - self.last, self.interval))
         self.last = now
@@ -44,7 +44,7 @@ def test_bucket_matches_counted_tokens(interval: int, burst: int, calls: list[tu
     for passed, caller, cost in calls:
         now += passed
         key = buckets.key(caller.encode())
-        expected = counted.setdefault(caller, Counted(interval, burst, now)).take(now, cost)
+        expected = counted.setdefault(caller, Counted(interval, burst, now)).consume(now, cost)
         assert buckets.wait(key, now, interval, burst, cost) == expected
         assert buckets.consume(key, now, interval, burst, cost) == expected
 

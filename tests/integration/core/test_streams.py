@@ -12,10 +12,10 @@ from foreseal.errors import RpcError
 from live_node import ALICE
 
 MakeNode = Callable[..., Node]
-Told = tuple[int, int, list[str] | None, tuple[int, int, str]]
+Notice = tuple[int, int, list[str] | None, tuple[int, int, str]]
 
 
-def notices(node: Node, seconds: float = 30) -> Iterator[Told]:
+def notices(node: Node, seconds: float = 30) -> Iterator[Notice]:
     """Yield the notices of channels as they arrive."""
     while True:
         readable, _, _ = select.select([node.event_fd()], [], [], seconds)

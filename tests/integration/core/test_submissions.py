@@ -92,7 +92,7 @@ def test_a_call_and_a_batch_are_answered_and_counted(world: World, monkeypatch: 
 def test_response_with_a_head_is_complete_http(world: World, count: int) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
     body = orjson.dumps(calls(accounts(1)[0], count) if count > 1 else calls(accounts(1)[0], 1)[0])
-    again, known = (_told(world, b"head" + body, 4, head) for _ in range(2))
+    again, known = (_response_to(world, b"head" + body, 4, head) for _ in range(2))
     first, _, answer = again.partition(b"\r\n\r\n")
     assert first.startswith(head + b"x-foreseal-view: 1.0; age=")
     assert first.endswith(b"\r\ncontent-length: %d" % len(answer))
@@ -103,7 +103,7 @@ def test_response_with_a_head_is_complete_http(world: World, count: int) -> None
     assert world.answered() == count
 
 
-def _told(world: World, data: bytes, start: int, head: bytes) -> bytes:
+def _response_to(world: World, data: bytes, start: int, head: bytes) -> bytes:
     """Return the response to the body at `start` of `data` behind `head`."""
 
     async def play() -> bytes:

@@ -67,9 +67,9 @@ def test_blocks_form_a_chain_on_the_base(chain: Chain) -> None:
 
 def test_blockhash_covers_simulated_blocks_and_the_base(chain: Chain) -> None:
     base = chain.rpc("eth_getBlockByNumber", "latest", False)
-    asks = {"stateOverrides": {CODE: {"code": returns("5f3540")}}}
+    overrides = {"stateOverrides": {CODE: {"code": returns("5f3540")}}}
     call = [{"from": ALICE, "to": CODE, "input": bytes32(number)} for number in range(4)]
-    first, _, third = simulate(chain, asks, {}, {"calls": call})
+    first, _, third = simulate(chain, overrides, {}, {"calls": call})
     seen = [result["returnData"] for result in third["calls"]]
     assert seen == [base["hash"], first["hash"], third["parentHash"], bytes32(0)]
 
@@ -102,13 +102,13 @@ def test_fee_recipient_gets_the_tip_and_the_base_fee_burns(chain: Chain) -> None
 
 def test_a_state_override_replaces_or_changes_storage(chain: Chain) -> None:
     loads = returns("5f3554")
-    ask = [{"from": ALICE, "to": CODE, "input": bytes32(slot)} for slot in (1, 2)]
+    reads = [{"from": ALICE, "to": CODE, "input": bytes32(slot)} for slot in (1, 2)]
     first = {
         "stateOverrides": {CODE: {"code": loads, "state": {bytes32(1): bytes32(11), bytes32(2): bytes32(22)}}},
-        "calls": ask,
+        "calls": reads,
     }
-    changed = {"stateOverrides": {CODE: {"stateDiff": {bytes32(1): bytes32(111)}}}, "calls": ask}
-    replaced = {"stateOverrides": {CODE: {"state": {bytes32(2): bytes32(222)}}}, "calls": ask}
+    changed = {"stateOverrides": {CODE: {"stateDiff": {bytes32(1): bytes32(111)}}}, "calls": reads}
+    replaced = {"stateOverrides": {CODE: {"state": {bytes32(2): bytes32(222)}}}, "calls": reads}
     seen = [[call["returnData"] for call in block["calls"]] for block in simulate(chain, first, changed, replaced)]
     assert seen == [[bytes32(11), bytes32(22)], [bytes32(111), bytes32(22)], [bytes32(0), bytes32(222)]]
 

@@ -64,7 +64,9 @@ class Starts:
         return cast(Child, self.started[-1])
 
 
-def kept(starts: Starts, use: Callable[[ProcessSlot, "asyncio.Task[None]"], Awaitable[None]]) -> list[dict[str, Any]]:
+def run_slot(
+    starts: Starts, use: Callable[[ProcessSlot, "asyncio.Task[None]"], Awaitable[None]]
+) -> list[dict[str, Any]]:
     """Run `use` with the slot; return the errors that the event loop reported as unhandled."""
     unheard: list[dict[str, Any]] = []
 
@@ -93,7 +95,7 @@ def test_failed_process_start_is_retried(caplog: pytest.LogCaptureFixture) -> No
         await until(lambda: keeping.done() or len(starts.started) == 2)
         assert not keeping.done()
 
-    assert not kept(starts, use)
+    assert not run_slot(starts, use)
     told = [record for record in caplog.records if record.message == "cannot start process: retrying"]
     assert [vars(record)["reason"] for record in told] == [NO_ROOM.strerror] * 2
 
@@ -103,7 +105,7 @@ def test_failed_first_start_ends_the_slot() -> None:
         await until(keeping.done)
         assert keeping.exception() is NO_ROOM
 
-    kept(Starts(1), use)
+    run_slot(Starts(1), use)
 
 
 def test_process_continues_if_its_replacement_cannot_start(caplog: pytest.LogCaptureFixture) -> None:
@@ -118,7 +120,7 @@ def test_process_continues_if_its_replacement_cannot_start(caplog: pytest.LogCap
         assert not keeping.done()
         assert not old.sent
 
-    kept(starts, use)
+    run_slot(starts, use)
     assert "keeping the running process: its replacement did not start" in caplog.text
 
 
@@ -139,7 +141,7 @@ def test_stop_during_a_replacement_notifies_both_processes() -> None:
         old.ended.set_result(0)
         await asyncio.sleep(0)
 
-    assert kept(starts, use) == []
+    assert run_slot(starts, use) == []
 
 
 def test_unready_process_is_stopped_without_a_drain() -> None:
@@ -154,7 +156,7 @@ def test_unready_process_is_stopped_without_a_drain() -> None:
         starts.started[0].ended.set_result(-signal.SIGTERM)
         assert await stopping == 0
 
-    kept(starts, use)
+    run_slot(starts, use)
 
 
 def test_workers_stop_within_the_drain_time(tmp_path: Path) -> None:

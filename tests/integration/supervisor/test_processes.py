@@ -11,7 +11,7 @@ import pytest
 
 from live.blocks import wait_for
 from raw_websocket import RawWebSocket
-from supervisor.keepers import Keepers
+from supervisor.keep_alive_clients import KeepAliveClients
 from supervisor.processes import SECONDS, Group, running
 
 # Errors of a connection whose server process is gone.
@@ -49,12 +49,12 @@ def test_both_workers_answer(group: Group) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stop_answers_calls_in_progress(group: Group, number: int) -> None:
-    keepers = Keepers(group.port, 8)
-    wait_for(lambda: sum(keepers.answers.values()) > 50, SECONDS, "load")
-    keepers.finish()
+    load = KeepAliveClients(group.port, 8)
+    wait_for(lambda: sum(load.answers.values()) > 50, SECONDS, "load")
+    load.finish()
     assert group.end(number) == 0
-    keepers.join()
-    assert not keepers.lost
+    load.join()
+    assert not load.lost
 
 
 def test_terminal_signal_reaches_every_process_and_stops_gracefully(group: Group) -> None:
@@ -167,33 +167,31 @@ def test_failing_worker_is_restarted_at_growing_intervals(group: Group) -> None:
 
 def test_workers_are_replaced_without_lost_requests(group: Group) -> None:
     before = {name: group.pids(name) for name in ("worker-1", "worker-2")}
-    keepers = Keepers(group.port, 12)
-    wait_for(lambda: sum(keepers.answers.values()) > 50, SECONDS, "load")
+    load = KeepAliveClients(group.port, 12)
+    wait_for(lambda: sum(load.answers.values()) > 50, SECONDS, "load")
     for turn in (1, 2):
         group.process.send_signal(signal.SIGHUP)
         group.wait_for_log("workers replaced", turn)
-    keepers.join()
-    assert not keepers.lost
-    assert keepers.told >= 12
+    load.join()
+    assert not load.lost
+    assert load.closed >= 12
     for name, pids in before.items():
         now = group.pids(name)
         assert now[:1] == pids
         assert len(now) == 3
     assert len(group.children()) == 3
     assert len(group.pids("sequencer")) == 1
-    print(
-        f"\n{sum(keepers.answers.values())} requests over two replacements, {keepers.told} connections led over, 0 lost"
-    )
+    print(f"\n{sum(load.answers.values())} requests over two replacements, {load.closed} connections led over, 0 lost")
     assert group.end() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
 def test_replaced_worker_closes_websockets_after_their_calls(group: Group, number: int) -> None:
     with RawWebSocket(group.port) as line:
-        assert line.ask("echo", "x") == ["x"]
+        assert line.request("echo", "x") == ["x"]
         line.call("slow", "y")
         # The response to a later call shows that the message was processed.
-        assert line.ask("pid") in group.children()
+        assert line.request("pid") in group.children()
         group.process.send_signal(number)
         assert line.hear()["result"] == ["y"]
         assert line.ending() == (1001, "the server is shutting down")

@@ -25,7 +25,7 @@ def chain() -> Iterator[Chain]:
 
 
 @pytest.fixture
-def asked(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requested(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that records every requested method."""
     methods: list[str] = []
     answer = chain.request
@@ -45,10 +45,10 @@ def deploy_board(w3: Any) -> Any:
     return w3.eth.contract(receipt["contractAddress"], abi=artifact["abi"])
 
 
-def test_sending_makes_one_chain_request(chain: Chain, asked: list[str]) -> None:
+def test_sending_makes_one_chain_request(chain: Chain, requested: list[str]) -> None:
     w3 = connect(chain)
     sent = w3.eth.send_transaction({"to": chain.accounts[1].address, "value": 5})
-    assert asked == ["eth_sendTransaction"]
+    assert requested == ["eth_sendTransaction"]
     transaction = w3.eth.get_transaction(sent)
     assert (transaction["from"], transaction["type"], transaction["gas"]) == (chain.accounts[0].address, 2, 21_000)
     assert w3.eth.accounts == [account.address for account in chain.accounts]

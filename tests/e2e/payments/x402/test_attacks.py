@@ -19,7 +19,7 @@ from x402.schemas import PaymentPayload, PaymentRequired, SettleResponse
 from foreseal.payments.typed_data import Cancellation
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.payment_key import settled
-from payments.x402.paying import by_hand, demand, over_permit2, pay
+from payments.x402.paying import demand, manual_payment, over_permit2, pay
 from payments.x402.selling import ORIGIN, Selling, settlement
 from payments.x402.world import (
     BLACKLISTER,
@@ -91,11 +91,11 @@ def test_replay_after_a_restart_is_not_charged(world: World, url: str) -> None:
         assert not restarted.runs
 
 
-@pytest.mark.parametrize("ask", [demand, over_permit2], ids=["eip3009", "permit2"])
+@pytest.mark.parametrize("terms_of", [demand, over_permit2], ids=["eip3009", "permit2"])
 def test_replay_after_a_lost_shop_database_is_not_charged(
-    world: World, sqlite: Callable[[], str], ask: Callable[..., Any]
+    world: World, sqlite: Callable[[], str], terms_of: Callable[..., Any]
 ) -> None:
-    path = "/report" if ask is demand else "/permit2"
+    path = "/report" if terms_of is demand else "/permit2"
     with one_payment(world):
         first = Selling(world, sqlite())
         payment = first.bought(BUYER, path)
@@ -119,14 +119,14 @@ def test_replay_after_a_lost_shop_database_is_not_charged(
 )
 def test_payment_with_other_terms_is_rejected(world: World, selling: Selling, terms: dict[str, Any]) -> None:
     with nothing_moves(world):
-        payment = by_hand(BUYER, selling.demand("/report"), **terms)
+        payment = manual_payment(BUYER, selling.demand("/report"), **terms)
         assert selling.get("/report", payment).status_code == 402
     assert not selling.runs
 
 
 def test_validity_beyond_any_clock_is_rejected(world: World, selling: Selling) -> None:
     with one_payment(world):
-        payment = by_hand(BUYER, selling.demand("/report"), valid_before=2**256 - 1)
+        payment = manual_payment(BUYER, selling.demand("/report"), valid_before=2**256 - 1)
         assert selling.get("/report", payment).status_code == 200
         assert selling.get("/report", payment).json()["run"] == 1
 

@@ -8,7 +8,7 @@ import pytest
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
 from foreseal.payments.x402.payment_key import settled
 from foreseal.payments.x402.payment_status import PaymentFate
-from payments.x402.paying import by_hand, demand, over_permit2, pay
+from payments.x402.paying import demand, manual_payment, over_permit2, pay
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, STRANGER, World
 
 
@@ -68,7 +68,7 @@ def test_upto_above_the_maximum_is_rejected(world: World, facilitator: Facilitat
 
 def test_exact_with_amount_zero_is_rejected(world: World, facilitator: Facilitator) -> None:
     asked, sent = demand(0), world.sent_by(FACILITATOR.address)
-    payment = by_hand(BUYERS[1], asked)
+    payment = manual_payment(BUYERS[1], asked)
     assert facilitator.verify(payment, asked).invalid_reason == "amount_is_zero"
     assert facilitator.settle(payment, asked).error_reason == "amount_is_zero"
     assert world.sent_by(FACILITATOR.address) == sent
@@ -109,7 +109,7 @@ def test_payments_beyond_the_balance_are_rejected_before_submission(world: World
     had = world.balance(buyer.address)
     half = had // 2 + 1
     asked = demand(half)
-    payments = [by_hand(buyer, asked) for _ in range(4)]
+    payments = [manual_payment(buyer, asked) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         settling = [pool.submit(processes[number % 2].settle, each, asked) for number, each in enumerate(payments)]
         answers = [each.result() for each in settling]

@@ -66,7 +66,7 @@ class Shop:
         except httpx.ReadError:
             assert answer is lost
 
-    def told(self) -> tuple[str, str, int | None]:
+    def status(self) -> tuple[str, str, int | None]:
         """Return state, step and settled units of the newest purchase; also check the committed amounts."""
         row = max(self.buyers.rows(), key=lambda row: int(row.subject.rpartition("/")[2]))
         self.buyers.committed()
@@ -90,21 +90,21 @@ def success(_: object) -> httpx.Response:
 def test_unsettled_payment_is_released_once_its_end_is_final(shop: Shop, world: World, asked: object) -> None:
     shop.buy(lost, asked)
     world.finalize()
-    assert (shop.reconciliation.run(BUYER.address).concluded, shop.told()) == (
+    assert (shop.reconciliation.run(BUYER.address).concluded, shop.status()) == (
         0,
         (PRESENTED, TxStatus.IDLE, None),
     )
     world.rpc("evm_increaseTime", hex(600))
     world.rpc("anvil_mine", "0x1")
     found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.told()) == (
+    assert (found.concluded, found.open, shop.status()) == (
         0,
         1,
         (PRESENTED, TxStatus.IDLE, None),
     )  # past, but not final
     world.finalize()
     found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.told()) == (1, 0, (RETURNED, Finality.FINAL, None))
+    assert (found.concluded, found.open, shop.status()) == (1, 0, (RETURNED, Finality.FINAL, None))
     assert shop.buyers.day() == 0
 
 
@@ -114,11 +114,11 @@ def test_settled_payment_is_spent_despite_the_report_of_the_seller(
     shop: Shop, world: World, asked: object, answer: Answer
 ) -> None:
     shop.buy(answer, asked, settles=True)
-    assert shop.told()[0] == (PRESENTED if answer is lost else RETURNED)
+    assert shop.status()[0] == (PRESENTED if answer is lost else RETURNED)
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (SPENT, Finality.FINAL, 1000)
+    assert shop.status() == (SPENT, Finality.FINAL, 1000)
     assert shop.buyers.day() == 1000
     assert shop.reconciliation.run(BUYER.address).concluded == 0
 
@@ -126,13 +126,13 @@ def test_settled_payment_is_spent_despite_the_report_of_the_seller(
 def test_success_report_without_settlement_is_released(shop: Shop, world: World) -> None:
     shop.buy(success)
     world.finalize()
-    assert (shop.reconciliation.run(BUYER.address).open, shop.told()) == (
+    assert (shop.reconciliation.run(BUYER.address).open, shop.status()) == (
         1,
         (SPENT, Finality.PROVISIONAL, 1000),
     )
     world.finalize(600)
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (RETURNED, Finality.FINAL, None)
+    assert shop.status() == (RETURNED, Finality.FINAL, None)
 
 
 def test_payment_canceled_by_the_payer_is_released(shop: Shop, world: World) -> None:
@@ -143,7 +143,7 @@ def test_payment_canceled_by_the_payer_is_released(shop: Shop, world: World) -> 
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (RETURNED, Finality.FINAL, None)
+    assert shop.status() == (RETURNED, Finality.FINAL, None)
 
 
 def test_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
@@ -153,10 +153,10 @@ def test_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
         return httpx.Response(200, headers=settled(transaction=shop.transaction, amount="1"))
 
     shop.buy(cheaper, asked, charged=700, settles=True)
-    assert shop.told() == (SPENT, Finality.PROVISIONAL, 1)
+    assert shop.status() == (SPENT, Finality.PROVISIONAL, 1)
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (SPENT, Finality.FINAL, 700)
+    assert shop.status() == (SPENT, Finality.FINAL, 700)
     shop.buy(lost, asked, charged=600, settles=True)  # the transaction hash is unknown
     first = shop.transaction
     shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 500, True)
@@ -190,7 +190,7 @@ def test_unresponsive_nodes_are_named_and_change_nothing(shop: Shop) -> None:
     found = silent.run(BUYER.address)
     assert (found.concluded, found.open, found.errors) == (0, 1, {row.id: "nobody is there"})
     assert Reconciliation(shop.buyers.purchases, {}).run(BUYER.address).open == 1
-    assert shop.told() == (PRESENTED, TxStatus.IDLE, None)
+    assert shop.status() == (PRESENTED, TxStatus.IDLE, None)
 
 
 def test_totals_equal_the_sums_of_the_purchases(shop: Shop) -> None:

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from payments.x402.paying import pay, stock_client
-from payments.x402.selling import ORIGIN, Selling, asked, settlement, signed
+from payments.x402.selling import ORIGIN, Selling, requirements_of, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
 
 
@@ -36,7 +36,7 @@ def test_free_path_needs_no_payment(selling: Selling) -> None:
 def test_request_without_a_payment_gets_402(selling: Selling) -> None:
     found = selling.get("/report")
     assert found.headers["cache-control"] == "no-store"
-    wanted = asked(found)
+    wanted = requirements_of(found)
     assert (wanted.scheme, wanted.amount, wanted.pay_to) == ("exact", "1000", SHOP.address)
     assert found.json()["resource"]["url"] == f"{ORIGIN}/report"
     assert selling.get("/report", method="HEAD").status_code == 402

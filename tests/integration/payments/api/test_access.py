@@ -27,14 +27,14 @@ def test_every_route_enforces_its_documented_roles(service: ServiceHarness) -> N
                 assert path in ("/healthz", "/v1/openapi.json")
                 continue
             concrete = path.replace("{transaction}", "0x" + "00" * 32).replace("{position}", "0").replace("{id}", "1")
-            allowed = {role for role in Role if service.ask(method.upper(), concrete, role=role).status_code != 403}
+            allowed = {role for role in Role if service.request(method.upper(), concrete, role=role).status_code != 403}
             needed = Role.ADMIN
             for role in (Role.READER, Role.CASHIER, Role.REFUNDER):
                 needed = role if role in allowed and needed is Role.ADMIN else needed
             assert allowed == (set(Role) if needed is Role.READER else {needed, Role.ADMIN})
             if method == "post":
                 seen.setdefault(needed, set()).add(path.rpartition("/")[2])
-            assert service.ask(method.upper(), concrete, role=None).status_code == 401
+            assert service.request(method.upper(), concrete, role=None).status_code == 401
     assert seen == ROLES
 
 
@@ -44,16 +44,16 @@ def test_key_is_stored_as_hash_and_ends_at_revocation(service: ServiceHarness) -
         row = tx.execute(select(rows).where(rows.c.name == "shop")).one()
         assert text.rpartition("_")[2] not in str(tuple(row))
     headers = {"authorization": f"Bearer {text}"}
-    assert service.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 200
+    assert service.request("GET", "/v1/orders", role=None, headers=headers).status_code == 200
     changed = text[:-1] + ("0" if text[-1] != "0" else "1")
     for wrong in (changed, text.upper(), "", "pay_x", f"{text} "):
-        response = service.ask("GET", "/v1/orders", role=None, headers={"authorization": f"Basic {wrong}"})
+        response = service.request("GET", "/v1/orders", role=None, headers={"authorization": f"Basic {wrong}"})
         assert response.status_code == 401
-    response = service.ask("GET", "/v1/orders", role=None, headers={"authorization": f"Bearer {changed}"})
+    response = service.request("GET", "/v1/orders", role=None, headers={"authorization": f"Bearer {changed}"})
     assert (response.status_code, response.headers["www-authenticate"]) == (401, "Bearer")
     with service.database.transaction() as tx:
         api_keys.revoke(tx, "shop", 2)
-    assert service.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 401
+    assert service.request("GET", "/v1/orders", role=None, headers=headers).status_code == 401
 
 
 def test_command_creates_lists_and_revokes_keys(service: ServiceHarness, capsys: pytest.CaptureFixture[str]) -> None:

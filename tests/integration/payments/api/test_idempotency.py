@@ -17,13 +17,13 @@ BODY = {"payer": BUYER.address, "amount": "500", "valid_seconds": 600}
 
 
 def test_the_same_key_and_body_replays_the_stored_answer(service: ServiceHarness) -> None:
-    first = service.ask("POST", "/v1/orders", BODY, key="k")
-    again = service.ask("POST", "/v1/orders", dict(reversed(BODY.items())), key="k")
+    first = service.request("POST", "/v1/orders", BODY, key="k")
+    again = service.request("POST", "/v1/orders", dict(reversed(BODY.items())), key="k")
     assert (first.status_code, again.status_code) == (201, 201)
     assert again.content == first.content
     assert (first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")) == (None, "true")
     assert len(service.ids()) == 1
-    other = service.ask("POST", "/v1/orders", BODY, key="k 2")
+    other = service.request("POST", "/v1/orders", BODY, key="k 2")
     assert other.json()["order"]["id"] != first.json()["order"]["id"]
 
 
@@ -45,7 +45,7 @@ def test_every_post_requires_an_idempotency_key(service: ServiceHarness) -> None
         schema = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
         body = _filled(schema)
         for headers in ({"idempotency-key": ""}, {"idempotency-key": "x" * 256}):
-            response = service.ask("POST", concrete, body, headers=headers)
+            response = service.request("POST", concrete, body, headers=headers)
             assert (response.status_code, response.json()["error"]["code"]) == (400, "idempotency_key_missing"), path
 
 
@@ -84,25 +84,30 @@ def test_concurrent_duplicate_is_409(service: ServiceHarness) -> None:
     service.node.hook = hold
     answers: list[int] = []
     first = threading.Thread(
-        target=lambda: answers.append(service.ask("POST", "/v1/orders/a/capture", key="k").status_code)
+        target=lambda: answers.append(service.request("POST", "/v1/orders/a/capture", key="k").status_code)
     )
     first.start()
     assert inside.wait(30)
     for process in (service.process, other):
-        response = service.ask("POST", "/v1/orders/a/capture", key="k", process=process)
+        response = service.request("POST", "/v1/orders/a/capture", key="k", process=process)
         assert (response.status_code, response.json()["error"]["code"]) == (409, "in_progress")
         assert response.headers["retry-after"] == "1"
     go_on.set()
     first.join()
     assert answers == [200]
-    assert service.ask("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"] == "true"
+    assert (
+        service.request("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"]
+        == "true"
+    )
 
 
 class _Died(BaseException):
     """The process ended before it stored its response."""
 
 
-def _asked_and_died(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str) -> None:
+def _request_and_crash(
+    service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str
+) -> None:
     """Send a request whose effect is stored but whose response is not."""
 
     def die(*_: Any) -> None:
@@ -111,7 +116,7 @@ def _asked_and_died(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, pa
     with monkeypatch.context() as patch:
         patch.setattr(IdempotentRequests, "conclude", die)
         with pytest.raises(_Died):
-            service.ask("POST", path, body, key=key)
+            service.request("POST", path, body, key=key)
     with service.database.reading() as tx:
         assert tx.execute(select(requests.c.status).where(requests.c.key == key)).scalar_one() is None
 
@@ -123,7 +128,7 @@ def _after_the_lease(service: ServiceHarness) -> None:
 def test_crash_after_any_effect_does_not_repeat_it(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     def through(path: str, body: Any = None) -> Any:
         key = service.key()
-        _asked_and_died(service, monkeypatch, path, body, key)
+        _request_and_crash(service, monkeypatch, path, body, key)
         service.restart()
         service.refused(409, "in_progress", path, body, key=key)
         _after_the_lease(service)
@@ -179,5 +184,7 @@ def test_expired_claim_does_not_overwrite_the_stored_response(service: ServiceHa
 
 def test_idempotency_keys_are_shared_by_roles_that_may_call(service: ServiceHarness) -> None:
     service.made("/v1/orders", BODY, key="k", role=Role.CASHIER)
-    assert service.ask("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
+    assert (
+        service.request("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
+    )
     service.refused(403, "insufficient_role", "/v1/orders", BODY, key="k", role=Role.READER)

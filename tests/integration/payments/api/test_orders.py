@@ -113,7 +113,7 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
 def test_error_of_invalid_terms_names_the_argument(service: ServiceHarness) -> None:
     for change, argument, said in WRONG_TERMS:
         body = {"id": "a", "payer": BUYER.address, "amount": "500"} | change
-        response = service.ask("POST", "/v1/orders", body)
+        response = service.request("POST", "/v1/orders", body)
         error = response.json()["error"]
         assert (response.status_code, error["argument"]) == (400, argument)
         assert said in error["message"]
@@ -209,17 +209,17 @@ def test_orders_are_filtered_by_their_fields(service: ServiceHarness) -> None:
     assert found(id="open_") == ["open_1"]
     assert found(id="open", state="Drafted") == []
     for query, argument in (("limit=0", "limit"), ("cursor=x", "cursor"), ("state=Lost", "state"), ("page=2", "page")):
-        response = service.ask("GET", f"/v1/orders?{query}")
+        response = service.request("GET", f"/v1/orders?{query}")
         assert (response.status_code, response.json()["error"]["argument"]) == (400, argument)
     for path in ("orders", "refunds", "payouts", "deliveries", "unmatched-transfers"):
         for cursor in ("²", "²-1", "1-1-1", "9" * 18, f"1-{'9' * 18}", "9" * 400, "-", "%00"):
-            response = service.ask("GET", f"/v1/{path}?cursor={cursor}")
+            response = service.request("GET", f"/v1/{path}?cursor={cursor}")
             assert (response.status_code, response.json()["error"]["argument"]) == (400, "cursor"), (path, cursor)
-    assert service.ask("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit occurs twice"
+    assert service.request("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit occurs twice"
 
 
 def test_unknown_paths_and_methods_return_the_error_format(service: ServiceHarness) -> None:
-    assert service.ask("GET", "/v1/nothing").json()["error"]["code"] == "no_such_path"
-    response = service.ask("POST", "/v1/orders/a/timeline")
+    assert service.request("GET", "/v1/nothing").json()["error"]["code"] == "no_such_path"
+    response = service.request("POST", "/v1/orders/a/timeline")
     assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")
     assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD"}

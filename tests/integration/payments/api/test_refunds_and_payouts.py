@@ -20,7 +20,7 @@ def _pay(service: ServiceHarness, amount: int, memo: bytes | None = None) -> str
 
 
 def _exported(service: ServiceHarness) -> list[dict[str, str]]:
-    response = service.ask("GET", "/v1/export.csv", role=Role.READER)
+    response = service.request("GET", "/v1/export.csv", role=Role.READER)
     assert response.headers["content-disposition"] == 'attachment; filename="payments.csv"'
     return list(csv.DictReader(io.StringIO(response.text)))
 

@@ -75,12 +75,12 @@ def test_errors_of_a_real_node_are_classified(shop: Shop) -> None:
     with Chain() as chain:
         node = RpcNode(Client(chain))
         target = deployed(chain)
-        for ask in (
+        for query in (
             lambda: node.call(target, b"\1", "pending"),
             lambda: node.estimate_gas(chain.accounts[0].address, target, b"\1", "pending"),
         ):
             with pytest.raises(Reverted) as error:
-                ask()
+                query()
             assert error.value.reason == "no"
             assert error.value.data.hex() == _REASON
         assert node.call(target, b"", "latest") == b""

@@ -99,7 +99,7 @@ def test_transition_and_its_entry_are_atomic(shop: Shop) -> None:
     shop.crashes.arm(CrashPoint.VOID_DECIDED)
     with pytest.raises(Killed):
         shop.orders.void("a")
-    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.status("a") == "Stored, unused / idle"
     assert len(shop.orders.timeline("a")) == 3
 
 
@@ -115,7 +115,7 @@ def test_duplicate_ids_and_authorizations_are_rejected(shop: Shop) -> None:
     shop.orders.store("a")
     with pytest.raises(DuplicateRecord, match="authorization of b belongs to another order"):
         shop.orders.store("b")
-    assert shop.place("b") == "Signed, unused / idle"
+    assert shop.status("b") == "Signed, unused / idle"
     with shop.database.reading() as tx:
         stored = tx.execute(select(authorizations)).one()
         told = tx.execute(select(timeline.c.id).where(timeline.c.subject_id == "b")).all()

@@ -37,9 +37,9 @@ def test_identifier_that_no_database_stores_is_rejected(shop: Shop, name: str) -
         shop.draft(name)
     with pytest.raises(ValueError, match=r"^id: "):
         shop.refunds.reserve(name, "a", 1)
-    for ask in (shop.orders.get, shop.orders.store, shop.refunds.get, shop.payouts.get, shop.orders.void):
+    for method in (shop.orders.get, shop.orders.store, shop.refunds.get, shop.payouts.get, shop.orders.void):
         with pytest.raises(UnknownRecord, match="no row has the id"):
-            ask(name)
+            method(name)
     with pytest.raises(UnknownRecord):
         shop.refunds.reserve("r", name, 1)
 
@@ -57,7 +57,7 @@ def test_similar_identifiers_are_distinct(shop: Shop) -> None:
     with pytest.raises(DuplicateRecord):
         shop.draft("Order")
     shop.orders.void("Order")
-    assert shop.place("order") == "Stored, unused / idle"
+    assert shop.status("order") == "Stored, unused / idle"
     assert len({memo(name) for name in ALIKE}) == len(ALIKE)
     for name in ALIKE[1:]:
         shop.captures.capture(name)
@@ -101,4 +101,4 @@ def test_order_expires_with_the_final_block_of_its_deadline(shop: Shop) -> None:
     shop.progress.expire("at")
     with pytest.raises(NotExpired, match="no final block has reached"):
         shop.progress.expire("after")
-    assert [shop.place(id) for id in ("at", "after")] == ["Expired / idle", "Stored, unused / idle"]
+    assert [shop.status(id) for id in ("at", "after")] == ["Expired / idle", "Stored, unused / idle"]

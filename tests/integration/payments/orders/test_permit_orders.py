@@ -39,19 +39,19 @@ def stored(shop: Shop, id: str, maximum: int = 500, *, buyer: LocalAccount = BUY
 def test_order_with_a_maximum_reaches_a_smaller_final_capture(shop: Shop) -> None:
     message = drafted(shop, "a", 500)
     assert (message.owner, message.spender, message.value, message.nonce) == (BUYER.address, CHECKOUT, 500, 0)
-    assert shop.place("a") == "Drafted / idle"
+    assert shop.status("a") == "Drafted / idle"
     shop.orders.sign("a", shop.signed(message))
     shop.orders.store("a")
     shop.captures.capture("a", 300)
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     shop.chain.step()
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.mine(12)
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     order, (moved,) = shop.orders.get("a"), received(shop.chain)
     assert (order.amount, order.actual, moved.amount, moved.nonce) == (500, 300, 300, order.nonce)
     assert (shop.balance().captured, shop.balance().faults) == (300, ())
@@ -77,7 +77,7 @@ def test_capture_outside_the_maximum_is_rejected(shop: Shop, amount: Any, error:
     stored(shop, "a", 500)
     with pytest.raises(error, match="amount: "):
         shop.captures.capture("a", amount)
-    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.status("a") == "Stored, unused / idle"
 
 
 def test_order_with_one_amount_has_no_maximum(shop: Shop) -> None:
@@ -86,7 +86,7 @@ def test_order_with_one_amount_has_no_maximum(shop: Shop) -> None:
         shop.captures.capture("a", 499)
     shop.captures.capture("a", 500)
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 def test_permit_order_is_captured_once(shop: Shop) -> None:
@@ -116,7 +116,7 @@ def test_permit_submitted_by_a_stranger_changes_nothing(shop: Shop) -> None:
     shop.chain.mine()
     shop.captures.capture("a", 300)
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     assert [each.amount for each in received(shop.chain)] == [300]
 
 
@@ -134,7 +134,7 @@ def test_permit_revoked_by_its_payer_expires_without_a_capture(shop: Shop) -> No
         shop.progress.expire("a")
     shop.chain.mine(2)
     shop.progress.expire("a")
-    assert shop.place("a") == "Expired / idle"
+    assert shop.status("a") == "Expired / idle"
 
 
 def test_voided_order_cannot_be_captured_or_canceled(shop: Shop) -> None:
@@ -144,7 +144,7 @@ def test_voided_order_cannot_be_captured_or_canceled(shop: Shop) -> None:
     for cancel in (lambda: shop.cancellations.message("a"), lambda: shop.cancellations.cancel("a", bytes(65))):
         with pytest.raises(NotCancelable, match="has a permit, which cannot be canceled"):
             cancel()
-    assert shop.place("a") == "Voided offchain / idle"
+    assert shop.status("a") == "Voided offchain / idle"
 
 
 def test_open_orders_have_distinct_permit_nonces(shop: Shop) -> None:
@@ -167,9 +167,9 @@ def test_a_capture_after_the_deadline_reverts_and_expires(shop: Shop) -> None:
     shop.chain.advance(200)
     shop.chain.mine(shop.chain.finality + 1)
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / failed"
+    assert shop.status("a") == "Stored, unused / failed"
     shop.progress.expire("a")
-    assert shop.place("a") == "Expired / idle"
+    assert shop.status("a") == "Expired / idle"
     assert received(shop.chain) == []
 
 
@@ -178,12 +178,12 @@ def test_finally_failed_capture_can_use_another_amount(shop: Shop) -> None:
     shop.chain.change(lambda state: state.balances.update({LOW: 400}))
     shop.chain.mine(shop.chain.finality + 1)
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / failed"
+    assert shop.status("a") == "Stored, unused / failed"
     with pytest.raises(NotCapturable, match="400 of 401 units"):
         shop.captures.capture("a", 401)
     shop.captures.capture("a", 400)
     shop.settle()
-    assert (shop.place("a"), shop.orders.get("a").actual) == ("Used, captured / final", 400)
+    assert (shop.status("a"), shop.orders.get("a").actual) == ("Used, captured / final", 400)
     assert shop.balance().faults == ()
 
 
@@ -191,12 +191,12 @@ def test_capture_removed_by_a_reorganisation_is_included_again(shop: Shop) -> No
     shop.captures.capture(stored(shop, "a"), 300)
     shop.chain.mine(3)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.reorganise(3, dropped=True)
     shop.watcher.poll()
-    assert (shop.place("a"), shop.rows()) == ("Stored, unused / unknown", set())
+    assert (shop.status("a"), shop.rows()) == ("Stored, unused / unknown", set())
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     assert shop.rows() == {each.row() for each in received(shop.chain)}
     assert len(shop.rows()) == 1
 
@@ -210,7 +210,7 @@ def test_capture_missing_from_the_database_is_found_with_its_amount(make: Make) 
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture("a", 300)
     assert error.value.obstacle is CaptureObstacle.USED
-    assert (shop.place("a"), shop.orders.get("a").actual) == ("Used, captured / confirmed", 123)
+    assert (shop.status("a"), shop.orders.get("a").actual) == ("Used, captured / confirmed", 123)
     shop.watcher.poll()
     assert shop.balance().captured == 123
     assert shop.balance().faults == ()

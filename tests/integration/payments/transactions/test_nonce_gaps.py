@@ -40,7 +40,7 @@ def test_dropped_foreign_transaction_blocks_no_nonce(shop: Shop) -> None:
     # Higher fees would not have helped.
     assert tried(shop) == before
     shop.settle()
-    assert shop.place("b") == "Used, captured / final"
+    assert shop.status("b") == "Used, captured / final"
     assert [each.amount for each in paid(shop.chain)] == [100]
     assert shop.balance().faults == ()
 
@@ -53,7 +53,7 @@ def test_one_wrong_nonce_of_the_node_blocks_nothing(shop: Shop) -> None:
     for _ in range(30):
         shop.chain.mine()
         shop.go_on()
-    assert shop.place("a").startswith("Used, captured")
+    assert shop.status("a").startswith("Used, captured")
     assert shop.chain.latest.state.nonces[OWN] == 8
 
 
@@ -76,7 +76,7 @@ def test_account_nonce_of_the_ledger_is_not_filled(shop: Shop) -> None:
     assert [key for key in shop.chain.pool if key[0] == OWN] == [(OWN, 1)]
     shop.node.eth_sendRawTransaction = send  # type: ignore[method-assign]
     shop.settle()
-    assert [shop.place(id) for id in "ab"] == ["Used, captured / final"] * 2
+    assert [shop.status(id) for id in "ab"] == ["Used, captured / final"] * 2
 
 
 def test_two_processes_replace_a_transaction_once(shop: Shop) -> None:

@@ -220,7 +220,7 @@ def test_transaction_rejected_by_the_node_stays_intended(shop: Shop) -> None:
     assert shop.orders.get("a").step is TxStatus.INTENDED
     shop.node.poor.clear()
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     assert len(raws(shop)) == 1 + len([raw for raw in raws(shop)[1:] if decoded(raw).nonce == 0])
 
 

@@ -71,7 +71,7 @@ def test_rows_equal_a_fresh_scan_after_5000_blocks(shop: Shop, depth: int) -> No
     assert shop.balance().faults == ()
     assert shop.balance().captured == 16
     shop.settle()
-    assert shop.place("early") == shop.place("open") == "Used, captured / final"
+    assert shop.status("early") == shop.status("open") == "Used, captured / final"
 
 
 @pytest.mark.real_contracts
@@ -102,10 +102,10 @@ def test_catch_up_survives_reorganisations_over_5000_blocks(shop: Shop) -> None:
     shop.watcher.poll()
     assert shop.rows() == fresh(shop)
     assert len(shop.rows()) == 15
-    assert shop.place("early") == "Used, captured / final"
-    assert shop.place("newest") == "Used, captured / provisional"
+    assert shop.status("early") == "Used, captured / final"
+    assert shop.status("newest") == "Used, captured / provisional"
     shop.settle()
-    assert {shop.place(id) for id in ("early", "open", "newest")} == {"Used, captured / final"}
+    assert {shop.status(id) for id in ("early", "open", "newest")} == {"Used, captured / final"}
     assert shop.balance().faults == ()
 
 
@@ -120,7 +120,7 @@ def test_a_reorganisation_of_any_depth_is_noticed(shop: Shop, depth: int, *, dro
             shop.pay(number + 1)
         shop.watcher.poll()
     before = shop.rows()
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     shop.chain.reorganise(depth, dropped=dropped, late=1)
     shop.watcher.poll()
     assert shop.rows() == fresh(shop)
@@ -128,25 +128,25 @@ def test_a_reorganisation_of_any_depth_is_noticed(shop: Shop, depth: int, *, dro
     assert (shop.rows() != before) == (depth >= 5)
     assert shop.balance().faults == ()
     # The reorganised chain is one block longer, and its capture therefore final.
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 def test_dropped_capture_reopens_its_order_and_another_closes_it(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(2)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.reorganise(2, dropped=True)
     shop.watcher.poll()
-    assert shop.place("a") == "Stored, unused / unknown"
+    assert shop.status("a") == "Stored, unused / unknown"
     assert shop.rows() == set()
     shop.progress.advance("a")
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.mine(60)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 def test_watcher_alone_advances_orders_through_preconfirmation(make: Make) -> None:
@@ -154,11 +154,11 @@ def test_watcher_alone_advances_orders_through_preconfirmation(make: Make) -> No
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     ((hash, position, *_),) = shop.rows()
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     ((sealed, place, block, *_),) = shop.rows()
     assert (sealed, place, block) == (hash, position, shop.chain.latest.hash)
 
@@ -167,10 +167,10 @@ def test_reincluded_confirmed_capture_is_provisional_again(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(14)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     shop.chain.reorganise(14, late=10)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     assert shop.orders.timeline("a")[-1].trigger == "policy is no longer met"
 
 
@@ -205,7 +205,7 @@ def test_an_unmatched_transfer_is_recorded_with_its_reason(shop: Shop) -> None:
     assert reasons(shop) == hashes
     found = shop.balance()
     assert (found.received, found.captured, found.unmatched, found.faults) == (4_000, 500, 3_500, ())
-    assert shop.place("open") == "Stored, unused / idle"
+    assert shop.status("open") == "Stored, unused / idle"
     assert shop.orders.timeline("open")[-1].details["reason"] == "direct"
     shop.chain.reorganise(6, dropped=True)
     shop.watcher.poll()
@@ -222,7 +222,7 @@ def test_reorganisation_of_a_final_block_is_an_error(shop: Shop) -> None:
     with pytest.raises(FinalityBroken, match="final block"):
         shop.watcher.poll()
     assert shop.rows() == before
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 @pytest.mark.fake_chain
@@ -235,7 +235,7 @@ def test_moved_transfer_below_the_final_block_is_an_error(shop: Shop) -> None:
     with pytest.raises(FinalityBroken, match="final block"):
         shop.watcher.poll()
     assert shop.rows() == before
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 @pytest.mark.fake_chain
@@ -261,7 +261,7 @@ def test_stale_receipt_of_a_dropped_chain_never_becomes_final(shop: Shop) -> Non
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     moved = []
 
     def passed(point: CrashPoint) -> None:
@@ -270,16 +270,16 @@ def test_stale_receipt_of_a_dropped_chain_never_becomes_final(shop: Shop) -> Non
             moved.append(shop.chain.reorganise(1, dropped=True))
             shop.chain.mine(60)
             shop.watcher.poll()
-            assert shop.place("a") == "Stored, unused / unknown"
+            assert shop.status("a") == "Stored, unused / unknown"
 
     slower = OrderReconciler(Ledger(shop.database, lambda: 0, passed), shop.sender, shop.merchant)
     slower.advance("a")
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.watcher.poll()
-    assert shop.place("a") == "Stored, unused / unknown"
+    assert shop.status("a") == "Stored, unused / unknown"
     assert shop.rows() == fresh(shop) == set()
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 def test_one_of_two_concurrent_watchers_commits(shop: Shop) -> None:
@@ -354,7 +354,7 @@ def test_capture_missing_from_the_database_is_not_lost(shop: Shop) -> None:
     )
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("b") == "Used, captured / provisional"
+    assert shop.status("b") == "Used, captured / provisional"
     assert shop.balance().faults == ()
 
 

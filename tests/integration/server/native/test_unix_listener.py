@@ -24,7 +24,7 @@ async def endpoint(folder: Path) -> tuple[App, Endpoint]:
     return app, app.endpoint
 
 
-def ask(path: Path) -> bytes:
+def get_health(path: Path) -> bytes:
     connection = UnixConnection(path)
     connection.request("GET", "/healthz")
     answer = connection.getresponse().read()
@@ -45,7 +45,7 @@ def test_unix_socket_is_private_and_removed_at_the_stop(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert listener.url == f"unix:{path}"
         assert await listener.start()
-        assert await asyncio.to_thread(ask, path) == b"ok\n"
+        assert await asyncio.to_thread(get_health, path) == b"ok\n"
         with pytest.raises(AddressError, match="already in use by another server"):
             free_path(path)
         await listener.stop()

@@ -85,10 +85,10 @@ def serving(kind: str, **limits: int) -> Iterator[Server]:
 
 def test_websocket_handles_handshakes_calls_and_large_messages(kind: str) -> None:
     with serving(kind, connections=2, body=100_000) as server, server.connect() as one:
-        assert one.ask("echo", "ü") == ["ü"]
+        assert one.request("echo", "ü") == ["ü"]
         one.send(b'{"jsonrpc":"2.0","id":1,"method":"slow"}', BINARY)
         assert one.hear()["result"] == []
-        assert len(one.ask("large", 5_000_000)) == 5_000_000
+        assert len(one.request("large", 5_000_000)) == 5_000_000
         for path, headers, status in (("/ws", {}, 404), ("/", {"Origin": "http://localhost"}, 403)):
             with pytest.raises(Refused) as refused:
                 server.connect(path, **headers)
@@ -100,7 +100,7 @@ def test_websocket_handles_handshakes_calls_and_large_messages(kind: str) -> Non
             assert refused.value.args[0] == 503
             two.call("echo", "x" * 100_000)
             assert two.ending() == (1009, "a message may have at most 100000 bytes")
-        assert one.ask("echo") == []
+        assert one.request("echo") == []
         wait_for(lambda: server.metrics()["foreseal_connections"] == 1, 20, "the end of the other connection")
 
 
@@ -110,7 +110,7 @@ def test_stalled_client_is_bounded_isolated_and_notified(kind: str, record_prope
     with serving(kind, outgoing_bytes=MEGABYTE) as server:
         with server.connect(buffer=SMALL) as slow, server.connect() as quick, server.connect() as other:
             for one in (slow, quick):
-                assert one.ask("eth_subscribe", "logs", {})
+                assert one.request("eth_subscribe", "logs", {})
             before, most, delays = 0, 0, []
             for _ in range(rounds):
                 other.call("publish", "logs", messages, size)
@@ -142,7 +142,7 @@ def test_bulk_notifications_arrive_in_order(kind: str) -> None:
             server.connect(buffer=buffer) as reader,
             server.connect() as other,
         ):
-            assert reader.ask("eth_subscribe", "logs", {})
+            assert reader.request("eth_subscribe", "logs", {})
             other.call("burst", "logs", 200, size, 100)
             numbers = [reader.hear()["params"]["result"]["number"] for _ in range(20_000)]
             assert numbers == list(range(20_000))
@@ -154,8 +154,8 @@ def test_stalled_feed_reader_gets_the_missed_range(kind: str) -> None:
     steps = 1500
     limits = {"outgoing_bytes": MEGABYTE}
     with serving(kind, **limits) as server, server.connect(buffer=SMALL) as slow, server.connect() as other:
-        assert slow.ask("eth_subscribe", "foreseal_feed")
-        assert other.ask("step", steps, 10_000) is None
+        assert slow.request("eth_subscribe", "foreseal_feed")
+        assert other.request("step", steps, 10_000) is None
         last = missed = 0
         while last < steps:
             message = slow.hear()
@@ -170,16 +170,16 @@ def test_stalled_feed_reader_gets_the_missed_range(kind: str) -> None:
                 assert int(result["index"], 16) == last
         assert last == steps
         assert steps / 3 < missed < steps
-        other.ask("step", 1, 0)
+        other.request("step", 1, 0)
         assert int(slow.hear()["params"]["result"]["index"], 16) == steps + 1
 
 
 def test_shutdown_sends_close_frames_and_ignores_stalled_clients(kind: str) -> None:
     with serving(kind) as server, server.connect(buffer=SMALL) as stuck, server.connect() as quick:
         for one in (stuck, quick):
-            assert one.ask("eth_subscribe", "logs", {})
+            assert one.request("eth_subscribe", "logs", {})
         with server.connect() as other:
-            other.ask("publish", "logs", 1000, 10_000)
+            other.request("publish", "logs", 1000, 10_000)
         for _ in range(1000):
             quick.hear()
         seconds = server.stop()
@@ -191,11 +191,11 @@ def test_shutdown_sends_close_frames_and_ignores_stalled_clients(kind: str) -> N
 def test_vanished_client_is_closed(kind: str) -> None:
     with serving(kind) as server:
         with server.connect() as gone:
-            assert gone.ask("eth_subscribe", "logs", {})
+            assert gone.request("eth_subscribe", "logs", {})
         wait_for(lambda: server.metrics()["foreseal_connections"] == 0, 20, "the end of the connection")
         assert server.metrics()['foreseal_subscriptions{kind="logs"}'] == 0
         with server.connect() as other, contextlib.suppress(Ended):
-            assert other.ask("echo") == []
+            assert other.request("echo") == []
 
 
 def test_unfinished_request_does_not_delay_the_stop() -> None:

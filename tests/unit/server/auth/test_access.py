@@ -94,9 +94,9 @@ def test_callers_get_the_methods_of_their_tier(
             return
         assert (batch.status, codes(batch)) == (200, [0, code, 0])
         async with connect(app, headers=headers) as socket:
-            socket.tell(body)
+            socket.send(body)
             assert (await socket.hear()).get("error", {}).get("code", 0) == code
-            socket.tell([NUMBER, body, NUMBER])
+            socket.send([NUMBER, body, NUMBER])
             assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, code, 0]
 
     running(tmp_path, use, public=public)
@@ -230,18 +230,18 @@ def test_websocket_messages_count(tmp_path: Path) -> None:
 
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
-            assert [await socket.ask("eth_blockNumber") for _ in range(3)][2]["data"]["retryAfterMs"] == 500
-            socket.tell([NUMBER, NUMBER])
+            assert [await socket.request("eth_blockNumber") for _ in range(3)][2]["data"]["retryAfterMs"] == 500
+            socket.send([NUMBER, NUMBER])
             assert [entry["error"]["code"] for entry in await socket.hear()] == [-32005, -32005]
             assert (await post(app, NUMBER)).status == 429, "the address has one bucket"
             clock.now += 500_000
-            socket.tell([NUMBER, NUMBER])
+            socket.send([NUMBER, NUMBER])
             assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, -32005]
             clock.now += 1_000_000
-            socket.tell("not JSON")
+            socket.send("not JSON")
             assert (await socket.hear())["error"]["code"] == -32700
-            assert (await socket.ask("eth_subscribe", "newHeads")).startswith("0x")
-            assert (await socket.ask("eth_subscribe", "newHeads"))["code"] == -32005
+            assert (await socket.request("eth_subscribe", "newHeads")).startswith("0x")
+            assert (await socket.request("eth_subscribe", "newHeads"))["code"] == -32005
 
     running(tmp_path, use, clock, public=True, access=rated(2))
 
@@ -314,10 +314,10 @@ def test_public_callers_have_separate_limits(ring: KeyRing, tmp_path: Path) -> N
             assert (answer["error"]["code"] if batch else len(answer)) == (batch or 3)
             assert (await post(app, call("large", 150), given)).json.get("error", {}).get("code", 0) == large
             async with connect(app, headers=_with(given)) as socket:
-                await socket.ask("eth_subscribe", "newHeads")
-                second = await socket.ask("eth_subscribe", "newHeads")
+                await socket.request("eth_subscribe", "newHeads")
+                second = await socket.request("eth_subscribe", "newHeads")
                 assert (second["code"] if subscribed else second[:2]) == (subscribed or "0x")
-                socket.tell(call("echo", "x" * 300))
+                socket.send(call("echo", "x" * 300))
                 if given:
                     await socket.hear()
                 else:
@@ -328,7 +328,7 @@ def test_public_callers_have_separate_limits(ring: KeyRing, tmp_path: Path) -> N
             assert second.accepted.is_set(), "those with keys take no room of public ones"
             async with connect(app) as third:
                 assert third.denied == (503, b"too many connections: try again later\n")
-            assert await other.ask("eth_blockNumber")
+            assert await other.request("eth_blockNumber")
 
     node = running(tmp_path, use, public=True, public_limits=lower, access=rated())
     assert node.tiers[0]["call_gas"] == 50_000_000
@@ -374,7 +374,7 @@ def test_batch_waits_for_its_own_slow_calls(tmp_path: Path) -> None:
     async def use(app: App, node: FakeNode) -> None:
         assert codes(await post(app, [slow, NUMBER, slow] * 3)) == [0] * 9
         async with connect(app) as socket:
-            socket.tell([slow] * 5)
+            socket.send([slow] * 5)
             assert ["result" in entry for entry in await socket.hear()] == [True] * 5
         node.hold = True
         held = [asyncio.ensure_future(post(app, slow)) for _ in range(2)]
@@ -399,7 +399,7 @@ def test_connections_of_one_caller_are_limited(ring: KeyRing, tmp_path: Path) ->
     running(tmp_path, use, public=True, public_limits=PublicLimits(caller_connections=2))
 
 
-def look(app: App) -> None:
+def reload_keys(app: App) -> None:
     """Reload the file of keys, which the application does several times per second."""
     assert app._callers is not None
     app._callers._keys.reload_if_changed()
@@ -411,14 +411,14 @@ def test_new_key_is_valid_once_it_is_in_the_file(ring: KeyRing, tmp_path: Path) 
         while (await post(app, NUMBER, text)).status == 401:  # noqa: ASYNC110 - the application polls
             await asyncio.sleep(0.01)
         async with connect(app, headers=_with(text)) as opened, connect(app) as anonymous:
-            assert await opened.ask("eth_blockNumber")
+            assert await opened.request("eth_blockNumber")
             (ident,) = ring.keys
             del ring.keys[ident]
             ring.save()
             with pytest.raises(Closed, match=r"\(1008, 'the API key was revoked or has expired'\)"):
                 await opened.hear()
             assert (await post(app, NUMBER, text)).status == 401
-            assert await anonymous.ask("eth_blockNumber")
+            assert await anonymous.request("eth_blockNumber")
 
     running(tmp_path, use, access=AccessSettings(wrong_key_rate=UNLIMITED))
 
@@ -430,13 +430,13 @@ def test_broken_key_file_is_logged_and_ignored(ring: KeyRing, tmp_path: Path, ca
         async with connect(app, headers=_with(text)) as socket:
             ring.path.write_bytes(b'{"version": 1, "keys": [{}]}')
             for _ in range(3):
-                look(app)
-            assert await socket.ask("eth_blockNumber")
+                reload_keys(app)
+            assert await socket.request("eth_blockNumber")
             assert (await post(app, NUMBER, text)).status == 200
         (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
         assert told.message == "cannot read the file of API keys: keeping the previous keys"
         ring.path.unlink()
-        look(app)
+        reload_keys(app)
         assert (await post(app, NUMBER, text)).status == 401, "without a file there are no keys, as at the start"
 
     running(tmp_path, use)
@@ -447,10 +447,10 @@ def test_first_message_after_a_revocation_is_rejected(ring: KeyRing, tmp_path: P
 
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app, headers=_with(text)) as socket:
-            assert await socket.ask("eth_blockNumber")
+            assert await socket.request("eth_blockNumber")
             ring.keys.clear()
             ring.save()
-            look(app)
+            reload_keys(app)
             socket.call("eth_blockNumber")
             with pytest.raises(Closed, match="1008"):
                 await socket.hear()
@@ -508,9 +508,9 @@ def test_tier_lists_restrict_methods(tmp_path: Path, tier: str) -> None:
         batch = await post(app, [NUMBER, call("eth_getBalance"), NUMBER])
         assert (batch.status, codes(batch)) == (200, [0, -32004, 0])
         async with connect(app) as socket:
-            assert (await socket.ask("eth_subscribe", "newHeads"))["code"] == -32004
-            assert (await socket.ask("eth_getBalance"))["code"] == -32004
-            assert await socket.ask("eth_blockNumber")
+            assert (await socket.request("eth_subscribe", "newHeads"))["code"] == -32004
+            assert (await socket.request("eth_getBalance"))["code"] == -32004
+            assert await socket.request("eth_blockNumber")
 
     running(tmp_path, use, public=tier == "public", access=AccessSettings(**lists))
 
@@ -520,7 +520,7 @@ def test_wrong_keys_are_limited_by_address_but_valid_keys_work(ring: KeyRing, tm
 
     async def use(app: App, _: FakeNode) -> None:
         good, wrong = ring.add("good"), key_called(ring, "other")
-        look(app)
+        reload_keys(app)
         assert (await post(app, NUMBER, good)).status == 200
         assert [(await post(app, NUMBER, wrong)).status for _ in range(3)] == [401] * 3
         refused = await post(app, NUMBER, wrong)

@@ -53,7 +53,7 @@ class Request(NamedTuple):
     body: bytes
 
     @property
-    def whole(self) -> bytes:
+    def raw(self) -> bytes:
         return self.head + self.body
 
 
@@ -128,7 +128,7 @@ def callers(tmp_path_factory: pytest.TempPathFactory) -> Callers:
 @pytest.fixture(scope="module", params=[True, False], ids=["public", "open"])
 def alone(request: pytest.FixtureRequest, callers: Callers) -> tuple[bool, list[bytes]]:
     """Return the state of the endpoint (public or not), and the response to each request on a fresh connection."""
-    return request.param, [callers.play([one.whole], public=request.param) for one in callers.requests]
+    return request.param, [callers.play([one.raw], public=request.param) for one in callers.requests]
 
 
 def expected(alone: list[bytes], order: list[int]) -> bytes:
@@ -144,13 +144,13 @@ def expected(alone: list[bytes], order: list[int]) -> bytes:
 def test_split_keyed_request_does_not_share_its_identity(callers: Callers) -> None:
     receipts = next(one for one in callers.requests if b"Receipts" in one.body and b"Auth" not in one.head)
     keyed = next(one for one in callers.requests if b"Receipts" in one.body and b"Auth" in one.head)
-    first = callers.play([receipts.whole], public=True)
+    first = callers.play([receipts.raw], public=True)
     assert b" 403 " in first
-    with_key = callers.play([keyed.whole], public=True)
+    with_key = callers.play([keyed.raw], public=True)
     assert b" 200 " in with_key
-    written = callers.play([receipts.whole, keyed.head, keyed.body, receipts.whole], public=True)
+    written = callers.play([receipts.raw, keyed.head, keyed.body, receipts.raw], public=True)
     assert written == first + with_key + first
-    written = callers.play([keyed.whole, receipts.head, receipts.body, keyed.whole], public=True)
+    written = callers.play([keyed.raw, receipts.head, receipts.body, keyed.raw], public=True)
     assert written == with_key + first + with_key
 
 
@@ -166,7 +166,7 @@ def test_responses_over_one_connection_equal_those_of_new_connections(
     """Callers in any order, in segments of any size; `by_request`: no segment has bytes of two requests."""
     public, answers = alone
     order = [index % len(answers) for index in order]
-    parts = [callers.requests[index].whole for index in order]
+    parts = [callers.requests[index].raw for index in order]
     pieces = (
         [piece for part in parts for piece in cut(part, places[:2])] if by_request else cut(b"".join(parts), places)
     )

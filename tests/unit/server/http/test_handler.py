@@ -12,7 +12,7 @@ from foreseal.server import App, DevChain, Settings
 from foreseal.server.auth.origins import admin_hosts, endpoint_hosts
 from foreseal.server.settings.access import AccessSettings
 
-from asgi_client import Answer, ask
+from asgi_client import Answer, exchange
 from fake_core import FakeNode
 
 ONE = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})
@@ -29,7 +29,7 @@ def post(body: bytes = ONE, headers: dict[str, str] | None = None, **more: Any) 
 
 
 def one(subject: App, request: dict[str, Any]) -> Answer:
-    return ask(subject, request)[0]
+    return exchange(subject, request)[0]
 
 
 def test_a_call_is_answered_with_the_freshness_of_its_view() -> None:
@@ -40,7 +40,7 @@ def test_a_call_is_answered_with_the_freshness_of_its_view() -> None:
 
 def test_worker_pool_calls_and_batches_are_awaited() -> None:
     slow = {"jsonrpc": "2.0", "id": 1, "method": "slow", "params": [5]}
-    single, batch = ask(app(), post(orjson.dumps(slow)), post(orjson.dumps([slow, slow | {"id": 2}])))
+    single, batch = exchange(app(), post(orjson.dumps(slow)), post(orjson.dumps([slow, slow | {"id": 2}])))
     assert single.json["result"] == [5]
     assert [entry["id"] for entry in batch.json] == [1, 2]
 
@@ -116,7 +116,7 @@ def test_reading_stops_at_the_declared_length() -> None:
 
 def test_public_endpoint_rejects_block_receipts() -> None:
     receipts = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockReceipts", "params": ["latest"]}
-    alone, batch = ask(app(public=True), post(orjson.dumps(receipts)), post(orjson.dumps([receipts])))
+    alone, batch = exchange(app(public=True), post(orjson.dumps(receipts)), post(orjson.dumps([receipts])))
     assert (alone.status, alone.json["error"]["code"]) == (403, -32004)
     assert (batch.status, batch.json[0]["error"]["code"]) == (200, -32004)
     assert one(app(), post(orjson.dumps(receipts))).status == 200
@@ -147,16 +147,18 @@ def test_too_many_calls_return_retry_after(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_unhealthy_and_unready_responses_give_the_reason() -> None:
     node = FakeNode()
-    assert [answer.status for answer in ask(app(node), *({"verb": "GET", "path": p} for p in ("/healthz", "/readyz")))]
+    assert [
+        answer.status for answer in exchange(app(node), *({"verb": "GET", "path": p} for p in ("/healthz", "/readyz")))
+    ]
     node.healthy = (False, "last tick 7000 ms ago")
-    for answer in ask(app(node), *({"verb": "GET", "path": path} for path in ("/healthz", "/readyz"))):
+    for answer in exchange(app(node), *({"verb": "GET", "path": path} for path in ("/healthz", "/readyz"))):
         assert (answer.status, answer.body.splitlines()[0]) == (503, b"last tick 7000 ms ago")
     assert answer.body.splitlines()[1:] == [b"oldest waiting call: submission 0 ms, read 250 ms"]
 
 
 def test_metrics_are_prometheus_text() -> None:
     bad = post(b'{"jsonrpc":"2.0","id":1,"method":"nothing \\" here"}')
-    *_, answer = ask(app(), post(), bad, {"verb": "GET", "path": "/metrics"})
+    *_, answer = exchange(app(), post(), bad, {"verb": "GET", "path": "/metrics"})
     lines = answer.body.decode().splitlines()
     assert "foreseal_view_block 2" in lines
     assert "foreseal_view_age_seconds 0.042" in lines
@@ -218,7 +220,7 @@ FOREIGN = [
 @pytest.mark.parametrize("origin", LOOPBACK)
 def test_development_allows_pages_of_loopback_origins(origin: str) -> None:
     headers = {"origin": origin}
-    preflight, answer = ask(app(browsers=True), {"verb": "OPTIONS", "headers": headers}, post(headers=headers))
+    preflight, answer = exchange(app(browsers=True), {"verb": "OPTIONS", "headers": headers}, post(headers=headers))
     assert (preflight.status, answer.status) == (204, 200)
     assert preflight.headers[b"access-control-allow-headers"] == b"content-type, authorization, x-api-key"
     for headers_ in (preflight.headers, answer.headers):
@@ -230,7 +232,7 @@ def test_development_allows_pages_of_loopback_origins(origin: str) -> None:
 def test_development_rejects_pages_of_other_origins(origin: str) -> None:
     """This includes pages that could not read the response, because the accounts are unlocked."""
     headers = {"origin": origin or " "}
-    for refused in ask(
+    for refused in exchange(
         app(browsers=True),
         {"verb": "OPTIONS", "headers": headers},
         post(headers=headers),
@@ -245,7 +247,7 @@ def test_configured_origins_may_call(browsers: bool) -> None:
     origins = AccessSettings(origins=frozenset(("https://x.example", "chrome-extension://nkbih")))
     subject = app(browsers=browsers, access=origins)
     for origin in sorted(origins.origins):
-        preflight, answer = ask(
+        preflight, answer = exchange(
             subject, {"verb": "OPTIONS", "headers": {"origin": origin}}, post(headers={"origin": origin})
         )
         assert (preflight.status, answer.status) == (204, 200)

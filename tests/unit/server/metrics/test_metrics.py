@@ -18,7 +18,7 @@ from foreseal.server.metrics import FAMILIES, join
 from foreseal.server.processes.process_table import ProcessTable, create_process_table
 from foreseal.server.settings.model import LogSettings
 
-from asgi_client import ask, until
+from asgi_client import exchange, until
 from fake_core import FakeNode
 
 # The double is a starting node: the store's contents are unknown, and there are no subscribers or rejections.
@@ -49,7 +49,7 @@ def scraped(*methods: str, process: str | None = None) -> str:
     os.close(descriptor)
     table.record_heartbeat("sequencer")
     subject = App(settings, make_node=lambda _: FakeNode(), processes=table)
-    *_, answer = ask(subject, *map(body, methods), {"verb": "GET", "path": "/metrics"})
+    *_, answer = exchange(subject, *map(body, methods), {"verb": "GET", "path": "/metrics"})
     return answer.body.decode()
 
 

@@ -24,19 +24,19 @@ ORIGIN = {"origin": "https://x.example"}
 def test_requests_batches_notifications_and_errors_as_over_http() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
-            assert await socket.ask("echo", 1, "x") == [1, "x"]
-            assert (await socket.ask("nothing"))["code"] == -32601
-            assert (await socket.ask("reverts"))["data"] == "0x"
-            assert await socket.ask("slow", 7) == [7]
-            socket.tell('{"jsonrpc":')
+            assert await socket.request("echo", 1, "x") == [1, "x"]
+            assert (await socket.request("nothing"))["code"] == -32601
+            assert (await socket.request("reverts"))["data"] == "0x"
+            assert await socket.request("slow", 7) == [7]
+            socket.send('{"jsonrpc":')
             answer = await socket.hear()
             assert (answer["id"], answer["error"]["code"]) == (None, -32700)
-            socket.tell([])
+            socket.send([])
             assert (await socket.hear())["error"]["code"] == -32600
             # Neither a notification nor a batch of notifications gets a response.
-            socket.tell({"jsonrpc": "2.0", "method": "echo"})
-            socket.tell([{"jsonrpc": "2.0", "method": "slow"}])
-            socket.tell([call("eth_blockNumber"), 1, call("slow", id="b"), call("eth_blockNumber")])
+            socket.send({"jsonrpc": "2.0", "method": "echo"})
+            socket.send([{"jsonrpc": "2.0", "method": "slow"}])
+            socket.send([call("eth_blockNumber"), 1, call("slow", id="b"), call("eth_blockNumber")])
             first, wrong, slow, last = await socket.hear()
             assert first["result"] == last["result"]
             assert (wrong["error"]["code"], slow["id"]) == (-32600, "b")
@@ -48,9 +48,9 @@ def test_requests_batches_notifications_and_errors_as_over_http() -> None:
 def test_binary_frames_are_json_as_well() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
-            socket.tell(orjson.dumps(call("echo", "ü")))
+            socket.send(orjson.dumps(call("echo", "ü")))
             assert (await socket.hear())["result"] == ["ü"]
-            socket.tell(b"\xff\xfe")
+            socket.send(b"\xff\xfe")
             assert (await socket.hear())["error"]["code"] == -32700
 
     served(use)
@@ -59,12 +59,12 @@ def test_binary_frames_are_json_as_well() -> None:
 def test_request_limits_equal_those_of_http() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
-            assert (await socket.ask("large", 2000))["data"] == {"limit": "response", "max": 1000}
-            socket.tell([call("echo")] * 4)
+            assert (await socket.request("large", 2000))["data"] == {"limit": "response", "max": 1000}
+            socket.send([call("echo")] * 4)
             assert (await socket.hear())["error"]["data"] == {"limit": "batch", "max": 3}
-            socket.tell("[" * 9 + "]" * 9)
+            socket.send("[" * 9 + "]" * 9)
             assert (await socket.hear())["error"]["data"] == {"limit": "depth", "max": 4}
-            socket.tell(" " * 501)
+            socket.send(" " * 501)
             with pytest.raises(Closed, match="at most 500 bytes") as closed:
                 await socket.hear()
             assert closed.value.args[0] == 1009
@@ -75,8 +75,8 @@ def test_request_limits_equal_those_of_http() -> None:
 def test_a_method_of_the_dedicated_tier_fails_alone() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
-            assert (await socket.ask("eth_getBlockReceipts", "0x1"))["code"] == -32004
-            socket.tell([call("eth_getBlockReceipts", "0x1"), call("echo", 1)])
+            assert (await socket.request("eth_getBlockReceipts", "0x1"))["code"] == -32004
+            socket.send([call("eth_getBlockReceipts", "0x1"), call("echo", 1)])
             refused, fine = await socket.hear()
             assert (refused["error"]["code"], fine["result"]) == (-32004, [1])
 
@@ -91,7 +91,7 @@ def test_inline_responses_overtake_only_worker_pool_calls() -> None:
             socket.call("echo", ident=2)
             assert (await socket.hear())["id"] == 2
             # A batch over several iterations of the event loop keeps its order if it stays off the worker pool.
-            socket.tell([call("large", 100_000, id=3)] * 200)
+            socket.send([call("large", 100_000, id=3)] * 200)
             socket.call("echo", ident=4)
             assert (await socket.hear())[0]["id"] == 3
             assert (await socket.hear())["id"] == 4
@@ -109,9 +109,9 @@ def test_reading_pauses_at_the_limit_of_pending_calls() -> None:
                 socket.call("slow", ident=ident)
             # The other connection's response shows that the first one was read as far as it will be.
             while len(node.held) < 2:
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             for _ in range(20):
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             assert len(node.held) == 2
             node.hold = False
             node.release()
@@ -124,20 +124,20 @@ def test_batch_waits_for_the_previous_batch_but_calls_do_not() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             node.hold = True
-            socket.tell([call("slow", id=1), call("slow", id=1)])
+            socket.send([call("slow", id=1), call("slow", id=1)])
             socket.call("echo", ident=2)
             assert (await socket.hear())["id"] == 2
-            socket.tell([call("slow", id=3)])
+            socket.send([call("slow", id=3)])
             for _ in range(20):
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             # Many concurrent batches would accumulate maximum-size responses for a client that does not read.
             assert len(node.held) == 2
             node.release()
             assert (await socket.hear())[0]["id"] == 1
             await until(lambda: len(node.held) == 1)
-            socket.tell([call("slow", id=4)])
+            socket.send([call("slow", id=4)])
             for _ in range(20):
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             assert len(node.held) == 1
             node.hold = False
             node.release()
@@ -151,10 +151,10 @@ def test_calls_over_the_total_limit_fail_as_over_http(monkeypatch: pytest.Monkey
 
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
-            assert await socket.ask("slow") == []
+            assert await socket.request("slow") == []
             node.hold = True
             socket.call("slow")
-            assert (await socket.ask("slow"))["data"] == {"limit": "calls", "max": 1}
+            assert (await socket.request("slow"))["data"] == {"limit": "calls", "max": 1}
             node.release()
             assert (await socket.hear())["result"] == []
 
@@ -168,7 +168,7 @@ def test_reading_pauses_while_responses_are_unread() -> None:
             for _ in range(100):
                 socket.call("large", 500)
             for _ in range(200):
-                await other.ask("echo")
+                await other.request("echo")
             asked = [name for name, _ in node.calls].count("large")
             assert asked == 3
             socket.reading.set()
@@ -206,7 +206,7 @@ def test_unwanted_handshake_is_rejected(
 def test_pages_connect_from_allowed_origins(browsers: bool) -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app, headers=ORIGIN) as socket:
-            assert await socket.ask("echo") == []
+            assert await socket.request("echo") == []
         async with connect(app, headers={"origin": "http://localhost:3000"}) as socket:
             assert bool(socket.denied) != browsers
 
@@ -222,7 +222,7 @@ def test_connections_over_the_limit_are_rejected_at_the_handshake() -> None:
             first.leave()
             await first.served
             async with connect(app) as fourth:
-                assert await fourth.ask("echo") == []
+                assert await fourth.request("echo") == []
             assert (await metrics(app))["foreseal_connections_refused_total"] == 1
 
     served(use, limits=Limits(connections=2))
@@ -238,7 +238,7 @@ def test_client_that_leaves_during_a_call_affects_no_other() -> None:
         assert node.channels == {}
         node.release()
         async with connect(app) as socket:
-            assert await socket.ask("echo", 1) == [1]
+            assert await socket.request("echo", 1) == [1]
 
     served(use)
 
@@ -252,7 +252,7 @@ def test_queued_messages_of_a_disconnected_client_are_freed() -> None:
                 for _ in range(4):
                     socket.call("large", 1_000_000)
                 await until(lambda: len(node.calls) == 4)
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
                 assert tracemalloc.get_traced_memory()[0] > 4_000_000
             assert tracemalloc.get_traced_memory()[0] < 1_000_000
 
@@ -339,7 +339,7 @@ def test_stop_does_not_wait_for_a_client_without_reads() -> None:
             socket.reading.clear()
             for _ in range(10):
                 node.publish("newHeads", '{"number":"0x1"}')
-            await reading.ask("echo")
+            await reading.request("echo")
             await app.disconnect()
             assert socket.served.done()
             with pytest.raises(Closed):
@@ -356,7 +356,7 @@ def test_internal_failure_closes_only_its_connection(caplog: pytest.LogCaptureFi
             with pytest.raises(Closed, match="internal error") as closed:
                 await broken.hear()
             assert closed.value.args[0] == 1011
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
 
     served(use)
     assert "ZeroDivisionError" in caplog.text

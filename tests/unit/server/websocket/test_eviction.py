@@ -96,13 +96,13 @@ def test_key_holders_are_never_evicted_for_public_callers(tmp_path: Path) -> Non
                 with pytest.raises(Closed, match="evicted in favour") as closed:
                     await public.hear()
                 assert closed.value.args[0] == 1013
-                assert await third.ask("echo", 1) == [1]
+                assert await third.request("echo", 1) == [1]
                 async with connect(app) as refused:
                     assert refused.denied == (503, b"too many connections: try again later\n")
                 # A key holder with as many connections as the others is rejected, and one without any is served.
                 async with connect(app, headers=keys[0]) as fourth:
                     assert fourth.denied is not None
-            assert await second.ask("echo", 2) == [2]
+            assert await second.request("echo", 2) == [2]
 
     running(tmp_path, use, public=True, limits=Limits(connections=3), access=rated())
 
@@ -115,11 +115,11 @@ def test_client_without_reads_is_evicted_at_once(tmp_path: Path) -> None:
         async with connect(app, headers=keys[0]) as stuck, connect(app, headers=keys[0]) as other:
             stuck.reading.clear()
             async with connect(app, headers=keys[1]) as new:
-                assert await new.ask("echo", 1) == [1]
+                assert await new.request("echo", 1) == [1]
                 # It still counts as open for the stop of the process, but no longer for the connection limits.
                 assert (await metrics(app))["foreseal_connections"] == 2
                 stuck.reading.set()
                 assert (await ending_of(stuck)).args[0] == 1013
-            assert await other.ask("echo", 2) == [2]
+            assert await other.request("echo", 2) == [2]
 
     running(tmp_path, use, limits=Limits(connections=2), access=rated())

@@ -14,7 +14,7 @@ from asgi_client import Socket, call, connect, ending_of, metrics, served, until
 from fake_core import FakeNode, cursor_of
 
 
-def place_of(cursor: dict[str, str]) -> StepPosition:
+def position_of(cursor: dict[str, str]) -> StepPosition:
     return int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"]
 
 
@@ -68,7 +68,7 @@ def test_dropped_cursor_is_an_error() -> None:
             node.step()
         async with connect(app) as socket:
             node.steps.pop(0)
-            error = await socket.ask("eth_subscribe", "foreseal_feed", cursor_of(lost))
+            error = await socket.request("eth_subscribe", "foreseal_feed", cursor_of(lost))
             assert (error["code"], error["data"]) == (-32001, cursor_of(node.steps[0]))
             # The step arrives between the check of the channel and the page.
             node.hold = True
@@ -77,7 +77,7 @@ def test_dropped_cursor_is_an_error() -> None:
             node.steps.pop(0)
             node.release()
             assert (await socket.hear())["error"]["code"] == -32001
-            assert await socket.ask("echo") == []
+            assert await socket.request("echo") == []
             assert (await metrics(app))['foreseal_subscriptions{kind="foreseal_feed"}'] == 0
 
     served(use)
@@ -90,7 +90,7 @@ def test_pages_are_read_only_as_the_client_reads_them() -> None:
             await socket.subscribe("foreseal_feed", cursor_of(node.steps[0]))
             socket.reading.clear()
             for _ in range(50):
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             pages = [name for name, _ in node.calls].count("foreseal_getFlashblocks")
             # Two steps per page: three in the queue, one in flight, and the page that does not fit.
             assert 1 < pages <= 4
@@ -113,7 +113,7 @@ def test_feed_can_be_unsubscribed_during_catch_up() -> None:
             assert told["result"] is True
             node.hold = False
             node.release()
-            assert await socket.ask("echo") == []
+            assert await socket.request("echo") == []
             assert node.channels == {}
 
     served(use)
@@ -179,7 +179,7 @@ def test_a_slow_reader_gets_the_missed_range() -> None:
             pages: list[Any] = []
             cursor, complete = cursor_of(made[2]), False
             while not complete:
-                page = await slow.ask("foreseal_getFlashblocks", cursor, "0x10")
+                page = await slow.request("foreseal_getFlashblocks", cursor, "0x10")
                 pages += page["flashblocks"]
                 cursor, complete = page["cursor"], page["complete"]
             assert [step["hash"] for step in pages] == [step[2] for step in [*made[3:], more]]
@@ -214,9 +214,9 @@ def test_slow_feed_with_another_subscription_closes_the_connection() -> None:
             socket.reading.clear()
             for _ in range(5):
                 node.step()
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
             node.publish("newHeads", "{}")
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
             socket.reading.set()
             code, reason = (await ending_of(socket)).args
             assert code == 1013
@@ -231,16 +231,16 @@ def test_every_step_is_delivered_or_reported_as_missed(seed: int) -> None:
     rolls = random.Random(seed)
     covered: list[StepPosition] = []
 
-    async def take(socket: Socket, node: FakeNode, covered: list[StepPosition]) -> None:
+    async def receive(socket: Socket, node: FakeNode, covered: list[StepPosition]) -> None:
         message = await socket.hear()
         result = message["params"]["result"]
         if message["method"] == "foreseal_lagged":
-            assert place_of(result["after"]) == covered[-1]
-            after, to = (node.steps.index(place_of(result[name])) for name in ("after", "to"))
+            assert position_of(result["after"]) == covered[-1]
+            after, to = (node.steps.index(position_of(result[name])) for name in ("after", "to"))
             assert after < to
             covered += node.steps[after + 1 : to + 1]
         elif "heartbeat" in result:
-            assert place_of(result["heartbeat"]) == covered[-1]
+            assert position_of(result["heartbeat"]) == covered[-1]
         else:
             covered.append((int(result["number"], 16), int(result["index"], 16), result["hash"]))
 
@@ -266,7 +266,7 @@ def test_every_step_is_delivered_or_reported_as_missed(seed: int) -> None:
                             await asyncio.sleep(0)
             socket.reading.set()
             while covered[-1] != node.steps[-1]:
-                await take(socket, node, covered)
+                await receive(socket, node, covered)
             assert covered == node.steps[node.steps.index(begin) :]
 
     served(use, limits=Limits(outgoing_frames=4, outgoing_bytes=2000))
@@ -277,11 +277,11 @@ def test_feed_may_lag_before_its_response() -> None:
         async with connect(app) as socket, connect(app) as other:
             before = node.steps[-1]
             node.hold = True
-            socket.tell([call("slow"), call("eth_subscribe", "foreseal_feed", cursor_of(before))])
+            socket.send([call("slow"), call("eth_subscribe", "foreseal_feed", cursor_of(before))])
             while not node.channels:
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             made = [node.step() for _ in range(5)]
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
             node.release()
             assert [answer["id"] for answer in await socket.hear()] == [1, 1]
             assert [await heard_step(socket) for _ in range(2)] == made[:2]
@@ -299,7 +299,7 @@ def test_stop_ends_a_feed_that_is_starting() -> None:
             socket.call("eth_subscribe", "foreseal_feed")
             await until(lambda: bool(node.held))
             # Calls of a batch do not start meanwhile either.
-            socket.tell([call("slow"), *[call("slow")] * 32, call("eth_subscribe", "newHeads")])
+            socket.send([call("slow"), *[call("slow")] * 32, call("eth_subscribe", "newHeads")])
             await until(lambda: len(node.held) > 30)
             stopping = asyncio.ensure_future(app.disconnect())
             await asyncio.sleep(0)

@@ -85,12 +85,12 @@ def test_concurrent_threads_never_exceed_a_cap(new_url: Callable[[], str], plans
         for act in plan:
             act.play(buyers)
 
-    def look() -> None:
+    def check_until_over() -> None:
         while not over.is_set():
             check(buyers)
 
     threads = [threading.Thread(target=noted, args=(partial(buy, plan),)) for plan in plans]
-    watcher = threading.Thread(target=noted, args=(look,))
+    watcher = threading.Thread(target=noted, args=(check_until_over,))
     for thread in (*threads, watcher):
         thread.start()
     for thread in threads:
