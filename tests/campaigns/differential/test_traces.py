@@ -13,7 +13,7 @@ import pytest
 
 from differential.anvil import Anvil, anvil
 from differential.chain import genesis_of
-from differential.traced import KINDS, alloc, contracts
+from differential.traced_contracts import KINDS, alloc, contracts
 from differential.traces import (
     CALLS,
     CHANGES,

@@ -11,7 +11,7 @@ import pytest
 
 from distribution.build import ROOT, build_wheel
 from distribution.clean import CleanEnvironment
-from distribution.walk import PAGES, Walk
+from distribution.walkthrough import PAGES, Walkthrough
 from live.process import FAST, LiveNode
 
 pytestmark = pytest.mark.timeout(900)
@@ -111,7 +111,7 @@ def test_installed_node_returns_its_pending_block(node: LiveNode) -> None:
 def test_readme_and_guide_work_for_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not on the PATH")
-    with Walk(tmp_path, wheel) as walk:
+    with Walkthrough(tmp_path, wheel) as walk:
         for page in PAGES:
             walk.follow(ROOT / page)
     commands = " ".join(taken.command for taken in walk.taken)

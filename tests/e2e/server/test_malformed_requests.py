@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from live import LiveNode, live_node, strictness
+from live import LiveNode, live_node, malformed_cases
+from live.malformed_cases import HTTP, WEBSOCKET, Case
 from live.raw_exchange import exchange, settled_frame_outcome, status_of
-from live.strictness import HTTP, WEBSOCKET, Case
 from repository import DOCS
 
 
@@ -37,16 +37,16 @@ def test_no_incomplete_request_is_executed(node: LiveNode) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"anvil_setBalance","params":["%b","0x7"]}' % account.encode()
     chunk = b"%x\r\n%b\r\n" % (len(body), body)
     for data in (
-        strictness.post(b"Content-Length: %d" % (len(body) + 9), body=body),
-        strictness.chunks(chunk),
-        strictness.chunks(chunk + b"zz\r\n"),
-        strictness.chunks(chunk + b"0\r\n"),
-        strictness.chunks(chunk + b"0\r\nX\r\n\r\n"),
-        strictness.sized(b"Host: localhost", body=body),
+        malformed_cases.post(b"Content-Length: %d" % (len(body) + 9), body=body),
+        malformed_cases.chunks(chunk),
+        malformed_cases.chunks(chunk + b"zz\r\n"),
+        malformed_cases.chunks(chunk + b"0\r\n"),
+        malformed_cases.chunks(chunk + b"0\r\nX\r\n\r\n"),
+        malformed_cases.sized(b"Host: localhost", body=body),
     ):
         assert b'"result"' not in exchange(port_of(node), data)
         assert node.rpc("eth_getBalance", account, "pending") == "0x0"
-    assert b'"result"' in exchange(port_of(node), strictness.sized(body=body))
+    assert b'"result"' in exchange(port_of(node), malformed_cases.sized(body=body))
     assert node.rpc("eth_getBalance", account, "pending") == "0x7"
 
 

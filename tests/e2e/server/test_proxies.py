@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from live import LiveNode, live_node
+from live.malformed_cases import CALL, CLOSED, HEAD, HTTP, WEBSOCKET, Case
 from live.nginx import nginx
 from live.raw_exchange import connect, exchange, handshake, settled_frame_outcome, status_of
-from live.strictness import CALL, CLOSED, HEAD, HTTP, WEBSOCKET, Case
 
 # Outcomes behind nginx that differ from those of the native transport. 200 means that nginx rewrote the request:
 # invalid fields, spaces, line ends, framing and trailers of the client do not reach the node.

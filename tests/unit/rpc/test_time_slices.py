@@ -26,7 +26,7 @@ def iterations_of(works: int, slices_each: int) -> list[list[int]]:
     return asyncio.run(scenario())
 
 
-def test_each_iteration_has_at_most_one_slice() -> None:
+def test_each_iteration_has_one_slice_or_none() -> None:
     iterations = iterations_of(works=5, slices_each=3)
     assert max(len(iteration) for iteration in iterations) == 1
     assert sorted(number for iteration in iterations for number in iteration) == sorted(list(range(5)) * 3)

@@ -28,7 +28,7 @@ def artifacts(folder: Path) -> dict[str, dict]:
     return {path.stem: orjson.loads(path.read_bytes()) for path in folder.glob("*.json")}
 
 
-def test_every_contract_is_there() -> None:
+def test_every_contract_is_compiled() -> None:
     assert set(artifacts(PACKAGE / "compiled")) == DEPLOYABLE
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from foreseal.payments import contracts
 from foreseal.payments.contracts import load
-from payments.listed import is_there
+from payments.listed_tests import exists
 
 SOURCES = Path(contracts.__file__).parent / "sources"
 # Contracts of the document's sections, and the folders of their sources.
@@ -41,7 +41,7 @@ def test_each_row_names_existing_tests() -> None:
         assert set(row) in ({"row", "tests"}, {"order", "tests"}), row
         assert row["tests"], row
         for test in row["tests"]:
-            assert is_there(test), f"there is no {test}"
+            assert exists(test), f"there is no {test}"
 
 
 @pytest.mark.parametrize("folder", CONTRACTS)

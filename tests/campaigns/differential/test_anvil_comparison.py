@@ -2,7 +2,7 @@
 
 import pytest
 
-from differential.beside_anvil import compare_with_anvil
+from differential.anvil_comparison import compare_with_anvil
 from differential.differences import LEFT_OUT
 from differential.workload import World
 
