@@ -34,7 +34,7 @@ class Member:
     closed: str | None = None
     """Code and reason, if the server closed the connection."""
 
-    def take(self, data: bytes, at: float) -> None:
+    def record(self, data: bytes, at: float) -> None:
         """Count the messages that arrived at this time."""
         data = self.rest + data if self.rest else data
         start, size = 0, len(data)
@@ -84,7 +84,7 @@ def subscribe(port: int, params: list[object]) -> Member:
     end = 2 + rest[1]
     if b'"result"' not in rest[:end]:
         raise RuntimeError(f"eth_subscribe: {rest[2:end].decode()}")
-    member.take(rest[end:], time.time())
+    member.record(rest[end:], time.time())
     member.socket.setblocking(False)
     return member
 
@@ -126,7 +126,7 @@ def listen(members: list[Member]) -> float:
         else:
             if size and (size > _UNPARSED or not poll.poll(0)):
                 for taken in unparsed:
-                    taken[0].take(*taken[1:])
+                    taken[0].record(*taken[1:])
                 unparsed, size = [], 0
     return (time.process_time() - busy_before) / (time.perf_counter() - began)
 
@@ -144,7 +144,7 @@ def limit(seconds: float = 0.5) -> float:
     began, count = time.perf_counter(), 0
     while time.perf_counter() - began < seconds:
         there.sendall(burst)
-        member.take(here.recv(_READ), time.time())
+        member.record(here.recv(_READ), time.time())
         count += 50
     here.close()
     there.close()

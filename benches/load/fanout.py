@@ -144,7 +144,7 @@ async def load(port: int, seconds: float, create: bool) -> str:
     creation, contract = sender.create_logger(LOGS)
     if create:
         await deploy(lane, creation)
-    sent = int(await lane.ask("eth_getTransactionCount", sender.address, "pending"), 16)
+    sent = int(await lane.request("eth_getTransactionCount", sender.address, "pending"), 16)
     sender.skip(sent - 1)
     bodies = [
         sender.call(contract, LOGS).call("eth_sendRawTransaction") for _ in range(round(seconds * 1000 / STEP_MS))

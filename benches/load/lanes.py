@@ -48,7 +48,7 @@ class Lane(asyncio.Protocol):
         else:
             self._waiting.append((body, answered))
 
-    async def ask(self, method: str, *params: object) -> Any:
+    async def request(self, method: str, *params: object) -> Any:
         """Return the result of a call. Raise RuntimeError on an error."""
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.call(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}), future.set_result)

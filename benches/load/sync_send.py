@@ -63,8 +63,8 @@ class Measurement:
     async def _compare(self, lane: Lane) -> dict[str, int]:
         """Count responses that are missing, duplicate, errors, or different from the chain's receipt."""
         # Block numbers refer to sealed blocks only.
-        last = await lane.ask("eth_getBlockByNumber", "pending", False)
-        while int(await lane.ask("eth_blockNumber"), 16) < int(last["number"], 16):  # noqa: ASYNC110 (remote)
+        last = await lane.request("eth_getBlockByNumber", "pending", False)
+        while int(await lane.request("eth_blockNumber"), 16) < int(last["number"], 16):  # noqa: ASYNC110 (remote)
             await asyncio.sleep(0.05)
         counts: Counter[str] = Counter(dict.fromkeys(("missing", "twice", "errors", "wrong"), 0))
         places = set()
@@ -78,10 +78,10 @@ class Measurement:
                     continue
                 receipt = answer["result"]
                 place = (receipt["blockNumber"], receipt["transactionIndex"])
-                expected = await lane.ask("eth_getTransactionByBlockNumberAndIndex", *place)
+                expected = await lane.request("eth_getTransactionByBlockNumberAndIndex", *place)
                 # The hash of a step other than the block's last differs from the block's hash; all other fields are
                 # final.
-                kept = await lane.ask("eth_getTransactionReceipt", self.signed[number].hash)
+                kept = await lane.request("eth_getTransactionReceipt", self.signed[number].hash)
                 kept = {**kept, "blockHash": receipt["blockHash"]} if isinstance(kept, dict) else kept
                 right = receipt == kept and receipt["transactionHash"] == self.signed[number].hash
                 right &= isinstance(expected, dict) and expected["hash"] == self.signed[number].hash

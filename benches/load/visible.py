@@ -51,13 +51,13 @@ class Run:
 class Poller:
     """Polls for a few transactions at once, all of them in one batch, until each is seen."""
 
-    def __init__(self, lane: Lane, ask: Callable[[int], bytes], shows: Callable[[int, object], bool]) -> None:
-        """`ask` returns the poll call of a transaction; `shows` returns True if its result has the transaction."""
-        self._lane, self._ask, self._shows = lane, ask, shows
+    def __init__(self, lane: Lane, poll_call: Callable[[int], bytes], shows: Callable[[int, object], bool]) -> None:
+        """`poll_call` returns the call for a transaction; `shows` returns True if its result has the transaction."""
+        self._lane, self._poll_call, self._shows = lane, poll_call, shows
         self._waiting: list[int] = []
         self.seen: dict[int, float] = {}
 
-    def look_for(self, number: int) -> None:
+    def add(self, number: int) -> None:
         """Add a transaction."""
         self._waiting.append(number)
 
@@ -66,16 +66,18 @@ class Poller:
         while True:
             began = time.perf_counter()
             if self._waiting:
-                await self._look()
+                await self._poll()
             await asyncio.sleep(max(0.0, began + POLL_INTERVAL - time.perf_counter()))
 
-    async def _look(self) -> None:
-        asked = self._waiting.copy()
+    async def _poll(self) -> None:
+        polled = self._waiting.copy()
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._lane.call(b"[%b]" % b",".join(map(self._ask, asked)), future.set_result)
+        self._lane.call(b"[%b]" % b",".join(map(self._poll_call, polled)), future.set_result)
         answers = orjson.loads(await future)
         now = time.perf_counter()
-        found = {number for number, answer in zip(asked, answers, strict=True) if self._shows(number, answer["result"])}
+        found = {
+            number for number, answer in zip(polled, answers, strict=True) if self._shows(number, answer["result"])
+        }
         self.seen |= dict.fromkeys(found, now)
         self._waiting = [number for number in self._waiting if number not in found]
 
@@ -87,8 +89,8 @@ def call(method: str, *params: object) -> bytes:
 
 async def deploy(lane: Lane, creation: Signed) -> None:
     """Create the contract and wait until it is in a step."""
-    await lane.ask("eth_sendRawTransaction", creation.raw)
-    while await lane.ask("eth_getTransactionReceipt", creation.hash) is None:
+    await lane.request("eth_sendRawTransaction", creation.raw)
+    while await lane.request("eth_getTransactionReceipt", creation.hash) is None:
         pass
 
 
@@ -104,13 +106,13 @@ class Measurement:
         self.numbers = {signed.hash: number for number, signed in enumerate(self.signed)}
         self.run = Run()
 
-    def _ask_nonce(self, number: int) -> bytes:
+    def _nonce_call(self, number: int) -> bytes:
         return call("eth_getTransactionCount", self.senders[number % ACCOUNTS].address, "pending")
 
     def _shows_nonce(self, number: int, result: object) -> bool:
         return int(str(result), 16) > number // ACCOUNTS
 
-    def _ask_receipt(self, number: int) -> bytes:
+    def _receipt_call(self, number: int) -> bytes:
         return call("eth_getTransactionReceipt", self.signed[number].hash)
 
     def _notified(self, text: bytes) -> None:
@@ -133,7 +135,7 @@ class Measurement:
         def send() -> None:
             lane.call(body, answered)
             for poller in sampled:
-                poller.look_for(number)
+                poller.add(number)
 
         return send
 
@@ -143,8 +145,8 @@ class Measurement:
         first = await Lane(self.port).open()
         await deploy(first, self.creation)
         lanes = [await Lane(self.port).open() for _ in range(ACCOUNTS)]
-        nonce = Poller(await Lane(self.port).open(), self._ask_nonce, self._shows_nonce)
-        receipt = Poller(await Lane(self.port).open(), self._ask_receipt, lambda _, result: result is not None)
+        nonce = Poller(await Lane(self.port).open(), self._nonce_call, self._shows_nonce)
+        receipt = Poller(await Lane(self.port).open(), self._receipt_call, lambda _, result: result is not None)
         self.run.seen |= {"nonce": nonce.seen, "receipt": receipt.seen}
         filter_ = {"address": "0x" + self.contract.hex()}
         subscriber = await Subscriber(self.port, ("pendingLogs", filter_), self._notified).open()

@@ -81,9 +81,9 @@ async def _fill(port: int) -> None:
     lane = await Lane(port).open()
     (wallet,) = wallets(1)
     for _ in range(100):
-        await lane.ask("eth_sendRawTransaction", wallet.sign().raw)
-    start = int(await lane.ask("eth_blockNumber"), 16)
-    while int(await lane.ask("eth_blockNumber"), 16) < start + 2:
+        await lane.request("eth_sendRawTransaction", wallet.sign().raw)
+    start = int(await lane.request("eth_blockNumber"), 16)
+    while int(await lane.request("eth_blockNumber"), 16) < start + 2:
         pass
     lane.close()
 
@@ -133,7 +133,7 @@ async def follow(port: int, count: int) -> dict[str, object]:
     looks: list[tuple[bool, float]] = []
     for _ in range(count):
         due = await _nonce(sending, wallet.address) + 1
-        await sending.ask("eth_sendRawTransaction", wallet.sign().raw)
+        await sending.request("eth_sendRawTransaction", wallet.sign().raw)
         answered = time.perf_counter()
         own += await _nonce(sending, wallet.address) == due
         looks += await asyncio.gather(*(_seen(lane, wallet.address, due, answered) for lane in looking))
@@ -153,7 +153,7 @@ async def _seen(lane: Lane, address: str, due: int, since: float) -> tuple[bool,
 
 
 async def _nonce(lane: Lane, address: str) -> int:
-    return int(await lane.ask("eth_getTransactionCount", address, "pending"), 16)
+    return int(await lane.request("eth_getTransactionCount", address, "pending"), 16)
 
 
 def main() -> None:

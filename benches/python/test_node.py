@@ -33,13 +33,13 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 @pytest.mark.parametrize("method", IN_PLACE)
-def test_in_place(benchmark: BenchmarkFixture, node: Node, method: str) -> None:
+def test_inline_call(benchmark: BenchmarkFixture, node: Node, method: str) -> None:
     benchmark.group = "in place"
     assert benchmark(node.call, method, IN_PLACE[method], 0) is not None
 
 
 @pytest.mark.parametrize("method", ON_CORE_THREADS)
-def test_on_a_core_thread(benchmark: BenchmarkFixture, node: Node, method: str) -> None:
+def test_worker_pool_call(benchmark: BenchmarkFixture, node: Node, method: str) -> None:
     """Submit the call, wait for the descriptor, read the outcome."""
     benchmark.group = "on a core thread"
     descriptor, params = [node.event_fd()], ON_CORE_THREADS[method]

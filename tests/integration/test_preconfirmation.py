@@ -111,7 +111,7 @@ def test_the_feed_has_the_signature_of_every_step(chain: Chain) -> None:
         assert error.value.field == name
 
 
-def test_header_and_proof_hold_by_other_libraries(chain: Chain) -> None:
+def test_header_and_proof_are_valid_in_other_libraries(chain: Chain) -> None:
     for receipt in promised(chain):
         raw = bytes.fromhex(receipt["header"][2:])
         header = rlp.decode(raw)
@@ -124,7 +124,7 @@ def test_header_and_proof_hold_by_other_libraries(chain: Chain) -> None:
         assert "0x" + keccak(found).hex() == receipt["transactionHash"]
 
 
-def test_a_receipt_shows_what_was_promised(chain: Chain) -> None:
+def test_receipt_matches_its_commitment(chain: Chain) -> None:
     [receipt] = promised(chain, 1)[:1]
     signer = chain.rpc("foreseal_status")["signer"]
     shown = verify_preconfirmation(receipt, signer, chain_id=chain.settings.chain_id)
@@ -137,7 +137,7 @@ def test_a_receipt_shows_what_was_promised(chain: Chain) -> None:
     assert chain.rpc("foreseal_preconfirmation", shown.transaction_hash) == receipt
 
 
-def test_what_does_not_fit_is_named(chain: Chain) -> None:
+def test_changed_commitment_names_the_mismatched_field(chain: Chain) -> None:
     [receipt] = promised(chain, 1)[:1]
     for changes, field in [
         ({"time": "0x1"}, "signature"),
@@ -163,7 +163,7 @@ def test_what_does_not_fit_is_named(chain: Chain) -> None:
             verify_preconfirmation(no_receipt)  # type: ignore[arg-type]
 
 
-def test_a_sequencer_that_signed_twice_is_shown(chain: Chain) -> None:
+def test_conflicting_signatures_of_a_sequencer_are_reported(chain: Chain) -> None:
     with chain.rollback():
         kept = promised(chain, 2)
     assert contradiction(kept[0], kept[-1]) is None

@@ -60,7 +60,7 @@ async def request(
     return Answer(sent[0]["status"], dict(sent[0]["headers"]), sent[1]["body"], len(pending))
 
 
-def ask(app: App, *requests: dict[str, Any]) -> list[Answer]:
+def exchange(app: App, *requests: dict[str, Any]) -> list[Answer]:
     """Start the application, send the requests one after the other (arguments of `request`), stop it."""
 
     async def run() -> list[Answer]:
@@ -118,7 +118,7 @@ class Socket:
                 self.sent += message["type"] == "websocket.send"
                 self._to_client.put_nowait(message)
 
-    def tell(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         """Send a value as JSON; bytes are sent unchanged in a binary frame, and text in a text frame."""
         if isinstance(message, bytes):
             self._to_server.put_nowait({"type": "websocket.receive", "bytes": message, "text": None})
@@ -128,7 +128,7 @@ class Socket:
 
     def call(self, method: str, *params: Any, ident: int = 1) -> None:
         """Send a request."""
-        self.tell({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
+        self.send({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
 
     async def hear(self) -> Any:
         """Return the next message, parsed. Raise `Closed`."""
@@ -137,7 +137,7 @@ class Socket:
             raise Closed(message["code"], message["reason"])
         return orjson.loads(message["text"])
 
-    async def ask(self, method: str, *params: Any) -> Any:
+    async def request(self, method: str, *params: Any) -> Any:
         """Send a request and return its result or error; the next message must be the response."""
         self.call(method, *params)
         answer = await self.hear()
@@ -146,7 +146,7 @@ class Socket:
 
     async def subscribe(self, *params: Any) -> str:
         """Return the ID of a new subscription."""
-        ident = await self.ask("eth_subscribe", *params)
+        ident = await self.request("eth_subscribe", *params)
         assert isinstance(ident, str), ident
         return ident
 

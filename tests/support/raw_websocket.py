@@ -41,7 +41,7 @@ class RawWebSocket:
         if status != 101:
             with self._socket:
                 size = int(dict(_header(line) for line in answer.split(b"\r\n")[1:])[b"content-length"])
-                raise Refused(status, self._take(size).decode())
+                raise Refused(status, self._read_exactly(size).decode())
 
     def __enter__(self) -> "RawWebSocket":
         return self
@@ -80,7 +80,7 @@ class RawWebSocket:
             if kind in (TEXT, BINARY):
                 return orjson.loads(payload)
 
-    def ask(self, method: str, *params: Any) -> Any:
+    def request(self, method: str, *params: Any) -> Any:
         """Return the result of a call, or its error; the next message must be the response."""
         self.call(method, *params)
         answer = self.hear()
@@ -96,17 +96,17 @@ class RawWebSocket:
             return ended.args[0], ended.args[1]
 
     def _frame(self) -> tuple[int, bytes]:
-        first, second = self._take(2)
+        first, second = self._read_exactly(2)
         assert first & 0x80, "this server never splits a message"
         assert not second & 0x80, "a server does not mask"
         size = second & 0x7F
         if size == 126:
-            (size,) = struct.unpack("!H", self._take(2))
+            (size,) = struct.unpack("!H", self._read_exactly(2))
         elif size == 127:
-            (size,) = struct.unpack("!Q", self._take(8))
-        return first & 0x0F, self._take(size)
+            (size,) = struct.unpack("!Q", self._read_exactly(8))
+        return first & 0x0F, self._read_exactly(size)
 
-    def _take(self, count: int) -> bytes:
+    def _read_exactly(self, count: int) -> bytes:
         parts, missing = [self._read], count - len(self._read)
         while missing > 0:
             parts.append(self._more())

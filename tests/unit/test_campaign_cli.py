@@ -21,7 +21,7 @@ class Found:
         return f"seed {self.seed}"
 
 
-def test_faults_are_shown_kept_by_kind_and_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_campaign_saves_faults_by_kind_and_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = options("x").parse_args(["--seed", "7", "--save", str(tmp_path / "found.json")])
     found = Found(given.seed, Counter(lost=2))
     show(found, ["a", "b"])

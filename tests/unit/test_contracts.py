@@ -10,7 +10,7 @@ from live.contracts import CONTRACTS
 SOURCES = sorted(CONTRACTS.glob("*.sol"))
 
 
-def test_there_are_contracts() -> None:
+def test_contracts_exist() -> None:
     assert {source.stem for source in SOURCES} >= {"Board", "Token"}
 
 

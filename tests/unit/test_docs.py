@@ -9,20 +9,20 @@ from foreseal._core import method_names
 from repository import ROOT
 
 
-def test_what_is_made_from_the_code_is_up_to_date() -> None:
+def test_generated_documentation_is_up_to_date() -> None:
     ended = subprocess.run(
         [sys.executable, "docs/render.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_the_page_on_settings_has_a_part_that_is_made() -> None:
+def test_settings_page_has_a_generated_section() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text()
     assert page.count("| `") > 40
     assert "<!-- made by settings -->" in page
 
 
-def test_the_page_on_methods_has_every_one_of_them() -> None:
+def test_methods_page_lists_every_method() -> None:
     page = (ROOT / "docs" / "reference" / "rpc.md").read_text()
     names = method_names()
     assert len(names) > 80
@@ -42,7 +42,7 @@ def test_every_import_of_an_example_exists() -> None:
     assert not [each for each in found if not hasattr(importlib.import_module(each[1]), each[2])]
 
 
-def test_every_test_that_a_page_names_exists() -> None:
+def test_every_test_named_on_a_page_exists() -> None:
     pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile"))]
     found = [path for page in pages for path in re.findall(r"tests/[\w/]+\.py", page.read_text())]
     assert len(found) > 5

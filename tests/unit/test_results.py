@@ -52,7 +52,7 @@ def _has_profile(name: str, report: dict[str, Any]) -> bool:
     return name not in SPEED or report.get("profile") == SPEED[name]
 
 
-def test_results_name_an_existing_commit_without_changes_and_the_profile_of_the_wheel() -> None:
+def test_results_name_a_clean_commit_and_the_wheel_profile() -> None:
     if _git("rev-parse", "--is-shallow-repository") == "true":
         pytest.skip("a shallow clone does not have the commits that the results name")
     reports = _reports()

@@ -48,7 +48,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", [1, 10**9, 10**18])
-def test_a_key_of_ones_own_signs(w3: Web3, accounts: list[Any], kind: str, value: int) -> None:
+def test_transaction_signed_with_a_new_key_is_mined(w3: Web3, accounts: list[Any], kind: str, value: int) -> None:
     own = w3.eth.account.from_key("0x" + "42" * 32)
     wait(w3, w3.eth.send_transaction({"from": accounts[0], "to": own.address, "value": 2 * 10**18}))
     transfer = {"to": accounts[4], "value": value, "nonce": 0, "gas": 30_000, "chainId": w3.eth.chain_id}

@@ -14,12 +14,12 @@ def board(deploy: Deploy) -> Contract:
 
 
 @pytest.mark.parametrize("value", [0, 1, 255, 256, 10**18, 2**128, 2**255, 2**256 - 1])
-def test_the_constructor_keeps_its_argument(deploy: Deploy, value: int) -> None:
+def test_constructor_stores_its_argument(deploy: Deploy, value: int) -> None:
     assert deploy("Board", value).functions.value().call() == value
 
 
 @pytest.mark.parametrize("value", [0, 1, 2, 3, 99, 100, 101, 10**9, 2**64, 2**200])
-def test_anybody_sets_the_value(w3: Web3, board: Contract, accounts: list[Any], value: int) -> None:
+def test_any_account_can_set_the_value(w3: Web3, board: Contract, accounts: list[Any], value: int) -> None:
     author = accounts[value % 10]
     receipt = send(w3, board.functions.set(value, f"to {value}"), author)
     assert board.functions.value().call() == value
@@ -28,7 +28,7 @@ def test_anybody_sets_the_value(w3: Web3, board: Contract, accounts: list[Any], 
 
 
 @pytest.mark.parametrize("amount", [1, 10, 10**3, 10**9, 10**15, 10**18, 10**19, 10**21])
-def test_the_board_takes_money(w3: Web3, board: Contract, accounts: list[Any], amount: int) -> None:
+def test_board_accepts_ether(w3: Web3, board: Contract, accounts: list[Any], amount: int) -> None:
     send(w3, board.functions.pay(), accounts[4], amount)
     assert w3.eth.get_balance(board.address) == amount
 
@@ -72,7 +72,7 @@ def test_storage_holds_the_value(w3: Web3, board: Contract, accounts: list[Any],
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_boards_know_nothing_of_each_other(w3: Web3, deploy: Deploy, accounts: list[Any], count: int) -> None:
+def test_boards_do_not_share_state(w3: Web3, deploy: Deploy, accounts: list[Any], count: int) -> None:
     boards = [deploy("Board", 50 + number) for number in range(count)]
     send(w3, boards[0].functions.set(7, "mine"), accounts[1])
     assert [one.functions.value().call() for one in boards] == [7, *range(51, 50 + count)]

@@ -22,7 +22,7 @@ AMOUNTS = [1, 2, 9, 77, 1000, 65_536, 10**6, 10**9, 10**11, SUPPLY]
     ("name", "value"),
     [("name", "Test Dollar"), ("symbol", "TUSD"), ("decimals", 6), ("totalSupply", SUPPLY)],
 )
-def test_what_the_token_says_of_itself(token: Contract, name: str, value: Any) -> None:
+def test_token_metadata_matches_the_constructor(token: Contract, name: str, value: Any) -> None:
     assert token.functions[name]().call() == value
 
 
@@ -44,7 +44,7 @@ def test_an_allowance_is_spent(w3: Web3, token: Contract, accounts: list[Any], a
 
 
 @pytest.mark.parametrize("amount", [1, 5, 10**6, SUPPLY, SUPPLY + 1, 2**64, 2**128, 2**256 - 1])
-def test_who_has_nothing_sends_nothing(w3: Web3, token: Contract, accounts: list[Any], amount: int) -> None:
+def test_transfer_without_balance_reverts(w3: Web3, token: Contract, accounts: list[Any], amount: int) -> None:
     # The error messages differ; on every chain the call fails and nothing moves.
     with pytest.raises(Exception, match=r"(?s).+"):
         token.functions.transfer(accounts[1], amount).call({"from": accounts[7]})
@@ -67,7 +67,7 @@ def test_logs_are_found_by_receiver(w3: Web3, token: Contract, accounts: list[An
 
 
 @pytest.mark.parametrize("amount", [3, 30, 300, 3000, 30_000])
-def test_a_filter_sees_what_comes(w3: Web3, token: Contract, accounts: list[Any], amount: int) -> None:
+def test_filter_returns_new_logs(w3: Web3, token: Contract, accounts: list[Any], amount: int) -> None:
     events = token.events.Transfer.create_filter(from_block="latest")
     send(w3, token.functions.transfer(accounts[3], amount), accounts[0])
     assert [event["args"]["value"] for event in events.get_new_entries()][-1:] == [amount]

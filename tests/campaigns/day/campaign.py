@@ -83,8 +83,8 @@ class Campaign:
                 node.kill()
         self.summary.seconds = round(time.monotonic() - begun)
         self._compare()
-        self.summary.verified = self._tell("db", "verify")
-        self.summary.checked = self._tell("journal", "check")
+        self.summary.verified = self._output_of("db", "verify")
+        self.summary.checked = self._output_of("journal", "check")
         return self.summary
 
     def _watch(self, node: LiveNode, blocks: int, users: Users) -> None:
@@ -119,7 +119,7 @@ class Campaign:
             if self.summary.growth[name] > FLAT:
                 self.summary.faults.append(f"{name} grew by a factor of {self.summary.growth[name]}")
 
-    def _tell(self, *command: str) -> str:
+    def _output_of(self, *command: str) -> str:
         done = subprocess.run([foreseal_command(), *command, str(self._datadir)], capture_output=True, text=True)
         if done.returncode:
             self.summary.faults.append(f"{' '.join(command)} exited with {done.returncode}: {done.stderr}")

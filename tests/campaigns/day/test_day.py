@@ -10,7 +10,7 @@ BLOCKS = 400
 
 
 @pytest.mark.timeout(300)
-def test_a_node_that_is_used_all_the_time_makes_its_blocks_and_leaves_a_whole_store(tmp_path: Path) -> None:
+def test_day_of_mixed_load_leaves_a_consistent_store(tmp_path: Path) -> None:
     summary = Campaign(tmp_path, seed=1, speed=50, pause=0.03).run(BLOCKS)
     # The run is too short to assert growth: caches and the first segments of the journal fill.
     assert [fault for fault in summary.faults if "grew" not in fault] == []

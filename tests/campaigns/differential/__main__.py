@@ -3,7 +3,7 @@
 import sys
 
 from campaign_cli import conclude, options, show
-from differential.beside_anvil import compare_with_anvil
+from differential.anvil_comparison import compare_with_anvil
 from differential.comparison import Comparison
 
 

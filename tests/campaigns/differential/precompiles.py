@@ -42,7 +42,7 @@ _BN_G2 = (
 )
 
 
-def _words(*numbers: int, size: int = 32) -> bytes:
+def _encode_words(*numbers: int, size: int = 32) -> bytes:
     return b"".join(number.to_bytes(size, "big") for number in numbers)
 
 
@@ -52,27 +52,27 @@ def _valid() -> dict[int, bytes]:
     signature = key.unsafe_sign_hash(b"\2" * 32)
     one = [int(coordinate) for coordinate in normalize(BLS_G1)]
     two = [int(number) for coordinate in normalize(BLS_G2) for number in coordinate.coeffs]
-    g1, g2 = _words(*one, size=64), _words(*two, size=64)
-    minus = _words(one[0], field_modulus - one[1], size=64)
-    bn_pairs = _words(1, 2, *_BN_G2, 1, _BN_PRIME - 2, *_BN_G2)
+    g1, g2 = _encode_words(*one, size=64), _encode_words(*two, size=64)
+    minus = _encode_words(one[0], field_modulus - one[1], size=64)
+    bn_pairs = _encode_words(1, 2, *_BN_G2, 1, _BN_PRIME - 2, *_BN_G2)
     return {
-        0x01: b"\2" * 32 + _words(signature.v, signature.r, signature.s),
+        0x01: b"\2" * 32 + _encode_words(signature.v, signature.r, signature.s),
         0x02: b"foreseal",
         0x03: b"foreseal",
         0x04: b"foreseal",
-        0x05: _words(1, 2, 3) + b"\3" + b"\xff\xfe" + b"\x1f\xff\xff",
-        0x06: _words(1, 2, 1, 2),
-        0x07: _words(1, 2, 77),
+        0x05: _encode_words(1, 2, 3) + b"\3" + b"\xff\xfe" + b"\x1f\xff\xff",
+        0x06: _encode_words(1, 2, 1, 2),
+        0x07: _encode_words(1, 2, 77),
         0x08: bn_pairs,
         0x09: _BLAKE2F,
         0x0A: point_evaluation(5, 1234),
         0x0B: g1 + g1,
-        0x0C: g1 + _words(3) + g1 + _words(5),
+        0x0C: g1 + _encode_words(3) + g1 + _encode_words(5),
         0x0D: g2 + g2,
-        0x0E: g2 + _words(7),
+        0x0E: g2 + _encode_words(7),
         0x0F: g1 + g2 + minus + g2,
-        0x10: _words(1, size=64),
-        0x11: _words(1, 2, size=64),
+        0x10: _encode_words(1, size=64),
+        0x11: _encode_words(1, 2, size=64),
         0x100: _P256,
     }
 

@@ -128,16 +128,16 @@ class Programs:
         if kind < 0.56:
             return self._log()
         if kind < 0.76:
-            return [*self._call(), *self._keep()]
+            return [*self._call(), *self._store_or_drop()]
         if kind < 0.83 and depth > 0:
-            return [*self._create(inner, depth), *self._keep()]
+            return [*self._create(inner, depth), *self._store_or_drop()]
         if kind < 0.9:
             return self._branch(inner, depth)
         if kind < 0.96:
             return self._loop(inner, depth)
         return self._branch(inner, depth, self._failure() if random.random() < 0.5 else self._end())
 
-    def _keep(self) -> list[Part]:
+    def _store_or_drop(self) -> list[Part]:
         """Return code that stores or drops a result."""
         if self._random.random() < 0.5:
             return ["POP"]

@@ -81,7 +81,7 @@ def transfer(nonce: int, value: int = 1) -> str:
     return signed(ALICE, nonce, to=BOB.address, value=value, gasPrice=PRICE)
 
 
-def test_the_helpers_answer_and_act_as_anvils(both: Both) -> None:
+def test_development_methods_match_anvil(both: Both) -> None:
     assert both("anvil_getAutomine") is False
     # State changes.
     both("anvil_setBalance", RICH, hex(10**18))

@@ -68,7 +68,7 @@ def is_transfer(subject: Filled, call: dict[str, Any]) -> bool:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**64))
-def test_an_estimate_is_the_least_gas_that_suffices_or_a_little_more(subject: Filled, seed: int) -> None:
+def test_estimate_is_within_two_percent_of_the_smallest_sufficient_gas(subject: Filled, seed: int) -> None:
     world = World(SEED, LEFT_OUT)
     call = Workload(world, seed, lambda _: 0).call()
     found, least = estimate(subject, call), least_gas(subject, call)
@@ -81,7 +81,7 @@ def test_an_estimate_is_the_least_gas_that_suffices_or_a_little_more(subject: Fi
     assert least <= found <= least * 1015 // 1000
 
 
-def test_what_a_call_takes_and_loses_is_not_asked_for(subject: Filled) -> None:
+def test_gas_burned_by_a_failing_inner_call_is_not_estimated(subject: Filled) -> None:
     """An infinite loop uses 63/64 of any gas that it gets, but its caller continues."""
     words = int(ADDRESSES["looper"], 16).to_bytes(32, "big") + (10**18).to_bytes(32, "big")
     for kind in ("call", "delegatecall", "callcode"):

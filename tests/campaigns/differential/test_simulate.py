@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from differential.repeated import Repeated, repeated
+from differential.anvil_replay import AnvilReplay, anvil_replay
 from live import DEV_ACCOUNTS
 from live.sending import signed
 from simulate_calls import (
@@ -77,8 +77,8 @@ SAME: dict[str, Case] = {
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repeated]:
-    with repeated(tmp_path_factory.mktemp("simulated"), "--block-time", "1s") as both:
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnvilReplay]:
+    with anvil_replay(tmp_path_factory.mktemp("simulated"), "--block-time", "1s") as both:
         both.send(signed(DEV_ACCOUNTS[0], 0, to=DEV_ACCOUNTS[1].address, value=5))
         both.settle()
         yield both
@@ -91,9 +91,9 @@ def ended(call: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_both_simulate_alike(both: Repeated, name: str) -> None:
+def test_simulated_blocks_equal_those_of_anvil(both: AnvilReplay, name: str) -> None:
     blocks, options = SAME[name]
-    params = {"blockStateCalls": blocks, **options}, hex(both.repeated)
+    params = {"blockStateCalls": blocks, **options}, hex(both.replayed_head)
     ours, theirs = (rpc("eth_simulateV1", *params) for rpc in (both.node.rpc, both.peer.rpc))
     ours = [block for block in ours if block["calls"]]
     assert [[ended(call) for call in block["calls"]] for block in ours] == [

@@ -21,7 +21,7 @@ TRANSACTIONS = 100
 pytestmark = pytest.mark.timeout(400)
 
 
-def test_blocks_of_random_transactions_are_as_specified() -> None:
+def test_blocks_of_random_transactions_match_the_specification() -> None:
     found = compare_with_specification(seed=1, transactions=TRANSACTIONS)
     assert found.faults == []
     assert found.transactions >= TRANSACTIONS

@@ -13,7 +13,7 @@ import pytest
 
 from differential.anvil import Anvil, anvil
 from differential.chain import genesis_of
-from differential.traced import KINDS, alloc, contracts
+from differential.traced_contracts import KINDS, alloc, contracts
 from differential.traces import (
     CALLS,
     CHANGES,
@@ -53,7 +53,7 @@ class Both:
         """Hash, gas limit and calldata of each transaction, in the order of the chain."""
         self._send()
 
-    def ask(self, method: str, *params: Any) -> tuple[Any, Any]:
+    def request(self, method: str, *params: Any) -> tuple[Any, Any]:
         """Return the results of Foreseal and anvil, in this order, as mutable copies."""
         return copy.deepcopy(self.chain.rpc(method, *params)), self.peer.rpc(method, *params)
 
@@ -86,7 +86,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         yield Both(chain, peer)
 
 
-def test_the_contracts_differ_and_do_all_kinds_of_things(both: Both) -> None:
+def test_traced_contracts_are_distinct_and_cover_every_operation(both: Both) -> None:
     codes = contracts(SEED)
     assert len(codes) == len(set(codes.values())) == 50
     assert len(KINDS) >= 18
@@ -117,11 +117,11 @@ def _depth(call: Frame) -> int:
 
 def test_calls_of_transactions(both: Both) -> None:
     for tx_hash, gas, data in both.sent:
-        receipts = both.ask("eth_getTransactionReceipt", tx_hash)
+        receipts = both.request("eth_getTransactionReceipt", tx_hash)
         assert receipts[0]["gasUsed"] == receipts[1]["gasUsed"]
         first = _first_log(both, receipts[0])
         for config in (CALLS, WITH_LOGS, ONLY_TOP):
-            ours, theirs = both.ask("debug_traceTransaction", tx_hash, config)
+            ours, theirs = both.request("debug_traceTransaction", tx_hash, config)
             without_gas_used(ours, theirs, receipts[0])
             _compare(ours, theirs, gas, data, config, first)
 
@@ -132,7 +132,7 @@ def test_traces_of_unsent_calls(both: Both) -> None:
         gas = (GAS, GAS, 60_000)[number % 3]
         call = {"from": DEV_ACCOUNTS[1].address, "to": to, "value": "0x5", "gas": hex(gas), "input": "0x" + data.hex()}
         for config in (CALLS, WITH_LOGS, ONLY_TOP):
-            ours, theirs = both.ask("debug_traceCall", call, "latest", config)
+            ours, theirs = both.request("debug_traceCall", call, "latest", config)
             _compare(ours, theirs, gas, data, config, 0)
 
 
@@ -156,15 +156,15 @@ def _first_log(both: Both, receipt: dict[str, Any]) -> int:
 
 def test_prestates_of_transactions(both: Both) -> None:
     for tx_hash, _, _ in both.sent:
-        _compare_prestates(*both.ask("debug_traceTransaction", tx_hash, PRESTATE))
-        _compare_changes(*both.ask("debug_traceTransaction", tx_hash, CHANGES))
+        _compare_prestates(*both.request("debug_traceTransaction", tx_hash, PRESTATE))
+        _compare_changes(*both.request("debug_traceTransaction", tx_hash, CHANGES))
 
 
 def test_prestates_of_unsent_calls(both: Both) -> None:
     for to in contracts(SEED):
         call = {"from": DEV_ACCOUNTS[1].address, "to": to, "value": "0x5", "gas": hex(GAS)}
-        _compare_prestates(*both.ask("debug_traceCall", call, "latest", PRESTATE))
-        _compare_changes(*both.ask("debug_traceCall", call, "latest", CHANGES))
+        _compare_prestates(*both.request("debug_traceCall", call, "latest", PRESTATE))
+        _compare_changes(*both.request("debug_traceCall", call, "latest", CHANGES))
 
 
 def _compare_prestates(ours: dict[str, Any], theirs: dict[str, Any]) -> None:

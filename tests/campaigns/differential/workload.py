@@ -59,7 +59,7 @@ KINDS = {
 """Kinds of transactions, each the name of a method below, with their weights."""
 
 
-def _word(value: int | str) -> bytes:
+def _encode_word(value: int | str) -> bytes:
     return (int(value, 16) if isinstance(value, str) else value).to_bytes(32, "big")
 
 
@@ -242,7 +242,7 @@ class Workload:
         random = self._random
         name = random.choice([name for name in ADDRESSES if name.startswith("forward")])
         gas = random.choice([0, 2_300, 50_000, 10**9])
-        data = _word(self._address()) + _word(gas) + random.randbytes(random.choice([0, 32, 64]))
+        data = _encode_word(self._address()) + _encode_word(gas) + random.randbytes(random.choice([0, 32, 64]))
         return {"to": ADDRESSES[name], "data": data, "value": random.choice([0, 0, 7])}
 
     def _precompile(self) -> dict[str, Any]:
@@ -250,14 +250,14 @@ class Workload:
         data = precompile_input(self._random, address)
         if self._random.random() < 0.2:
             return {"to": address, "data": data, "gas": self._least_gas({"data": data, "to": address}) + 300_000}
-        data = _word(address) + _word(10**9) + data
+        data = _encode_word(address) + _encode_word(10**9) + data
         gas = self._least_gas({"data": data, "to": address}) + 400_000
         return {"to": ADDRESSES["forward_call"], "data": data, "gas": gas}
 
     def _churn(self) -> dict[str, Any]:
         random = self._random
         words = random.randint(1, 20), random.choice([0, random.getrandbits(200) + 1]), random.randrange(40)
-        return {"to": ADDRESSES["churner"], "data": b"".join(map(_word, words))}
+        return {"to": ADDRESSES["churner"], "data": b"".join(map(_encode_word, words))}
 
     def _create(self) -> dict[str, Any]:
         to = ADDRESSES[self._random.choice(["creator", "creator2"])]
@@ -269,11 +269,11 @@ class Workload:
         return {"to": ADDRESSES["passing"], "value": self._random.choice([0, 11])}
 
     def _self_destruct(self) -> dict[str, Any]:
-        return {"to": ADDRESSES["self_destructor"], "data": _word(self._address()), "value": 5}
+        return {"to": ADDRESSES["self_destructor"], "data": _encode_word(self._address()), "value": 5}
 
     def _revert(self) -> dict[str, Any]:
         # Error(string) in Solidity's encoding, half of the time.
-        reason = bytes.fromhex("08c379a0") + _word(32) + _word(2) + b"no".ljust(32, b"\0")
+        reason = bytes.fromhex("08c379a0") + _encode_word(32) + _encode_word(2) + b"no".ljust(32, b"\0")
         data = reason if self._random.random() < 0.5 else self._random.randbytes(40)
         return {"to": ADDRESSES["reverter"], "data": data, "value": 1}
 

@@ -121,7 +121,7 @@ class Campaign:
         return node
 
     def _compare(self, node: LiveNode, blocks: int) -> None:
-        for part in self.record.parts(blocks):
+        for part in self.record.chunks(blocks):
             self.summary.compared += compare(node.rpc, part, self.record)
 
     def _live_and_die(self, node: LiveNode, round_: int) -> None:

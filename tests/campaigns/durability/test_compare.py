@@ -20,7 +20,7 @@ from traffic.wallet import Wallet
 PENDING = ("eth_getBlockByNumber", "pending", False)
 
 
-def test_the_fast_signatures_are_those_of_the_account() -> None:
+def test_fast_signatures_equal_those_of_eth_account() -> None:
     for nonce in range(20):
         signed = Wallet(DEV_ACCOUNTS[3]).sign(nonce, b"\x11" * 20, value=nonce)
         assert Account.recover_transaction(signed.raw) == DEV_ACCOUNTS[3].address
@@ -77,7 +77,7 @@ def copy_of(recorded: Recorded) -> Record:
     return record
 
 
-def test_a_part_of_a_record_has_all_that_was_read_from_a_position_on() -> None:
+def test_record_from_a_position_has_every_later_read() -> None:
     whole, draw = Record(), random.Random(1)
     for name in draw.sample([f"{name:064x}" for name in range(1000)], 300):
         number, index = draw.randrange(30), draw.randrange(5)
@@ -96,7 +96,7 @@ def test_a_part_of_a_record_has_all_that_was_read_from_a_position_on() -> None:
             name: place for name, place in whole.receipt_positions.items() if place.number >= since[0]
         }
         assert part.sealed == {number: name for number, name in whole.sealed.items() if number >= since[0]}
-        parts = [*whole.parts(30 - since[0])]
+        parts = [*whole.chunks(30 - since[0])]
         assert len(parts) > 1 or since[0] > 8
         for field in ("steps", "receipts", "answers", "receipt_positions", "sealed"):
             joined = {key: value for each in parts for key, value in getattr(each, field).items()}
@@ -104,7 +104,7 @@ def test_a_part_of_a_record_has_all_that_was_read_from_a_position_on() -> None:
         assert (part.newest, part.after((9, 0)).steps) == (whole.newest, whole.after(max(since, (9, 0))).steps)
 
 
-def test_what_was_read_is_found_again(rpc: Rpc, recorded: Recorded) -> None:
+def test_unchanged_chain_matches_the_record(rpc: Rpc, recorded: Recorded) -> None:
     assert recorded.record.faults == []
     faults = Record()
     assert compare(rpc, recorded.record, faults) >= 9
@@ -170,7 +170,7 @@ def lose_an_answer(record: Record, last: tuple[int, int]) -> None:
         (lose_an_answer, "lost"),
     ],
 )
-def test_a_difference_is_found(
+def test_changed_block_is_reported(
     rpc: Rpc, recorded: Recorded, damage: Callable[[Record, tuple[int, int]], None], kind: str
 ) -> None:
     record = copy_of(recorded)
@@ -178,7 +178,7 @@ def test_a_difference_is_found(
     assert kind in kinds_found(rpc, record)
 
 
-def test_a_node_that_is_behind_is_found(rpc: Rpc, recorded: Recorded) -> None:
+def test_node_behind_the_record_is_reported(rpc: Rpc, recorded: Recorded) -> None:
     record = copy_of(recorded)
     record.newest = (10**6, 0)
     faults = Record()

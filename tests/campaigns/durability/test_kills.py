@@ -13,7 +13,7 @@ SEED = int(os.environ.get("FORESEAL_SEED", "1"))
 
 
 @pytest.mark.timeout(60 + 10 * KILLS)
-def test_what_was_preconfirmed_survives_every_kill(tmp_path: Path) -> None:
+def test_preconfirmed_data_survives_every_kill(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "data", SEED)
     summary = campaign.run(KILLS)
     print(f"\n{summary}")
@@ -26,7 +26,7 @@ def test_what_was_preconfirmed_survives_every_kill(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120 + 15 * KILLS)
-def test_what_any_worker_had_shown_survives_every_kill(tmp_path: Path) -> None:
+def test_data_shown_by_any_worker_survives_every_kill(tmp_path: Path) -> None:
     campaign = workers.Campaign(tmp_path / "data", SEED, workers=2, submissions=100, readers=40)
     summary = campaign.run(KILLS)
     print(f"\n{summary}")

@@ -11,7 +11,7 @@ from traffic.clients import Clients, Deployed
 from traffic.record import Record
 
 
-def test_a_journal_that_lost_its_second_half_is_refused(tmp_path: Path) -> None:
+def test_journal_without_its_second_half_is_rejected(tmp_path: Path) -> None:
     command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(tmp_path)]
     record = Record()
     node = LiveNode(command)

@@ -23,7 +23,7 @@ def start(datadir: Path) -> LiveNode:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_clean_stop_keeps_the_pool_and_every_step(tmp_path: Path, number: int) -> None:
+def test_clean_stop_preserves_the_pool_and_every_step(tmp_path: Path, number: int) -> None:
     wallet, record = Wallet(DEV_ACCOUNTS[0]), Record()
     node = start(tmp_path)
     # One executable transaction, and two behind a nonce gap.
@@ -52,7 +52,7 @@ def test_a_clean_stop_keeps_the_pool_and_every_step(tmp_path: Path, number: int)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_under_load_is_clean_too(tmp_path: Path, number: int) -> None:
+def test_stop_under_load_is_clean(tmp_path: Path, number: int) -> None:
     record = Record()
     node = start(tmp_path)
     clients = Clients(node.url, Deployed(node.rpc).board, record, seed=1)
@@ -74,7 +74,7 @@ def test_a_stop_under_load_is_clean_too(tmp_path: Path, number: int) -> None:
         assert node.stop() == 0
 
 
-def test_the_time_from_start_to_first_answer(tmp_path: Path) -> None:
+def test_start_time_to_first_response_is_bounded(tmp_path: Path) -> None:
     times = []
     for _ in range(3):
         begun = time.monotonic()

@@ -31,7 +31,7 @@ START_TIME = 1.0
 # The store is verified after one in this many kills of the whole group, before the next start.
 VERIFIED = 3
 # Maximum seconds until a node is complete again, and then until clients are connected again.
-WHOLE, CALM = 60.0, 5.0
+READY_TIMEOUT, CALM = 60.0, 5.0
 # Connections per worker in the search for each worker.
 LOOKS = 10
 # Seconds between two lines of a long campaign.
@@ -109,7 +109,7 @@ class Campaign:
         """Kill this many times, then compare all recorded reads."""
         board = self._prepare()
         node = LiveNode(self._command)
-        self._wait_whole(node)
+        self._wait_until_ready(node)
         begun = time.monotonic()
         crowd = Crowd(node.url, board, self.record, self._rng.getrandbits(32), self._submissions, self.summary.readers)
         try:
@@ -158,11 +158,11 @@ class Campaign:
                 node.kill()
         return board
 
-    def _wait_whole(self, node: LiveNode) -> None:
+    def _wait_until_ready(self, node: LiveNode) -> None:
         """Wait until there is a sequencer, and each worker follows it."""
-        wait_for(lambda: self._is_whole(node), WHOLE, "whole node", lambda: node.printed[-2000:])
+        wait_for(lambda: self._is_ready(node), READY_TIMEOUT, "whole node", lambda: node.printed[-2000:])
 
-    def _is_whole(self, node: LiveNode) -> bool:
+    def _is_ready(self, node: LiveNode) -> bool:
         running = names_of(node.process.pid)
         workers = {pid for name, pid in running if name.startswith("worker")}
         following: set[int | None] = set()
@@ -193,11 +193,11 @@ class Campaign:
         timed = newest is not None and not again and not looked_at
         if timed:
             self._note_next_step(node, kind, newest, moment)
-        self._wait_whole(node)
-        whole = time.time()
-        self._excused.append((begun, whole + CALM))
+        self._wait_until_ready(node)
+        ready = time.time()
+        self._excused.append((begun, ready + CALM))
         if timed:
-            self.summary.recovery_ms[kind].append(round((whole - moment) * 1000))
+            self.summary.recovery_ms[kind].append(round((ready - moment) * 1000))
         return node
 
     def _next_kind(self) -> str:
@@ -253,7 +253,7 @@ class Campaign:
         (block, index), step = newest
         cursor: Any = {"block": hex(block), "index": hex(index), "hash": step.hash}
 
-        def look() -> int | None:
+        def poll() -> int | None:
             nonlocal cursor
             try:
                 page = rpc("foreseal_getFlashblocks", cursor)
@@ -266,15 +266,15 @@ class Campaign:
             return next((made for made in times if made >= moment * 1000), None)
 
         with contextlib.closing(Rpc(node.url)) as rpc:
-            made = wait_for(look, WHOLE, "next step")
+            made = wait_for(poll, READY_TIMEOUT, "next step")
         self.summary.next_step_ms[kind].append(round(made - moment * 1000))
         self.summary.shown_ms[kind].append(round((time.time() - moment) * 1000))
 
     def _compare(self, node: LiveNode, blocks: int) -> None:
-        for part in self.record.parts(blocks):
+        for part in self.record.chunks(blocks):
             # A new connection each time reaches any worker.
             with contextlib.closing(Rpc(node.url)) as rpc:
-                wait_for(partial(self._reached, rpc, part), WHOLE, f"worker that has {part.newest}")
+                wait_for(partial(self._reached, rpc, part), READY_TIMEOUT, f"worker that has {part.newest}")
                 self.summary.compared += compare(rpc, part, self.record)
 
     def _reached(self, rpc: Rpc, part: Record) -> bool:

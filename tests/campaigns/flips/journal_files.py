@@ -111,7 +111,7 @@ class Backup(Kind):
         target = Path(tempfile.mkdtemp(prefix="foreseal-flips-", dir=datadir.parent))
         try:
             run_restore(str(datadir / "backup"), str(target), lambda *_: None, None)
-            answers = chain.ask(target, known.calls)
+            answers = chain.query(target, known.calls)
         except NodeError as error:
             return Outcome.OPEN, str(error)
         finally:

@@ -70,7 +70,7 @@ def expected(datadir: Path) -> Expected:
         driver = chain.Driver(copied)
         calls = list(chain.questions(driver))
         driver.close()
-        return Expected(calls, chain.ask(copied, calls), chain.build(copied))
+        return Expected(calls, chain.query(copied, calls), chain.build(copied))
     finally:
         shutil.rmtree(copied)
 
@@ -104,7 +104,7 @@ class Kind(ABC):
     def read(self, datadir: Path, known: Expected) -> tuple[Outcome, str]:
         """Compare all responses, then scrub the data that no call read."""
         try:
-            answers = chain.ask(datadir, known.calls)
+            answers = chain.query(datadir, known.calls)
         except NodeError as error:
             return Outcome.OPEN, str(error)
         found = None

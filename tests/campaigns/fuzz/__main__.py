@@ -33,13 +33,13 @@ def main() -> int:
         print(run, flush=True)
         runs.append(run)
         if arguments.save is not None:
-            keep(arguments.save, runs, arguments.executions, arguments.seed)
+            save_totals(arguments.save, runs, arguments.executions, arguments.seed)
     total = sum(run.executions for run in runs)
     print(f"{total:,} executions of {len(runs)} targets, {sum(run.finding is not None for run in runs)} findings")
     return 1 if any(run.finding for run in runs) else 0
 
 
-def keep(file: Path, runs: list[Run], executions: int, seed: int) -> None:
+def save_totals(file: Path, runs: list[Run], executions: int, seed: int) -> None:
     """Save the totals; those of other targets remain unchanged."""
     old = orjson.loads(file.read_bytes())["targets"] if file.exists() else {}
     origins = read_provenance(f"make fuzz EXECUTIONS={executions} SEED={seed}", ())

@@ -13,7 +13,7 @@ EXECUTIONS = {"sender": 300, "websocket": 300}
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_saved_and_damaged_inputs_keep_every_promise(name: str) -> None:
+def test_saved_and_damaged_inputs_satisfy_every_property(name: str) -> None:
     target, saved = TARGETS[name], inputs(name)
     assert len(saved) > 3
     chance = random.Random(1)
@@ -29,7 +29,7 @@ def test_saved_and_damaged_inputs_keep_every_promise(name: str) -> None:
         target.stop()
 
 
-def test_every_folder_of_inputs_has_a_target() -> None:
+def test_every_corpus_folder_has_a_target() -> None:
     targets = {*rust_targets(), *TARGETS}
     assert len(targets) >= 18
     assert {folder.name for folder in SAVED.iterdir()} == targets

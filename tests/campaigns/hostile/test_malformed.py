@@ -9,7 +9,7 @@ MALFORMED, HELD = 3000, 1500
 
 
 @pytest.mark.timeout(300)
-def test_a_node_stands_malformed_requests_and_more_connections_than_wait_to_be_accepted() -> None:
+def test_node_survives_malformed_requests_and_a_full_accept_queue() -> None:
     with live_node("--step", "200ms") as node:
         campaign = Campaign(node, [node.process.pid], seed=1)
         summary = campaign.run(MALFORMED, HELD, rate=0, calm=2, seconds=2)

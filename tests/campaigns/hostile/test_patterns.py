@@ -32,7 +32,7 @@ def test_honest_clients_are_answered_next_to_hostile_ones(transport: str, patter
     assert all(delays.calls for delays in trial.after.reads.values())
 
 
-def test_campaign_has_at_least_sixty_described_patterns() -> None:
+def test_campaign_has_sixty_or_more_described_patterns() -> None:
     assert len(PATTERNS) >= 60
     assert {pattern.group for pattern in PATTERNS.values()} == {
         "envelopes", "execution", "framing", "pool", "reading", "tls", "tracing", "websocket",

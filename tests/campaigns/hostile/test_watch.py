@@ -24,7 +24,7 @@ def usage(at: float, anonymous: int) -> Usage:
     return Usage(at, anonymous, anonymous, 10, 50, at)
 
 
-def test_window_counts_calls_by_the_moment_they_were_due() -> None:
+def test_window_counts_calls_by_due_time() -> None:
     recorder = Recorder()
     for at, delay in ((0.5, 10.0), (1.5, 900.0), (1.9, 20.0), (2.5, 30.0)):
         recorder.records.append(record(at, delay))
@@ -36,7 +36,7 @@ def test_window_counts_calls_by_the_moment_they_were_due() -> None:
     assert found.faults == ["public eth_sendRawTransaction: refused (1 times)"]
 
 
-def test_gap_without_flashblocks_counts_from_the_last_one_before_the_window() -> None:
+def test_gap_without_flashblocks_includes_time_before_the_window() -> None:
     recorder = Recorder()
     recorder.events += [(0.8, "newFlashblocks"), (1.2, "newFlashblocks"), (1.3, "newHeads")]
     found = recorder.window(1.0, 3.0, [usage(1.0, 1)])

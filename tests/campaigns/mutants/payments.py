@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mutants.rust import Fault, asked_for, report
+from mutants.rust import Fault, report, selected_mutants
 from repository import ROOT, SUPPORT
 
 PYTHON = ROOT / "python"
@@ -104,4 +104,4 @@ def healthy(tests: tuple[str, ...]) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(report(asked_for(load()), lambda mutant: healthy(mutant.tests), survives))
+    sys.exit(report(selected_mutants(load()), lambda mutant: healthy(mutant.tests), survives))

@@ -108,7 +108,7 @@ def passes(executable: str, test: str, mutant: str | None) -> bool:
     return done.returncode == 0
 
 
-def asked_for(mutants: Sequence[M]) -> list[M]:
+def selected_mutants(mutants: Sequence[M]) -> list[M]:
     """Return the mutants named as arguments of the command, by default all. Exit for an unknown name."""
     chosen = set(sys.argv[1:]) or {mutant.name for mutant in mutants}
     if unknown := sorted(chosen - {mutant.name for mutant in mutants}):
@@ -132,7 +132,7 @@ def report(mutants: Sequence[M], healthy: Callable[[M], bool], survives: Callabl
 
 def main() -> int:
     """Run the selected mutants; return 1 if one survives or a test fails without one."""
-    mutants = asked_for(load())
+    mutants = selected_mutants(load())
     executables = build({mutant.package for mutant in mutants})
 
     def executable(mutant: Mutant) -> str:

@@ -1,11 +1,11 @@
 """The list of mutants matches the sources; `make mutants` verifies that each is caught."""
 
 from mutants.payments import load
-from payments.listed import is_there
+from payments.listed_tests import exists
 
 
-def test_each_changes_what_is_there_and_names_tests_that_are() -> None:
+def test_every_mutant_applies_and_names_existing_tests() -> None:
     mutants = load()
     assert len({mutant.name for mutant in mutants}) == len(mutants) > 25
-    missing = [test for mutant in mutants for test in mutant.tests if not is_there(test)]
+    missing = [test for mutant in mutants for test in mutant.tests if not exists(test)]
     assert missing == []

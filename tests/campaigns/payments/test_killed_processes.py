@@ -23,7 +23,7 @@ from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
 from live.sending import Sender
 from payments.fake.contracts import call_data, topic
-from payments.processes.life import ACTUAL, AMOUNT, ENDS, LEGS, REFUND, TRANSACTIONS, Plan, live
+from payments.processes.merchant_process import ACTUAL, AMOUNT, ENDS, LEGS, REFUND, TRANSACTIONS, Plan, live
 
 MERCHANT, BUYER, *RECIPIENTS = DEV_ACCOUNTS[1], *DEV_ACCOUNTS[3:6]
 ALL = os.environ.get("FORESEAL_PAYMENT_KILLS") == "all"
@@ -40,7 +40,7 @@ TRANSFER, CANCELED = topic("Transfer(address,address,uint256)"), topic("Authoriz
 
 pytestmark = pytest.mark.timeout(2 * PATIENCE + 60)
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["payments.processes.life", "httpx"])
+processes.set_forkserver_preload(["payments.processes.merchant_process", "httpx"])
 
 
 @pytest.fixture(scope="module")
@@ -113,10 +113,10 @@ def compare(database: str) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
-def test_nothing_is_lost_or_doubled_on_sqlite(node: LiveNode, tmp_path: Path, point: CrashPoint) -> None:
+def test_no_payment_is_lost_or_doubled_on_sqlite(node: LiveNode, tmp_path: Path, point: CrashPoint) -> None:
     killed_and_born_again(node, f"sqlite:///{tmp_path}/pay.db", point)
 
 
 @pytest.mark.parametrize("point", POINTS if ALL else POINTS[:1], ids=lambda point: point.name)
-def test_nor_on_postgresql(node: LiveNode, emptied: str, point: CrashPoint) -> None:
+def test_no_payment_is_lost_or_doubled_on_postgresql(node: LiveNode, emptied: str, point: CrashPoint) -> None:
     killed_and_born_again(node, emptied, point)

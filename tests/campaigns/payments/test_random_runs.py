@@ -326,14 +326,16 @@ class LifeWithPermits(Life):
 
 
 @pytest.mark.timeout(300 + 10 * RUNS)
-def test_nothing_is_lost_or_doubled_in_random_runs(
+def test_no_payment_is_lost_or_doubled_in_random_runs(
     new_url: Callable[[], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     play(Life, new_url, make_fake_chain, RUNS, capsys)
 
 
 @pytest.mark.timeout(300 + 10 * RUNS)
-def test_nor_on_a_node_with_the_real_contracts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_runs_with_real_contracts_lose_and_double_no_payment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The shorter form: the same runs on a real node."""
     urls = (f"sqlite:///{tmp_path}/{number}.db" for number in itertools.count())
     play(LifeWithPermits, lambda: next(urls), make_node_chain, max(12, RUNS // 10), capsys)

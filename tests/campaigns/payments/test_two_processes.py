@@ -71,7 +71,7 @@ def process(shop: Shop, seed: int, failed: list[BaseException]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_processes_lose_and_double_nothing(make: Make, seed: int) -> None:
+def test_two_processes_lose_and_double_no_payment(make: Make, seed: int) -> None:
     first = make(finality=15)
     first.node = Shared(first.chain)
     first.restart()
@@ -123,7 +123,7 @@ def check(shop: Shop) -> None:
     assert len(captured) == len(nonces)
     for id in captured:
         assert sum(row.amount for row in shop.refunds.list_for_order(id)) <= 500
-    assert {shop.place(f"o{number}") for number in range(ORDERS)} <= {
+    assert {shop.status(f"o{number}") for number in range(ORDERS)} <= {
         "Stored, unused / idle",
         "Stored, unused / failed",
         "Used, captured / final",

@@ -8,7 +8,7 @@ from promises.campaign import Campaign
 
 
 @pytest.mark.timeout(240)
-def test_every_promise_holds_and_none_with_a_bit_changed(tmp_path: Path) -> None:
+def test_every_commitment_is_valid_and_any_changed_bit_is_detected(tmp_path: Path) -> None:
     summary = Campaign(tmp_path, 1, every_bit=False).run(12)
     print(f"\n{summary}")
     assert not summary.faults, "\n".join(summary.faults[:20])

@@ -221,19 +221,19 @@ class Campaign:
         end = time.monotonic() + END
         while time.monotonic() < end:
             status = await asyncio.to_thread(self._node.rpc, "foreseal_status")
-            reached = {reader.place.hash for reader in self._readers}
+            reached = {reader.cursor.hash for reader in self._readers}
             if status["pool"]["pooled"] == 0 and reached == {status["hash"]}:
                 break
             await asyncio.sleep(0.01)
         else:
-            self.faults += [f"{reader.name} ended at {reader.place}" for reader in self._readers]
+            self.faults += [f"{reader.name} ended at {reader.cursor}" for reader in self._readers]
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _compare(self, begin: Cursor) -> None:
-        ends = {reader.place for reader in self._readers}
-        last = max(place.block for place in ends)
+        ends = {reader.cursor for reader in self._readers}
+        last = max(cursor.block for cursor in ends)
         blocks = Blocks(self._node.rpc, begin.block + 1, last - 1)
         self.summary.blocks = last - begin.block
         code = self._node.stop()
@@ -242,9 +242,9 @@ class Campaign:
         for reader in self._readers:
             # Without reorganisations every written step counts, in the order of writing.
             if self.summary.reorganised:
-                journal = chain_in(self._datadir, begin, reader.place)
+                journal = chain_in(self._datadir, begin, reader.cursor)
             else:
-                journal = written_in(self._datadir, reader.place)
+                journal = written_in(self._datadir, reader.cursor)
             self.summary.journalled = len(journal)
             self.faults += reader.faults
             self.faults += compare_with_journal(reader.name, reader.chain, journal)

@@ -10,7 +10,7 @@ import orjson
 from foreseal.client import Cursor
 from live import Rpc
 from live.process import foreseal_command
-from readers.reader import Told, digest
+from readers.reader import ReceivedStep, digest
 
 _BLOCKS_AT_ONCE = 20
 
@@ -18,7 +18,7 @@ _BLOCKS_AT_ONCE = 20
 class Journalled(NamedTuple):
     """A step of the journal."""
 
-    place: Cursor
+    cursor: Cursor
     previous: str
     transactions: tuple[str, ...]
 
@@ -29,13 +29,13 @@ def steps_in(datadir: Path) -> Iterator[Journalled]:
     for line in subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines():
         for record in orjson.loads(line)["records"]:
             if record["kind"] in ("step", "override"):
-                place = Cursor(record["number"], record["index"], record["hash"])
-                yield Journalled(place, record["previous"], tuple(record["transactions"]))
+                cursor = Cursor(record["number"], record["index"], record["hash"])
+                yield Journalled(cursor, record["previous"], tuple(record["transactions"]))
 
 
 def chain_in(datadir: Path, begin: Cursor, end: Cursor) -> list[Journalled]:
     """Return the steps from `begin` (excluded) to `end`, linked by their hashes."""
-    by_hash = {step.place.hash: step for step in steps_in(datadir)}
+    by_hash = {step.cursor.hash: step for step in steps_in(datadir)}
     found: list[Journalled] = []
     hash = end.hash
     while hash != begin.hash:
@@ -49,19 +49,19 @@ def written_in(datadir: Path, end: Cursor) -> list[Journalled]:
     found = []
     for step in steps_in(datadir):
         found.append(step)
-        if step.place == end:
+        if step.cursor == end:
             break
     return found
 
 
-def compare_with_journal(name: str, chain: list[Told], journal: list[Journalled]) -> list[str]:
+def compare_with_journal(name: str, chain: list[ReceivedStep], journal: list[Journalled]) -> list[str]:
     """Return the differences between a reader's steps and those of the journal."""
     faults = []
     if len(chain) != len(journal):
         faults.append(f"{name}: {len(chain)} steps, the journal has {len(journal)}")
-    for told, written in zip(chain, journal, strict=False):
-        if Journalled(told.place, told.parent, tuple(hash for hash, _ in told.transactions)) != written:
-            faults.append(f"{name}: {told.place} is not {written.place} of the journal")
+    for received, written in zip(chain, journal, strict=False):
+        if Journalled(received.cursor, received.parent, tuple(hash for hash, _ in received.transactions)) != written:
+            faults.append(f"{name}: {received.cursor} is not {written.cursor} of the journal")
             break
     return faults
 
@@ -86,17 +86,17 @@ def _logs(receipt: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(int(log["logIndex"], 16), log["address"], log["topics"], log["data"]) for log in receipt["logs"]]
 
 
-def compare_with_blocks(name: str, chain: list[Told], blocks: Blocks) -> list[str]:
+def compare_with_blocks(name: str, chain: list[ReceivedStep], blocks: Blocks) -> list[str]:
     """Return the differences between a reader's complete blocks and those of the node."""
     found: dict[int, list[tuple[str, bytes]]] = {}
     last: dict[int, str] = {}
     for step in chain:
         # Start of a block that the reader saw completely.
-        if step.place.index == 0:
-            found[step.place.block] = []
-        if step.place.block in found:
-            found[step.place.block] += step.transactions
-            last[step.place.block] = step.place.hash
+        if step.cursor.index == 0:
+            found[step.cursor.block] = []
+        if step.cursor.block in found:
+            found[step.cursor.block] += step.transactions
+            last[step.cursor.block] = step.cursor.hash
     return [
         f"{name}: block {number} is not what the node answers"
         for number, expected in blocks.transactions.items()

@@ -15,10 +15,10 @@ REOPENED = 2000
 PAUSED, PAUSE = 100, 4.0
 
 
-class Told(NamedTuple):
+class ReceivedStep(NamedTuple):
     """A step received by a reader."""
 
-    place: Cursor
+    cursor: Cursor
     parent: str
     transactions: tuple[tuple[str, bytes], ...]
     """Hash of each, and `digest` of its logs."""
@@ -34,7 +34,7 @@ def logs_of(receipt: Receipt) -> list[tuple[Any, ...]]:
     return [(log.log_index, log.address, log.topics, log.data) for log in receipt.logs]
 
 
-def told(flashblock: Flashblock) -> Told:
+def received_step(flashblock: Flashblock) -> ReceivedStep:
     """Return the step of an event. Raise ValueError if its parts are inconsistent."""
     pairs = zip(flashblock.transactions, flashblock.receipts, strict=True)
     entries = []
@@ -46,7 +46,7 @@ def told(flashblock: Flashblock) -> Told:
         entries.append((transaction.hash, digest(logs_of(receipt))))
     if flashblock.header.hash != flashblock.hash:
         raise ValueError(f"the header of {flashblock.cursor} has another hash")
-    return Told(flashblock.cursor, flashblock.parent, tuple(entries))
+    return ReceivedStep(flashblock.cursor, flashblock.parent, tuple(entries))
 
 
 class Reader:
@@ -55,7 +55,7 @@ class Reader:
     def __init__(self, name: str, url: str, begin: Cursor, rng: random.Random, options: Options) -> None:
         self.name = name
         self.begin = begin
-        self.chain: list[Told] = []
+        self.chain: list[ReceivedStep] = []
         """The steps after `begin` that were added and not removed."""
         self.faults: list[str] = []
         self.added = self.removed = self.transactions = self.logs = 0
@@ -65,9 +65,9 @@ class Reader:
         self._options = options
 
     @property
-    def place(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """Cursor of the newest step."""
-        return self.chain[-1].place if self.chain else self.begin
+        return self.chain[-1].cursor if self.chain else self.begin
 
     @property
     def events(self) -> int:
@@ -81,7 +81,7 @@ class Reader:
             async with AsyncClient(self._url, self._options) as client, client.feed(saved) as feed:
                 try:
                     async for event in feed:
-                        self._take(event)
+                        self._apply(event)
                         # A JSON round trip simulates storage of the cursor.
                         saved = Cursor.read(orjson.loads(orjson.dumps(event.cursor.to_json())))
                         if self._rng.randrange(PAUSED) == 0:
@@ -93,12 +93,12 @@ class Reader:
                     self.connections += feed.connections
                     self.lags += feed.lags
 
-    def _take(self, event: Event) -> None:
+    def _apply(self, event: Event) -> None:
         flashblock = event.flashblock
         self.transactions += len(flashblock.transactions)
         self.logs += sum(len(receipt.logs) for receipt in flashblock.receipts)
         try:
-            step = told(flashblock)
+            step = received_step(flashblock)
         except ValueError as error:
             self.faults.append(f"{self.name}: {error}")
             return
@@ -106,11 +106,11 @@ class Reader:
             self.removed += 1
             # A reorged step must be the newest one, with all of its received data.
             if not self.chain or self.chain.pop() != step:
-                self.faults.append(f"{self.name}: {step.place} is undone, and is not the newest step as it was told")
+                self.faults.append(f"{self.name}: {step.cursor} is undone, and is not the newest step as it was told")
         else:
             self.added += 1
-            if step.parent != self.place.hash:
-                self.faults.append(f"{self.name}: {step.place} does not follow {self.place}")
+            if step.parent != self.cursor.hash:
+                self.faults.append(f"{self.name}: {step.cursor} does not follow {self.cursor}")
             self.chain.append(step)
-        if event.cursor != self.place:
-            self.faults.append(f"{self.name}: the cursor is {event.cursor}, the newest step {self.place}")
+        if event.cursor != self.cursor:
+            self.faults.append(f"{self.name}: the cursor is {event.cursor}, the newest step {self.cursor}")

@@ -141,7 +141,7 @@ class Campaign:
         with self._timed("capture"):
             shopper.made(f"/v1/orders/{id}/capture")
         if sampled:
-            while not shopper.place(id).startswith("Used, captured"):
+            while not shopper.status(id).startswith("Used, captured"):
                 time.sleep(LOOK)
             self._add("provisional", time.monotonic() - began)
 
@@ -210,7 +210,7 @@ class Campaign:
 
 
 def _is_confirmed(shopper: Shopper, id: str) -> bool:
-    return shopper.place(id).endswith(("confirmed", "final"))
+    return shopper.status(id).endswith(("confirmed", "final"))
 
 
 def _transfer(amount: int, order: str | None) -> str:

@@ -121,7 +121,9 @@ class Load:
         async def submit() -> None:
             wallet = self._rng.choice(wallets)
             if wallet.address not in nonces:
-                nonces[wallet.address] = int(await line.ask("eth_getTransactionCount", wallet.address, "pending"), 16)
+                nonces[wallet.address] = int(
+                    await line.request("eth_getTransactionCount", wallet.address, "pending"), 16
+                )
             calls = []
             for _ in range(size):
                 # Sometimes the receiver is a new account: the state grows like on a real chain.
@@ -130,7 +132,7 @@ class Load:
                 signed = wallet.sign(nonces[wallet.address], self._token, transfer_call("0x" + to, 1))
                 calls.append(("eth_sendRawTransaction", signed.raw))
                 nonces[wallet.address] += 1
-            await (line.batch(*calls) if size > 1 else line.ask(*calls[0]))
+            await (line.batch(*calls) if size > 1 else line.request(*calls[0]))
             self.counts["submissions"] += size
 
         return submit
@@ -140,12 +142,12 @@ class Load:
 
         async def read() -> None:
             if self._rng.random() < 0.1 or not head[0]:
-                head[0] = int(await line.ask("eth_blockNumber"), 16)
+                head[0] = int(await line.request("eth_blockNumber"), 16)
             method, *params = pick(head[0])
-            answer = await line.ask(method, *params)
+            answer = await line.request(method, *params)
             self.counts["reads"] += 1
             if method == "eth_getBlockByNumber" and answer["transactions"] and params[1] is False:
-                await line.ask("eth_getTransactionReceipt", self._rng.choice(answer["transactions"]))
+                await line.request("eth_getTransactionReceipt", self._rng.choice(answer["transactions"]))
                 self.counts["reads"] += 1
 
         return read
@@ -191,12 +193,12 @@ class Load:
         async def poll() -> None:
             self.counts["filters"] += 1
             if len(made) < BATCH:
-                made.append(await line.ask(self._rng.choice(FILTERS)))
+                made.append(await line.request(self._rng.choice(FILTERS)))
             elif self._rng.random() < 0.05:
-                await line.ask("eth_uninstallFilter", made.pop())
+                await line.request("eth_uninstallFilter", made.pop())
             else:
                 try:
-                    await line.ask("eth_getFilterChanges", self._rng.choice(made))
+                    await line.request("eth_getFilterChanges", self._rng.choice(made))
                 except Failure:
                     # With accelerated clocks it was polled too rarely: it has expired.
                     self.counts["filters lost"] += 1
@@ -208,7 +210,7 @@ class Load:
         self.counts["visits"] += 1
         if self._rng.random() < 0.5:
             line = Line(self._port)
-            await line.ask("eth_blockNumber")
+            await line.request("eth_blockNumber")
             line.close()
             return
         async with self._connect() as socket:

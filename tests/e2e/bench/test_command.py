@@ -22,7 +22,7 @@ SHORT = (
 )
 
 
-def test_a_run_prints_and_keeps_its_figures(tmp_path: Path) -> None:
+def test_run_prints_and_saves_its_figures(tmp_path: Path) -> None:
     saved, html = tmp_path / "figures.json", tmp_path / "report.html"
     ended = foreseal("bench", "--start", "foreseal", *SHORT, "--json", saved, "--html", html)
     assert ended.returncode == 0, ended.stderr
@@ -45,7 +45,7 @@ def test_a_run_prints_and_keeps_its_figures(tmp_path: Path) -> None:
     assert "<script" not in page
 
 
-def test_a_node_that_runs_is_measured_by_its_url(tmp_path: Path) -> None:
+def test_running_node_is_measured_by_url(tmp_path: Path) -> None:
     with live_node() as node:
         ended = foreseal("bench", "--node", f"mine={node.url}", *SHORT, "--phases", "reads", "--row", "call")
     assert ended.returncode == 0, ended.stderr
@@ -74,13 +74,13 @@ def test_wrong_use_names_the_option(options: tuple[str, ...], message: str) -> N
     assert message in ended.stderr
 
 
-def test_a_node_that_is_not_there_is_an_error_of_one_line() -> None:
+def test_unreachable_node_is_reported_in_one_line() -> None:
     ended = foreseal("bench", "--node", "a=http://127.0.0.1:9", "--connections", "1", "--seconds", "0.05")
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("foreseal: a: http://127.0.0.1:9: ")
 
 
-def test_a_peer_that_is_not_there_is_left_out_with_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unreachable_peer_is_skipped_with_a_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -32,7 +32,7 @@ def other() -> Iterator[FilledNode]:
         running.close()
 
 
-def test_the_content_is_where_it_has_to_be(filled: FilledNode) -> None:
+def test_chain_content_is_at_its_expected_addresses(filled: FilledNode) -> None:
     node = filled.node
     assert len(filled.dense) == SHAPE.dense
     for number in filled.dense:
@@ -46,7 +46,7 @@ def test_the_content_is_where_it_has_to_be(filled: FilledNode) -> None:
     assert int(node.call("eth_getBalance", "0x" + owner(4).hex(), "latest"), 16) == sparse == 5
 
 
-def test_reads_of_two_fronts_agree_and_are_measured_in_turn(filled: FilledNode, other: FilledNode) -> None:
+def test_both_transports_return_equal_reads_and_alternate(filled: FilledNode, other: FilledNode) -> None:
     every = MatrixRun([filled, other], ROWS, EXTENT)
     every.compare()
     assert every.missing == {}
@@ -74,7 +74,7 @@ def test_reads_of_two_fronts_agree_and_are_measured_in_turn(filled: FilledNode, 
         assert len({cell["offered_per_second"] for cell in open_loop if cell["row"] == row}) == 1
 
 
-def test_sends_are_included_all_of_them(filled: FilledNode) -> None:
+def test_every_sent_transaction_is_included(filled: FilledNode) -> None:
     senders = filled.contents.senders
     before = [sender.nonce for sender in senders]
     found = compare_throughput([filled], 200, 1, 1, None, quiet)
@@ -84,13 +84,13 @@ def test_sends_are_included_all_of_them(filled: FilledNode) -> None:
     assert int(filled.node.call("eth_getTransactionCount", address, "pending"), 16) == before[3] + 6
 
 
-def test_a_submission_is_seen_first_in_the_nonce_and_then_as_a_receipt(filled: FilledNode) -> None:
+def test_submission_is_visible_in_the_nonce_before_the_receipt(filled: FilledNode) -> None:
     found = visibility(filled, 4, quiet)
     assert found["samples"] == 4
     assert 0 < found["nonce"]["p50_ms"] <= found["receipt"]["p50_ms"] < 5_000
 
 
-def test_every_subscriber_hears_of_every_transfer(filled: FilledNode) -> None:
+def test_every_subscriber_receives_every_transfer(filled: FilledNode) -> None:
     found = fanout(filled, 4, 3)
     assert (found["subscribers"], found["notifications"]) == (4, 12)
     assert found["bytes_per_notification"] > 300
@@ -106,7 +106,7 @@ def test_chains_of_several_lengths() -> None:
     assert all(each["requests_per_second"] > 0 and each["resident_mb"] > 10 for each in found)
 
 
-def test_a_node_that_is_started_again_has_its_chain(started: PeerProcess, filled: FilledNode) -> None:
+def test_restarted_node_has_its_chain(started: PeerProcess, filled: FilledNode) -> None:
     node = filled.node
     before = node.call("eth_getBlockByNumber", hex(filled.head), False)["hash"]
     port, pid = node.port, node.processes and node.processes.pid
@@ -135,7 +135,7 @@ def test_the_processes_of_a_node_are_found_by_its_port(node: BenchNode) -> None:
     assert processes.cpu() > before
 
 
-def test_a_shape_that_cannot_be_is_refused() -> None:
+def test_invalid_shape_is_rejected() -> None:
     for wrong in ({"blocks": 1}, {"dense": 0}, {"transfers": 0}, {"blocks": 100, "dense": 5}):
         with pytest.raises(ValueError, match="block"):
             ContentShape(**wrong)

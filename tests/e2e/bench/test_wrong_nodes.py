@@ -45,7 +45,7 @@ def without_last_log(call: dict[str, Any], answer: dict[str, Any]) -> Any:
         ("estimate", result("0x1")),
     ],
 )
-def test_an_answer_that_differs_is_an_error_that_shows_both(filled: FilledNode, row: str, change: Any) -> None:
+def test_different_response_is_an_error_that_shows_both(filled: FilledNode, row: str, change: Any) -> None:
     ((method, _), *_) = BY_NAME[row].calls(filled)
     with another(filled.node.url, {method: change}) as other:
         matrix = MatrixRun([filled, beside(filled, other)], [BY_NAME[row]], EXTENT)
@@ -53,7 +53,7 @@ def test_an_answer_that_differs_is_an_error_that_shows_both(filled: FilledNode, 
             matrix.compare()
 
 
-def test_a_method_that_a_node_does_not_have_is_left_out_of_its_figures(filled: FilledNode) -> None:
+def test_unsupported_method_is_omitted_from_the_figures(filled: FilledNode) -> None:
     with another(filled.node.url, {"eth_getBlockReceipts": error(-32601, "no such method")}) as other:
         row = BY_NAME["receipts of 100"]
         matrix = MatrixRun([filled, beside(filled, other)], [row], EXTENT)
@@ -62,7 +62,7 @@ def test_a_method_that_a_node_does_not_have_is_left_out_of_its_figures(filled: F
         assert [cell.node for cell in matrix.closed(quiet)] == ["foreseal"]
 
 
-def test_a_node_that_opens_no_websocket_has_no_figures_of_one(filled: FilledNode) -> None:
+def test_node_without_websocket_has_no_websocket_figures(filled: FilledNode) -> None:
     with another(filled.node.url, {}) as other:
         matrix = MatrixRun([filled, beside(filled, other)], [BY_NAME["WebSocket request"]], EXTENT)
         matrix.compare()
@@ -70,7 +70,7 @@ def test_a_node_that_opens_no_websocket_has_no_figures_of_one(filled: FilledNode
         assert [cell.node for cell in matrix.closed(quiet)] == ["foreseal"]
 
 
-def test_an_error_under_load_is_shown_and_no_figure(filled: FilledNode) -> None:
+def test_error_under_load_replaces_the_figure(filled: FilledNode) -> None:
     shown = r"other: .* wrong answers; the first, HTTP 200, an error: .*out of order"
     changes = {"eth_call": error(-32000, "out of order")}
     with another(filled.node.url, changes) as other, pytest.raises(BenchError, match=shown):
@@ -100,7 +100,7 @@ def other_hash(call: dict[str, Any], answer: dict[str, Any]) -> Any:
         ("eth_getBalance", result("0x1"), "has too little ether"),
     ],
 )
-def test_a_node_that_takes_the_content_wrongly_is_not_measured(
+def test_node_that_builds_wrong_content_is_not_measured(
     node: BenchNode, method: str, change: Any, message: str
 ) -> None:
     changes = {method: change}

@@ -74,7 +74,7 @@ def loaded(tmp_path: Path) -> Iterator[tuple[LiveNode, Path]]:
         load.stop()
 
 
-def test_a_backup_under_load_goes_on_as_the_node_did(loaded: tuple[LiveNode, Path], tmp_path: Path) -> None:
+def test_backup_under_load_matches_the_running_node(loaded: tuple[LiveNode, Path], tmp_path: Path) -> None:
     node, datadir = loaded
     shown = node.rpc("eth_getBlockByNumber", "pending", False)["hash"]
     target, restored = tmp_path / "backup", tmp_path / "restored"
@@ -118,9 +118,7 @@ def test_a_backup_of_a_node_that_is_killed_meanwhile(tmp_path: Path, moment: flo
         wait_for_block(again.rpc, copied[-1]["records"][-1]["number"])
 
 
-def test_a_backup_that_is_interrupted_leaves_nothing_or_all_of_it(
-    loaded: tuple[LiveNode, Path], tmp_path: Path
-) -> None:
+def test_interrupted_backup_leaves_no_files_or_a_complete_backup(loaded: tuple[LiveNode, Path], tmp_path: Path) -> None:
     _, datadir = loaded
     target = tmp_path / "backup"
     making = subprocess.Popen([foreseal_command(), "backup", str(datadir), str(target)], stderr=subprocess.PIPE)
@@ -136,7 +134,7 @@ def test_a_backup_that_is_interrupted_leaves_nothing_or_all_of_it(
     assert not target.with_name("backup.partial").exists()
 
 
-def test_no_key_unless_it_is_asked_for(original: Path, backup: Path, tmp_path: Path) -> None:
+def test_backup_excludes_keys_unless_requested(original: Path, backup: Path, tmp_path: Path) -> None:
     assert not (backup / "sequencer.key").exists()
     with_key, restored = tmp_path / "with-key", tmp_path / "restored"
     assert "sequencer key        yes" in foreseal("backup", original, with_key, "--with-key").stdout
@@ -153,7 +151,7 @@ def assert_refused(ended: subprocess.CompletedProcess[str], code: int, message: 
     assert (ended.returncode, told.startswith("foreseal: "), message in told) == (code, True, True), ended.stderr
 
 
-def test_what_is_in_the_way_is_refused(original: Path, backup: Path, tmp_path: Path) -> None:
+def test_existing_target_folder_is_rejected(original: Path, backup: Path, tmp_path: Path) -> None:
     assert_refused(foreseal("backup", original, backup), 2, "backup is not empty: choose a new folder")
     partial = tmp_path / "other.partial"
     partial.mkdir()
@@ -165,7 +163,7 @@ def test_what_is_in_the_way_is_refused(original: Path, backup: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["store/data.mdb", SEGMENT, "genesis.json", "identity.json"])
-def test_damage_is_named_and_nothing_is_left(backup: Path, tmp_path: Path, name: str) -> None:
+def test_damage_is_reported_and_no_files_remain(backup: Path, tmp_path: Path, name: str) -> None:
     path, restored = backup / name, tmp_path / "restored"
     whole = path.read_bytes()
     for damaged, why in (
@@ -192,7 +190,7 @@ def test_a_changed_bit_of_the_manifest_is_named(backup: Path, tmp_path: Path) ->
         assert_refused(foreseal("restore", backup, tmp_path / "new"), 1, message)
 
 
-def test_a_manifest_that_names_other_files_is_refused(backup: Path, tmp_path: Path) -> None:
+def test_manifest_with_other_file_names_is_rejected(backup: Path, tmp_path: Path) -> None:
     manifest = backup / "MANIFEST.json"
     content = json.loads(manifest.read_text())
     del content["checksum"]
@@ -211,7 +209,7 @@ def test_a_manifest_that_names_other_files_is_refused(backup: Path, tmp_path: Pa
     assert not (tmp_path / "outside").exists()
 
 
-def test_a_restore_that_was_broken_off_is_begun_anew(backup: Path, tmp_path: Path) -> None:
+def test_interrupted_restore_starts_over(backup: Path, tmp_path: Path) -> None:
     restored = tmp_path / "restored"
     shutil.copytree(backup, restored / "restoring")
     (restored / "LOCK").touch()

@@ -75,7 +75,7 @@ def test_show_as_json_hides_secrets(capsys: pytest.CaptureFixture[str], monkeypa
         (["--config", "/nowhere.toml"], "'/nowhere.toml' does not exist"),
     ],
 )
-def test_show_refuses_what_the_command_would(
+def test_show_rejects_settings_that_the_command_rejects(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["config", "show", *arguments]) == 2
@@ -103,7 +103,7 @@ def test_check_names_all_that_is_wrong(file: Path, capsys: pytest.CaptureFixture
         ("[node]\ndev = true\n[server]\nport = 1\n", [], "no command accepts all of these settings"),
     ],
 )
-def test_check_of_what_does_not_go_together(
+def test_check_reports_incompatible_settings(
     text: str, arguments: list[str], words: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(text)
@@ -111,9 +111,7 @@ def test_check_of_what_does_not_go_together(
     assert words in capsys.readouterr().err
 
 
-def test_the_template_is_right_as_it_is_and_with_every_default_written_out(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_template_is_valid_also_with_every_default_written_out(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config", "template"]) == 0
     text = capsys.readouterr().out
     assert all(f"\n# {key.partition('.')[2]} = " in text for key in TABLE)
@@ -149,7 +147,7 @@ def test_a_server_with_an_unknown_variable_does_not_start(tmp_path: Path) -> Non
     assert not (tmp_path / "d").exists()
 
 
-def test_wrong_words_are_named_by_where_they_came_from(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_mnemonic_is_reported_with_its_source(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text('[dev]\nmnemonic = "not a mnemonic"\n')
     assert run(["dev", "--config", str(file)]) == 2
     told = capsys.readouterr().err

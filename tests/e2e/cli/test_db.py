@@ -47,7 +47,7 @@ def assert_refused(datadir: Path, code: int, message: str, *more: str) -> None:
     assert content(datadir) == before
 
 
-def test_the_figures_of_a_store(datadir: Path) -> None:
+def test_db_stats_reports_the_figures_of_a_store(datadir: Path) -> None:
     before = content(datadir)
     shown = foreseal("db", "stats", datadir)
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -92,7 +92,7 @@ def test_a_page_without_its_checksum_is_named(datadir: Path) -> None:
     assert (ended.returncode, "store is damaged: table headers, key " in ended.stderr) == (1, True)
 
 
-def test_the_store_of_a_running_node_can_be_looked_at(tmp_path: Path) -> None:
+def test_store_of_a_running_node_can_be_inspected(tmp_path: Path) -> None:
     with live_node("--datadir", str(tmp_path / "data")) as node:
         before = int(node.rpc("eth_blockNumber"), 16)
         assert foreseal("db", "verify", tmp_path / "data").returncode == 0
@@ -100,7 +100,7 @@ def test_the_store_of_a_running_node_can_be_looked_at(tmp_path: Path) -> None:
         assert int(node.rpc("eth_blockNumber"), 16) >= before
 
 
-def test_where_there_is_no_store(tmp_path: Path, datadir: Path) -> None:
+def test_missing_store_is_reported(tmp_path: Path, datadir: Path) -> None:
     empty = foreseal("db", "verify", tmp_path)
     assert (empty.returncode, "has no chain yet" in empty.stderr) == (2, True)
     shutil.rmtree(datadir / "store")
@@ -108,7 +108,7 @@ def test_where_there_is_no_store(tmp_path: Path, datadir: Path) -> None:
     assert (gone.returncode, "has no store" in gone.stderr) == (2, True)
 
 
-def test_a_store_of_a_newer_version_is_refused(datadir: Path) -> None:
+def test_store_with_a_newer_schema_is_rejected(datadir: Path) -> None:
     replace(datadir, b"schema\0\0\0\3", b"schema\0\0\0\4", sealed=True)
     message = "store has schema version 4, newer than the supported version 3"
     assert_refused(datadir, 2, message)
@@ -118,7 +118,7 @@ def test_a_store_of_a_newer_version_is_refused(datadir: Path) -> None:
     assert foreseal("db", "verify", datadir).returncode == 0
 
 
-def test_a_store_of_another_genesis_is_refused(datadir: Path, tmp_path: Path) -> None:
+def test_a_store_of_another_genesis_is_rejected(datadir: Path, tmp_path: Path) -> None:
     with live_node("--datadir", str(tmp_path / "other")):
         pass
     shutil.rmtree(datadir / "store")
@@ -128,19 +128,19 @@ def test_a_store_of_another_genesis_is_refused(datadir: Path, tmp_path: Path) ->
     assert (verified.returncode, "belongs to the chain with genesis" in verified.stderr) == (2, True)
 
 
-def test_a_store_that_lost_its_end_is_refused(datadir: Path) -> None:
+def test_truncated_store_is_rejected(datadir: Path) -> None:
     data = datadir / "store" / "data.mdb"
     os.truncate(data, data.stat().st_size // 2)
     assert_refused(datadir, 1, "the rest is missing")
     assert foreseal("db", "verify", datadir).returncode == 1
 
 
-def test_a_store_that_is_none_is_refused(datadir: Path) -> None:
+def test_file_that_is_not_a_store_is_rejected(datadir: Path) -> None:
     (datadir / "store" / "data.mdb").write_bytes(b"somebody else's" * 1000)
     assert_refused(datadir, 2, "holds a file that is not a store of this program")
 
 
-def test_a_disk_that_becomes_full_ends_production_and_loses_nothing(tmp_path: Path) -> None:
+def test_full_disk_stops_production_without_data_loss(tmp_path: Path) -> None:
     datadir = tmp_path / "data"
     node = LiveNode([foreseal_command(), "dev", "--port", "0", *FAST, "--datadir", str(datadir)])
     try:
@@ -175,7 +175,7 @@ def without_override() -> None:
         _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(datadir: Path) -> None:
+def test_unwritable_folder_is_reported(datadir: Path) -> None:
     paths = [datadir, *datadir.rglob("*")]
     before = content(datadir)
     for path in paths:

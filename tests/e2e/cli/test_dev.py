@@ -32,7 +32,7 @@ def test_options_reach_the_chain() -> None:
         assert int(node.rpc("eth_getBalance", accounts[0], "latest"), 16) == 7 * 10**18
 
 
-def test_payments_need_accounts_and_a_genesis_of_their_own(tmp_path: Path) -> None:
+def test_payments_require_accounts_and_the_development_genesis(tmp_path: Path) -> None:
     few = foreseal("dev", "--payments", "--accounts", "3", "--port", "0")
     assert (few.returncode, few.stdout) == (2, "")
     assert few.stderr.startswith("foreseal: --payments: payments require 4 accounts, got 3")
@@ -42,7 +42,7 @@ def test_payments_need_accounts_and_a_genesis_of_their_own(tmp_path: Path) -> No
     assert "conflict with --genesis" in other.stderr
 
 
-def test_a_kept_chain_with_payments_goes_on(tmp_path: Path) -> None:
+def test_persistent_chain_with_payments_resumes(tmp_path: Path) -> None:
     chain = ["--datadir", str(tmp_path), "--payments", "--block-time", "1s"]
     with live_node(*chain) as node:
         block = wait_for(lambda: node.rpc("eth_getBlockByNumber", "0x1", False), 20, "block 1")
@@ -50,7 +50,7 @@ def test_a_kept_chain_with_payments_goes_on(tmp_path: Path) -> None:
         assert node.rpc("eth_getBlockByNumber", "0x1", False) == block
 
 
-def test_a_kept_chain_goes_on_and_has_one_owner(tmp_path: Path) -> None:
+def test_persistent_chain_resumes_and_has_one_owner(tmp_path: Path) -> None:
     with live_node("--datadir", str(tmp_path), "--block-time", "1s") as node:
         block = wait_for(lambda: node.rpc("eth_getBlockByNumber", "0x2", False), 20, "block 2")
         second = foreseal("dev", "--datadir", tmp_path, "--port", "0")
@@ -62,7 +62,7 @@ def test_a_kept_chain_goes_on_and_has_one_owner(tmp_path: Path) -> None:
         assert node.rpc("eth_getBlockByNumber", "0x2", False) == block
 
 
-def test_a_kept_chain_is_not_taken_for_another(tmp_path: Path) -> None:
+def test_persistent_chain_with_another_genesis_is_rejected(tmp_path: Path) -> None:
     with live_node("--datadir", str(tmp_path)):
         pass
     other = foreseal("dev", "--datadir", tmp_path, "--port", "0", "--chain-id", "5")
@@ -93,7 +93,7 @@ def holds_the_core(pid: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the moments of a start are read from Linux' /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("reached", [handles_signals, holds_the_core])
-def test_a_signal_during_the_start_ends_it_with_0(reached: Callable[[int], bool], number: int) -> None:
+def test_signal_during_the_start_exits_with_code_0(reached: Callable[[int], bool], number: int) -> None:
     command = [foreseal_command(), "dev", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         wait_for(lambda: reached(process.pid), 30, "such a moment")

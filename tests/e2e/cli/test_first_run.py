@@ -55,12 +55,12 @@ def node() -> Iterator[LiveNode]:
         yield node
 
 
-def whole_banner(node: LiveNode) -> str:
+def complete_banner(node: LiveNode) -> str:
     return wait_for(lambda: node.printed if "Ctrl-C" in node.printed else None, 10, "end of the banner")
 
 
 def test_the_banner_shows_url_and_accounts(node: LiveNode) -> None:
-    printed = whole_banner(node)
+    printed = complete_banner(node)
     accounts = _ACCOUNT.findall(printed)
     assert [int(index) for index, _, _ in accounts] == list(range(20))
     for index, address, key in accounts:
@@ -73,7 +73,7 @@ def test_the_banner_shows_url_and_accounts(node: LiveNode) -> None:
 def test_the_printed_call_works_as_it_is(node: LiveNode) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not on the PATH")
-    printed = whole_banner(node)
+    printed = complete_banner(node)
     found = _CURL.search(printed)
     assert found, f"no curl command in:\n{printed}"
     run = subprocess.run(["sh", "-c", found[0]], capture_output=True, text=True, timeout=30, check=True)

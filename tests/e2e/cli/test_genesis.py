@@ -19,7 +19,7 @@ def printed(*arguments: str) -> bytes:
     return done.stdout.encode()
 
 
-def test_a_chain_begins_with_what_is_printed(tmp_path: Path) -> None:
+def test_printed_genesis_starts_a_chain(tmp_path: Path) -> None:
     genesis, datadir = tmp_path / "genesis.json", tmp_path / "chain"
     genesis.write_bytes(printed("--chain-id", "4711", "--fund", f"{OWNER}=12"))
     command = [foreseal_command(), "run", "--port", "0", *FAST, "--datadir", str(datadir), "--genesis", str(genesis)]
@@ -61,9 +61,7 @@ def without_system_contracts() -> dict[str, object]:
 
 
 @pytest.mark.parametrize("more", [(), ("--workers", "2")], ids=["one process", "workers"])
-def test_a_genesis_that_no_block_can_follow_is_refused_before_the_folder_has_it(
-    tmp_path: Path, more: tuple[str, ...]
-) -> None:
+def test_unusable_genesis_is_rejected_before_the_folder_is_written(tmp_path: Path, more: tuple[str, ...]) -> None:
     genesis, datadir = tmp_path / "genesis.json", tmp_path / "chain"
     for content, reason in (
         (PROOF_OF_WORK, "block 1 would not be a proof-of-stake block"),
@@ -78,7 +76,7 @@ def test_a_genesis_that_no_block_can_follow_is_refused_before_the_folder_has_it(
         assert {path.name for path in datadir.iterdir()} <= {"LOCK", "feed"}
 
 
-def test_a_chain_that_is_only_served_may_begin_with_any(tmp_path: Path) -> None:
+def test_read_only_chain_accepts_any_genesis(tmp_path: Path) -> None:
     genesis, datadir = tmp_path / "genesis.json", tmp_path / "chain"
     genesis.write_bytes(orjson.dumps(PROOF_OF_WORK))
     run = [foreseal_command(), "run", "--no-produce", "--port", "0"]

@@ -22,12 +22,12 @@ def datadir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_second_import_finds_the_blocks_known(datadir: Path) -> None:
+def test_second_import_skips_existing_blocks(datadir: Path) -> None:
     done = foreseal("import", "--datadir", datadir, shared("execution-apis") / "chain.rlp")
     assert (done.returncode, done.stdout) == (0, f"imported 0 blocks (54 already stored), head 54 {HEAD}\n")
 
 
-def test_export_writes_what_was_imported(datadir: Path, tmp_path: Path) -> None:
+def test_export_reproduces_the_imported_file(datadir: Path, tmp_path: Path) -> None:
     done = foreseal("export", "--datadir", datadir, tmp_path / "out.rlp")
     assert (done.returncode, done.stdout) == (0, f"exported 54 blocks, head 54 {HEAD}\n")
     assert (tmp_path / "out.rlp").read_bytes() == (shared("execution-apis") / "chain.rlp").read_bytes()

@@ -36,7 +36,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words[:2]))
-def test_a_second_process_is_refused(holder: LiveNode, datadir: Path, tmp_path: Path, command: list[str]) -> None:
+def test_a_second_process_is_rejected(holder: LiveNode, datadir: Path, tmp_path: Path, command: list[str]) -> None:
     places = {"DIR": str(datadir), "OUT": str(tmp_path / "out.rlp")}
     second = foreseal(*(places.get(word, word) for word in command))
     assert_refused(holder, datadir, second)
@@ -60,6 +60,6 @@ def assert_refused(holder: LiveNode, datadir: Path, second: subprocess.Completed
     assert second.stderr.count("\n") == 1
 
 
-def test_the_first_goes_on(holder: LiveNode) -> None:
+def test_first_process_continues_after_a_rejected_second(holder: LiveNode) -> None:
     wait_for_block(holder.rpc, pending_number(holder.rpc))
     assert holder.rpc.request("GET", "/healthz").status == 200

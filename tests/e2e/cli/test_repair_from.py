@@ -150,7 +150,7 @@ def test_a_store_is_rebuilt_from_another_node(datadir: Path, original: Path, oth
     calls += [("eth_getBalance", [driver.rpc("eth_accounts")[SENDER], hex(number)]) for number in range(head + 1)]
     driver.close()
     whole = chain.copy(original)
-    assert chain.ask(datadir, calls) == chain.ask(whole, calls)
+    assert chain.query(datadir, calls) == chain.query(whole, calls)
     shutil.rmtree(whole)
 
 
@@ -172,7 +172,7 @@ def test_a_node_of_another_chain_is_rejected(datadir: Path, original: Path) -> N
         ({**IDENTITY, "eth_getBlockByNumber": {"hash": 7}}, "expected bytes in hex, got '7'"),
     ],
 )
-def test_answers_that_cannot_be_used_name_the_option(
+def test_unusable_responses_name_the_option(
     datadir: Path, original: Path, answers: dict[str, Any], message: str
 ) -> None:
     with answering(answers) as url:
@@ -195,7 +195,7 @@ def test_a_node_with_more_blocks_than_the_journal_is_reported(datadir: Path, ori
     assert_unchanged(datadir, original)
 
 
-def test_a_rate_limit_is_waited_for_and_the_key_sent(tmp_path: Path) -> None:
+def test_rate_limit_is_waited_for_and_the_key_is_sent(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("fs_secret\n")
     headers: list[Any] = []
     answers = {**IDENTITY, "eth_getBlockByNumber": {"hash": "0x" + "11" * 32}, "debug_getRawBlock": "0xc0"}
@@ -212,7 +212,7 @@ def test_a_rate_limit_is_waited_for_and_the_key_sent(tmp_path: Path) -> None:
         node.close()
 
 
-def test_a_node_that_is_away_and_a_wrong_url_name_the_option(datadir: Path, original: Path, tmp_path: Path) -> None:
+def test_unreachable_node_and_invalid_url_name_the_option(datadir: Path, original: Path, tmp_path: Path) -> None:
     with answering({}) as url:
         gone = url
     ended = foreseal("db", "repair", datadir, "--from", gone, "--yes")

@@ -18,7 +18,7 @@ def held(path: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
-def test_the_first_start_makes_a_key_and_the_next_one_finds_it(tmp_path: Path) -> None:
+def test_first_start_creates_a_key_and_the_next_loads_it(tmp_path: Path) -> None:
     signers = set()
     for _ in range(2):
         with live_node("--datadir", str(tmp_path)) as node:
@@ -28,7 +28,7 @@ def test_the_first_start_makes_a_key_and_the_next_one_finds_it(tmp_path: Path) -
     assert signers == {Account.from_key(path.read_text().strip()).address.lower()}
 
 
-def test_a_key_that_is_given_is_used_and_none_is_made(tmp_path: Path) -> None:
+def test_configured_key_is_used_and_none_is_created(tmp_path: Path) -> None:
     account = DEV_ACCOUNTS[3]
     given = held(tmp_path / "given", key_of(account) + "\n")
     data = tmp_path / "data"
@@ -51,7 +51,7 @@ def refusal(data: Path, path: Path, *options: object) -> str:
 
 
 @pytest.mark.parametrize(("text", "mode", "words"), [WIDE, SHORT])
-def test_what_is_no_key_is_refused_and_stays(tmp_path: Path, text: str, mode: int, words: str) -> None:
+def test_invalid_key_file_is_rejected_and_left_unchanged(tmp_path: Path, text: str, mode: int, words: str) -> None:
     data = tmp_path / "data"
     data.mkdir()
     own, given = held(data / "sequencer.key", text, mode), held(tmp_path / "given", text, mode)
@@ -60,7 +60,7 @@ def test_what_is_no_key_is_refused_and_stays(tmp_path: Path, text: str, mode: in
     assert (own.read_text(), given.read_text()) == (text, text)
 
 
-def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_missing_configured_key_file_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "given"
     words = refusal(tmp_path / "data", path, "--sequencer-key", path)
     assert words == "cannot open it: No such file or directory (os error 2)\n"

@@ -48,11 +48,11 @@ def test_a_reader_rejects_the_old_schema_and_names_the_upgrade(datadir: Path) ->
     assert (datadir / "store" / "data.mdb").read_bytes() == before
 
 
-def test_a_start_upgrades_it(datadir: Path) -> None:
+def test_start_upgrades_the_store(datadir: Path) -> None:
     assert_served(datadir)
 
 
-def test_it_is_upgraded_at_rest_after_a_backup_that_can_be_gone_back_to(datadir: Path, tmp_path: Path) -> None:
+def test_stopped_store_is_upgraded_after_a_restorable_backup(datadir: Path, tmp_path: Path) -> None:
     backup, restored = tmp_path / "backup", tmp_path / "restored"
     unsaid = foreseal("db", "upgrade", datadir)
     assert (unsaid.returncode, "pass either --backup TARGET or --no-backup" in unsaid.stderr) == (2, True)
@@ -68,7 +68,7 @@ def test_it_is_upgraded_at_rest_after_a_backup_that_can_be_gone_back_to(datadir:
     assert_served(restored)
 
 
-def test_not_under_a_node(datadir: Path) -> None:
+def test_upgrade_under_a_running_node_changes_nothing(datadir: Path) -> None:
     with live_node("--datadir", str(datadir), "--new-sequencer-key"):
         ended = foreseal("db", "upgrade", datadir, "--no-backup")
         assert (ended.returncode, "nothing to upgrade" in ended.stdout) == (0, True)

@@ -52,7 +52,7 @@ def client(node: LiveNode) -> Iterator[Client]:
         yield made
 
 
-def test_the_node_describes_itself(client: Client) -> None:
+def test_node_information_is_typed(client: Client) -> None:
     assert client.chain_id() == CHAIN_ID
     status = client.status()
     assert (status.role, status.phase, status.producing) == ("sequencer", "producing", True)
@@ -99,7 +99,7 @@ def test_a_transaction_from_its_submission_to_its_sealed_block(client: Client) -
         client.send_raw_transaction(bytes_)
 
 
-def test_sending_and_waiting_in_one_call(client: Client) -> None:
+def test_transaction_is_sent_and_awaited_in_one_call(client: Client) -> None:
     account = DEV_ACCOUNTS[2]
     nonce = client.get_transaction_count(account.address, "pending")
     first = client.send_raw_transaction_sync(raw(account, nonce), 5.0)
@@ -109,12 +109,12 @@ def test_sending_and_waiting_in_one_call(client: Client) -> None:
     assert caught.value.code == 6
 
 
-def test_a_receipt_that_does_not_come_is_a_time_out(client: Client) -> None:
+def test_missing_receipt_raises_a_timeout(client: Client) -> None:
     with pytest.raises(TimedOut, match="no receipt of 0xabab"):
         client.wait_for_receipt("0x" + "ab" * 32, 0.3)
 
 
-def test_a_contract_its_state_and_its_logs(client: Client) -> None:
+def test_contract_state_and_logs_are_read(client: Client) -> None:
     account, other = DEV_ACCOUNTS[3], DEV_ACCOUNTS[4]
     nonce = client.get_transaction_count(account.address, "pending")
     created = client.send_raw_transaction_sync(deployment(account, nonce), 5.0)
@@ -151,7 +151,7 @@ def test_a_contract_its_state_and_its_logs(client: Client) -> None:
         client.get_logs(block=5)
 
 
-def test_a_batch_is_typed_too(client: Client) -> None:
+def test_batch_results_are_typed(client: Client) -> None:
     asked = [calls.block_number(), calls.get_block(), calls.get_receipt("0x" + "00" * 32)]
     number, block, receipt = client.batch(asked)
     assert (block.number, receipt) == (number, None)
@@ -193,7 +193,7 @@ def test_an_application_in_this_process_needs_no_socket(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_methods_say_what_they_take(chain: Chain) -> None:
+def test_method_signatures_are_typed(chain: Chain) -> None:
     for client in (Client(chain), AsyncClient(chain)):
         assert str(inspect.signature(client.get_balance)).startswith("(address: ")
         assert list(inspect.signature(client.wait_for_receipt).parameters) == ["hash", "timeout", "sealed"]
@@ -203,7 +203,7 @@ def test_methods_say_what_they_take(chain: Chain) -> None:
             assert len(method.__doc__) > 10
 
 
-def test_arguments_of_another_kind_are_named(chain: Chain) -> None:
+def test_arguments_of_a_wrong_type_are_named(chain: Chain) -> None:
     client, cursor = Client(chain), {"block": "0x0", "index": "0x0", "hash": "0x" + "00" * 32}
     with pytest.raises(TypeError, match=r"cursor must be a Cursor \(Cursor\.read parses a saved one\), got dict"):
         client.feed(cursor)  # type: ignore[arg-type]
@@ -245,7 +245,7 @@ def test_a_chain_under_asyncio(chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("lose", [1, 2])
-def test_a_transaction_sealed_behind_a_lost_answer_was_sent(chain: Chain, lose: int) -> None:
+def test_sealed_transaction_with_a_lost_response_counts_as_sent(chain: Chain, lose: int) -> None:
     """The node executes every attempt, and the responses to the first ones are lost."""
     with Client(chain, Options(backoff=Backoff(0.0, 0.0))) as client:
         transport = client.session.transport

@@ -54,7 +54,7 @@ KINDS = pytest.mark.parametrize("kind", ["http", "ws"])
 
 
 @KINDS
-def test_every_step_comes_with_what_it_added(node: LiveNode, kind: str) -> None:
+def test_every_step_has_its_added_transactions_and_logs(node: LiveNode, kind: str) -> None:
     sender = Sender(node.rpc, DEV_ACCOUNTS[0])
     with Client(target(node, kind), QUICK) as client, client.feed() as feed:
         feed.connect()
@@ -95,7 +95,7 @@ def test_the_feed_from_genesis_yields_every_block(node: LiveNode, kind: str) -> 
             assert block.hash == hash
 
 
-def test_a_receipt_is_waited_for_by_the_feed(node: LiveNode) -> None:
+def test_receipt_is_awaited_through_the_feed(node: LiveNode) -> None:
     account = DEV_ACCOUNTS[1]
     with Client(target(node, "ws")) as client:
         nonce = client.get_transaction_count(account.address, "pending")
@@ -120,7 +120,7 @@ def test_a_receipt_is_waited_for_by_the_feed(node: LiveNode) -> None:
 
 
 @KINDS
-def test_a_refusal_without_an_id_is_that_of_the_call(node: LiveNode, kind: str) -> None:
+def test_error_response_without_an_id_fails_its_call(node: LiveNode, kind: str) -> None:
     batch = [calls.chain_id()] * 1001
 
     async def main() -> None:
@@ -134,7 +134,7 @@ def test_a_refusal_without_an_id_is_that_of_the_call(node: LiveNode, kind: str) 
 
 
 @KINDS
-def test_a_killed_node_is_waited_for_and_nothing_is_missed(tmp_path: Path, kind: str) -> None:
+def test_feed_resumes_without_gaps_after_a_kill(tmp_path: Path, kind: str) -> None:
     command = [foreseal_command(), "dev", *FAST, "--datadir", str(tmp_path), "--port"]
     node = LiveNode([*command, "0"])
     port = node.url.rpartition(":")[2]

@@ -66,7 +66,7 @@ def test_the_chain_is_recognised(w3: Web3) -> None:
     assert w3.eth.fee_history(1, "latest", [50])["oldestBlock"] <= w3.eth.block_number
 
 
-def test_the_receipt_of_a_transfer_is_read_while_it_is_pending_and_is_the_same_once_sealed(w3: Web3, rpc: Rpc) -> None:
+def test_receipt_is_equal_while_pending_and_once_sealed(w3: Web3, rpc: Rpc) -> None:
     to = Account.create().address
     amount = w3.to_wei("0.5", "ether")
 
@@ -101,7 +101,7 @@ def test_the_next_nonce_comes_from_pending(w3: Web3, rpc: Rpc) -> None:
     in_one_block(rpc, send_three)
 
 
-def test_a_contract_is_deployed_called_estimated_and_its_logs_are_read_all_on_pending(w3: Web3, rpc: Rpc) -> None:
+def test_contract_is_deployed_called_and_its_logs_read_on_pending(w3: Web3, rpc: Rpc) -> None:
     found = in_one_block(rpc, lambda number: use_board_on_pending(w3, number))
     number = found["block"]["number"]
     wait_for_block(rpc, number)
@@ -241,7 +241,7 @@ def test_a_revert_without_data_is_recognised(board: Any) -> None:
         assert raised.value.data in ("0x", None)
 
 
-def test_a_payment_in_tokens_is_seen_while_it_is_pending(w3: Any, rpc: Rpc) -> None:
+def test_token_payment_is_visible_while_pending(w3: Any, rpc: Rpc) -> None:
     receipt = preconfirmed(w3, w3.eth.contract(**contract("Token")._asdict()).constructor(10**12).transact())
     wait_for_block(rpc, receipt["blockNumber"])
     token = w3.eth.contract(address=receipt["contractAddress"], abi=contract("Token").abi)
@@ -273,13 +273,13 @@ def test_a_payment_in_tokens_is_seen_while_it_is_pending(w3: Any, rpc: Rpc) -> N
     assert (owner, want) == (ACCOUNT.address.lower(), 10**13)
 
 
-def test_funds_that_are_too_small_are_no_revert(w3: Any) -> None:
+def test_insufficient_funds_is_not_a_revert(w3: Any) -> None:
     poor = Account.create().address
     with pytest.raises(Web3RPCError, match="insufficient funds"):
         w3.eth.estimate_gas({"from": poor, "to": ACCOUNT.address, "value": 1}, "pending")
 
 
-def test_what_the_specification_refuses_is_recognised(w3: Any) -> None:
+def test_errors_of_the_specification_are_recognised(w3: Any) -> None:
     nonce = pending_nonce(w3)
     fields = {"to": ACCOUNT.address, "gas": 21000, "maxFeePerGas": 10**10, "maxPriorityFeePerGas": 10**9}
     # A nonce gap keeps it in the pool.
@@ -297,6 +297,6 @@ def test_what_the_specification_refuses_is_recognised(w3: Any) -> None:
         assert raised.value.rpc_response["error"]["code"] == -32000
 
 
-def test_an_unknown_transaction_is_not_found(w3: Any) -> None:
+def test_unknown_transaction_raises_not_found(w3: Any) -> None:
     with pytest.raises(TransactionNotFound):
         w3.eth.get_transaction_receipt("0x" + "11" * 32)

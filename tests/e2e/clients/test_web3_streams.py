@@ -92,7 +92,7 @@ def removed(result: Any) -> bool:
     return not isinstance(result, str | bytes) and bool(result.get("removed"))
 
 
-def test_every_kind_arrives_and_is_taken_back(node: LiveNode, rpc: Rpc) -> None:
+def test_every_subscription_delivers_and_reports_removed_entries(node: LiveNode, rpc: Rpc) -> None:
     address = deployed(rpc)
 
     async def run() -> None:
@@ -152,7 +152,7 @@ def test_full_pre_confirmed_transactions_arrive(node: LiveNode, rpc: Rpc) -> Non
     asyncio.run(run())
 
 
-def test_after_the_end_of_a_subscription_nothing_comes(node: LiveNode) -> None:
+def test_ended_subscription_delivers_nothing(node: LiveNode) -> None:
     async def run() -> None:
         async with connected(node) as w3:
             streams = Streams(w3)

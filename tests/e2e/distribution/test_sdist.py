@@ -24,7 +24,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_build_from_it_takes_the_locked_versions(unpacked: Path) -> None:
+def test_sdist_build_uses_the_locked_versions(unpacked: Path) -> None:
     # Members that no build of the package needs (benchmarks, test support) are left out, so the lock may get shorter.
     command = ["cargo", "metadata", "--offline", "--format-version", "1"]
     done = subprocess.run(command, cwd=unpacked, capture_output=True, text=True)
@@ -36,14 +36,14 @@ def test_a_build_from_it_takes_the_locked_versions(unpacked: Path) -> None:
     assert taken <= locked
 
 
-def test_it_has_every_source_of_the_package(unpacked: Path) -> None:
+def test_sdist_contains_every_source_of_the_package(unpacked: Path) -> None:
     for folder, pattern in (("rust_core/py", "*.rs"), ("python", "*.py"), ("python", "*.pyi")):
         wanted = {path.relative_to(ROOT) for path in (ROOT / folder).rglob(pattern)}
         assert wanted
         assert {path.relative_to(unpacked) for path in (unpacked / folder).rglob(pattern)} == wanted
 
 
-def test_it_has_no_build_and_no_environment(unpacked: Path) -> None:
+def test_sdist_contains_no_build_or_environment(unpacked: Path) -> None:
     assert not [
         path for path in unpacked.rglob("*") if path.name in ("target", ".venv", "node_modules", "_core.abi3.so")
     ]

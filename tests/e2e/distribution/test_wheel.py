@@ -11,7 +11,7 @@ import pytest
 
 from distribution.build import ROOT, build_wheel
 from distribution.clean import CleanEnvironment
-from distribution.walk import PAGES, Walk
+from distribution.walkthrough import PAGES, Walkthrough
 from live.process import FAST, LiveNode
 
 pytestmark = pytest.mark.timeout(900)
@@ -50,7 +50,7 @@ def test_one_wheel_serves_every_python_from_3_11_on(wheel: Path) -> None:
     assert platform.startswith("manylinux_2_"), "any Linux with a C library as old as that, not this one alone"
 
 
-def test_the_wheel_holds_types_stub_licences_and_no_test(wheel: Path) -> None:
+def test_wheel_contains_types_and_licences_but_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     for needed in ("foreseal/py.typed", "foreseal/_core.pyi", "foreseal/_core.abi3.so"):
         assert needed in names
@@ -71,12 +71,12 @@ def test_importing_starts_no_thread(clean: CleanEnvironment, module: str) -> Non
     assert clean.python(THREADS.format(module=module)).strip() == "1"
 
 
-def test_importing_foreseal_brings_in_nothing_else(clean: CleanEnvironment) -> None:
+def test_importing_foreseal_imports_no_third_party_package(clean: CleanEnvironment) -> None:
     code = "import sys; before = set(sys.modules); import foreseal; print(sorted(set(sys.modules) - before))"
     assert clean.python(code).strip() == "['foreseal']"
 
 
-def test_type_checkers_see_the_types(clean: CleanEnvironment, tmp_path: Path) -> None:
+def test_type_checkers_find_the_types(clean: CleanEnvironment, tmp_path: Path) -> None:
     # mypy of the tests' environment, which has all of requirements/dev.lock.
     mypy = Path(sys.executable).with_name("mypy")
     used = tmp_path / "used.py"
@@ -99,7 +99,7 @@ def node(clean: CleanEnvironment) -> Iterator[LiveNode]:
             node.kill()
 
 
-def test_the_installed_node_answers_about_its_pending_block(node: LiveNode) -> None:
+def test_installed_node_returns_its_pending_block(node: LiveNode) -> None:
     block = node.rpc("eth_getBlockByNumber", "pending", False)
     assert int(block["number"], 16) >= 1
     assert int(block["hash"], 16)
@@ -108,10 +108,10 @@ def test_the_installed_node_answers_about_its_pending_block(node: LiveNode) -> N
 
 # The test makes two environments and runs thirty commands.
 @pytest.mark.timeout(1800)
-def test_a_new_user_gets_through_readme_and_guide(wheel: Path, tmp_path: Path) -> None:
+def test_readme_and_guide_work_for_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not on the PATH")
-    with Walk(tmp_path, wheel) as walk:
+    with Walkthrough(tmp_path, wheel) as walk:
         for page in PAGES:
             walk.follow(ROOT / page)
     commands = " ".join(taken.command for taken in walk.taken)

@@ -31,7 +31,7 @@ def test_every_synchronous_submission_is_answered_once(tmp_path: Path) -> None:
         assert (figures["submissions"], figures["answer"]["p50_ms"] > 0) == (60, True)
 
 
-def test_every_transaction_is_seen_in_three_ways(tmp_path: Path) -> None:
+def test_visibility_run_samples_every_transaction_in_each_source(tmp_path: Path) -> None:
     options = ("--rates", 40, "--steps", 100, 10, "--seconds", 1)
     for figures in run("visible", tmp_path / "figures.json", *options):
         assert [figures[way]["samples"] for way in ("submission_answered", "nonce", "receipt", "log")] == [40] * 4
@@ -54,7 +54,7 @@ def test_reads_are_measured_through_one_process_and_through_workers(tmp_path: Pa
         assert (figures["seen_at_once_by_its_own"], figures["polls"]) == (5, 80)
 
 
-def test_both_fronts_are_measured_beside_a_bare_application(tmp_path: Path) -> None:
+def test_load_run_measures_both_transports_and_a_bare_application(tmp_path: Path) -> None:
     saved = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benches.load", "--rounds", "1", "--seconds", "0.1", "--save", str(saved)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)

@@ -70,7 +70,7 @@ def stage_on(chain: Chain, database: Database) -> DemoEnvironment:
     return DemoEnvironment(InProcess(chain), database, accounts, chain.step, lambda: float(next(ticks)))
 
 
-def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: Chain, database: Database) -> None:
+def test_demo_reaches_each_state_in_order_and_rejects_others(chain: Chain, database: Database) -> None:
     told: list[str] = []
     stage = stage_on(chain, database)
     # The chain may have earlier runs of the demo.
@@ -95,7 +95,7 @@ def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: C
         assert line in text
 
 
-def test_it_ends_where_something_is_not_as_it_should_be(chain: Chain, database: Database) -> None:
+def test_unexpected_state_stops_the_demo(chain: Chain, database: Database) -> None:
     stage = stage_on(chain, database)
     walk = DemoPlayer(stage, lambda _: None)
     id = walk._stored("order", 5)
@@ -107,7 +107,7 @@ def test_it_ends_where_something_is_not_as_it_should_be(chain: Chain, database: 
         stage.orders.void(id)
 
 
-def test_another_chain_is_refused(database: Database) -> None:
+def test_another_chain_is_rejected(database: Database) -> None:
     with Chain(ChainSettings()) as chain, pytest.raises(NotDevelopment, match="foreseal dev --payments"):
         stage_on(chain, database)
     with Chain(with_payments(ChainSettings())) as chain:
@@ -119,7 +119,7 @@ def test_another_chain_is_refused(database: Database) -> None:
     assert "Connection refused" in poor.stderr
 
 
-def test_the_command_plays_it_on_a_running_node_and_on_one_of_its_own() -> None:
+def test_demo_runs_on_an_existing_node_and_its_own() -> None:
     with live_node("--payments", "--chain-id", "84532") as node:
         played = foreseal("pay", "demo", "--node", node.url)
         assert (played.returncode, played.stderr) == (0, "")

@@ -31,7 +31,7 @@ def blocks(serving: LiveNode) -> list[dict[str, Any]]:
     return serving.rpc.batch(*(("eth_getBlockByNumber", hex(number), True) for number in numbers))
 
 
-def test_blocks_have_their_form(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
+def test_blocks_match_their_schema(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
     assert len(blocks) == HEAD + 1
     for block in blocks:
         assert fits(block, WITH_TRANSACTIONS), block
@@ -40,7 +40,7 @@ def test_blocks_have_their_form(serving: LiveNode, blocks: list[dict[str, Any]])
         assert by_hash == block | {"transactions": [one["hash"] for one in block["transactions"]]}
 
 
-def test_every_type_of_transaction_and_every_fork_is_there(blocks: list[dict[str, Any]]) -> None:
+def test_recorded_chain_has_every_transaction_type_and_fork(blocks: list[dict[str, Any]]) -> None:
     kinds = {one["type"] for block in blocks for one in block["transactions"]}
     assert kinds == {"0x0", "0x1", "0x2", "0x3", "0x4"}
     for since in ("baseFeePerGas", "withdrawals", "excessBlobGas", "requestsHash"):
@@ -71,7 +71,7 @@ def test_a_transaction_is_the_same_by_every_method(serving: LiveNode, blocks: li
     assert tried > 200
 
 
-def test_receipts_have_their_form_and_hold_the_logs(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
+def test_receipts_match_their_schema_and_contain_the_logs(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
     for block in blocks:
         receipts = serving.rpc("eth_getBlockReceipts", block["number"])
         assert fits(receipts, [RECEIPT]), receipts
@@ -83,7 +83,7 @@ def test_receipts_have_their_form_and_hold_the_logs(serving: LiveNode, blocks: l
         assert logs == [log for one in receipts for log in one["logs"]]
 
 
-def test_counts_are_those_of_the_block(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
+def test_block_counts_match_the_block(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
     for block in blocks:
         transactions, uncles = hex(len(block["transactions"])), hex(len(block["uncles"]))
         counts = serving.rpc.batch(
@@ -95,7 +95,7 @@ def test_counts_are_those_of_the_block(serving: LiveNode, blocks: list[dict[str,
         assert counts == [transactions, transactions, uncles, uncles]
 
 
-def test_traces_have_their_form(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
+def test_traces_match_their_schema(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
     for block in blocks[1:]:
         by_number = serving.rpc("debug_traceBlockByNumber", block["number"])
         assert by_number == serving.rpc("debug_traceBlockByHash", block["hash"])
@@ -108,7 +108,7 @@ def test_traces_have_their_form(serving: LiveNode, blocks: list[dict[str, Any]])
             assert fits(serving.rpc("debug_traceTransaction", one["hash"], options), TRACE)
 
 
-def test_what_was_executed_can_be_asked_for_again(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
+def test_transactions_replay_on_their_parent_blocks(serving: LiveNode, blocks: list[dict[str, Any]]) -> None:
     """Calls, estimates, access lists and simulations run the chain's own transactions on their parent blocks."""
     tried = 0
     for block in blocks[-12:]:

@@ -29,7 +29,7 @@ def without(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("ident", [0, 1, -7, 2**63 - 1, 2**64 - 1, 1.5, "", "a", "0x1", 'ü"\\', None])
-def test_an_id_comes_back_as_it_was_sent(rpc: Rpc, ident: Any) -> None:
+def test_id_is_echoed_unchanged(rpc: Rpc, ident: Any) -> None:
     answer = post(rpc, changed(id=ident))
     assert answer.status == 200
     assert answer.json() == {"jsonrpc": "2.0", "id": ident, "result": ANSWER}
@@ -37,7 +37,7 @@ def test_an_id_comes_back_as_it_was_sent(rpc: Rpc, ident: Any) -> None:
 
 
 @pytest.mark.parametrize("ident", ["18446744073709551616", "-9223372036854775809", "[1]", '{"a":1}', "true"])
-def test_an_id_that_would_not_survive_is_refused(rpc: Rpc, ident: str) -> None:
+def test_id_that_cannot_be_echoed_is_rejected(rpc: Rpc, ident: str) -> None:
     answer = post(rpc, b'{"jsonrpc":"2.0","id":%b,"method":"eth_chainId","params":[]}' % ident.encode())
     assert answer.status == 200
     assert answer.json()["error"]["code"] == -32600
@@ -94,7 +94,7 @@ def test_a_notification_gets_no_answer(rpc: Rpc) -> None:
         assert (answer.status, answer.body) == (204, b"")
 
 
-def test_a_batch_keeps_its_order_and_one_bad_element_spoils_nothing(rpc: Rpc) -> None:
+def test_batch_preserves_order_around_an_invalid_entry(rpc: Rpc) -> None:
     requests = [
         changed(id="first"),
         7,
@@ -147,7 +147,7 @@ def public(transport: str) -> Iterator[Rpc]:
         yield node.rpc
 
 
-def test_the_public_endpoint_refuses_block_receipts(public: Rpc) -> None:
+def test_public_endpoint_rejects_block_receipts(public: Rpc) -> None:
     request = changed(method="eth_getBlockReceipts", params=["latest"])
     alone = post(public, request)
     assert alone.status == 403

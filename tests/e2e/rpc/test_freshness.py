@@ -64,7 +64,7 @@ def stop_production(node: LiveNode) -> dict[str, Any]:
     return wait_for(failed, 30, "failure of production")
 
 
-def test_a_full_disk_is_visible_everywhere_and_nothing_else_changes(tmp_path: Path) -> None:
+def test_full_disk_is_reported_everywhere_and_reads_continue(tmp_path: Path) -> None:
     command = [foreseal_command(), "dev", "--port", "0", *FAST, "--datadir", str(tmp_path)]
     node = LiveNode(command)
     rpc = node.rpc
@@ -126,9 +126,9 @@ def test_a_full_disk_is_visible_everywhere_and_nothing_else_changes(tmp_path: Pa
         assert node.stop() == 0
 
 
-def test_heartbeats_end_with_production_and_connections_do_not() -> None:
+def test_heartbeats_end_with_production_and_connections_stay_open() -> None:
     with live_node() as node, RawWebSocket(int(node.url.rpartition(":")[2])) as feed:
-        assert feed.ask("eth_subscribe", "foreseal_feed").startswith("0x")
+        assert feed.request("eth_subscribe", "foreseal_feed").startswith("0x")
         heard = feed.hear()["params"]["result"]
         while "heartbeat" not in heard:
             heard = feed.hear()["params"]["result"]
@@ -141,7 +141,7 @@ def test_heartbeats_end_with_production_and_connections_do_not() -> None:
         place = heard.get("heartbeat") or {"block": heard["number"], "index": heard["index"], "hash": heard["hash"]}
         assert place == {name: status[name] for name in ("block", "index", "hash")}
         wait_for(lambda: node.rpc("foreseal_status")["age"] > 500, 30, "the time of ten ticks")
-        assert feed.ask("eth_blockNumber") == status["latest"]
+        assert feed.request("eth_blockNumber") == status["latest"]
 
 
 def test_a_receipt_wait_fails_when_production_ends() -> None:

@@ -59,21 +59,21 @@ def test_every_exchange_is_answered_as_recorded(serving: LiveNode) -> None:
     assert len(found) >= 19
 
 
-def test_a_batch_answers_them_alike(serving: LiveNode) -> None:
+def test_batched_exchanges_are_answered_as_recorded(serving: LiveNode) -> None:
     found = [exchange for exchange in exchanges() if b"eth_sendRawTransaction" not in exchange.request]
     answers = serving.rpc.post(b"[" + b",".join(exchange.request for exchange in found) + b"]").json()
     for exchange, answer in zip(found, answers, strict=True):
         assert without_message(answer) == without_message(exchange.response), exchange.file
 
 
-def test_the_last_imported_block_is_final_and_nothing_was_lost(serving: LiveNode) -> None:
+def test_last_imported_block_is_final_and_no_block_is_lost(serving: LiveNode) -> None:
     status = serving.rpc("foreseal_status")
     assert (status["latest"], status["safe"], status["finalized"], status["block"]) == ("0x36", "0x36", "0x36", "0x37")
     assert (status["phase"], status["producing"]) == ("serving", False)
     assert status["pool"]["start"] != "lost in crash", "an import is no crash"
 
 
-def test_what_was_exported_makes_the_same_chain(tmp_path: Path) -> None:
+def test_exported_blocks_rebuild_the_same_chain(tmp_path: Path) -> None:
     sample = shared("execution-apis")
     genesis = ("--genesis", sample / "genesis.json")
     first = foreseal("import", "--datadir", tmp_path / "first", *genesis, sample / "chain.rlp")

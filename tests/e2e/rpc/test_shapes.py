@@ -150,7 +150,7 @@ ERRORS: list[tuple[str, list[Any], int]] = [
 
 
 @pytest.mark.parametrize(("method", "params", "shape"), ANSWERS)
-def test_an_answer_has_its_form(serving: LiveNode, method: str, params: list[Any], shape: Any) -> None:
+def test_response_matches_its_schema(serving: LiveNode, method: str, params: list[Any], shape: Any) -> None:
     answer = serving.rpc(method, *params)
     assert fits(answer, shape), answer
 
@@ -162,7 +162,7 @@ def test_an_error_has_its_code(serving: LiveNode, method: str, params: list[Any]
     assert raised.value.code == code
 
 
-def test_the_configuration_has_its_form(serving: LiveNode) -> None:
+def test_configuration_matches_its_schema(serving: LiveNode) -> None:
     current = serving.rpc("eth_config")["current"]
     contracts = {name: ADDRESS for kind in ("precompiles", "systemContracts") for name in current[kind]}
     assert fits(current.pop("precompiles") | current.pop("systemContracts"), contracts)
@@ -183,7 +183,7 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("method", FILTERS)
-def test_a_filter_has_its_form_and_can_be_removed_once(serving: LiveNode, method: str) -> None:
+def test_filter_matches_its_schema_and_is_removed_once(serving: LiveNode, method: str) -> None:
     ident = serving.rpc(method, *FILTERS[method])
     assert fits(ident, QUANTITY)
     changes = serving.rpc("eth_getFilterChanges", ident)
@@ -200,7 +200,7 @@ def test_a_filter_has_its_form_and_can_be_removed_once(serving: LiveNode, method
     assert [serving.rpc("eth_uninstallFilter", ident) for _ in range(2)] == [True, False]
 
 
-def test_what_is_in_the_pool_has_its_form(rpc: Rpc) -> None:
+def test_pool_content_matches_its_schema(rpc: Rpc) -> None:
     """Uses a development node; a nonce gap keeps the transaction in the pool."""
     alice = DEV_ACCOUNTS[0]
     sent = rpc("eth_sendRawTransaction", signed(alice, 1000))
@@ -221,9 +221,9 @@ def test_every_method_is_tried(serving: LiveNode) -> None:
     """Every method in `rpc.discover` is in these tables, in the recorded exchanges, or listed here with its test."""
     elsewhere = {
         **dict.fromkeys(("rpc.discover", "rpc_modules"), "tests/unit/rpc/test_discovery.py"),
-        "eth_config": "test_the_configuration_has_its_form",
-        **dict.fromkeys((*FILTERS, "eth_uninstallFilter"), "test_a_filter_has_its_form_and_can_be_removed_once"),
-        "txpool_inspect": "test_what_is_in_the_pool_has_its_form",
+        "eth_config": "test_configuration_matches_its_schema",
+        **dict.fromkeys((*FILTERS, "eth_uninstallFilter"), "test_filter_matches_its_schema_and_is_removed_once"),
+        "txpool_inspect": "test_pool_content_matches_its_schema",
         **dict.fromkeys(RAW, "test_chain_shapes.py"),
         **dict.fromkeys(("eth_subscribe", "eth_unsubscribe"), "test_websocket.py"),
         "foreseal_getFlashblocks": "rust_core/rpc/src/tests/streams/flashblocks.rs",

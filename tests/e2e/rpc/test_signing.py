@@ -60,7 +60,7 @@ def signature(signed: Any) -> str:
     return "0x" + bytes(signed.signature).hex()
 
 
-def test_its_accounts_are_the_printed_ones_in_their_order(rpc: Rpc) -> None:
+def test_accounts_are_the_printed_ones_in_order(rpc: Rpc) -> None:
     assert [to_checksum_address(address) for address in rpc("eth_accounts")] == [one.address for one in DEV_ACCOUNTS]
 
 
@@ -148,7 +148,7 @@ class Draft:
         }
 
 
-def test_the_name_of_the_eip_signs_the_same(rpc: Rpc) -> None:
+def test_eip712_alias_signs_the_same(rpc: Rpc) -> None:
     sent = as_sent(PERMIT)
     assert rpc("eth_signTypedData", SIGNER.address, sent) == rpc("eth_signTypedData_v4", SIGNER.address, sent)
 
@@ -180,7 +180,7 @@ def receipt(rpc: Rpc, tx_hash: str) -> Any:
     return wait_for(lambda: rpc("eth_getTransactionReceipt", tx_hash), 10, "receipt")
 
 
-def test_what_it_sends_is_signed_by_its_account(rpc: Rpc) -> None:
+def test_sent_transaction_is_signed_by_its_account(rpc: Rpc) -> None:
     tx_hash = rpc("eth_sendTransaction", {"from": SIGNER.address, "to": OTHER, "value": "0x5"})
     assert receipt(rpc, tx_hash)["status"] == "0x1"
     raw = rpc("debug_getRawTransaction", tx_hash)
@@ -189,7 +189,7 @@ def test_what_it_sends_is_signed_by_its_account(rpc: Rpc) -> None:
     assert (sent["type"], sent["gas"], sent["value"]) == ("0x2", "0x5208", "0x5")
 
 
-def test_many_at_once_get_a_nonce_each(node: LiveNode) -> None:
+def test_concurrent_transactions_get_distinct_nonces(node: LiveNode) -> None:
     """Concurrent connections never get the same nonce for two transactions."""
     account = DEV_ACCOUNTS[4].address
     calls = [("eth_sendTransaction", {"from": account, "to": OTHER, "gas": "0x5208"})] * 20

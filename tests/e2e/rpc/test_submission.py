@@ -94,13 +94,13 @@ def test_funds_must_cover_gas_and_value(rpc: Rpc, account: LocalAccount) -> None
     submit(rpc, signed(account, 1, value=most, **fees))
 
 
-def test_the_same_bytes_while_pooled_are_known(rpc: Rpc, account: LocalAccount) -> None:
+def test_resubmission_while_pooled_is_already_known(rpc: Rpc, account: LocalAccount) -> None:
     raw = signed(account, 1)
     submit(rpc, raw)
     assert refused(rpc, raw).message == ALREADY_KNOWN
 
 
-def test_the_same_bytes_while_preconfirmed_are_known(rpc: Rpc, account: LocalAccount) -> None:
+def test_resubmission_while_preconfirmed_is_already_known(rpc: Rpc, account: LocalAccount) -> None:
     def send_twice(_number: int) -> None:
         sender = Sender(rpc, account)
         raw = signed(account, sender.nonce())
@@ -111,7 +111,7 @@ def test_the_same_bytes_while_preconfirmed_are_known(rpc: Rpc, account: LocalAcc
     in_one_block(rpc, send_twice)
 
 
-def test_the_same_bytes_once_sealed_have_a_low_nonce(rpc: Rpc, account: LocalAccount) -> None:
+def test_resubmission_once_sealed_has_a_low_nonce(rpc: Rpc, account: LocalAccount) -> None:
     raw = signed(account, 0)
     seal(rpc, preconfirm(rpc, raw))
     error = refused(rpc, raw)
@@ -119,9 +119,7 @@ def test_the_same_bytes_once_sealed_have_a_low_nonce(rpc: Rpc, account: LocalAcc
     assert error.data == {"have": "0x0", "want": "0x1", "nextNonce": "0x1"}
 
 
-def test_a_tenth_more_on_both_fees_replaces_and_one_wei_less_on_either_does_not(
-    rpc: Rpc, account: LocalAccount
-) -> None:
+def test_replacement_needs_ten_percent_more_on_both_fees(rpc: Rpc, account: LocalAccount) -> None:
     first = submit(rpc, signed(account, 1, maxFeePerGas=MAX_FEE, maxPriorityFeePerGas=TIP))
     max_fee, tip = tenth_more(MAX_FEE), tenth_more(TIP)
     for offered in ((max_fee - 1, tip), (max_fee, tip - 1), (MAX_FEE, TIP), (max_fee * 2, TIP), (max_fee - 1, tip - 1)):
@@ -140,7 +138,7 @@ def test_a_tenth_more_on_both_fees_replaces_and_one_wei_less_on_either_does_not(
 
 
 @pytest.mark.parametrize("access_list", [None, []], ids=["legacy", "2930"])
-def test_a_gas_price_is_both_fees(rpc: Rpc, account: LocalAccount, access_list: list[Any] | None) -> None:
+def test_gas_price_sets_both_fees(rpc: Rpc, account: LocalAccount, access_list: list[Any] | None) -> None:
     fields = {} if access_list is None else {"accessList": access_list}
     submit(rpc, signed(account, 1, gasPrice=MAX_FEE, **fields))
     least = tenth_more(MAX_FEE)
@@ -151,37 +149,37 @@ def test_a_gas_price_is_both_fees(rpc: Rpc, account: LocalAccount, access_list: 
     submit(rpc, signed(account, 1, gasPrice=least, **fields))
 
 
-def test_a_replacement_must_offer_more_of_something(rpc: Rpc, account: LocalAccount) -> None:
+def test_replacement_without_a_higher_fee_is_rejected(rpc: Rpc, account: LocalAccount) -> None:
     submit(rpc, signed(account, 1, maxFeePerGas=MAX_FEE, maxPriorityFeePerGas=0))
     same = signed(account, 1, maxFeePerGas=MAX_FEE, maxPriorityFeePerGas=0, value=1)
     assert refused(rpc, same).message == UNDERPRICED
     submit(rpc, signed(account, 1, maxFeePerGas=tenth_more(MAX_FEE), maxPriorityFeePerGas=0))
 
 
-def test_known_comes_before_funds_and_replacement(rpc: Rpc, account: LocalAccount) -> None:
+def test_already_known_precedes_funds_and_replacement_checks(rpc: Rpc, account: LocalAccount) -> None:
     raw = signed(account, 2, value=9_000 * ETHER)
     submit(rpc, raw)
     preconfirm(rpc, signed(account, 0, to=DEV_ACCOUNTS[0].address, value=5_000 * ETHER))
     assert refused(rpc, raw).message == ALREADY_KNOWN, "though it cannot pay any more, and replaces nothing"
 
 
-def test_a_low_nonce_comes_before_funds(rpc: Rpc, account: LocalAccount) -> None:
+def test_low_nonce_precedes_the_funds_check(rpc: Rpc, account: LocalAccount) -> None:
     preconfirm(rpc, signed(account, 0))
     assert refused(rpc, signed(account, 0, value=10**6 * ETHER)).message == NONCE_TOO_LOW
 
 
-def test_funds_come_before_replacement(rpc: Rpc, account: LocalAccount) -> None:
+def test_funds_check_precedes_replacement(rpc: Rpc, account: LocalAccount) -> None:
     submit(rpc, signed(account, 1))
     assert refused(rpc, signed(account, 1, value=10**6 * ETHER)).message == INSUFFICIENT_FUNDS
 
 
-def test_an_account_without_ether_has_a_nonce_all_the_same(rpc: Rpc) -> None:
+def test_account_without_ether_has_a_nonce(rpc: Rpc) -> None:
     error = refused(rpc, signed(Account.create(), 0))
     assert error.message == INSUFFICIENT_FUNDS
     assert error.data["have"] == "0x0"
 
 
-def test_the_pending_nonce_counts_the_pool_up_to_the_first_gap(rpc: Rpc, account: LocalAccount) -> None:
+def test_pending_nonce_counts_the_pool_up_to_the_first_gap(rpc: Rpc, account: LocalAccount) -> None:
     sender = Sender(rpc, account)
     submit(rpc, signed(account, 3))
     assert sender.nonce() == 0
@@ -203,7 +201,7 @@ def test_the_pending_nonce_counts_the_pool_up_to_the_first_gap(rpc: Rpc, account
         ("failWithoutData()", "0x"),
     ],
 )
-def test_an_estimate_of_what_reverts_has_the_exact_message_and_data(rpc: Rpc, board: str, call: str, data: str) -> None:
+def test_estimate_of_a_revert_has_the_exact_message_and_data(rpc: Rpc, board: str, call: str, data: str) -> None:
     request = {"from": DEV_ACCOUNTS[19].address, "to": board, "data": "0x" + keccak(text=call)[:4].hex() + "00" * 32}
     with pytest.raises(RpcFailure) as raised:
         rpc("eth_estimateGas", request, "pending")
@@ -226,7 +224,7 @@ def board(rpc: Rpc) -> str:
     return str(receipt["contractAddress"])
 
 
-def test_what_is_no_transaction_is_refused_with_a_reason(rpc: Rpc, account: LocalAccount) -> None:
+def test_invalid_transaction_is_rejected_with_a_reason(rpc: Rpc, account: LocalAccount) -> None:
     raw = signed(account, 0)
     broken = {
         "0x": -32000,

@@ -7,8 +7,8 @@ import pytest
 from eth_utils import to_checksum_address
 
 from live import DEV_ACCOUNTS, LiveNode, Rpc, live_node, wait_for
-from live.asking import answers, questions
 from live.sending import Sender
+from live.tag_queries import answers, tag_queries
 
 TAGS = ("earliest", "finalized", "safe", "latest")
 SAFE, FINALIZED = 2, 4
@@ -26,21 +26,21 @@ def node() -> Iterator[LiveNode]:
         yield node
 
 
-def test_tags_answer_as_their_numbers(node: LiveNode) -> None:
+def test_tags_return_the_same_as_their_numbers(node: LiveNode) -> None:
     rpc = node.rpc
     admin = Rpc(wait_for(lambda: re.search(r"admin listener at (\S+)", node.printed), 10, "admin URL")[1])
     start = int(rpc("eth_blockNumber"), 16)
-    asked = questions(rpc, CONTRACT)
+    queries = tag_queries(rpc, CONTRACT)
     assert {"eth_getBlockByNumber", "eth_getLogs", "eth_call", "eth_getProof", "debug_traceBlockByNumber"} <= dict(
-        asked
+        queries
     ).keys()
-    assert len(asked) > 20
+    assert len(queries) > 20
 
     def agree(*numbers: int) -> None:
         for tag, number in zip(TAGS, numbers, strict=True):
             assert rpc("eth_getBlockByNumber", tag, False)["number"] == hex(number), tag
-            by_tag, by_number = answers(rpc, asked, tag), answers(rpc, asked, hex(number))
-            for (method, _), left, right in zip(asked, by_tag, by_number, strict=True):
+            by_tag, by_number = answers(rpc, queries, tag), answers(rpc, queries, hex(number))
+            for (method, _), left, right in zip(queries, by_tag, by_number, strict=True):
                 assert left == right, f"{method} for {tag}"
 
     def seal(blocks: int) -> None:

@@ -167,7 +167,7 @@ def named(value: Any) -> str:
 
 @pytest.mark.parametrize("way", WAYS, ids=named)
 @pytest.mark.parametrize(("key", "request_", "outcome"), ON_PUBLIC, ids=named)
-def test_on_a_public_endpoint(
+def test_public_endpoint_enforces_its_tiers(
     public: Endpoint, way: Way, key: str | None, request_: dict[str, Any], outcome: Outcome
 ) -> None:
     assert way(public.node, public.keys[key], request_) == expected(way, outcome)
@@ -175,7 +175,7 @@ def test_on_a_public_endpoint(
 
 @pytest.mark.parametrize("way", WAYS, ids=named)
 @pytest.mark.parametrize(("key", "request_", "outcome"), ON_DEDICATED, ids=named)
-def test_on_a_dedicated_endpoint(
+def test_dedicated_endpoint_enforces_its_tiers(
     dedicated: Endpoint, way: Way, key: str | None, request_: dict[str, Any], outcome: Outcome
 ) -> None:
     assert way(dedicated.node, dedicated.keys[key], request_) == expected(way, outcome)
@@ -208,14 +208,14 @@ def test_keys_are_made_and_revoked_while_the_node_runs(public: Endpoint) -> None
     port = urlsplit(public.node.url).port
     assert port
     with RawWebSocket(port, **header(key)) as silent, RawWebSocket(port, **header(key)) as asking:
-        assert isinstance(asking.ask("eth_subscribe", "newHeads"), str)
+        assert isinstance(asking.request("eth_subscribe", "newHeads"), str)
         public.revoke("short-lived")
         wait_for(lambda: alone(public.node, key, RECEIPTS) == WHO, 30, "end of the key")
         assert silent.ending() == (1008, "the API key was revoked or has expired")
         assert asking.ending()[0] == 1008
 
 
-def test_the_rate_of_a_key_counts_by_every_way(public: Endpoint) -> None:
+def test_rate_of_a_key_is_shared_by_every_transport(public: Endpoint) -> None:
     """2/h has a burst of one call: the next call is rejected for half an hour."""
     key = public.keys["few"]
     assert alone(public.node, key, BALANCE) == GOOD
@@ -224,7 +224,7 @@ def test_the_rate_of_a_key_counts_by_every_way(public: Endpoint) -> None:
     port = urlsplit(public.node.url).port
     assert port
     with RawWebSocket(port, **header(key)) as socket:
-        error = socket.ask("eth_chainId")
+        error = socket.request("eth_chainId")
         assert (error["code"], error["data"]["limit"], error["data"]["max"]) == (-32005, "rate", 2)
         assert 0 < error["data"]["retryAfterMs"] <= 1_800_000
     answer = public.node.rpc.post(json.dumps(BALANCE).encode(), JSON | header(key))
@@ -271,7 +271,7 @@ def test_the_python_client_sends_its_key(public: Endpoint, scheme: str) -> None:
         client.chain_id()
 
 
-def test_behind_a_proxy_each_client_has_a_rate_of_its_own(slow: LiveNode) -> None:
+def test_clients_behind_a_proxy_have_separate_rates(slow: LiveNode) -> None:
     def statuses(client: str, count: int) -> list[int]:
         headers = JSON | {"X-Forwarded-For": f"203.0.113.1, {client}"}
         batch = json.dumps([request_of("eth_getLogs", {}), BALANCE]).encode()
@@ -283,7 +283,7 @@ def test_behind_a_proxy_each_client_has_a_rate_of_its_own(slow: LiveNode) -> Non
     assert statuses("2001:db8::1", 1) == [200]
 
 
-def test_one_client_has_few_websockets(slow: LiveNode) -> None:
+def test_websockets_of_one_client_are_limited(slow: LiveNode) -> None:
     port = urlsplit(slow.url).port
     assert port
     mine = {"X-Forwarded-For": "198.51.100.9"}
@@ -292,10 +292,10 @@ def test_one_client_has_few_websockets(slow: LiveNode) -> None:
             RawWebSocket(port, **mine)
         assert refused.value.args[0] == 429
         with RawWebSocket(port, **{"X-Forwarded-For": "198.51.100.10"}) as other:
-            assert other.ask("eth_chainId") == "0x7a69"
+            assert other.request("eth_chainId") == "0x7a69"
 
 
-def test_the_metrics_have_no_key(public: Endpoint) -> None:
+def test_metrics_contain_no_key(public: Endpoint) -> None:
     for key in ("good", "few", "few"):
         alone(public.node, public.keys[key], BALANCE)
     page = public.node.rpc.request("GET", "/metrics").body.decode()
@@ -310,12 +310,12 @@ def test_the_metrics_have_no_key(public: Endpoint) -> None:
         (("--dedicated-allow", "etc_*"), "access.dedicated_allow: unknown method etc_*"),
     ],
 )
-def test_a_list_with_an_unknown_method_is_an_error_at_the_start(arguments: tuple[str, str], message: str) -> None:
+def test_unknown_method_in_a_tier_list_fails_at_start(arguments: tuple[str, str], message: str) -> None:
     done = foreseal("dev", "--port", 0, *arguments)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"foreseal: {message}")
 
 
-def test_a_broken_file_of_keys_is_an_error_at_the_start(tmp_path: Path) -> None:
+def test_invalid_key_file_fails_at_start(tmp_path: Path) -> None:
     (tmp_path / "keys.json").write_text("{")
     done = foreseal("dev", "--port", 0, "--datadir", tmp_path)
     assert done.returncode == 1

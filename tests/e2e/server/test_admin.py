@@ -68,7 +68,7 @@ def refusal(rpc: Rpc, method: str, *params: Any) -> RpcFailure:
     return caught.value
 
 
-def test_run_refuses_every_development_method_on_both_listeners(dev: Pair, run: Pair) -> None:
+def test_run_rejects_every_development_method_on_both_listeners(dev: Pair, run: Pair) -> None:
     development = names(dev.public) - names(run.public)
     assert {"evm_mine", "anvil_setBalance", "hardhat_setBalance", "evm_snapshot", "anvil_reorg"} <= development
     for rpc in (run.public, run.admin):
@@ -116,14 +116,14 @@ def test_no_variable_opens_development_methods_on_run(variable: str, words: str,
 
 
 @pytest.mark.parametrize("where", ["0.0.0.0:8546", "[::]:8546", "10.1.2.3:8546", "example.com:8546"])
-def test_administrators_are_never_where_others_reach(where: str, tmp_path: Path) -> None:
+def test_admin_listener_rejects_public_addresses(where: str, tmp_path: Path) -> None:
     ended = foreseal("run", "--datadir", tmp_path / "d", "--admin", where)
     assert ended.returncode == 2
     assert f"the admin listener must have a loopback address, got {where}" in ended.stderr
     assert "127.0.0.1:PORT, [::1]:PORT or unix:PATH" in ended.stderr
 
 
-def test_finality_is_set_on_the_admin_listener_alone(dev: Pair, run: Pair) -> None:
+def test_finality_is_set_only_on_the_admin_listener(dev: Pair, run: Pair) -> None:
     for pair in (dev, run):
         assert names(pair.admin) - names(pair.public) == {"foreseal_setFinality"}
         wait_for_block(pair.public, 1)
@@ -136,18 +136,18 @@ def test_finality_is_set_on_the_admin_listener_alone(dev: Pair, run: Pair) -> No
         assert pair.public("eth_getBlockByNumber", "finalized", False)["number"] == "0x0"
 
 
-def test_batches_on_the_admin_listener_are_its_own(dev: Pair) -> None:
+def test_admin_batches_can_call_admin_methods(dev: Pair) -> None:
     call = ("foreseal_setFinality", {"finalized": "0x0"})
     assert dev.admin.batch(call, ("eth_chainId",)) == [True, "0x7a69"]
     with pytest.raises(RpcFailure, match="-32601"):
         dev.public.batch(("eth_chainId",), call)
 
 
-def test_outcomes_go_back_to_the_listener_that_asked(dev: Pair) -> None:
+def test_worker_pool_results_return_to_the_calling_listener(dev: Pair) -> None:
     """Long calls of both listeners wait on the same worker pool."""
     wrong: list[Any] = []
 
-    def ask(url: str, value: int) -> None:
+    def query(url: str, value: int) -> None:
         rpc = Rpc(url)
         code = f"0x60{value:02x}60005260206000f3"
         place = "0x" + "ab" * 20
@@ -157,7 +157,9 @@ def test_outcomes_go_back_to_the_listener_that_asked(dev: Pair) -> None:
                 wrong.append((value, answer))
         rpc.close()
 
-    threads = [threading.Thread(target=ask, args=(rpc.url, value)) for value, rpc in ((1, dev.public), (2, dev.admin))]
+    threads = [
+        threading.Thread(target=query, args=(rpc.url, value)) for value, rpc in ((1, dev.public), (2, dev.admin))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -177,17 +179,17 @@ def test_no_page_may_call_the_admin_listener(dev: Pair, run: Pair, headers: dict
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_the_admin_listener_has_the_pages_of_the_other_one(dev: Pair) -> None:
+def test_admin_listener_serves_health_and_metrics(dev: Pair) -> None:
     assert dev.admin.request("GET", "/readyz").status == 200
     assert b"foreseal_" in dev.admin.request("GET", "/metrics").body
 
 
-def test_without_the_option_there_is_no_admin_listener(node: LiveNode) -> None:
+def test_no_admin_listener_without_the_option(node: LiveNode) -> None:
     assert "administrators" not in node.printed
     assert refusal(node.rpc, "foreseal_setFinality", {"safe": "0x0"}).code == -32601
 
 
-def test_a_taken_address_is_named_before_anything_is_opened(dev: Pair, tmp_path: Path) -> None:
+def test_occupied_address_is_reported_before_the_store_is_opened(dev: Pair, tmp_path: Path) -> None:
     where = dev.admin.url.removeprefix("http://")
     done: subprocess.CompletedProcess[str] = foreseal(
         "dev", "--port", 0, "--admin", where, "--datadir", tmp_path / "new"
@@ -197,7 +199,7 @@ def test_a_taken_address_is_named_before_anything_is_opened(dev: Pair, tmp_path:
     assert not (tmp_path / "new").exists()
 
 
-def test_development_methods_that_others_reach_are_warned_of(node: LiveNode) -> None:
+def test_exposed_development_methods_log_a_warning(node: LiveNode) -> None:
     assert "is not a loopback address" not in node.printed
     with live_node("--host", "0.0.0.0") as reachable:
         assert (
@@ -206,12 +208,12 @@ def test_development_methods_that_others_reach_are_warned_of(node: LiveNode) -> 
         )
 
 
-def test_metrics_of_the_admin_listener_are_those_of_the_endpoint_as_well() -> None:
+def test_admin_metrics_equal_those_of_the_public_endpoint() -> None:
     with with_admin("--public", "--public-max-caller-filters", "1") as pair:
         assert pair.public("eth_newBlockFilter")
-        for ask in (pair.public, pair.public):
+        for call in (pair.public, pair.public):
             with pytest.raises(RpcFailure, match="at most 1 filters"):
-                ask("eth_newBlockFilter")
+                call("eth_newBlockFilter")
         page = pair.admin.request("GET", "/metrics").body.decode()
         for line in (
             'foreseal_refused_total{tier="public",reason="caller_filters"} 2',

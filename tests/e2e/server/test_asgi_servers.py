@@ -38,15 +38,15 @@ def node(server: str) -> Iterator[LiveNode]:
         node.kill()
 
 
-def test_it_answers_and_stops_in_order(node: LiveNode, tmp_path: Path) -> None:
+def test_asgi_server_responds_and_stops_gracefully(node: LiveNode, tmp_path: Path) -> None:
     assert node.rpc("eth_chainId") == "0x7a69"
     assert int(node.rpc("eth_getBlockByNumber", "pending", False)["number"], 16) >= 1
     node.rpc.close()
     port = urlsplit(node.url).port
     assert port
     with RawWebSocket(port) as socket:
-        assert socket.ask("eth_chainId") == "0x7a69"
-        assert socket.ask("eth_subscribe", "newHeads")
+        assert socket.request("eth_chainId") == "0x7a69"
+        assert socket.request("eth_subscribe", "newHeads")
         assert socket.hear()["params"]["result"]["number"]
         node.process.send_signal(signal.SIGINT)
         # Their own commands close connections before they notify the application: uvicorn with 1012, granian without a
@@ -56,7 +56,7 @@ def test_it_answers_and_stops_in_order(node: LiveNode, tmp_path: Path) -> None:
     assert (tmp_path / "pool.bin").exists(), "a clean stop saves the pool"
 
 
-def test_a_second_server_on_the_same_folder_is_refused(server: str, node: LiveNode, tmp_path: Path) -> None:
+def test_second_server_on_the_same_folder_is_rejected(server: str, node: LiveNode, tmp_path: Path) -> None:
     second = subprocess.run(command(server), capture_output=True, text=True, timeout=60, check=False)
     assert second.returncode != 0
     told = [line for line in (second.stdout + second.stderr).splitlines() if str(tmp_path) in line]

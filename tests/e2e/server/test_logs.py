@@ -29,7 +29,7 @@ def logger() -> Iterator[tuple[logging.Logger, io.StringIO, logging.Handler]]:
     made.setLevel(logging.NOTSET)
 
 
-def say(logger: logging.Logger) -> None:
+def log_every_kind(logger: logging.Logger) -> None:
     """Log a line of every kind."""
     logger.warning("calls were running", extra={"calls": 3, "of": 'a "b"', "time": "mine"})
     logger.info("with %s", "an argument")
@@ -39,10 +39,10 @@ def say(logger: logging.Logger) -> None:
         logger.exception("it failed", extra={"path": Path("/x y")})
 
 
-def test_json_is_an_object_a_line(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
+def test_json_log_has_one_object_per_line(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
     made, text, handler = logger
     handler.setFormatter(JsonLines("one"))
-    say(made)
+    log_every_kind(made)
     found = [json.loads(line) for line in text.getvalue().splitlines()]
     assert [(line["level"], line["message"]) for line in found] == [
         ("WARN", "calls were running"),
@@ -60,10 +60,10 @@ def test_json_is_an_object_a_line(logger: tuple[logging.Logger, io.StringIO, log
     assert 'int("no good")' in found[2]["trace"]
 
 
-def test_text_is_for_people(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
+def test_text_log_is_readable(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
     made, text, handler = logger
     handler.setFormatter(TextLines(None))
-    say(made)
+    log_every_kind(made)
     first, second, third, *trace = text.getvalue().splitlines()
     assert all(LINE.fullmatch(line) for line in (first, second, third))
     assert first.endswith(r'foreseal.test: calls were running calls=3 of="a \"b\"" time=mine')
@@ -72,7 +72,7 @@ def test_text_is_for_people(logger: tuple[logging.Logger, io.StringIO, logging.H
 
 
 @pytest.mark.parametrize("text", ["warn", "OFF", "info,foreseal_node=debug, foreseal.server=trace", "a=warn"])
-def test_levels_are_one_for_all_and_others_by_target(text: str) -> None:
+def test_log_level_is_global_or_by_target(text: str) -> None:
     assert parse_levels(text).replace(",", ", ") == text.replace(", ", ",").replace(",", ", ")
 
 
@@ -82,7 +82,7 @@ def test_an_invalid_log_level_is_reported(text: str) -> None:
         parse_levels(text)
 
 
-def test_every_line_of_a_node_is_json_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_every_line_of_json_logs_is_json(tmp_path: Path) -> None:
     """Covers Python, Rust and the server in front, from start to end."""
     more = ("--log-format", "json", "--log-level", "debug", "--log-slow", "1ms", "--datadir", str(tmp_path / "data"))
     node = LiveNode([foreseal_command(), "dev", "--port", "0", *more])

@@ -77,7 +77,7 @@ def result(body: bytes) -> tuple[object, object]:
     return answer["id"], answer.get("result")
 
 
-def test_fifty_megabytes_are_refused(node: LiveNode) -> None:
+def test_body_of_fifty_megabytes_is_rejected(node: LiveNode) -> None:
     with connect(node) as line:
         line.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % LARGE)
         assert line.recv(100).startswith(b"HTTP/1.1 413 ")
@@ -94,7 +94,7 @@ def test_fifty_megabytes_are_refused(node: LiveNode) -> None:
     assert node.rpc("eth_chainId") == "0x7a69"
 
 
-def test_half_bodies_take_no_place_for_long(node: LiveNode) -> None:
+def test_unfinished_bodies_release_their_slots(node: LiveNode) -> None:
     halves = [connect(node) for _ in range(HALVES)]
     try:
         for index, half in enumerate(halves):
@@ -113,7 +113,7 @@ def test_half_bodies_take_no_place_for_long(node: LiveNode) -> None:
             half.close()
 
 
-def test_a_body_that_trickles_is_given_up(line: socket.socket) -> None:
+def test_trickling_body_times_out(line: socket.socket) -> None:
     line.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
     began = time.monotonic()
     with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ def test_a_slow_body_within_the_limit_is_answered(line: socket.socket) -> None:
     assert (status, result(body)) == (200, (7, "0x7a69"))
 
 
-def test_who_hangs_up_in_the_middle_breaks_nothing(node: LiveNode) -> None:
+def test_hangup_during_a_body_is_harmless(node: LiveNode) -> None:
     for cut in (10, len(HEAD), len(HEAD) + 30):
         with connect(node) as line:
             line.sendall(request(CALL % 1)[:cut])
@@ -156,7 +156,7 @@ def chunked(*chunks: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
     return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"".join(b"%x\r\n%b\r\n" % (len(c), c) for c in chunks) + end
 
 
-def test_chunked_bodies_are_read_whole(line: socket.socket) -> None:
+def test_chunked_bodies_are_read_completely(line: socket.socket) -> None:
     call = CALL % 5
     ways = [
         chunked(call),
@@ -187,7 +187,7 @@ def test_chunked_bodies_are_read_whole(line: socket.socket) -> None:
         HEAD + b"".join(b"X-%d: y\r\n" % index for index in range(1000)) + b"\r\n",
     ],
 )
-def test_what_is_no_http_is_refused_and_closed(node: LiveNode, line: socket.socket, head: bytes) -> None:
+def test_invalid_http_is_rejected_and_closed(node: LiveNode, line: socket.socket, head: bytes) -> None:
     answer = b""
     with contextlib.suppress(ConnectionError):
         line.sendall(head)
@@ -210,7 +210,7 @@ def end_of_request(line: socket.socket) -> None:
             raise
 
 
-def test_a_length_beside_chunks_smuggles_nothing(line: socket.socket) -> None:
+def test_content_length_with_chunked_encoding_is_rejected(line: socket.socket) -> None:
     hidden = request(CALL % 666)
     line.sendall(HEAD + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden)
     line.shutdown(socket.SHUT_WR)
@@ -225,13 +225,13 @@ def test_a_length_beside_chunks_smuggles_nothing(line: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("verb", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND"])
-def test_a_wrong_verb_is_refused(rpc: Rpc, verb: str) -> None:
+def test_a_wrong_verb_is_rejected(rpc: Rpc, verb: str) -> None:
     answer = rpc.request(verb, "/", b"", {})
     assert answer.status == 405
     assert "POST" in answer.headers["allow"]
 
 
-def test_content_types(rpc: Rpc) -> None:
+def test_only_json_content_types_are_accepted(rpc: Rpc) -> None:
     call = CALL % 1
     for kind in ("application/json", "application/json; charset=utf-8", "Application/JSON"):
         assert rpc.post(call, {"Content-Type": kind}).status == 200
@@ -244,13 +244,13 @@ def test_content_types(rpc: Rpc) -> None:
         assert rpc.post(call, {"Content-Type": kind}).status == 415
 
 
-def test_unknown_paths_and_hosts(rpc: Rpc) -> None:
+def test_unknown_paths_and_hosts_are_rejected(rpc: Rpc) -> None:
     for path in ("/nothing", "//", "/../../etc/passwd", "/healthz/", "/%00"):
         assert rpc.request("POST", path, CALL % 1, {"Content-Type": "application/json"}).status == 404
     assert rpc.post(CALL % 1, {"Content-Type": "application/json", "Host": "evil.example"}).status == 403
 
 
-def test_many_connections_at_once(node: LiveNode) -> None:
+def test_many_concurrent_connections_are_answered(node: LiveNode) -> None:
     lines = [connect(node) for _ in range(200)]
     try:
         for index, line in enumerate(lines):
@@ -263,7 +263,7 @@ def test_many_connections_at_once(node: LiveNode) -> None:
             line.close()
 
 
-def test_after_all_of_it_blocks_go_on(node: LiveNode, rpc: Rpc) -> None:
+def test_blocks_continue_after_malformed_clients(node: LiveNode, rpc: Rpc) -> None:
     assert node.process.poll() is None
     assert rpc.request("GET", "/healthz").status == 200
     wait_for_block(rpc, pending_number(rpc))

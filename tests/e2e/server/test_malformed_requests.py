@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from live import LiveNode, live_node, strictness
+from live import LiveNode, live_node, malformed_cases
+from live.malformed_cases import HTTP, WEBSOCKET, Case
 from live.raw_exchange import exchange, settled_frame_outcome, status_of
-from live.strictness import HTTP, WEBSOCKET, Case
 from repository import DOCS
 
 
@@ -24,7 +24,7 @@ def port_of(node: LiveNode) -> int:
 
 
 @pytest.mark.parametrize("case", HTTP, ids=lambda case: case.name)
-def test_http_of_the_table(node: LiveNode, transport: str, case: Case) -> None:
+def test_malformed_http_matches_the_documented_table(node: LiveNode, transport: str, case: Case) -> None:
     answer = exchange(port_of(node), case.data)
     assert status_of(answer) == case.outcome(transport), answer[:300]
     if status_of(answer) != 200:
@@ -37,27 +37,27 @@ def test_no_incomplete_request_is_executed(node: LiveNode) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"anvil_setBalance","params":["%b","0x7"]}' % account.encode()
     chunk = b"%x\r\n%b\r\n" % (len(body), body)
     for data in (
-        strictness.post(b"Content-Length: %d" % (len(body) + 9), body=body),
-        strictness.chunks(chunk),
-        strictness.chunks(chunk + b"zz\r\n"),
-        strictness.chunks(chunk + b"0\r\n"),
-        strictness.chunks(chunk + b"0\r\nX\r\n\r\n"),
-        strictness.sized(b"Host: localhost", body=body),
+        malformed_cases.post(b"Content-Length: %d" % (len(body) + 9), body=body),
+        malformed_cases.chunks(chunk),
+        malformed_cases.chunks(chunk + b"zz\r\n"),
+        malformed_cases.chunks(chunk + b"0\r\n"),
+        malformed_cases.chunks(chunk + b"0\r\nX\r\n\r\n"),
+        malformed_cases.sized(b"Host: localhost", body=body),
     ):
         assert b'"result"' not in exchange(port_of(node), data)
         assert node.rpc("eth_getBalance", account, "pending") == "0x0"
-    assert b'"result"' in exchange(port_of(node), strictness.sized(body=body))
+    assert b'"result"' in exchange(port_of(node), malformed_cases.sized(body=body))
     assert node.rpc("eth_getBalance", account, "pending") == "0x7"
 
 
 @pytest.mark.parametrize("case", WEBSOCKET, ids=lambda case: case.name)
-def test_frames_of_the_table(node: LiveNode, transport: str, case: Case) -> None:
+def test_malformed_frames_match_the_documented_table(node: LiveNode, transport: str, case: Case) -> None:
     expected = case.outcome(transport)
     outcome, answer = settled_frame_outcome(port_of(node), case, transport)
     assert outcome == expected, answer[:300]
 
 
-def test_the_documented_table_of_granian_is_this_one() -> None:
+def test_documented_table_of_granian_is_current() -> None:
     """docs/operate/transports.md lists the cases that granian decides before our code runs."""
     text = (DOCS / "operate" / "transports.md").read_text()
     for case in (*HTTP, *WEBSOCKET):

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from live import LiveNode, live_node
+from live.malformed_cases import CALL, CLOSED, HEAD, HTTP, WEBSOCKET, Case
 from live.nginx import nginx
 from live.raw_exchange import connect, exchange, handshake, settled_frame_outcome, status_of
-from live.strictness import CALL, CLOSED, HEAD, HTTP, WEBSOCKET, Case
 
 # Outcomes behind nginx that differ from those of the native transport. 200 means that nginx rewrote the request:
 # invalid fields, spaces, line ends, framing and trailers of the client do not reach the node.
@@ -65,7 +65,7 @@ def _expected(case: Case, transport: str) -> int:
     return other.get(case.name, case.native)
 
 
-def test_http_of_the_table_behind_nginx(transport: str, behind: int) -> None:
+def test_malformed_http_behind_nginx_matches_the_table(transport: str, behind: int) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda case: exchange(behind, case.data), HTTP))
     expected = {case.name: _expected(case, transport) for case in HTTP}
@@ -75,7 +75,7 @@ def test_http_of_the_table_behind_nginx(transport: str, behind: int) -> None:
     assert executed == {name: int(status == 200) for name, status in expected.items()}
 
 
-def test_frames_of_the_table_pass_nginx(transport: str, behind: int) -> None:
+def test_malformed_frames_pass_through_nginx(transport: str, behind: int) -> None:
     expected = {case.name: case.outcome(transport) for case in WEBSOCKET}
 
     def outcome(case: Case) -> int:

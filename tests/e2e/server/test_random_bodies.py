@@ -25,7 +25,7 @@ def limited(transport: str) -> Iterator[LiveNode]:
         yield node
 
 
-def goes_on(node: LiveNode, rpc: Rpc) -> None:
+def assert_still_running(node: LiveNode, rpc: Rpc) -> None:
     """Assert that the process is the same, is healthy and seals another block, and that no method panicked."""
     assert node.process.poll() is None
     assert rpc.request("GET", "/healthz").status == 200
@@ -34,7 +34,7 @@ def goes_on(node: LiveNode, rpc: Rpc) -> None:
 
 
 @pytest.mark.timeout(60 + EXAMPLES)
-def test_any_body_gets_a_proper_answer_and_blocks_go_on(limited: LiveNode) -> None:
+def test_random_body_gets_a_valid_response_and_blocks_continue(limited: LiveNode) -> None:
     statuses: Counter[int] = Counter()
 
     @seed(SEED)
@@ -54,22 +54,22 @@ def test_any_body_gets_a_proper_answer_and_blocks_go_on(limited: LiveNode) -> No
     send()
     print(f"\n{statuses.total()} generated bodies (seed {SEED}), by status: {dict(statuses)}")
     assert statuses.total() >= EXAMPLES
-    goes_on(limited, limited.rpc)
+    assert_still_running(limited, limited.rpc)
 
 
-def test_a_batch_of_100_000_is_refused(node: LiveNode, rpc: Rpc) -> None:
+def test_a_batch_of_100_000_is_rejected(node: LiveNode, rpc: Rpc) -> None:
     # Batches of objects exceed the limit of values per body before that of batch entries.
     batch, values = {"limit": "batch", "max": 1000}, {"limit": "values", "max": 262_144}
     for entry, limit in ((b"1", batch), (b'{"jsonrpc":"2.0","id":1,"method":"x"}', values)):
         answer = rpc.post(b"[" + b",".join([entry] * 100_000) + b"]")
         error = answer.json()["error"]
         assert (answer.status, error["code"], error["data"]) == (200, -32005, limit)
-    goes_on(node, rpc)
+    assert_still_running(node, rpc)
 
 
 @pytest.mark.parametrize(("opening", "inner", "closing"), [("[", "", "]"), ('{"a":', "1", "}")])
 @pytest.mark.parametrize("depth", [65, 250, 1024, 10_000, 500_000])
-def test_deep_json_is_refused(rpc: Rpc, opening: str, inner: str, closing: str, depth: int) -> None:
+def test_deep_json_is_rejected(rpc: Rpc, opening: str, inner: str, closing: str, depth: int) -> None:
     deep = (opening * depth + inner + closing * depth).encode()
     for body in (deep, b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":' + deep + b"}"):
         answer = rpc.post(body)
@@ -77,5 +77,5 @@ def test_deep_json_is_refused(rpc: Rpc, opening: str, inner: str, closing: str, 
         assert answer.json()["error"]["code"] in (-32700, -32005)
 
 
-def test_after_deep_json_blocks_go_on(node: LiveNode, rpc: Rpc) -> None:
-    goes_on(node, rpc)
+def test_blocks_continue_after_deep_json(node: LiveNode, rpc: Rpc) -> None:
+    assert_still_running(node, rpc)

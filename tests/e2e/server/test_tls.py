@@ -42,7 +42,7 @@ def secured(tls: TlsFiles, transport: str, *arguments: str, command: str = "dev"
         yield node
 
 
-def test_calls_streams_and_pages_of_other_origins(transport: str, made: Certificates) -> None:
+def test_tls_serves_calls_streams_and_allowed_origins(transport: str, made: Certificates) -> None:
     with secured(made.issue(), transport) as node:
         assert node.url.startswith("https://127.0.0.1:")
         assert node.rpc("eth_chainId") == "0x7a69"
@@ -98,14 +98,14 @@ def test_a_client_of_tls_1_2_cannot_renegotiate(transport: str, made: Certificat
         assert node.rpc("eth_chainId") == "0x7a69"
 
 
-def test_clients_need_a_certificate_of_the_authority_that_is_named(
+def test_client_certificate_of_the_configured_authority_is_required(
     transport: str, made: Certificates, tmp_path: Path
 ) -> None:
     tls, client = made.issue(), made.issue("client")
     (tmp_path / "strangers").mkdir()
     stranger = certificates(tmp_path / "strangers").issue()
 
-    def ask(port: int, by: TlsFiles | None) -> int:
+    def get_status(port: int, by: TlsFiles | None) -> int:
         context = ssl.create_default_context()
         if by is not None:
             context.load_cert_chain(by.cert, by.key)
@@ -116,10 +116,10 @@ def test_clients_need_a_certificate_of_the_authority_that_is_named(
 
     arguments = ["dev", "--transport", transport, "--port", "0", "--tls-cert", str(tls.cert), "--tls-key", str(tls.key)]
     with listening([*arguments, "--tls-client-ca", str(made.ca)]) as port:
-        assert ask(port, client) == 200
+        assert get_status(port, client) == 200
         for by in (None, stranger):
             with pytest.raises(OSError, match=r"(?i)certificate|alert|reset|eof|broken|closed"):
-                ask(port, by)
+                get_status(port, by)
 
 
 @contextlib.contextmanager
@@ -139,7 +139,7 @@ def listening(arguments: list[str]) -> Iterator[int]:
         process.wait()
 
 
-def test_an_expired_certificate_is_warned_of_and_wrong_files_stop_the_start(made: Certificates, tmp_path: Path) -> None:
+def test_expired_certificate_is_logged_and_invalid_files_fail_the_start(made: Certificates, tmp_path: Path) -> None:
     late, other = made.issue(until=EXPIRED), made.issue("other")
     with listening(["dev", "--port", "0", "--tls-cert", str(late.cert), "--tls-key", str(late.key)]) as port:
         connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=20)

@@ -48,15 +48,15 @@ def refusal(port: int, path: str = "/", **headers: str) -> int:
     return int(refused.value.args[0])
 
 
-def test_it_serves_what_http_serves(dev: LiveNode) -> None:
+def test_websocket_serves_the_methods_of_http(dev: LiveNode) -> None:
     with connect(dev) as socket:
-        assert socket.ask("eth_chainId") == "0x7a69"
-        assert socket.ask("eth_getBlockByNumber", "pending", False)["number"]
-        assert socket.ask("eth_estimateGas", {"to": "0x" + "11" * 20}) == "0x5208"
+        assert socket.request("eth_chainId") == "0x7a69"
+        assert socket.request("eth_getBlockByNumber", "pending", False)["number"]
+        assert socket.request("eth_estimateGas", {"to": "0x" + "11" * 20}) == "0x5208"
         # The tier's limits, the development methods and the admin methods.
-        assert socket.ask("eth_getBlockReceipts", "latest")["code"] == -32004
-        assert socket.ask("anvil_setBalance", "0x" + "77" * 20, "0x5") is None
-        assert socket.ask("foreseal_setFinality", {"safe": "0x0"})["code"] == -32601
+        assert socket.request("eth_getBlockReceipts", "latest")["code"] == -32004
+        assert socket.request("anvil_setBalance", "0x" + "77" * 20, "0x5") is None
+        assert socket.request("foreseal_setFinality", {"safe": "0x0"})["code"] == -32601
         calls = [("eth_getBlockReceipts", ["latest"]), ("eth_getBalance", ["0x" + "77" * 20, "pending"])]
         batch = [
             {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -67,26 +67,26 @@ def test_it_serves_what_http_serves(dev: LiveNode) -> None:
         assert (refused["error"]["code"], balance["result"]) == (-32004, "0x5")
 
 
-def test_who_may_connect(dev: LiveNode, admin: int) -> None:
+def test_websocket_checks_host_origin_and_path(dev: LiveNode, admin: int) -> None:
     assert refusal(port_of(dev.url), Host="evil.example") == 403
     assert refusal(port_of(dev.url), "/ws") == 404
     with connect(dev, **ORIGIN) as socket:
-        assert socket.ask("eth_chainId") == "0x7a69"
+        assert socket.request("eth_chainId") == "0x7a69"
     assert refusal(admin, **ORIGIN) == 403
     assert refusal(admin, Host="evil.example") == 403
     with RawWebSocket(admin) as socket:
-        assert socket.ask("foreseal_setFinality", {"safe": "0x0"}) is not None
-        assert re.fullmatch("0x[0-9a-f]{32}", socket.ask("eth_subscribe", "newHeads"))
+        assert socket.request("foreseal_setFinality", {"safe": "0x0"}) is not None
+        assert re.fullmatch("0x[0-9a-f]{32}", socket.request("eth_subscribe", "newHeads"))
         assert socket.hear()["params"]["result"]["number"]
 
 
-def test_pages_do_not_connect_to_a_node_that_is_run(serving: LiveNode) -> None:
+def test_run_rejects_websockets_of_browser_pages(serving: LiveNode) -> None:
     assert refusal(port_of(serving.url), **ORIGIN) == 403
     with connect(serving, Host="any.example") as socket:
-        assert socket.ask("eth_chainId")
+        assert socket.request("eth_chainId")
 
 
-def place(step: dict[str, Any]) -> dict[str, Any]:
+def cursor_of(step: dict[str, Any]) -> dict[str, Any]:
     return {"block": step["number"], "index": step["index"], "hash": step["hash"]}
 
 
@@ -101,7 +101,7 @@ def pages_after(node: LiveNode, cursor: dict[str, Any]) -> list[Any]:
             return found
 
 
-def test_the_feed_goes_on_from_any_step_without_a_gap_or_a_double(dev: LiveNode) -> None:
+def test_feed_resumes_from_any_step_without_gap_or_duplicate(dev: LiveNode) -> None:
     """Readers start at the first step, in the middle and at the newest one, while transactions arrive."""
     first = dev.rpc("foreseal_getFlashblocks", None)["cursor"]
     begun = int(dev.rpc("eth_blockNumber"), 16)
@@ -112,17 +112,17 @@ def test_the_feed_goes_on_from_any_step_without_a_gap_or_a_double(dev: LiveNode)
         sender.send(nonce)
         nonce += 1
         made = pages_after(dev, first)
-        cursors = [first, *(place(step) for step in made)]
+        cursors = [first, *(cursor_of(step) for step in made)]
         if len(readers) < 30:
             cursor = cursors[(0, len(cursors) // 2, -1)[len(readers) % 3]]
             socket = connect(dev)
-            assert re.fullmatch("0x[0-9a-f]{32}", socket.ask("eth_subscribe", "foreseal_feed", cursor))
+            assert re.fullmatch("0x[0-9a-f]{32}", socket.request("eth_subscribe", "foreseal_feed", cursor))
             readers.append((cursor, socket))
     whole = pages_after(dev, first)
     assert len(whole) > 5
     assert len(readers) >= 6
     for cursor, socket in readers:
-        places = [first, *(place(step) for step in whole)]
+        places = [first, *(cursor_of(step) for step in whole)]
         wanted = whole[places.index(cursor) :]
         heard: list[Any] = []
         while len(heard) < len(wanted):
@@ -133,18 +133,18 @@ def test_the_feed_goes_on_from_any_step_without_a_gap_or_a_double(dev: LiveNode)
         socket.close()
 
 
-def test_a_cursor_of_nowhere_is_the_answer(dev: LiveNode) -> None:
+def test_unknown_cursor_is_an_error(dev: LiveNode) -> None:
     with connect(dev) as socket:
         nowhere = {"block": "0x1", "index": "0x0", "hash": "0x" + "11" * 32}
-        error = socket.ask("eth_subscribe", "foreseal_feed", nowhere)
+        error = socket.request("eth_subscribe", "foreseal_feed", nowhere)
         assert error["code"] == -32001
         assert set(error["data"]["oldest"]) == {"block", "index", "hash"}
-        assert socket.ask("eth_subscribe", "foreseal_feed", error["data"]["oldest"])
+        assert socket.request("eth_subscribe", "foreseal_feed", error["data"]["oldest"])
 
 
 def test_shutdown_closes_the_websocket_with_a_reason(transport: str) -> None:
     with live_node("--transport", transport) as node:
         socket = connect(node)
-        assert socket.ask("eth_subscribe", "newHeads")
+        assert socket.request("eth_subscribe", "newHeads")
     assert socket.ending() == (1001, "the server is shutting down")
     socket.close()

@@ -9,9 +9,9 @@ import pytest
 from eth_utils import to_checksum_address
 
 from live import DEV_ACCOUNTS, Rpc, wait_for
-from live.asking import Question, answers, questions
 from live.blocks import wait_for_block
 from live.sending import Sender
+from live.tag_queries import TagQuery, answers, tag_queries
 from workers.node import SECONDS, WorkersNode
 
 BLOCKS = int(os.environ.get("FORESEAL_WORKER_BLOCKS", "3"))
@@ -58,9 +58,9 @@ class Load(threading.Thread):
             self.failure = error
 
 
-def see(worker: int, rpc: Rpc, asked: list[Question]) -> Seen:
+def see(worker: int, rpc: Rpc, queries: list[TagQuery]) -> Seen:
     """Return the results of one batch, and therefore one view."""
-    status, *found = answers(rpc, [("foreseal_status", []), *asked], "pending")
+    status, *found = answers(rpc, [("foreseal_status", []), *queries], "pending")
     return Seen(worker, (int(status["block"], 16), int(status["index"], 16)), status["hash"], found)
 
 
@@ -68,16 +68,18 @@ def see(worker: int, rpc: Rpc, asked: list[Question]) -> Seen:
 def test_every_worker_serves_the_same_step_and_sealed_block(workers: WorkersNode) -> None:
     each = workers.each()
     everybody = [*each, workers.sequencer]
-    asked = [(method, params) for method, params in questions(each[0], workers.contract) if method not in POOL_AWARE]
-    assert len(asked) > 20
+    queries = [
+        (method, params) for method, params in tag_queries(each[0], workers.contract) if method not in POOL_AWARE
+    ]
+    assert len(queries) > 20
     load = Load(workers, SEED)
     load.start()
     seen: dict[int, dict[tuple[int, int], Seen]] = {}
     try:
-        start = see(0, each[0], asked).position[0] + 1
-        while see(0, each[0], asked).position[0] <= start + BLOCKS:
+        start = see(0, each[0], queries).position[0] + 1
+        while see(0, each[0], queries).position[0] <= start + BLOCKS:
             for number, rpc in enumerate(each):
-                one = see(number, rpc, asked)
+                one = see(number, rpc, queries)
                 if start <= one.position[0] < start + BLOCKS:
                     seen.setdefault(number, {})[one.position] = one
     finally:
@@ -86,16 +88,17 @@ def test_every_worker_serves_the_same_step_and_sealed_block(workers: WorkersNode
     assert load.failure is None
     for rpc in everybody:
         wait_for_block(rpc, start + BLOCKS)
-    compared = sum(compare(everybody, asked, of_worker) for of_worker in seen.values())
+    compared = sum(compare(everybody, queries, of_worker) for of_worker in seen.values())
     steps = sum(map(len, seen.values()))
     print(
-        f"\n{len(asked)} methods, {len(each)} workers, {BLOCKS} blocks, {steps} steps seen: {compared} answers compared"
+        f"\n{len(queries)} methods, {len(each)} workers, {BLOCKS} blocks, {steps} steps seen: "
+        f"{compared} answers compared"
     )
     assert len(seen) == len(each)
     assert steps > 2 * BLOCKS
 
 
-def compare(everybody: list[Rpc], asked: list[Question], seen: dict[tuple[int, int], Seen]) -> int:
+def compare(everybody: list[Rpc], queries: list[TagQuery], seen: dict[tuple[int, int], Seen]) -> int:
     """Repeat one worker's queries on every process; return the number of equal results."""
     compared = 0
     rng = random.Random(SEED)
@@ -106,27 +109,27 @@ def compare(everybody: list[Rpc], asked: list[Question], seen: dict[tuple[int, i
         # `pending` and the number are one block if the last seen step is the sealed one.
         if last.hash == sealed:
             for rpc in everybody:
-                compared += same(asked, last, answers(rpc, asked, hex(number)))
+                compared += same(queries, last, answers(rpc, queries, hex(number)))
         for position in rng.sample(sorted(of_block), min(STEPS, len(of_block))):
             one = of_block[position]
             place = {"blockNumber": hex(position[0]), "flashblockIndex": hex(position[1])}
             for rpc in everybody:
                 block = rpc("eth_getBlockByNumber", place, True)
-                before = one.answers[[method for method, _ in asked].index("eth_getBlockByNumber")]
+                before = one.answers[[method for method, _ in queries].index("eth_getBlockByNumber")]
                 assert block == before, f"{position} of worker {one.worker}"
                 assert rpc("eth_getBlockByHash", one.hash, True) == before
                 compared += 2
     return compared
 
 
-def same(asked: list[Question], seen: Seen, found: list[Any]) -> int:
+def same(queries: list[TagQuery], seen: Seen, found: list[Any]) -> int:
     """Assert that the results equal earlier ones; return their number."""
-    for (method, _), before, now in zip(asked, seen.answers, found, strict=True):
+    for (method, _), before, now in zip(queries, seen.answers, found, strict=True):
         assert now == before, f"{method} at {seen.position} of worker {seen.worker}"
     return len(found)
 
 
-def test_a_subscriber_of_one_worker_goes_on_at_another(workers: WorkersNode) -> None:
+def test_subscriber_resumes_at_another_worker(workers: WorkersNode) -> None:
     first, second, *_ = workers.each()
     cursor = first("foreseal_getFlashblocks", None)["cursor"]
     sender = Sender(first, DEV_ACCOUNTS[7])

@@ -13,12 +13,12 @@ from workers.node import SECONDS, WorkersNode
 ROUNDS = 12
 
 
-def _places(logs: list[dict[str, str]]) -> list[tuple[str, str]]:
+def _positions(logs: list[dict[str, str]]) -> list[tuple[str, str]]:
     assert not any(log["removed"] for log in logs)
     return [(log["transactionHash"], log["logIndex"]) for log in logs]
 
 
-def test_a_client_that_asks_any_worker_gets_everything_once(workers: WorkersNode) -> None:
+def test_filter_polled_through_any_worker_returns_each_log_once(workers: WorkersNode) -> None:
     each, draw = workers.each(), random.Random(7)
     logs = each[0]("eth_newFilter", {"address": workers.contract, "toBlock": "pending"})
     arrivals = each[-1]("eth_newPendingTransactionFilter")
@@ -27,23 +27,23 @@ def test_a_client_that_asks_any_worker_gets_everything_once(workers: WorkersNode
     found: list[dict[str, str]] = []
     sender = Sender(each[0], DEV_ACCOUNTS[3])
 
-    def ask() -> bool:
+    def poll() -> bool:
         found.extend(draw.choice(each)("eth_getFilterChanges", logs))
         arrived.extend(draw.choice(each)("eth_getFilterChanges", arrivals))
         return len(found) >= len(sent)
 
     for _ in range(ROUNDS):
         sent.append(sender.send(to=to_checksum_address(workers.contract), gas=100_000))
-        ask()
-    wait_for(ask, SECONDS, "the log of every call")
-    ask()
-    assert [name for name, _ in _places(found)] == sent
+        poll()
+    wait_for(poll, SECONDS, "the log of every call")
+    poll()
+    assert [name for name, _ in _positions(found)] == sent
     assert [name for name in arrived if name in sent] == sent
     assert each[-1]("eth_uninstallFilter", logs) is True
     assert each[0]("eth_uninstallFilter", logs) is False
 
 
-def test_many_who_ask_at_once_get_every_log_once(workers: WorkersNode) -> None:
+def test_concurrent_filter_polls_return_every_log_once(workers: WorkersNode) -> None:
     each = workers.each()
     logs = each[0]("eth_newFilter", {"address": workers.contract, "toBlock": "pending"})
     lists: list[list[tuple[str, str]]] = [[] for _ in range(2 * len(each))]
@@ -52,7 +52,7 @@ def test_many_who_ask_at_once_get_every_log_once(workers: WorkersNode) -> None:
 
     def read(rpc: Rpc, found: list[tuple[str, str]]) -> None:
         while not over.is_set():
-            found.extend(_places(rpc("eth_getFilterChanges", logs)))
+            found.extend(_positions(rpc("eth_getFilterChanges", logs)))
 
     readers = [threading.Thread(target=read, args=(workers.rpc(), found)) for found in lists]
     for reader in readers:

@@ -28,7 +28,7 @@ def workers(tmp_path: Path) -> Iterator[WorkersNode]:
         yield node
 
 
-def test_a_worker_that_died_is_back_with_the_same_chain(workers: WorkersNode) -> None:
+def test_restarted_worker_has_the_same_chain(workers: WorkersNode) -> None:
     first, second = workers.each()
     before = first("eth_getBlockByNumber", "latest", True)
     dead = workers.pids("worker")
@@ -69,7 +69,7 @@ def test_workers_are_replaced_under_load_without_lost_requests(workers: WorkersN
     print(f"\n{crowd.sent} submissions and {crowd.reads} reads over a replacement, {crowd.led} connections led over")
 
 
-def test_reads_go_on_without_the_sequencer_and_submissions_fail_clearly(workers: WorkersNode) -> None:
+def test_reads_continue_and_submissions_fail_without_the_sequencer(workers: WorkersNode) -> None:
     each = workers.each()
     (sequencer,) = workers.pids("sequencer")
     sent = Sender(each[0], DEV_ACCOUNTS[0]).send(to=DEV_ACCOUNTS[1].address, value=1)
@@ -107,7 +107,7 @@ def refused(rpc: Rpc) -> bool:
     return False
 
 
-def test_the_pool_outlives_a_stop_in_order(tmp_path: Path) -> None:
+def test_pool_survives_a_clean_stop(tmp_path: Path) -> None:
     with workers_node(tmp_path / "data") as node:
         rpc = node.each()[0]
         account = DEV_ACCOUNTS[0]

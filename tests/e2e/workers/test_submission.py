@@ -19,7 +19,7 @@ def status(rpc: Rpc, name: str) -> str:
     return str(rpc("foreseal_transactionStatus", name)["status"])
 
 
-def test_the_worker_that_took_it_knows_it_at_once_and_the_others_soon(workers: WorkersNode) -> None:
+def test_submission_is_visible_in_its_worker_first_and_then_elsewhere(workers: WorkersNode) -> None:
     first, second, *_ = workers.each()
     account = DEV_ACCOUNTS[0]
     for number in range(ROUNDS):
@@ -37,7 +37,7 @@ def test_the_worker_that_took_it_knows_it_at_once_and_the_others_soon(workers: W
         assert [same[field] for field in place] == [receipt[field] for field in place]
 
 
-def test_a_nonce_never_goes_back_on_a_connection(workers: WorkersNode) -> None:
+def test_nonce_never_decreases_on_a_connection(workers: WorkersNode) -> None:
     first, second, *_ = workers.each()
     account = DEV_ACCOUNTS[2]
     at = {rpc: nonce(rpc, account.address) for rpc in (first, second)}
@@ -57,7 +57,7 @@ def test_a_nonce_never_goes_back_on_a_connection(workers: WorkersNode) -> None:
 
 
 @pytest.mark.parametrize("through", [0, 1])
-def test_refusals_are_those_of_the_sequencer(workers: WorkersNode, through: int) -> None:
+def test_rejections_of_workers_equal_those_of_the_sequencer(workers: WorkersNode, through: int) -> None:
     rpc = workers.each()[through]
     account = DEV_ACCOUNTS[3 + through]
     first = nonce(rpc, account.address)
@@ -80,7 +80,7 @@ def test_refusals_are_those_of_the_sequencer(workers: WorkersNode, through: int)
         assert failures[0][:2] == (-32000, message)
 
 
-def test_a_synchronous_submission_is_answered_with_its_receipt(workers: WorkersNode) -> None:
+def test_synchronous_submission_returns_its_receipt(workers: WorkersNode) -> None:
     for rpc, account in zip(workers.each(), DEV_ACCOUNTS[10:], strict=False):
         raw = signed(account, nonce(rpc, account.address))
         receipt = rpc("eth_sendRawTransactionSync", raw)

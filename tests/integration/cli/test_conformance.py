@@ -75,7 +75,7 @@ def transfers() -> dict[str, Any]:
     }
 
 
-def test_a_right_expectation_passes_and_a_wrong_one_fails(tmp_path: Path) -> None:
+def test_correct_expectation_passes_and_a_wrong_one_fails(tmp_path: Path) -> None:
     test = transfers()
     right, wrong = tmp_path / "right.json", tmp_path / "wrong.json"
     right.write_text(json.dumps(test))
@@ -103,7 +103,7 @@ def test_a_right_expectation_passes_and_a_wrong_one_fails(tmp_path: Path) -> Non
     assert (done.returncode, done.stderr) == (1, "3 passed, 1 failed\n")
 
 
-def test_wrong_logs_fail_too(tmp_path: Path) -> None:
+def test_wrong_logs_fail(tmp_path: Path) -> None:
     test = transfers()
     test["transfers"]["post"]["Berlin"][0]["logs"] = "0x" + "00" * 32
     (tmp_path / "logs.json").write_text(json.dumps(test))
@@ -111,7 +111,7 @@ def test_wrong_logs_fail_too(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "1 passed, 1 failed\n")
 
 
-def test_only_one_fork_is_run_when_asked_and_no_case_at_all_is_no_success(tmp_path: Path) -> None:
+def test_selected_fork_runs_alone_and_zero_cases_fail(tmp_path: Path) -> None:
     (tmp_path / "test.json").write_text(json.dumps(transfers()))
     assert foreseal("statetest", "--fork", "Berlin", tmp_path).stderr == "2 passed, 0 failed\n"
     done = foreseal("statetest", "--fork", "Cancun", tmp_path)
@@ -122,7 +122,7 @@ def test_only_one_fork_is_run_when_asked_and_no_case_at_all_is_no_success(tmp_pa
 
 
 @pytest.mark.parametrize(("command", "least"), [(["statetest", "--fork", "Shanghai"], 50), (["blocktest"], 100)])
-def test_the_archive_passes_in_place(command: list[str], least: int) -> None:
+def test_archive_passes_without_extraction(command: list[str], least: int) -> None:
     done = foreseal(*command, shared(ARCHIVE))
     cases = lines_of(done.stdout)
     print(f"\n{' '.join(command)}: {done.stderr.strip()}")

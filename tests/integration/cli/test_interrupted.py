@@ -28,7 +28,7 @@ def blocks_of(chain: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_import_ends_in_good_order_and_goes_on_later(tmp_path: Path, number: int) -> None:
+def test_interrupted_import_stops_cleanly_and_resumes_later(tmp_path: Path, number: int) -> None:
     sample = shared("execution-apis")
     # A pipe slows the import down enough for a signal in its middle.
     pipe, datadir = tmp_path / "chain.rlp", tmp_path / "data"
@@ -65,7 +65,7 @@ def test_an_import_ends_in_good_order_and_goes_on_later(tmp_path: Path, number: 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_of_vectors_ends(number: int) -> None:
+def test_interrupt_ends_a_run_of_vectors(number: int) -> None:
     archives = [shared("ethereum-tests.tar.zst")] * 50
     command = [foreseal_command(), "blocktest", *archives]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

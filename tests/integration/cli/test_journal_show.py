@@ -18,7 +18,7 @@ def shown(datadir: Path, *options: object) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_every_append_is_a_line(tmp_path: Path) -> None:
+def test_every_append_is_one_line(tmp_path: Path) -> None:
     produce(tmp_path, 3)
     appends = shown(tmp_path)
     assert [append["sequence"] for append in appends] == list(range(len(appends)))
@@ -36,7 +36,7 @@ def test_every_append_is_a_line(tmp_path: Path) -> None:
     assert shown(tmp_path, "--from", 10**6) == []
 
 
-def test_beside_a_running_node(tmp_path: Path) -> None:
+def test_journal_of_a_running_node_is_readable(tmp_path: Path) -> None:
     node = Node(settings(tmp_path))
     node.start()
     wait_until(lambda: node.freshness()[0] > 2)
@@ -48,7 +48,7 @@ def test_beside_a_running_node(tmp_path: Path) -> None:
     assert later[: len(first)] == first
 
 
-def test_what_the_reader_raises_ends_it(tmp_path: Path) -> None:
+def test_exception_of_the_reader_ends_the_command(tmp_path: Path) -> None:
     produce(tmp_path, 2)
     seen = []
 
@@ -61,7 +61,7 @@ def test_what_the_reader_raises_ends_it(tmp_path: Path) -> None:
     assert len(seen) == 1
 
 
-def test_a_folder_without_a_journal(tmp_path: Path) -> None:
+def test_folder_without_a_journal_is_reported(tmp_path: Path) -> None:
     done = foreseal("journal", "show", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"foreseal: {tmp_path} has no journal\n"

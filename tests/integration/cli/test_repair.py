@@ -74,31 +74,31 @@ def assert_repaired(datadir: Path, original: Path, method: str, *more: str | Pat
     calls = list(chain.questions(driver))
     driver.close()
     whole = chain.copy(original)
-    assert chain.ask(datadir, calls) == chain.ask(whole, calls)
+    assert chain.query(datadir, calls) == chain.query(whole, calls)
     shutil.rmtree(whole)
     again = foreseal("db", "repair", datadir)
     assert (again.returncode, "store.damaged is from an earlier repair" in again.stderr) == (2, True)
 
 
-def test_a_sound_store_is_not_repaired(datadir: Path) -> None:
+def test_consistent_store_is_not_repaired(datadir: Path) -> None:
     ended = foreseal("db", "repair", datadir)
     assert (ended.returncode, ended.stdout) == (0, "the store is consistent: nothing to repair\n")
     assert not (datadir / "store.damaged").exists()
 
 
 @pytest.mark.parametrize("table", ["log_index", "transaction_hashes"])
-def test_tables_that_follow_from_others_are_made_again(datadir: Path, original: Path, table: str) -> None:
+def test_derived_tables_are_rebuilt(datadir: Path, original: Path, table: str) -> None:
     damage(datadir, {table})
     # The repair does not need the journal.
     assert_repaired(datadir, original, "copy the intact entries")
 
 
-def test_a_store_is_made_again_from_the_whole_journal(datadir: Path, original: Path) -> None:
+def test_store_is_rebuilt_from_the_complete_journal(datadir: Path, original: Path) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
     assert_repaired(datadir, original, "rebuild the store by replaying the journal")
 
 
-def test_another_node_is_not_used_where_the_journal_has_everything(datadir: Path, original: Path) -> None:
+def test_other_node_is_not_used_if_the_journal_is_complete(datadir: Path, original: Path) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
     # The port has no listener.
     url = "http://127.0.0.1:1"
@@ -107,15 +107,13 @@ def test_another_node_is_not_used_where_the_journal_has_everything(datadir: Path
     assert_repaired(datadir, original, "rebuild the store by replaying the journal", "--from", url)
 
 
-def test_a_store_whose_roots_are_damaged_is_made_again(datadir: Path, original: Path) -> None:
+def test_store_with_damaged_roots_is_rebuilt(datadir: Path, original: Path) -> None:
     data = datadir / "store" / "data.mdb"
     data.write_bytes(b"\0" * 4 * PAGE + data.read_bytes()[4 * PAGE :])
     assert_repaired(datadir, original, "rebuild the store by replaying the journal")
 
 
-def test_a_store_is_taken_from_a_backup_and_the_journal_replayed_from_there(
-    datadir: Path, original: Path, tmp_path: Path
-) -> None:
+def test_store_is_rebuilt_from_a_backup_and_the_journal(datadir: Path, original: Path, tmp_path: Path) -> None:
     early = chain.copy(original)
     assert foreseal("backup", early, tmp_path / "backup").returncode == 0
     shutil.rmtree(early)

@@ -39,7 +39,7 @@ def written(path: Path, value: Any) -> str:
     return str(path)
 
 
-def test_a_receipt_that_fits(promises: Promises, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_valid_receipt_is_accepted(promises: Promises, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     receipt, _, signer = promises
     file = written(tmp_path / "receipt.json", receipt)
     assert run(["verify-receipt", file]) == 0
@@ -63,7 +63,7 @@ def test_a_receipt_that_fits(promises: Promises, tmp_path: Path, capsys: pytest.
         ({"hash": "0x"}, [], "hash: expected 32 bytes, got 0"),
     ],
 )
-def test_a_receipt_that_does_not_fit(
+def test_mismatched_receipt_is_rejected(
     promises: Promises,
     changes: dict[str, str],
     options: list[str],
@@ -85,7 +85,7 @@ def test_a_receipt_that_does_not_fit(
 
 
 @pytest.mark.parametrize("text", ["", "null", "not JSON", "[1]"])
-def test_what_is_no_receipt(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_input_that_is_not_a_receipt_is_rejected(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "receipt.json"
     file.write_text(text)
     with pytest.raises(SystemExit) as ended:
@@ -102,7 +102,7 @@ def test_what_is_no_receipt(text: str, tmp_path: Path, capsys: pytest.CaptureFix
         ({"error": {"code": -32001, "message": "nobody signed"}}, "the response is an error: nobody signed"),
     ],
 )
-def test_a_response_without_a_receipt(
+def test_response_without_a_receipt_is_rejected(
     answer: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = written(tmp_path / "response.json", {"jsonrpc": "2.0", "id": 1, **answer})
@@ -115,7 +115,7 @@ def test_a_response_without_a_receipt(
     assert orjson.loads(capsys.readouterr().out)["reason"] == words
 
 
-def test_two_promises_that_exclude_each_other(
+def test_conflicting_commitments_are_reported(
     promises: Promises, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, other, signer = promises
@@ -136,7 +136,7 @@ def test_two_promises_that_exclude_each_other(
 
 
 @pytest.mark.parametrize("time", [10**15, 2**64 - 1])
-def test_a_time_that_no_calendar_has(time: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_out_of_range_time_is_printed_as_milliseconds(time: int, capsys: pytest.CaptureFixture[str]) -> None:
     text = "0x" + "00" * 32
     receipt._print(Preconfirmation(31337, 1, 0, text, text, time, 1, text, 0, "0x" + "11" * 20))
     assert f"made         {time} ms since 1970" in capsys.readouterr().out

@@ -54,7 +54,7 @@ def server() -> Iterator[Server]:
     made.server_close()
 
 
-def ask(server: Server, *prepared: tuple[int, str, bytes], blocking: bool, **options: Any) -> int:
+def block_number(server: Server, *prepared: tuple[int, str, bytes], blocking: bool, **options: Any) -> int:
     server.prepared = list(prepared)
     url = f"http://127.0.0.1:{server.server_port}"
     if blocking:
@@ -74,34 +74,34 @@ GOOD = (200, "application/json", b'{"jsonrpc":"2.0","id":2,"result":"0x7"}')
 
 @BOTH
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_server_that_is_not_available_is_asked_again(server: Server, blocking: bool, status: int) -> None:
+def test_unavailable_server_is_retried(server: Server, blocking: bool, status: int) -> None:
     page = (status, "text/html", b"<h1>later</h1>")
-    assert ask(server, page, GOOD, blocking=blocking) == 7
+    assert block_number(server, page, GOOD, blocking=blocking) == 7
     with pytest.raises(ConnectionLost, match=f"HTTP {status}: <h1>later</h1>"):
-        ask(server, page, blocking=blocking, attempts=1)
+        block_number(server, page, blocking=blocking, attempts=1)
 
 
 @BOTH
 def test_an_error_object_counts_at_any_http_status(server: Server, blocking: bool) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"not served"}}'
     with pytest.raises(RpcError, match="not served"):
-        ask(server, (403, "application/json", body), blocking=blocking)
+        block_number(server, (403, "application/json", body), blocking=blocking)
 
 
 @BOTH
-def test_a_page_is_no_answer(server: Server, blocking: bool) -> None:
+def test_response_without_json_is_invalid(server: Server, blocking: bool) -> None:
     with pytest.raises(InvalidResponse, match="HTTP 404: nothing here"):
-        ask(server, (404, "text/plain", b"nothing here\n"), GOOD, blocking=blocking)
+        block_number(server, (404, "text/plain", b"nothing here\n"), GOOD, blocking=blocking)
 
 
 @BOTH
-def test_no_answer_is_a_time_out(server: Server, blocking: bool) -> None:
+def test_missing_response_raises_a_timeout(server: Server, blocking: bool) -> None:
     with pytest.raises(TimedOut, match=r"no response within 0\.05 s"):
-        ask(server, blocking=blocking, timeout=0.05, attempts=2)
+        block_number(server, blocking=blocking, timeout=0.05, attempts=2)
 
 
 @BOTH
-def test_an_unreachable_server_is_a_lost_connection(blocking: bool) -> None:
+def test_unreachable_server_raises_connection_lost(blocking: bool) -> None:
     url, once = "http://127.0.0.1:9", Options(attempts=1)
     if blocking:
         with Client(url, once) as client, pytest.raises(ConnectionLost, match=r"^http://127\.0\.0\.1:9: ConnectError"):
@@ -117,7 +117,7 @@ def test_an_unreachable_server_is_a_lost_connection(blocking: bool) -> None:
 
 
 @pytest.mark.parametrize("made", [Client, AsyncClient])
-def test_what_is_no_target_is_refused(made: Any) -> None:
+def test_invalid_url_is_rejected(made: Any) -> None:
     with pytest.raises(ValueError, match="target must be a URL with http, https, ws or wss, got 'localhost:8545'"):
         made("localhost:8545")
     with pytest.raises(ValueError, match="target: 'ws://' has no host"):
@@ -128,7 +128,7 @@ def test_what_is_no_target_is_refused(made: Any) -> None:
         made(8545)
 
 
-def test_an_application_is_for_the_awaited_client() -> None:
+def test_asgi_application_requires_the_async_client() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None: ...
 
     with pytest.raises(TypeError, match="requires AsyncClient"):
@@ -136,6 +136,6 @@ def test_an_application_is_for_the_awaited_client() -> None:
     AsyncClient(app)
 
 
-def test_a_missing_package_is_named_with_what_to_install() -> None:
+def test_missing_package_error_names_the_extra() -> None:
     with pytest.raises(ImportError, match=r"requires the package nowhere: pip install 'foreseal\[client\]'"):
         import_optional("nowhere.at.all")

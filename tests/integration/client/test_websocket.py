@@ -80,7 +80,7 @@ def listening_thread(node: SocketNode) -> Iterator[tuple[SocketNode, Callable[[C
         loop.close()
 
 
-def test_calls_share_a_connection_and_run_at_once() -> None:
+def test_concurrent_calls_share_a_connection() -> None:
     async def main() -> None:
         async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
             node.add()
@@ -91,7 +91,7 @@ def test_calls_share_a_connection_and_run_at_once() -> None:
     asyncio.run(main())
 
 
-def test_a_call_is_repeated_over_another_connection_after_a_cut() -> None:
+def test_call_is_retried_on_a_new_connection_after_a_cut() -> None:
     async def main() -> None:
         async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
             await client.get_flashblocks()
@@ -106,7 +106,7 @@ def test_a_call_is_repeated_over_another_connection_after_a_cut() -> None:
     asyncio.run(main())
 
 
-def test_a_node_that_is_not_there_is_a_lost_connection() -> None:
+def test_unreachable_node_raises_connection_lost() -> None:
     # The message names the server, and no part of the URL that may be secret.
     url, where = "ws://name:word@127.0.0.1:9/key", r"^ws://127\.0\.0\.1:9: ConnectionRefusedError"
     with Client(url, Options(attempts=1)) as client, pytest.raises(ConnectionLost, match=where):
@@ -144,7 +144,7 @@ def test_a_rejected_websocket_has_a_reason(status: int, kind: type[Exception]) -
     asyncio.run(main())
 
 
-def test_an_answer_that_does_not_come_is_a_time_out() -> None:
+def test_missing_response_raises_a_timeout() -> None:
     async def main() -> None:
         node = Mute()
         await node.listen()
@@ -156,7 +156,7 @@ def test_an_answer_that_does_not_come_is_a_time_out() -> None:
     asyncio.run(main())
 
 
-def test_an_answer_with_a_list_for_an_id_ends_its_call_alone() -> None:
+def test_id_of_a_wrong_type_fails_only_its_call() -> None:
     async def use() -> None:
         node = Listing()
         await node.listen()
@@ -170,7 +170,7 @@ def test_an_answer_with_a_list_for_an_id_ends_its_call_alone() -> None:
     asyncio.run(use())
 
 
-def test_a_call_that_is_given_up_takes_its_connection_with_it() -> None:
+def test_timed_out_call_closes_its_connection() -> None:
     # Its response may still arrive, and must not be taken for that of another call.
     with listening_thread(Mute()) as (node, there, url), Client(url, Options(timeout=0.5, attempts=1)) as client:
         with pytest.raises(TimedOut):
@@ -189,7 +189,7 @@ def test_a_feed_cut_at_random_bytes_yields_every_step_once(mean: int) -> None:
 
             async def read() -> None:
                 nonlocal told
-                async for event in client.feed(Cursor.read(node.chain[0].place)):
+                async for event in client.feed(Cursor.read(node.chain[0].cursor)):
                     told += 1
                     if isinstance(event, StepRemoved):
                         assert chain.pop() == event.flashblock.hash
@@ -224,7 +224,7 @@ def _act(node: ScriptedNode, rng: random.Random) -> None:
         node.beat()
 
 
-def test_a_wait_for_an_event_may_be_broken_off_and_begun_again() -> None:
+def test_canceled_wait_for_an_event_can_be_repeated() -> None:
     async def main() -> None:
         async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
             feed = client.feed()
@@ -239,7 +239,7 @@ def test_a_wait_for_an_event_may_be_broken_off_and_begun_again() -> None:
     asyncio.run(main())
 
 
-def test_a_feed_lets_go_of_its_connection_when_it_is_closed() -> None:
+def test_closed_feed_releases_its_connection() -> None:
     async def main() -> None:
         async with listening() as (node, _, url), AsyncClient(url, QUICK) as client:
             async with client.feed() as feed:
@@ -263,24 +263,24 @@ def test_the_blocking_client_reads_calls_and_feed() -> None:
             added = [there(node.add)["hash"]]
             there(node.listen)
             assert [next(feed).flashblock.removed for _ in range(2)] == [True, False]
-            assert feed.cursor == Cursor.read(node.chain[-1].place)
+            assert feed.cursor == Cursor.read(node.chain[-1].cursor)
             assert feed.connections == 2
         assert client.get_flashblocks().cursor == feed.cursor
 
 
-def test_the_blocking_clients_answers_stay_with_their_calls() -> None:
+def test_blocking_client_matches_responses_to_calls() -> None:
     with listening_thread(SocketNode()) as (node, _, url), Client(url, QUICK) as client:
         wrong: list[Any] = []
 
-        def ask(limit: int) -> None:
+        def query(limit: int) -> None:
             for _ in range(50):
-                page = client.get_flashblocks(Cursor.read(node.chain[0].place), limit)
+                page = client.get_flashblocks(Cursor.read(node.chain[0].cursor), limit)
                 if len(page.flashblocks) != limit:
                     wrong.append(page)
 
         for _ in range(5):
             node.add()
-        threads = [threading.Thread(target=ask, args=(limit,)) for limit in range(1, 5)]
+        threads = [threading.Thread(target=query, args=(limit,)) for limit in range(1, 5)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -23,7 +23,7 @@ class Counted:
         self.interval, self.burst = interval, burst
         self.tokens, self.last = Fraction(burst), now
 
-    def take(self, now: int, cost: int) -> Fraction:
+    def consume(self, now: int, cost: int) -> Fraction:
         """Return the microseconds to wait; 0 if the tokens were consumed."""
         self.tokens = min(Fraction(self.burst), self.tokens + Fraction(now - self.last, self.interval))
         self.last = now
@@ -39,12 +39,12 @@ class Counted:
     st.integers(1, 300),
     st.lists(st.tuples(st.integers(0, 100_000), st.sampled_from("abcdefgh"), st.integers(1, 20)), max_size=100),
 )
-def test_a_bucket_gives_what_counted_tokens_give(interval: int, burst: int, calls: list[tuple[int, str, int]]) -> None:
+def test_bucket_matches_counted_tokens(interval: int, burst: int, calls: list[tuple[int, str, int]]) -> None:
     buckets, counted, now = Buckets(None, 8), dict[str, Counted](), 0
     for passed, caller, cost in calls:
         now += passed
         key = buckets.key(caller.encode())
-        expected = counted.setdefault(caller, Counted(interval, burst, now)).take(now, cost)
+        expected = counted.setdefault(caller, Counted(interval, burst, now)).consume(now, cost)
         assert buckets.wait(key, now, interval, burst, cost) == expected
         assert buckets.consume(key, now, interval, burst, cost) == expected
 
@@ -68,7 +68,7 @@ print(taken)
 """
 
 
-def test_processes_together_get_no_more_than_the_bucket_has() -> None:
+def test_processes_share_the_tokens_of_a_bucket() -> None:
     fd = shared_memory()
     takers = [
         subprocess.Popen(
@@ -95,7 +95,7 @@ def test_processes_together_get_no_more_than_the_bucket_has() -> None:
         (lambda: shared_memory(b""), 64, "the shared memory has no secret in its first 32 bytes"),
     ],
 )
-def test_wrong_memory_is_refused(fd: object, slots: int, message: str) -> None:
+def test_invalid_memory_is_rejected(fd: object, slots: int, message: str) -> None:
     given_fd = fd() if callable(fd) else None
     with pytest.raises(ValueError, match=message):
         Buckets(given_fd, slots)
@@ -104,7 +104,7 @@ def test_wrong_memory_is_refused(fd: object, slots: int, message: str) -> None:
         os.close(given_fd)
 
 
-def test_a_descriptor_that_is_none_is_refused() -> None:
+def test_invalid_descriptor_is_rejected() -> None:
     fd = shared_memory()
     os.close(fd)
     with pytest.raises(OSError, match="cannot map the memory of the buckets"):
@@ -112,7 +112,7 @@ def test_a_descriptor_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize("rate", [Rate(1, 3600), Rate(7, 3600), Rate(1, 60)])
-def test_every_burst_that_a_rate_may_have_is_one_of_a_bucket(rate: Rate) -> None:
+def test_every_burst_of_a_rate_is_valid_for_a_bucket(rate: Rate) -> None:
     most = MAX_SPAN // rate.interval
     assert Buckets(None, 8).consume(0, 0, rate.interval, resolve_burst(rate, most), 1) == 0
     with pytest.raises(ValueError, match="too large a burst"):
@@ -122,6 +122,6 @@ def test_every_burst_that_a_rate_may_have_is_one_of_a_bucket(rate: Rate) -> None
 
 
 @pytest.mark.parametrize(("interval", "burst"), [(0, 1), (1, 0), (1 << 46, 2)])
-def test_a_bucket_that_cannot_be_is_refused(interval: int, burst: int) -> None:
+def test_invalid_bucket_is_rejected(interval: int, burst: int) -> None:
     with pytest.raises(ValueError, match=f"a bucket cannot have {burst} tokens and one more every {interval} us"):
         Buckets(None, 8).consume(0, 0, interval, burst, 1)

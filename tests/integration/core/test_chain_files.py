@@ -33,7 +33,7 @@ def items(chain: bytes) -> Iterator[bytes]:
         chain = chain[size:]
 
 
-def test_the_sample_chain_goes_in_and_comes_out_the_same(tmp_path: Path) -> None:
+def test_sample_chain_is_exported_as_imported(tmp_path: Path) -> None:
     chain = shared("execution-apis") / "chain.rlp"
     assert run_import(sample(tmp_path / "data"), chain, ignore) == (BLOCKS, 0, BLOCKS, HEAD)
     assert run_import(sample(tmp_path / "data"), str(chain), ignore) == (0, BLOCKS, BLOCKS, HEAD)
@@ -57,7 +57,7 @@ def test_the_first_bad_block_ends_the_import(tmp_path: Path) -> None:
     assert (done, known, head, digest) == (BLOCKS - 20, 20, BLOCKS, HEAD)
 
 
-def test_what_the_progress_raises_ends_the_work_in_good_order(tmp_path: Path) -> None:
+def test_exception_of_the_progress_callback_ends_the_run_cleanly(tmp_path: Path) -> None:
     produce(tmp_path / "data", 1)
 
     def stop(block: int, done: int, size: int) -> None:
@@ -79,7 +79,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert error.value.kind == "io"
 
 
-def test_a_running_node_keeps_its_directory(tmp_path: Path) -> None:
+def test_running_node_locks_its_directory(tmp_path: Path) -> None:
     node = Node(settings(tmp_path / "data"))
     for work in (run_import, run_export):
         with pytest.raises(NodeError, match="in use") as error:

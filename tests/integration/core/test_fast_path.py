@@ -139,7 +139,7 @@ def eventually(ways: Ways, body: bytes) -> bytes:
     raise AssertionError("it was too long each time")
 
 
-def test_what_was_too_long_is_passed_by_for_a_while(still: Node) -> None:
+def test_slow_methods_skip_the_fast_path_for_a_while(still: Node) -> None:
     ways = Ways(still)
     light, heavy = orjson.dumps(LIGHT), orjson.dumps(HEAVY)
     estimate = orjson.dumps(call("eth_estimateGas", {"from": ALICE, "to": ALICE}))
@@ -173,7 +173,7 @@ FAILING = [
 
 
 @pytest.mark.parametrize("request_", FAILING)
-def test_an_error_of_the_fast_path_equals_that_of_the_slow_path(ways: Ways, request_: Any) -> None:
+def test_fast_and_slow_path_return_the_same_error(ways: Ways, request_: Any) -> None:
     body = orjson.dumps(request_)
     answer = eventually(ways, body)
     assert b'"error"' in answer
@@ -276,11 +276,11 @@ class CountedFailures:
         [],
     ],
 )
-def test_a_request_that_is_long_or_changes_something_takes_the_slow_path(still: Node, body: Any) -> None:
+def test_slow_or_writing_request_takes_the_slow_path(still: Node, body: Any) -> None:
     assert Ways(still).short(orjson.dumps(body)) is None
 
 
-def test_a_response_has_its_head_the_view_and_its_length(ways: Ways) -> None:
+def test_response_contains_its_head_view_and_length(ways: Ways) -> None:
     body = orjson.dumps(BALANCE)
     plain = ways.short(body)
     whole = ways.dispatcher.respond(b"head" + body, 4, HEAD)
@@ -298,7 +298,7 @@ def frames_of(bodies: list[bytes]) -> bytes:
     return b"".join(Frame(Opcode.TEXT, body).serialize(mask=False) for body in bodies)
 
 
-def test_texts_of_a_websocket_are_answered_as_far_as_there_is_a_short_way(ways: Ways) -> None:
+def test_websocket_messages_use_the_fast_path_where_possible(ways: Ways) -> None:
     bodies = [orjson.dumps(request) for request in SHORT] + [orjson.dumps(call("eth_chainId", ident="x" * 200))]
     answers = [ways.general(body) for body in bodies]
     stream = b"".join(map(masked, bodies))
@@ -321,7 +321,7 @@ def test_texts_of_a_websocket_are_answered_as_far_as_there_is_a_short_way(ways: 
         assert ways.dispatcher.respond_to_frames(mixed, 1000) == (frames_of(answers[:1]), len(masked(bodies[0])))
 
 
-def test_answers_to_texts_are_sent_when_they_are_many(ways: Ways) -> None:
+def test_response_frames_are_flushed_at_a_size_limit(ways: Ways) -> None:
     body = orjson.dumps(call("eth_chainId"))
     found = ways.dispatcher.respond_to_frames(masked(body) * 10_000, 1000)
     assert found is not None
@@ -331,7 +331,7 @@ def test_answers_to_texts_are_sent_when_they_are_many(ways: Ways) -> None:
     assert end == len(frames) // one * len(masked(body))
 
 
-def test_slow_texts_are_reported(still: Node) -> None:
+def test_slow_websocket_messages_are_reported(still: Node) -> None:
     found = entrance(still, 0.0).respond_to_frames(
         masked(orjson.dumps(BALANCE)) + masked(orjson.dumps(call("eth_chainId"))), 1000
     )
@@ -339,7 +339,7 @@ def test_slow_texts_are_reported(still: Node) -> None:
     assert [name for name, _, _ in found[2]] == ["eth_getBalance", "eth_chainId"]
 
 
-def test_registered_and_forbidden_methods_go_the_general_way(still: Node) -> None:
+def test_registered_and_forbidden_methods_skip_the_fast_path(still: Node) -> None:
     registry = Registry()
     ways = Ways(still, registry, forbidden={"eth_chainId": "not here"})
     assert ways.short(orjson.dumps(call("eth_chainId"))) is None
@@ -352,7 +352,7 @@ def test_registered_and_forbidden_methods_go_the_general_way(still: Node) -> Non
         assert orjson.loads(ways.general(body))["result"] == "0x1"
 
 
-def test_calls_of_the_short_way_are_counted(still: Node) -> None:
+def test_calls_of_the_fast_path_are_counted(still: Node) -> None:
     ways = Ways(still)
     for request in (BALANCE, [BALANCE, call("eth_chainId")], call("eth_chainId")):
         assert ways.short(orjson.dumps(request)) is not None

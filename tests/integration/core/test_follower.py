@@ -117,7 +117,7 @@ def follower(pair: Pair) -> Node:
     return node
 
 
-def ask(node: Node, method: str, *params: Any) -> Any:
+def query(node: Node, method: str, *params: Any) -> Any:
     """Return the result of a method, inline or from the worker pool."""
     answer: bytes | RpcError | None = node.call(method, orjson.dumps(params), 1)
     if answer is None:
@@ -136,44 +136,44 @@ def transfer(nonce: int, value: int = 1) -> str:
 
 
 def sealed(node: Node) -> int:
-    return int(ask(node, "eth_blockNumber"), 16)
+    return int(query(node, "eth_blockNumber"), 16)
 
 
-def test_a_follower_shows_the_chain_of_the_sequencer(follower: Node) -> None:
+def test_follower_has_the_chain_of_the_sequencer(follower: Node) -> None:
     status = orjson.loads(follower.status())
     assert (status["role"], status["phase"], status["producing"]) == ("follower", "following", True)
     first = sealed(follower)
     wait_until(lambda: sealed(follower) > first + 1)
     assert follower.health() == (True, "ok")
     assert follower.freshness()[2] < 5_000
-    assert ask(follower, "eth_syncing") is False
-    assert int(ask(follower, "eth_getBalance", ALICE, "pending"), 16) == 10**21
+    assert query(follower, "eth_syncing") is False
+    assert int(query(follower, "eth_getBalance", ALICE, "pending"), 16) == 10**21
 
 
-def test_a_submission_is_known_to_the_follower_when_it_is_answered(follower: Node) -> None:
+def test_submission_is_visible_to_the_follower_once_answered(follower: Node) -> None:
     for nonce in range(20):
-        answered = ask(follower, "eth_sendRawTransaction", transfer(nonce))
-        assert ask(follower, "eth_getTransactionCount", ALICE, "pending") == hex(nonce + 1)
-        assert ask(follower, "foreseal_transactionStatus", answered)["status"] != "unknown"
-    receipt = ask(follower, "eth_sendRawTransactionSync", transfer(20), 20_000)
+        answered = query(follower, "eth_sendRawTransaction", transfer(nonce))
+        assert query(follower, "eth_getTransactionCount", ALICE, "pending") == hex(nonce + 1)
+        assert query(follower, "foreseal_transactionStatus", answered)["status"] != "unknown"
+    receipt = query(follower, "eth_sendRawTransactionSync", transfer(20), 20_000)
     assert receipt["status"] == "0x1"
     for raw, message in [(transfer(3, 2), "nonce too low"), (transfer(21, 10**22), "insufficient funds")]:
         with pytest.raises(RpcError, match=message) as error:
-            ask(follower, "eth_sendRawTransaction", raw)
+            query(follower, "eth_sendRawTransaction", raw)
         assert error.value.code == -32000
         assert error.value.data is not None
     with pytest.raises(RpcError) as gap:
-        ask(follower, "eth_sendRawTransactionSync", transfer(30))
+        query(follower, "eth_sendRawTransactionSync", transfer(30))
     assert (gap.value.code, gap.value.data) == (6, b'"0x15"')
 
 
-def test_reads_go_on_without_the_sequencer_and_it_goes_on_with_it(pair: Pair, follower: Node) -> None:
-    hashed = ask(follower, "eth_sendRawTransactionSync", transfer(0), 20_000)["transactionHash"]
+def test_reads_continue_without_the_sequencer_and_updates_resume_with_it(pair: Pair, follower: Node) -> None:
+    hashed = query(follower, "eth_sendRawTransactionSync", transfer(0), 20_000)["transactionHash"]
     pair.kill()
     wait_until(lambda: orjson.loads(follower.status())["phase"] == "disconnected")
-    assert ask(follower, "eth_getTransactionReceipt", hashed)["status"] == "0x1"
+    assert query(follower, "eth_getTransactionReceipt", hashed)["status"] == "0x1"
     with pytest.raises(RpcError, match="the sequencer is not reachable: no transactions are accepted until") as error:
-        ask(follower, "eth_sendRawTransaction", transfer(1))
+        query(follower, "eth_sendRawTransaction", transfer(1))
     assert error.value.code == -32002
     with pytest.raises(RpcError, match="follow"):
         follower.for_admin().call("foreseal_setFinality", b'[{"safe":"0x0"}]', 2) or raise_outcome(follower)
@@ -181,8 +181,8 @@ def test_reads_go_on_without_the_sequencer_and_it_goes_on_with_it(pair: Pair, fo
     assert "the sequencer is not reachable" in follower.ready()[1]
     pair.start()
     wait_until(lambda: follower.ready()[0])
-    assert ask(follower, "eth_getTransactionReceipt", hashed)["status"] == "0x1"
-    assert ask(follower, "eth_sendRawTransactionSync", transfer(1), 20_000)["status"] == "0x1"
+    assert query(follower, "eth_getTransactionReceipt", hashed)["status"] == "0x1"
+    assert query(follower, "eth_sendRawTransactionSync", transfer(1), 20_000)["status"] == "0x1"
 
 
 def raise_outcome(node: Node) -> None:
@@ -199,14 +199,14 @@ def test_the_sequencer_has_the_metrics_of_its_followers(pair: Pair, follower: No
     wait_until(lambda: pair.reports() == [])
 
 
-def test_a_stop_in_good_order_ends_both(pair: Pair, follower: Node) -> None:
+def test_clean_stop_ends_sequencer_and_follower(pair: Pair, follower: Node) -> None:
     pair.stop()
     wait_until(lambda: orjson.loads(follower.status())["phase"] == "disconnected")
     follower.stop()
     assert orjson.loads(follower.status())["phase"] == "stopped"
 
 
-def test_what_cannot_be_followed_is_refused(tmp_path: Path) -> None:
+def test_unusable_feed_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(NodeError) as absent:
         Node(settings(tmp_path / "none", follow=str(tmp_path / "feed.sock")))
     assert absent.value.kind == "genesis"

@@ -26,7 +26,7 @@ def refusal(datadir: Path) -> str:
     return node.health()[1]
 
 
-def test_a_sound_journal(datadir: Path) -> None:
+def test_consistent_journal_passes_the_check(datadir: Path) -> None:
     report = orjson.loads(journal_check(datadir))
     assert report["fault"] is None
     assert report["identity"]["chain_id"] == 31337
@@ -60,7 +60,7 @@ def test_a_damaged_journal_is_truncated_only_on_request(datadir: Path) -> None:
     assert orjson.loads(journal_check(datadir))["fault"] is None
 
 
-def test_a_running_node_keeps_its_journal(tmp_path: Path) -> None:
+def test_running_node_locks_its_journal(tmp_path: Path) -> None:
     node = Node(settings(tmp_path))
     node.start()
     wait_until(lambda: node.ready()[0])
@@ -71,7 +71,7 @@ def test_a_running_node_keeps_its_journal(tmp_path: Path) -> None:
     node.stop()
 
 
-def test_looking_makes_nothing(tmp_path: Path) -> None:
+def test_check_of_a_missing_journal_creates_no_files(tmp_path: Path) -> None:
     with pytest.raises(NodeError, match="has no journal") as error:
         journal_check(tmp_path / "nowhere")
     assert error.value.kind == "journal"

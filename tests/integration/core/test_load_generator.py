@@ -60,7 +60,7 @@ def answers(draw: st.DrawFn) -> bytes:
 
 
 @given(answers(), st.data())
-def test_an_answer_is_read_as_llhttp_reads_it_and_cut_it_is_not_there(data: bytes, draws: st.DataObject) -> None:
+def test_response_is_parsed_like_llhttp_and_needs_every_byte(data: bytes, draws: st.DataObject) -> None:
     theirs = Llhttp(data)
     assert theirs.whole
     assert read_answer(data, False) == (theirs.status, theirs.body, len(data))
@@ -72,7 +72,7 @@ def test_an_answer_is_read_as_llhttp_reads_it_and_cut_it_is_not_there(data: byte
 
 
 @given(answers(), st.data())
-def test_an_answer_with_a_byte_changed_is_refused_or_read_as_llhttp_reads_it(data: bytes, draws: st.DataObject) -> None:
+def test_changed_response_is_rejected_or_parsed_like_llhttp(data: bytes, draws: st.DataObject) -> None:
     at = draws.draw(st.integers(0, len(data) - 1))
     changed = data[:at] + bytes([draws.draw(st.integers(0, 255))]) + data[at + 1 :]
     try:
@@ -88,7 +88,7 @@ def test_an_answer_with_a_byte_changed_is_refused_or_read_as_llhttp_reads_it(dat
         assert theirs.body.startswith(ours[1])
 
 
-def test_figures_of_a_closed_an_open_and_a_counted_run() -> None:
+def test_closed_open_and_counted_runs_have_figures() -> None:
     responder = Responder()
     try:
         for websocket in (False, True):
@@ -106,7 +106,7 @@ def test_figures_of_a_closed_an_open_and_a_counted_run() -> None:
         run(load, [b"{}"])
 
 
-def test_what_cannot_be_used_is_named() -> None:
+def test_unusable_argument_is_named() -> None:
     load = Load("127.0.0.1:1", "localhost", "/", False)
     for change, name in (({"connections": 0}, "connections"), ({"rate": 0.0}, "rate"), ({"seconds": -1.0}, "seconds")):
         with pytest.raises(ValueError, match=name):
@@ -122,7 +122,7 @@ def test_what_cannot_be_used_is_named() -> None:
             Load(*arguments, False)
 
 
-def test_what_progress_raises_ends_a_run() -> None:
+def test_exception_of_the_progress_callback_ends_a_run() -> None:
     responder = Responder()
     try:
 
@@ -136,7 +136,7 @@ def test_what_progress_raises_ends_a_run() -> None:
         responder.stop()
 
 
-def test_a_subscription_of_every_connection_is_answered_before_anything_is_heard() -> None:
+def test_every_subscription_is_confirmed_before_the_measurement() -> None:
     responder = Responder()
     try:
         subscribers = Subscribers(responder.address(), "localhost", "/", b"{}", 3, 2.0)
@@ -154,7 +154,7 @@ def test_a_subscription_of_every_connection_is_answered_before_anything_is_heard
     st.one_of(st.none(), st.binary(min_size=20, max_size=20)),
     st.binary(max_size=40),
 )
-def test_transactions_are_those_that_eth_account_signs(
+def test_signed_transactions_equal_those_of_eth_account(
     key: int, chain: int, nonce: int, wei: int, to: bytes | None, data: bytes
 ) -> None:
     fields = {"type": 2, "chainId": chain, "nonce": nonce, "maxFeePerGas": 7, "maxPriorityFeePerGas": 3, "gas": 21_000}
@@ -164,6 +164,6 @@ def test_transactions_are_those_that_eth_account_signs(
     assert ours == [(bytes(theirs.raw_transaction), bytes(theirs.hash))]
 
 
-def test_a_key_that_is_none_is_refused() -> None:
+def test_invalid_key_is_rejected() -> None:
     with pytest.raises(ValueError, match="key"):
         sign_transactions(bytes(32), 1, (1, 1), 0, [(None, 0, 21_000, b"")])

@@ -49,16 +49,16 @@ def test_the_level_is_settable(tmp_path: Path, variable: str | None, levels: str
     assert not any(" DEBUG " in line for line in found)
 
 
-def test_targets_have_levels_of_their_own(tmp_path: Path) -> None:
+def test_targets_have_separate_levels(tmp_path: Path) -> None:
     found = lines(settings(tmp_path, log={"levels": "info,foreseal_node::start=off"}))
     assert not any("journal replayed" in line for line in found)
 
 
-def test_a_good_start_is_silent_by_default(tmp_path: Path) -> None:
+def test_successful_start_is_silent_by_default(tmp_path: Path) -> None:
     assert lines(settings(tmp_path)) == []
 
 
-def test_every_line_of_text_is_in_the_one_form(tmp_path: Path) -> None:
+def test_every_text_line_has_the_same_format(tmp_path: Path) -> None:
     found = lines(settings(tmp_path, log=log(process="one")))
     assert found
     assert all(LINE.fullmatch(line) for line in found), found

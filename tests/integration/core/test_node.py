@@ -21,20 +21,20 @@ REVERTS = orjson.dumps([{"from": ALICE, "data": "0x60006000fd"}, "pending"])
 MakeNode = Callable[..., Node]
 
 
-def test_a_short_call_is_answered_in_place(node: Node) -> None:
+def test_fast_call_is_answered_inline(node: Node) -> None:
     assert node.call("eth_chainId", b"[]", 0) == b'"0x7a69"'
     assert node.call("eth_getBalance", orjson.dumps([ALICE, "latest"]), 0) == orjson.dumps(hex(10**21))
     assert node.drain() == ([], [])
 
 
-def test_a_long_call_comes_back_under_its_ticket(node: Node) -> None:
+def test_pooled_call_returns_under_its_ticket(node: Node) -> None:
     assert node.call("eth_estimateGas", ESTIMATE, 7) is None
     assert outcomes(node, 1) == {7: b'"0x5208"'}
     assert select.select([node.event_fd()], [], [], 0)[0] == []
     assert node.drain() == ([], [])
 
 
-def test_every_ticket_comes_back_once(node: Node) -> None:
+def test_every_ticket_completes_once(node: Node) -> None:
     for ticket in range(300):
         assert node.call("eth_estimateGas", REVERTS if ticket % 3 == 0 else ESTIMATE, ticket) is None
     found = outcomes(node, 300)
@@ -47,7 +47,7 @@ def test_every_ticket_comes_back_once(node: Node) -> None:
             assert (outcome.code, outcome.message, outcome.data) == (-32000, "execution reverted", b'"0x"')
 
 
-def test_errors_are_raised_in_place(node: Node) -> None:
+def test_errors_are_raised_inline(node: Node) -> None:
     with pytest.raises(RpcError, match=r"^the method no_such does not exist \(-32601\)$") as error:
         node.call("no_such", b"[]", 0)
     assert (error.value.code, error.value.data) == (-32601, None)
@@ -56,7 +56,7 @@ def test_errors_are_raised_in_place(node: Node) -> None:
     assert error.value.code == -32602
 
 
-def test_calls_beyond_the_queue_are_refused(make_node: MakeNode) -> None:
+def test_calls_beyond_the_queue_are_rejected(make_node: MakeNode) -> None:
     node = make_node(threads=1, queue=2)
     refused = []
     for ticket in range(200):
@@ -69,7 +69,7 @@ def test_calls_beyond_the_queue_are_refused(make_node: MakeNode) -> None:
     assert set(outcomes(node, 200 - len(refused)).values()) == {b'"0x5208"'}
 
 
-def test_a_view_stays_where_it_was(node: Node) -> None:
+def test_view_does_not_change(node: Node) -> None:
     view = node.view()
     params = b'["pending",false]'
     assert view.call("eth_getBlockByNumber", params, 1) is None
@@ -83,14 +83,14 @@ def test_a_view_stays_where_it_was(node: Node) -> None:
     assert after[2] == before != after[3]
 
 
-def test_core_threads_need_no_gil(node: Node) -> None:
+def test_worker_pool_needs_no_gil(node: Node) -> None:
     assert node.call("eth_estimateGas", ESTIMATE, 1) is None
     ctypes.PyDLL(None).usleep(500_000)  # PyDLL keeps the GIL
     assert select.select([node.event_fd()], [], [], 0)[0]
     assert node.drain() == ([(1, b'"0x5208"')], [])
 
 
-def test_before_the_start_there_is_no_view(make_node: MakeNode) -> None:
+def test_no_view_exists_before_the_start(make_node: MakeNode) -> None:
     node = make_node(start=False)
     with pytest.raises(RpcError, match="starting") as error:
         node.call("eth_blockNumber", b"[]", 0)
@@ -101,7 +101,7 @@ def test_before_the_start_there_is_no_view(make_node: MakeNode) -> None:
     assert node.freshness()[:2] == (0, 0)
 
 
-def test_the_view_is_fresh_while_it_produces(node: Node) -> None:
+def test_view_is_fresh_during_production(node: Node) -> None:
     block, index, age = node.freshness()
     assert block >= 1
     assert index >= 0
@@ -135,7 +135,7 @@ def test_a_stopped_node_reports_it_and_its_chain_resumes(make_node: MakeNode, tm
     assert orjson.loads(block)["hash"] == pending["hash"]
 
 
-def test_no_ticket_is_lost_when_it_stops(make_node: MakeNode) -> None:
+def test_stop_loses_no_ticket(make_node: MakeNode) -> None:
     node = make_node(threads=1)
     for ticket in range(500):
         assert node.call("eth_estimateGas", ESTIMATE, ticket) is None
@@ -152,7 +152,7 @@ def test_no_ticket_is_lost_when_it_stops(make_node: MakeNode) -> None:
             assert outcome == b'"0x5208"'
 
 
-def test_a_data_directory_has_one_node(make_node: MakeNode, tmp_path: Path) -> None:
+def test_data_directory_allows_one_node(make_node: MakeNode, tmp_path: Path) -> None:
     node = make_node()
     with pytest.raises(NodeError, match="in use by process") as error:
         Node(settings(tmp_path / "data"))
@@ -166,7 +166,7 @@ def test_a_data_directory_has_one_node(make_node: MakeNode, tmp_path: Path) -> N
     assert node.health()[0]
 
 
-def test_the_lock_goes_with_the_node(tmp_path: Path) -> None:
+def test_lock_is_released_with_the_node(tmp_path: Path) -> None:
     for _ in range(2):
         node = Node(settings(tmp_path))
         node.start()
@@ -175,7 +175,7 @@ def test_the_lock_goes_with_the_node(tmp_path: Path) -> None:
         gc.collect()
 
 
-def test_a_node_may_go_while_calls_run(tmp_path: Path) -> None:
+def test_node_can_be_dropped_during_calls(tmp_path: Path) -> None:
     for _ in range(3):
         busy_node_that_goes(tmp_path)  # the lock is free again
 
@@ -218,7 +218,7 @@ def test_settings_are_one_json_object(given: bytes) -> None:
     assert error.value.kind == "settings"
 
 
-def test_another_genesis_is_refused(tmp_path: Path) -> None:
+def test_another_genesis_is_rejected(tmp_path: Path) -> None:
     node = Node(settings(tmp_path))
     del node
     with pytest.raises(NodeError, match="another genesis") as error:
@@ -226,7 +226,7 @@ def test_another_genesis_is_refused(tmp_path: Path) -> None:
     assert error.value.kind == "genesis"
 
 
-def test_a_tier_has_limits_of_its_own_and_shares_the_rest(tmp_path: Path) -> None:
+def test_tier_has_separate_limits_and_shares_the_rest(tmp_path: Path) -> None:
     node = Node(settings(tmp_path))
     node.start()
     wait_until(lambda: node.ready()[0])

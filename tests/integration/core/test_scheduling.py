@@ -38,7 +38,7 @@ def limits(**changes: int) -> dict[str, int]:
     return {"call_time": 4_000, "log_time": 4_000, **changes}
 
 
-def test_hashing_loops_hold_up_no_submission_and_no_read(make_node: MakeNode) -> None:
+def test_hashing_loops_delay_no_submission_and_no_read(make_node: MakeNode) -> None:
     node = make_node(limits=limits())
     for ticket in range(64):
         assert node.call("eth_call", LOOP, ticket, made(f"hostile {ticket % 32}")) is None
@@ -55,7 +55,7 @@ def test_hashing_loops_hold_up_no_submission_and_no_read(make_node: MakeNode) ->
     assert len(ended) == 64
 
 
-def test_a_short_call_gets_its_turn_among_loops(make_node: MakeNode) -> None:
+def test_fast_call_is_scheduled_between_loops(make_node: MakeNode) -> None:
     node = make_node(limits=limits(), threads=1)
     for ticket in range(8):
         assert node.call("eth_call", LOOP, ticket, made(f"hostile {ticket}")) is None
@@ -87,7 +87,7 @@ def test_a_cancelled_call_ends(make_node: MakeNode) -> None:
     assert outcome.code == -32002
 
 
-def test_a_wide_log_search_and_a_narrow_one_run_in_different_lanes(make_node: MakeNode) -> None:
+def test_wide_and_narrow_log_searches_use_different_lanes(make_node: MakeNode) -> None:
     node = make_node()
 
     def jobs() -> dict[str, int]:
@@ -118,6 +118,6 @@ def test_processes_share_budgets_by_name() -> None:
 
 
 @pytest.mark.parametrize(("rate", "burst"), [(1_000_001, 1), (1, 0), (1, 1 << 62)])
-def test_a_budget_that_cannot_be_is_an_error(rate: int, burst: int) -> None:
+def test_invalid_budget_is_an_error(rate: int, burst: int) -> None:
     with pytest.raises(ValueError, match="a budget cannot have"):
         made("a", rate=rate, burst=burst)

@@ -56,7 +56,7 @@ def sequencer(datadir: Path, rate: int) -> Iterator[str]:
         yield socket
 
 
-def test_a_scrub_reads_the_store_again_and_again(datadir: Path) -> None:
+def test_scrub_reads_the_store_repeatedly(datadir: Path) -> None:
     node = Node(settings(datadir, 1 << 30))
     node.start()
     wait_until(lambda: node.ready()[0])
@@ -69,7 +69,7 @@ def test_a_scrub_reads_the_store_again_and_again(datadir: Path) -> None:
     node.stop()
 
 
-def test_damage_that_the_scrub_finds_ends_production(datadir: Path) -> None:
+def test_damage_found_by_the_scrub_stops_production(datadir: Path) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
     node = Node(settings(datadir, 1 << 30))
     node.start()
@@ -83,7 +83,7 @@ def test_damage_that_the_scrub_finds_ends_production(datadir: Path) -> None:
     node.stop()
 
 
-def test_damage_that_a_request_finds_fails_it_and_ends_production(datadir: Path) -> None:
+def test_damage_found_by_a_request_fails_it_and_stops_production(datadir: Path) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
     node = Node(settings(datadir, 0))
     node.start()
@@ -105,7 +105,7 @@ def test_damage_that_a_request_finds_fails_it_and_ends_production(datadir: Path)
 
 
 @pytest.mark.parametrize("finder", ["sequencer", "follower"])
-def test_damage_turns_the_health_of_a_follower_red(datadir: Path, finder: str) -> None:
+def test_damage_makes_a_follower_unhealthy(datadir: Path, finder: str) -> None:
     replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
     # A follower scrubs the store if no sequencer does.
     rates = {"sequencer": 0, "follower": 0} | {finder: 1 << 30}

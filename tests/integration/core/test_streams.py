@@ -12,10 +12,10 @@ from foreseal.errors import RpcError
 from live_node import ALICE
 
 MakeNode = Callable[..., Node]
-Told = tuple[int, int, list[str] | None, tuple[int, int, str]]
+Notice = tuple[int, int, list[str] | None, tuple[int, int, str]]
 
 
-def notices(node: Node, seconds: float = 30) -> Iterator[Told]:
+def notices(node: Node, seconds: float = 30) -> Iterator[Notice]:
     """Yield the notices of channels as they arrive."""
     while True:
         readable, _, _ = select.select([node.event_fd()], [], [], seconds)
@@ -40,7 +40,7 @@ def flashblocks(node: Node, *params: object) -> dict[str, object]:
             return page
 
 
-def test_sealed_blocks_and_heartbeats_come_with_the_place_of_the_newest_step(node: Node) -> None:
+def test_sealed_blocks_and_heartbeats_have_the_newest_step_position(node: Node) -> None:
     heads, first_head = subscribe(node, "newHeads")
     feed, first_step = subscribe(node, "foreseal_feed")
     numbers, hashes, beats = [], [], 0
@@ -89,7 +89,7 @@ def test_syncing_is_notified_immediately(node: Node) -> None:
     assert (of, sequence, messages) == (channel, start, ["false"])
 
 
-def test_a_cursor_that_is_behind_joins_after_the_page_to_the_newest_step(node: Node) -> None:
+def test_old_cursor_gets_a_page_and_then_new_steps(node: Node) -> None:
     cursor = flashblocks(node)["cursor"]
     while (joined := node.subscribe(orjson.dumps(["foreseal_feed", cursor]))) is None:
         cursor = flashblocks(node, cursor)["cursor"]
@@ -117,7 +117,7 @@ def test_subscribing_before_the_start_fails(make_node: MakeNode) -> None:
     assert error.value.code == -32002
 
 
-def test_a_channel_without_subscribers_gets_nothing(node: Node) -> None:
+def test_channel_without_subscribers_gets_no_messages(node: Node) -> None:
     heads, _ = subscribe(node, "newHeads")
     feed, _ = subscribe(node, "foreseal_feed")
     node.unsubscribe(heads)
@@ -129,7 +129,7 @@ def test_a_channel_without_subscribers_gets_nothing(node: Node) -> None:
             break
 
 
-def test_it_stops_without_subscribers(make_node: MakeNode) -> None:
+def test_node_with_subscriptions_stops(make_node: MakeNode) -> None:
     node = make_node()
     for _ in range(100):
         subscribe(node, "newFlashblocks")

@@ -89,10 +89,10 @@ def test_a_call_and_a_batch_are_answered_and_counted(world: World, monkeypatch: 
 
 
 @pytest.mark.parametrize("count", [1, 2, 20])
-def test_with_a_head_the_answer_is_a_whole_response(world: World, count: int) -> None:
+def test_response_with_a_head_is_complete_http(world: World, count: int) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
     body = orjson.dumps(calls(accounts(1)[0], count) if count > 1 else calls(accounts(1)[0], 1)[0])
-    again, known = (_told(world, b"head" + body, 4, head) for _ in range(2))
+    again, known = (_response_to(world, b"head" + body, 4, head) for _ in range(2))
     first, _, answer = again.partition(b"\r\n\r\n")
     assert first.startswith(head + b"x-foreseal-view: 1.0; age=")
     assert first.endswith(b"\r\ncontent-length: %d" % len(answer))
@@ -103,7 +103,7 @@ def test_with_a_head_the_answer_is_a_whole_response(world: World, count: int) ->
     assert world.answered() == count
 
 
-def _told(world: World, data: bytes, start: int, head: bytes) -> bytes:
+def _response_to(world: World, data: bytes, start: int, head: bytes) -> bytes:
     """Return the response to the body at `start` of `data` behind `head`."""
 
     async def play() -> bytes:
@@ -121,7 +121,7 @@ def _told(world: World, data: bytes, start: int, head: bytes) -> bytes:
     return asyncio.run(play())
 
 
-def test_errors_are_those_of_the_long_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_equal_those_of_the_slow_path(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     [sender] = accounts(1)
     good, again = calls(sender, 1) * 2
     bad = good | {"params": ["0x05c0"], "id": 5}
@@ -134,7 +134,7 @@ def test_errors_are_those_of_the_long_way(world: World, monkeypatch: pytest.Monk
     assert [world.answer(orjson.dumps(call)) for call in (bad, again, none)] == answers
 
 
-def test_a_body_with_another_call_goes_the_long_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_with_another_call_takes_the_slow_path(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = submitted_bodies(world, monkeypatch)
     [sender] = accounts(1)
     other = {"jsonrpc": "2.0", "id": 9, "method": "eth_chainId", "params": []}
@@ -143,7 +143,7 @@ def test_a_body_with_another_call_goes_the_long_way(world: World, monkeypatch: p
     assert seen == []
 
 
-def test_what_is_registered_from_python_takes_its_place(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_method_registered_from_python_replaces_submission(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = submitted_bodies(world, monkeypatch)
 
     @world.registry.method(METHOD)
@@ -155,7 +155,7 @@ def test_what_is_registered_from_python_takes_its_place(world: World, monkeypatc
     assert seen == []
 
 
-def test_a_body_rejected_as_a_whole_has_an_error_for_each_call(world: World) -> None:
+def test_rejected_body_has_an_error_for_each_call(world: World) -> None:
     error = RpcError(-32002, "the node is stopping", None)
     submission = SubmittedBody(lambda _: None, 0.0, 2, is_batch=True)
     submission.set_result([(b'"n0"', error), (b'"n1"', error)])
@@ -164,7 +164,7 @@ def test_a_body_rejected_as_a_whole_has_an_error_for_each_call(world: World) -> 
     assert [(one["id"], one["error"]["code"]) for one in orjson.loads(answer)] == [("n0", -32002), ("n1", -32002)]
 
 
-def test_once_the_node_stopped_nothing_is_submitted_bodies(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_node_rejects_submissions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = submitted_bodies(world, monkeypatch)
     [call] = calls(accounts(1)[0], 1)
     world.node.stop()

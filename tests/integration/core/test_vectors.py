@@ -26,7 +26,7 @@ def test_each_case_is_one_line_in_order() -> None:
     assert files == sorted(files)
 
 
-def test_what_the_sink_raises_ends_the_run() -> None:
+def test_exception_of_the_sink_ends_the_run() -> None:
     seen = []
 
     def stop(line: bytes) -> None:

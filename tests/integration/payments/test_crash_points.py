@@ -62,7 +62,7 @@ def life(shop: Shop) -> None:
 
 @pytest.mark.fake_chain
 @pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.name)
-def test_a_death_at_any_place_loses_and_doubles_nothing(make: Make, point: CrashPoint) -> None:
+def test_crash_at_any_point_loses_and_doubles_no_payment(make: Make, point: CrashPoint) -> None:
     shop = make(finality=4)
     shop.crashes.arm(point)
     life(shop)
@@ -85,7 +85,7 @@ def test_a_death_at_any_place_loses_and_doubles_nothing(make: Make, point: Crash
 
 
 @pytest.mark.fake_chain
-def test_a_life_without_deaths_passes_every_place(make: Make) -> None:
+def test_run_without_crashes_passes_every_crash_point(make: Make) -> None:
     shop = make(finality=4)
     life(shop)
     assert set(shop.crashes.passed) == set(CrashPoint)

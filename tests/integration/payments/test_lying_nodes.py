@@ -22,7 +22,7 @@ OWN = SHOP.address.lower()
 POLICY_FORBIDS = selector("PolicyForbids(bytes32,uint64)")
 
 
-def refund_place(shop: Shop, id: str) -> str:
+def refund_status(shop: Shop, id: str) -> str:
     refund = shop.refunds.get(id)
     return f"{refund.state} / {refund.step}"
 
@@ -46,14 +46,14 @@ def test_a_refund_whose_receipt_is_withheld_is_not_paid_again(shop: Shop) -> Non
         (error,) = shop.refunds.resume().values()
         assert isinstance(error, Incomplete)
         shop.chain.mine()
-    assert refund_place(shop, "r") == "Broadcast / idle"
+    assert refund_status(shop, "r") == "Broadcast / idle"
     honest(shop, "eth_getTransactionReceipt")
     shop.settle()
-    assert refund_place(shop, "r") == "Complete / final"
+    assert refund_status(shop, "r") == "Complete / final"
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_a_successful_receipt_without_logs_is_no_failure(shop: Shop) -> None:
+def test_successful_receipt_without_logs_is_not_a_failure(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.captures.capture(shop.stored("b", 300))
     shop.refunds.refund("r", "a", 500)
@@ -65,17 +65,17 @@ def test_a_successful_receipt_without_logs_is_no_failure(shop: Shop) -> None:
         shop.chain.mine()
     assert isinstance(shop.refunds.resume()["r"], Incomplete)
     assert isinstance(shop.progress.resume()["b"], Incomplete)
-    assert refund_place(shop, "r") == "Broadcast / idle"
-    assert shop.place("b") == "Stored, unused / broadcast"
+    assert refund_status(shop, "r") == "Broadcast / idle"
+    assert shop.status("b") == "Stored, unused / broadcast"
     honest(shop, "eth_getTransactionReceipt")
     honest(shop, "eth_getLogs")
     shop.settle()
-    assert refund_place(shop, "r") == "Complete / final"
-    assert shop.place("b") == "Used, captured / final"
+    assert refund_status(shop, "r") == "Complete / final"
+    assert shop.status("b") == "Used, captured / final"
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_a_node_without_old_state_still_gets_what_is_stored(shop: Shop) -> None:
+def test_node_without_old_state_receives_stored_transactions(shop: Shop) -> None:
     def count(true: Callable[..., Any], address: str, block: str) -> Any:
         if block.startswith("0x"):
             raise RpcError(-32000, "missing trie node 12 (path ) state 0x34 is not available")
@@ -89,7 +89,7 @@ def test_a_node_without_old_state_still_gets_what_is_stored(shop: Shop) -> None:
     shop.chain.mine()
     assert shop.progress.resume() == {}
     shop.settle()
-    assert [shop.place(id) for id in "ab"] == ["Used, captured / final"] * 2
+    assert [shop.status(id) for id in "ab"] == ["Used, captured / final"] * 2
 
 
 def test_an_order_expires_on_a_node_without_old_state(shop: Shop) -> None:
@@ -103,10 +103,10 @@ def test_an_order_expires_on_a_node_without_old_state(shop: Shop) -> None:
     shop.chain.mine(shop.chain.finality + 2)
     answers(shop, "eth_call", call)
     shop.progress.expire("a")
-    assert shop.place("a") == "Expired / idle"
+    assert shop.status("a") == "Expired / idle"
 
 
-def test_nothing_is_final_while_the_newest_block_is_below_the_final_one(shop: Shop) -> None:
+def test_no_block_is_final_while_the_latest_is_below_it(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(2)
 
@@ -117,10 +117,10 @@ def test_nothing_is_final_while_the_newest_block_is_below_the_final_one(shop: Sh
     assert isinstance(shop.progress.resume()["a"], ChainReorganized)
     with pytest.raises(ChainReorganized):
         shop.watcher.poll()
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
 
 
-def test_while_the_account_cannot_pay_gas_its_fees_do_not_rise(shop: Shop) -> None:
+def test_fees_do_not_rise_while_gas_cannot_be_paid(shop: Shop) -> None:
     shop.node.poor.add(OWN)
     shop.captures.capture(shop.stored("a", seconds=10**6))
     for _ in range(30):
@@ -131,10 +131,10 @@ def test_while_the_account_cannot_pay_gas_its_fees_do_not_rise(shop: Shop) -> No
     assert len(raws) == 1
     shop.node.poor.clear()
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
-def test_what_the_node_finds_too_cheap_gets_higher_fees(shop: Shop) -> None:
+def test_underpriced_transaction_gets_higher_fees(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", seconds=10**6))
     shop.chain.drop()
     answers(shop, "eth_maxPriorityFeePerGas", lambda true: hex(5 * 10**9))
@@ -148,24 +148,24 @@ def test_what_the_node_finds_too_cheap_gets_higher_fees(shop: Shop) -> None:
     shop.chain.mine(10)
     shop.go_on()
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
-def test_a_cancellation_in_a_lower_block_than_its_order_was_drafted_at_is_found(shop: Shop) -> None:
+def test_cancellation_below_the_draft_block_is_found(shop: Shop) -> None:
     shop.chain.mine(30)
     shop.stored("a")
     shop.payer_cancels("a")
     shop.orders.void("a")
     shop.chain.mine()
     shop.progress.reconcile("a")
-    assert shop.place("a") == "Canceled / provisional"
+    assert shop.status("a") == "Canceled / provisional"
     shop.chain.reorganise(20)
     assert shop.chain.find(shop.chain.blocks[12].landed[0].transaction.hash) is not None
     shop.settle()
-    assert shop.place("a") == "Canceled / final"
+    assert shop.status("a") == "Canceled / final"
 
 
-def test_a_log_without_its_receipt_takes_nothing_back(shop: Shop) -> None:
+def test_log_without_a_receipt_reverts_no_state(shop: Shop) -> None:
     shop.stored("a")
     shop.payer_cancels("a")
     shop.orders.void("a")
@@ -173,13 +173,13 @@ def test_a_log_without_its_receipt_takes_nothing_back(shop: Shop) -> None:
     shop.progress.reconcile("a")
     answers(shop, "eth_getTransactionReceipt", lambda true, hash: None)
     assert list(shop.progress.resume()) == ["a"]
-    assert shop.place("a") == "Canceled / provisional"
+    assert shop.status("a") == "Canceled / provisional"
     honest(shop, "eth_getTransactionReceipt")
     shop.settle()
-    assert shop.place("a") == "Canceled / final"
+    assert shop.status("a") == "Canceled / final"
 
 
-def test_logs_of_a_block_that_is_gone_hold_nothing_up(shop: Shop) -> None:
+def test_logs_of_a_removed_block_delay_nothing(shop: Shop) -> None:
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
         found = true(wanted)
         return [*found, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in found)]
@@ -193,7 +193,7 @@ def test_logs_of_a_block_that_is_gone_hold_nothing_up(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_a_node_that_refuses_many_logs_is_asked_for_fewer_blocks(shop: Shop, limit: int) -> None:
+def test_rejected_log_query_is_split_into_fewer_blocks(shop: Shop, limit: int) -> None:
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
         found = true(wanted)
         if len(found) > limit:
@@ -209,7 +209,7 @@ def test_a_node_that_refuses_many_logs_is_asked_for_fewer_blocks(shop: Shop, lim
     assert shop.balance().received == 36
 
 
-def test_a_node_that_refuses_all_logs_is_not_asked_for_every_block(shop: Shop) -> None:
+def test_node_that_rejects_all_logs_is_not_queried_per_block(shop: Shop) -> None:
     shop.chain.mine(1000)
 
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
@@ -221,7 +221,7 @@ def test_a_node_that_refuses_all_logs_is_not_asked_for_every_block(shop: Shop) -
     assert shop.node.calls.count("eth_getLogs") < 20
 
 
-def test_preconfirmed_logs_without_a_block_are_left_for_later(shop: Shop) -> None:
+def test_preconfirmed_logs_without_a_block_are_deferred(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
 
@@ -235,10 +235,10 @@ def test_preconfirmed_logs_without_a_block_are_left_for_later(shop: Shop) -> Non
     shop.watcher.poll()
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
 
 
-def test_a_node_that_knows_no_pending_block_is_asked_for_the_newest(shop: Shop) -> None:
+def test_node_without_a_pending_block_is_queried_for_latest(shop: Shop) -> None:
     def block(true: Callable[..., Any], name: str, full: bool) -> Any:
         if name == "pending":
             raise RpcError(-32000, "pending block is not available")
@@ -247,7 +247,7 @@ def test_a_node_that_knows_no_pending_block_is_asked_for_the_newest(shop: Shop) 
     answers(shop, "eth_getBlockByNumber", block)
     shop.captures.capture(shop.stored("a"))
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 @pytest.mark.parametrize("scope", ["TRANSFER_SENDER_POLICY", "TRANSFER_EXECUTOR_POLICY"])
@@ -261,10 +261,10 @@ def test_a_policy_against_the_merchant_blocks_no_refund(shop: Shop, scope: str) 
     answers(shop, "eth_estimateGas", estimate)
     with pytest.raises(Reverted, match="reverts"):
         shop.refunds.refund("r", "a", 500)
-    assert refund_place(shop, "r") == "Reserved / idle"
+    assert refund_status(shop, "r") == "Reserved / idle"
     honest(shop, "eth_estimateGas")
     shop.settle()
-    assert refund_place(shop, "r") == "Complete / final"
+    assert refund_status(shop, "r") == "Complete / final"
 
 
 def test_a_memo_of_another_chain_names_no_order(shop: Shop) -> None:

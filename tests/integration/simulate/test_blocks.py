@@ -24,7 +24,7 @@ SEEN: list[tuple[str, Any, str, int, str | None]] = [
 
 
 @pytest.mark.parametrize(("name", "value", "instruction", "seen", "field"), SEEN)
-def test_code_and_header_show_what_is_set(
+def test_code_and_header_use_the_overrides(
     chain: Chain, name: str, value: Any, instruction: str, seen: int, field: str | None
 ) -> None:
     block = simulate(
@@ -40,7 +40,7 @@ def test_code_and_header_show_what_is_set(
         assert block[field] == value
 
 
-def test_overrides_hold_for_one_block_and_state_for_all_that_follow(chain: Chain) -> None:
+def test_block_overrides_last_one_block_and_state_overrides_persist(chain: Chain) -> None:
     shown = {"from": ALICE, "to": CODE}
     first = {
         "blockOverrides": {"feeRecipient": FEE_RECIPIENT, "prevRandao": RANDOM},
@@ -65,11 +65,11 @@ def test_blocks_form_a_chain_on_the_base(chain: Chain) -> None:
     assert [after - before for before, after in pairwise(times)] == [12] * 5
 
 
-def test_blockhash_knows_simulated_blocks_and_the_base(chain: Chain) -> None:
+def test_blockhash_covers_simulated_blocks_and_the_base(chain: Chain) -> None:
     base = chain.rpc("eth_getBlockByNumber", "latest", False)
-    asks = {"stateOverrides": {CODE: {"code": returns("5f3540")}}}
+    overrides = {"stateOverrides": {CODE: {"code": returns("5f3540")}}}
     call = [{"from": ALICE, "to": CODE, "input": bytes32(number)} for number in range(4)]
-    first, _, third = simulate(chain, asks, {}, {"calls": call})
+    first, _, third = simulate(chain, overrides, {}, {"calls": call})
     seen = [result["returnData"] for result in third["calls"]]
     assert seen == [base["hash"], first["hash"], third["parentHash"], bytes32(0)]
 
@@ -88,7 +88,7 @@ def test_withdrawals_are_paid_at_the_end_of_the_block(chain: Chain) -> None:
     assert blocks[0]["withdrawalsRoot"] != blocks[1]["withdrawalsRoot"]
 
 
-def test_the_fee_recipient_gets_the_tip_and_the_base_fee_goes(chain: Chain) -> None:
+def test_fee_recipient_gets_the_tip_and_the_base_fee_burns(chain: Chain) -> None:
     pay = {"from": ALICE, "to": BOB, "gas": "0x5208", "maxFeePerGas": "0x20", "maxPriorityFeePerGas": "0x3"}
     overrides = {"feeRecipient": FEE_RECIPIENT, "baseFeePerGas": "0x7"}
     balance = {CODE: {"code": returns(f"73{FEE_RECIPIENT[2:]}31")}}
@@ -102,18 +102,18 @@ def test_the_fee_recipient_gets_the_tip_and_the_base_fee_goes(chain: Chain) -> N
 
 def test_a_state_override_replaces_or_changes_storage(chain: Chain) -> None:
     loads = returns("5f3554")
-    ask = [{"from": ALICE, "to": CODE, "input": bytes32(slot)} for slot in (1, 2)]
+    reads = [{"from": ALICE, "to": CODE, "input": bytes32(slot)} for slot in (1, 2)]
     first = {
         "stateOverrides": {CODE: {"code": loads, "state": {bytes32(1): bytes32(11), bytes32(2): bytes32(22)}}},
-        "calls": ask,
+        "calls": reads,
     }
-    changed = {"stateOverrides": {CODE: {"stateDiff": {bytes32(1): bytes32(111)}}}, "calls": ask}
-    replaced = {"stateOverrides": {CODE: {"state": {bytes32(2): bytes32(222)}}}, "calls": ask}
+    changed = {"stateOverrides": {CODE: {"stateDiff": {bytes32(1): bytes32(111)}}}, "calls": reads}
+    replaced = {"stateOverrides": {CODE: {"state": {bytes32(2): bytes32(222)}}}, "calls": reads}
     seen = [[call["returnData"] for call in block["calls"]] for block in simulate(chain, first, changed, replaced)]
     assert seen == [[bytes32(11), bytes32(22)], [bytes32(111), bytes32(22)], [bytes32(0), bytes32(222)]]
 
 
-def test_the_nonce_decides_where_a_contract_is(chain: Chain) -> None:
+def test_nonce_determines_the_contract_address(chain: Chain) -> None:
     made = {"from": ALICE, "input": "0x6001600c60003960016000f300"}
     blocks = simulate(
         chain,
@@ -125,7 +125,7 @@ def test_the_nonce_decides_where_a_contract_is(chain: Chain) -> None:
     assert [block["calls"][0]["status"] for block in blocks] == ["0x1", "0x1"]
 
 
-def test_transactions_are_shown_as_asked(chain: Chain) -> None:
+def test_transactions_are_returned_in_the_requested_form(chain: Chain) -> None:
     block = {"calls": [{"from": ALICE, "to": BOB, "value": "0x1"}, {"from": ALICE, "to": BOB, "gasPrice": "0x0"}]}
     ((hashes,), (full,)) = (simulate(chain, block, returnFullTransactions=wanted) for wanted in (False, True))
     assert [one["hash"] for one in full["transactions"]] == hashes["transactions"]
@@ -135,7 +135,7 @@ def test_transactions_are_shown_as_asked(chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("tag", ["latest", "pending", "safe", "finalized", "earliest", "0x0"])
-def test_every_tag_is_a_base(chain: Chain, tag: str) -> None:
+def test_every_block_tag_can_be_the_base(chain: Chain, tag: str) -> None:
     base = chain.rpc("eth_getBlockByNumber", tag, False)
     (block,) = simulate(chain, {}, at=tag)
     assert (block["parentHash"], int(block["number"], 16)) == (base["hash"], int(base["number"], 16) + 1)

@@ -146,7 +146,7 @@ def happen(world: World, blocks: list[list[dict[str, Any]]]) -> list[dict[str, A
 @settings(max_examples=10, deadline=None, phases=[Phase.explicit, Phase.generate, Phase.shrink])
 @example(actions=[[Action(0, kind, 1) for kind in KINDS], [Action(1, kind, 0) for kind in KINDS]])
 @given(actions=st.lists(st.lists(ACTIONS, max_size=4), min_size=1, max_size=2))
-def test_simulated_blocks_are_those_that_happen(world: World, actions: list[list[Action]]) -> None:
+def test_simulated_blocks_equal_sealed_blocks(world: World, actions: list[list[Action]]) -> None:
     blocks = [[call_object(world, action) for action in block] for block in actions]
     chain = world.chain
     with chain.rollback():

@@ -96,26 +96,26 @@ REFUSED: dict[str, tuple[int, list[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_simulated_has_its_code(chain: Chain, name: str) -> None:
+def test_invalid_simulation_has_its_error_code(chain: Chain, name: str) -> None:
     code, blocks, options = REFUSED[name]
     assert error(chain, *blocks, **options).code == code
 
 
-def test_what_is_one_less_than_a_limit_is_simulated(chain: Chain) -> None:
+def test_input_at_a_limit_is_simulated(chain: Chain) -> None:
     assert len(simulate(chain, {"blockOverrides": {"number": "0x100"}})) == 256
     exactly = calls(PAY | {"gas": "0x5208"}, PAY | {"gas": "0x5208"}, blockOverrides={"gasLimit": "0xa410"})
     assert [call["status"] for call in simulate(chain, exactly)[0]["calls"]] == ["0x1", "0x1"]
     assert one(chain, {"from": ALICE, "input": "0x" + "00" * 49_152})["status"] == "0x1"
 
 
-def test_an_error_names_nothing_that_was_simulated_before_it(chain: Chain) -> None:
+def test_error_reveals_no_earlier_simulation_results(chain: Chain) -> None:
     """A failure of the second block also discards the first one: partial results do not exist."""
     refused = error(chain, calls(PAY), calls({"from": NOBODY, "to": BOB, "value": "0x1"}))
     assert refused.code == -38014
     assert chain.rpc("eth_getTransactionCount", ALICE, "pending") == "0x0"
 
 
-def test_a_revert_in_the_middle_ends_that_call_alone(chain: Chain) -> None:
+def test_revert_fails_only_its_call(chain: Chain) -> None:
     overrides = {CODE: {"code": "0x6001" + "5f55" + REVERTS}}
     (block,) = simulate(chain, calls(PAY, {"from": ALICE, "to": CODE}, PAY, stateOverrides=overrides))
     first, reverted, third = block["calls"]
@@ -140,13 +140,13 @@ def test_a_sender_with_code_may_send(chain: Chain) -> None:
         assert block["calls"][0]["status"] == "0x1"
 
 
-def test_without_validation_the_nonce_is_free_and_goes_on_from_there(chain: Chain) -> None:
+def test_nonce_without_validation_is_free_and_continues(chain: Chain) -> None:
     (block,) = simulate(chain, calls(PAY | {"nonce": "0x7"}, PAY, PAY | {"nonce": "0x0"}), returnFullTransactions=True)
     assert [call["status"] for call in block["calls"]] == ["0x1"] * 3
     assert [one["nonce"] for one in block["transactions"]] == ["0x7", "0x1", "0x0"]
 
 
-def test_a_nonce_begins_anew_after_its_greatest_value(chain: Chain) -> None:
+def test_nonce_restarts_after_its_maximum(chain: Chain) -> None:
     """Without validation the nonce wraps around, as in geth; with validation it is rejected, as recorded."""
     largest = {ALICE: {"nonce": hex(2**64 - 1)}}
     (block,) = simulate(chain, calls(PAY, PAY, stateOverrides=largest), returnFullTransactions=True)
@@ -157,7 +157,7 @@ def test_a_nonce_begins_anew_after_its_greatest_value(chain: Chain) -> None:
     assert error(chain, calls(PAY | VALID, stateOverrides=largest), validation=True).code == -32603
 
 
-def test_calls_share_the_limit_of_gas(chain: Chain) -> None:
+def test_calls_share_the_gas_limit(chain: Chain) -> None:
     """The default is 50,000,000. The remaining gas bounds a call without a limit; burning it leaves too little."""
     burns = {CODE: {"code": "0x5b5f56"}}
     loop = {"from": ALICE, "to": CODE}

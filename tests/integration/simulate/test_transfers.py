@@ -23,35 +23,35 @@ def moved(chain: Chain, call: dict[str, Any], overrides: dict[str, Any]) -> list
     return [(log["topics"][1], log["topics"][2], int(log["data"], 16)) for log in logs]
 
 
-def test_a_plain_transfer_is_one_log(chain: Chain) -> None:
+def test_plain_transfer_has_one_log(chain: Chain) -> None:
     assert moved(chain, PAY, {}) == [(topic(ALICE), topic(BOB), 7)]
     assert moved(chain, PAY | {"value": "0x0"}, {}) == []
 
 
-def test_without_the_option_there_is_none(chain: Chain) -> None:
+def test_no_transfer_logs_without_the_option(chain: Chain) -> None:
     (block,) = simulate(chain, {"calls": [PAY]})
     assert block["calls"][0]["logs"] == []
 
 
-def test_what_a_contract_passes_on_follows_what_it_got(chain: Chain) -> None:
+def test_forwarded_value_is_logged_after_the_original_transfer(chain: Chain) -> None:
     through = {CODE: {"code": sends_value_to(OTHER_CODE)}, OTHER_CODE: {"code": sends_value_to(CAROL)}}
     expected = [(ALICE, CODE), (CODE, OTHER_CODE), (OTHER_CODE, CAROL)]
     assert moved(chain, PAY | {"to": CODE}, through) == [(topic(a), topic(b), 7) for a, b in expected]
 
 
-def test_what_is_undone_did_not_move(chain: Chain) -> None:
+def test_reverted_transfer_is_not_logged(chain: Chain) -> None:
     inner = {CODE: {"code": sends_value_to(OTHER_CODE)}, OTHER_CODE: {"code": sends_value_to(CAROL, REVERTS)}}
     assert moved(chain, PAY | {"to": CODE}, inner) == [(topic(ALICE), topic(CODE), 7)]
     assert moved(chain, PAY | {"to": CODE}, {CODE: {"code": sends_value_to(CAROL, REVERTS)}}) == []
 
 
-def test_a_creation_is_paid(chain: Chain) -> None:
+def test_creation_value_is_logged(chain: Chain) -> None:
     ((_, to, wei),) = moved(chain, {"from": ALICE, "input": "0x00", "value": "0x9"}, {})
     # The address that Alice's first contract has on every chain.
     assert (to, wei) == (topic("0x5fbdb2315678afecb367f032d93f642f64180aa3"), 9)
 
 
-def test_a_selfdestruct_moves_the_balance(chain: Chain) -> None:
+def test_selfdestruct_logs_the_balance(chain: Chain) -> None:
     overrides = {CODE: {"code": f"0x73{CAROL[2:]}ff", "balance": "0x64"}}
     assert moved(chain, PAY | {"to": CODE}, overrides) == [
         (topic(ALICE), topic(CODE), 7),
@@ -59,13 +59,13 @@ def test_a_selfdestruct_moves_the_balance(chain: Chain) -> None:
     ]
 
 
-def test_a_delegatecall_moves_nothing(chain: Chain) -> None:
+def test_delegatecall_logs_no_transfer(chain: Chain) -> None:
     delegates = f"0x5f5f5f5f73{OTHER_CODE[2:]}5af400"
     overrides = {CODE: {"code": delegates}, OTHER_CODE: {"code": "0x00"}}
     assert moved(chain, PAY | {"to": CODE}, overrides) == [(topic(ALICE), topic(CODE), 7)]
 
 
-def test_the_block_is_the_same_but_for_what_is_shown(chain: Chain) -> None:
+def test_tracing_transfers_changes_only_the_logs(chain: Chain) -> None:
     """Transfers are in no receipt: roots, bloom and hash are those of the block without them."""
     logs_and_sends = f"0x{LOGS_NOTHING}" + sends_value_to(CAROL, LOGS_NOTHING + "00")[2:]
     block = {"stateOverrides": {CODE: {"code": logs_and_sends}}, "calls": [PAY, PAY | {"to": CODE}, PAY]}

@@ -23,7 +23,7 @@ def usable(path: Path) -> bool:
     return path.is_socket()
 
 
-def test_the_feed_is_in_a_private_folder_of_the_data_directory(tmp_path: Path) -> None:
+def test_feed_socket_is_in_a_private_folder_of_the_datadir(tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack:
         path = feed_path(tmp_path / "data", {}, stack)
         assert path.parent == tmp_path / "data" / "feed"
@@ -32,14 +32,14 @@ def test_the_feed_is_in_a_private_folder_of_the_data_directory(tmp_path: Path) -
     assert path.exists()
 
 
-def test_a_folder_that_others_could_enter_is_closed(tmp_path: Path) -> None:
+def test_folder_with_open_permissions_is_restricted(tmp_path: Path) -> None:
     (tmp_path / "feed").mkdir(mode=0o755)
     with contextlib.ExitStack() as stack:
         assert private(feed_path(tmp_path, {}, stack).parent)
 
 
 @pytest.mark.parametrize("length", [MAX_PATH_SIZE, MAX_PATH_SIZE + 1])
-def test_a_path_that_no_socket_takes_is_elsewhere(tmp_path: Path, length: int) -> None:
+def test_too_long_socket_path_uses_the_runtime_folder(tmp_path: Path, length: int) -> None:
     runtime = tmp_path / "r"
     runtime.mkdir()
     base = os.path.join(tmp_path, "")
@@ -52,7 +52,7 @@ def test_a_path_that_no_socket_takes_is_elsewhere(tmp_path: Path, length: int) -
     assert path.exists() == (length == MAX_PATH_SIZE)
 
 
-def test_no_place_at_all_is_a_clear_error(tmp_path: Path) -> None:
+def test_no_usable_socket_path_is_a_clear_error(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * MAX_PATH_SIZE)
     deep.mkdir()
     with contextlib.ExitStack() as stack, pytest.raises(SettingsError, match="too long"):

@@ -64,7 +64,9 @@ class Starts:
         return cast(Child, self.started[-1])
 
 
-def kept(starts: Starts, use: Callable[[ProcessSlot, "asyncio.Task[None]"], Awaitable[None]]) -> list[dict[str, Any]]:
+def run_slot(
+    starts: Starts, use: Callable[[ProcessSlot, "asyncio.Task[None]"], Awaitable[None]]
+) -> list[dict[str, Any]]:
     """Run `use` with the slot; return the errors that the event loop reported as unhandled."""
     unheard: list[dict[str, Any]] = []
 
@@ -82,7 +84,7 @@ def kept(starts: Starts, use: Callable[[ProcessSlot, "asyncio.Task[None]"], Awai
     return unheard
 
 
-def test_a_machine_without_room_for_a_process_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_process_start_is_retried(caplog: pytest.LogCaptureFixture) -> None:
     starts = Starts(2, 3)
 
     async def use(_: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
@@ -93,20 +95,20 @@ def test_a_machine_without_room_for_a_process_is_tried_again(caplog: pytest.LogC
         await until(lambda: keeping.done() or len(starts.started) == 2)
         assert not keeping.done()
 
-    assert not kept(starts, use)
+    assert not run_slot(starts, use)
     told = [record for record in caplog.records if record.message == "cannot start process: retrying"]
     assert [vars(record)["reason"] for record in told] == [NO_ROOM.strerror] * 2
 
 
-def test_the_first_process_that_cannot_be_started_ends_it() -> None:
+def test_failed_first_start_ends_the_slot() -> None:
     async def use(_: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
         await until(keeping.done)
         assert keeping.exception() is NO_ROOM
 
-    kept(Starts(1), use)
+    run_slot(Starts(1), use)
 
 
-def test_a_process_stays_where_there_is_no_room_for_the_next(caplog: pytest.LogCaptureFixture) -> None:
+def test_process_continues_if_its_replacement_cannot_start(caplog: pytest.LogCaptureFixture) -> None:
     starts = Starts(2)
 
     async def use(post: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
@@ -118,11 +120,11 @@ def test_a_process_stays_where_there_is_no_room_for_the_next(caplog: pytest.LogC
         assert not keeping.done()
         assert not old.sent
 
-    kept(starts, use)
+    run_slot(starts, use)
     assert "keeping the running process: its replacement did not start" in caplog.text
 
 
-def test_a_stop_during_a_replacement_leaves_nothing_unsaid() -> None:
+def test_stop_during_a_replacement_notifies_both_processes() -> None:
     starts = Starts()
 
     async def use(post: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
@@ -139,10 +141,10 @@ def test_a_stop_during_a_replacement_leaves_nothing_unsaid() -> None:
         old.ended.set_result(0)
         await asyncio.sleep(0)
 
-    assert kept(starts, use) == []
+    assert run_slot(starts, use) == []
 
 
-def test_a_process_that_was_not_open_yet_had_nothing_to_put_in_order() -> None:
+def test_unready_process_is_stopped_without_a_drain() -> None:
     starts = Starts()
 
     async def use(post: ProcessSlot, keeping: "asyncio.Task[None]") -> None:
@@ -154,16 +156,16 @@ def test_a_process_that_was_not_open_yet_had_nothing_to_put_in_order() -> None:
         starts.started[0].ended.set_result(-signal.SIGTERM)
         assert await stopping == 0
 
-    kept(starts, use)
+    run_slot(starts, use)
 
 
-def test_workers_get_the_time_that_calls_under_way_have(tmp_path: Path) -> None:
+def test_workers_stop_within_the_drain_time(tmp_path: Path) -> None:
     usual, patient = Settings(tmp_path), Settings(tmp_path, drain_time=300_000, drain_delay=45_000)
     assert worker_stop_time(usual) == 12
     assert worker_stop_time(patient) == 300 + 45 + 2
 
 
-def test_a_process_that_cannot_be_watched_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwatchable_process_leaves_no_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pids: list[int] = []
 
     def refuse(pid: int) -> int:

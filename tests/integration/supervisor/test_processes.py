@@ -11,7 +11,7 @@ import pytest
 
 from live.blocks import wait_for
 from raw_websocket import RawWebSocket
-from supervisor.keepers import Keepers
+from supervisor.keep_alive_clients import KeepAliveClients
 from supervisor.processes import SECONDS, Group, running
 
 # Errors of a connection whose server process is gone.
@@ -25,7 +25,7 @@ def group(tmp_path: Path) -> Iterator[Group]:
         yield group
 
 
-def test_the_sequencer_is_there_before_the_workers_and_ends_after_them(group: Group) -> None:
+def test_sequencer_starts_before_and_ends_after_the_workers(group: Group) -> None:
     assert group.end() == 0
     names = [(name, what) for name, _, what in group.log()]
     assert names[0] == ("sequencer", "start")
@@ -36,7 +36,7 @@ def test_the_sequencer_is_there_before_the_workers_and_ends_after_them(group: Gr
     assert "ERROR" not in group.logged
 
 
-def test_the_supervisor_has_one_thread_and_no_core(group: Group) -> None:
+def test_supervisor_has_one_thread_and_no_node(group: Group) -> None:
     process = Path("/proc") / str(group.process.pid)
     assert len(list((process / "task").iterdir())) == 1
     assert "foreseal/_core" not in (process / "maps").read_text()
@@ -48,22 +48,22 @@ def test_both_workers_answer(group: Group) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_answers_what_is_under_way(group: Group, number: int) -> None:
-    keepers = Keepers(group.port, 8)
-    wait_for(lambda: sum(keepers.answers.values()) > 50, SECONDS, "load")
-    keepers.finish()
+def test_stop_answers_calls_in_progress(group: Group, number: int) -> None:
+    load = KeepAliveClients(group.port, 8)
+    wait_for(lambda: sum(load.answers.values()) > 50, SECONDS, "load")
+    load.finish()
     assert group.end(number) == 0
-    keepers.join()
-    assert not keepers.lost
+    load.join()
+    assert not load.lost
 
 
-def test_a_signal_of_the_terminal_reaches_all_and_stops_in_order(group: Group) -> None:
+def test_terminal_signal_reaches_every_process_and_stops_gracefully(group: Group) -> None:
     os.killpg(group.process.pid, signal.SIGINT)
     assert group.wait() == 0
     assert [what for _, _, what in group.log()].count("stop") == 3
 
 
-def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
+def test_second_signal_stops_immediately(tmp_path: Path) -> None:
     with running(tmp_path, heartbeat_timeout=0) as group:
         os.kill(group.pids("sequencer")[0], signal.SIGSTOP)
         group.process.send_signal(signal.SIGTERM)
@@ -72,14 +72,14 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
         assert not group.children()
 
 
-def test_nothing_outlives_the_supervisor(group: Group) -> None:
+def test_no_process_outlives_the_supervisor(group: Group) -> None:
     assert len(group.children()) == 3
     group.process.kill()
     wait_for(lambda: not group.children(), SECONDS, "end of the others")
     assert [what for _, _, what in group.log()].count("stop") == 0
 
 
-def test_a_worker_that_dies_breaks_its_own_connections_alone(group: Group) -> None:
+def test_dead_worker_closes_only_its_own_connections(group: Group) -> None:
     clients = group.client_of_each()
     dead, alive = clients
     os.kill(dead, signal.SIGKILL)
@@ -92,7 +92,7 @@ def test_a_worker_that_dies_breaks_its_own_connections_alone(group: Group) -> No
     assert group.end() == 0
 
 
-def test_the_sequencer_comes_back_under_workers_that_go_on(group: Group) -> None:
+def test_sequencer_restarts_under_running_workers(group: Group) -> None:
     client = group.client()
     worker = client("pid")
     before = group.pids("sequencer")
@@ -109,7 +109,7 @@ def test_the_sequencer_comes_back_under_workers_that_go_on(group: Group) -> None
     assert group.end() == 0
 
 
-def test_submissions_fail_clearly_while_the_sequencer_is_away(group: Group) -> None:
+def test_submissions_fail_clearly_without_the_sequencer(group: Group) -> None:
     client = group.client()
     (group.datadir / "refuse-sequencer").write_text("disk it is full")
     os.kill(group.pids("sequencer")[0], signal.SIGKILL)
@@ -122,7 +122,7 @@ def test_submissions_fail_clearly_while_the_sequencer_is_away(group: Group) -> N
     assert group.end() == 0
 
 
-def test_workers_that_can_follow_no_more_are_replaced(group: Group) -> None:
+def test_workers_that_lost_the_feed_are_replaced(group: Group) -> None:
     before = group.pids("worker-1") + group.pids("worker-2")
     (group.datadir / "broken").touch()
     group.wait_for_log("process died: restarting", 2)
@@ -133,7 +133,7 @@ def test_workers_that_can_follow_no_more_are_replaced(group: Group) -> None:
 
 
 @pytest.mark.parametrize(("kind", "code"), [("in-use", 2), ("genesis", 2), ("settings", 2), ("journal", 1)])
-def test_a_sequencer_that_cannot_start_ends_all_with_its_line(tmp_path: Path, kind: str, code: int) -> None:
+def test_sequencer_start_failure_ends_all_and_is_logged(tmp_path: Path, kind: str, code: int) -> None:
     (tmp_path / "refuse-sequencer").write_text(f"{kind} this cannot be")
     group = Group(tmp_path)
     try:
@@ -145,7 +145,7 @@ def test_a_sequencer_that_cannot_start_ends_all_with_its_line(tmp_path: Path, ki
         group.kill()
 
 
-def test_a_sequencer_that_may_not_come_back_ends_all_in_order(group: Group) -> None:
+def test_sequencer_without_restarts_stops_every_process(group: Group) -> None:
     (group.datadir / "refuse-sequencer").write_text("in-use somebody has it")
     os.kill(group.pids("sequencer")[0], signal.SIGKILL)
     assert group.wait() == 2
@@ -154,7 +154,7 @@ def test_a_sequencer_that_may_not_come_back_ends_all_in_order(group: Group) -> N
     assert not group.children()
 
 
-def test_a_worker_that_dies_at_once_is_started_less_and_less_often(group: Group) -> None:
+def test_failing_worker_is_restarted_at_growing_intervals(group: Group) -> None:
     # This also holds if another command line would help: the other worker still serves calls.
     (group.datadir / "refuse-worker").write_text("store it is of an older version")
     os.kill(group.pids("worker-1")[0], signal.SIGKILL)
@@ -165,41 +165,39 @@ def test_a_worker_that_dies_at_once_is_started_less_and_less_often(group: Group)
     assert group.end() == 0
 
 
-def test_workers_are_replaced_without_the_loss_of_a_request(group: Group) -> None:
+def test_workers_are_replaced_without_lost_requests(group: Group) -> None:
     before = {name: group.pids(name) for name in ("worker-1", "worker-2")}
-    keepers = Keepers(group.port, 12)
-    wait_for(lambda: sum(keepers.answers.values()) > 50, SECONDS, "load")
+    load = KeepAliveClients(group.port, 12)
+    wait_for(lambda: sum(load.answers.values()) > 50, SECONDS, "load")
     for turn in (1, 2):
         group.process.send_signal(signal.SIGHUP)
         group.wait_for_log("workers replaced", turn)
-    keepers.join()
-    assert not keepers.lost
-    assert keepers.told >= 12
+    load.join()
+    assert not load.lost
+    assert load.closed >= 12
     for name, pids in before.items():
         now = group.pids(name)
         assert now[:1] == pids
         assert len(now) == 3
     assert len(group.children()) == 3
     assert len(group.pids("sequencer")) == 1
-    print(
-        f"\n{sum(keepers.answers.values())} requests over two replacements, {keepers.told} connections led over, 0 lost"
-    )
+    print(f"\n{sum(load.answers.values())} requests over two replacements, {load.closed} connections led over, 0 lost")
     assert group.end() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_websockets_are_closed_by_name_after_their_calls(group: Group, number: int) -> None:
+def test_replaced_worker_closes_websockets_after_their_calls(group: Group, number: int) -> None:
     with RawWebSocket(group.port) as line:
-        assert line.ask("echo", "x") == ["x"]
+        assert line.request("echo", "x") == ["x"]
         line.call("slow", "y")
         # The response to a later call shows that the message was processed.
-        assert line.ask("pid") in group.children()
+        assert line.request("pid") in group.children()
         group.process.send_signal(number)
         assert line.hear()["result"] == ["y"]
         assert line.ending() == (1001, "the server is shutting down")
 
 
-def test_an_idle_connection_does_not_hold_up_a_replacement_for_ever(group: Group) -> None:
+def test_idle_connection_does_not_block_a_replacement(group: Group) -> None:
     clients = group.client_of_each()
     started = time.monotonic()
     group.process.send_signal(signal.SIGHUP)
@@ -211,7 +209,7 @@ def test_an_idle_connection_does_not_hold_up_a_replacement_for_ever(group: Group
     assert group.end() == 0
 
 
-def test_a_worker_stays_where_the_next_one_does_not_start(group: Group) -> None:
+def test_worker_continues_if_its_replacement_cannot_start(group: Group) -> None:
     (group.datadir / "refuse-worker").write_text("settings the file is wrong by now")
     group.process.send_signal(signal.SIGHUP)
     group.wait_for_log("keeping the running process", 2)
@@ -221,7 +219,7 @@ def test_a_worker_stays_where_the_next_one_does_not_start(group: Group) -> None:
     assert group.end() == 0
 
 
-def test_a_replacement_is_no_business_of_a_hangup_that_reaches_the_whole_group(group: Group) -> None:
+def test_hangup_signal_to_the_group_replaces_the_workers_once(group: Group) -> None:
     os.killpg(group.process.pid, signal.SIGHUP)
     group.wait_for_log("workers replaced")
     assert [len(group.pids(name)) for name in ("sequencer", "worker-1", "worker-2")] == [1, 2, 2]

@@ -13,7 +13,7 @@ from access_doubles import KeyRing
 BURST = 9
 
 
-def test_workers_share_the_rate_of_a_caller_also_with_one_that_comes_later(tmp_path: Path) -> None:
+def test_workers_share_rate_limits_also_with_a_later_worker(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path)
     key = ring.add("shop", rate=Rate(1, 3600), burst=BURST)
     with running(tmp_path) as group:
@@ -31,7 +31,7 @@ def test_workers_share_the_rate_of_a_caller_also_with_one_that_comes_later(tmp_p
         assert statuses == [200] * (BURST - 6) + [429] * 5
 
 
-def test_a_revoked_key_is_refused_by_every_worker(tmp_path: Path) -> None:
+def test_a_revoked_key_is_rejected_by_every_worker(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path)
     key = ring.add("shop")
     with running(tmp_path) as group:

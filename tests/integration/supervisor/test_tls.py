@@ -9,7 +9,7 @@ from live.blocks import wait_for
 from supervisor.processes import SECONDS, running
 
 
-def test_workers_speak_tls_and_those_that_replace_them_have_the_renewed_certificate(tmp_path: Path) -> None:
+def test_replaced_workers_serve_the_renewed_certificate(tmp_path: Path) -> None:
     made = certificates(tmp_path)
     tls = made.issue()
     with running(tmp_path / "data", tls=tls) as group:

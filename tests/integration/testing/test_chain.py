@@ -41,13 +41,13 @@ def test_accounts_are_funded_and_derived_from_the_mnemonic(chain: Chain) -> None
     assert chain.accounts[0].key not in repr(chain.accounts[0])
 
 
-def test_a_transaction_is_sealed_when_it_was_sent(chain: Chain) -> None:
+def test_transaction_is_sealed_on_submission(chain: Chain) -> None:
     sent = pay(chain)
     receipt = chain.rpc("eth_getTransactionReceipt", sent)
     assert (receipt["blockNumber"], receipt["status"], number(chain)) == ("0x1", "0x1", 1)
 
 
-def test_without_automine_nothing_happens_until_mined(chain: Chain) -> None:
+def test_transactions_wait_without_automine(chain: Chain) -> None:
     chain.automine = False
     sent = pay(chain)
     assert chain.rpc("eth_getTransactionReceipt", sent) is None
@@ -70,7 +70,7 @@ def test_the_clock_moves_on_request_and_blocks_follow_it(chain: Chain) -> None:
         chain.advance(-1)
 
 
-def test_a_rollback_takes_back_chain_pool_clock_and_automine(chain: Chain) -> None:
+def test_rollback_restores_chain_pool_clock_and_automine(chain: Chain) -> None:
     pay(chain)
     before = (number(chain), chain.time, chain.rpc("eth_getBlockByNumber", "pending", True))
     with chain.rollback():
@@ -86,7 +86,7 @@ def test_a_rollback_takes_back_chain_pool_clock_and_automine(chain: Chain) -> No
     assert number(chain) == 2
 
 
-def test_a_snapshot_can_be_taken_back_once(chain: Chain) -> None:
+def test_snapshot_can_be_reverted_once(chain: Chain) -> None:
     snapshot = chain.snapshot()
     pay(chain)
     chain.revert(snapshot)
@@ -106,7 +106,7 @@ def test_the_same_calls_make_the_same_chain() -> None:
     assert build() == build()
 
 
-def test_errors_are_those_of_the_method(chain: Chain) -> None:
+def test_chain_raises_the_errors_of_the_method(chain: Chain) -> None:
     with pytest.raises(RpcError) as raised:
         chain.rpc("eth_sendRawTransaction", "0x00")
     assert raised.value.code in (-32602, -32000)
@@ -123,5 +123,5 @@ def test_a_closed_chain_raises(chain: Chain) -> None:
         chain.step()
 
 
-def test_call_takes_and_gives_json_bytes(chain: Chain) -> None:
+def test_call_accepts_and_returns_json_bytes(chain: Chain) -> None:
     assert orjson.loads(chain.call("eth_chainId", b"[]")) == "0x7a69"

@@ -25,7 +25,7 @@ def chain() -> Iterator[Chain]:
 
 
 @pytest.fixture
-def asked(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requested(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that records every requested method."""
     methods: list[str] = []
     answer = chain.request
@@ -45,10 +45,10 @@ def deploy_board(w3: Any) -> Any:
     return w3.eth.contract(receipt["contractAddress"], abi=artifact["abi"])
 
 
-def test_sending_asks_the_chain_once(chain: Chain, asked: list[str]) -> None:
+def test_sending_makes_one_chain_request(chain: Chain, requested: list[str]) -> None:
     w3 = connect(chain)
     sent = w3.eth.send_transaction({"to": chain.accounts[1].address, "value": 5})
-    assert asked == ["eth_sendTransaction"]
+    assert requested == ["eth_sendTransaction"]
     transaction = w3.eth.get_transaction(sent)
     assert (transaction["from"], transaction["type"], transaction["gas"]) == (chain.accounts[0].address, 2, 21_000)
     assert w3.eth.accounts == [account.address for account in chain.accounts]
@@ -71,7 +71,7 @@ def test_a_gas_price_strategy_is_followed(chain: Chain) -> None:
     assert (transaction["type"], transaction["gasPrice"]) == (0, 7 * GWEI)
 
 
-def test_what_would_revert_raises_what_its_estimate_raises(chain: Chain) -> None:
+def test_sending_a_revert_raises_the_error_of_its_estimate(chain: Chain) -> None:
     board = deploy_board(connect(chain))
     with pytest.raises(ContractCustomError) as custom:
         board.functions.failWithCustomError(7).transact()
@@ -83,7 +83,7 @@ def test_what_would_revert_raises_what_its_estimate_raises(chain: Chain) -> None
     assert board.w3.eth.get_transaction_count(chain.accounts[0].address) == 1
 
 
-def test_the_asynchronous_client_raises_it_too(chain: Chain) -> None:
+def test_async_client_raises_the_same_error(chain: Chain) -> None:
     board = deploy_board(connect(chain))
     w3 = connect_async(chain)
     failing = {"to": board.address, "data": board.encode_abi("failWithoutData")}

@@ -37,7 +37,7 @@ class Step(dict[str, Any]):
     """A step in the feed's format."""
 
     @property
-    def place(self) -> dict[str, str]:
+    def cursor(self) -> dict[str, str]:
         return {"block": self["number"], "index": self["index"], "hash": self["hash"]}
 
     def undone(self) -> "Step":
@@ -89,7 +89,7 @@ class ScriptedNode:
         step |= {"time": "0x1", "signature": None, "transactions": [], "receipts": [], "removed": False}
         self.every[hash] = step
         self.chain.append(step)
-        self._tell([step])
+        self._notify([step])
         return step
 
     def undo(self, count: int) -> None:
@@ -98,19 +98,19 @@ class ScriptedNode:
         while count and len(self.chain) > 1:
             gone.append(self.chain.pop().undone())
             count -= 1
-        self._tell(gone)
+        self._notify(gone)
 
     def again(self, step: Step) -> None:
         """Restore a reorged step unchanged."""
         assert step["parent"] == self.chain[-1]["hash"]
         self.chain.append(step)
-        self._tell([step])
+        self._notify([step])
 
     def beat(self) -> None:
         """Send a heartbeat, as on a tick."""
         for link in self.links:
             if not link.lagging:
-                link.push({"heartbeat": self.chain[-1].place})
+                link.push({"heartbeat": self.chain[-1].cursor})
 
     def cut(self, after: int = 0) -> None:
         """Break every connection after this many of its queued messages."""
@@ -123,7 +123,7 @@ class ScriptedNode:
         for link in self.links:
             link.lag()
 
-    def _tell(self, steps: list[Step]) -> None:
+    def _notify(self, steps: list[Step]) -> None:
         for link in self.links:
             if not link.lagging:
                 for step in steps:
@@ -137,7 +137,7 @@ class ScriptedNode:
             return []
         here = [step["hash"] for step in self.chain]
         step, back = self.every[cursor["hash"]], []
-        if step.place != cursor:
+        if step.cursor != cursor:
             raise KeyError("the cursor names no step")
         while step["hash"] not in here:
             if not self.undone_kept:
@@ -155,7 +155,7 @@ class ScriptedNode:
         try:
             result = self._result(request["method"], request["params"])
         except KeyError as error:
-            oldest = self.chain[self.oldest].place
+            oldest = self.chain[self.oldest].cursor
             failure = {"code": -32001, "message": f"cursor not kept: {error}", "data": {"oldest": oldest}}
             return orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "error": failure})
         if self.starting:
@@ -169,10 +169,10 @@ class ScriptedNode:
         cursor, limit = params
         coming = self.after(cursor)
         page = coming[: int(limit, 16)]
-        place = cursor or self.chain[-1].place
+        place = cursor or self.chain[-1].cursor
         if page:
             last = page[-1]
-            place = self.every[last["parent"]].place if last["removed"] else last.place
+            place = self.every[last["parent"]].cursor if last["removed"] else last.cursor
         return {"flashblocks": page, "cursor": place, "complete": len(page) == len(coming)}
 
     def act(self) -> None:
@@ -199,7 +199,7 @@ class ScriptedLink:
         self._queue.append(orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
         if "hash" in result:
             step = Step(result)
-            self._after = self._node.every[step["parent"]].place if step["removed"] else step.place
+            self._after = self._node.every[step["parent"]].cursor if step["removed"] else step.cursor
 
     def break_after(self, messages: int) -> None:
         self._left = min(messages, len(self._queue))
@@ -238,7 +238,7 @@ class ScriptedLink:
         while self._left != 0 and not self._queue:
             if self.lagging:
                 self.lagging = False
-                self.push({"after": self._after, "to": self._node.chain[-1].place}, "foreseal_lagged")
+                self.push({"after": self._after, "to": self._node.chain[-1].cursor}, "foreseal_lagged")
             else:
                 self._node.act()
                 if self._node.time - before >= seconds:

@@ -44,7 +44,7 @@ def init_code(code: str) -> str:
     return f"0x61{length}600e600039" + f"61{length}6000f3" + code
 
 
-def word(number: int) -> str:
+def hex_word(number: int) -> str:
     """Return a number as 32 bytes of hex."""
     return f"{number:064x}"
 
@@ -88,7 +88,7 @@ def make(datadir: Path) -> None:
         driver.node.seal()
         adders.append(driver.rpc("eth_getTransactionReceipt", hashed)["contractAddress"])
     for number in range(BLOCKS):
-        driver.send(1, to=adders[number % 3], data="0x" + word(number % 7) + word(number + 1))
+        driver.send(1, to=adders[number % 3], data="0x" + hex_word(number % 7) + hex_word(number + 1))
         driver.send(2, to=f"0x{number + 1:040x}", value=hex(number + 1))
         if number % 8 == 0:
             driver.send(3, to=f"0x{number:040x}", data="0x" + "ab" * 5000)
@@ -128,15 +128,15 @@ def questions(driver: Driver) -> Iterator[tuple[str, list[Any]]]:
             yield "eth_getCode", [contract, at]
             for slot in range(8):
                 yield "eth_getStorageAt", [contract, hex(slot), at]
-            yield "eth_call", [{"to": contract, "data": "0x" + word(3) + word(1)}, at]
+            yield "eth_call", [{"to": contract, "data": "0x" + hex_word(3) + hex_word(1)}, at]
             yield "eth_getProof", [contract, [hex(3)], at]
     for contract in contracts:
         yield "eth_getLogs", [{"fromBlock": "0x0", "toBlock": "latest", "address": contract}]
     for topic in range(8):
-        yield "eth_getLogs", [{"fromBlock": "0x0", "toBlock": "latest", "topics": ["0x" + word(topic)]}]
+        yield "eth_getLogs", [{"fromBlock": "0x0", "toBlock": "latest", "topics": ["0x" + hex_word(topic)]}]
 
 
-def ask(datadir: Path, calls: list[tuple[str, list[Any]]]) -> list[Answer]:
+def query(datadir: Path, calls: list[tuple[str, list[Any]]]) -> list[Answer]:
     """Return the responses of the node in `datadir`. Raise NodeError."""
     driver = Driver(datadir)
     try:
@@ -153,7 +153,7 @@ def build(datadir: Path) -> list[str]:
         contracts = [f"0x{int(_core.keccak(_created(accounts[0], nonce)).hex()[24:], 16):040x}" for nonce in range(3)]
         for number in range(2):
             for contract in contracts:
-                driver.send(number, to=contract, data="0x" + word(number + 2) + word(9))
+                driver.send(number, to=contract, data="0x" + hex_word(number + 2) + hex_word(9))
             for account in range(1, BLOCKS, 5):
                 driver.send(3, to=f"0x{account:040x}", value=hex(7))
             driver.node.seal()

@@ -10,7 +10,7 @@ from statistics import median
 
 from distribution.build import build_from, build_sdist, build_wheel
 from distribution.clean import CleanEnvironment
-from distribution.walk import EXAMPLES, PAGES, Walk
+from distribution.walkthrough import EXAMPLES, PAGES, Walkthrough
 from foreseal.bench.provenance import read_provenance, save
 from repository import ROOT
 
@@ -44,7 +44,7 @@ def make(folder: Path, out: Path, *, from_sdist: bool) -> dict[str, object]:
     if from_sdist:
         built = build_from(sdist, folder / "built")
         figures["from the source distribution"] = examine(built, folder / "clean-built")
-    figures["walk"] = walk(wheel, folder / "walk")
+    figures["walk"] = follow_pages(wheel, folder / "walk")
     for made in (sdist, wheel):
         shutil.copy(made, out / made.name)
     return {"source distribution": described(sdist), **figures}
@@ -62,10 +62,10 @@ def examine(wheel: Path, folder: Path) -> dict[str, object]:
     return {"wheel": described(wheel), "version": version, "imports": imports}
 
 
-def walk(wheel: Path, folder: Path) -> dict[str, object]:
+def follow_pages(wheel: Path, folder: Path) -> dict[str, object]:
     """Follow README, guide and the pages with examples like a new user, and count the commands."""
     taken = {}
-    with Walk(folder, wheel) as user:
+    with Walkthrough(folder, wheel) as user:
         for page in (*PAGES, *EXAMPLES):
             before = len(user.taken)
             user.follow(ROOT / page, examples=True)

@@ -34,7 +34,7 @@ def test_a_payment_waits_in_the_till(shop: Shop, buyer: ChecksumAddress) -> None
     assert shop.payments() == [{"id": Web3.keccak(text="tea"), "buyer": buyer, "amount": 500}]
 
 
-def test_nothing_of_other_tests_is_seen(shop: Shop, foreseal: Chain, foreseal_w3: Web3) -> None:
+def test_no_state_of_other_tests_is_visible(shop: Shop, foreseal: Chain, foreseal_w3: Web3) -> None:
     assert shop.payments() == []
     assert foreseal_w3.eth.block_number == 1
     assert foreseal.time == foreseal.settings.time + 1
@@ -80,7 +80,7 @@ def test_a_step_is_seen_on_pending_before_it_is_sealed(shop: Shop, foreseal: Cha
     assert shop.w3.eth.get_transaction_receipt(sent) == preconfirmed
 
 
-def test_signing_with_a_key_of_ones_own(foreseal: Chain, foreseal_w3: Web3) -> None:
+def test_transaction_signed_with_a_new_key_is_mined(foreseal: Chain, foreseal_w3: Web3) -> None:
     stranger = foreseal_w3.eth.account.create()
     foreseal.fund(stranger.address, 2)
     transfer: dict[str, Any] = {
@@ -98,7 +98,7 @@ def test_signing_with_a_key_of_ones_own(foreseal: Chain, foreseal_w3: Web3) -> N
     assert foreseal_w3.eth.account.recover_transaction(signed.raw_transaction) == foreseal.accounts[3].address
 
 
-def test_rollback_inside_a_test(shop: Shop, foreseal: Chain, buyer: ChecksumAddress) -> None:
+def test_rollback_inside_a_test_restores_the_chain(shop: Shop, foreseal: Chain, buyer: ChecksumAddress) -> None:
     with foreseal.rollback():
         shop.pay("tea", 1, buyer)
         with foreseal.rollback():
@@ -107,7 +107,7 @@ def test_rollback_inside_a_test(shop: Shop, foreseal: Chain, buyer: ChecksumAddr
     assert shop.paid("tea") == 0
 
 
-def test_the_asynchronous_client(shop: Shop, foreseal_async_w3: AsyncWeb3[Any], buyer: ChecksumAddress) -> None:
+def test_async_client_reads_the_chain(shop: Shop, foreseal_async_w3: AsyncWeb3[Any], buyer: ChecksumAddress) -> None:
     import asyncio
 
     async def balance() -> int:

@@ -6,8 +6,8 @@ import socket
 import struct
 from collections.abc import Iterator
 
-from live import strictness
-from live.strictness import CALL, CLOSED, OPEN
+from live import malformed_cases
+from live.malformed_cases import CALL, CLOSED, OPEN
 
 # Seconds without a response after which a client closes its side.
 _QUIET = 0.5
@@ -45,7 +45,9 @@ def status_of(answer: bytes) -> int:
 
 def handshake(line: socket.socket, *headers: bytes) -> bytes:
     """Open a WebSocket and return the response up to the end of its head."""
-    line.sendall(strictness.HANDSHAKE + strictness.KEY + b"".join(header + b"\r\n" for header in headers) + b"\r\n")
+    line.sendall(
+        malformed_cases.HANDSHAKE + malformed_cases.KEY + b"".join(header + b"\r\n" for header in headers) + b"\r\n"
+    )
     answer = b""
     while b"\r\n\r\n" not in answer and (part := line.recv(65536)):
         answer += part
@@ -88,7 +90,7 @@ def frame_outcome(port: int, data: bytes, *, stays_open: bool) -> tuple[int, byt
     return outcome, answer
 
 
-def settled_frame_outcome(port: int, case: strictness.Case, transport: str) -> tuple[int, bytes]:
+def settled_frame_outcome(port: int, case: malformed_cases.Case, transport: str) -> tuple[int, bytes]:
     """Return the outcome of a case of frames.
 
     Under granian a case whose client closes after a call has ten attempts: on a busy machine one in 3,000 such

@@ -178,7 +178,7 @@ class Shop:
             self.chain.mine(self.chain.finality + 1)
         self.go_on()
 
-    def place(self, id: str) -> str:
+    def status(self, id: str) -> str:
         """Return state and step of an order."""
         order = self.orders.get(id)
         return f"{order.state} / {order.step}"

@@ -19,7 +19,7 @@ TRANSPORT, PORT = sys.argv[1], int(sys.argv[2])
 SECONDS_TO_OPEN, SECONDS_OF_SLOW_CALLS, DRAIN_DELAY = float(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5])
 
 
-class Told(FakeNode):
+class ReportingNode(FakeNode):
     """Reports its start and stop on standard output."""
 
     def __init__(self, settings: bytes) -> None:
@@ -45,7 +45,7 @@ class Told(FakeNode):
 
 if __name__ == "__main__":
     stop_quietly_from_now()
-    app = App(Settings(Path("unused"), drain_delay=DRAIN_DELAY), make_node=Told)
+    app = App(Settings(Path("unused"), drain_delay=DRAIN_DELAY), make_node=ReportingNode)
     try:
         serve(app, "127.0.0.1", PORT, lambda url: print(url, flush=True), transport=TRANSPORT)
     except AddressError as error:

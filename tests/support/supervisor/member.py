@@ -46,10 +46,10 @@ class Member(FakeNode):
             self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._listening.bind(self._feed)
             self._listening.listen()
-        self._say("start")
+        self._log("start")
 
     def stop(self) -> None:
-        self._say("stop")
+        self._log("stop")
         if (self._folder / f"hangs-{self._kind}").exists():
             threading.Event().wait()
 
@@ -89,7 +89,7 @@ class Member(FakeNode):
             threading.Timer(SLOW, self.release, (1,)).start()
         return result
 
-    def _say(self, what: str) -> None:
+    def _log(self, what: str) -> None:
         name: Any = self.settings.get("name", self._kind)
         with (self._folder / "log").open("a") as log:
             log.write(f"{name} {os.getpid()} {what}\n")

@@ -60,12 +60,12 @@ class Group:
         """Open a connection to each worker; return them by the worker's process ID."""
         found: dict[int, Client] = {}
 
-        def look() -> bool:
+        def poll() -> bool:
             client = self.client()
             found.setdefault(client("pid"), client)
             return len(found) == self.workers
 
-        wait_for(look, SECONDS, "answer of each worker")
+        wait_for(poll, SECONDS, "answer of each worker")
         return found
 
     def end(self, number: int = signal.SIGTERM) -> int:
@@ -141,17 +141,17 @@ class Client:
 
     def __call__(self, method: str, *params: Any) -> Any:
         """Return the result of a call, or its error object."""
-        _, answer = self._ask(method, params, {})
+        _, answer = self._request(method, params, {})
         return answer.get("result", answer.get("error"))
 
     def status(self, method: str, headers: dict[str, str]) -> int:
         """Return the HTTP status of a call with these headers."""
-        return self._ask(method, (), headers)[0]
+        return self._request(method, (), headers)[0]
 
     def close(self) -> None:
         self._line.close()
 
-    def _ask(self, method: str, params: tuple[Any, ...], headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    def _request(self, method: str, params: tuple[Any, ...], headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         self._line.request("POST", "/", body, JSON | headers)
         response = self._line.getresponse()

@@ -5,7 +5,7 @@ from itertools import islice, pairwise
 from typing import Any, TypeVar
 
 from live import Rpc
-from traffic.record import Position, Record, Step, digest_of, place_of
+from traffic.record import Position, Record, Step, digest_of, position_of
 
 # Calls per batch.
 TOGETHER = 200
@@ -46,7 +46,7 @@ def _compare_sealed(rpc: Rpc, record: Record, faults: Record) -> dict[int, Step]
     numbers = {number for number in numbers if number <= latest} | set(record.sealed)
     sealed = {}
     calls = {number: ("eth_getBlockByNumber", hex(number), False) for number in sorted(numbers)}
-    for number, block in zip(calls, _ask(rpc, calls.values()), strict=True):
+    for number, block in zip(calls, _query(rpc, calls.values()), strict=True):
         if block is None:
             faults.fault("lost", f"sealed block {number}")
             continue
@@ -61,7 +61,7 @@ def _compare_steps(rpc: Rpc, record: Record, faults: Record, sealed: dict[int, S
     for (before, old), (after, new) in pairwise(steps):
         if before[0] == after[0] and new.transactions[: len(old.transactions)] != old.transactions:
             faults.fault("reordered", f"{after} does not begin with the transactions of {before}")
-    answers = _ask(rpc, (call for position, step in steps for call in _calls(position, step)))
+    answers = _query(rpc, (call for position, step in steps for call in _calls(position, step)))
     for (position, seen), (by_position, by_hash, receipts) in zip(steps, _groups(answers, 3), strict=True):
         for way, block in (("position", by_position), ("hash", by_hash)):
             if block is None:
@@ -85,7 +85,7 @@ def _calls(position: Position, step: Step) -> Iterator[Call]:
 
 def _compare_answers(rpc: Rpc, record: Record, faults: Record, sealed: dict[int, Step]) -> int:
     positions = {step.hash: position for position, step in record.steps.items()}
-    blocks = _ask(rpc, (("eth_getBlockByHash", name, False) for name in record.answers))
+    blocks = _query(rpc, (("eth_getBlockByHash", name, False) for name in record.answers))
     for (name, answer), block in zip(record.answers.items(), blocks, strict=True):
         seen = Step(name, answer.transactions)
         if block is None:
@@ -103,11 +103,11 @@ def _compare_places(rpc: Rpc, record: Record, faults: Record) -> int:
     for name, place in record.receipt_positions.items():
         calls.append(("eth_getTransactionReceipt", name))
         calls.append(("eth_getBlockByHash", place.block_hash, False))
-    answers = _groups(_ask(rpc, calls), 2)
+    answers = _groups(_query(rpc, calls), 2)
     for (name, place), (receipt, block) in zip(record.receipt_positions.items(), answers, strict=True):
         if receipt is None:
             faults.fault("lost", f"the receipt of {name} at {place}")
-        elif place_of(receipt)._replace(block_hash="") != place._replace(block_hash=""):
+        elif position_of(receipt)._replace(block_hash="") != place._replace(block_hash=""):
             faults.fault("changed", f"the receipt of {name} at {place}")
         if block is None:
             faults.fault("lost", f"block {place.block_hash} that the receipt of {name} named")
@@ -138,7 +138,7 @@ def _step(block: dict[str, Any]) -> Step:
     return Step(block["hash"], tuple(block["transactions"]))
 
 
-def _ask(rpc: Rpc, calls: Iterable[Call]) -> Iterator[Any]:
+def _query(rpc: Rpc, calls: Iterable[Call]) -> Iterator[Any]:
     for some in _groups(calls, TOGETHER):
         yield from rpc.batch(*some)
 

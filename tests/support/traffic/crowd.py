@@ -67,7 +67,7 @@ class Line:
             self.close()
         return fields.get(b"x-foreseal-view", b"0.0").decode(), orjson.loads(answer)
 
-    async def ask(self, method: str, *params: Any) -> Any:
+    async def request(self, method: str, *params: Any) -> Any:
         """Return the result of a call. Raise `Failure`."""
         return result_of((await self.post(orjson.dumps(request(method, params))))[1])
 
@@ -134,9 +134,9 @@ class Crowd:
                 work.append(self._reader(self._read_alone))
         async with asyncio.TaskGroup() as group:
             for each in work:
-                group.create_task(self._keep(each))
+                group.create_task(self._repeat(each))
 
-    async def _keep(self, work: Callable[[Line], Awaitable[None]]) -> None:
+    async def _repeat(self, work: Callable[[Line], Awaitable[None]]) -> None:
         """Repeat the work over consecutive connections."""
         while not self._end.is_set():
             line = Line(self._port)
@@ -192,7 +192,7 @@ class Crowd:
 
         async def work(line: Line) -> None:
             nonlocal due
-            nonce = int(await line.ask("eth_getTransactionCount", wallet.address, "pending"), 16)
+            nonce = int(await line.request("eth_getTransactionCount", wallet.address, "pending"), 16)
             for _ in range(LOOK):
                 early = due - time.monotonic()
                 if early > 0:

@@ -85,7 +85,7 @@ class _Budget:
     def __init__(self, left: int | None) -> None:
         self.left = left
 
-    def take(self, data: bytes) -> bytes:
+    def consume(self, data: bytes) -> bytes:
         if self.left is None:
             return data
         data = data[: self.left]
@@ -97,5 +97,5 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budg
     """Forward bytes until one side closes, or the budget is exhausted."""
     with contextlib.suppress(OSError):
         while budget.left != 0 and (data := await reader.read(_CHUNK)):
-            writer.write(budget.take(data))
+            writer.write(budget.consume(data))
             await writer.drain()

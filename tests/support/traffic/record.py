@@ -70,8 +70,8 @@ class Record:
                 self._fault("mixed", f"status {status} and block {block['number']} {step.hash} are of two views")
             if tuple(receipt["transactionHash"] for receipt in receipts) != step.transactions:
                 self._fault("mixed", f"receipts and transactions of {position} are of two views")
-            self._keep_same("steps", position, step, position)
-            self._keep_same("receipts", position, digest, position)
+            self._store_same("steps", position, step, position)
+            self._store_same("receipts", position, digest, position)
             self._reached(position)
             self._seal(int(status["latest"], 16), block["parentHash"])
 
@@ -85,24 +85,24 @@ class Record:
             known = self.answers.get(block["hash"])
             if known is not None:
                 bound = max(bound, known.minimum)
-            self._keep("answers", block["hash"], PendingRead(bound, _names(block)), bound)
+            self._store("answers", block["hash"], PendingRead(bound, _names(block)), bound)
             self._reached(bound)
 
     def saw_receipt(self, receipt: dict[str, Any]) -> None:
         """Record the receipt of one transaction."""
-        place = place_of(receipt)
+        place = position_of(receipt)
         with self._lock:
             known = self.receipt_positions.get(receipt["transactionHash"])
             if known is not None and known._replace(block_hash="") != place._replace(block_hash=""):
                 self._fault("changed", f"receipt of {receipt['transactionHash']}: {known}, then {place}")
-            self._keep("receipt_positions", receipt["transactionHash"], place, (place.number, _END))
+            self._store("receipt_positions", receipt["transactionHash"], place, (place.number, _END))
 
     def fault(self, kind: str, what: str) -> None:
         """Record a broken guarantee; kinds are counted."""
         with self._lock:
             self._fault(kind, what)
 
-    def parts(self, blocks: int) -> Iterator["Record"]:
+    def chunks(self, blocks: int) -> Iterator["Record"]:
         """Yield the records of this many blocks before the newest, in small groups, oldest first.
 
         A node drops the steps of old blocks: querying all blocks at once takes so long that the last ones are gone.
@@ -119,17 +119,17 @@ class Record:
             for number in range(position[0], until or max(self._by_block, default=-1) + 1):
                 for (field, key), place in self._by_block.get(number, {}).items():
                     if place >= position:
-                        part._keep(field, key, getattr(self, field)[key], place)
+                        part._store(field, key, getattr(self, field)[key], place)
         return part
 
-    def _keep(self, field: str, key: Any, value: Any, place: Position) -> None:
+    def _store(self, field: str, key: Any, value: Any, place: Position) -> None:
         getattr(self, field)[key] = value
         self._by_block[place[0]][field, key] = place
 
-    def _keep_same(self, field: str, key: Any, value: Any, place: Position) -> None:
+    def _store_same(self, field: str, key: Any, value: Any, place: Position) -> None:
         known = getattr(self, field).get(key)
         if known is None:
-            self._keep(field, key, value, place)
+            self._store(field, key, value, place)
         elif known != value:
             self._fault("changed", f"{field} of {key}: {known}, then {value}")
 
@@ -137,7 +137,7 @@ class Record:
         self.newest = max(self.newest, position)
 
     def _seal(self, number: int, name: str) -> None:
-        self._keep_same("sealed", number, name, (number, _END))
+        self._store_same("sealed", number, name, (number, _END))
 
     def _fault(self, kind: str, what: str) -> None:
         self.counts[kind] += 1
@@ -149,7 +149,7 @@ def _names(block: dict[str, Any]) -> tuple[str, ...]:
     return tuple(map(sys.intern, block["transactions"]))
 
 
-def place_of(receipt: dict[str, Any]) -> ReceiptPosition:
+def position_of(receipt: dict[str, Any]) -> ReceiptPosition:
     """Return the position of a receipt. A later step has another hash; no other field of a receipt may change."""
     lasting = {name: value for name, value in receipt.items() if name not in ("blockHash", "logs")}
     logs = [{name: value for name, value in log.items() if name != "blockHash"} for log in receipt["logs"]]

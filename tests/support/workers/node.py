@@ -60,7 +60,7 @@ class WorkersNode:
         """Return a connection to each worker."""
         found: dict[int, Rpc] = {}
 
-        def look() -> bool:
+        def poll() -> bool:
             rpc = self.rpc()
             if rpc.request("GET", "/readyz").status == 200:
                 pid = server_of(rpc, self.pids("worker"))
@@ -68,7 +68,7 @@ class WorkersNode:
                     found.setdefault(pid, rpc)
             return len(found) == self.workers
 
-        wait_for(look, SECONDS, "connection to each worker", lambda: f"{found}\n{self.live.printed[-2000:]}")
+        wait_for(poll, SECONDS, "connection to each worker", lambda: f"{found}\n{self.live.printed[-2000:]}")
         return list(found.values())
 
     def close(self) -> None:

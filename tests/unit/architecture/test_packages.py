@@ -86,7 +86,7 @@ def test_each_type_name_occurs_once() -> None:
     assert not {name: found for name, found in modules.items() if len(found) > 1}
 
 
-def test_requirements_are_those_that_are_imported() -> None:
+def test_imported_packages_are_the_declared_requirements() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = [
         *project["dependencies"],

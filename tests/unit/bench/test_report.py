@@ -8,7 +8,7 @@ from foreseal.bench.report import page
 from foreseal.bench.run_metrics import Latencies
 
 
-def test_quantiles_are_those_of_the_values() -> None:
+def test_quantiles_are_computed_from_the_values() -> None:
     values = random.Random(1).sample(range(1, 10**9), 1001)
     merged = Latencies((value, 1) for value in values[:500])
     merged.add(Latencies((value, 1) for value in values[500:]))
@@ -19,7 +19,7 @@ def test_quantiles_are_those_of_the_values() -> None:
     assert Latencies().latency_at(0.5) == 0
 
 
-def test_a_bar_is_as_long_as_its_value_and_text_is_escaped() -> None:
+def test_bar_length_equals_its_value_and_text_is_escaped() -> None:
     drawn = bars([("<row>", [("a", 100.0, "100 & more"), ("b", 25.0, "25")])], ["a", "b"])
     widths = [float(part.split('"')[0]) for part in drawn.split('width="')[1:]]
     long, short = (width for width in widths if width > 10)
@@ -28,7 +28,7 @@ def test_a_bar_is_as_long_as_its_value_and_text_is_escaped() -> None:
     assert "100 &amp; more" in drawn
 
 
-def test_a_page_without_phases_has_its_origin() -> None:
+def test_report_without_phases_shows_its_origin() -> None:
     report = dict.fromkeys(("commit", "dirty", "versions", "extent", "shape"), "x")
     machine = {"processor": "<cpu>", "cores": 2, "load": 0.5}
     text = page(

@@ -29,7 +29,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 
     return capsys.readouterr().err
 
 
-def test_a_key_is_printed_once_and_kept_as_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_key_is_printed_once_and_stored_as_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = keys_command(capsys, tmp_path, "create", "shop").strip()
     path = tmp_path / keys.KEY_FILE
     assert re.fullmatch(r"fs_[0-9a-f]{10}_[0-9a-f]{64}", text)
@@ -41,7 +41,7 @@ def test_a_key_is_printed_once_and_kept_as_its_hash(tmp_path: Path, capsys: pyte
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [keys.KEY_FILE, "keys.lock"]
 
 
-def test_what_was_given_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_shows_the_options_of_each_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keys_command(capsys, tmp_path, "create", "a", "--rate", "600/m", "--burst", 7, "--tier", "public")
     keys_command(capsys, tmp_path, "create", "b b", "--rate", 100, "--expires", "2999-01-31")
     keys_command(capsys, tmp_path, "create", "c", "--rate", 0, "--expires", "30d")
@@ -104,7 +104,7 @@ def test_wrong_use_changes_nothing(
     assert (tmp_path / keys.KEY_FILE).read_bytes() == before
 
 
-def test_the_folder_is_that_of_the_settings(
+def test_keys_use_the_folder_of_the_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Missing option '--datadir'" in refusal(capsys, "list")
@@ -115,7 +115,7 @@ def test_the_folder_is_that_of_the_settings(
     assert (tmp_path / keys.KEY_FILE).exists()
 
 
-def test_a_broken_file_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_key_file_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / keys.KEY_FILE
     path.write_text("{")
     for command in (["create", "a"], ["list"], ["revoke", "a"]):
@@ -125,7 +125,7 @@ def test_a_broken_file_is_not_written_over(tmp_path: Path, capsys: pytest.Captur
 
 @pytest.mark.parametrize("call", ["open", "fsync", "replace"])
 @pytest.mark.parametrize("command", [["create", "b"], ["revoke", "a"]])
-def test_a_disk_that_takes_nothing_leaves_the_keys_as_they_were(
+def test_full_disk_leaves_the_keys_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str], call: str
 ) -> None:
     keys_command(capsys, tmp_path, "create", "a")
@@ -149,7 +149,7 @@ def test_a_disk_that_takes_nothing_leaves_the_keys_as_they_were(
     assert run(["keys", *command, "--datadir", str(tmp_path)]) == 0
 
 
-def test_keys_that_are_made_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+def test_concurrently_created_keys_are_all_stored(tmp_path: Path) -> None:
     def add(name: str) -> None:
         with update_keys(tmp_path) as found:
             key, _ = keys.create_key(name, 1)
@@ -176,5 +176,5 @@ def test_keys_that_are_made_at_the_same_time_are_all_kept(tmp_path: Path) -> Non
         ("2027-01-31T12:00:00+02:00", 1_801_389_600),
     ],
 )
-def test_times_are_read_as_people_write_them(text: str, expected: float) -> None:
+def test_times_are_parsed_in_readable_formats(text: str, expected: float) -> None:
     assert parse_expiry(text, NOW) == expected

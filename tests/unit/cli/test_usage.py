@@ -50,12 +50,12 @@ COMMANDS = [
 ]
 
 
-def test_the_list_of_commands_is_whole() -> None:
+def test_command_list_is_complete() -> None:
     assert set(foreseal.list_commands(CONTEXT)) == {command[0] for command in COMMANDS}
 
 
 @pytest.mark.parametrize("command", [[], *COMMANDS], ids=" ".join)
-def test_every_command_explains_itself(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*command, "--help"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("Usage: foreseal")
@@ -63,7 +63,7 @@ def test_every_command_explains_itself(command: list[str], capsys: pytest.Captur
     assert all(len(line) <= 100 for line in text.splitlines())
 
 
-def test_dev_has_its_options() -> None:
+def test_dev_has_its_documented_options() -> None:
     options = "host port datadir genesis chain-id block-time step gas-limit mnemonic accounts balance public"
     dev = foreseal.get_command(CONTEXT, "dev")
     assert dev
@@ -120,7 +120,9 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_use_is_one_line_and_exit_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_use_prints_one_line_and_exits_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(arguments) == 2
     told = capsys.readouterr()
     assert told.out == ""
@@ -129,7 +131,7 @@ def test_wrong_use_is_one_line_and_exit_2(arguments: list[str], words: str, caps
     assert words in told.err
 
 
-def test_options_of_the_development_genesis_do_not_go_with_another(
+def test_development_genesis_options_conflict_with_a_genesis_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     genesis = tmp_path / "genesis.json"

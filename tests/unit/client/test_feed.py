@@ -92,11 +92,11 @@ class Reader:
         """Read until the script is over."""
         try:
             while True:
-                self.take()
+                self.next_event()
         except EndOfScript:
             return self
 
-    def take(self) -> Event:
+    def next_event(self) -> Event:
         event = run(self.feed.next())
         assert event is not None
         self.events.append(event)
@@ -108,11 +108,11 @@ class Reader:
             assert self.chain[-1] == flashblock.parent
             self.chain.append(flashblock.hash)
             assert event.cursor == flashblock.cursor
-        assert event.cursor.to_json() == self.node.every[event.cursor.hash].place
+        assert event.cursor.to_json() == self.node.every[event.cursor.hash].cursor
         return event
 
     @property
-    def told(self) -> list[str]:
+    def received(self) -> list[str]:
         """Return the steps in the order of the events, reorged ones with a minus."""
         return [("-" if isinstance(event, StepRemoved) else "") + event.flashblock.hash for event in self.events]
 
@@ -125,12 +125,12 @@ def hashes(steps: list[Step]) -> list[str]:
 def test_steps_come_once_and_in_order(streams: bool) -> None:
     node = ScriptedNode([add, beat, seal, add, beat, seal])
     reader = Reader(node, streams).read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
     assert [event.sealed for event in reader.events if isinstance(event, StepAdded)] == [None, 0, None, 1]
 
 
 @STREAMS
-def test_nothing_from_before_the_beginning_comes_and_nothing_after_it_is_missed(streams: bool) -> None:
+def test_late_start_delivers_no_earlier_step_and_misses_none(streams: bool) -> None:
     node = ScriptedNode([add])
     node.add()
     node.refusing = 1
@@ -138,38 +138,38 @@ def test_nothing_from_before_the_beginning_comes_and_nothing_after_it_is_missed(
     run(reader.feed.connect())
     # A step was made before the second attempt, which fixed the start.
     begin = node.chain[2]
-    assert reader.feed.cursor == Cursor.read(begin.place)
+    assert reader.feed.cursor == Cursor.read(begin.cursor)
     reader.chain.append(begin["hash"])
     after = node.add()
-    assert reader.take().flashblock.hash == after["hash"]
+    assert reader.next_event().flashblock.hash == after["hash"]
 
 
 @STREAMS
-def test_a_cursor_is_gone_on_from(streams: bool) -> None:
+def test_feed_resumes_from_a_cursor(streams: bool) -> None:
     node = ScriptedNode()
     steps = [node.add(seal=index % 3 == 0) for index in range(10)]
-    reader = Reader(node, streams, Cursor.read(steps[4].place)).read()
-    assert reader.told == hashes(steps[5:])
+    reader = Reader(node, streams, Cursor.read(steps[4].cursor)).read()
+    assert reader.received == hashes(steps[5:])
 
 
 @pytest.mark.parametrize("after", range(8))
-def test_a_connection_that_breaks_at_any_message_costs_nothing(after: int) -> None:
+def test_broken_connection_loses_no_step(after: int) -> None:
     # The response to the subscription and six steps: the connection breaks before, between and after them.
     node = ScriptedNode([lambda node: [node.add() for _ in range(6)], add])
     node.add()
-    reader = Reader(node, True, Cursor.read(node.chain[0].place))
+    reader = Reader(node, True, Cursor.read(node.chain[0].cursor))
     node.script.appendleft(cut())
     node.script.insert(2, cut(after))
     reader.read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
     assert reader.feed.connections >= 2
 
 
 @STREAMS
-def test_a_restart_of_the_node_costs_nothing(streams: bool) -> None:
+def test_restarted_node_loses_no_step(streams: bool) -> None:
     node = ScriptedNode([add, restart(5, 4), *[add] * 12, seal, add])
     reader = Reader(node, streams).read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
     assert reader.feed.connections == 2
 
 
@@ -178,64 +178,64 @@ def test_steps_revoked_during_a_disconnect_are_reported(streams: bool) -> None:
     node = ScriptedNode([add, seal, add, lambda node: [restart(2, 0)(node), node.undo(2), node.add(), node.add()]])
     node.script.extend([beat] * 5)
     reader = Reader(node, streams)
-    before = [reader.take().flashblock.hash for _ in range(3)]
+    before = [reader.next_event().flashblock.hash for _ in range(3)]
     reader.read()
-    assert reader.told == [*before, "-" + before[2], "-" + before[1], *hashes(node.chain)[-2:]]
+    assert reader.received == [*before, "-" + before[2], "-" + before[1], *hashes(node.chain)[-2:]]
     assert reader.chain == hashes(node.chain)
 
 
 @STREAMS
-def test_a_cursor_between_two_undone_steps_is_gone_on_from(streams: bool) -> None:
+def test_feed_resumes_from_a_cursor_between_revoked_steps(streams: bool) -> None:
     # The reorged step is the first of its block and the first that this reader saw: only the node has the index of the
     # step before.
     node = ScriptedNode()
     node.add()
     first = node.add(seal=True)
     node.add()
-    reader = Reader(node, streams, Cursor.read(first.place))
-    reader.take()
+    reader = Reader(node, streams, Cursor.read(first.cursor))
+    reader.next_event()
     node.undo(3)
     node.add()
-    assert [reader.take().flashblock.removed for _ in range(2)] == [True, True]
+    assert [reader.next_event().flashblock.removed for _ in range(2)] == [True, True]
     reader.reopen()
     node.script.extend([beat, beat])
     reader.read()
     assert [isinstance(event, StepRemoved) for event in reader.events] == [False, True, True, True, False]
 
 
-def test_what_a_slow_reader_missed_is_read_before_what_follows() -> None:
+def test_missed_steps_are_read_before_later_ones() -> None:
     node = ScriptedNode([add, lambda node: [node.add(), node.lag(), node.add(), node.add(seal=True)], add, beat])
     reader = Reader(node, True).read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
     assert (reader.feed.lags, reader.feed.connections) == (1, 1)
 
 
-def test_silence_means_a_new_connection() -> None:
+def test_silence_causes_a_reconnect() -> None:
     node = ScriptedNode([add, silence(4.9), beat, silence(5), add, beat])
     reader = Reader(node, True).read()
     assert reader.feed.connections == 2
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
 
 
-def test_a_heartbeat_alone_keeps_a_connection() -> None:
+def test_heartbeats_alone_keep_the_connection_open() -> None:
     node = ScriptedNode([step for _ in range(20) for step in (silence(4), beat)])
     assert Reader(node, True).read().feed.connections == 1
 
 
-def test_a_lost_answer_is_asked_for_again_and_given_once() -> None:
+def test_lost_response_is_requested_again_and_delivered_once() -> None:
     node = ScriptedNode([setting(losing=2), add, add, add, add])
     reader = Reader(node, False).read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
 
 
-def test_the_answer_to_another_question_is_not_taken_for_ones_own() -> None:
+def test_response_with_another_id_is_ignored() -> None:
     node = ScriptedNode([add, add, add, add, add])
     reader = Reader(node, False)
-    reader.take()
+    reader.next_event()
     page = node._result("foreseal_getFlashblocks", [None, "0x1"])
     node.late = orjson.dumps({"jsonrpc": "2.0", "id": 1, "result": page})
     reader.read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
 
 
 def push(change: Callable[[ScriptedNode], dict[str, Any]]) -> Action:
@@ -249,49 +249,49 @@ def push(change: Callable[[ScriptedNode], dict[str, Any]]) -> Action:
         lambda node: node.chain[-1],
         lambda node: node.chain[1],
         lambda node: node.chain[1].undone(),
-        lambda node: {"heartbeat": node.chain[1].place},
+        lambda node: {"heartbeat": node.chain[1].cursor},
     ],
     ids=["the same again", "an old one", "an old one undone", "a heartbeat elsewhere"],
 )
-def test_what_does_not_follow_is_an_error_and_can_be_gone_on_from(wrong: Callable[[ScriptedNode], Any]) -> None:
+def test_non_consecutive_step_is_an_error_and_the_feed_resumes(wrong: Callable[[ScriptedNode], Any]) -> None:
     node = ScriptedNode([add, add, add, push(wrong), add])
     reader = Reader(node, True)
     with pytest.raises(FeedBroken, match=r"step 0\.\d \(0x0"):
         reader.read()
-    assert reader.told == hashes(node.chain)[1:4]
+    assert reader.received == hashes(node.chain)[1:4]
     reader.read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
 
 
-def test_a_step_that_was_skipped_is_an_error_that_names_both_ends() -> None:
+def test_skipped_step_error_names_both_positions() -> None:
     node = ScriptedNode([add])
     reader = Reader(node, True)
-    reader.take()
+    reader.next_event()
     before = node.chain[-1]
     links, node.links = node.links, []
     lost = node.add()
     node.links = links
     node.add()
     with pytest.raises(FeedBroken) as caught:
-        reader.take()
+        reader.next_event()
     assert lost["hash"] in str(caught.value)
     assert before["hash"] in str(caught.value)
-    assert [reader.take().flashblock.hash for _ in range(2)] == hashes(node.chain)[-2:]
+    assert [reader.next_event().flashblock.hash for _ in range(2)] == hashes(node.chain)[-2:]
 
 
 @STREAMS
-def test_a_cursor_that_is_gone_names_the_oldest(streams: bool) -> None:
+def test_expired_cursor_error_names_the_oldest(streams: bool) -> None:
     node = ScriptedNode()
     steps = [node.add() for _ in range(5)]
     node.oldest = 3
-    reader = Reader(node, streams, Cursor.read(steps[0].place))
+    reader = Reader(node, streams, Cursor.read(steps[0].cursor))
     with pytest.raises(CursorGone) as caught:
-        reader.take()
-    assert caught.value.oldest == Cursor.read(node.chain[3].place)
+        reader.next_event()
+    assert caught.value.oldest == Cursor.read(node.chain[3].cursor)
 
 
 @STREAMS
-def test_a_node_that_was_never_reached_is_an_error(streams: bool) -> None:
+def test_unreachable_node_is_an_error(streams: bool) -> None:
     node = ScriptedNode([beat] * 9)
     node.refusing = 100
     with pytest.raises(ConnectionLost, match="refused"):
@@ -300,36 +300,36 @@ def test_a_node_that_was_never_reached_is_an_error(streams: bool) -> None:
 
 
 @STREAMS
-def test_a_node_that_starts_is_waited_for(streams: bool) -> None:
+def test_starting_node_is_waited_for(streams: bool) -> None:
     node = ScriptedNode([beat] * 20)
     node.starting = 10
-    reader = Reader(node, streams, Cursor.read(node.chain[0].place))
+    reader = Reader(node, streams, Cursor.read(node.chain[0].cursor))
     added = node.add()
-    assert reader.take().flashblock.hash == added["hash"]
+    assert reader.next_event().flashblock.hash == added["hash"]
 
 
 @STREAMS
-def test_patience_ends(streams: bool) -> None:
+def test_reconnect_timeout_raises_connection_lost(streams: bool) -> None:
     node = ScriptedNode([add, restart(10_000), *[beat] * 1000])
     reader = Reader(node, streams, reconnect_timeout=30.0)
-    reader.take()
+    reader.next_event()
     with pytest.raises(ConnectionLost):
-        reader.take()
+        reader.next_event()
     assert 30 <= node.time < 40
 
 
-def test_waits_double_up_to_a_limit() -> None:
+def test_retry_delay_doubles_up_to_a_limit() -> None:
     waits: list[float] = []
     node = ScriptedNode([add, restart(9, 0), *[lambda node: waits.append(node.time)] * 9, add])
     reader = Reader(node, True)
-    reader.take()
+    reader.next_event()
     begun = node.time
-    reader.take()
+    reader.next_event()
     steps = [later - earlier for earlier, later in zip([begun, *waits], waits, strict=False)]
     assert steps == pytest.approx([0.75 * min(0.05 * 2**failure, 5.0) for failure in range(9)])
 
 
-def test_other_errors_are_the_readers() -> None:
+def test_other_errors_are_raised_to_the_reader() -> None:
     class Strange(ScriptedNode):
         def _result(self, method: str, params: list[Any]) -> Any:
             return {"flashblocks": "many"} if params[0] else super()._result(method, params)
@@ -347,24 +347,24 @@ def test_other_errors_are_the_readers() -> None:
 
 
 @STREAMS
-def test_a_deadline_ends_the_wait_and_not_the_feed(streams: bool) -> None:
+def test_deadline_ends_the_wait_but_not_the_feed(streams: bool) -> None:
     node = ScriptedNode([silence(1.0)] * 8)
     reader = Reader(node, streams)
     reader.feed.deadline = 3.0
     with pytest.raises(TimedOut):
-        reader.take()
+        reader.next_event()
     assert node.time <= 4
     reader.feed.deadline = None
     node.add()
-    assert reader.take().flashblock.hash == node.chain[-1]["hash"]
+    assert reader.next_event().flashblock.hash == node.chain[-1]["hash"]
 
 
-def test_without_following_it_ends_where_the_chain_does() -> None:
+def test_feed_without_follow_ends_at_the_newest_step() -> None:
     node = ScriptedNode()
     steps = [node.add() for _ in range(5)]
     for streams in (True, False):
         session = ClientSession(ScriptedTransport(node, streams), options(node, page_size=2))
-        feed = Feed(session, Cursor.read(steps[0].place), follow=False)
+        feed = Feed(session, Cursor.read(steps[0].cursor), follow=False)
         events: Iterator[Any] = iter(lambda: run(feed.next()), None)  # noqa: B023
         assert [event.flashblock.hash for event in events] == hashes(steps[1:])
     assert node.dials == 0
@@ -396,13 +396,11 @@ def end_reader(node: ScriptedNode) -> None:
 
 
 @given(script=st.lists(ACTIONS, max_size=60), before=st.lists(st.booleans(), max_size=8), streams=st.booleans())
-def test_any_script_leaves_the_reader_with_the_nodes_chain(
-    script: list[Any], before: list[bool], streams: bool
-) -> None:
+def test_random_script_yields_the_chain_of_the_node(script: list[Any], before: list[bool], streams: bool) -> None:
     node = ScriptedNode()
     for sealing in before:
         node.add(sealing)
-    reader = Reader(node, streams, Cursor.read(node.chain[0].place), page_size=3, attempts=20)
+    reader = Reader(node, streams, Cursor.read(node.chain[0].cursor), page_size=3, attempts=20)
     actions: list[Action] = [end_reader if each == "reopen" else each for each in script]
     node.script.extend([*actions, setting(refusing=0, starting=0, losing=0), *[beat] * 40])
     while True:
@@ -414,23 +412,23 @@ def test_any_script_leaves_the_reader_with_the_nodes_chain(
     assert reader.chain == hashes(node.chain)
 
 
-def test_a_step_that_was_undone_and_made_again_at_once_was_never_gone() -> None:
+def test_revoked_and_rebuilt_identical_step_is_not_reported() -> None:
     node = ScriptedNode()
     node.add()
     first = node.add(seal=True)
     node.script.extend([lambda node: [node.undo(1), node.again(first)], add, beat])
-    reader = Reader(node, True, Cursor.read(first.place)).read()
+    reader = Reader(node, True, Cursor.read(first.cursor)).read()
     # The step before the removal could no longer be queried, so the feed resumed from its cursor.
-    assert reader.told == hashes(node.chain)[3:]
+    assert reader.received == hashes(node.chain)[3:]
     assert reader.feed.connections == 2
 
 
-def test_places_beyond_the_remembered_ones_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_positions_beyond_the_remembered_cursors_are_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foreseal.client.feed._MAX_CURSORS", 3)
     node = ScriptedNode([*[seal, add, add] * 4, undo(12), beat])
     reader = Reader(node, True).read()
     assert len(reader.events) == 24
-    assert reader.feed.cursor == Cursor.read(node.chain[0].place)
+    assert reader.feed.cursor == Cursor.read(node.chain[0].cursor)
     # One for the start, and one for each block whose last step was dropped.
     assert node.asked.count("foreseal_getFlashblocks") > 3
 
@@ -440,17 +438,17 @@ def raw(message: Any) -> Action:
     return lambda node: [link._queue.append(orjson.dumps(message)) for link in node.links]
 
 
-def test_messages_that_are_not_for_the_feed_are_passed_over() -> None:
+def test_unrelated_messages_are_ignored() -> None:
     other = {"jsonrpc": "2.0", "method": "eth_subscription", "params": {"subscription": "0xother", "result": {}}}
     strange = {"jsonrpc": "2.0", "method": "later_invention", "params": [1]}
     node = ScriptedNode([raw(other), raw(strange), raw({"jsonrpc": "2.0", "id": 77, "result": True}), add])
     reader = Reader(node, True).read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
     assert reader.feed.connections == 1
 
 
 @pytest.mark.parametrize("message", [5, {"jsonrpc": "2.0", "method": "eth_subscription", "params": {"result": 5}}])
-def test_messages_that_no_node_sends_are_an_error(message: Any) -> None:
+def test_invalid_messages_are_an_error(message: Any) -> None:
     def send(node: ScriptedNode) -> None:
         for link in node.links:
             said = {**message, "params": {**message["params"], "subscription": link._ident}} if message != 5 else 5
@@ -460,16 +458,16 @@ def test_messages_that_no_node_sends_are_an_error(message: Any) -> None:
     reader = Reader(node, True)
     for says in ("a message of the feed", "not a cursor"):
         with pytest.raises(InvalidResponse, match=says):
-            reader.take()
+            reader.next_event()
     reader.read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
 
 
-def test_a_connection_that_the_node_refuses_is_tried_again() -> None:
+def test_rejected_connection_is_retried() -> None:
     refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "too many connections"}}
     node = ScriptedNode([raw(refusal), add, add])
     reader = Reader(node, True).read()
-    assert reader.told == hashes(node.chain)[1:]
+    assert reader.received == hashes(node.chain)[1:]
     assert reader.feed.connections == 2
 
 
@@ -485,7 +483,7 @@ def test_a_missing_oldest_cursor_is_none() -> None:
 
 
 @STREAMS
-def test_a_view_that_went_while_it_was_read_is_no_lost_cursor(streams: bool) -> None:
+def test_view_lost_during_a_read_keeps_the_cursor(streams: bool) -> None:
     class Unwinding(ScriptedNode):
         gone = 2
 
@@ -498,10 +496,10 @@ def test_a_view_that_went_while_it_was_read_is_no_lost_cursor(streams: bool) -> 
 
     node = Unwinding([beat] * 5)
     added = node.add()
-    assert Reader(node, streams, Cursor.read(node.chain[0].place)).take().flashblock.hash == added["hash"]
+    assert Reader(node, streams, Cursor.read(node.chain[0].cursor)).next_event().flashblock.hash == added["hash"]
 
 
-def test_connecting_has_a_deadline_too() -> None:
+def test_connecting_has_a_deadline() -> None:
     node = ScriptedNode([beat] * 50)
     reader = Reader(node, True)
     node.starting, reader.feed.deadline = 1000, 0.5

@@ -23,7 +23,7 @@ LOG = {
 }
 
 
-def test_quantities_are_numbers_and_everything_else_stays_text() -> None:
+def test_quantities_are_integers_and_other_values_stay_strings() -> None:
     log = Log.read(LOG)
     assert (log.block_number, log.block_timestamp, log.log_index, log.topics) == (7, 9, 2, ("0x01",))
     with pytest.raises(FrozenInstanceError):
@@ -31,7 +31,7 @@ def test_quantities_are_numbers_and_everything_else_stays_text() -> None:
     assert not hasattr(log, "__dict__")
 
 
-def test_unknown_fields_are_ignored_and_optional_ones_may_be_absent_or_null() -> None:
+def test_unknown_fields_are_ignored_and_optional_ones_may_be_missing() -> None:
     assert Log.read(LOG | {"newField": 1, "blockTimestamp": None}).block_timestamp is None
     assert Log.read({name: value for name, value in LOG.items() if name != "blockTimestamp"}).block_timestamp is None
 
@@ -55,7 +55,7 @@ def test_a_wrong_value_is_named(change: dict[str, Any], says: str) -> None:
         Log.read([LOG])
 
 
-def test_a_receipt_before_byzantium_has_a_root_in_place_of_a_status() -> None:
+def test_receipt_before_byzantium_has_a_root_instead_of_a_status() -> None:
     names = "blockHash transactionHash from logsBloom".split()
     numbers = "blockNumber transactionIndex type gasUsed cumulativeGasUsed effectiveGasPrice".split()
     receipt = dict.fromkeys(names, "0x00") | dict.fromkeys(numbers, "0x1") | {"to": None, "logs": [LOG]}
@@ -81,7 +81,7 @@ def test_a_saved_cursor_of_a_flashblock_is_read_back() -> None:
             Cursor.read(wrong)
 
 
-def test_a_status_while_the_journal_is_read_has_no_position() -> None:
+def test_status_during_replay_has_no_position() -> None:
     pool = {"pooled": 1, "queued": 0, "bytes": 9, "start": "new"}
     said = {
         "block": None,
@@ -96,7 +96,7 @@ def test_a_status_while_the_journal_is_read_has_no_position() -> None:
     assert (status.block, status.age, status.pool.pooled) == (None, 12, 1)
 
 
-def test_blocks_are_named_in_every_way() -> None:
+def test_block_identifiers_of_every_kind_are_accepted() -> None:
     place, hash = Cursor(5, 2, "0x" + "ab" * 32), "0x" + "ab" * 32
     assert block_id(5) == "0x5"
     assert block_id("pending") == "pending"

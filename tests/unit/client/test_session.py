@@ -72,7 +72,7 @@ def execute(transport: Answering, request: Request[Any], **changes: Any) -> Any:
     return run(ClientSession(transport, Options(random=lambda: 1.0, **changes)).execute(request))
 
 
-def test_a_call_is_a_request_object_with_an_id_of_its_own() -> None:
+def test_call_is_a_request_object_with_a_distinct_id() -> None:
     transport = Answering(result("0x7"), result("0x8"))
     session = ClientSession(transport, Options())
     assert [run(session.execute(calls.block_number())) for _ in range(2)] == [7, 8]
@@ -89,7 +89,7 @@ def test_a_read_is_repeated_after_a_lost_answer(lost: Exception) -> None:
         execute(Answering(lost, lost, lost, result("0x7")), calls.block_number())
 
 
-def test_what_does_more_when_repeated_is_not_repeated() -> None:
+def test_non_idempotent_call_is_not_repeated() -> None:
     transport = Answering(ConnectionLost("gone"), result(True))
     with pytest.raises(ConnectionLost):
         execute(transport, calls.request("evm_mine"))
@@ -111,7 +111,7 @@ def test_any_call_that_the_node_did_not_start_is_retried(passing: Reply) -> None
 
 
 @pytest.mark.parametrize(("code", "message"), [(-32000, "nonce too low"), (-32005, "too many logs"), (3, "reverted")])
-def test_other_errors_are_the_callers_at_once(code: int, message: str) -> None:
+def test_other_errors_are_raised_at_once(code: int, message: str) -> None:
     transport = Answering(error(code, message, limit="logs"))
     with pytest.raises(RpcError) as caught:
         execute(transport, calls.block_number())
@@ -119,7 +119,7 @@ def test_other_errors_are_the_callers_at_once(code: int, message: str) -> None:
 
 
 @pytest.mark.parametrize("said", ["already known", "nonce too low"])
-def test_a_submission_whose_answer_was_lost_is_a_success_if_the_node_has_it(said: str) -> None:
+def test_lost_submission_response_is_success_if_the_node_has_it(said: str) -> None:
     transport = Answering(ConnectionLost("gone"), error(-32000, said), result({"hash": HASH}))
     assert execute(transport, calls.send_raw_transaction(RAW)) == HASH
     assert transport.methods == ["eth_sendRawTransaction"] * 2 + ["eth_getTransactionByHash"]
@@ -127,7 +127,7 @@ def test_a_submission_whose_answer_was_lost_is_a_success_if_the_node_has_it(said
     assert transport.asked[2]["params"] == [HASH]
 
 
-def test_a_submission_whose_answer_was_lost_fails_if_the_node_lacks_it() -> None:
+def test_lost_submission_response_is_failure_if_the_node_lacks_it() -> None:
     transport = Answering(ConnectionLost("gone"), error(-32000, "nonce too low"), result(None))
     with pytest.raises(RpcError, match="nonce too low"):
         execute(transport, calls.send_raw_transaction(RAW))
@@ -135,14 +135,14 @@ def test_a_submission_whose_answer_was_lost_fails_if_the_node_lacks_it() -> None
         execute(Answering(ConnectionLost("gone"), error(-32000, "insufficient funds")), calls.send_raw_transaction(RAW))
 
 
-def test_a_submission_that_the_node_had_before_is_an_error_without_a_loss() -> None:
+def test_already_known_without_a_lost_response_is_an_error() -> None:
     transport = Answering(error(-32000, "already known"))
     with pytest.raises(RpcError, match="already known"):
         execute(transport, calls.send_raw_transaction(RAW))
     assert len(transport.asked) == 1
 
 
-def test_a_batch_is_one_exchange_and_its_answers_may_come_in_any_order() -> None:
+def test_batch_is_one_exchange_with_responses_in_any_order() -> None:
     transport = Answering([result("0x1"), result("0x2"), error(-32000, "no")])
     requests = [calls.block_number(), calls.chain_id(), calls.gas_price()]
     session = ClientSession(transport, Options())
@@ -158,7 +158,7 @@ def test_a_batch_is_one_exchange_and_its_answers_may_come_in_any_order() -> None
     assert run(session.batch([])) == []
 
 
-def test_a_batch_with_a_submission_is_repeated_and_settled() -> None:
+def test_batch_with_a_submission_is_repeated_and_resolved() -> None:
     transport = Answering(
         ConnectionLost("gone"), [result("0x1"), error(-32000, "already known")], result({"hash": HASH})
     )
@@ -169,7 +169,7 @@ def test_a_batch_with_a_submission_is_repeated_and_settled() -> None:
         run(ClientSession(alone, Options()).batch([calls.block_number(), calls.request("evm_mine")]))
 
 
-def test_a_batch_that_a_starting_node_did_not_begin_is_tried_again() -> None:
+def test_batch_that_a_starting_node_rejected_is_retried() -> None:
     starting = error(-32002, "the node is starting")
     transport = Answering([starting, starting], [result("0x1"), result(True)])
     requests = [calls.block_number(), calls.request("evm_mine")]
@@ -178,13 +178,13 @@ def test_a_batch_that_a_starting_node_did_not_begin_is_tried_again() -> None:
         run(ClientSession(Answering([starting, result(True)]), Options()).batch(requests))
 
 
-def test_a_batch_that_is_refused_as_a_whole_raises_that_error() -> None:
+def test_batch_rejected_as_one_raises_its_error() -> None:
     refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"a batch may have at most 1"}}'
     with pytest.raises(RpcError, match="at most 1"):
         run(ClientSession(Answering(refusal), Options()).batch([calls.block_number()] * 2))
 
 
-def test_the_answer_to_another_call_is_not_taken() -> None:
+def test_response_with_another_id_is_ignored() -> None:
     other = b'{"jsonrpc":"2.0","id":99,"result":"0x9"}'
     failed = b'{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"no"}}'
     assert execute(Answering(other, failed, result("0x7")), calls.block_number()) == 7
@@ -210,11 +210,11 @@ def test_an_invalid_response_is_reported(answer: bytes, says: str) -> None:
         execute(Answering(answer), calls.block_number())
 
 
-def test_the_hash_of_a_transaction_is_that_of_its_bytes() -> None:
+def test_hash_of_a_transaction_is_that_of_its_bytes() -> None:
     assert calls.transaction_hash(RAW) == calls.transaction_hash("0x" + RAW.hex()) == HASH
 
 
-def test_the_hash_of_a_transaction_with_blobs_leaves_them_out() -> None:
+def test_hash_of_a_blob_transaction_excludes_the_blobs() -> None:
     body: Any = [1, 2, b"\x05" * 20]
     wrapped = b"\x03" + rlp_encode([body, [b"blob"], [b"commitment"], [b"proof"]])
     bare = b"\x03" + rlp_encode(body)
@@ -222,7 +222,7 @@ def test_the_hash_of_a_transaction_with_blobs_leaves_them_out() -> None:
     assert calls.transaction_hash(b"\x03\xff") == "0x" + keccak(b"\x03\xff").hex()
 
 
-def test_parameters_are_written_as_the_node_reads_them() -> None:
+def test_parameters_are_encoded_for_the_node() -> None:
     overrides = {"0xaa": {"balance": 5, "code": b"\x01", "stateDiff": {"0x00": "0x01"}, "list": [1, None, True]}}
     request = calls.call({"to": b"\xbb", "value": 7, "data": bytearray(b"\x02"), "gas": None}, 5, overrides)
     assert request.params == (
@@ -241,7 +241,7 @@ def log(index: int, **changes: Any) -> dict[str, Any]:
     return {**quantities, **names, "logIndex": hex(index), "topics": [], "removed": False, **changes}
 
 
-def test_logs_that_leave_the_chain_between_two_pages_are_taken_off_the_list() -> None:
+def test_logs_removed_between_two_pages_are_dropped() -> None:
     pages = [
         {"logs": [log(0), log(1)], "cursor": "0xc1"},
         {"logs": [log(1, removed=True), log(2)], "cursor": "0xc2"},
@@ -256,7 +256,7 @@ def test_logs_that_leave_the_chain_between_two_pages_are_taken_off_the_list() ->
     assert asked[2] == {"filter": filter, "cursor": "0xc2", "limit": "0x2"}
 
 
-def test_an_empty_page_is_the_end_only_where_there_is_none() -> None:
+def test_empty_page_ends_only_a_query_without_cursor() -> None:
     pages = [{"logs": [], "cursor": "0xc1"}, {"logs": [log(0)], "cursor": None}]
     assert len(run(get_logs(ClientSession(Answering(*map(result, pages)), Options()), 0, 9))) == 1
     assert run(get_logs(ClientSession(Answering(*map(result, pages)), Options()), 0)) == []
@@ -265,20 +265,20 @@ def test_an_empty_page_is_the_end_only_where_there_is_none() -> None:
 RATE = {"limit": "rate", "max": 5, "retryAfterMs": 1500}
 
 
-def test_a_rate_limited_call_is_retried_after_the_given_delay() -> None:
+def test_rate_limited_call_is_retried_after_its_retry_delay() -> None:
     transport = Answering(error(-32005, "too many calls", **RATE), result("0x7a69"))
     assert run(ClientSession(transport, Options()).execute(calls.chain_id())) == 31337
     assert transport.waited == [1.5]
 
 
-def test_a_wait_longer_than_the_time_out_is_the_error() -> None:
+def test_wait_timeout_raises_the_server_error() -> None:
     transport = Answering(error(-32005, "too many calls", **RATE))
     with pytest.raises(RpcError, match="too many calls"):
         run(ClientSession(transport, Options(timeout=1.0)).execute(calls.chain_id()))
     assert transport.waited == []
 
 
-def test_a_rate_limited_batch_is_retried_after_the_given_delay() -> None:
+def test_rate_limited_batch_is_retried_after_its_retry_delay() -> None:
     refused = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "too many calls", "data": RATE}}
     each = [error(-32005, "too many calls", **RATE), error(-32005, "too many", limit="rate", max=5, retryAfterMs=2000)]
     transport = Answering(orjson.dumps(refused), each, [result("0x1"), result("0x2")])

@@ -82,7 +82,7 @@ def test_a_bloom_has_256_bytes() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, [ADDRESS], [(ADDRESS,)], [(ADDRESS, None)], [(ADDRESS, ["22"])]])
-def test_wrong_shapes_are_refused(wrong: object) -> None:
+def test_invalid_bloom_types_are_rejected(wrong: object) -> None:
     with pytest.raises((TypeError, ValueError)) as error:
         logs_bloom(wrong)  # type: ignore[arg-type]
     assert any("logs" in note for note in error.value.__notes__)

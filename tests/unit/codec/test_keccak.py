@@ -36,14 +36,14 @@ def test_empty_input_has_the_published_hash() -> None:
 
 
 @pytest.mark.parametrize("length", EDGES)
-def test_lengths_around_the_block_size(length: int) -> None:
+def test_lengths_around_the_block_size_are_hashed(length: int) -> None:
     data = bytes(i * 7 % 256 for i in range(length))
     assert keccak(data) == expected(data)
     assert keccak(bytearray(data)) == expected(data)
 
 
 @given(st.binary(max_size=1024))
-def test_any_bytes(data: bytes) -> None:
+def test_random_bytes_have_the_hash_of_the_peer(data: bytes) -> None:
     assert keccak(data) == expected(data)
 
 
@@ -52,7 +52,7 @@ def test_a_batch_equals_its_items(items: list[bytes]) -> None:
     assert keccak_batch(items) == [expected(item) for item in items]
 
 
-def test_a_batch_of_mixed_lengths_keeps_its_order() -> None:
+def test_batch_of_mixed_lengths_preserves_its_order() -> None:
     items = [bytes([i % 256]) * (i % 150) for i in range(1000)]
     assert keccak_batch(items) == [expected(item) for item in items]
     assert keccak_batch(tuple(items)) == keccak_batch(items)
@@ -60,7 +60,7 @@ def test_a_batch_of_mixed_lengths_keeps_its_order() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["00", 0, None, [1, 2], memoryview(b"")])
-def test_other_types_are_refused(wrong: object) -> None:
+def test_non_bytes_input_is_rejected(wrong: object) -> None:
     with pytest.raises(TypeError) as error:
         keccak(wrong)  # type: ignore[arg-type]
     assert type(wrong).__name__ in str(error.value)

@@ -38,7 +38,7 @@ def test_decoding_inverts_encoding(item: Any) -> None:
 
 
 @given(st.one_of(st.binary(max_size=80), DECODED.map(lambda item: bytes(peer.encode(item)))), st.data())
-def test_the_same_bytes_are_refused(data: bytes, draw: st.DataObject) -> None:
+def test_invalid_encodings_are_rejected_like_the_peer(data: bytes, draw: st.DataObject) -> None:
     if data and draw.draw(st.booleans()):
         at = draw.draw(st.integers(0, len(data) - 1))
         data = data[:at] + draw.draw(st.binary(min_size=1, max_size=1)) + data[at + 1 :]
@@ -52,13 +52,13 @@ def test_the_same_bytes_are_refused(data: bytes, draw: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 255, 256, 2**63 - 1, 2**63, 2**64, 2**256 - 1, 2**256, 2**8000])
-def test_integers_at_their_edges(number: int) -> None:
+def test_boundary_integers_round_trip(number: int) -> None:
     assert rlp_encode(number) == peer.encode(number)
     assert int.from_bytes(rlp_decode(rlp_encode([number]))[0]) == number  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("length", [0, 1, 55, 56, 255, 256, 65535, 65536])
-def test_headers_at_their_edges(length: int) -> None:
+def test_boundary_lengths_round_trip(length: int) -> None:
     for item in (b"\x80" * length, [b"\x01"] * length):
         assert rlp_encode(item) == peer.encode(item)
         assert rlp_decode(rlp_encode(item)) == item
@@ -83,7 +83,7 @@ def test_headers_at_their_edges(length: int) -> None:
         ("c0c0", "bytes after the end of the item at offset 1"),
     ],
 )
-def test_what_no_encoder_writes_is_refused(data: str, reason: str) -> None:
+def test_non_canonical_encoding_is_rejected(data: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"^data: {reason}$"):
         rlp_decode(bytes.fromhex(data))
     with pytest.raises(ValueError, match=rf"^items\[1\]: {reason}$"):
@@ -97,7 +97,7 @@ def test_batches_equal_their_items(items: list[Any]) -> None:
     assert rlp_decode_batch(encoded) == [peer.decode(item) for item in encoded]
 
 
-def test_nesting_is_bounded_both_ways() -> None:
+def test_nesting_depth_is_limited_in_both_directions() -> None:
     deepest = rlp_encode(nested(MAX_DEPTH))
     assert rlp_encode(rlp_decode(deepest)) == deepest
     with pytest.raises(ValueError, match="item: nested deeper than 1024"):
@@ -106,7 +106,7 @@ def test_nesting_is_bounded_both_ways() -> None:
         rlp_decode(wrapped(deepest))
 
 
-def test_a_list_that_holds_itself_is_refused() -> None:
+def test_self_referencing_list_is_rejected() -> None:
     item: Any = []
     item.append(item)
     with pytest.raises(ValueError, match="nested deeper"):
@@ -120,12 +120,12 @@ def wrapped(encoded: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("wrong", ["dog", None, 1.5, {b"a": b"b"}, {1}, object()])
-def test_other_types_are_refused(wrong: Any) -> None:
+def test_unsupported_types_are_rejected(wrong: Any) -> None:
     with pytest.raises(TypeError, match=f"item: {type(wrong).__name__} has no RLP"):
         rlp_encode([b"", [wrong]])
 
 
 @pytest.mark.parametrize("number", [-1, -(2**63), -(2**63) - 1, -(2**300)])
-def test_negative_integers_are_refused(number: int) -> None:
+def test_negative_integers_are_rejected(number: int) -> None:
     with pytest.raises(ValueError, match=r"item: -[0-9]+ is negative"):
         rlp_encode([number])

@@ -60,7 +60,7 @@ def test_changes_one_by_one_equal_the_peers(changes: list[tuple[bytes, bytes]], 
 
 
 @given(CONTENT, KEYS)
-def test_proofs_show_what_the_trie_holds(content: dict[bytes, bytes], absent: bytes) -> None:
+def test_proofs_contain_the_values_of_the_trie(content: dict[bytes, bytes], absent: bytes) -> None:
     trie = Trie(content.items())
     for key in (*content, absent):
         assert verify_proof(trie.root(), key, trie.prove(key)) == content.get(key)
@@ -76,7 +76,7 @@ def test_proofs_satisfy_the_peer(content: dict[bytes, bytes], absent: bytes) -> 
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 127, 128, 129, 255, 256, 257, 1000])
-def test_list_roots_where_the_keys_change_length(length: int) -> None:
+def test_list_root_is_correct_where_key_lengths_change(length: int) -> None:
     generator = random.Random(length)
     items = [generator.randbytes(generator.randrange(1, 200)) for _ in range(length)]
     expected = peer({peer_rlp.encode(index): item for index, item in enumerate(items)}).root_hash
@@ -85,14 +85,14 @@ def test_list_roots_where_the_keys_change_length(length: int) -> None:
     assert trie_root((rlp_encode(index), item) for index, item in enumerate(items)) == expected
 
 
-def test_the_empty_trie() -> None:
+def test_empty_trie_has_the_published_root() -> None:
     assert trie_root([]) == ordered_trie_root([]) == Trie().root() == EMPTY_ROOT
     assert Trie().prove(b"key") == []
     assert verify_proof(EMPTY_ROOT, b"key", []) is None
     assert len(Trie()) == 0
 
 
-def test_many_changes_at_once() -> None:
+def test_many_changes_at_once_equal_the_peer() -> None:
     generator = random.Random(3)
     content = {generator.randbytes(32): generator.randbytes(70) for _ in range(2000)}
     trie = Trie()
@@ -104,7 +104,7 @@ def test_many_changes_at_once() -> None:
     assert len(trie) == 10
 
 
-def test_it_is_used_like_a_dict() -> None:
+def test_trie_has_the_interface_of_a_dict() -> None:
     trie = Trie([(b"dog", b"puppy"), (b"dog", b"hound")])
     assert trie[b"dog"] == b"hound"
     assert trie.get(b"cat") is None
@@ -118,7 +118,7 @@ def test_it_is_used_like_a_dict() -> None:
     assert (b"dog" in trie, b"cat" in trie, len(trie)) == (False, True, 1)
 
 
-def test_a_copy_goes_its_own_way() -> None:
+def test_copy_is_independent_of_the_original() -> None:
     first = Trie([(b"dog", b"puppy")])
     root = first.root()
     second = first.copy()
@@ -127,7 +127,7 @@ def test_a_copy_goes_its_own_way() -> None:
     assert first.root() == first_again.root() == root != second.root()
 
 
-def test_a_key_has_at_most_255_bytes() -> None:
+def test_key_over_255_bytes_is_rejected() -> None:
     longest, too_long = bytes(255), bytes(256)
     trie = Trie([(longest, b"1")])
     with pytest.raises(ValueError, match=r"^key: .*256 bytes.*255$"):
@@ -148,13 +148,13 @@ def test_a_key_has_at_most_255_bytes() -> None:
         (b"\0" * 32, [b"\xc0"], "proof: node 0 does not have the hash that leads to it"),
     ],
 )
-def test_a_proof_that_shows_nothing_is_an_error(root: bytes, proof: list[bytes], reason: str) -> None:
+def test_incomplete_proof_is_an_error(root: bytes, proof: list[bytes], reason: str) -> None:
     with pytest.raises(ValueError, match=f"^{reason}$"):
         verify_proof(root, b"key", proof)
 
 
 @pytest.mark.parametrize("wrong", [None, 1, [1], [(b"a",)], [(b"a", "b")], {b"a": b"b"}])
-def test_wrong_shapes_are_refused(wrong: object) -> None:
+def test_invalid_trie_arguments_are_rejected(wrong: object) -> None:
     with pytest.raises((TypeError, ValueError)) as error:
         trie_root(wrong)  # type: ignore[arg-type]
     assert any("pairs" in note for note in error.value.__notes__)

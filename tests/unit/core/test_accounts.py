@@ -30,12 +30,12 @@ def test_accounts_equal_the_peers(words: int) -> None:
 
 
 @pytest.mark.parametrize("mnemonic", ["", "test", JUNK + " junk", JUNK.replace("junk", "test"), "nonsense " * 12])
-def test_a_wrong_mnemonic_is_refused(mnemonic: str) -> None:
+def test_invalid_mnemonic_is_rejected(mnemonic: str) -> None:
     with pytest.raises(ValueError, match=r"^mnemonic: "):
         derive_accounts(mnemonic, 1)
 
 
-def test_the_number_of_accounts_is_bounded() -> None:
+def test_number_of_accounts_is_limited() -> None:
     assert derive_accounts(JUNK, 0) == []
     with pytest.raises(ValueError, match="count: 10001 accounts, at most 10000"):
         derive_accounts(JUNK, 10_001)

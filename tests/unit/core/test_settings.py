@@ -8,7 +8,7 @@ from foreseal import _core
 from foreseal.server import Settings
 
 
-def test_the_core_and_the_table_of_settings_have_the_same_defaults() -> None:
+def test_core_and_settings_table_have_the_same_defaults() -> None:
     told = orjson.loads(Settings(Path("unused")).for_core())
     core = orjson.loads(_core.default_settings())
     assert len(core["limits"]) > 10

@@ -109,7 +109,7 @@ PLACES = {
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("opening", OPENINGS)
-def test_a_banned_opening_is_found_in_every_place(place: str, opening: str) -> None:
+def test_banned_opening_is_found_in_every_kind_of_text(place: str, opening: str) -> None:
     path, template, line = PLACES[place]
     lines = [
         at for at, message in found(path, template.format(f"{opening} the node stores")) if "opens with" in message
@@ -119,32 +119,32 @@ def test_a_banned_opening_is_found_in_every_place(place: str, opening: str) -> N
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("word", WORDS)
-def test_a_banned_word_is_found_in_every_place(place: str, word: str) -> None:
+def test_banned_word_is_found_in_every_kind_of_text(place: str, word: str) -> None:
     path, template, line = PLACES[place]
     assert (line, f'"{word}"') in found(path, template.format(f"Returns the block {word}"))
 
 
 @pytest.mark.parametrize("place", ["Python error", "Rust error", "log line", "CLI help"])
 @pytest.mark.parametrize("opening", MESSAGE_OPENINGS)
-def test_a_message_in_lower_case_has_no_banned_opening(place: str, opening: str) -> None:
+def test_message_in_lower_case_has_no_banned_opening(place: str, opening: str) -> None:
     path, template, line = PLACES[place]
     assert (line, f'opens with "{opening.lower()}"') in found(path, template.format(f"{opening.lower()} node"))
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_standard_sentence_passes_in_every_place(place: str) -> None:
+def test_standard_sentence_passes_in_every_kind_of_text(place: str) -> None:
     path, template, _ = PLACES[place]
     assert found(path, template.format("Returns the block that the node stores")) == []
 
 
 @pytest.mark.parametrize("path", ["docs/a.md", "rust_core/a/src/a.rs"])
-def test_a_wide_line_of_prose_is_found(path: str) -> None:
+def test_overlong_line_of_prose_is_found(path: str) -> None:
     text = ("/// " if path.endswith(".rs") else "") + "word " * 22
     assert found(path, text + "x" * (121 - len(text))) == [(1, "longer than 120 columns")]
     assert found(path, text + "x" * (120 - len(text))) == []
 
 
-def test_a_line_of_code_may_be_wide() -> None:
+def test_line_of_code_may_be_overlong() -> None:
     assert found("rust_core/a/src/a.rs", 'const A: &str = "' + "x" * 120 + '";\n') == []
 
 
@@ -166,14 +166,14 @@ def test_no_name_contains_a_banned_word(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", WHOLE_NAMES)
-def test_a_word_of_sentences_fails_only_as_a_whole_name(word: str) -> None:
+def test_word_for_sentences_fails_only_as_a_full_name(word: str) -> None:
     path = "python/foreseal/feed.py"
     assert named({path: f"def {word}(): ...\n"}) == [(path, 1, f'the name {word} has "{word}"')]
     assert named({path: f"def {word}_block(): ...\n"}) == []
     assert found(path, f'"""Return the {word} of the block."""\n') == []
 
 
-def test_words_of_sentences_and_of_names_are_separate_lists() -> None:
+def test_banned_words_of_sentences_and_names_are_separate_lists() -> None:
     assert not set(WORDS) & set(WHOLE_NAMES)
 
 

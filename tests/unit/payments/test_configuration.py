@@ -43,7 +43,7 @@ def problems(path: Path, text: str) -> list[str]:
     return [problem.removeprefix(f"{path}: ") for problem in error.value.problems]
 
 
-def test_what_is_not_given_has_its_default(file: Path) -> None:
+def test_missing_options_have_their_defaults(file: Path) -> None:
     found = read(file)
     assert (found.node.url, found.node.chain_id, found.node.websocket) == ("http://127.0.0.1:8545", 84532, None)
     assert found.token is not None
@@ -54,7 +54,7 @@ def test_what_is_not_given_has_its_default(file: Path) -> None:
     assert (found.policy.refundable, found.webhooks) == (Finality.FINAL, ())
 
 
-def test_everything_may_be_given(file: Path) -> None:
+def test_every_option_can_be_set(file: Path) -> None:
     file.write_text(
         SMALL
         + """
@@ -119,7 +119,7 @@ def test_all_errors_are_reported_together(file: Path) -> None:
         ("[database]", "[webhooks]", "webhooks: must be a list of sections: write [[webhooks]] above each"),
     ],
 )
-def test_each_mistake_is_named(file: Path, old: str, new: str, said: str) -> None:
+def test_each_error_is_named(file: Path, old: str, new: str, said: str) -> None:
     assert said in problems(file, SMALL.replace(old, new))
 
 
@@ -141,7 +141,7 @@ def test_a_command_names_the_section_that_it_needs(file: Path) -> None:
     assert found.need(found.payee, "payee") is found.payee
 
 
-def test_the_template_has_every_key_and_is_right(file: Path) -> None:
+def test_template_is_valid_and_has_every_key(file: Path) -> None:
     text = template()
     file.write_text(text)
     whole = read(file)
@@ -158,7 +158,7 @@ def test_the_template_has_every_key_and_is_right(file: Path) -> None:
     assert [problem.split(": ")[1] for problem in error.value.problems] == ["payee", "facilitator", "webhooks[0]"]
 
 
-def test_a_secret_is_read_from_its_place(tmp_path: Path) -> None:
+def test_secret_is_read_from_its_source(tmp_path: Path) -> None:
     path = tmp_path / "payee.key"
     path.write_text(KEY + "\n")
     path.chmod(0o600)
@@ -178,7 +178,7 @@ def test_a_secret_is_read_from_its_place(tmp_path: Path) -> None:
         ("ä", 0o600, "must be ASCII text"),
     ],
 )
-def test_a_wrong_secret_is_refused_and_not_shown(tmp_path: Path, content: str, mode: int, said: str) -> None:
+def test_invalid_secret_is_rejected_and_not_shown(tmp_path: Path, content: str, mode: int, said: str) -> None:
     path = tmp_path / "payee.key"
     path.write_text(content)
     path.chmod(mode)
@@ -187,7 +187,7 @@ def test_a_wrong_secret_is_refused_and_not_shown(tmp_path: Path, content: str, m
     assert not content or content not in str(error.value)
 
 
-def test_a_secret_that_is_nowhere_is_missed(tmp_path: Path) -> None:
+def test_missing_secret_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SecretError, match="K is not set"):
         Secret(None, "K").text({"K": " "})
     with pytest.raises(SecretError, match="cannot read"):

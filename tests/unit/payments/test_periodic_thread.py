@@ -9,7 +9,7 @@ from foreseal.payments.periodic_thread import PeriodicThread
 LONG = 3_600.0
 
 
-def test_it_continues_after_an_unexpected_error(caplog: pytest.LogCaptureFixture) -> None:
+def test_thread_continues_after_an_unexpected_error(caplog: pytest.LogCaptureFixture) -> None:
     passes: queue.Queue[int] = queue.Queue()
     failures = iter([KeyError("nobody thought of this")])
 
@@ -25,7 +25,7 @@ def test_it_continues_after_an_unexpected_error(caplog: pytest.LogCaptureFixture
     assert "KeyError: 'nobody thought of this'" in caplog.text
 
 
-def test_it_acts_at_once_and_when_it_is_woken_and_ends_with_what_is_under_way() -> None:
+def test_thread_runs_at_start_and_wake_and_finishes_its_pass() -> None:
     passes: queue.Queue[int] = queue.Queue()
     repeating = PeriodicThread("worker", lambda: passes.put(1), LONG)
     repeating.start()

@@ -52,13 +52,13 @@ each = pytest.mark.parametrize(("message", "type_hash", "digest"), VECTOR, ids=l
 
 
 @each
-def test_types_and_digests_are_those_of_wallets_in_use(message: TypedMessage, type_hash: str, digest: str) -> None:
+def test_types_and_digests_match_existing_wallets(message: TypedMessage, type_hash: str, digest: str) -> None:
     assert "0x" + message.type_hash().hex() == type_hash
     assert "0x" + message.digest(DOMAIN).hex() == digest
 
 
 @each
-def test_what_a_wallet_is_given_is_what_is_verified(message: TypedMessage, type_hash: str, digest: str) -> None:
+def test_typed_data_for_wallets_equals_the_verified_message(message: TypedMessage, type_hash: str, digest: str) -> None:
     given = json.loads(json.dumps(message.typed_data(DOMAIN)))
     signature = bytes(Account.sign_message(encode_typed_data(full_message=given), KEY).signature)
     assert message.sign(DOMAIN, KEY) == signature
@@ -67,14 +67,14 @@ def test_what_a_wallet_is_given_is_what_is_verified(message: TypedMessage, type_
     assert message.signer(elsewhere, signature) != PAYER
 
 
-def test_what_is_no_signature_is_named() -> None:
+def test_invalid_signature_is_named() -> None:
     message = VECTOR[0][0]
     for signature in (b"", b"\0" * 64, b"\0" * 65, b"\xff" * 65):
         with pytest.raises(ValueError, match="signature: "):
             message.signer(DOMAIN, signature)
 
 
-def test_a_signature_that_the_token_would_refuse_is_none() -> None:
+def test_signature_that_the_token_would_reject_is_invalid() -> None:
     """Other libraries recover a signer from it, so it would be stored but could never be captured."""
     message = VECTOR[0][0]
     signature = message.sign(DOMAIN, KEY)
@@ -90,13 +90,13 @@ def test_a_signature_that_the_token_would_refuse_is_none() -> None:
 
 
 @given(st.binary(min_size=65, max_size=65))
-def test_any_bytes_give_a_signer_or_a_value_error(signature: bytes) -> None:
+def test_random_bytes_yield_a_signer_or_a_value_error(signature: bytes) -> None:
     signature = signature[:32] + bytes([signature[32] % 128]) + signature[33:64] + bytes([27 + signature[64] % 2])
     with contextlib.suppress(ValueError):
         assert VECTOR[0][0].signer(DOMAIN, signature).startswith("0x")
 
 
-def test_wrong_fields_are_named() -> None:
+def test_invalid_fields_are_named() -> None:
     def make(**wrong: object) -> None:
         fields = {"payer": PAYER, "payee": PAYEE, "value": 1, "valid_after": 0, "valid_before": UNTIL, "nonce": NONCE}
         ReceiveAuthorization(**(fields | wrong))  # type: ignore[arg-type]
@@ -116,7 +116,7 @@ def test_wrong_fields_are_named() -> None:
             make(**{name: value})
 
 
-def test_a_nonce_of_terms_is_of_all_of_them_and_of_the_secret() -> None:
+def test_derived_nonce_depends_on_all_terms_and_the_secret() -> None:
     terms, secret = {"order": "7", "amount": "5"}, random_nonce()
     nonce = derive_nonce(terms, secret)
     assert len(nonce) == 32

@@ -26,12 +26,12 @@ def listed(registry: Registry, method: str) -> dict[str, object]:
     return dict(orjson.loads(asyncio.run(answered())))
 
 
-def test_without_registered_methods_the_answer_is_the_cores() -> None:
+def test_discovery_without_registered_methods_equals_that_of_the_node() -> None:
     assert listed(Registry(), "rpc_modules") == {"eth": "1.0"}
     assert [method["name"] for method in listed(Registry(), "rpc.discover")["methods"]] == ["eth_blockNumber", "echo"]  # type: ignore[attr-defined]
 
 
-def test_registered_methods_are_listed_and_stand_for_those_of_the_core() -> None:
+def test_registered_methods_are_listed_and_replace_those_of_the_node() -> None:
     registry = Registry()
 
     @registry.method("shop_price")

@@ -32,7 +32,7 @@ def call(method: str, *params: Any, ident: Any = 1) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": ident, "method": method, "params": list(params)}
 
 
-def ask(subject: Dispatcher, request: Any) -> tuple[int, Any]:
+def dispatch(subject: Dispatcher, request: Any) -> tuple[int, Any]:
     """Return the status and parsed response to one body, on a new event loop; None without a response."""
     body = request if isinstance(request, bytes) else orjson.dumps(request)
 
@@ -61,12 +61,12 @@ def test_an_inline_call_is_answered_without_a_loop(node: FakeNode) -> None:
     )
 
 
-def test_errors_of_the_core_arrive_with_their_data(node: FakeNode) -> None:
-    status, answer = ask(dispatcher(node), call("reverts"))
+def test_errors_of_the_node_include_their_data(node: FakeNode) -> None:
+    status, answer = dispatch(dispatcher(node), call("reverts"))
     assert (status, answer["error"]) == (200, {"code": -32000, "message": "execution reverted", "data": "0x"})
-    _, answer = ask(dispatcher(node), call("fails"))
+    _, answer = dispatch(dispatcher(node), call("fails"))
     assert answer["error"] == {"code": -32000, "message": "nonce too low"}
-    assert error_of(ask(dispatcher(node), call("nothing"))[1]) == (1, -32601, None)
+    assert error_of(dispatch(dispatcher(node), call("nothing"))[1]) == (1, -32601, None)
 
 
 def test_params_of_a_failed_call_are_freed_without_the_collector(node: FakeNode) -> None:
@@ -77,7 +77,7 @@ def test_params_of_a_failed_call_are_freed_without_the_collector(node: FakeNode)
     tracemalloc.start()
     try:
         for _ in range(10):
-            ask(asking, body)
+            dispatch(asking, body)
             node.calls.clear()
         held, _ = tracemalloc.get_traced_memory()
     finally:
@@ -87,28 +87,28 @@ def test_params_of_a_failed_call_are_freed_without_the_collector(node: FakeNode)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"nonsense", b'{"a":"\xff"}', b"\xff\xfe", b"[" * 10_000 + b"]" * 10_000])
-def test_what_is_not_json_is_a_parse_error(node: FakeNode, body: bytes) -> None:
-    status, answer = ask(dispatcher(node), body)
+def test_invalid_json_is_a_parse_error(node: FakeNode, body: bytes) -> None:
+    status, answer = dispatch(dispatcher(node), body)
     assert (status, error_of(answer)) == (200, (None, -32700, None))
 
 
-def test_a_call_on_a_core_thread_is_awaited(node: FakeNode) -> None:
-    assert ask(dispatcher(node), call("slow", "x")) == (200, {"jsonrpc": "2.0", "id": 1, "result": ["x"]})
-    assert error_of(ask(dispatcher(node), call("slow_fails"))[1]) == (1, 3, "0x01")
+def test_worker_pool_call_is_awaited(node: FakeNode) -> None:
+    assert dispatch(dispatcher(node), call("slow", "x")) == (200, {"jsonrpc": "2.0", "id": 1, "result": ["x"]})
+    assert error_of(dispatch(dispatcher(node), call("slow_fails"))[1]) == (1, 3, "0x01")
 
 
-def test_notifications_are_run_and_not_answered(node: FakeNode) -> None:
+def test_notifications_are_executed_without_a_response(node: FakeNode) -> None:
     request = call("echo", 1)
     del request["id"]
-    assert ask(dispatcher(node), request) == (204, None)
-    assert ask(dispatcher(node), [request, request | {"method": "slow"}, request | {"method": "nothing"}]) == (
+    assert dispatch(dispatcher(node), request) == (204, None)
+    assert dispatch(dispatcher(node), [request, request | {"method": "slow"}, request | {"method": "nothing"}]) == (
         204,
         None,
     )
     assert [method for method, _ in node.calls] == ["echo", "echo", "slow", "nothing"]
 
 
-def test_a_batch_keeps_order_and_one_bad_entry_spoils_nothing(node: FakeNode) -> None:
+def test_batch_preserves_order_around_an_invalid_entry(node: FakeNode) -> None:
     requests = [
         call("slow", 1, ident=1),
         7,
@@ -120,7 +120,7 @@ def test_a_batch_keeps_order_and_one_bad_entry_spoils_nothing(node: FakeNode) ->
         call("nothing", ident=6),
         [],
     ]
-    status, answers = ask(dispatcher(node), requests)
+    status, answers = dispatch(dispatcher(node), requests)
     assert status == 200
     assert [answer["id"] for answer in answers] == [1, None, "two", 3, 4, 5, 6, None]
     outcomes = [answer.get("result", answer.get("error", {}).get("code")) for answer in answers]
@@ -128,36 +128,36 @@ def test_a_batch_keeps_order_and_one_bad_entry_spoils_nothing(node: FakeNode) ->
 
 
 def test_a_batch_is_answered_from_one_view(node: FakeNode) -> None:
-    _, answers = ask(dispatcher(node), [call("eth_blockNumber", ident=i) for i in range(5)])
+    _, answers = dispatch(dispatcher(node), [call("eth_blockNumber", ident=i) for i in range(5)])
     assert {answer["result"] for answer in answers} == {"0x0"}
-    _, answers = ask(dispatcher(node), [call("eth_blockNumber")])
+    _, answers = dispatch(dispatcher(node), [call("eth_blockNumber")])
     assert answers[0]["result"] == "0x5"
 
 
-def test_a_batch_longer_than_the_window_of_core_threads_is_answered_whole(node: FakeNode) -> None:
-    _, answers = ask(dispatcher(node), [call("slow", i, ident=i) for i in range(200)])
+def test_batch_longer_than_the_worker_queue_is_answered_completely(node: FakeNode) -> None:
+    _, answers = dispatch(dispatcher(node), [call("slow", i, ident=i) for i in range(200)])
     assert [answer["result"] for answer in answers] == [[i] for i in range(200)]
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"1", b"null", b'"x"'])
-def test_what_is_no_request_is_refused_whole(node: FakeNode, body: bytes) -> None:
-    assert error_of(ask(dispatcher(node), body)[1]) == (None, -32600, None)
+def test_body_that_is_not_a_request_is_rejected(node: FakeNode, body: bytes) -> None:
+    assert error_of(dispatch(dispatcher(node), body)[1]) == (None, -32600, None)
 
 
-def test_limits_are_named(node: FakeNode) -> None:
+def test_exceeded_limit_is_named(node: FakeNode) -> None:
     subject = dispatcher(node, Limits(batch=3, depth=5, response=10))
-    _, answer = ask(subject, [call("echo")] * 4)
+    _, answer = dispatch(subject, [call("echo")] * 4)
     assert error_of(answer) == (None, -32005, {"limit": "batch", "max": 3})
-    _, answer = ask(subject, call("echo", [[[[1]]]]))
+    _, answer = dispatch(subject, call("echo", [[[[1]]]]))
     assert error_of(answer) == (None, -32005, {"limit": "depth", "max": 5})
-    assert ask(subject, call("echo", [[1], {}]))[1]["result"] == [[[1], {}]]
-    assert ask(subject, call("large", 8))[1]["result"] == "x" * 8
-    assert error_of(ask(subject, call("large", 9))[1]) == (1, -32005, {"limit": "response", "max": 10})
+    assert dispatch(subject, call("echo", [[1], {}]))[1]["result"] == [[[1], {}]]
+    assert dispatch(subject, call("large", 8))[1]["result"] == "x" * 8
+    assert error_of(dispatch(subject, call("large", 9))[1]) == (1, -32005, {"limit": "response", "max": 10})
 
 
 def test_a_batch_shares_one_response_allowance(node: FakeNode) -> None:
     subject = dispatcher(node, Limits(response=20))
-    _, answers = ask(subject, [call("large", 8, ident=1), call("large", 9, ident=2), call("echo", ident=3)])
+    _, answers = dispatch(subject, [call("large", 8, ident=1), call("large", 9, ident=2), call("echo", ident=3)])
     assert answers[0]["result"] == "x" * 8
     assert [error_of(answer) for answer in answers[1:]] == [
         (ident, -32005, {"limit": "response", "max": 20}) for ident in (2, 3)
@@ -165,21 +165,21 @@ def test_a_batch_shares_one_response_allowance(node: FakeNode) -> None:
     assert ("echo", b"[]") not in node.calls, "what cannot be answered must not be run"
 
 
-def test_params_as_deep_as_the_greatest_limit_reach_the_core(node: FakeNode) -> None:
+def test_params_at_the_depth_limit_reach_the_node(node: FakeNode) -> None:
     deep = orjson.loads(b"[" * 248 + b"]" * 248)
-    assert ask(dispatcher(node, Limits(depth=250)), call("echo", deep))[1]["result"] == [deep]
+    assert dispatch(dispatcher(node, Limits(depth=250)), call("echo", deep))[1]["result"] == [deep]
 
 
-def test_a_forbidden_method_is_403_alone_and_an_entry_in_a_batch(node: FakeNode) -> None:
+def test_forbidden_method_is_403_and_an_error_in_a_batch(node: FakeNode) -> None:
     subject = dispatcher(node, forbidden={"eth_getBlockReceipts": "not for you"})
-    status, answer = ask(subject, call("eth_getBlockReceipts", "latest"))
+    status, answer = dispatch(subject, call("eth_getBlockReceipts", "latest"))
     assert (status, error_of(answer)) == (403, (1, -32004, None))
-    status, answers = ask(subject, [call("eth_getBlockReceipts", "latest", ident=1), call("echo", ident=2)])
+    status, answers = dispatch(subject, [call("eth_getBlockReceipts", "latest", ident=1), call("echo", ident=2)])
     assert (status, error_of(answers[0]), answers[1]["result"]) == (200, (1, -32004, None), [])
-    assert ask(dispatcher(node), call("eth_getBlockReceipts", "latest"))[0] == 200
+    assert dispatch(dispatcher(node), call("eth_getBlockReceipts", "latest"))[0] == 200
 
 
-def test_too_many_calls_on_core_threads_are_429(node: FakeNode) -> None:
+def test_too_many_worker_pool_calls_are_429(node: FakeNode) -> None:
     subject = dispatcher(node, Limits(calls=2))
     node.hold = True
 
@@ -200,7 +200,7 @@ def test_too_many_calls_on_core_threads_are_429(node: FakeNode) -> None:
     asyncio.run(scenario())
 
 
-def test_drained_waits_for_every_call_under_way(node: FakeNode) -> None:
+def test_drain_waits_for_every_call_in_progress(node: FakeNode) -> None:
     subject = dispatcher(node)
     node.hold = True
 
@@ -220,7 +220,7 @@ def test_drained_waits_for_every_call_under_way(node: FakeNode) -> None:
     asyncio.run(scenario())
 
 
-def test_registered_methods_answer_and_their_failures_end_only_themselves(node: FakeNode) -> None:
+def test_registered_methods_respond_and_their_failures_are_isolated(node: FakeNode) -> None:
     registry = Registry()
 
     @registry.method("demo_add")
@@ -241,20 +241,20 @@ def test_registered_methods_answer_and_their_failures_end_only_themselves(node: 
         raise ZeroDivisionError
 
     subject = dispatcher(node, registry=registry)
-    assert ask(subject, call("demo_add", 2, 3))[1]["result"] == 5
-    assert ask(subject, [call("demo_later"), call("demo_add", 1)])[1][1]["result"] == 2
-    assert ask(subject, call("demo_later"))[1]["result"] == "done"
-    assert error_of(ask(subject, call("demo_add"))[1])[1] == -32602
-    assert error_of(ask(subject, call("demo_refuses"))[1]) == (1, -32050, {"tomorrow": True})
-    assert error_of(ask(subject, call("demo_breaks"))[1]) == (1, -32603, None)
+    assert dispatch(subject, call("demo_add", 2, 3))[1]["result"] == 5
+    assert dispatch(subject, [call("demo_later"), call("demo_add", 1)])[1][1]["result"] == 2
+    assert dispatch(subject, call("demo_later"))[1]["result"] == "done"
+    assert error_of(dispatch(subject, call("demo_add"))[1])[1] == -32602
+    assert error_of(dispatch(subject, call("demo_refuses"))[1]) == (1, -32050, {"tomorrow": True})
+    assert error_of(dispatch(subject, call("demo_breaks"))[1]) == (1, -32603, None)
     with pytest.raises(ValueError, match="demo_add is already registered"):
         registry.method("demo_add")(add)
 
 
-def test_calls_are_counted_by_method_and_strange_names_are_not(node: FakeNode) -> None:
+def test_calls_are_counted_by_existing_method(node: FakeNode) -> None:
     subject = dispatcher(node)
     for request in (call("echo"), call("echo"), call("fails"), call("made-up-1"), call("made-up-2"), 7):
-        ask(subject, request)
+        dispatch(subject, request)
     assert subject.call_metrics.answered == {"echo": 2}
     assert subject.call_metrics.failed == {("fails", -32000): 1, ("", -32601): 2, ("", -32600): 1}
 
@@ -306,7 +306,7 @@ def test_an_exhausted_budget_of_processor_time_is_429(node: FakeNode) -> None:
     assert refusals == {"cpu": 1}
 
 
-def test_a_call_that_used_up_its_budget_is_429(node: FakeNode) -> None:
+def test_exhausting_call_is_followed_by_429(node: FakeNode) -> None:
     async def scenario() -> HttpReply:
         node.hold = True
         subject.router.completions.attach(asyncio.get_running_loop())
@@ -322,13 +322,13 @@ def test_a_call_that_used_up_its_budget_is_429(node: FakeNode) -> None:
     assert (status, seconds) == (429, 2)
 
 
-def test_a_large_body_is_answered_as_a_small_one(node: FakeNode) -> None:
-    status, answer = ask(dispatcher(node), call("echo", "x" * 100_000))
+def test_large_and_small_bodies_get_the_same_response(node: FakeNode) -> None:
+    status, answer = dispatch(dispatcher(node), call("echo", "x" * 100_000))
     assert status == 200
     assert answer["result"] == ["x" * 100_000]
 
 
-def test_a_caller_with_few_calls_is_let_in_beyond_the_limit_of_all(node: FakeNode) -> None:
+def test_caller_with_few_calls_is_admitted_above_the_total_limit(node: FakeNode) -> None:
     async def scenario() -> None:
         node.hold = True
         subject.router.completions.attach(asyncio.get_running_loop())
@@ -354,7 +354,7 @@ def limited(caller: FakeCaller) -> RateLimiter:
 
 
 @pytest.mark.parametrize("body", [b"[" * 300 + b"]" * 300, b"{", b"[]"])
-def test_parsing_is_charged_also_where_nothing_is_called(node: FakeNode, body: bytes) -> None:
+def test_parsing_is_charged_without_a_call(node: FakeNode, body: bytes) -> None:
     caller = FakeCaller()
 
     async def scenario() -> None:
@@ -367,7 +367,7 @@ def test_parsing_is_charged_also_where_nothing_is_called(node: FakeNode, body: b
     assert node.calls == []
 
 
-def test_a_larger_body_of_an_exhausted_caller_is_refused_unparsed(node: FakeNode) -> None:
+def test_larger_body_of_an_exhausted_caller_is_rejected_unparsed(node: FakeNode) -> None:
     caller = FakeCaller()
     caller.used = 1
     reply = dispatcher(node).answer(b"{" + b" " * 3000, None, limited(caller))
@@ -379,17 +379,17 @@ def test_a_larger_body_of_an_exhausted_caller_is_refused_unparsed(node: FakeNode
 
 
 @pytest.mark.parametrize("content", ["[],", "{},", "1,", '"",'])
-def test_a_body_with_too_many_values_is_refused_unparsed(node: FakeNode, content: str) -> None:
+def test_a_body_with_too_many_values_is_rejected_unparsed(node: FakeNode, content: str) -> None:
     body = ("[" + 2000 * content + "1").encode()
-    assert error_of(ask(dispatcher(node, Limits(values=1500)), body)[1]) == (
+    assert error_of(dispatch(dispatcher(node, Limits(values=1500)), body)[1]) == (
         None,
         -32005,
         {"limit": "values", "max": 1500},
     )
-    assert error_of(ask(dispatcher(node, Limits(values=9000)), body)[1])[1] == -32700
+    assert error_of(dispatch(dispatcher(node, Limits(values=9000)), body)[1])[1] == -32700
 
 
-def test_a_cancelled_call_holds_its_place_until_the_core_has_ended_it(node: FakeNode) -> None:
+def test_canceled_call_holds_its_slot_until_the_worker_ends(node: FakeNode) -> None:
     async def scenario() -> None:
         node.hold = True
         completions = subject.router.completions
@@ -416,7 +416,7 @@ def test_a_cancelled_call_holds_its_place_until_the_core_has_ended_it(node: Fake
     asyncio.run(scenario())
 
 
-def test_a_long_answer_is_charged_by_its_bytes(node: FakeNode) -> None:
+def test_large_response_is_charged_by_its_bytes(node: FakeNode) -> None:
     used = []
     for size in (10, 5_000_000):
         caller = FakeCaller()

@@ -27,7 +27,7 @@ def rejected(body: bytes) -> tuple[bytes | None, int]:
     "ident",
     ["1", "0", "-7", '"a"', '""', '"\\u00e9"', "null", "1.5", "18446744073709551615", "-9223372036854775808"],
 )
-def test_an_id_is_echoed_as_it_came(ident: str) -> None:
+def test_id_is_echoed_unchanged(ident: str) -> None:
     echoed, method, params = read(b'{"jsonrpc":"2.0","id":%b,"method":"m","params":[1,"x"]}' % ident.encode())
     assert (orjson.loads(echoed), method, params) == (orjson.loads(ident), "m", b'[1,"x"]')
 
@@ -46,11 +46,11 @@ def test_an_id_is_echoed_as_it_came(ident: str) -> None:
         "false",
     ],
 )
-def test_an_id_that_would_not_survive_is_refused(ident: str) -> None:
+def test_id_that_cannot_be_echoed_is_rejected(ident: str) -> None:
     assert rejected(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % ident.encode()) == (b"null", -32600)
 
 
-def test_no_id_is_a_notification_and_no_params_are_none() -> None:
+def test_missing_id_is_a_notification_and_params_are_optional() -> None:
     assert read(b'{"jsonrpc":"2.0","method":"m"}') == (None, "m", b"[]")
 
 
@@ -76,7 +76,7 @@ def test_a_request_must_be_an_object(request_: bytes) -> None:
     assert rejected(b"[%b]" % request_) == (b"null", -32600)
 
 
-def test_answers_carry_what_they_were_given() -> None:
+def test_responses_contain_id_result_error_and_data() -> None:
     assert orjson.loads(success(b'"a"', b'{"x":[]}')) == {"jsonrpc": "2.0", "id": "a", "result": {"x": []}}
     plain = orjson.loads(failure(b"1", RpcError(-32000, 'a "quoted" \n message', None)))
     assert plain == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": 'a "quoted" \n message'}}

@@ -80,7 +80,7 @@ class Callers:
         _, answer, _ = await reply if isinstance(reply, Awaitable) else reply
         return orjson.loads(answer)
 
-    async def ask(self, name: str, method: str, *params: Any) -> Any:
+    async def request(self, name: str, method: str, *params: Any) -> Any:
         """Call and return the result or the error."""
         self.now += 1
         answer = await self.send(name, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -88,7 +88,7 @@ class Callers:
 
     async def make(self, name: str, count: int = 1) -> list[str]:
         """Create filters, which must succeed."""
-        made = [await self.ask(name, NEW) for _ in range(count)]
+        made = [await self.request(name, NEW) for _ in range(count)]
         assert all(isinstance(ident, str) for ident in made), made
         return made
 
@@ -107,40 +107,40 @@ def running(
     asyncio.run(run())
 
 
-def test_a_caller_has_a_share_and_others_are_served() -> None:
+def test_caller_has_a_share_and_others_are_served() -> None:
     async def use(callers: Callers) -> None:
         made = await callers.make("a", 3)
-        rejected = await callers.ask("a", NEW)
+        rejected = await callers.request("a", NEW)
         assert (rejected["code"], rejected["data"]) == (-32005, {"limit": "caller_filters", "max": 3})
         assert callers.refusals == {"caller_filters": 1}
         await callers.make("b", 3)
-        assert await callers.ask("a", UNINSTALL, made[0]) is True
+        assert await callers.request("a", UNINSTALL, made[0]) is True
         await callers.make("a")
-        assert await callers.ask("a", UNINSTALL, made[0]) is False
+        assert await callers.request("a", UNINSTALL, made[0]) is False
 
     running(use)
 
 
-def test_a_newcomer_displaces_the_longest_idle_of_the_caller_with_the_most() -> None:
+def test_new_filter_evicts_the_idlest_of_the_largest_caller() -> None:
     async def use(callers: Callers) -> None:
         first, second, third = await callers.make("a", 3)
         await callers.make("b", 2)
         await callers.make("c")
-        assert await callers.ask("a", CHANGES, first) == []
+        assert await callers.request("a", CHANGES, first) == []
         await callers.make("d")
-        assert await callers.ask("a", CHANGES, second) == {"code": -32000, "message": "filter not found"}
-        assert [await callers.ask("a", CHANGES, ident) for ident in (first, third)] == [[], []]
+        assert await callers.request("a", CHANGES, second) == {"code": -32000, "message": "filter not found"}
+        assert [await callers.request("a", CHANGES, ident) for ident in (first, third)] == [[], []]
         assert callers.table.evicted == 1
         assert len(callers.node.filters) == 6
 
     running(use)
 
 
-def test_callers_with_as_many_do_not_displace_each_other() -> None:
+def test_callers_with_equal_counts_do_not_evict_each_other() -> None:
     async def use(callers: Callers) -> None:
         for name in "abcdef":
             await callers.make(name)
-        rejected = await callers.ask("a", NEW)
+        rejected = await callers.request("a", NEW)
         assert (rejected["code"], rejected["data"]) == (-32005, {"limit": "filters", "max": 6})
         await callers.make("g")
         # The filter that was idle longest was evicted.
@@ -150,7 +150,7 @@ def test_callers_with_as_many_do_not_displace_each_other() -> None:
     running(use)
 
 
-def test_dedicated_callers_displace_public_ones_first_and_never_the_other_way() -> None:
+def test_dedicated_callers_never_lose_filters_to_public_ones() -> None:
     async def use(callers: Callers) -> None:
         await callers.make("a", 3)
         await callers.make("b", 3)
@@ -159,7 +159,7 @@ def test_dedicated_callers_displace_public_ones_first_and_never_the_other_way() 
         await callers.make("key two", 5)
         assert len(callers.node.filters) == 10
         assert [callers.table.count(callers.limiter(name), "public") for name in "ab"] == [0, 0]
-        assert (await callers.ask("a", NEW))["data"] == {"limit": "filters", "max": 6}
+        assert (await callers.request("a", NEW))["data"] == {"limit": "filters", "max": 6}
         await callers.make("key three")
         assert len(callers.node.filters) == 10
 
@@ -172,7 +172,7 @@ def test_expired_filters_do_not_count() -> None:
         callers.node.filters.clear()
         callers.now += EXPIRY
         await callers.make("a", 3)
-        assert await callers.ask("a", CHANGES, old[0]) == {"code": -32000, "message": "filter not found"}
+        assert await callers.request("a", CHANGES, old[0]) == {"code": -32000, "message": "filter not found"}
         await callers.make("b", 3)
         callers.node.filters.clear()
         callers.now += EXPIRY
@@ -182,10 +182,10 @@ def test_expired_filters_do_not_count() -> None:
     running(use)
 
 
-def test_a_filter_of_a_client_that_left_counts() -> None:
+def test_filter_of_a_disconnected_client_counts() -> None:
     async def use(callers: Callers) -> None:
         callers.node.hold = True
-        calls = [asyncio.ensure_future(callers.ask("a", NEW)) for _ in range(4)]
+        calls = [asyncio.ensure_future(callers.request("a", NEW)) for _ in range(4)]
         await asyncio.sleep(0)
         rejected = await calls.pop()
         assert rejected["data"]["limit"] == "caller_filters"
@@ -199,22 +199,22 @@ def test_a_filter_of_a_client_that_left_counts() -> None:
         while len(callers.node.filters) < 3 or callers.table._pending:  # noqa: ASYNC110
             await asyncio.sleep(0)
         assert callers.table.count(callers.limiter("a"), "public") == 3
-        assert (await callers.ask("a", NEW))["data"]["limit"] == "caller_filters"
+        assert (await callers.request("a", NEW))["data"]["limit"] == "caller_filters"
 
     running(use)
 
 
-def test_a_filter_that_fails_does_not_count() -> None:
+def test_failed_filter_does_not_count() -> None:
     async def use(callers: Callers) -> None:
         for _ in range(5):
-            assert (await callers.ask("a", "eth_newFilter", {"wrong": 1}))["code"] == -32602
+            assert (await callers.request("a", "eth_newFilter", {"wrong": 1}))["code"] == -32602
         assert len(callers.table) == 0
         await callers.make("a", 3)
 
     running(use)
 
 
-def test_entries_of_a_batch_count() -> None:
+def test_batch_entries_count() -> None:
     async def use(callers: Callers) -> None:
         batch = [{"jsonrpc": "2.0", "id": n, "method": NEW, "params": []} for n in range(5)]
         answers = await callers.send("a", batch)
@@ -224,16 +224,16 @@ def test_entries_of_a_batch_count() -> None:
     running(use)
 
 
-def test_ids_that_are_no_ids_are_left_to_the_core() -> None:
+def test_invalid_filter_ids_are_passed_to_the_node() -> None:
     async def use(callers: Callers) -> None:
         (ident,) = await callers.make("a")
-        assert await callers.ask("a", CHANGES, ident.replace("0x", "0X")) == []
-        assert (await callers.ask("a", CHANGES, "0xffff"))["message"] == "filter not found"
+        assert await callers.request("a", CHANGES, ident.replace("0x", "0X")) == []
+        assert (await callers.request("a", CHANGES, "0xffff"))["message"] == "filter not found"
 
     running(use)
 
 
-def test_random_calls_keep_count_and_serve_every_newcomer() -> None:
+def test_random_calls_are_counted_and_new_callers_always_served() -> None:
     async def use(callers: Callers) -> None:
         draw = random.Random(5)
         names = [*"abcdefgh", "key one", "key two"]
@@ -245,13 +245,13 @@ def test_random_calls_keep_count_and_serve_every_newcomer() -> None:
                 tier = "dedicated" if name.startswith("key") else "public"
                 own = callers.table.count(callers.limiter(name), tier)
                 dedicated = sum(callers.table.count(callers.limiter(key), "dedicated") for key in names[-2:])
-                outcome = await callers.ask(name, NEW)
+                outcome = await callers.request(name, NEW)
                 if isinstance(outcome, str):
                     made.append(outcome)
                 else:
                     assert own or (tier == "public" and dedicated >= 6), outcome
             elif made:
-                await callers.ask(name, method, draw.choice(made[-12:]))
+                await callers.request(name, method, draw.choice(made[-12:]))
             assert callers.node.filters == set(callers.table._owners)
             assert not callers.table._pending
             assert all(callers.table.count(callers.limiter(name), "public") <= 3 for name in names)

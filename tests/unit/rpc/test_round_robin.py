@@ -17,7 +17,7 @@ def test_callers_alternate() -> None:
     assert popped(queue) == ["a1", "n1", "a2", "n2", "a3"]
 
 
-def test_a_new_caller_is_served_after_each_other_caller_once() -> None:
+def test_new_caller_is_served_after_one_round() -> None:
     queue: RoundRobin[str] = RoundRobin()
     for item in ("a1", "a2", "a3"):
         queue.push("a", item)
@@ -26,7 +26,7 @@ def test_a_new_caller_is_served_after_each_other_caller_once() -> None:
     assert popped(queue) == ["a2", "b1", "a3"]
 
 
-def test_an_empty_queue_is_false_and_returns_none() -> None:
+def test_empty_queue_is_false_and_returns_none() -> None:
     queue: RoundRobin[str] = RoundRobin()
     assert not queue
     assert queue.pop() is None

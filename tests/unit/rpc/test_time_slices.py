@@ -26,19 +26,19 @@ def iterations_of(works: int, slices_each: int) -> list[list[int]]:
     return asyncio.run(scenario())
 
 
-def test_each_iteration_has_one_slice_at_most() -> None:
+def test_each_iteration_has_one_slice_or_none() -> None:
     iterations = iterations_of(works=5, slices_each=3)
     assert max(len(iteration) for iteration in iterations) == 1
     assert sorted(number for iteration in iterations for number in iteration) == sorted(list(range(5)) * 3)
 
 
-def test_works_take_turns() -> None:
+def test_waiting_tasks_get_slices_in_rotation() -> None:
     order = [number for iteration in iterations_of(works=3, slices_each=3) for number in iteration]
     # The first one requested its second slice before the others requested their first.
     assert order == [0, 0, 1, 2, 0, 1, 2, 1, 2]
 
 
-def test_a_cancelled_wait_passes_its_slice_on() -> None:
+def test_canceled_wait_passes_its_slice_on() -> None:
     async def scenario() -> None:
         subject = TimeSlices()
         await subject.begin()
@@ -75,9 +75,9 @@ def order_of(*asked: tuple[str, bool]) -> list[str]:
     return asyncio.run(scenario())
 
 
-def test_callers_take_turns_however_much_one_has() -> None:
+def test_callers_get_slices_in_rotation_despite_unequal_load() -> None:
     assert order_of(*[("crowd", True)] * 4, ("a", True), ("b", True)) == ["crowd", "a", "b", "crowd", "crowd", "crowd"]
 
 
-def test_the_dedicated_tier_comes_before_the_public_one() -> None:
+def test_dedicated_tier_precedes_the_public_tier() -> None:
     assert order_of(("a", True), ("b", True), ("key", False)) == ["key", "a", "b"]

@@ -3,7 +3,7 @@
 from foreseal.server.cache import BoundedCache
 
 
-def test_a_full_cache_drops_its_oldest_entry() -> None:
+def test_full_cache_evicts_its_oldest_entry() -> None:
     cache: BoundedCache[str, int] = BoundedCache(2)
     for value, key in enumerate("abc"):
         cache.add(key, value)
@@ -11,7 +11,7 @@ def test_a_full_cache_drops_its_oldest_entry() -> None:
     assert (cache.misses, cache.evicted) == (3, 1)
 
 
-def test_an_entry_that_is_replaced_drops_no_other() -> None:
+def test_replaced_entry_evicts_no_other() -> None:
     cache: BoundedCache[str, int] = BoundedCache(2)
     for value, key in enumerate("abb"):
         cache.add(key, value)

@@ -50,12 +50,12 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.timeout(60 + EXAMPLES)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(body=bodies, declared=st.booleans())
-def test_any_body_gets_a_proper_answer(served: Served, body: bytes, declared: bool) -> None:
+def test_random_body_gets_a_valid_response(served: Served, body: bytes, declared: bool) -> None:
     answer = served.post(body, declared=declared)
     check_answer(body, answer.status, answer.body)
 
 
-def test_absurd_bodies_are_refused_and_the_next_call_is_answered() -> None:
+def test_absurd_bodies_are_rejected_and_the_next_call_works() -> None:
     one = b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}'
     absurd = [
         b"[" * 10_000 + b"]" * 10_000,

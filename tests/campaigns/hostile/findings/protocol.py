@@ -28,20 +28,20 @@ def identities(bench: Bench) -> None:
             key, port = chain.facts.keys[0], chain.facts.port
             for first, second, expected in ((None, key, [403, 200, 403]), (key, None, [200, 403, 200])):
                 with Socket(port) as line:
-                    seen = [_whole(line, first), _split(line, second), _whole(line, first)]
+                    seen = [_one_segment(line, first), _two_segments(line, second), _one_segment(line, first)]
                 name = "public, keyed, public" if first is None else "keyed, public, keyed"
                 measured = f"eth_getBlockReceipts of {name} on one connection: {seen}, expected {expected}"
                 bench.add("S3", f"{transport}, {name}", measured, is_open=seen != expected)
 
 
-def _whole(line: Socket, key: str | None) -> int | None:
+def _one_segment(line: Socket, key: str | None) -> int | None:
     line.send(post(_RECEIPTS, key))
     status = line.status()
     time.sleep(_SEGMENT)
     return status
 
 
-def _split(line: Socket, key: str | None) -> int | None:
+def _two_segments(line: Socket, key: str | None) -> int | None:
     line.send(head(len(_RECEIPTS), key))
     time.sleep(_SEGMENT)
     line.send(_RECEIPTS)

@@ -42,7 +42,7 @@ class Attack:
         self._began = asyncio.get_running_loop().time()
         await asyncio.gather(*(self._line(random.Random(self._seed * 1000 + line)) for line in range(lines)))
 
-    async def _turn(self) -> bool:
+    async def _wait_until_due(self) -> bool:
         """Wait until the next request is due; return False when all are sent."""
         if self._left <= 0:
             return False
@@ -75,7 +75,7 @@ class Attack:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         try:
             for _ in range(_MESSAGES):
-                if not await self._turn():
+                if not await self._wait_until_due():
                     break
                 content = body(draw)
                 writer.write(HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(content), content))
@@ -88,7 +88,7 @@ class Attack:
     async def _heads(self, draw: random.Random) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         try:
-            if await self._turn():
+            if await self._wait_until_due():
                 writer.write(draw.choice(HEADS))
                 writer.write_eof()
                 answer = await asyncio.wait_for(reader.read(1 << 20), ANSWER_TIME)
@@ -105,7 +105,7 @@ class Attack:
             await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), ANSWER_TIME)
             reading = asyncio.create_task(self._drain(reader))
             for _ in range(_MESSAGES):
-                if reading.done() or not await self._turn():
+                if reading.done() or not await self._wait_until_due():
                     break
                 kind, payload = frame(draw)
                 writer.write(masked(kind, payload))

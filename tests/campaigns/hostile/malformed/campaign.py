@@ -49,7 +49,7 @@ class Campaign:
         honest = Honest(self._port)
         try:
             time.sleep(calm)
-            honest.take()
+            honest.drain_delays()
             time.sleep(calm)
             self._note("before", honest)
             # Two rounds distinguish one-time growth from growth in every round.
@@ -60,7 +60,7 @@ class Campaign:
                 self._hold(held, seconds)
                 self._note(turn, honest)
             time.sleep(calm)
-            honest.take()
+            honest.drain_delays()
             time.sleep(calm)
             self._note("after", honest)
         finally:
@@ -94,7 +94,7 @@ class Campaign:
         return told
 
     def _note(self, moment: str, honest: Honest) -> None:
-        self.summary.honest[moment] = honest.take()
+        self.summary.honest[moment] = honest.drain_delays()
         self.summary.memory[moment] = usage(self._pids)
         print(f"{moment}: {self.summary.honest[moment]} {self.summary.memory[moment]}", flush=True)
 

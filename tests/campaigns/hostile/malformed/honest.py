@@ -37,7 +37,7 @@ class Honest:
         for thread in self._threads:
             thread.join()
 
-    def take(self) -> dict[str, float]:
+    def drain_delays(self) -> dict[str, float]:
         """Return delays since the last call, in ms."""
         delays, self._delays = sorted(self._delays), []
         if len(delays) < 2:

@@ -27,7 +27,7 @@ def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
     assert "captured,0x" in said["export.csv"]
 
 
-def test_the_guide_names_every_path_and_only_codes_that_there_are() -> None:
+def test_guide_names_every_path_and_only_existing_codes() -> None:
     text = PAGE.read_text()
     for route in ROUTES:
         path = route.path.removeprefix("/v1")

@@ -73,7 +73,7 @@ def test_an_order_is_paid_notified_and_refunded(chain: LiveNode, tmp_path: Path,
     config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY + target)
     with serving(config) as service, Shopper(service.url, api_key(config)) as shopper:
         shopper.made(f"/v1/orders/{shopper.stored('a', 1_500_000, BUYERS[0])}/capture")
-        wait_for(lambda: shopper.place("a") == "Used, captured / final", SECONDS, "a final capture")
+        wait_for(lambda: shopper.status("a") == "Used, captured / final", SECONDS, "a final capture")
         shopper.made("/v1/orders/a/refunds", {"amount": "500000", "id": "r"})
         wait_for(lambda: shopper.get("/v1/refunds/r")["refund"]["finality"] == "final", SECONDS, "a final refund")
         moved = scan(chain.rpc, MERCHANT.address)
@@ -94,7 +94,7 @@ def test_an_order_is_paid_notified_and_refunded(chain: LiveNode, tmp_path: Path,
         Draft202012Validator(schema).validate(health.json())
 
 
-def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -> None:
+def test_order_with_a_maximum_is_captured_and_paid_out(chain: LiveNode, tmp_path: Path) -> None:
     config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY)
     # approve(PAYOUTS, 1000), before the service uses the key.
     approval = "0x095ea7b3" + PAYOUTS[2:].lower().rjust(64, "0") + f"{1_000:064x}"
@@ -107,7 +107,7 @@ def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -
         refused = shopper.post("/v1/orders/m/capture", {"amount": "900001"})
         assert (refused.status_code, refused.json()["error"]["argument"]) == (400, "amount")
         shopper.made("/v1/orders/m/capture", {"amount": "345678"})
-        wait_for(lambda: shopper.place("m").startswith("Used, captured"), SECONDS, "a capture")
+        wait_for(lambda: shopper.status("m").startswith("Used, captured"), SECONDS, "a capture")
         assert shopper.get("/v1/orders/m")["order"]["payment"]["amount"] == "345678"
         legs = [{"recipient": BUYERS[2].address, "amount": "600"}, {"recipient": BUYERS[3].address, "amount": "400"}]
         paid = shopper.made("/v1/payouts", {"recipients": legs})["payout"]["id"]
@@ -118,7 +118,7 @@ def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -
             assert moved[row.split(",")[1], int(row.split(",")[2])] == amount
 
 
-def test_a_service_without_its_node_reports_it(tmp_path: Path) -> None:
+def test_service_without_a_node_reports_unready(tmp_path: Path) -> None:
     config = configure(tmp_path, f"http://127.0.0.1:{free_port()}", f"sqlite:///{tmp_path}/pay.db")
     with serving(config, "--log", "error") as service:
         health = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
@@ -132,7 +132,7 @@ def test_a_service_without_its_node_reports_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
-def test_two_processes_take_requests_for_the_same_orders_and_one_dies(
+def test_orders_of_two_processes_survive_the_death_of_one(
     chain: LiveNode, tmp_path: Path, request: pytest.FixtureRequest, backend: str
 ) -> None:
     url = f"sqlite:///{tmp_path}/pay.db" if backend == "sqlite" else request.getfixturevalue("postgresql")
@@ -169,7 +169,7 @@ def test_two_processes_take_requests_for_the_same_orders_and_one_dies(
                 _until_done(shopper, f"/v1/orders/o{number}/signature", signed, f"sign {number}")
                 _until_done(shopper, f"/v1/orders/o{number}/capture", None, f"capture {number}")
                 wait_for(
-                    lambda id=f"o{number}": shopper.place(id) == "Used, captured / final", SECONDS, "a final capture"
+                    lambda id=f"o{number}": shopper.status(id) == "Used, captured / final", SECONDS, "a final capture"
                 )
                 assert len(shopper.get(f"/v1/orders/o{number}")["transactions"]) == 1
             assert shopper.get("/v1/balance")["faults"] == []
@@ -185,19 +185,19 @@ def test_two_processes_take_requests_for_the_same_orders_and_one_dies(
 def _until_done(shopper: Shopper, path: str, body: Any, key: str) -> int:
     """Repeat a request with one key until there is a response: another process works on it, or did."""
 
-    def ask() -> httpx.Response | None:
+    def attempt() -> httpx.Response | None:
         response = shopper.post(path, body, key)
         busy = response.status_code == 503 or (
             response.status_code == 409 and response.json()["error"]["code"] == "in_progress"
         )
         return None if busy else response
 
-    response = wait_for(ask, SECONDS, f"an answer to {key}")
+    response = wait_for(attempt, SECONDS, f"an answer to {key}")
     assert response.status_code == 200, response.text
     return response.status_code
 
 
-def test_the_export_of_some_payments_is_the_chain(tmp_path: Path) -> None:
+def test_export_matches_the_chain(tmp_path: Path) -> None:
     """The short form of `make reconcile`."""
     with live_node("--payments", "--block-time", "1s", "--safe-depth", "2", "--finalized-depth", "4") as node:
         policy = POLICY + 'refundable = "confirmed"\n'

@@ -25,7 +25,7 @@ def development(request: pytest.FixtureRequest) -> Iterator[Chain]:
         yield chain
 
 
-def test_who_is_who_and_where_what_is(development: Chain) -> None:
+def test_development_accounts_and_contracts_have_their_roles_and_addresses(development: Chain) -> None:
     people = development_contracts(development.settings)
     assert [people.issuer, people.merchant, people.facilitator, *people.buyers] == ADDRESSES[:10]
     token = OnChain(development, TOKEN, load("PaymentToken").abi)
@@ -41,7 +41,7 @@ def test_who_is_who_and_where_what_is(development: Chain) -> None:
     assert [to_checksum_address(each) for each in (TOKEN, CHECKOUT, PAYOUTS)] == [TOKEN, CHECKOUT, PAYOUTS]
 
 
-def test_everybody_can_send_and_the_issuer_mint(development: Chain) -> None:
+def test_any_account_can_transfer_and_the_issuer_can_mint(development: Chain) -> None:
     token = OnChain(development, TOKEN, load("PaymentToken").abi)
     issuer, merchant, _, buyer = ADDRESSES[:4]
     with development.rollback():
@@ -51,7 +51,7 @@ def test_everybody_can_send_and_the_issuer_mint(development: Chain) -> None:
         assert (token.call("balanceOf", merchant), token.call("isBlacklisted", buyer)) == (12, True)
 
 
-def test_too_few_accounts_are_refused() -> None:
+def test_too_few_accounts_are_rejected() -> None:
     assert DevelopmentContracts.from_accounts(ADDRESSES[:4]).buyers == (ADDRESSES[3],)
     with pytest.raises(ValueError, match="require 4 accounts, got 3"):
         with_payments(ChainSettings(accounts=3))

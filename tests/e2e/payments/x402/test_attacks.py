@@ -19,7 +19,7 @@ from x402.schemas import PaymentPayload, PaymentRequired, SettleResponse
 from foreseal.payments.typed_data import Cancellation
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.payment_key import settled
-from payments.x402.paying import by_hand, demand, over_permit2, pay
+from payments.x402.paying import demand, manual_payment, over_permit2, pay
 from payments.x402.selling import ORIGIN, Selling, settlement
 from payments.x402.world import (
     BLACKLISTER,
@@ -71,7 +71,7 @@ def cancel(world: World, payment: PaymentPayload) -> None:
     world.act(BUYER, "cancelAuthorization(address,bytes32,bytes)", *given)
 
 
-def test_replay_of_a_settled_payment(world: World, selling: Selling) -> None:
+def test_replay_of_a_settled_payment_is_not_charged(world: World, selling: Selling) -> None:
     with one_payment(world):
         payment = selling.bought(BUYER, "/report")
         first = selling.get("/report", payment)
@@ -82,7 +82,7 @@ def test_replay_of_a_settled_payment(world: World, selling: Selling) -> None:
     assert selling.runs == {"/report": 1}
 
 
-def test_replay_after_a_restart(world: World, url: str) -> None:
+def test_replay_after_a_restart_is_not_charged(world: World, url: str) -> None:
     with one_payment(world):
         payment = Selling(world, url).bought(BUYER, "/report")
         first = Selling(world, url).get("/report", payment)
@@ -91,11 +91,11 @@ def test_replay_after_a_restart(world: World, url: str) -> None:
         assert not restarted.runs
 
 
-@pytest.mark.parametrize("ask", [demand, over_permit2], ids=["eip3009", "permit2"])
-def test_replay_at_a_shop_that_lost_its_database(
-    world: World, sqlite: Callable[[], str], ask: Callable[..., Any]
+@pytest.mark.parametrize("terms_of", [demand, over_permit2], ids=["eip3009", "permit2"])
+def test_replay_after_a_lost_shop_database_is_not_charged(
+    world: World, sqlite: Callable[[], str], terms_of: Callable[..., Any]
 ) -> None:
-    path = "/report" if ask is demand else "/permit2"
+    path = "/report" if terms_of is demand else "/permit2"
     with one_payment(world):
         first = Selling(world, sqlite())
         payment = first.bought(BUYER, path)
@@ -117,26 +117,26 @@ def test_replay_at_a_shop_that_lost_its_database(
     ],
     ids=["expired", "about to expire", "early", "wrong payee", "too little", "somebody else's money"],
 )
-def test_a_payment_that_is_not_what_was_asked_for(world: World, selling: Selling, terms: dict[str, Any]) -> None:
+def test_payment_with_other_terms_is_rejected(world: World, selling: Selling, terms: dict[str, Any]) -> None:
     with nothing_moves(world):
-        payment = by_hand(BUYER, selling.demand("/report"), **terms)
+        payment = manual_payment(BUYER, selling.demand("/report"), **terms)
         assert selling.get("/report", payment).status_code == 402
     assert not selling.runs
 
 
-def test_a_payment_whose_end_is_further_than_any_clock_goes(world: World, selling: Selling) -> None:
+def test_validity_beyond_any_clock_is_rejected(world: World, selling: Selling) -> None:
     with one_payment(world):
-        payment = by_hand(BUYER, selling.demand("/report"), valid_before=2**256 - 1)
+        payment = manual_payment(BUYER, selling.demand("/report"), valid_before=2**256 - 1)
         assert selling.get("/report", payment).status_code == 200
         assert selling.get("/report", payment).json()["run"] == 1
 
 
 @pytest.mark.parametrize("id", ["%00", "nonsense", "a" * 300, "84532-0x-0x-0x", "%ED%A0%80"])
-def test_a_status_of_no_payment(selling: Selling, id: str) -> None:
+def test_status_of_an_unknown_payment_is_404(selling: Selling, id: str) -> None:
     assert selling.get(f"/x402/payments/{id}").status_code == 404
 
 
-def test_a_demand_that_the_buyer_changed(world: World, selling: Selling) -> None:
+def test_payment_for_changed_requirements_is_rejected(world: World, selling: Selling) -> None:
     with nothing_moves(world):
         asked = selling.demand("/report")
         cheap = pay(BUYER, asked.model_copy(update={"amount": "1"}))
@@ -146,7 +146,7 @@ def test_a_demand_that_the_buyer_changed(world: World, selling: Selling) -> None
     assert not selling.runs
 
 
-def test_cancel_then_use(world: World, selling: Selling) -> None:
+def test_canceled_authorization_is_rejected(world: World, selling: Selling) -> None:
     payment = selling.bought(BUYER, "/report")
     with nothing_moves(world):
         cancel(world, payment)
@@ -154,7 +154,7 @@ def test_cancel_then_use(world: World, selling: Selling) -> None:
     assert not selling.runs
 
 
-def test_cancel_while_the_handler_is_at_work(world: World, selling: Selling) -> None:
+def test_authorization_canceled_during_the_handler_is_not_settled(world: World, selling: Selling) -> None:
     payment = selling.bought(BUYER, "/report")
     selling.during = lambda: cancel(world, payment)
     with nothing_moves(world):
@@ -168,7 +168,7 @@ def test_cancel_while_the_handler_is_at_work(world: World, selling: Selling) -> 
             assert (status["status"], status["neverSettled"]) == ("canceled", True)
 
 
-def test_blacklisted_between_verifying_and_settling(world: World, selling: Selling) -> None:
+def test_payer_blacklisted_before_settlement_is_not_charged(world: World, selling: Selling) -> None:
     payment = selling.bought(BUYER, "/report")
     selling.during = lambda: world.act(BLACKLISTER, "blacklist(address)", BUYER.address)
     try:
@@ -183,7 +183,7 @@ def test_blacklisted_between_verifying_and_settling(world: World, selling: Selli
     assert selling.runs == {"/report": 1}
 
 
-def test_paused(world: World, selling: Selling) -> None:
+def test_payment_in_a_paused_token_is_rejected(world: World, selling: Selling) -> None:
     payment = selling.bought(BUYER, "/report")
     permit2 = selling.bought(BUYER, "/permit2")
     world.act(PAUSER, "pause()")
@@ -260,14 +260,14 @@ def test_a_permit_that_a_third_party_submits_first(world: World, sqlite: Callabl
         base64.b64encode(b"[" * 5000).decode(),
     ],
 )
-def test_headers_that_are_no_payment(selling: Selling, header: str) -> None:
+def test_malformed_payment_headers_are_rejected(selling: Selling, header: str) -> None:
     found = selling.get("/report", headers={"payment-signature": header})
     assert found.status_code == 400, found.text
     assert found.json()["error"]
     assert not selling.runs
 
 
-def test_a_doubled_header(world: World, selling: Selling) -> None:
+def test_duplicate_payment_header_is_rejected(world: World, selling: Selling) -> None:
     payments = [encode_payment_signature_header(selling.bought(BUYER, "/report")) for _ in range(2)]
     with nothing_moves(world):
         headers = [("payment-signature", payments[0]), ("payment-signature", payments[1])]
@@ -310,7 +310,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("path", "value"), BROKEN, ids=[f"{path}={str(value)[:20]}" for path, value in BROKEN])
-def test_fields_of_another_form(world: World, sqlite: Callable[[], str], path: str, value: Any) -> None:
+def test_fields_of_another_type_are_rejected(world: World, sqlite: Callable[[], str], path: str, value: Any) -> None:
     facilitator = world.facilitator(url := sqlite())
     shop = Selling(world, url)
     asked = demand(1000)
@@ -330,7 +330,7 @@ def test_fields_of_another_form(world: World, sqlite: Callable[[], str], path: s
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"{}", b'{"paymentPayload":{}}', b"\xff", b"x" * 600_000])
-def test_calls_to_the_facilitator_that_are_none(world: World, sqlite: Callable[[], str], body: bytes) -> None:
+def test_invalid_facilitator_calls_are_rejected(world: World, sqlite: Callable[[], str], body: bytes) -> None:
     app = facilitator_app(world.facilitator(sqlite()))
 
     async def posting() -> list[httpx.Response]:
@@ -342,7 +342,7 @@ def test_calls_to_the_facilitator_that_are_none(world: World, sqlite: Callable[[
 
 
 @pytest.mark.parametrize("remembers", [True, False])
-def test_a_facilitator_that_times_out_after_sending(world: World, url: str, remembers: bool) -> None:
+def test_facilitator_timeout_after_sending_settles_once(world: World, url: str, remembers: bool) -> None:
     class Silent:
         """A facilitator that settles but loses the response; a retry succeeds, or reports that the nonce is used."""
 
@@ -406,6 +406,6 @@ def test_a_lying_facilitator_is_detected(world: World, url: str, named: str) -> 
     assert shop.runs == {"/report": 1}
 
 
-def test_the_origin_of_the_shop_is_its_own(selling: Selling) -> None:
+def test_shop_ignores_the_origin_of_the_request(selling: Selling) -> None:
     found = selling.get("/report", headers={"host": "evil.test"})
     assert found.json()["resource"]["url"].startswith(ORIGIN)

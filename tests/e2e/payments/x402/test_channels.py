@@ -95,7 +95,7 @@ def test_twenty_vouchers_are_claimed_at_once(world: World, selling: Selling) -> 
     assert selling.runs == {"/tick": 21}
 
 
-def test_a_voucher_that_was_claimed_already_is_refused(selling: Selling) -> None:
+def test_claimed_voucher_is_rejected(selling: Selling) -> None:
     _, recorded = buying(selling, BUYERS[12], 3)
 
     async def claiming() -> None:
@@ -123,7 +123,7 @@ def test_copies_of_a_voucher_run_the_handler_once(selling: Selling) -> None:
     assert selling.runs == {"/tick": 1}
 
 
-def test_a_voucher_whose_handler_crashed_was_not_charged_and_may_be_used_again(selling: Selling) -> None:
+def test_voucher_of_a_crashed_handler_is_reusable(selling: Selling) -> None:
     answers, recorded = buying(selling, BUYERS[14], 1, "/tick/crash")
     assert answers[0].status_code == 409
     status = selling.get(answers[0].json()["status"]).json()
@@ -160,7 +160,7 @@ def test_a_handler_that_outlives_its_reservation_charges_nothing(selling: Sellin
     assert channel.charged_cumulative_amount == "100"
 
 
-def test_what_is_left_of_a_channel_is_refunded(world: World, selling: Selling) -> None:
+def test_remaining_channel_funds_are_refunded(world: World, selling: Selling) -> None:
     buyer = BUYERS[15]
     funds, before = world.balance(buyer.address), world.balance(SHOP.address)
     buying(selling, buyer, 3)

@@ -77,7 +77,7 @@ async def crowd(urls: list[str]) -> list[tuple[str, list[httpx.Response]]]:
         return list(await asyncio.gather(*map(buying, range(8))))
 
 
-def test_each_payment_is_one_grant_one_run_one_transfer(world: World, url: str, tmp_path: Path) -> None:
+def test_concurrent_copies_of_a_payment_settle_once(world: World, url: str, tmp_path: Path) -> None:
     runs, start, before = tmp_path / "runs", world.pending, world.balance(SHOP.address)
     sent = world.sent_by(FACILITATOR.address)
     with shops(world, url, runs) as urls:

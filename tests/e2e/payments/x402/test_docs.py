@@ -53,7 +53,7 @@ def facilitator_url(node_of_x402: World, tmp_path_factory: pytest.TempPathFactor
         yield running.url
 
 
-def test_the_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: str) -> None:
+def test_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: str) -> None:
     shown: dict[str, Any] = {}
     code = (
         blocks("python")[0]
@@ -85,7 +85,7 @@ def test_the_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_ur
     shown["seller"].node._client.close()
 
 
-def test_every_status_that_the_page_names_is_one(facilitator_url: str) -> None:
+def test_every_status_of_the_page_exists(facilitator_url: str) -> None:
     nonce = "0x" + "ab" * 32
     id = f"84532-{'0x036CbD53842c5426634e7929541eC2318f3dCF7e'.lower()}-{BUYER.address.lower()}-{nonce}"
     found = httpx.get(f"{facilitator_url}/status/{id}", params={"deadline": 1}).json()
@@ -101,7 +101,7 @@ def test_every_status_that_the_page_names_is_one(facilitator_url: str) -> None:
     assert kinds["extensions"] == ["eip2612GasSponsoring"]
 
 
-def test_the_file_of_the_page_is_one(tmp_path: Path) -> None:
+def test_configuration_file_of_the_page_is_valid(tmp_path: Path) -> None:
     path = tmp_path / "pay.toml"
     path.write_text(blocks("toml")[0])
     found = read(path)

@@ -8,7 +8,7 @@ import pytest
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
 from foreseal.payments.x402.payment_key import settled
 from foreseal.payments.x402.payment_status import PaymentFate
-from payments.x402.paying import by_hand, demand, over_permit2, pay
+from payments.x402.paying import demand, manual_payment, over_permit2, pay
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, STRANGER, World
 
 
@@ -34,7 +34,7 @@ def test_exact_moves_exactly_the_amount_once(world: World, facilitator: Facilita
 
 
 @pytest.mark.parametrize("charged", [1, 700, 1000])
-def test_upto_moves_what_is_charged(world: World, facilitator: Facilitator, charged: int) -> None:
+def test_upto_settles_the_charged_amount(world: World, facilitator: Facilitator, charged: int) -> None:
     asked, before = demand(1000, "upto"), world.balance(SHOP.address)
     payment = pay(BUYERS[1], asked)
     assert facilitator.verify(payment, asked).is_valid
@@ -43,7 +43,7 @@ def test_upto_moves_what_is_charged(world: World, facilitator: Facilitator, char
     assert world.balance(SHOP.address) == before + charged
 
 
-def test_upto_of_nothing_settles_nothing_and_releases(world: World, facilitator: Facilitator) -> None:
+def test_upto_with_amount_zero_releases_without_a_settlement(world: World, facilitator: Facilitator) -> None:
     asked, before, sent = demand(1000, "upto"), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
     payment = pay(BUYERS[1], asked)
     nothing = asked.model_copy(update={"amount": "0"})
@@ -57,7 +57,7 @@ def test_upto_of_nothing_settles_nothing_and_releases(world: World, facilitator:
     assert world.sent_by(FACILITATOR.address) == sent
 
 
-def test_upto_above_the_maximum_is_refused(world: World, facilitator: Facilitator) -> None:
+def test_upto_above_the_maximum_is_rejected(world: World, facilitator: Facilitator) -> None:
     asked, before, sent = demand(1000, "upto"), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
     payment = pay(BUYERS[1], asked)
     found = facilitator.settle(payment, asked.model_copy(update={"amount": "1001"}))
@@ -66,15 +66,15 @@ def test_upto_above_the_maximum_is_refused(world: World, facilitator: Facilitato
     assert world.sent_by(FACILITATOR.address) == sent
 
 
-def test_nothing_is_settled_exactly(world: World, facilitator: Facilitator) -> None:
+def test_exact_with_amount_zero_is_rejected(world: World, facilitator: Facilitator) -> None:
     asked, sent = demand(0), world.sent_by(FACILITATOR.address)
-    payment = by_hand(BUYERS[1], asked)
+    payment = manual_payment(BUYERS[1], asked)
     assert facilitator.verify(payment, asked).invalid_reason == "amount_is_zero"
     assert facilitator.settle(payment, asked).error_reason == "amount_is_zero"
     assert world.sent_by(FACILITATOR.address) == sent
 
 
-def test_it_settles_only_for_configured_payees(world: World, facilitator: Facilitator) -> None:
+def test_facilitator_settles_only_for_configured_payees(world: World, facilitator: Facilitator) -> None:
     asked = demand(1000)
     payment = pay(BUYERS[1], asked)
     sent = world.sent_by(FACILITATOR.address)
@@ -90,7 +90,7 @@ def test_it_settles_only_for_configured_payees(world: World, facilitator: Facili
     assert Facilitator(facilitator.settlements, allowed).settle(payment, asked).success
 
 
-def test_eight_copies_at_once_are_one_transaction(world: World, url: str) -> None:
+def test_eight_concurrent_copies_make_one_transaction(world: World, url: str) -> None:
     processes = [world.facilitator(url), world.facilitator(url)]
     asked, before, sent = demand(1000), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
     payment = pay(BUYERS[2], asked)
@@ -103,13 +103,13 @@ def test_eight_copies_at_once_are_one_transaction(world: World, url: str) -> Non
     assert world.balance(SHOP.address) == before + 1000
 
 
-def test_payments_beyond_the_balance_are_refused_and_none_reverts(world: World, url: str) -> None:
+def test_payments_beyond_the_balance_are_rejected_before_submission(world: World, url: str) -> None:
     processes = [world.facilitator(url), world.facilitator(url)]
     buyer, start = BUYERS[3], world.pending
     had = world.balance(buyer.address)
     half = had // 2 + 1
     asked = demand(half)
-    payments = [by_hand(buyer, asked) for _ in range(4)]
+    payments = [manual_payment(buyer, asked) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         settling = [pool.submit(processes[number % 2].settle, each, asked) for number, each in enumerate(payments)]
         answers = [each.result() for each in settling]
@@ -118,7 +118,7 @@ def test_payments_beyond_the_balance_are_refused_and_none_reverts(world: World, 
     assert world.balance(buyer.address) == had - half
 
 
-def test_a_payment_past_its_end_is_proven_unsettled_once_that_is_final(world: World, facilitator: Facilitator) -> None:
+def test_payment_past_its_end_is_proven_unsettled_once_final(world: World, facilitator: Facilitator) -> None:
     asked = demand(1000)
     payment = pay(BUYERS[4], asked)
     wanted = settled(payment, asked)

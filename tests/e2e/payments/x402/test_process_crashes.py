@@ -41,13 +41,15 @@ def process(world: World, url: str, crashes: Crashes, seconds_ahead: int = 0, **
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
-def test_an_end_at_any_place_loses_and_doubles_nothing(world: World, url: str, point: StrEnum) -> None:
+def test_crash_at_any_point_loses_and_doubles_no_payment(world: World, url: str, point: StrEnum) -> None:
     end(world, url, point, "/report")
 
 
 @pytest.mark.parametrize("path", ["/permit2", "/upto/700"])
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
-def test_over_permit2_it_is_the_same(world: World, sqlite: Callable[[], str], point: StrEnum, path: str) -> None:
+def test_crash_over_permit2_loses_and_doubles_no_payment(
+    world: World, sqlite: Callable[[], str], point: StrEnum, path: str
+) -> None:
     end(world, sqlite(), point, path)
 
 
@@ -83,14 +85,14 @@ def end(world: World, url: str, point: StrEnum, path: str) -> None:
     assert all(receipt["status"] == "0x1" for receipt in world.receipts_of(FACILITATOR.address, start))
 
 
-def test_a_request_passes_every_place(world: World, url: str) -> None:
+def test_request_without_a_crash_passes_every_crash_point(world: World, url: str) -> None:
     crashes = Crashes()
     selling = process(world, url, crashes)
     assert selling.get("/report", selling.bought(BUYER, "/report")).status_code == 200
     assert set(POINTS) <= set(crashes.passed)
 
 
-def test_a_settlement_that_was_stored_and_not_sent_is_sent_after_a_start(world: World, url: str) -> None:
+def test_stored_unsent_settlement_is_sent_after_a_restart(world: World, url: str) -> None:
     crashes = Crashes()
     first = process(world, url, crashes)
     payment, before = first.bought(BUYER, "/report"), world.balance(SHOP.address)
@@ -127,7 +129,7 @@ def test_a_transaction_lost_by_the_node_is_resent(world: World, url: str) -> Non
     assert world.balance(SHOP.address) == before + 1000
 
 
-def test_a_client_that_goes_away_gets_its_answer_later(world: World, url: str) -> None:
+def test_disconnected_client_gets_its_response_later(world: World, url: str) -> None:
     selling = Selling(world, url)
     payment, before = selling.bought(BUYER, "/report"), world.balance(SHOP.address)
 

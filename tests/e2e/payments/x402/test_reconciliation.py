@@ -66,7 +66,7 @@ class Shop:
         except httpx.ReadError:
             assert answer is lost
 
-    def told(self) -> tuple[str, str, int | None]:
+    def status(self) -> tuple[str, str, int | None]:
         """Return state, step and settled units of the newest purchase; also check the committed amounts."""
         row = max(self.buyers.rows(), key=lambda row: int(row.subject.rpartition("/")[2]))
         self.buyers.committed()
@@ -87,57 +87,55 @@ def success(_: object) -> httpx.Response:
 
 
 @pytest.mark.parametrize("asked", [demand(1000), over_permit2(1000), demand(1000, "upto")])
-def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
-    shop: Shop, world: World, asked: object
-) -> None:
+def test_unsettled_payment_is_released_once_its_end_is_final(shop: Shop, world: World, asked: object) -> None:
     shop.buy(lost, asked)
     world.finalize()
-    assert (shop.reconciliation.run(BUYER.address).concluded, shop.told()) == (
+    assert (shop.reconciliation.run(BUYER.address).concluded, shop.status()) == (
         0,
         (PRESENTED, TxStatus.IDLE, None),
     )
     world.rpc("evm_increaseTime", hex(600))
     world.rpc("anvil_mine", "0x1")
     found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.told()) == (
+    assert (found.concluded, found.open, shop.status()) == (
         0,
         1,
         (PRESENTED, TxStatus.IDLE, None),
     )  # past, but not final
     world.finalize()
     found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.told()) == (1, 0, (RETURNED, Finality.FINAL, None))
+    assert (found.concluded, found.open, shop.status()) == (1, 0, (RETURNED, Finality.FINAL, None))
     assert shop.buyers.day() == 0
 
 
 @pytest.mark.parametrize("asked", [demand(1000), over_permit2(1000)])
 @pytest.mark.parametrize("answer", [lost, refused])
-def test_a_settled_payment_is_spent_despite_the_sellers_report(
+def test_settled_payment_is_spent_despite_the_report_of_the_seller(
     shop: Shop, world: World, asked: object, answer: Answer
 ) -> None:
     shop.buy(answer, asked, settles=True)
-    assert shop.told()[0] == (PRESENTED if answer is lost else RETURNED)
+    assert shop.status()[0] == (PRESENTED if answer is lost else RETURNED)
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (SPENT, Finality.FINAL, 1000)
+    assert shop.status() == (SPENT, Finality.FINAL, 1000)
     assert shop.buyers.day() == 1000
     assert shop.reconciliation.run(BUYER.address).concluded == 0
 
 
-def test_a_success_that_never_was_is_given_back(shop: Shop, world: World) -> None:
+def test_success_report_without_settlement_is_released(shop: Shop, world: World) -> None:
     shop.buy(success)
     world.finalize()
-    assert (shop.reconciliation.run(BUYER.address).open, shop.told()) == (
+    assert (shop.reconciliation.run(BUYER.address).open, shop.status()) == (
         1,
         (SPENT, Finality.PROVISIONAL, 1000),
     )
     world.finalize(600)
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (RETURNED, Finality.FINAL, None)
+    assert shop.status() == (RETURNED, Finality.FINAL, None)
 
 
-def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None:
+def test_payment_canceled_by_the_payer_is_released(shop: Shop, world: World) -> None:
     shop.buy(lost)
     nonce = shop.buyers.rows()[0].nonce
     signature = Cancellation(BUYER.address, nonce).sign(DOMAIN, bytes(BUYER.key))
@@ -145,20 +143,20 @@ def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (RETURNED, Finality.FINAL, None)
+    assert shop.status() == (RETURNED, Finality.FINAL, None)
 
 
-def test_the_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
+def test_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
     asked = demand(1000, "upto")
 
     def cheaper(_: object) -> httpx.Response:
         return httpx.Response(200, headers=settled(transaction=shop.transaction, amount="1"))
 
     shop.buy(cheaper, asked, charged=700, settles=True)
-    assert shop.told() == (SPENT, Finality.PROVISIONAL, 1)
+    assert shop.status() == (SPENT, Finality.PROVISIONAL, 1)
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (SPENT, Finality.FINAL, 700)
+    assert shop.status() == (SPENT, Finality.FINAL, 700)
     shop.buy(lost, asked, charged=600, settles=True)  # the transaction hash is unknown
     first = shop.transaction
     shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 500, True)
@@ -168,7 +166,7 @@ def test_the_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
     assert sorted(row.settled for row in shop.buyers.rows()) == [700, 1000, 1000, 1000]
 
 
-def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) -> None:
+def test_unsigned_reservation_is_released_after_a_timeout(shop: Shop) -> None:
     buyer = shop.buyers.buyer(RULES, key=BUYER)
     intent = PurchaseIntent(buyer.payer, "a", None, "GET /0", 1000)
     shop.buyers.purchases.reserve(RULES.offer(demand(1000)), intent)
@@ -181,7 +179,7 @@ def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) ->
     assert shop.buyers.day() == 0
 
 
-def test_unresponsive_nodes_change_nothing_and_are_named(shop: Shop) -> None:
+def test_unresponsive_nodes_are_named_and_change_nothing(shop: Shop) -> None:
     class Silent:
         def __getattr__(self, name: str) -> object:
             raise NoResponse("nobody is there")
@@ -192,10 +190,10 @@ def test_unresponsive_nodes_change_nothing_and_are_named(shop: Shop) -> None:
     found = silent.run(BUYER.address)
     assert (found.concluded, found.open, found.errors) == (0, 1, {row.id: "nobody is there"})
     assert Reconciliation(shop.buyers.purchases, {}).run(BUYER.address).open == 1
-    assert shop.told() == (PRESENTED, TxStatus.IDLE, None)
+    assert shop.status() == (PRESENTED, TxStatus.IDLE, None)
 
 
-def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
+def test_totals_equal_the_sums_of_the_purchases(shop: Shop) -> None:
     shop.buy(success)
     shop.buy(lost)
     shop.buy(refused)
@@ -207,7 +205,7 @@ def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
     assert totals(shop.buyers.database) == [found]
 
 
-def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap(shop: Shop, world: World) -> None:
+def test_untrusted_seller_reports_cannot_exceed_the_buyers_cap(shop: Shop, world: World) -> None:
     rules = policy(per_session=2000, report_source=ReportSource.CHAIN)
 
     def lies(payload: PaymentPayload) -> httpx.Response:
@@ -226,7 +224,7 @@ def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap
     assert world.balance(BUYER.address) == before - 2000
 
 
-def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
+def test_spending_report_lists_purchases(shop: Shop, world: World) -> None:
     def run(*arguments: str) -> str:
         found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url, *arguments])
         assert found.exit_code == 0, found.output

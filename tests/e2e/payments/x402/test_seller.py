@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from payments.x402.paying import pay, stock_client
-from payments.x402.selling import ORIGIN, Selling, asked, settlement, signed
+from payments.x402.selling import ORIGIN, Selling, requirements_of, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
 
 
@@ -28,15 +28,15 @@ def bought(selling: Selling, path: str) -> tuple[httpx.Response, int]:
     return asyncio.run(buying())
 
 
-def test_what_is_free_passes(selling: Selling) -> None:
+def test_free_path_needs_no_payment(selling: Selling) -> None:
     assert selling.get("/free").json() == {"path": "/free", "run": 1}
     assert selling.get("/none").status_code == 404
 
 
-def test_without_a_payment_it_asks_for_one(selling: Selling) -> None:
+def test_request_without_a_payment_gets_402(selling: Selling) -> None:
     found = selling.get("/report")
     assert found.headers["cache-control"] == "no-store"
-    wanted = asked(found)
+    wanted = requirements_of(found)
     assert (wanted.scheme, wanted.amount, wanted.pay_to) == ("exact", "1000", SHOP.address)
     assert found.json()["resource"]["url"] == f"{ORIGIN}/report"
     assert selling.get("/report", method="HEAD").status_code == 402
@@ -44,7 +44,7 @@ def test_without_a_payment_it_asks_for_one(selling: Selling) -> None:
 
 
 @pytest.mark.parametrize(("path", "price"), [("/report", 1000), ("/permit2", 1000), ("/upto/300", 300)])
-def test_the_stock_client_buys(world: World, selling: Selling, path: str, price: int) -> None:
+def test_standard_client_pays_and_gets_the_resource(world: World, selling: Selling, path: str, price: int) -> None:
     before = world.balance(SHOP.address)
     found = bought(selling, path)
     assert found.json() == {"path": path, "run": 1}
@@ -56,7 +56,7 @@ def test_the_stock_client_buys(world: World, selling: Selling, path: str, price:
     assert world.balance(SHOP.address) == before + price
 
 
-def test_a_handler_that_charges_nothing_is_answered_and_nothing_moves(world: World, selling: Selling) -> None:
+def test_handler_that_charges_zero_moves_no_money(world: World, selling: Selling) -> None:
     before, sent = world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
     payment = selling.bought(BUYERS[6], "/upto/0")
     found = selling.get("/upto/0", payment)
@@ -74,7 +74,7 @@ def test_a_handler_cannot_charge_more_than_the_payer_allowed(world: World, selli
     assert world.balance(SHOP.address) == before
 
 
-def test_a_copy_gets_the_stored_answer(world: World, selling: Selling) -> None:
+def test_copy_of_a_payment_gets_the_stored_response(world: World, selling: Selling) -> None:
     payment, before = selling.bought(BUYERS[7], "/report"), world.balance(SHOP.address)
     first, second = selling.get("/report", payment), selling.get("/report", payment)
     assert (second.status_code, second.content) == (200, first.content)
@@ -83,7 +83,7 @@ def test_a_copy_gets_the_stored_answer(world: World, selling: Selling) -> None:
     assert world.balance(SHOP.address) == before + 1000
 
 
-def test_a_payment_is_for_the_request_it_was_made_for(world: World, selling: Selling) -> None:
+def test_payment_is_valid_only_for_its_request(world: World, selling: Selling) -> None:
     payment, before = selling.bought(BUYERS[7], "/report"), world.balance(SHOP.address)
     assert selling.get("/other", payment).json()["error"] == "payment_is_for_another_resource"
     unnamed = payment.model_copy(update={"resource": None})
@@ -97,7 +97,7 @@ def test_a_payment_is_for_the_request_it_was_made_for(world: World, selling: Sel
     assert world.balance(SHOP.address) == before + 2000
 
 
-def test_an_error_is_answered_and_costs_nothing(world: World, selling: Selling) -> None:
+def test_error_response_is_not_charged(world: World, selling: Selling) -> None:
     payment, before = selling.bought(BUYERS[7], "/error"), world.balance(SHOP.address)
     answers = [selling.get("/error", payment) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [404, 404]
@@ -124,7 +124,7 @@ def test_after_a_crash_the_payer_gets_the_status_url(world: World, selling: Sell
     assert world.balance(SHOP.address) == before
 
 
-def test_an_answer_is_settled_by_another_process_if_the_first_ended(world: World, url: str) -> None:
+def test_response_of_a_stopped_process_is_settled_by_another(world: World, url: str) -> None:
     class Gone:
         """The process ends just before it settles."""
 
@@ -164,7 +164,7 @@ def test_settlements_are_followed_until_they_are_final(world: World, selling: Se
         assert (status["grant"], status["status"], status["final"]) == ("Settled", "settled", True)
 
 
-def test_a_settlement_that_a_reorganisation_took_back_is_sent_again(world: World, selling: Selling) -> None:
+def test_settlement_removed_by_a_reorganisation_is_sent_again(world: World, selling: Selling) -> None:
     payment = selling.bought(BUYERS[9], "/report")
     before = world.balance(SHOP.address)
     snapshot = world.rpc("evm_snapshot")
@@ -180,7 +180,7 @@ def test_a_settlement_that_a_reorganisation_took_back_is_sent_again(world: World
     assert selling.runs == {"/report": 1}
 
 
-def test_an_application_of_fastapi_is_paid_too(world: World, selling: Selling) -> None:
+def test_fastapi_application_is_paid(world: World, selling: Selling) -> None:
     app = FastAPI()
 
     @app.get("/report")
@@ -195,12 +195,12 @@ def test_an_application_of_fastapi_is_paid_too(world: World, selling: Selling) -
 
 
 @pytest.mark.parametrize("path", ["/report/", "//report", "/./report", "/free/../report", "/Report", "/%72eport"])
-def test_no_other_way_to_write_a_path_is_free(selling: Selling, path: str) -> None:
+def test_alternative_spellings_of_a_path_are_not_free(selling: Selling, path: str) -> None:
     assert selling.get(path).status_code in (402, 404, 307)
     assert not selling.runs
 
 
-def test_eight_copies_at_once_run_the_handler_once(world: World, url: str) -> None:
+def test_eight_concurrent_copies_run_the_handler_once(world: World, url: str) -> None:
     processes = [Selling(world, url), Selling(world, url)]
     payment, before = processes[0].bought(BUYERS[10], "/report"), world.balance(SHOP.address)
     sent = world.sent_by(FACILITATOR.address)

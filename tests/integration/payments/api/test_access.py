@@ -27,36 +27,36 @@ def test_every_route_enforces_its_documented_roles(service: ServiceHarness) -> N
                 assert path in ("/healthz", "/v1/openapi.json")
                 continue
             concrete = path.replace("{transaction}", "0x" + "00" * 32).replace("{position}", "0").replace("{id}", "1")
-            allowed = {role for role in Role if service.ask(method.upper(), concrete, role=role).status_code != 403}
+            allowed = {role for role in Role if service.request(method.upper(), concrete, role=role).status_code != 403}
             needed = Role.ADMIN
             for role in (Role.READER, Role.CASHIER, Role.REFUNDER):
                 needed = role if role in allowed and needed is Role.ADMIN else needed
             assert allowed == (set(Role) if needed is Role.READER else {needed, Role.ADMIN})
             if method == "post":
                 seen.setdefault(needed, set()).add(path.rpartition("/")[2])
-            assert service.ask(method.upper(), concrete, role=None).status_code == 401
+            assert service.request(method.upper(), concrete, role=None).status_code == 401
     assert seen == ROLES
 
 
-def test_a_key_is_kept_as_its_hash_and_ends_when_it_is_revoked(service: ServiceHarness) -> None:
+def test_key_is_stored_as_hash_and_ends_at_revocation(service: ServiceHarness) -> None:
     with service.database.transaction() as tx:
         text = api_keys.create(tx, "shop", Role.READER, 1)
         row = tx.execute(select(rows).where(rows.c.name == "shop")).one()
         assert text.rpartition("_")[2] not in str(tuple(row))
     headers = {"authorization": f"Bearer {text}"}
-    assert service.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 200
+    assert service.request("GET", "/v1/orders", role=None, headers=headers).status_code == 200
     changed = text[:-1] + ("0" if text[-1] != "0" else "1")
     for wrong in (changed, text.upper(), "", "pay_x", f"{text} "):
-        response = service.ask("GET", "/v1/orders", role=None, headers={"authorization": f"Basic {wrong}"})
+        response = service.request("GET", "/v1/orders", role=None, headers={"authorization": f"Basic {wrong}"})
         assert response.status_code == 401
-    response = service.ask("GET", "/v1/orders", role=None, headers={"authorization": f"Bearer {changed}"})
+    response = service.request("GET", "/v1/orders", role=None, headers={"authorization": f"Bearer {changed}"})
     assert (response.status_code, response.headers["www-authenticate"]) == (401, "Bearer")
     with service.database.transaction() as tx:
         api_keys.revoke(tx, "shop", 2)
-    assert service.ask("GET", "/v1/orders", role=None, headers=headers).status_code == 401
+    assert service.request("GET", "/v1/orders", role=None, headers=headers).status_code == 401
 
 
-def test_the_command_makes_lists_and_revokes_keys(service: ServiceHarness, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_creates_lists_and_revokes_keys(service: ServiceHarness, capsys: pytest.CaptureFixture[str]) -> None:
     def keys(*arguments: str, code: int = 0) -> str:
         assert run(["pay", "keys", *arguments, "--config", str(service.file)]) == code
         return capsys.readouterr().out if code == 0 else capsys.readouterr().err
@@ -74,7 +74,7 @@ def test_the_command_makes_lists_and_revokes_keys(service: ServiceHarness, capsy
     }
 
 
-def test_the_document_has_every_route_and_is_openapi(service: ServiceHarness) -> None:
+def test_openapi_document_is_valid_and_has_every_route(service: ServiceHarness) -> None:
     document = service.document
     operations = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert operations == {(route.method, route.path) for route in ROUTES} | {

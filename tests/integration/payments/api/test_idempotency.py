@@ -17,17 +17,17 @@ BODY = {"payer": BUYER.address, "amount": "500", "valid_seconds": 600}
 
 
 def test_the_same_key_and_body_replays_the_stored_answer(service: ServiceHarness) -> None:
-    first = service.ask("POST", "/v1/orders", BODY, key="k")
-    again = service.ask("POST", "/v1/orders", dict(reversed(BODY.items())), key="k")
+    first = service.request("POST", "/v1/orders", BODY, key="k")
+    again = service.request("POST", "/v1/orders", dict(reversed(BODY.items())), key="k")
     assert (first.status_code, again.status_code) == (201, 201)
     assert again.content == first.content
     assert (first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")) == (None, "true")
     assert len(service.ids()) == 1
-    other = service.ask("POST", "/v1/orders", BODY, key="k 2")
+    other = service.request("POST", "/v1/orders", BODY, key="k 2")
     assert other.json()["order"]["id"] != first.json()["order"]["id"]
 
 
-def test_another_body_or_path_under_a_key_is_an_error(service: ServiceHarness) -> None:
+def test_key_with_another_body_or_path_is_rejected(service: ServiceHarness) -> None:
     service.made("/v1/orders", BODY, key="k")
     for body in (BODY | {"amount": "501"}, BODY | {"id": "x"}):
         error = service.refused(422, "idempotency_key_reused", "/v1/orders", body, key="k")
@@ -36,7 +36,7 @@ def test_another_body_or_path_under_a_key_is_an_error(service: ServiceHarness) -
     assert len(service.ids()) == 1
 
 
-def test_every_post_needs_a_key(service: ServiceHarness) -> None:
+def test_every_post_requires_an_idempotency_key(service: ServiceHarness) -> None:
     paths = service.document["paths"]
     posts = [path for path, item in paths.items() if "post" in item]
     assert len(posts) > 10
@@ -45,7 +45,7 @@ def test_every_post_needs_a_key(service: ServiceHarness) -> None:
         schema = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
         body = _filled(schema)
         for headers in ({"idempotency-key": ""}, {"idempotency-key": "x" * 256}):
-            response = service.ask("POST", concrete, body, headers=headers)
+            response = service.request("POST", concrete, body, headers=headers)
             assert (response.status_code, response.json()["error"]["code"]) == (400, "idempotency_key_missing"), path
 
 
@@ -57,7 +57,7 @@ def _filled(schema: Any) -> dict[str, Any]:
     return {name: values[name] for name in schema.get("required", ())}
 
 
-def test_a_refusal_is_an_answer_as_well(service: ServiceHarness) -> None:
+def test_error_response_is_replayed(service: ServiceHarness) -> None:
     service.stored("poor", 10**9)
     service.refused(409, "not_capturable", "/v1/orders/poor/capture", key="k")
     service.chain.change(lambda state: state.balances.update({BUYER.address.lower(): 10**10}))
@@ -65,12 +65,12 @@ def test_a_refusal_is_an_answer_as_well(service: ServiceHarness) -> None:
     service.made("/v1/orders/poor/capture", key="k 2")
 
 
-def test_what_was_sent_wrongly_is_not_kept(service: ServiceHarness) -> None:
+def test_response_to_an_invalid_request_is_not_stored(service: ServiceHarness) -> None:
     service.refused(400, "invalid_value", "/v1/orders", BODY | {"amount": 5}, key="k")
     service.made("/v1/orders", BODY, key="k")
 
 
-def test_a_concurrent_double_is_409(service: ServiceHarness) -> None:
+def test_concurrent_duplicate_is_409(service: ServiceHarness) -> None:
     other = service.another()
     service.stored("a")
     inside, go_on = threading.Event(), threading.Event()
@@ -84,25 +84,30 @@ def test_a_concurrent_double_is_409(service: ServiceHarness) -> None:
     service.node.hook = hold
     answers: list[int] = []
     first = threading.Thread(
-        target=lambda: answers.append(service.ask("POST", "/v1/orders/a/capture", key="k").status_code)
+        target=lambda: answers.append(service.request("POST", "/v1/orders/a/capture", key="k").status_code)
     )
     first.start()
     assert inside.wait(30)
     for process in (service.process, other):
-        response = service.ask("POST", "/v1/orders/a/capture", key="k", process=process)
+        response = service.request("POST", "/v1/orders/a/capture", key="k", process=process)
         assert (response.status_code, response.json()["error"]["code"]) == (409, "in_progress")
         assert response.headers["retry-after"] == "1"
     go_on.set()
     first.join()
     assert answers == [200]
-    assert service.ask("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"] == "true"
+    assert (
+        service.request("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"]
+        == "true"
+    )
 
 
 class _Died(BaseException):
     """The process ended before it stored its response."""
 
 
-def _asked_and_died(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str) -> None:
+def _request_and_crash(
+    service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, key: str
+) -> None:
     """Send a request whose effect is stored but whose response is not."""
 
     def die(*_: Any) -> None:
@@ -111,7 +116,7 @@ def _asked_and_died(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, pa
     with monkeypatch.context() as patch:
         patch.setattr(IdempotentRequests, "conclude", die)
         with pytest.raises(_Died):
-            service.ask("POST", path, body, key=key)
+            service.request("POST", path, body, key=key)
     with service.database.reading() as tx:
         assert tx.execute(select(requests.c.status).where(requests.c.key == key)).scalar_one() is None
 
@@ -120,12 +125,10 @@ def _after_the_lease(service: ServiceHarness) -> None:
     service.offset += LEASE + 1
 
 
-def test_a_death_after_each_effect_makes_no_second_one(
-    service: ServiceHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crash_after_any_effect_does_not_repeat_it(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     def through(path: str, body: Any = None) -> Any:
         key = service.key()
-        _asked_and_died(service, monkeypatch, path, body, key)
+        _request_and_crash(service, monkeypatch, path, body, key)
         service.restart()
         service.refused(409, "in_progress", path, body, key=key)
         _after_the_lease(service)
@@ -160,7 +163,7 @@ def test_a_death_after_each_effect_makes_no_second_one(
     assert through(f"/v1/webhooks/{hook}/retire")["retired"] is not None
 
 
-def test_who_was_thought_gone_stores_no_answer_over_the_other(service: ServiceHarness) -> None:
+def test_expired_claim_does_not_overwrite_the_stored_response(service: ServiceHarness) -> None:
     service.stored("a")
     claim = service.process.requests.claim("k", "f")
     _after_the_lease(service)
@@ -179,7 +182,9 @@ def test_who_was_thought_gone_stores_no_answer_over_the_other(service: ServiceHa
     assert service.process.requests.claim("k", "f") == StoredResponse(201, b"mine")
 
 
-def test_keys_are_of_the_merchant_and_no_way_around_roles(service: ServiceHarness) -> None:
+def test_idempotency_keys_are_shared_by_roles_that_may_call(service: ServiceHarness) -> None:
     service.made("/v1/orders", BODY, key="k", role=Role.CASHIER)
-    assert service.ask("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
+    assert (
+        service.request("POST", "/v1/orders", BODY, key="k", role=Role.ADMIN).headers["idempotency-replayed"] == "true"
+    )
     service.refused(403, "insufficient_role", "/v1/orders", BODY, key="k", role=Role.READER)

@@ -61,7 +61,7 @@ def test_an_order_goes_from_terms_to_a_final_capture(service: ServiceHarness) ->
     assert (ids := [int(each["id"].removeprefix("evt_")) for each in told]) == sorted(ids)
 
 
-def test_void_and_cancel(service: ServiceHarness) -> None:
+def test_void_and_cancel_end_an_order(service: ServiceHarness) -> None:
     service.stored("a")
     voided = service.made("/v1/orders/a/void", {"reason": "sold out"}, role=Role.CASHIER)
     assert voided["order"]["state"] == "Voided offchain"
@@ -78,7 +78,7 @@ def test_void_and_cancel(service: ServiceHarness) -> None:
     assert service.state("a") == "Canceled / final"
 
 
-def test_an_order_expires_by_itself(service: ServiceHarness) -> None:
+def test_order_expires_without_a_request(service: ServiceHarness) -> None:
     service.draft("a", valid_seconds=100)
     service.stored("b", valid_seconds=100)
     service.stored("c", valid_seconds=100_000)
@@ -110,22 +110,22 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
 ]
 
 
-def test_terms_that_cannot_be_name_the_argument(service: ServiceHarness) -> None:
+def test_error_of_invalid_terms_names_the_argument(service: ServiceHarness) -> None:
     for change, argument, said in WRONG_TERMS:
         body = {"id": "a", "payer": BUYER.address, "amount": "500"} | change
-        response = service.ask("POST", "/v1/orders", body)
+        response = service.request("POST", "/v1/orders", body)
         error = response.json()["error"]
         assert (response.status_code, error["argument"]) == (400, argument)
         assert said in error["message"]
     assert service.ids() == []
 
 
-def test_what_is_no_object_of_json_is_refused(service: ServiceHarness) -> None:
+def test_body_that_is_not_a_json_object_is_rejected(service: ServiceHarness) -> None:
     for body in (b"[]", b"{", b"\xff", b'"text"', b"1"):
         service.refused(400, "invalid_body", "/v1/orders", body)
 
 
-def test_a_body_may_not_be_of_any_size(service: ServiceHarness) -> None:
+def test_oversized_body_is_rejected(service: ServiceHarness) -> None:
     service.refused(413, "body_too_large", "/v1/orders", b" " * (256 * 1024 + 1))
 
 
@@ -149,7 +149,7 @@ def test_an_impossible_operation_has_a_reason(service: ServiceHarness) -> None:
     assert service.state("poor") == "Stored, unused / idle"
 
 
-def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(service: ServiceHarness) -> None:
+def test_unresponsive_node_is_503_and_changes_nothing(service: ServiceHarness) -> None:
     service.stored("a")
     service.node.losses += [("eth_getBlockByNumber", False)] * 2  # of the batch, and of the request after it
     key = service.key()
@@ -176,7 +176,7 @@ def test_an_unavailable_database_is_503_without_details(
     service.made("/v1/orders", body, key="k")
 
 
-def test_pages_hold_every_order_once_the_newest_first(service: ServiceHarness) -> None:
+def test_pages_list_every_order_once_newest_first(service: ServiceHarness) -> None:
     for number in range(7):
         service.draft(f"n{number}", 100 + number, BUYERS[number % 2])
     seen, cursor = [], ""
@@ -190,7 +190,7 @@ def test_pages_hold_every_order_once_the_newest_first(service: ServiceHarness) -
     assert seen == [f"n{number}" for number in range(6, -1, -1)]
 
 
-def test_orders_are_found_by_what_they_have(service: ServiceHarness) -> None:
+def test_orders_are_filtered_by_their_fields(service: ServiceHarness) -> None:
     service.captured("paid 1")
     service.stored("open 1", buyer=BUYERS[1])
     service.stored("open_1")
@@ -209,17 +209,17 @@ def test_orders_are_found_by_what_they_have(service: ServiceHarness) -> None:
     assert found(id="open_") == ["open_1"]
     assert found(id="open", state="Drafted") == []
     for query, argument in (("limit=0", "limit"), ("cursor=x", "cursor"), ("state=Lost", "state"), ("page=2", "page")):
-        response = service.ask("GET", f"/v1/orders?{query}")
+        response = service.request("GET", f"/v1/orders?{query}")
         assert (response.status_code, response.json()["error"]["argument"]) == (400, argument)
     for path in ("orders", "refunds", "payouts", "deliveries", "unmatched-transfers"):
         for cursor in ("²", "²-1", "1-1-1", "9" * 18, f"1-{'9' * 18}", "9" * 400, "-", "%00"):
-            response = service.ask("GET", f"/v1/{path}?cursor={cursor}")
+            response = service.request("GET", f"/v1/{path}?cursor={cursor}")
             assert (response.status_code, response.json()["error"]["argument"]) == (400, "cursor"), (path, cursor)
-    assert service.ask("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit occurs twice"
+    assert service.request("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit occurs twice"
 
 
-def test_paths_and_methods_that_are_not_there_have_the_same_shape(service: ServiceHarness) -> None:
-    assert service.ask("GET", "/v1/nothing").json()["error"]["code"] == "no_such_path"
-    response = service.ask("POST", "/v1/orders/a/timeline")
+def test_unknown_paths_and_methods_return_the_error_format(service: ServiceHarness) -> None:
+    assert service.request("GET", "/v1/nothing").json()["error"]["code"] == "no_such_path"
+    response = service.request("POST", "/v1/orders/a/timeline")
     assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")
     assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD"}

@@ -20,12 +20,12 @@ def _pay(service: ServiceHarness, amount: int, memo: bytes | None = None) -> str
 
 
 def _exported(service: ServiceHarness) -> list[dict[str, str]]:
-    response = service.ask("GET", "/v1/export.csv", role=Role.READER)
+    response = service.request("GET", "/v1/export.csv", role=Role.READER)
     assert response.headers["content-disposition"] == 'attachment; filename="payments.csv"'
     return list(csv.DictReader(io.StringIO(response.text)))
 
 
-def test_refunds_are_never_more_than_the_capture(service: ServiceHarness) -> None:
+def test_refunds_never_exceed_the_capture(service: ServiceHarness) -> None:
     service.captured("a", 500)
     made = service.made("/v1/orders/a/refunds", {"amount": "200"}, role=Role.REFUNDER)
     refund = made["refund"]
@@ -46,7 +46,7 @@ def test_refunds_are_never_more_than_the_capture(service: ServiceHarness) -> Non
     service.refused(409, "not_refundable", "/v1/orders/b/refunds", {"amount": "1"})
 
 
-def test_payouts_and_splits(service: ServiceHarness) -> None:
+def test_payouts_and_splits_are_paid(service: ServiceHarness) -> None:
     service.captured("a", 10_000)
     legs: list[dict[str, object]]
     legs = [{"recipient": each.address, "amount": str(100 + index)} for index, each in enumerate(BUYERS)]
@@ -100,7 +100,7 @@ def test_unmatched_transfers_are_listed_and_resolved(service: ServiceHarness) ->
     assert len(service.get("/v1/unmatched-transfers?resolved=false&reason=unmatched")["items"]) == 2
 
 
-def test_the_export_is_what_the_chain_has(service: ServiceHarness) -> None:
+def test_export_matches_the_chain(service: ServiceHarness) -> None:
     service.captured("=1+1", 500)
     service.made("/v1/orders/=1%2B1/refunds", {"amount": "200", "id": "r"})
     service.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 10**9}))

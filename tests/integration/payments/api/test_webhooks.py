@@ -25,7 +25,7 @@ def register(service: ServiceHarness, url: str = URL) -> Any:
     return service.made("/v1/webhooks", {"url": url})
 
 
-def tell(service: ServiceHarness, process: Process | None = None) -> int:
+def deliver(service: ServiceHarness, process: Process | None = None) -> int:
     """Deliver all due webhooks and return the number of attempts."""
     one, tried = process or service.process, 0
     one.outbox.fan_out()
@@ -44,7 +44,7 @@ def test_a_target_gets_later_events_signed_and_in_order(service: ServiceHarness)
     service.draft("before")
     made = register(service)
     service.captured("a")
-    tell(service)
+    deliver(service)
     with service.database.reading() as tx:
         wanted = select(timeline).where(timeline.c.subject_id == "a").order_by(timeline.c.id)
         told = [(row.subject_id, event(row)["type"]) for row in tx.execute(wanted)]
@@ -58,12 +58,12 @@ def test_a_target_gets_later_events_signed_and_in_order(service: ServiceHarness)
         assert mac == hmac.new(made["secret"].encode(), signed, hashlib.sha256).hexdigest()
         assert headers["Foreseal-Event"] == orjson.loads(body)["id"]
         verify(made["secret"], headers["Foreseal-Signature"], body, service.clock())
-    assert tell(service) == 0
+    assert deliver(service) == 0
     assert service.get("/v1/deliveries?limit=1")["items"][0]["state"] == "delivered"
     assert "secret" not in service.get("/v1/webhooks")["items"][0]
 
 
-def test_a_signature_that_does_not_fit_is_refused() -> None:
+def test_invalid_signature_is_rejected() -> None:
     header = sign("s", 1_000, b"body")
     verify("s", header, b"body", 1_299)
     wrong: list[tuple[str, str, bytes, float]] = [
@@ -79,10 +79,10 @@ def test_a_signature_that_does_not_fit_is_refused() -> None:
             verify(secret, given, body, now)
 
 
-def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(service: ServiceHarness) -> None:
+def test_rejected_delivery_backs_off_and_blocks_only_its_order(service: ServiceHarness) -> None:
     register(service)
     service.draft("a")
-    tell(service)
+    deliver(service)
     refusing = True
 
     def answer(_: str) -> int:
@@ -92,34 +92,34 @@ def test_a_refusal_is_tried_again_ever_later_and_holds_up_its_order_alone(servic
     service.post.got.clear()
     service.made("/v1/orders/a/signature", {"signature": service.signature("a")})
     service.draft("b")
-    tell(service)
+    deliver(service)
     # The first of the two entries of `a` was attempted once, the second never.
     assert entries(service) == [("a", "order.signed"), ("b", "order.created")]
     (waiting,) = service.get("/v1/deliveries?state=pending&limit=5")["items"][1:]
     assert (waiting["attempts"], waiting["last_error"]) == (1, "status 500")
     for attempt in range(1, 5):
         service.offset += 2.0 ** (attempt - 1) - 0.5
-        assert tell(service) == 0
+        assert deliver(service) == 0
         service.offset += 0.5
-        assert tell(service) == 1
+        assert deliver(service) == 1
     refusing = False
     service.offset += MAX_RETRY_DELAY
     service.post.got.clear()
-    assert tell(service) == 2
+    assert deliver(service) == 2
     assert [trigger for _, trigger in entries(service)] == [
         "order.signed",
         "order.stored",
     ]
 
 
-def test_what_is_given_up_is_listed_and_can_be_tried_again(service: ServiceHarness) -> None:
+def test_abandoned_delivery_is_listed_and_can_be_retried(service: ServiceHarness) -> None:
     register(service)
     service.post.status = lambda _: 500
     service.draft("a")
     service.made("/v1/orders/a/signature", {"signature": service.signature("a")})
     waits = 0.0
     for _ in range(ATTEMPTS):
-        tell(service)
+        deliver(service)
         before = service.offset
         service.offset += MAX_RETRY_DELAY
         waits += service.offset - before
@@ -128,14 +128,14 @@ def test_what_is_given_up_is_listed_and_can_be_tried_again(service: ServiceHarne
     # A dead delivery does not block later ones.
     service.post.status = lambda _: 200
     service.post.got.clear()
-    tell(service)
+    deliver(service)
     assert [trigger for _, trigger in entries(service)] == [
         "order.signed",
         "order.stored",
     ]
     service.refused(404, "not_found", "/v1/deliveries/99999/retry")
     assert service.made(f"/v1/deliveries/{dead['id']}/retry")["state"] == "pending"
-    assert tell(service) == 1
+    assert deliver(service) == 1
     assert service.get("/v1/deliveries?state=dead")["items"] == []
 
 
@@ -152,7 +152,7 @@ def test_deliveries_of_a_dead_process_are_taken_over(service: ServiceHarness) ->
     assert entries(service) == [("a", "order.created")]
 
 
-def test_two_processes_tell_each_thing_once(service: ServiceHarness) -> None:
+def test_two_processes_deliver_each_event_once(service: ServiceHarness) -> None:
     register(service)
     other = service.another()
     for number in range(30):
@@ -169,14 +169,14 @@ def test_two_processes_tell_each_thing_once(service: ServiceHarness) -> None:
 def test_a_rolled_back_event_is_not_delivered(service: ServiceHarness) -> None:
     register(service)
     service.stored("a")
-    tell(service)
+    deliver(service)
     service.process.crashes.arm(CrashPoint.VOID_DECIDED)
     with pytest.raises(Killed):
-        service.ask("POST", "/v1/orders/a/void", {})
-    assert tell(service) == 0
+        service.request("POST", "/v1/orders/a/void", {})
+    assert deliver(service) == 0
 
 
-def test_targets_of_the_configuration_come_and_go_with_it(service: ServiceHarness) -> None:
+def test_configured_targets_follow_the_configuration(service: ServiceHarness) -> None:
     def configure(*targets: str) -> list[str]:
         with service.database.transaction() as tx:
             hooks.configure(tx, {each: f"http://{each}.test/" for each in targets}, 1)
@@ -206,7 +206,7 @@ def test_a_retired_target_gets_no_events(service: ServiceHarness) -> None:
     assert service.made(f"/v1/webhooks/{made['id']}/retire")["retired"] is not None
     service.refused(404, "not_found", f"/v1/webhooks/{made['id']}/retire")
     service.draft("a")
-    assert tell(service) == 0
+    assert deliver(service) == 0
     for url in ("ftp://x", "http://", "http://user@x", "http://x/\0", "x"):
         assert service.refused(400, "invalid_value", "/v1/webhooks", {"url": url})["argument"] == "url"
     service.refused(403, "insufficient_role", "/v1/webhooks", {"url": URL}, role=Role.CASHIER)

@@ -75,12 +75,12 @@ def test_errors_of_a_real_node_are_classified(shop: Shop) -> None:
     with Chain() as chain:
         node = RpcNode(Client(chain))
         target = deployed(chain)
-        for ask in (
+        for query in (
             lambda: node.call(target, b"\1", "pending"),
             lambda: node.estimate_gas(chain.accounts[0].address, target, b"\1", "pending"),
         ):
             with pytest.raises(Reverted) as error:
-                ask()
+                query()
             assert error.value.reason == "no"
             assert error.value.data.hex() == _REASON
         assert node.call(target, b"", "latest") == b""
@@ -159,7 +159,7 @@ class Scripted:
     ],
     ids=str,
 )
-def test_what_nodes_answer_to_a_submission(given: Exception, expected: type[ChainError]) -> None:
+def test_submission_errors_of_nodes_are_classified(given: Exception, expected: type[ChainError]) -> None:
     with pytest.raises(expected) as error:
         RpcNode(Scripted(given)).send(b"\2")
     assert type(error.value) is expected
@@ -191,14 +191,14 @@ def test_already_known_is_success() -> None:
         (b"5", "execution reverted"),
     ],
 )
-def test_reasons_of_reverts_are_found_where_nodes_put_them(data: bytes | None, reason: str) -> None:
+def test_revert_reasons_are_found_in_every_node_format(data: bytes | None, reason: str) -> None:
     with pytest.raises(Reverted) as error:
         RpcNode(Scripted(RpcError(-32000, "execution reverted", data))).call("0x", b"", "latest")
     assert error.value.reason == reason
     assert str(error.value) == f"reverts: {reason}"
 
 
-def test_what_lacks_its_fields_is_named() -> None:
+def test_response_without_a_field_is_named() -> None:
     with pytest.raises(Incomplete, match="'5' is not a 0x string"):
         RpcNode(Scripted("5")).chain_id()
     with pytest.raises(Incomplete, match="no latest block"):
@@ -235,7 +235,7 @@ def test_what_lacks_its_fields_is_named() -> None:
         ("code", None),
     ],
 )
-def test_an_answer_that_is_not_what_it_should_be_is_an_error_of_the_chain(method: str, answer: Any) -> None:
+def test_malformed_response_is_a_chain_error(method: str, answer: Any) -> None:
     node = RpcNode(Scripted(answer))
     given: dict[str, tuple[Any, ...]] = {
         "head": (5,),
@@ -249,12 +249,12 @@ def test_an_answer_that_is_not_what_it_should_be_is_an_error_of_the_chain(method
         getattr(node, method)(*given[method])
 
 
-def test_where_there_is_no_token_nothing_is_zero() -> None:
+def test_missing_token_is_an_error_instead_of_zero() -> None:
     with pytest.raises(Incomplete, match="the contract does not exist at block pending"):
         Token(RpcNode(Scripted("0x")), "0x" + "11" * 20).balance("0x" + "22" * 20, "pending")
 
 
-def test_a_node_without_preconfirmed_logs_has_none() -> None:
+def test_node_without_preconfirmed_logs_returns_none() -> None:
     node = RpcNode(Scripted(RpcError(-32000, "pending logs are not supported")))
     assert node.logs(LogFilter("0x", (), "pending", "pending")) == []
     with pytest.raises(RejectedByNode, match="not supported"):

@@ -16,7 +16,7 @@ def test_each_selector_is_the_hash_of_its_signature() -> None:
             assert keccak(text=text)[:4] == selector, text
 
 
-def test_topics_are_those_of_deployed_contracts() -> None:
+def test_topics_equal_those_of_deployed_contracts() -> None:
     assert token.TRANSFERRED.hex() == "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
     assert token.AUTHORIZATION_USED.hex() == "98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5"
     assert token.CANCELED.hex() == "1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81"
@@ -25,7 +25,7 @@ def test_topics_are_those_of_deployed_contracts() -> None:
     assert keccak(text="PayoutSent(bytes32,address,address,uint256)") == token.PAYOUT_SENT
 
 
-def test_the_domain_separator_is_that_of_eip_712() -> None:
+def test_domain_separator_follows_eip_712() -> None:
     domain = Domain("USD Coin", "2", 84532, ADDRESS)
     message = Permit(BUYER.address, ADDRESS, 1, 0, 1)
     signable = encode_typed_data(full_message=message._full(domain) | {"message": message.values()})

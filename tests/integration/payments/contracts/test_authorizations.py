@@ -87,7 +87,7 @@ def test_the_money_moves_once_and_the_nonce_is_logged_first(
         buyer.cancel(people.merchant.address, authorization.payer, authorization.nonce)
 
 
-def test_anybody_submits_a_transfer_and_the_payee_alone_a_receipt(
+def test_any_account_submits_a_transfer_only_the_payee_a_receipt(
     people: People, buyer: Payer, authorization: Authorization
 ) -> None:
     with refused("FiatTokenV2: caller must be the payee"):
@@ -95,7 +95,7 @@ def test_anybody_submits_a_transfer_and_the_payee_alone_a_receipt(
     buyer.submit(people.stranger.address, "transferWithAuthorization", authorization)
 
 
-def test_the_two_messages_are_not_taken_for_each_other(
+def test_transfer_and_receive_signatures_are_not_interchangeable(
     people: People, buyer: Payer, authorization: Authorization
 ) -> None:
     receive, transfer = (buyer.sign(name, authorization) for name in reversed(KINDS))
@@ -214,7 +214,7 @@ def test_an_invalid_cancellation_names_the_reason(
             token.send(anybody, "cancelAuthorization", *terms.values(), signature)
 
 
-def test_the_highest_s_is_half_the_order(people: People, buyer: Payer, authorization: Authorization) -> None:
+def test_signature_with_high_s_is_rejected(people: People, buyer: Payer, authorization: Authorization) -> None:
     good, shop = buyer.sign("transferWithAuthorization", authorization), people.merchant.address
     # At the maximum s the signature is valid, but recovers to another address than the buyer's.
     for s, reason in ((ORDER // 2, INVALID), (ORDER // 2 + 1, "ECRecover: invalid signature 's' value")):
@@ -273,7 +273,7 @@ def test_only_the_payer_cancels(token: OnChain, people: People, buyer: Payer, au
         buyer.cancel(people.stranger.address, people.other.address, authorization.nonce)
 
 
-def test_a_nonce_is_one_payers_own(
+def test_nonce_is_scoped_to_one_payer(
     token: OnChain, domain: Domain, people: People, buyer: Payer, authorization: Authorization, form: str
 ) -> None:
     shop = people.merchant.address

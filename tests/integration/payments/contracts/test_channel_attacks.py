@@ -57,7 +57,7 @@ def test_a_signature_holds_for_one_channel(channel: Channel) -> None:
     assert (channel.state, twin.state) == ((100, 0), (100, 0))
 
 
-def test_another_contract_takes_no_voucher_of_this_one(channel: Channel, elsewhere: OnChain) -> None:
+def test_voucher_of_another_contract_is_rejected(channel: Channel, elsewhere: OnChain) -> None:
     channel.deposit(100)
     shop = channel.people.merchant.address
     with refused("ClaimExceedsBalance()"):
@@ -67,7 +67,7 @@ def test_another_contract_takes_no_voucher_of_this_one(channel: Channel, elsewhe
         elsewhere.send(shop, "deposit", channel.config, 5, collector, b"")
 
 
-def test_after_a_refund_a_voucher_claims_what_there_is_and_no_more(channel: Channel) -> None:
+def test_voucher_after_a_refund_cannot_exceed_the_balance(channel: Channel) -> None:
     shop, old = channel.people.merchant.address, channel.voucher(60, 60)
     channel.deposit(100)
     signature = channel.refund_signature(100, 0)
@@ -102,7 +102,7 @@ def test_a_batch_that_is_submitted_again_claims_nothing(channel: Channel) -> Non
     assert channel.contract.call("receivers", channel.people.merchant.address, channel.config[4]) == (9, 0)
 
 
-def test_a_deposit_within_a_deposit_is_refused(channel: Channel) -> None:
+def test_nested_deposit_is_rejected(channel: Channel) -> None:
     # Otherwise one transfer would be the deposit of two channels.
     chain, artifact = channel.token.chain, double("ReenteringCollector")
     collector = deploy(chain, channel.people.stranger.address, artifact.creation(), artifact.abi).address

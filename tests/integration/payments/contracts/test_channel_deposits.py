@@ -21,7 +21,7 @@ from payments.contracts.people import TOKEN
 from payments.contracts.signing import typed_digest
 
 
-def test_ids_and_digests_are_those_that_clients_compute(channel: Channel) -> None:
+def test_ids_and_digests_equal_those_of_clients(channel: Channel) -> None:
     contract = channel.contract
     assert contract.call("getChannelId", channel.config) == "0x" + channel.id.hex()
     digest = typed_digest(
@@ -58,14 +58,14 @@ def test_a_deposit_fills_the_channel(channel: Channel) -> None:
         channel.deposit(100)
 
 
-def test_a_deposit_goes_to_the_channel_and_for_the_amount_that_were_signed(channel: Channel) -> None:
+def test_deposit_needs_the_signed_channel_and_amount(channel: Channel) -> None:
     with refused("FiatTokenV2: invalid signature"):
         channel.deposit(100, signed=50)
     with refused("FiatTokenV2: invalid signature"):
         channel.but(salt=b"\1" * 32).deposit(100, channel=channel.id)
 
 
-def test_what_is_no_channel_gets_no_deposit(channel: Channel) -> None:
+def test_deposit_into_an_invalid_channel_is_rejected(channel: Channel) -> None:
     for name in ("payer", "receiver", "receiverAuthorizer", "token"):
         with refused("InvalidChannel()"):
             channel.but(**{name: ZERO}).deposit(1)
@@ -86,7 +86,7 @@ def test_what_is_no_channel_gets_no_deposit(channel: Channel) -> None:
             collector.send(channel.people.stranger.address, "collect", ZERO, TOKEN, 1, bytes(32), b"")
 
 
-def test_a_deposit_over_permit2(channel: Channel) -> None:
+def test_deposit_over_permit2_fills_the_channel(channel: Channel) -> None:
     buyer = channel.people.buyer
     with refused("TRANSFER_FROM_FAILED"):
         permit2_deposit(channel, 100)
@@ -113,7 +113,7 @@ def test_a_deposit_over_permit2(channel: Channel) -> None:
     assert collector.call("PERMIT2") == addresses.PERMIT2.lower()
 
 
-def test_a_collector_that_brings_less_is_refused(channel: Channel) -> None:
+def test_collector_that_delivers_too_little_is_rejected(channel: Channel) -> None:
     people, chain = channel.people, channel.token.chain
     trick = deploy(chain, people.stranger.address, double("TrickToken").creation(), double("TrickToken").abi)
     trick.send(people.stranger.address, "mint", people.buyer.address, 100)

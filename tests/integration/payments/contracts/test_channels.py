@@ -21,7 +21,7 @@ from payments.contracts.signing import Authorization
 from payments.contracts.slots import at
 
 
-def test_twenty_vouchers_one_claim_and_a_stale_one_changes_nothing(channel: Channel) -> None:
+def test_one_claim_settles_twenty_vouchers_and_ignores_a_stale_one(channel: Channel) -> None:
     channel.deposit(100)
     vouchers = [channel.voucher(5 * count, 5 * count) for count in range(1, 21)]
     shop = channel.people.merchant.address
@@ -82,7 +82,7 @@ def test_the_receiving_side_claims_or_signs(channel: Channel) -> None:
     assert channel.contract.call("receivers", people.merchant.address, TOKEN) == (15, 0)
 
 
-def test_without_an_authorizer_the_payer_signs_be_it_a_wallet(channel: Channel) -> None:
+def test_channel_without_authorizer_accepts_the_payer_or_its_wallet(channel: Channel) -> None:
     people, artifact = channel.people, double("Wallet")
     wallet = deploy(channel.token.chain, people.stranger.address, artifact.creation(people.buyer.address), artifact.abi)
     channel.token.send(people.buyer.address, "transfer", wallet.address, 100)
@@ -166,7 +166,7 @@ def test_an_empty_channel_is_closed(channel: Channel) -> None:
     assert [name for name, _ in events(channel.deposit(5, salt=2))] == ["ChannelCreated", "Deposited"]
 
 
-def test_a_claim_and_a_refund_in_one(channel: Channel) -> None:
+def test_claim_and_refund_run_in_one_call(channel: Channel) -> None:
     """The call has the form that the facilitators of x402's packages send."""
     channel.deposit(100)
     claims = [channel.voucher(30, 30)]
@@ -178,7 +178,7 @@ def test_a_claim_and_a_refund_in_one(channel: Channel) -> None:
     assert channel.state == (30, 30)
 
 
-def test_its_storage(channel: Channel) -> None:
+def test_channel_storage_layout_is_stable(channel: Channel) -> None:
     people, shop = channel.people, channel.people.merchant.address
     channel.deposit(100)
     channel.claim(channel.voucher(30, 30))

@@ -74,7 +74,7 @@ def shop(token: OnChain, domain: Domain, people: People) -> Shop:
     return Shop(checkout, token, domain, people)
 
 
-def test_its_interface() -> None:
+def test_checkout_interface_is_stable() -> None:
     captured = "PaymentCaptured(bytes32,address,uint256,uint256)"
     assert keccak(captured.encode()).hex() == "099bbc1f94190f78ec3955750f0e155226c32f3b3db90885d51f8737c7c0ec76"
     capture = "capture(bytes32,address,uint256,uint256,uint256,uint8,bytes32,bytes32)"
@@ -98,7 +98,7 @@ def test_token_and_merchant_cannot_be_changed() -> None:
     assert [variable.label for variable in load("Checkout").storage] == ["captured", "lastCapture"]
 
 
-def test_a_capture_takes_the_final_amount(shop: Shop) -> None:
+def test_capture_moves_the_final_amount(shop: Shop) -> None:
     receipt = shop.capture(ORDER, 30, 50, shop.sign(50))
     (captured,) = receipt.logs
     assert (captured.event, captured.values) == (
@@ -120,7 +120,7 @@ def test_a_capture_takes_the_final_amount(shop: Shop) -> None:
     assert shop.checkout.call("merchant") == shop.people.merchant.address
 
 
-def test_the_rules_in_their_order(shop: Shop) -> None:
+def test_checks_run_in_documented_order(shop: Shop) -> None:
     signature = shop.sign(50)
     shop.capture(ORDER, 50, 50, signature)
     with refused("NotMerchant()"):
@@ -138,7 +138,7 @@ def test_the_rules_in_their_order(shop: Shop) -> None:
     assert shop.received() == 50
 
 
-def test_the_permit_covers_the_maximum_that_was_signed_only(shop: Shop) -> None:
+def test_permit_covers_only_the_signed_maximum(shop: Shop) -> None:
     with refused("EIP2612: invalid signature"):
         shop.capture(ORDER, 51, 51, shop.sign(50))
     with refused("EIP2612: invalid signature"):
@@ -148,7 +148,7 @@ def test_the_permit_covers_the_maximum_that_was_signed_only(shop: Shop) -> None:
         shop.capture(ORDER, 50, 50, shop.sign(50, buyer=shop.people.other))
 
 
-def test_a_permit_that_a_stranger_submitted_first_breaks_nothing(shop: Shop) -> None:
+def test_permit_submitted_by_a_stranger_is_accepted(shop: Shop) -> None:
     signature = shop.sign(50)
     shop.submit(50, signature)
     receipt = shop.capture(ORDER, 30, 50, signature)
@@ -156,7 +156,7 @@ def test_a_permit_that_a_stranger_submitted_first_breaks_nothing(shop: Shop) -> 
     assert (shop.received(), shop.left()) == (30, 20)
 
 
-def test_so_it_is_after_the_payer_used_other_permits(shop: Shop) -> None:
+def test_submitted_permit_works_after_permits_for_others(shop: Shop) -> None:
     """The limit is 15 other permits: a permit for another spender leaves the checkout's allowance unchanged."""
     signature, people = shop.sign(50), shop.people
     shop.submit(50, signature)
@@ -176,7 +176,7 @@ def test_so_it_is_after_the_payer_used_other_permits(shop: Shop) -> None:
         shop.capture(ORDER, 30, 50, signature)
 
 
-def test_a_permit_that_was_submitted_expires_as_well(shop: Shop) -> None:
+def test_submitted_permit_expires(shop: Shop) -> None:
     chain = shop.token.chain
     deadline = chain.time + 100
     signature = shop.sign(50, deadline=deadline)
@@ -190,7 +190,7 @@ def test_a_permit_that_was_submitted_expires_as_well(shop: Shop) -> None:
         shop.capture(ORDER, 30, 50, signature, deadline=deadline)
 
 
-def test_what_one_order_left_is_not_there_for_another(shop: Shop) -> None:
+def test_unused_allowance_is_not_available_to_another_order(shop: Shop) -> None:
     first = shop.sign(50)
     shop.capture(ORDER, 30, 50, first)
     assert shop.left() == 20
@@ -203,7 +203,7 @@ def test_what_one_order_left_is_not_there_for_another(shop: Shop) -> None:
     assert (shop.received(), shop.left()) == (40, 5)
 
 
-def test_a_revoked_permit_does_not_take_what_another_order_left(shop: Shop) -> None:
+def test_revoked_permit_cannot_spend_the_allowance_of_another_order(shop: Shop) -> None:
     """The payer used its nonce otherwise; a merchant may even choose the remainder of the first order."""
     revoked = shop.sign(20, nonce=1)
     shop.capture(ORDER, 30, 50, shop.sign(50))
@@ -217,7 +217,7 @@ def test_a_revoked_permit_does_not_take_what_another_order_left(shop: Shop) -> N
         shop.capture(OTHER, 20, 20, revoked)
 
 
-def test_a_permit_from_before_the_last_capture_is_none(shop: Shop) -> None:
+def test_permit_from_before_the_last_capture_is_rejected(shop: Shop) -> None:
     """Strangers submitted two for the same maximum: the second overwrote the first."""
     first, second = shop.sign(50), shop.sign(50, nonce=1)
     shop.submit(50, first)
@@ -230,7 +230,7 @@ def test_a_permit_from_before_the_last_capture_is_none(shop: Shop) -> None:
     shop.capture(OTHER, 50, 50, shop.sign(50, nonce=2))
 
 
-def test_a_payer_who_took_the_allowance_back_is_not_charged(shop: Shop) -> None:
+def test_payer_who_revoked_the_allowance_is_not_charged(shop: Shop) -> None:
     signature = shop.sign(50)
     shop.submit(50, signature)
     for allowed in (0, 49, 51):
@@ -249,7 +249,7 @@ def test_a_permit_without_bounds(shop: Shop) -> None:
     assert shop.checkout.call("lastCapture", shop.people.buyer.address) == (2, 30)
 
 
-def test_what_the_token_refuses_is_passed_on(shop: Shop) -> None:
+def test_token_errors_are_passed_on(shop: Shop) -> None:
     people, signature = shop.people, shop.sign(5000 * DOLLAR)
     with refused("ERC20: transfer amount exceeds balance"):
         shop.capture(ORDER, 5000 * DOLLAR, 5000 * DOLLAR, signature)
@@ -274,7 +274,7 @@ def tricked(token: OnChain, domain: Domain, people: People) -> Shop:
     return Shop(placed, trick, domain, people)
 
 
-def test_a_token_that_lies_is_not_believed(tricked: Shop) -> None:
+def test_false_token_success_is_rejected(tricked: Shop) -> None:
     signature, sender = tricked.sign(50), tricked.people.stranger.address
     merchant = tricked.people.merchant.address
     for trick, refusal in {
@@ -293,7 +293,7 @@ def test_a_token_that_lies_is_not_believed(tricked: Shop) -> None:
     assert tricked.received() == 30
 
 
-def test_a_permit_that_cannot_be_submitted_without_a_reason(tricked: Shop) -> None:
+def test_unusable_permit_reverts_without_a_reason(tricked: Shop) -> None:
     merchant = tricked.people.merchant.address
     tricked.token.send(tricked.people.buyer.address, "approve", tricked.checkout.address, 50)
     tricked.token.send(merchant, "play", TRICKS["PermitRevert"], merchant, b"")
@@ -301,7 +301,7 @@ def test_a_permit_that_cannot_be_submitted_without_a_reason(tricked: Shop) -> No
         tricked.capture(ORDER, 30, 50, tricked.sign(50))
 
 
-def test_a_capture_within_a_capture_is_refused(tricked: Shop) -> None:
+def test_nested_capture_is_rejected(tricked: Shop) -> None:
     """The token is also the merchant, so that only the reentrancy guard can prevent it."""
     people, checkout = tricked.people, load("Checkout")
     creation = checkout.creation(tricked.token.address, tricked.token.address)
@@ -314,7 +314,7 @@ def test_a_capture_within_a_capture_is_refused(tricked: Shop) -> None:
         )
 
 
-def test_a_wallet_that_is_a_contract_pays(shop: Shop) -> None:
+def test_contract_wallet_can_pay(shop: Shop) -> None:
     people, artifact = shop.people, double("Wallet")
     creation = artifact.creation(people.buyer.address)
     wallet = deploy(shop.token.chain, people.stranger.address, creation, artifact.abi)
@@ -331,7 +331,7 @@ def test_a_wallet_that_is_a_contract_pays(shop: Shop) -> None:
     assert shop.received() == 30
 
 
-def test_its_storage(shop: Shop) -> None:
+def test_checkout_storage_layout_is_stable(shop: Shop) -> None:
     shop.capture(ORDER, 30, 50, shop.sign(50))
     order = int.from_bytes(keccak(ORDER + bytes(32)), "big")
     payer = bytes.fromhex(shop.people.buyer.address[2:]).rjust(32, b"\0")

@@ -144,7 +144,7 @@ def checkout(token: OnChain, people: People) -> OnChain:
     maxima=st.fixed_dictionaries(dict.fromkeys(BUYERS, MAXIMA)),
     steps=st.lists(STEPS, min_size=4, max_size=10),
 )
-def test_no_order_takes_more_than_its_own_permit_allowed(
+def test_order_cannot_exceed_its_own_permit(
     token: OnChain, checkout: OnChain, domain: Domain, people: People, maxima: dict, steps: list[tuple]
 ) -> None:
     run = Run(token, checkout, domain, people, maxima)

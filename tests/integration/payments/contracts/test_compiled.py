@@ -28,7 +28,7 @@ def artifacts(folder: Path) -> dict[str, dict]:
     return {path.stem: orjson.loads(path.read_bytes()) for path in folder.glob("*.json")}
 
 
-def test_every_contract_is_there() -> None:
+def test_every_contract_is_compiled() -> None:
     assert set(artifacts(PACKAGE / "compiled")) == DEPLOYABLE
 
 
@@ -55,7 +55,7 @@ def test_each_can_be_deployed_on_mainnet() -> None:
 # Seconds of one core; a busy machine takes longer.
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("place", FOLDERS)
-def test_compiling_again_gives_the_same_bytes(place: str, tmp_path: Path) -> None:
+def test_recompilation_reproduces_the_bytes(place: str, tmp_path: Path) -> None:
     node, (sources, compiled) = npm.find_node(), FOLDERS[place]
     npm.install(COMPILER)
     command = [node, str(COMPILER / "compile.mjs"), str(sources), str(tmp_path)]

@@ -15,7 +15,7 @@ def names(logs: list[Log]) -> list[str]:
     return [log.event for log in logs]
 
 
-def test_the_token_is_as_it_was_set_up(token: OnChain, people: People) -> None:
+def test_token_has_its_configured_metadata(token: OnChain, people: People) -> None:
     told = {name: token.call(name) for name in ("name", "symbol", "currency", "decimals", "version", "paused")}
     assert told == {"name": "USDC", "symbol": "USDC", "currency": "USD", "decimals": 6, "version": "2", "paused": False}
     assert token.call("totalSupply") == 2000 * DOLLAR
@@ -36,7 +36,7 @@ def test_a_transfer_to_oneself_changes_nothing(token: OnChain, people: People) -
     assert token.call("balanceOf", buyer) == 1000 * DOLLAR
 
 
-def test_an_allowance_always_falls(token: OnChain, people: People) -> None:
+def test_infinite_allowance_decreases(token: OnChain, people: People) -> None:
     buyer, shop, other = people.buyer.address, people.merchant.address, people.other.address
     approved = token.send(buyer, "approve", shop, 2**256 - 1)
     assert [(log.event, log.values) for log in approved.logs] == [("Approval", (buyer, shop, 2**256 - 1))]
@@ -75,7 +75,7 @@ def test_a_memo_is_the_log_after_its_transfer(token: OnChain, people: People) ->
     assert token.call("allowance", buyer, shop) == 0
 
 
-def test_a_zero_memo_is_logged_as_well(token: OnChain, people: People) -> None:
+def test_zero_memo_is_logged(token: OnChain, people: People) -> None:
     buyer, shop, nothing = people.buyer.address, people.merchant.address, b"\0" * 32
     token.send(buyer, "approve", shop, 5)
     for sender, call in (
@@ -88,7 +88,7 @@ def test_a_zero_memo_is_logged_as_well(token: OnChain, people: People) -> None:
         ]
 
 
-def test_every_function_of_a_transfer_answers_yes(token: OnChain, people: People) -> None:
+def test_every_transfer_function_returns_true(token: OnChain, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     token.send(buyer, "approve", shop, 5)
     for sender, call in (
@@ -103,7 +103,7 @@ def test_every_function_of_a_transfer_answers_yes(token: OnChain, people: People
         assert token.call(*call, sender=sender) is True
 
 
-def test_a_transfer_looks_at_pause_then_blacklist_then_allowance_then_balance(token: OnChain, people: People) -> None:
+def test_transfer_checks_pause_blacklist_allowance_and_balance_in_order(token: OnChain, people: People) -> None:
     poor, shop, buyer = people.stranger.address, people.merchant.address, people.buyer.address
     attempts = [
         (poor, ("transfer", shop, 1)),
@@ -134,7 +134,7 @@ def test_a_transfer_looks_at_pause_then_blacklist_then_allowance_then_balance(to
             token.send(sender, *call)
 
 
-def test_each_party_alone_is_enough_for_the_blacklist(token: OnChain, people: People) -> None:
+def test_one_blacklisted_party_blocks_a_transfer(token: OnChain, people: People) -> None:
     buyer, shop, other = people.buyer.address, people.merchant.address, people.other.address
     token.send(buyer, "approve", shop, 5)
     for sender, call in (

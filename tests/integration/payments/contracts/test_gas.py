@@ -29,14 +29,14 @@ class Bench:
         terms = Authorization(self.buyer, payee or self.shop, 10_000, 0, DEADLINE, bytes([nonce]) * 32)
         return terms.terms, terms.signed(self.domain, self.people.buyer.key, f"{kind}WithAuthorization").packed
 
-    def parts(self, signature: bytes) -> tuple[int, bytes, bytes]:
+    def split_signature(self, signature: bytes) -> tuple[int, bytes, bytes]:
         return signature[64], signature[:32], signature[32:64]
 
     def permit(self, spender: str, value: int, nonce: int) -> tuple[int, bytes, bytes]:
         terms = {"owner": self.buyer, "spender": spender, "value": value, "nonce": nonce, "deadline": DEADLINE}
         return self.domain.sign(self.people.buyer.key, "Permit", **terms)
 
-    def place(self, contract: str, *arguments: str) -> OnChain:
+    def deploy(self, contract: str, *arguments: str) -> OnChain:
         artifact = load(contract)
         return deploy(self.token.chain, self.anybody, artifact.creation(*arguments), artifact.abi)
 
@@ -55,12 +55,12 @@ class Bench:
         send, name = self.token.send, "receiveWithAuthorization"
         for nonce, when in ((1, "to a fresh recipient"), (2, "after that")):
             terms, signature = self.authorization(nonce)
-            yield f"`{name}` {when}", send(self.shop, name, *terms, *self.parts(signature))
+            yield f"`{name}` {when}", send(self.shop, name, *terms, *self.split_signature(signature))
         terms, signature = self.authorization(3)
         yield f"`{name}`, signature as bytes", send(self.shop, name, *terms, signature)
         terms, signature = self.authorization(4, "Transfer")
         name = "transferWithAuthorization"
-        yield f"`{name}`", send(self.anybody, name, *terms, *self.parts(signature))
+        yield f"`{name}`", send(self.anybody, name, *terms, *self.split_signature(signature))
         nonce = b"\x05" * 32
         signed = self.domain.sign(self.people.buyer.key, "CancelAuthorization", authorizer=self.buyer, nonce=nonce)
         yield "`cancelAuthorization`", send(self.anybody, "cancelAuthorization", self.buyer, nonce, *signed)
@@ -71,14 +71,14 @@ class Bench:
         for name in ("TRANSFER_SENDER_POLICY", "TRANSFER_RECEIVER_POLICY", "TRANSFER_EXECUTOR_POLICY"):
             send(owner, "updatePolicy", bytes.fromhex(self.token.call(name)[2:]), policy)
         terms, signature = self.authorization(6)
-        arguments = (*terms, *self.parts(signature))
+        arguments = (*terms, *self.split_signature(signature))
         label = "`receiveWithAuthorization`, three policies in force"
         yield label, send(self.shop, "receiveWithAuthorization", *arguments)
         for name in ("TRANSFER_SENDER_POLICY", "TRANSFER_RECEIVER_POLICY", "TRANSFER_EXECUTOR_POLICY"):
             send(owner, "updatePolicy", bytes.fromhex(self.token.call(name)[2:]), 0)
 
     def merchant(self) -> Iterator[tuple[str, Receipt]]:
-        checkout = self.place("Checkout", TOKEN, self.shop)
+        checkout = self.deploy("Checkout", TOKEN, self.shop)
         for nonce, what in ((1, "the payer's first"), (2, "after that"), (3, "permit submitted before")):
             signature = self.permit(checkout.address, 10_000, nonce)
             if nonce == 3:
@@ -86,7 +86,7 @@ class Bench:
             order = bytes([nonce]) * 32
             receipt = checkout.send(self.shop, "capture", order, self.buyer, 7_000, 10_000, DEADLINE, *signature)
             yield f"`Checkout.capture`, {what}", receipt
-        payouts = self.place("Payouts", TOKEN)
+        payouts = self.deploy("Payouts", TOKEN)
         self.token.send(self.buyer, "approve", payouts.address, 2**255)
         for count in (1, 100):
             batch, recipients = bytes([count]) * 32, FRESH[1 : 1 + count] if count == 1 else FRESH
@@ -137,7 +137,7 @@ def measured(token: OnChain, domain: Domain, people: People) -> dict[str, int]:
     return gas
 
 
-def test_the_published_table_is_what_it_costs(token: OnChain, domain: Domain, people: People) -> None:
+def test_published_gas_costs_are_current(token: OnChain, domain: Domain, people: People) -> None:
     gas = measured(token, domain, people)
     table = PAGE.read_text().partition("<!-- gas -->")[2].partition("<!-- end -->")[0]
     published = {

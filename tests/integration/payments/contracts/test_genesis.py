@@ -51,7 +51,7 @@ def code_at(chain: Chain, address: str) -> str:
     return chain.rpc("eth_getCode", address, "latest")
 
 
-def test_the_addresses_are_those_that_clients_know() -> None:
+def test_contract_addresses_equal_those_of_clients() -> None:
     assert {name: getattr(addresses, name) for name in FIXED} == FIXED
     assert addresses.TOKENS == {84532: TOKEN}
     for address in (*FIXED.values(), TOKEN):
@@ -60,7 +60,7 @@ def test_the_addresses_are_those_that_clients_know() -> None:
 
 
 @pytest.mark.parametrize("address", ARGUMENTS, ids=[contract for contract, _ in ARGUMENTS.values()])
-def test_a_fixed_contract_is_what_a_transaction_makes(chain: Chain, people: People, address: str) -> None:
+def test_genesis_code_equals_deployed_code(chain: Chain, people: People, address: str) -> None:
     contract, arguments = ARGUMENTS[address]
     made = deploy(chain, people.stranger.address, load(contract).creation(*arguments), load(contract).abi)
     assert len(code_at(chain, address)) > 2000
@@ -68,7 +68,7 @@ def test_a_fixed_contract_is_what_a_transaction_makes(chain: Chain, people: Peop
 
 
 @pytest.mark.parametrize("contract", ["Checkout", "Payouts"])
-def test_so_are_a_merchants_contracts(chain: Chain, people: People, contract: str) -> None:
+def test_merchant_genesis_code_equals_deployed_code(chain: Chain, people: People, contract: str) -> None:
     shop = people.merchant.address
     entry, arguments = {
         "Checkout": (checkout_entry(TOKEN, shop), (TOKEN, shop)),
@@ -92,7 +92,7 @@ def test_the_token_begins_with_balances_minters_and_roles(token: OnChain, people
     ]
 
 
-def test_signing_domains_are_of_the_chain_that_runs(token_genesis: TokenGenesis, tmp_path: Path) -> None:
+def test_signing_domains_use_the_running_chain_id(token_genesis: TokenGenesis, tmp_path: Path) -> None:
     """The domain does not use the chain ID of the contracts' creation: after a fork the ID differs."""
     chain_id = CHAIN_ID + 1
     genesis = orjson.loads(newest_genesis(chain_id))
@@ -113,7 +113,7 @@ def test_signing_domains_are_of_the_chain_that_runs(token_genesis: TokenGenesis,
             assert OnChain(chain, address, load(contract).abi).call(*call) == "0x" + expected.hex(), contract
 
 
-def test_what_a_token_cannot_begin_with_is_refused(people: People) -> None:
+def test_invalid_token_setup_is_rejected(people: People) -> None:
     setup, buyer = setup_of(people), people.buyer.address
     with pytest.raises(ValueError, match="chain 31337 has no token"):
         token_alloc(TokenGenesis(setup), 31337)
@@ -129,7 +129,7 @@ def test_what_a_token_cannot_begin_with_is_refused(people: People) -> None:
             token_alloc(TokenGenesis(setup, balances=balances), CHAIN_ID)
 
 
-def test_immutables_are_all_given_or_refused() -> None:
+def test_missing_immutables_are_rejected() -> None:
     with pytest.raises(ValueError, match="has the immutables"):
         load("Checkout").code(token=bytes(32))
     with pytest.raises(ValueError, match="must have 32 bytes"):

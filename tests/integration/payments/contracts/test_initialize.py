@@ -25,7 +25,7 @@ def first_step(people: People) -> tuple:
     return (setup.name, setup.symbol, setup.currency, setup.decimals, *roles)
 
 
-def test_a_token_with_its_setup_is_ready(chain: Chain, people: People) -> None:
+def test_token_with_its_setup_is_initialized(chain: Chain, people: People) -> None:
     made = deploy(chain, people.stranger.address, setup_of(people).creation(), load("PaymentToken").abi)
     assert made.call("owner") == people.owner.address
     assert made.call("isBlacklisted", made.address) is True
@@ -44,7 +44,7 @@ def test_name_and_version_are_settings(chain: Chain, people: People) -> None:
     assert made.call("DOMAIN_SEPARATOR") == "0x" + domain_separator(setup.name, "3.1", CHAIN_ID, made.address).hex()
 
 
-def test_a_version_that_is_too_long_is_refused(chain: Chain, people: People) -> None:
+def test_version_over_31_bytes_is_rejected(chain: Chain, people: People) -> None:
     with refused(f"StringTooLong({'9' * 32})"):
         deploy(
             chain,
@@ -54,7 +54,7 @@ def test_a_version_that_is_too_long_is_refused(chain: Chain, people: People) -> 
         )
 
 
-def test_the_steps_end_where_the_setup_does(chain: Chain, people: People) -> None:
+def test_initialization_steps_equal_the_setup(chain: Chain, people: People) -> None:
     stepped = uninitialized(chain, people)
     assert stepped.call("owner") == people.stranger.address
     sender = people.stranger.address
@@ -75,7 +75,7 @@ def test_the_steps_end_where_the_setup_does(chain: Chain, people: People) -> Non
     assert stepped.call("isBlacklisted", stepped.address) is True
 
 
-def test_the_first_step_names_everybody(chain: Chain, people: People) -> None:
+def test_first_initialization_step_names_each_missing_role(chain: Chain, people: People) -> None:
     stepped, given = uninitialized(chain, people), first_step(people)
     for place, role in ((4, "masterMinter"), (5, "pauser"), (6, "blacklister"), (7, "owner")):
         # The error names the first missing role.

@@ -82,13 +82,13 @@ def test_a_topic_is_the_hash_of_its_signature(signature: str) -> None:
     assert keccak(signature.encode()).hex() == TOPICS[signature]
 
 
-def test_the_token_has_them_and_all_of_fiat_token() -> None:
+def test_token_has_documented_and_fiat_token_functions() -> None:
     assert signatures("PaymentToken", "function") >= {*SELECTORS, *FIAT_TOKEN, *(f"{name}()" for name in TYPEHASHES)}
     assert signatures("PaymentToken", "event") >= set(TOPICS)
     assert "PolicyForbids(bytes32,uint64)" in signatures("PaymentToken", "error")
 
 
-def test_events_index_what_filters_ask_for() -> None:
+def test_indexed_event_fields_serve_filters() -> None:
     indexed = {
         entry["name"]: [given["indexed"] for given in entry["inputs"]]
         for entry in load("PaymentToken").abi
@@ -119,7 +119,7 @@ def described(entry: dict) -> str:
 
 
 @pytest.mark.parametrize("contract", X402)
-def test_what_x402s_packages_call_is_there(contract: str) -> None:
+def test_functions_called_by_x402_packages_exist(contract: str) -> None:
     """The functions, events and errors in the ABIs of x402 2.25 (PyPI) and @x402/evm 2.27 (npm)."""
     named = [entry for entry in load(contract).abi if entry["type"] in ("function", "event", "error")]
     assert set(X402[contract]) <= {described(entry) for entry in named}

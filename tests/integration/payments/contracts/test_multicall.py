@@ -32,7 +32,7 @@ def multicall(token: OnChain) -> OnChain:
     return OnChain(token.chain, addresses.MULTICALL3, load("Multicall3").abi)
 
 
-def test_its_interface(multicall: OnChain) -> None:
+def test_multicall_interface_is_stable(multicall: OnChain) -> None:
     for signature, selector in SELECTORS.items():
         arguments = {"getBlockHash(uint256)": (0,), "getEthBalance(address)": (TOKEN,)}
         given = arguments.get(signature, () if signature.endswith("()") else None)
@@ -41,7 +41,7 @@ def test_its_interface(multicall: OnChain) -> None:
         assert multicall.data(signature, *given)[:4].hex() == selector
 
 
-def test_calls_and_their_answers(token: OnChain, multicall: OnChain, people: People) -> None:
+def test_calls_return_their_results(token: OnChain, multicall: OnChain, people: People) -> None:
     reads = [token.data("balanceOf", account.address) for account in (people.buyer, people.merchant)]
     balances = tuple(f"0x{balance:064x}" for balance in (1000 * DOLLAR, 0))
     calls = [(TOKEN, read) for read in reads]
@@ -55,7 +55,7 @@ def test_calls_and_their_answers(token: OnChain, multicall: OnChain, people: Peo
         assert (at, block_hash, results) == (number, "0x" + "00" * 32, succeeded)
 
 
-def test_a_call_that_fails(token: OnChain, multicall: OnChain, people: People) -> None:
+def test_failing_call_is_reported(token: OnChain, multicall: OnChain, people: People) -> None:
     good, bad = token.data("paused"), token.data("pause")
     (first, _), (second, reason) = multicall.call("tryAggregate", False, [(TOKEN, good), (TOKEN, bad)])
     assert (first, second) == (True, False)
@@ -75,7 +75,7 @@ def test_a_call_that_fails(token: OnChain, multicall: OnChain, people: People) -
             multicall.call(name, *given)
 
 
-def test_value_is_given_to_each_and_adds_up(token: OnChain, multicall: OnChain, people: People) -> None:
+def test_value_of_each_call_adds_up(token: OnChain, multicall: OnChain, people: People) -> None:
     chain, receiver = token.chain, "0x" + "ab" * 20
     data = multicall.data("aggregate3Value", [(receiver, False, 3, b""), (receiver, False, 4, b"")])
     request = {"from": people.buyer.address, "to": multicall.address, "data": data}

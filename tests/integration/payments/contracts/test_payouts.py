@@ -31,7 +31,7 @@ def payouts(token: OnChain, people: People) -> OnChain:
     return OnChain(token.chain, placed.address, [*artifact.abi, *errors])
 
 
-def test_its_interface() -> None:
+def test_payouts_interface_is_stable() -> None:
     topic = keccak(b"PayoutSent(bytes32,address,address,uint256)").hex()
     assert topic == "e50d87119ceb02f3aa30a83e96b007c343e37d38e4f720be35f408d0477995fb"
     contract = OnChain(None, "0x", load("Payouts").abi)  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ def test_its_interface() -> None:
     ]
 
 
-def test_everybody_gets_what_is_theirs(token: OnChain, people: People, payouts: OnChain) -> None:
+def test_each_recipient_gets_its_share(token: OnChain, people: People, payouts: OnChain) -> None:
     sender, recipients, amounts = people.buyer.address, many(3), [5, 1, 7]
     receipt = payouts.send(sender, "sendPayouts", BATCH, recipients, amounts)
     assert [token.call("balanceOf", recipient) for recipient in recipients] == amounts
@@ -84,7 +84,7 @@ def test_a_batch_is_paid_once_by_its_sender(token: OnChain, people: People, payo
     assert payouts.storage(int.from_bytes(keccak(BATCH + inner), "big")) == 1
 
 
-def test_what_is_no_batch_is_refused(people: People, payouts: OnChain) -> None:
+def test_invalid_batch_is_rejected(people: People, payouts: OnChain) -> None:
     (recipient, second), sender = many(2), people.buyer.address
     for refusal, call in [
         ("InvalidArrayLengths()", ("sendPayouts", BATCH, [], [])),
@@ -107,7 +107,7 @@ def test_what_is_no_batch_is_refused(people: People, payouts: OnChain) -> None:
     assert payouts.call("processed", sender, BATCH) is False
 
 
-def test_a_hundred_is_the_most(token: OnChain, people: People, payouts: OnChain) -> None:
+def test_batch_over_100_recipients_is_rejected(token: OnChain, people: People, payouts: OnChain) -> None:
     recipients = many(100)
     receipt = payouts.send(people.buyer.address, "splitPayment", BATCH, 1000, recipients, [100] * 100, 0)
     assert len(receipt.logs) == 100
@@ -115,7 +115,7 @@ def test_a_hundred_is_the_most(token: OnChain, people: People, payouts: OnChain)
     payouts.send(people.buyer.address, "sendPayouts", OTHER, recipients, [1] * 100)
 
 
-def test_one_forbidden_recipient_fails_the_whole_batch(token: OnChain, people: People, payouts: OnChain) -> None:
+def test_forbidden_recipient_fails_the_batch(token: OnChain, people: People, payouts: OnChain) -> None:
     sender, recipients = people.buyer.address, many(3)
     token.send(people.blacklister.address, "blacklist", recipients[2])
     with refused("Blacklistable: account is blacklisted"):
@@ -174,7 +174,9 @@ def test_shares_add_up_to_the_total(
         max_size=5,
     )
 )
-def test_any_batches_of_two_senders(token: OnChain, people: People, payouts: OnChain, batches: list) -> None:
+def test_random_batches_of_two_senders_are_paid(
+    token: OnChain, people: People, payouts: OnChain, batches: list
+) -> None:
     """Compare with a ledger in Python; recipients and references repeat."""
     recipients, done = many(5), set()
     has = dict.fromkeys(("buyer", "other"), 1000 * DOLLAR)

@@ -136,7 +136,7 @@ def test_an_invalid_permit_names_the_reason(signing: Signing, people: People) ->
             permit2.send(shop, SINGLE, ((TOKEN, 50), 7, DEADLINE), (shop, 50), buyer, signature.packed)
 
 
-def test_a_witness_is_signed_with_it(token: OnChain, signing: Signing, people: People) -> None:
+def test_witness_is_part_of_the_signature(token: OnChain, signing: Signing, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     witness = {"to": shop, "validAfter": 5}
     signature = signing.transfer({"token": TOKEN, "amount": 50}, 2**256 - 1, witness)
@@ -159,7 +159,7 @@ def test_a_witness_is_signed_with_it(token: OnChain, signing: Signing, people: P
     assert token.call("balanceOf", shop) == 55
 
 
-def test_a_batch_moves_what_is_asked_for(token: OnChain, signing: Signing, people: People) -> None:
+def test_permit2_batch_moves_the_requested_amounts(token: OnChain, signing: Signing, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     permitted = [{"token": TOKEN, "amount": 5}, {"token": TOKEN, "amount": 7}]
     signature = signing.transfer(permitted, 0, many="[]").packed
@@ -174,7 +174,7 @@ def test_a_batch_moves_what_is_asked_for(token: OnChain, signing: Signing, peopl
         signing.permit2.send(shop, BATCH, permit, [(shop, 5), (shop, 7)], buyer, signature)
 
 
-def test_a_batch_is_what_was_signed(signing: Signing, people: People) -> None:
+def test_permit2_batch_requires_its_signed_terms(signing: Signing, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     signature = signing.transfer([{"token": TOKEN, "amount": 5}], 0, many="[]").packed
     asked = [(shop, 5)]
@@ -188,7 +188,7 @@ def test_a_batch_is_what_was_signed(signing: Signing, people: People) -> None:
             signing.permit2.send(sender, BATCH, permit, asked, buyer, signature)
 
 
-def test_an_owner_uses_up_nonces(signing: Signing, people: People) -> None:
+def test_owner_invalidates_nonces(signing: Signing, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     receipt = signing.permit2.send(buyer, "invalidateUnorderedNonces", 1, 0b110)
     assert [(log.event, log.values) for log in receipt.logs] == [("UnorderedNonceInvalidation", (buyer, 1, 6))]
@@ -202,7 +202,7 @@ def test_an_owner_uses_up_nonces(signing: Signing, people: People) -> None:
             signing.permit2.send(*call)
 
 
-def test_an_allowance_ends_and_falls(token: OnChain, permit2: OnChain, people: People) -> None:
+def test_allowance_expires_and_decreases(token: OnChain, permit2: OnChain, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     end = token.chain.time + 100
     receipt = permit2.send(buyer, "approve", TOKEN, shop, 50, end)
@@ -224,7 +224,7 @@ def test_an_allowance_ends_and_falls(token: OnChain, permit2: OnChain, people: P
     assert token.call("balanceOf", shop) == 32
 
 
-def test_the_largest_allowance_does_not_fall_and_is_taken_back(permit2: OnChain, people: People) -> None:
+def test_unlimited_allowance_does_not_decrease_and_is_revocable(permit2: OnChain, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     permit2.send(buyer, "approve", TOKEN, shop, UNLIMITED, DEADLINE)
     permit2.send(shop, TRANSFER, buyer, shop, 30, TOKEN)
@@ -271,7 +271,7 @@ def test_an_owner_skips_nonces_of_allowances(permit2: OnChain, people: People) -
     permit2.send(buyer, "invalidateNonces", TOKEN, shop, 2 * 65535)
 
 
-def test_a_wallet_is_asked(token: OnChain, permit2: OnChain, people: People) -> None:
+def test_wallet_signature_is_verified_by_erc1271(token: OnChain, permit2: OnChain, people: People) -> None:
     artifact, shop = double("Wallet"), people.merchant.address
     wallet = deploy(token.chain, people.stranger.address, artifact.creation(people.buyer.address), artifact.abi)
     token.send(people.buyer.address, "transfer", wallet.address, 10)
@@ -310,7 +310,7 @@ def test_a_failed_transfer_reverts(token: OnChain, permit2: OnChain, people: Peo
     assert trick.call("balanceOf", shop) == 2
 
 
-def test_its_storage_is_where_permit2_has_it(permit2: OnChain, people: People) -> None:
+def test_permit2_storage_matches_the_original(permit2: OnChain, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     permit2.send(buyer, "invalidateUnorderedNonces", 3, 9)
     permit2.send(buyer, "approve", TOKEN, shop, 50, DEADLINE)

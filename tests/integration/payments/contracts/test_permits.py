@@ -72,12 +72,14 @@ def test_the_deadline_is_inclusive_to_the_second(token: OnChain, permits: Permit
     assert outcomes == {-1: "permitted", 0: "permitted", 1: "FiatTokenV2: permit is expired"}
 
 
-def test_a_permit_without_end_is_one(token: OnChain, permits: Permitting) -> None:
+def test_permit_without_deadline_is_accepted(token: OnChain, permits: Permitting) -> None:
     permits.submit(5, 2**256 - 1, permits.sign(5, 2**256 - 1))
     assert token.call("allowance", permits.owner, permits.spender) == 5
 
 
-def test_pause_then_deadline_then_signature(token: OnChain, people: People, permits: Permitting) -> None:
+def test_permit_checks_pause_deadline_and_signature_in_order(
+    token: OnChain, people: People, permits: Permitting
+) -> None:
     wrong = Signature(29, b"\x01" * 32, b"\x01" * 32)
     token.send(people.pauser.address, "pause")
     with refused("Pausable: paused"):
@@ -105,7 +107,7 @@ def test_an_invalid_signature_names_the_reason(token: OnChain, permits: Permitti
         token.send(permits.sender, "permit", permits.owner, permits.spender, 5, deadline, b"\0" * 64)
 
 
-def test_the_blacklist_stops_no_permit_and_the_zero_address_gets_none(
+def test_permit_ignores_the_blacklist_and_rejects_the_zero_address(
     token: OnChain, people: People, permits: Permitting
 ) -> None:
     deadline = token.chain.time + 60

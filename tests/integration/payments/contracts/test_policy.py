@@ -42,7 +42,7 @@ def forbidden(scope: bytes, policy: int) -> str:
     return f"PolicyForbids(0x{scope.hex()}, {policy})"
 
 
-def test_at_first_everybody_is_allowed(token: OnChain, people: People) -> None:
+def test_new_token_allows_every_account(token: OnChain, people: People) -> None:
     assert [token.call("policyId", scope) for scope in (SENDER, RECEIVER, EXECUTOR)] == [ALWAYS_ALLOW] * 3
     assert token.call("isAuthorized", ALWAYS_ALLOW, people.stranger.address) is True
     assert token.call("isAuthorized", ALWAYS_BLOCK, people.stranger.address) is False
@@ -51,13 +51,13 @@ def test_at_first_everybody_is_allowed(token: OnChain, people: People) -> None:
     assert [token.call(name) for name in names] == ["0x" + scope.hex() for scope in (SENDER, RECEIVER, EXECUTOR)]
 
 
-def test_an_id_has_a_kind_and_a_counter(token: OnChain, people: People) -> None:
+def test_policy_id_has_a_kind_and_a_counter(token: OnChain, people: People) -> None:
     assert created(token, people, BLOCK_LIST) == 2
     assert created(token, people, ALLOW_LIST) == 2**56 + 3
     assert created(token, people, BLOCK_LIST, people.buyer.address) == 4
 
 
-def test_a_list_lets_in_or_keeps_out(token: OnChain, people: People) -> None:
+def test_policy_list_allows_or_blocks_its_members(token: OnChain, people: People) -> None:
     buyer, other = people.buyer.address, people.other.address
     allow = created(token, people, ALLOW_LIST, buyer)
     block = created(token, people, BLOCK_LIST, buyer)
@@ -69,7 +69,7 @@ def test_a_list_lets_in_or_keeps_out(token: OnChain, people: People) -> None:
 
 
 @pytest.mark.parametrize("kind", [BLOCK_LIST, ALLOW_LIST])
-def test_each_scope_asks_about_its_own_party(token: OnChain, people: People, kind: int) -> None:
+def test_each_scope_checks_its_party(token: OnChain, people: People, kind: int) -> None:
     buyer, shop, other = people.buyer.address, people.merchant.address, people.other.address
     token.send(buyer, "approve", shop, 100)
     parties = {SENDER: buyer, RECEIVER: other, EXECUTOR: shop}
@@ -88,7 +88,7 @@ def test_each_scope_asks_about_its_own_party(token: OnChain, people: People, kin
                 token.send(shop, "transferFrom", buyer, other, 1)
 
 
-def test_who_sends_its_own_is_no_executor(token: OnChain, people: People) -> None:
+def test_own_transfer_has_no_executor_check(token: OnChain, people: People) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     enforce(token, people, EXECUTOR, ALWAYS_BLOCK)
     token.send(buyer, "transfer", shop, 1)
@@ -97,7 +97,7 @@ def test_who_sends_its_own_is_no_executor(token: OnChain, people: People) -> Non
     token.send(buyer, "transferFrom", buyer, shop, 1)
 
 
-def test_who_submits_an_authorization_is_its_executor(token: OnChain, domain: Domain, people: People) -> None:
+def test_submitter_of_an_authorization_is_its_executor(token: OnChain, domain: Domain, people: People) -> None:
     authorization = Authorization(
         people.buyer.address, people.merchant.address, 1, 0, token.chain.time + 60, os.urandom(32)
     )
@@ -115,7 +115,7 @@ def test_who_submits_an_authorization_is_its_executor(token: OnChain, domain: Do
     token.send(people.other.address, "transferWithAuthorization", *given)
 
 
-def test_pause_then_blacklist_then_policy_then_balance(token: OnChain, people: People) -> None:
+def test_transfer_checks_pause_blacklist_policy_and_balance_in_order(token: OnChain, people: People) -> None:
     poor, shop = people.stranger.address, people.merchant.address
     for scope in (SENDER, RECEIVER, EXECUTOR):
         enforce(token, people, scope, ALWAYS_BLOCK)
@@ -141,7 +141,7 @@ def test_pause_then_blacklist_then_policy_then_balance(token: OnChain, people: P
         token.send(shop, "transferFrom", poor, shop, 1)
 
 
-def test_the_owner_alone_keeps_policies(token: OnChain, people: People) -> None:
+def test_only_the_owner_changes_policies(token: OnChain, people: People) -> None:
     policy = created(token, people, ALLOW_LIST)
     for call in (
         ("createPolicy", ALLOW_LIST, []),
@@ -152,7 +152,7 @@ def test_the_owner_alone_keeps_policies(token: OnChain, people: People) -> None:
             token.send(people.stranger.address, *call)
 
 
-def test_what_is_no_policy_or_scope_is_refused(token: OnChain, people: People) -> None:
+def test_invalid_policy_or_scope_is_rejected(token: OnChain, people: People) -> None:
     owner = people.owner.address
     created(token, people, BLOCK_LIST)
     # Never created, created as a block-list but referenced as an allow-list, and the two whose lists stay empty.
@@ -182,7 +182,7 @@ LISTS = st.tuples(st.sampled_from([BLOCK_LIST, ALLOW_LIST]), st.sets(PEOPLE))
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lists=st.tuples(LISTS, LISTS, LISTS), executor=PEOPLE, payer=PEOPLE, payee=PEOPLE)
-def test_any_three_lists_let_through_what_each_lets_through(
+def test_combined_policies_allow_only_accounts_that_each_allows(
     token: OnChain, people: People, lists: tuple, executor: str, payer: str, payee: str
 ) -> None:
     """Compare with the rule in Python: the error names the first policy that forbids, the executor first."""

@@ -125,7 +125,7 @@ def test_a_payment_is_settled_once(payment: Payment) -> None:
         payment.settle()
 
 
-def test_the_money_goes_where_the_payer_signed(payment: Payment) -> None:
+def test_money_goes_to_the_signed_destination(payment: Payment) -> None:
     signature, stranger = payment.sign(), payment.people.stranger.address
     elsewhere = (stranger, *payment.witness[1:])
     with refused("InvalidSigner()"):
@@ -137,7 +137,7 @@ def test_the_money_goes_where_the_payer_signed(payment: Payment) -> None:
     assert payment.paid() == 0
 
 
-def test_refusals_in_their_order(payment: Payment) -> None:
+def test_settlement_errors_follow_the_documented_order(payment: Payment) -> None:
     zero, later = "0x" + "00" * 20, payment.token.chain.time + 10**6
     wrong = {"owner": zero, "witness": (zero, *payment.witness[1:-1], later), "signature": b"\1" * 65}
     with refused("InvalidAmount()"):
@@ -155,7 +155,7 @@ def test_refusals_in_their_order(payment: Payment) -> None:
         payment.settle(permit=((TOKEN, 50), 3, 1), **wrong)
 
 
-def test_the_beginning_is_inclusive(payment: Payment) -> None:
+def test_start_of_validity_is_inclusive(payment: Payment) -> None:
     begin = payment.token.chain.time + 100
     payment.valid_after = begin
     for second, refusal in ((begin - 1, "PaymentTooEarly()"), (begin, None)):
@@ -168,7 +168,7 @@ def test_the_beginning_is_inclusive(payment: Payment) -> None:
                 payment.settle()
 
 
-def test_a_payer_who_never_approved_permit2_signs_that_too(payment: Payment) -> None:
+def test_payer_without_permit2_approval_signs_a_permit(payment: Payment) -> None:
     payment.token.send(payment.people.buyer.address, "approve", addresses.PERMIT2, 0)
     with refused("TRANSFER_FROM_FAILED"):
         payment.settle()
@@ -179,7 +179,7 @@ def test_a_payer_who_never_approved_permit2_signs_that_too(payment: Payment) -> 
     assert payment.paid() == 50
 
 
-def test_a_permit_that_a_stranger_submitted_first_breaks_nothing(payment: Payment) -> None:
+def test_permit_submitted_by_a_stranger_is_accepted(payment: Payment) -> None:
     people = payment.people
     payment.token.send(people.buyer.address, "approve", addresses.PERMIT2, 0)
     value, deadline, r, s, v = payment.token_permit(50)
@@ -192,7 +192,7 @@ def test_a_permit_that_a_stranger_submitted_first_breaks_nothing(payment: Paymen
     assert payment.paid() == 50
 
 
-def test_upto_takes_any_amount_up_to_the_signed_one(upto: Payment) -> None:
+def test_upto_accepts_any_amount_up_to_the_signed_maximum(upto: Payment) -> None:
     for sender in (upto.people.stranger, upto.people.buyer):
         with refused("AmountExceedsPermitted()"):
             upto.settle(51, sender=sender.address)
@@ -254,7 +254,7 @@ class Tricked:
 
 
 @pytest.mark.parametrize("name", ["settle", "settleWithPermit"])
-def test_a_settlement_within_a_settlement_is_refused(payment: Payment, name: str) -> None:
+def test_nested_settlement_is_rejected(payment: Payment, name: str) -> None:
     """The token settles another payment that its payer signed, so that only the reentrancy guard can prevent it."""
     tricked = Tricked(payment, name)
     again = tricked.arguments(2, tricked.token.address)
@@ -273,7 +273,7 @@ def test_a_settlement_within_a_settlement_is_refused(payment: Payment, name: str
     [(7, "EIP2612PermitFailedWithData", "0x"), (8, "EIP2612PermitFailedWithPanic", 1)],
     ids=["no reason", "a panic"],
 )
-def test_a_permit_that_fails_is_logged_and_no_more(payment: Payment, trick: int, event: str, told: object) -> None:
+def test_failing_permit_is_only_logged(payment: Payment, trick: int, event: str, told: object) -> None:
     tricked = Tricked(payment, "settleWithPermit")
     tricked.play(trick)
     failed, settled = tricked.settle(1).logs
@@ -282,13 +282,13 @@ def test_a_permit_that_fails_is_logged_and_no_more(payment: Payment, trick: int,
 
 
 @pytest.mark.parametrize("contract", ["ExactPermit2Proxy", "UptoPermit2Proxy"])
-def test_there_is_no_proxy_without_permit2(token: OnChain, people: People, contract: str) -> None:
+def test_proxy_without_permit2_cannot_be_deployed(token: OnChain, people: People, contract: str) -> None:
     artifact = load(contract)
     with refused("InvalidPermit2Address()"):
         deploy(token.chain, people.stranger.address, artifact.creation("0x" + "00" * 20), artifact.abi)
 
 
-def test_a_token_that_refuses_is_not_paid_around(payment: Payment) -> None:
+def test_token_rejection_reverts_the_settlement(payment: Payment) -> None:
     payment.token.send(payment.people.blacklister.address, "blacklist", payment.people.buyer.address)
     with pytest.raises(Reverted):
         payment.settle()

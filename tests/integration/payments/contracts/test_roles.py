@@ -18,7 +18,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("function", "getter", "event", "refusal"), NAMED, ids=[named[1] for named in NAMED])
-def test_the_owner_names_who_has_a_role(
+def test_owner_assigns_roles(
     token: OnChain, people: People, function: str, getter: str, event: str, refusal: str
 ) -> None:
     owner, new = people.owner.address, people.stranger.address
@@ -30,7 +30,7 @@ def test_the_owner_names_who_has_a_role(
     assert token.call(getter) == new
 
 
-def test_the_owner_hands_over(token: OnChain, people: People) -> None:
+def test_owner_transfers_ownership(token: OnChain, people: People) -> None:
     owner, new = people.owner.address, people.stranger.address
     with refused("Ownable: caller is not the owner"):
         token.send(new, "transferOwnership", new)
@@ -44,7 +44,7 @@ def test_the_owner_hands_over(token: OnChain, people: People) -> None:
     token.send(new, "updatePauser", new)
 
 
-def test_the_pauser_blocks_everything_that_moves_money(token: OnChain, people: People) -> None:
+def test_pause_blocks_every_transfer_of_money(token: OnChain, people: People) -> None:
     """Authorizations, cancellations and permits have separate tests."""
     with refused("Pausable: caller is not the pauser"):
         token.send(people.owner.address, "pause")
@@ -76,7 +76,7 @@ def test_the_pauser_blocks_everything_that_moves_money(token: OnChain, people: P
     token.send(people.buyer.address, "transfer", people.other.address, 1)
 
 
-def test_the_blacklister_lists_and_the_balance_stays(token: OnChain, people: People) -> None:
+def test_blacklisting_preserves_the_balance(token: OnChain, people: People) -> None:
     buyer = people.buyer.address
     for name in ("blacklist", "unBlacklist"):
         with refused("Blacklistable: caller is not the blacklister"):
@@ -144,7 +144,7 @@ def test_balances_have_255_bits_and_supply_256(token: OnChain, people: People) -
         token.send(minter, "mint", people.other.address, 2**255)
 
 
-def test_a_minter_burns_its_own(token: OnChain, people: People) -> None:
+def test_minter_burns_its_own_tokens(token: OnChain, people: People) -> None:
     minter = people.minter.address
     token.send(minter, "mint", minter, 5)
     receipt = token.send(minter, "burn", 3)
@@ -165,7 +165,7 @@ def test_a_minter_burns_its_own(token: OnChain, people: People) -> None:
         token.send(minter, "burn", 1)
 
 
-def test_the_rescuer_sends_on_what_was_sent_here_by_mistake(token: OnChain, people: People) -> None:
+def test_rescuer_returns_tokens_sent_by_mistake(token: OnChain, people: People) -> None:
     setup = setup_of(people)
     stray = deploy(token.chain, people.owner.address, setup.creation(), token.abi)
     stray.send(people.master_minter.address, "configureMinter", people.minter.address, 9)

@@ -11,7 +11,7 @@ import pytest
 
 from foreseal.payments import contracts
 from foreseal.payments.contracts import load
-from payments.listed import is_there
+from payments.listed_tests import exists
 
 SOURCES = Path(contracts.__file__).parent / "sources"
 # Contracts of the document's sections, and the folders of their sources.
@@ -35,17 +35,17 @@ def named(sections: tuple[str, ...] = ("token", "checkout", "payouts")) -> set[s
     return {bare(name) for row in rows for name in [*QUOTED.findall(row.get("row", "")), *row.get("order", ())]}
 
 
-def test_each_row_has_tests_and_they_exist() -> None:
+def test_each_row_names_existing_tests() -> None:
     assert len(ROWS) > 80
     for _, row in ROWS:
         assert set(row) in ({"row", "tests"}, {"order", "tests"}), row
         assert row["tests"], row
         for test in row["tests"]:
-            assert is_there(test), f"there is no {test}"
+            assert exists(test), f"there is no {test}"
 
 
 @pytest.mark.parametrize("folder", CONTRACTS)
-def test_no_name_of_the_contracts_is_without_a_row(folder: str) -> None:
+def test_every_contract_name_has_a_row(folder: str) -> None:
     """Functions, events and errors of the ABI, and the revert strings of the sources."""
     sections = ("token",) if folder == "token" else ("checkout", "payouts")
     expected = {entry["name"] for contract in CONTRACTS[folder] for entry in load(contract).abi if "name" in entry}
@@ -66,7 +66,7 @@ def document() -> str:
     return re.sub(r"\s+", " ", found.group())
 
 
-def test_no_name_of_the_document_is_without_a_row(document: str) -> None:
+def test_every_documented_name_has_a_row(document: str) -> None:
     """Covers every name in backticks: functions, selectors, hashes, events, errors, reverts."""
     # Argument lists of overloads, which are identified by their selectors.
     names = {bare(name) for name in QUOTED.findall(document) if not name.startswith("(")}
@@ -82,7 +82,7 @@ def test_no_name_of_the_document_is_without_a_row(document: str) -> None:
     assert missing == []
 
 
-def test_each_pair_of_the_check_order_has_a_row(document: str) -> None:
+def test_each_pair_of_ordered_checks_has_a_row(document: str) -> None:
     """Arrows separate the steps, and each step begins with its revert reason."""
     found = re.search(r"the revert string that wins: (.*?) -> mark used", document)
     assert found is not None

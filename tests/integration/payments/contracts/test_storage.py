@@ -30,7 +30,7 @@ def placed(request: pytest.FixtureRequest, token: OnChain, people: People) -> On
     return made
 
 
-def test_plain_variables(placed: OnChain, people: People, domain: Domain) -> None:
+def test_plain_variables_have_their_slots(placed: OnChain, people: People, domain: Domain) -> None:
     def address(account: object) -> int:
         return int(str(account), 16)
 
@@ -61,7 +61,7 @@ def test_plain_variables(placed: OnChain, people: People, domain: Domain) -> Non
     }
 
 
-def test_mappings(placed: OnChain, people: People) -> None:
+def test_mappings_have_their_slots(placed: OnChain, people: People) -> None:
     buyer = people.buyer.address
     assert placed.storage(at(9, buyer)) == 1000 * DOLLAR
     assert placed.storage(at(9, placed.address)) == 1 << 255
@@ -69,7 +69,7 @@ def test_mappings(placed: OnChain, people: People) -> None:
     assert placed.storage(at(13, people.minter.address)) == 10**12
 
 
-def test_what_is_done_to_the_token_is_where_fiat_token_has_it(token: OnChain, people: People, domain: Domain) -> None:
+def test_token_writes_the_storage_slots_of_fiat_token(token: OnChain, people: People, domain: Domain) -> None:
     buyer, shop = people.buyer.address, people.merchant.address
     token.send(buyer, "approve", shop, 77)
     assert token.storage(at(10, buyer, shop)) == 77
@@ -86,7 +86,7 @@ def test_what_is_done_to_the_token_is_where_fiat_token_has_it(token: OnChain, pe
     assert token.storage(1) == 1 << 160 | int(people.pauser.address, 16)
 
 
-def test_policies_are_behind_fiat_tokens_slots(token: OnChain, people: People) -> None:
+def test_policies_follow_the_slots_of_fiat_token(token: OnChain, people: People) -> None:
     owner, policies = people.owner.address, []
     for kind in (0, 1, 0):
         logs = token.send(owner, "createPolicy", kind, [people.buyer.address]).logs
@@ -103,7 +103,7 @@ def test_policies_are_behind_fiat_tokens_slots(token: OnChain, people: People) -
         assert token.storage(at(22, policy, people.other.address)) == 0
 
 
-def test_both_ways_of_beginning_have_the_same_code(token: OnChain, people: People) -> None:
+def test_genesis_and_deployment_have_the_same_code(token: OnChain, people: People) -> None:
     made = deploy(token.chain, people.stranger.address, setup_of(people).creation(), token.abi)
     codes = {token.chain.rpc("eth_getCode", contract.address, "latest") for contract in (token, made)}
     assert len(codes) == 1
@@ -111,7 +111,7 @@ def test_both_ways_of_beginning_have_the_same_code(token: OnChain, people: Peopl
 
 
 @pytest.mark.parametrize("name", ["", "x" * 31, "y" * 32, "z" * 33, "long " * 20])
-def test_strings_of_any_length(token: OnChain, name: str) -> None:
+def test_strings_of_any_length_have_their_slots(token: OnChain, name: str) -> None:
     storage = Storage(load("PaymentToken"))
     storage.set_string("name", name)
     for slot, value in storage.slots.items():
@@ -119,7 +119,7 @@ def test_strings_of_any_length(token: OnChain, name: str) -> None:
     assert token.call("name", block="pending") == name
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_storage_value_that_does_not_fit_is_rejected() -> None:
     storage = Storage(load("PaymentToken"))
     with pytest.raises(ValueError, match="too few"):
         storage.set("decimals", 256)

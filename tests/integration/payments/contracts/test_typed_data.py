@@ -29,11 +29,11 @@ DIGESTS = [
 
 
 @pytest.mark.parametrize(("kind", "message", "digest"), DIGESTS, ids=[kind for kind, _, _ in DIGESTS])
-def test_the_digest_is_the_vectors(domain: Domain, kind: str, message: dict, digest: str) -> None:
+def test_digest_equals_that_of_the_vector(domain: Domain, kind: str, message: dict, digest: str) -> None:
     assert domain.digest(kind, **message).hex() == digest
 
 
-def test_the_token_takes_the_signature_of_each_vector(token: OnChain, people: People) -> None:
+def test_token_accepts_the_signature_of_each_vector(token: OnChain, people: People) -> None:
     assert people.buyer.address == PAYER.lower()
     transfer, receive, cancel, permit = (sign_digest(KEY, bytes.fromhex(digest)) for _, _, digest in DIGESTS)
     terms = tuple(TERMS.values())

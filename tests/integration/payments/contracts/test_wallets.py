@@ -61,7 +61,7 @@ def test_a_wallet_cancels_and_permits(
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_any_other_answer_is_no(
+def test_other_erc1271_result_is_rejected(
     token: OnChain, domain: Domain, people: People, wallet: OnChain, authorization: Authorization, answer: str
 ) -> None:
     wallet.send(people.stranger.address, "setAnswer", ANSWERS[answer])
@@ -77,7 +77,7 @@ def test_any_other_answer_is_no(
         )
 
 
-def test_an_account_with_code_is_never_taken_at_its_keys_word(
+def test_account_with_code_needs_erc1271_approval(
     token: OnChain, domain: Domain, people: People, authorization: Authorization
 ) -> None:
     """The account's own key signed, as with an EIP-7702 delegation, but its code does not accept the signature."""

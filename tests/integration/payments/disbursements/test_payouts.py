@@ -22,7 +22,7 @@ def fund(shop: Shop, amount: int = 1_000) -> None:
     shop.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): amount}))
 
 
-def test_a_batch_is_paid_leg_by_leg_and_once(shop: Shop) -> None:
+def test_batch_is_paid_once_with_each_leg(shop: Shop) -> None:
     fund(shop)
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     assert id == "0x" + "07" * 32
@@ -58,7 +58,7 @@ def test_the_recipient_at_fault_is_named(shop: Shop, rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["blacklisted", "policy_forbids"])
-def test_a_forbidden_payouts_contract_is_named_and_blocks_no_batch(shop: Shop, rule: str) -> None:
+def test_forbidden_payouts_contract_is_named_and_blocks_no_batch(shop: Shop, rule: str) -> None:
     fund(shop)
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     shop.chain.change(lambda state: getattr(state, rule).add(PAYOUTS))
@@ -68,7 +68,7 @@ def test_a_forbidden_payouts_contract_is_named_and_blocks_no_batch(shop: Shop, r
     assert shop.payouts.get(id).state is DisbursementState.RESERVED
 
 
-def test_a_batch_without_money_or_sense_is_refused(shop: Shop) -> None:
+def test_unfunded_or_invalid_batch_is_rejected(shop: Shop) -> None:
     fund(shop, 399)
     with pytest.raises(NotFunded, match="needs 400 units, but only 399"):
         shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
@@ -81,7 +81,7 @@ def test_a_batch_without_money_or_sense_is_refused(shop: Shop) -> None:
 
 
 @pytest.mark.fake_chain
-def test_a_batch_whose_logs_are_not_all_there_is_not_complete(shop: Shop) -> None:
+def test_batch_with_missing_logs_is_not_complete(shop: Shop) -> None:
     fund(shop)
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     shop.payouts.submit(id)
@@ -95,7 +95,7 @@ def test_a_batch_whose_logs_are_not_all_there_is_not_complete(shop: Shop) -> Non
     assert shop.payouts.advance(id).state is DisbursementState.COMPLETE
 
 
-def test_a_batch_that_was_paid_before_is_not_paid_again(shop: Shop) -> None:
+def test_paid_batch_is_not_paid_again(shop: Shop) -> None:
     fund(shop)
     id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
     shop.payouts.submit(id)
@@ -113,7 +113,7 @@ def test_a_batch_that_was_paid_before_is_not_paid_again(shop: Shop) -> None:
     cuts=st.lists(st.integers(0, 10_000), max_size=20),
     at=st.integers(0, 20),
 )
-def test_a_split_gives_out_all_of_it(total: int, cuts: list[int], at: int) -> None:
+def test_split_distributes_the_complete_amount(total: int, cuts: list[int], at: int) -> None:
     bounds = [0, *sorted(cuts), 10_000]
     shares = [after - before for before, after in itertools.pairwise(bounds)]
     remainder = at % len(shares)
@@ -125,7 +125,7 @@ def test_a_split_gives_out_all_of_it(total: int, cuts: list[int], at: int) -> No
         assert exact - part * 10_000 < 10_000
 
 
-def test_a_split_that_is_none_is_refused() -> None:
+def test_invalid_split_is_rejected() -> None:
     assert split(100, [3_333, 3_333, 3_334], 0) == [34, 33, 33]
     with pytest.raises(ValueError, match="9999 basis points"):
         split(100, [9_999], 0)

@@ -24,7 +24,7 @@ from payments.shop import BUYER, SHOP, Make, Shop
 LOW = BUYER.address.lower()
 
 
-def place(shop: Shop, id: str) -> str:
+def refund_status(shop: Shop, id: str) -> str:
     refund = shop.refunds.get(id)
     return f"{refund.state} / {refund.step}"
 
@@ -32,18 +32,18 @@ def place(shop: Shop, id: str) -> str:
 def test_a_refund_goes_from_its_reservation_to_a_final_transfer(shop: Shop) -> None:
     shop.captured("a", 500)
     assert shop.refunds.reserve("r", "a", 200)
-    assert place(shop, "r") == "Reserved / idle"
+    assert refund_status(shop, "r") == "Reserved / idle"
     assert shop.refunds.refundable("a") == 300
     shop.refunds.submit("r")
-    assert place(shop, "r") == "Broadcast / idle"
+    assert refund_status(shop, "r") == "Broadcast / idle"
     shop.chain.step()
     shop.refunds.advance("r")
-    assert place(shop, "r") == "Complete / provisional"
+    assert refund_status(shop, "r") == "Complete / provisional"
     shop.chain.mine(12)
     shop.refunds.advance("r")
-    assert place(shop, "r") == "Complete / confirmed"
+    assert refund_status(shop, "r") == "Complete / confirmed"
     shop.settle()
-    assert place(shop, "r") == "Complete / final"
+    assert refund_status(shop, "r") == "Complete / final"
     assert [(each.recipient, each.amount) for each in paid(shop.chain)] == [(LOW, 200)]
     assert shop.balance().refunded == 200
     assert [entry.after for entry in shop.refunds.timeline("r")] == [
@@ -56,7 +56,7 @@ def test_a_refund_goes_from_its_reservation_to_a_final_transfer(shop: Shop) -> N
     ]
 
 
-def test_partial_refunds_are_never_more_than_the_capture(shop: Shop) -> None:
+def test_partial_refunds_never_exceed_the_capture(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.refunds.refund("1", "a", 200)
     shop.refunds.reserve("2", "a", 299)
@@ -71,7 +71,7 @@ def test_partial_refunds_are_never_more_than_the_capture(shop: Shop) -> None:
     assert shop.refunds.refundable("a") == 0
 
 
-def test_the_same_refund_asked_for_again_is_the_same_refund(shop: Shop) -> None:
+def test_repeated_refund_request_returns_the_same_refund(shop: Shop) -> None:
     shop.captured("a", 500)
     for _ in range(3):
         shop.refunds.refund("r", "a", 100)
@@ -85,7 +85,7 @@ def test_the_same_refund_asked_for_again_is_the_same_refund(shop: Shop) -> None:
         shop.refunds.submit("r")
 
 
-def test_refunds_at_once_are_added_up_one_after_the_other(shop: Shop) -> None:
+def test_concurrent_refunds_are_summed_one_after_another(shop: Shop) -> None:
     shop.captured("a", 500)
     answers: list[object] = []
 
@@ -106,7 +106,7 @@ def test_refunds_at_once_are_added_up_one_after_the_other(shop: Shop) -> None:
     assert shop.balance().reserved == 400
 
 
-def test_only_a_capture_that_is_safe_enough_is_refunded(make: Make) -> None:
+def test_refund_requires_a_capture_with_sufficient_finality(make: Make) -> None:
     shop = make(refundable=Finality.CONFIRMED)
     shop.captures.capture(shop.stored("a"))
     with pytest.raises(NotRefundable, match="a is Stored, unused, broadcast"):
@@ -141,54 +141,54 @@ def test_a_forbidden_recipient_blocks_the_refund_and_frees_the_amount(shop: Shop
     assert paid(shop.chain) == []
 
 
-def test_a_recipient_forbidden_after_the_check_blocks_it_once_the_revert_is_final(shop: Shop) -> None:
+def test_recipient_forbidden_after_the_check_blocks_the_refund(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.refunds.refund("r", "a", 500)
     shop.chain.change(lambda state: state.blacklisted.add(LOW))
     shop.chain.mine()
     shop.go_on()
-    assert place(shop, "r") == "Broadcast / idle"
+    assert refund_status(shop, "r") == "Broadcast / idle"
     assert shop.refunds.refundable("a") == 0
     shop.settle()
-    assert place(shop, "r") == "Blocked / idle"
+    assert refund_status(shop, "r") == "Blocked / idle"
     assert shop.refunds.refundable("a") == 500
 
 
-def test_what_reverts_for_another_reason_stays_reserved_and_is_paid_once(shop: Shop) -> None:
+def test_other_revert_stays_reserved_and_is_paid_once(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.chain.change(lambda state: setattr(state, "paused", True))
     with pytest.raises(Reverted, match="paused"):
         shop.refunds.refund("r", "a", 500)
-    assert place(shop, "r") == "Reserved / idle"
+    assert refund_status(shop, "r") == "Reserved / idle"
     shop.chain.change(lambda state: setattr(state, "paused", False))
     shop.refunds.submit("r")
     shop.chain.change(lambda state: setattr(state, "paused", True))
     shop.settle()
-    assert place(shop, "r") == "Reserved / failed"
+    assert refund_status(shop, "r") == "Reserved / failed"
     shop.chain.change(lambda state: setattr(state, "paused", False))
     shop.settle()
-    assert place(shop, "r") == "Complete / final"
+    assert refund_status(shop, "r") == "Complete / final"
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_a_forbidden_merchant_is_no_fault_of_the_recipient(shop: Shop) -> None:
+def test_forbidden_merchant_does_not_blame_the_recipient(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.chain.change(lambda state: state.blacklisted.add(SHOP.address.lower()))
     with pytest.raises(RecipientForbidden, match=SHOP.address):
         shop.refunds.refund("r", "a", 500)
     assert list(shop.refunds.resume()) == ["r"]
-    assert place(shop, "r") == "Reserved / idle"
+    assert refund_status(shop, "r") == "Reserved / idle"
 
 
 @pytest.mark.parametrize("executed", [False, True])
-def test_a_lost_answer_pays_no_refund_twice(shop: Shop, *, executed: bool) -> None:
+def test_lost_response_pays_no_refund_twice(shop: Shop, *, executed: bool) -> None:
     shop.captured("a", 500)
     shop.node.losses.append(("eth_sendRawTransaction", executed))
     assert shop.refunds.refund("r", "a", 500).step is TxStatus.UNKNOWN
     shop.restart()
     shop.settle()
     assert [each.amount for each in paid(shop.chain)] == [500]
-    assert place(shop, "r") == "Complete / final"
+    assert refund_status(shop, "r") == "Complete / final"
 
 
 @pytest.mark.parametrize("depth", [3, 20])
@@ -197,12 +197,12 @@ def test_a_reorganisation_pays_no_refund_twice(shop: Shop, depth: int) -> None:
     shop.refunds.refund("r", "a", 500)
     shop.chain.mine(depth)
     shop.go_on()
-    assert place(shop, "r").startswith("Complete")
+    assert refund_status(shop, "r").startswith("Complete")
     shop.chain.reorganise(depth, dropped=True)
     shop.go_on()
-    assert place(shop, "r") == "Broadcast / idle"
+    assert refund_status(shop, "r") == "Broadcast / idle"
     shop.settle()
-    assert place(shop, "r") == "Complete / final"
+    assert refund_status(shop, "r") == "Complete / final"
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
@@ -215,11 +215,11 @@ def test_a_refund_uses_another_nonce_after_a_foreign_use(shop: Shop) -> None:
     shop.chain.mine()
     shop.settle()
     shop.settle()
-    assert place(shop, "r") == "Complete / final"
+    assert refund_status(shop, "r") == "Complete / final"
     assert [each.amount for each in paid(shop.chain)] == [500]
 
 
-def test_what_a_slower_process_saw_does_not_fail_what_a_faster_one_began(shop: Shop) -> None:
+def test_slower_process_does_not_fail_a_started_refund(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.node.poor.add(SHOP.address.lower())
     shop.refunds.refund("r", "a", 500)
@@ -233,6 +233,6 @@ def test_what_a_slower_process_saw_does_not_fail_what_a_faster_one_began(shop: S
             assert shop.refunds.advance("r").state is DisbursementState.BROADCAST
 
     Refunds(Ledger(shop.database, shop.ledger.clock, faster), shop.sender, shop.merchant).advance("r")
-    assert place(shop, "r") == "Broadcast / idle"
+    assert refund_status(shop, "r") == "Broadcast / idle"
     shop.settle()
     assert [each.amount for each in paid(shop.chain)] == [500]

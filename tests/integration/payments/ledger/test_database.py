@@ -47,12 +47,12 @@ def test_amounts_are_exact_and_sort_as_numbers(url: str, amounts: list[int]) -> 
 
 
 @pytest.mark.parametrize("amount", [1.0, -1, MAX_AMOUNT + 1, "1", True])
-def test_what_is_no_amount_reaches_no_table(shop: Shop, amount: object) -> None:
+def test_invalid_amount_reaches_no_table(shop: Shop, amount: object) -> None:
     with pytest.raises((TypeError, ValueError, StatementError), match="amount"), shop.database.transaction() as tx:
         tx.execute(update(orders).values(amount=amount))
 
 
-def test_a_word_is_of_its_enumeration(shop: Shop) -> None:
+def test_value_outside_its_enumeration_is_rejected(shop: Shop) -> None:
     with (
         pytest.raises((ValueError, StatementError), match="is not a TxStatus or Finality"),
         shop.database.transaction() as tx,
@@ -65,7 +65,7 @@ def test_a_word_is_of_its_enumeration(shop: Shop) -> None:
         column.process_result_value("Drafted", shop.database.engine.dialect)
 
 
-def test_tables_of_another_version_are_refused(shop: Shop) -> None:
+def test_tables_of_another_version_are_rejected(shop: Shop) -> None:
     Database(shop.url).close()
     with shop.database.transaction() as tx:
         tx.execute(update(schema).values(version=99))
@@ -73,7 +73,7 @@ def test_tables_of_another_version_are_refused(shop: Shop) -> None:
         Database(shop.url)
 
 
-def test_tables_of_a_part_that_is_used_later_are_made(shop: Shop) -> None:
+def test_missing_tables_are_created_on_open(shop: Shop) -> None:
     extra = Table("extra_of_a_test", metadata, Column("id", Integer, primary_key=True))
     try:
         Database(shop.url).close()
@@ -94,16 +94,16 @@ def test_a_transition_made_by_another_process_is_a_conflict(shop: Shop) -> None:
     assert len(shop.orders.timeline("a")) == 4
 
 
-def test_a_transition_and_its_entry_are_there_together_or_not_at_all(shop: Shop) -> None:
+def test_transition_and_its_entry_are_atomic(shop: Shop) -> None:
     shop.stored("a")
     shop.crashes.arm(CrashPoint.VOID_DECIDED)
     with pytest.raises(Killed):
         shop.orders.void("a")
-    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.status("a") == "Stored, unused / idle"
     assert len(shop.orders.timeline("a")) == 3
 
 
-def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
+def test_duplicate_ids_and_authorizations_are_rejected(shop: Shop) -> None:
     terms = shop.terms()
     first = shop.orders.draft("a", terms)
     with pytest.raises(DuplicateRecord, match="a or another of its keys"):
@@ -115,7 +115,7 @@ def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
     shop.orders.store("a")
     with pytest.raises(DuplicateRecord, match="authorization of b belongs to another order"):
         shop.orders.store("b")
-    assert shop.place("b") == "Signed, unused / idle"
+    assert shop.status("b") == "Signed, unused / idle"
     with shop.database.reading() as tx:
         stored = tx.execute(select(authorizations)).one()
         told = tx.execute(select(timeline.c.id).where(timeline.c.subject_id == "b")).all()
@@ -123,7 +123,7 @@ def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
     assert len(told) == 2
 
 
-def test_what_is_not_there_is_named(shop: Shop) -> None:
+def test_missing_record_is_named(shop: Shop) -> None:
     with pytest.raises(UnknownRecord, match="orders: no row has the id x"):
         shop.orders.get("x")
     with pytest.raises(UnknownRecord, match="refunds: no row has the id x"):
@@ -131,7 +131,7 @@ def test_what_is_not_there_is_named(shop: Shop) -> None:
     assert shop.orders.in_state(*OrderState) == []
 
 
-def test_a_reader_sees_one_moment_and_keeps_no_writer_waiting(shop: Shop) -> None:
+def test_reader_sees_one_snapshot_and_blocks_no_writer(shop: Shop) -> None:
     shop.stored("a")
     with shop.database.reading() as tx:
         before = tx.execute(select(orders.c.state)).scalars().all()
@@ -142,7 +142,7 @@ def test_a_reader_sees_one_moment_and_keeps_no_writer_waiting(shop: Shop) -> Non
     assert shop.orders.in_state(OrderState.VOIDED) == ["a"]
 
 
-def test_what_is_not_durable_is_not_synced_and_the_next_is(shop: Shop) -> None:
+def test_only_durable_transactions_are_synced(shop: Shop) -> None:
     sqlite = shop.database.engine.dialect.name == "sqlite"
     question = "PRAGMA synchronous" if sqlite else "SHOW synchronous_commit"
     levels = []
@@ -152,7 +152,7 @@ def test_what_is_not_durable_is_not_synced_and_the_next_is(shop: Shop) -> None:
     assert levels == (["2", "1", "2"] if sqlite else ["on", "off", "on"])
 
 
-def test_of_two_transactions_that_wait_for_each_other_one_is_overtaken(shop: Shop) -> None:
+def test_one_of_two_deadlocked_transactions_fails(shop: Shop) -> None:
     for id in ("a", "b"):
         shop.stored(id)
     met = threading.Barrier(2)

@@ -32,32 +32,32 @@ ALIKE = [
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE, ids=ascii)
-def test_what_no_database_keeps_is_refused(shop: Shop, name: str) -> None:
+def test_identifier_that_no_database_stores_is_rejected(shop: Shop, name: str) -> None:
     with pytest.raises(ValueError, match=r"^id: "):
         shop.draft(name)
     with pytest.raises(ValueError, match=r"^id: "):
         shop.refunds.reserve(name, "a", 1)
-    for ask in (shop.orders.get, shop.orders.store, shop.refunds.get, shop.payouts.get, shop.orders.void):
+    for method in (shop.orders.get, shop.orders.store, shop.refunds.get, shop.payouts.get, shop.orders.void):
         with pytest.raises(UnknownRecord, match="no row has the id"):
-            ask(name)
+            method(name)
     with pytest.raises(UnknownRecord):
         shop.refunds.reserve("r", name, 1)
 
 
 @pytest.mark.parametrize("value", [None, 5, b"a"])
-def test_what_is_no_text_is_no_name(value: object) -> None:
+def test_identifier_that_is_not_a_string_is_rejected(value: object) -> None:
     with pytest.raises(TypeError, match=r"^id: "):
         identifier(value)
 
 
-def test_names_that_look_alike_are_not_one(shop: Shop) -> None:
+def test_similar_identifiers_are_distinct(shop: Shop) -> None:
     for name in ALIKE:
         shop.stored(name, 100)
     assert sorted(shop.orders.in_state(*{shop.orders.get(name).state for name in ALIKE})) == sorted(ALIKE)
     with pytest.raises(DuplicateRecord):
         shop.draft("Order")
     shop.orders.void("Order")
-    assert shop.place("order") == "Stored, unused / idle"
+    assert shop.status("order") == "Stored, unused / idle"
     assert len({memo(name) for name in ALIKE}) == len(ALIKE)
     for name in ALIKE[1:]:
         shop.captures.capture(name)
@@ -72,7 +72,7 @@ def test_names_that_look_alike_are_not_one(shop: Shop) -> None:
 
 # A real token uses the highest bit of a balance for the blacklist.
 @pytest.mark.fake_chain
-def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> None:
+def test_largest_amount_is_captured_and_refunded_exactly(shop: Shop) -> None:
     shop.chain.change(lambda state: state.balances.update({BUYER.address.lower(): MAX_AMOUNT}))
     shop.captured("a", MAX_AMOUNT)
     shop.refunds.refund("1", "a", MAX_AMOUNT - 1)
@@ -88,7 +88,7 @@ def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> 
 
 # A real node's blocks are two seconds apart.
 @pytest.mark.fake_chain
-def test_an_order_expires_with_the_final_block_of_its_last_second(shop: Shop) -> None:
+def test_order_expires_with_the_final_block_of_its_deadline(shop: Shop) -> None:
     shop.stored("at", seconds=100)
     shop.stored("after", seconds=101)
     until = shop.orders.get("at").valid_before
@@ -101,4 +101,4 @@ def test_an_order_expires_with_the_final_block_of_its_last_second(shop: Shop) ->
     shop.progress.expire("at")
     with pytest.raises(NotExpired, match="no final block has reached"):
         shop.progress.expire("after")
-    assert [shop.place(id) for id in ("at", "after")] == ["Expired / idle", "Stored, unused / idle"]
+    assert [shop.status(id) for id in ("at", "after")] == ["Expired / idle", "Stored, unused / idle"]

@@ -152,7 +152,7 @@ each = pytest.mark.parametrize(
 
 
 @each
-def test_the_transitions_are_these_and_no_others(transitions: dict[object, object], expected: set[Row]) -> None:
+def test_transitions_equal_the_specified_table(transitions: dict[object, object], expected: set[Row]) -> None:
     found = {
         (
             *((None, "") if before is None else (before.state.value, before.step.value)),
@@ -165,7 +165,7 @@ def test_the_transitions_are_these_and_no_others(transitions: dict[object, objec
     assert found == expected
 
 
-def test_the_states_and_triggers_are_those_of_the_specification() -> None:
+def test_states_and_triggers_match_the_specification() -> None:
     begun = {Trigger.CAPTURE: OrderState.CAPTURED, Trigger.CANCEL: OrderState.CANCELED}
     found = set()
     for (before, trigger), after in ORDER.items():

@@ -24,33 +24,33 @@ def held(shop: Shop, address: str = SHOP.address) -> int:
 
 def test_an_order_goes_from_its_terms_to_a_final_capture(shop: Shop) -> None:
     message = shop.draft("a", 500)
-    assert shop.place("a") == "Drafted / idle"
+    assert shop.status("a") == "Drafted / idle"
     shop.orders.sign("a", shop.signed(message))
-    assert shop.place("a") == "Signed, unused / idle"
+    assert shop.status("a") == "Signed, unused / idle"
     shop.orders.store("a")
-    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.status("a") == "Stored, unused / idle"
     assert shop.captures.capture("a").step is TxStatus.BROADCAST
     assert shop.progress.advance("a").step is TxStatus.BROADCAST
     assert held(shop) == 0
     shop.chain.step()
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     assert held(shop) == 500
     shop.chain.mine(11)
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.mine()
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     shop.chain.mine(shop.chain.finality)
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     assert shop.progress.resume() == {}
     assert shop.balance().captured == 500
     assert shop.balance().faults == ()
 
 
-def test_terms_that_cannot_be_are_refused(shop: Shop) -> None:
+def test_invalid_terms_are_rejected(shop: Shop) -> None:
     with pytest.raises(ValueError, match="amount: must not be 0"):
         shop.draft("a", 0)
     with pytest.raises(ValueError, match="valid_before"):
@@ -70,10 +70,10 @@ def test_a_signature_of_another_account_is_rejected(shop: Shop) -> None:
     for wrong in (shop.signed(message, BUYERS[1]), b"\1" * 65, b""):
         with pytest.raises(InvalidSignature, match=r"^signature: "):
             shop.orders.sign("a", wrong)
-    assert shop.place("a") == "Drafted / idle"
+    assert shop.status("a") == "Drafted / idle"
 
 
-def test_a_wallet_with_code_is_asked_and_pays(shop: Shop) -> None:
+def test_contract_wallet_is_verified_and_pays(shop: Shop) -> None:
     message = shop.draft("a")
     shop.chain.wallets[LOW] = BUYERS[1].address.lower()
     with pytest.raises(InvalidSignature, match=r"wallet .* does not accept"):
@@ -82,7 +82,7 @@ def test_a_wallet_with_code_is_asked_and_pays(shop: Shop) -> None:
     shop.orders.store("a")
     shop.captures.capture("a")
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 def pause_meanwhile(shop: Shop) -> None:
@@ -106,24 +106,24 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda obstacle: obstacle.name)
-def test_what_prevents_a_capture_is_found_before_anything_is_signed(shop: Shop, obstacle: CaptureObstacle) -> None:
+def test_obstacles_to_a_capture_are_found_before_signing(shop: Shop, obstacle: CaptureObstacle) -> None:
     shop.stored("a", 500)
     OBSTACLES[obstacle](shop)
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture("a")
     assert error.value.obstacle is obstacle
     assert str(error.value).startswith("orders: a cannot be captured: ")
-    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.status("a") == "Stored, unused / idle"
     assert "eth_sendRawTransaction" not in shop.node.calls
 
 
-def test_a_holder_policy_against_the_payer_is_found_as_well(shop: Shop) -> None:
+def test_holder_policy_against_the_payer_blocks_the_capture(shop: Shop) -> None:
     shop.stored("a", 500)
     shop.chain.change(lambda state: state.policy_forbids.add(LOW))
     with pytest.raises(NotCapturable, match=f"forbidden: {BUYER.address}") as error:
         shop.captures.capture("a")
     assert error.value.obstacle is CaptureObstacle.FORBIDDEN
-    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.status("a") == "Stored, unused / idle"
 
 
 @pytest.mark.fake_chain
@@ -140,11 +140,11 @@ def test_the_configuration_is_pinned(shop: Shop) -> None:
     shop.chain.chain_id = 5
     with pytest.raises(WrongChain, match="chain id 5, configured is 31337"):
         shop.captures.capture("a")
-    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.status("a") == "Stored, unused / idle"
 
 
 @pytest.mark.fake_chain
-def test_bounds_of_validity_are_compared_with_the_block_that_is_being_built(make: Make) -> None:
+def test_validity_bounds_are_compared_with_the_pending_block(make: Make) -> None:
     shop = make(margin=10)
     until = shop.chain.time + 3600
     shop.stored("late", seconds=3600)
@@ -201,19 +201,19 @@ def test_a_voided_order_is_canceled_on_the_chain(shop: Shop) -> None:
     with pytest.raises(InvalidSignature):
         shop.cancel("a", BUYERS[1])
     shop.cancel("a")
-    assert shop.place("a") == "Voided offchain / broadcast"
+    assert shop.status("a") == "Voided offchain / broadcast"
     shop.chain.mine()
     shop.go_on()
-    assert shop.place("a") == "Canceled / provisional"
+    assert shop.status("a") == "Canceled / provisional"
     shop.settle()
-    assert shop.place("a") == "Canceled / final"
+    assert shop.status("a") == "Canceled / final"
     with pytest.raises(TransitionNotAllowed, match="Canceled"):
         shop.captures.capture("a")
     assert (LOW, shop.orders.get("a").nonce) in shop.chain.latest.state.used
     assert held(shop) == 0
 
 
-def test_a_cancellation_too_late_or_of_a_paused_token_is_refused(shop: Shop) -> None:
+def test_late_or_paused_cancellation_is_rejected(shop: Shop) -> None:
     shop.orders.void(shop.stored("a"))
     shop.chain.change(lambda state: setattr(state, "paused", True))
     with pytest.raises(Reverted, match="Pausable: paused"):
@@ -221,7 +221,7 @@ def test_a_cancellation_too_late_or_of_a_paused_token_is_refused(shop: Shop) -> 
     shop.chain.advance(4000)
     with pytest.raises(NotCancelable, match="was valid until"):
         shop.cancel("a")
-    assert shop.place("a") == "Voided offchain / idle"
+    assert shop.status("a") == "Voided offchain / idle"
 
 
 def test_logs_distinguish_a_cancellation_from_a_capture(shop: Shop) -> None:
@@ -234,22 +234,22 @@ def test_logs_distinguish_a_cancellation_from_a_capture(shop: Shop) -> None:
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture("stored")
     assert error.value.obstacle is CaptureObstacle.USED
-    assert shop.place("stored") == "Stored, unused / idle"
+    assert shop.status("stored") == "Stored, unused / idle"
     with pytest.raises(NotCancelable, match="used or canceled"):
         shop.cancel("voided")
-    assert shop.place("voided") == "Canceled / provisional"
+    assert shop.status("voided") == "Canceled / provisional"
     shop.chain.mine(shop.chain.finality)
     with pytest.raises(NotCapturable):
         shop.captures.capture("stored")
-    assert shop.place("stored") == "Canceled / final"
+    assert shop.status("stored") == "Canceled / final"
     states = [entry.after for entry in shop.orders.timeline("stored")]
     assert states[-3:] == ["Voided offchain", "Canceled (provisional)", "Canceled (final)"]
     shop.go_on()
-    assert shop.place("voided") == "Canceled / final"
+    assert shop.status("voided") == "Canceled / final"
 
 
 @pytest.mark.fake_chain
-def test_a_payers_cancellation_that_wins_over_a_capture(shop: Shop) -> None:
+def test_payer_cancellation_before_a_capture_wins(shop: Shop) -> None:
     shop.stored("a")
     shop.payer_cancels("a")
     shop.captures.capture("a")
@@ -260,13 +260,13 @@ def test_a_payers_cancellation_that_wins_over_a_capture(shop: Shop) -> None:
     shop.chain.pool[capture.sender, 0] = capture
     shop.chain.mine()
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     shop.settle()
-    assert shop.place("a") == "Canceled / final"
+    assert shop.status("a") == "Canceled / final"
     assert held(shop) == 0
 
 
-def test_an_order_expires_once_a_final_block_is_past_it(shop: Shop) -> None:
+def test_order_expires_once_a_final_block_passes_its_deadline(shop: Shop) -> None:
     shop.draft("drafted")
     shop.stored("stored")
     shop.orders.void(shop.stored("voided"))
@@ -280,30 +280,30 @@ def test_an_order_expires_once_a_final_block_is_past_it(shop: Shop) -> None:
     shop.chain.mine(2)
     for id in ("drafted", "stored", "voided"):
         shop.progress.expire(id)
-        assert shop.place(id) == "Expired / idle"
+        assert shop.status(id) == "Expired / idle"
         with pytest.raises(TransitionNotAllowed, match="Expired"):
             shop.progress.expire(id)
     with pytest.raises(NotExpired, match="used or canceled"):
         shop.progress.expire("captured")
-    assert shop.place("captured") == "Used, captured / final"
+    assert shop.status("captured") == "Used, captured / final"
 
 
-def test_a_capture_that_comes_too_late_reverts_and_expires(shop: Shop) -> None:
+def test_late_capture_reverts_and_expires(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", seconds=100))
     shop.chain.advance(200)
     shop.chain.mine()
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     shop.chain.mine(shop.chain.finality)
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / failed"
+    assert shop.status("a") == "Stored, unused / failed"
     assert shop.orders.timeline("a")[-1].details["reason"] == "reverted"
     shop.progress.expire("a")
-    assert shop.place("a") == "Expired / idle"
+    assert shop.status("a") == "Expired / idle"
     assert held(shop) == 0
 
 
-def test_an_order_may_expire_while_its_capture_is_under_way(shop: Shop) -> None:
+def test_order_can_expire_during_its_capture(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", seconds=100))
     shop.chain.drop()
     shop.chain.advance(200)
@@ -312,28 +312,28 @@ def test_an_order_may_expire_while_its_capture_is_under_way(shop: Shop) -> None:
     # Its bytes must still be sent to use the account nonce.
     shop.captures.capture(shop.stored("b"))
     shop.settle()
-    assert shop.place("a") == "Expired / idle"
-    assert shop.place("b") == "Used, captured / final"
+    assert shop.status("a") == "Expired / idle"
+    assert shop.status("b") == "Used, captured / final"
     assert held(shop) == 500
 
 
-def test_a_capture_that_failed_for_good_may_be_tried_again(shop: Shop) -> None:
+def test_finally_failed_capture_can_be_retried(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", 500))
     shop.chain.change(lambda state: state.balances.update({LOW: 0}))
     shop.chain.mine()
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     shop.settle()
-    assert shop.place("a") == "Stored, unused / failed"
+    assert shop.status("a") == "Stored, unused / failed"
     shop.chain.change(lambda state: state.balances.update({LOW: FUNDS}))
     shop.captures.capture("a")
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     assert held(shop) == 500
 
 
 @pytest.mark.fake_chain
-def test_a_status_of_1_without_the_logs_is_no_payment(shop: Shop) -> None:
+def test_status_1_without_logs_is_not_a_payment(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
     landed = shop.chain.pending.landed[0]
@@ -342,76 +342,76 @@ def test_a_status_of_1_without_the_logs_is_no_payment(shop: Shop) -> None:
     for events in ([], [used], [transfer], [(LOW, *used[1:]), transfer], [used, (LOW, *transfer[1:])]):
         landed.events = events
         shop.progress.advance("a")
-        assert shop.place("a") == "Stored, unused / broadcast"
+        assert shop.status("a") == "Stored, unused / broadcast"
     other = (used[0], (*used[1][:2], bytes(32)), b"")
     landed.events = [other, transfer]
     shop.progress.advance("a")
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     landed.events = [used, transfer]
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
 
 
 @pytest.mark.parametrize("executed", [False, True])
-def test_a_lost_answer_is_unknown_until_the_chain_tells(shop: Shop, *, executed: bool) -> None:
+def test_capture_with_a_lost_response_is_unknown_until_on_chain(shop: Shop, *, executed: bool) -> None:
     shop.node.losses.append(("eth_sendRawTransaction", executed))
     assert shop.captures.capture(shop.stored("a")).step is TxStatus.UNKNOWN
     with pytest.raises(TransitionNotAllowed, match="unknown"):
         shop.orders.void("a")
     shop.restart()
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     assert len(shop.chain.pool) == 1
     shop.settle()
     assert held(shop) == 500
 
 
-def test_a_capture_that_a_reorganisation_takes_back_is_open_until_it_lands_again(shop: Shop) -> None:
+def test_capture_removed_by_a_reorganisation_is_open_until_included_again(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(13)
     shop.go_on()
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     shop.chain.reorganise(13, late=14)
     shop.chain.drop()
     shop.progress.advance("a")
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     assert shop.balance().received == 0
     assert len(shop.chain.pool) == 1
     shop.chain.mine()
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     triggers = [entry.trigger for entry in shop.orders.timeline("a")]
     assert triggers.count("reorganisation took the effect back") == 1
     shop.settle()
     assert held(shop) == 500
 
 
-def test_a_cancellation_that_a_reorganisation_takes_back_is_sent_again(shop: Shop) -> None:
+def test_cancellation_removed_by_a_reorganisation_is_sent_again(shop: Shop) -> None:
     shop.orders.void(shop.stored("a"))
     shop.cancel("a")
     shop.chain.mine(3)
     shop.go_on()
-    assert shop.place("a") == "Canceled / provisional"
+    assert shop.status("a") == "Canceled / provisional"
     shop.chain.reorganise(3, dropped=True)
     shop.go_on()
-    assert shop.place("a") == "Voided offchain / broadcast"
+    assert shop.status("a") == "Voided offchain / broadcast"
     shop.settle()
-    assert shop.place("a") == "Canceled / final"
+    assert shop.status("a") == "Canceled / final"
 
 
-def test_a_payers_cancellation_that_a_reorganisation_takes_back(shop: Shop) -> None:
+def test_payer_cancellation_removed_by_a_reorganisation_reopens_the_order(shop: Shop) -> None:
     shop.orders.void(shop.stored("a"))
     shop.payer_cancels("a")
     shop.chain.mine(3)
     shop.progress.reconcile("a")
-    assert shop.place("a") == "Canceled / provisional"
+    assert shop.status("a") == "Canceled / provisional"
     shop.chain.reorganise(3, dropped=True)
     for _ in range(2):
         shop.go_on()
-    assert shop.place("a") == "Voided offchain / failed"
+    assert shop.status("a") == "Voided offchain / failed"
     shop.cancel("a")
     shop.settle()
-    assert shop.place("a") == "Canceled / final"
+    assert shop.status("a") == "Canceled / final"
 
 
 @pytest.mark.parametrize(
@@ -430,16 +430,16 @@ def test_the_policy_decides_when_a_capture_is_confirmed(make: Make, policy: Conf
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
     counted = 0
-    while not shop.place("a").endswith(("confirmed", "final")):
+    while not shop.status("a").endswith(("confirmed", "final")):
         shop.progress.advance("a")
-        if not shop.place("a").endswith(("confirmed", "final")):
+        if not shop.status("a").endswith(("confirmed", "final")):
             shop.chain.mine()
             counted += 1
     assert counted == blocks
-    assert shop.place("a").endswith("final" if policy.tier is ConfirmationTier.FINALIZED else "confirmed")
+    assert shop.status("a").endswith("final" if policy.tier is ConfirmationTier.FINALIZED else "confirmed")
 
 
-def test_one_order_that_cannot_go_on_holds_up_no_other(shop: Shop) -> None:
+def test_blocked_order_does_not_delay_others(shop: Shop) -> None:
     for id in ("a", "b"):
         shop.captures.capture(shop.stored(id))
     shop.chain.mine()
@@ -447,11 +447,11 @@ def test_one_order_that_cannot_go_on_holds_up_no_other(shop: Shop) -> None:
     errors = shop.progress.resume()
     assert list(errors) == ["a"]
     assert isinstance(errors["a"], NoResponse)
-    assert shop.place("a") == "Stored, unused / broadcast"
-    assert shop.place("b") == "Used, captured / provisional"
+    assert shop.status("a") == "Stored, unused / broadcast"
+    assert shop.status("b") == "Used, captured / provisional"
 
 
-def test_what_a_slower_process_saw_does_not_undo_what_a_faster_one_began(shop: Shop) -> None:
+def test_slower_process_does_not_undo_a_started_capture(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", 500))
     shop.chain.change(lambda state: state.balances.update({LOW: 0}))
     shop.chain.mine(shop.chain.finality + 2)
@@ -465,8 +465,8 @@ def test_what_a_slower_process_saw_does_not_undo_what_a_faster_one_began(shop: S
             shop.captures.capture("a")
 
     slower.advance("a")
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     with pytest.raises(TransitionNotAllowed):
         shop.orders.void("a")
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"

@@ -36,22 +36,22 @@ def stored(shop: Shop, id: str, maximum: int = 500, *, buyer: LocalAccount = BUY
     return id
 
 
-def test_an_order_goes_from_its_maximum_to_a_final_capture_of_less(shop: Shop) -> None:
+def test_order_with_a_maximum_reaches_a_smaller_final_capture(shop: Shop) -> None:
     message = drafted(shop, "a", 500)
     assert (message.owner, message.spender, message.value, message.nonce) == (BUYER.address, CHECKOUT, 500, 0)
-    assert shop.place("a") == "Drafted / idle"
+    assert shop.status("a") == "Drafted / idle"
     shop.orders.sign("a", shop.signed(message))
     shop.orders.store("a")
     shop.captures.capture("a", 300)
-    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.status("a") == "Stored, unused / broadcast"
     shop.chain.step()
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.mine(12)
     shop.progress.advance("a")
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     order, (moved,) = shop.orders.get("a"), received(shop.chain)
     assert (order.amount, order.actual, moved.amount, moved.nonce) == (500, 300, 300, order.nonce)
     assert (shop.balance().captured, shop.balance().faults) == (300, ())
@@ -59,7 +59,7 @@ def test_an_order_goes_from_its_maximum_to_a_final_capture_of_less(shop: Shop) -
     assert decided.details == {"amount": "300", "checkout": CHECKOUT}
 
 
-def test_refunds_are_of_what_was_captured_and_not_of_the_maximum(shop: Shop) -> None:
+def test_refunds_are_limited_by_the_capture_and_not_the_maximum(shop: Shop) -> None:
     shop.captures.capture(stored(shop, "a", 500), 300)
     shop.settle()
     shop.refunds.refund("r1", "a", 100)
@@ -73,23 +73,23 @@ def test_refunds_are_of_what_was_captured_and_not_of_the_maximum(shop: Shop) -> 
 @pytest.mark.parametrize(
     ("amount", "error"), [(None, ValueError), (0, ValueError), (501, ValueError), (-1, ValueError), (1.5, TypeError)]
 )
-def test_what_is_no_part_of_the_maximum_is_refused(shop: Shop, amount: Any, error: type[Exception]) -> None:
+def test_capture_outside_the_maximum_is_rejected(shop: Shop, amount: Any, error: type[Exception]) -> None:
     stored(shop, "a", 500)
     with pytest.raises(error, match="amount: "):
         shop.captures.capture("a", amount)
-    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.status("a") == "Stored, unused / idle"
 
 
-def test_an_order_of_one_amount_has_no_other(shop: Shop) -> None:
+def test_order_with_one_amount_has_no_maximum(shop: Shop) -> None:
     shop.stored("a", 500)
     with pytest.raises(ValueError, match="amount: must be the authorized 500, got 499"):
         shop.captures.capture("a", 499)
     shop.captures.capture("a", 500)
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
-def test_it_is_captured_once(shop: Shop) -> None:
+def test_permit_order_is_captured_once(shop: Shop) -> None:
     shop.captures.capture(stored(shop, "a"), 200)
     with pytest.raises(TransitionNotAllowed):
         shop.captures.capture("a", 200)
@@ -101,7 +101,7 @@ def test_it_is_captured_once(shop: Shop) -> None:
     assert [each.amount for each in received(shop.chain)] == [200]
 
 
-def test_a_name_that_the_checkout_has_captured_is_no_other_orders(shop: Shop) -> None:
+def test_id_that_the_checkout_captured_cannot_be_reused(shop: Shop) -> None:
     shop.captures.capture(stored(shop, "a"), 200)
     shop.chain.step()
     terms = replace(shop.permit_terms(500), name=shop.orders.get("a").nonce)
@@ -109,18 +109,18 @@ def test_a_name_that_the_checkout_has_captured_is_no_other_orders(shop: Shop) ->
         shop.orders.draft_permit("b", terms)
 
 
-def test_a_permit_that_a_stranger_submitted_first_changes_nothing(shop: Shop) -> None:
+def test_permit_submitted_by_a_stranger_changes_nothing(shop: Shop) -> None:
     stored(shop, "a", 500)
     order = shop.orders.get("a")
     shop.submit_permit(permit(order), order.signature, BUYERS[1])
     shop.chain.mine()
     shop.captures.capture("a", 300)
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     assert [each.amount for each in received(shop.chain)] == [300]
 
 
-def test_a_permit_that_its_payer_revoked_captures_nothing_and_expires(shop: Shop) -> None:
+def test_permit_revoked_by_its_payer_expires_without_a_capture(shop: Shop) -> None:
     stored(shop, "a", 500, seconds=600)
     other = Permit(BUYER.address, BUYERS[1].address, 1, 0, shop.chain.time + 3600)
     shop.submit_permit(other, shop.signed(other), BUYER)
@@ -134,20 +134,20 @@ def test_a_permit_that_its_payer_revoked_captures_nothing_and_expires(shop: Shop
         shop.progress.expire("a")
     shop.chain.mine(2)
     shop.progress.expire("a")
-    assert shop.place("a") == "Expired / idle"
+    assert shop.status("a") == "Expired / idle"
 
 
-def test_a_void_is_never_captured_and_cannot_be_canceled(shop: Shop) -> None:
+def test_voided_order_cannot_be_captured_or_canceled(shop: Shop) -> None:
     shop.orders.void(stored(shop, "a"))
     with pytest.raises(TransitionNotAllowed, match="Voided offchain"):
         shop.captures.capture("a", 1)
     for cancel in (lambda: shop.cancellations.message("a"), lambda: shop.cancellations.cancel("a", bytes(65))):
         with pytest.raises(NotCancelable, match="has a permit, which cannot be canceled"):
             cancel()
-    assert shop.place("a") == "Voided offchain / idle"
+    assert shop.status("a") == "Voided offchain / idle"
 
 
-def test_two_open_orders_have_no_permit_of_one_nonce(shop: Shop) -> None:
+def test_open_orders_have_distinct_permit_nonces(shop: Shop) -> None:
     stored(shop, "a", 500)
     with pytest.raises(DuplicateRecord, match="the permit of b has the nonce of the open order a"):
         stored(shop, "b", 400)
@@ -167,41 +167,41 @@ def test_a_capture_after_the_deadline_reverts_and_expires(shop: Shop) -> None:
     shop.chain.advance(200)
     shop.chain.mine(shop.chain.finality + 1)
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / failed"
+    assert shop.status("a") == "Stored, unused / failed"
     shop.progress.expire("a")
-    assert shop.place("a") == "Expired / idle"
+    assert shop.status("a") == "Expired / idle"
     assert received(shop.chain) == []
 
 
-def test_a_capture_that_failed_for_good_may_take_another_amount(shop: Shop) -> None:
+def test_finally_failed_capture_can_use_another_amount(shop: Shop) -> None:
     shop.captures.capture(stored(shop, "a", 500), 500)
     shop.chain.change(lambda state: state.balances.update({LOW: 400}))
     shop.chain.mine(shop.chain.finality + 1)
     shop.go_on()
-    assert shop.place("a") == "Stored, unused / failed"
+    assert shop.status("a") == "Stored, unused / failed"
     with pytest.raises(NotCapturable, match="400 of 401 units"):
         shop.captures.capture("a", 401)
     shop.captures.capture("a", 400)
     shop.settle()
-    assert (shop.place("a"), shop.orders.get("a").actual) == ("Used, captured / final", 400)
+    assert (shop.status("a"), shop.orders.get("a").actual) == ("Used, captured / final", 400)
     assert shop.balance().faults == ()
 
 
-def test_a_capture_that_a_reorganisation_takes_back_lands_again(shop: Shop) -> None:
+def test_capture_removed_by_a_reorganisation_is_included_again(shop: Shop) -> None:
     shop.captures.capture(stored(shop, "a"), 300)
     shop.chain.mine(3)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.reorganise(3, dropped=True)
     shop.watcher.poll()
-    assert (shop.place("a"), shop.rows()) == ("Stored, unused / unknown", set())
+    assert (shop.status("a"), shop.rows()) == ("Stored, unused / unknown", set())
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     assert shop.rows() == {each.row() for each in received(shop.chain)}
     assert len(shop.rows()) == 1
 
 
-def test_what_a_former_life_of_the_database_captured_is_found_with_its_amount(make: Make) -> None:
+def test_capture_missing_from_the_database_is_found_with_its_amount(make: Make) -> None:
     shop = make(ConfirmationPolicy(ConfirmationTier.SEALED))
     stored(shop, "a", 500)
     order = shop.orders.get("a")
@@ -210,7 +210,7 @@ def test_what_a_former_life_of_the_database_captured_is_found_with_its_amount(ma
     with pytest.raises(NotCapturable) as error:
         shop.captures.capture("a", 300)
     assert error.value.obstacle is CaptureObstacle.USED
-    assert (shop.place("a"), shop.orders.get("a").actual) == ("Used, captured / confirmed", 123)
+    assert (shop.status("a"), shop.orders.get("a").actual) == ("Used, captured / confirmed", 123)
     shop.watcher.poll()
     assert shop.balance().captured == 123
     assert shop.balance().faults == ()
@@ -226,7 +226,7 @@ def test_forbidden_accounts_cannot_participate(shop: Shop, forbidden: str, rule:
     assert error.value.obstacle is CaptureObstacle.FORBIDDEN
 
 
-def test_what_cannot_be_is_refused(shop: Shop) -> None:
+def test_invalid_permit_terms_are_rejected(shop: Shop) -> None:
     plain = Orders(shop.ledger, shop.rpc, Merchant(shop.merchant.domain, SHOP.address))
     terms = shop.permit_terms(5)
     with pytest.raises(ValueError, match="checkout: the merchant has no checkout contract"):

@@ -20,7 +20,7 @@ def tried(shop: Shop) -> int:
         return int(tx.execute(select(func.count()).select_from(attempts)).scalar_one())
 
 
-def test_a_foreign_transaction_that_vanished_holds_nothing_up(shop: Shop) -> None:
+def test_dropped_foreign_transaction_blocks_no_nonce(shop: Shop) -> None:
     shop.captured("a", 500)
     shop.chain.inject(OWN, TOKEN, b"")
     shop.chain.inject(OWN, TOKEN, b"")
@@ -40,12 +40,12 @@ def test_a_foreign_transaction_that_vanished_holds_nothing_up(shop: Shop) -> Non
     # Higher fees would not have helped.
     assert tried(shop) == before
     shop.settle()
-    assert shop.place("b") == "Used, captured / final"
+    assert shop.status("b") == "Used, captured / final"
     assert [each.amount for each in paid(shop.chain)] == [100]
     assert shop.balance().faults == ()
 
 
-def test_one_wrong_count_of_the_node_holds_nothing_up(shop: Shop) -> None:
+def test_one_wrong_nonce_of_the_node_blocks_nothing(shop: Shop) -> None:
     true = shop.node.eth_getTransactionCount
     shop.node.eth_getTransactionCount = lambda address, block: "0x7"  # type: ignore[method-assign]
     shop.captures.capture(shop.stored("a", seconds=10**6))
@@ -53,11 +53,11 @@ def test_one_wrong_count_of_the_node_holds_nothing_up(shop: Shop) -> None:
     for _ in range(30):
         shop.chain.mine()
         shop.go_on()
-    assert shop.place("a").startswith("Used, captured")
+    assert shop.status("a").startswith("Used, captured")
     assert shop.chain.latest.state.nonces[OWN] == 8
 
 
-def test_an_account_nonce_of_the_ledgers_own_is_not_used_up(shop: Shop) -> None:
+def test_account_nonce_of_the_ledger_is_not_filled(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", seconds=10**6))
     shop.captures.capture(shop.stored("b", seconds=10**6))
     held = shop.chain.pool.pop((OWN, 0))
@@ -76,10 +76,10 @@ def test_an_account_nonce_of_the_ledgers_own_is_not_used_up(shop: Shop) -> None:
     assert [key for key in shop.chain.pool if key[0] == OWN] == [(OWN, 1)]
     shop.node.eth_sendRawTransaction = send  # type: ignore[method-assign]
     shop.settle()
-    assert [shop.place(id) for id in "ab"] == ["Used, captured / final"] * 2
+    assert [shop.status(id) for id in "ab"] == ["Used, captured / final"] * 2
 
 
-def test_two_processes_replace_once(shop: Shop) -> None:
+def test_two_processes_replace_a_transaction_once(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a", seconds=10**6))
     shop.chain.drop()
     shop.chain.mine(10)

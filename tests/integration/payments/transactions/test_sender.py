@@ -71,7 +71,7 @@ def test_concurrent_senders_get_distinct_account_nonces(shop: Shop) -> None:
 
 
 @pytest.mark.fake_chain
-def test_what_is_stored_is_what_the_key_signed(shop: Shop) -> None:
+def test_stored_transaction_equals_the_signed_one(shop: Shop) -> None:
     intent = store(shop, "a")
     (raw,) = raws(shop)
     assert Account.recover_transaction(raw) == SHOP.address
@@ -86,7 +86,7 @@ def test_what_is_stored_is_what_the_key_signed(shop: Shop) -> None:
     assert sent(shop) == 0
 
 
-def test_a_restart_sends_the_same_bytes_and_already_known_is_success(shop: Shop) -> None:
+def test_restart_resends_the_same_bytes_and_accepts_already_known(shop: Shop) -> None:
     intent = store(shop, "a")
     assert shop.sender.deliver(intent).status is DeliveryStatus.ACCEPTED
     shop.restart()
@@ -97,7 +97,7 @@ def test_a_restart_sends_the_same_bytes_and_already_known_is_success(shop: Shop)
     assert shop.chain.pending.state.nonces[SHOP.address.lower()] == 1
 
 
-def test_after_nonce_too_low_the_receipts_of_all_hashes_decide(shop: Shop) -> None:
+def test_nonce_too_low_is_decided_by_all_receipts(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.deliver(intent)
     assert shop.sender.replace(intent)
@@ -111,7 +111,7 @@ def test_after_nonce_too_low_the_receipts_of_all_hashes_decide(shop: Shop) -> No
 
 
 @pytest.mark.fake_chain
-def test_a_replacement_pays_ten_percent_more_for_the_same_account_nonce(shop: Shop) -> None:
+def test_replacement_pays_ten_percent_more_with_the_same_nonce(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.deliver(intent)
     # The transaction is not mined.
@@ -132,7 +132,7 @@ def test_a_replacement_pays_ten_percent_more_for_the_same_account_nonce(shop: Sh
 
 
 @pytest.mark.parametrize("fee", [0, 1, 9, 10, 11, GWEI, GWEI + 1])
-def test_fees_are_raised_by_ten_percent_at_least(fee: int) -> None:
+def test_fees_rise_by_ten_percent_or_more(fee: int) -> None:
     raised = FeeQuote(fee, fee).raised(FeeQuote(0, 0))
     assert raised.fee * 10 >= fee * 11
     assert raised.fee > fee
@@ -141,7 +141,7 @@ def test_fees_are_raised_by_ten_percent_at_least(fee: int) -> None:
 
 
 @pytest.mark.fake_chain
-def test_a_node_that_holds_an_attempt_with_higher_fees_has_it(shop: Shop) -> None:
+def test_node_with_a_higher_fee_attempt_counts_as_sent(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.replace(intent)
     shop.sender.deliver(intent)
@@ -154,7 +154,7 @@ def test_a_node_that_holds_an_attempt_with_higher_fees_has_it(shop: Shop) -> Non
 
 
 @pytest.mark.fake_chain
-def test_no_fee_is_beyond_the_limit(shop: Shop) -> None:
+def test_fee_never_exceeds_the_limit(shop: Shop) -> None:
     modest = TransactionSender(shop.ledger, shop.rpc, shop.sender.intents, shop.policy, FeeSettings(max_fee=3 * GWEI))
     intent = store(shop, "a", modest.call(ADDRESS, DATA))
     assert not modest.replace(intent)
@@ -165,7 +165,7 @@ def test_no_fee_is_beyond_the_limit(shop: Shop) -> None:
         ).call(ADDRESS, DATA)
 
 
-def test_a_second_transaction_waits_until_the_first_can_do_nothing_more(shop: Shop) -> None:
+def test_second_transaction_waits_until_the_first_cannot_be_included(shop: Shop) -> None:
     intent = store(shop, "a")
     with pytest.raises(TransactionStillOpen, match="payout of a"):
         store(shop, "a")
@@ -196,7 +196,7 @@ def test_an_account_nonce_used_elsewhere_is_lost_once_final(shop: Shop) -> None:
         assert read_intent(tx, store(shop, "b"))[0].account_nonce == 1
 
 
-def test_what_lands_between_two_answers_is_not_lost(shop: Shop) -> None:
+def test_transaction_included_between_two_queries_is_not_lost(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.deliver(intent)
 
@@ -212,7 +212,7 @@ def test_what_lands_between_two_answers_is_not_lost(shop: Shop) -> None:
     assert shop.sender.outcome(intent).step is Finality.FINAL
 
 
-def test_what_the_node_refuses_stays_intended(shop: Shop) -> None:
+def test_transaction_rejected_by_the_node_stays_intended(shop: Shop) -> None:
     shop.node.poor.add(SHOP.address.lower())
     order = shop.captures.capture(shop.stored("a"))
     assert order.step is TxStatus.INTENDED
@@ -220,18 +220,18 @@ def test_what_the_node_refuses_stays_intended(shop: Shop) -> None:
     assert shop.orders.get("a").step is TxStatus.INTENDED
     shop.node.poor.clear()
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
     assert len(raws(shop)) == 1 + len([raw for raw in raws(shop)[1:] if decoded(raw).nonce == 0])
 
 
-def test_what_is_stored_is_sent_without_asking_for_fees(shop: Shop) -> None:
+def test_stored_transaction_is_sent_without_a_fee_query(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.node.losses += [("eth_getBlockByNumber", False), ("eth_getBlockByNumber", False)]
     assert shop.sender.deliver(intent).status is DeliveryStatus.ACCEPTED
     assert len(shop.chain.pool) == 1
 
 
-def test_a_receipt_of_a_block_that_was_sealed_meanwhile_is_looked_for_again(shop: Shop) -> None:
+def test_receipt_of_a_newly_sealed_block_is_queried_again(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.deliver(intent)
     shop.chain.step()

@@ -30,7 +30,7 @@ def filled(shop: Shop) -> Balance:
 
 
 @pytest.mark.parametrize("fault", DAMAGE)
-def test_what_does_not_fit_is_named(shop: Shop, fault: str) -> None:
+def test_inconsistent_balance_is_reported_with_its_cause(shop: Shop, fault: str) -> None:
     assert filled(shop) == Balance(500, 500, 0, 0, 100)
     if "unmatched" in fault:
         shop.pay(7)

@@ -39,7 +39,7 @@ def caught_up(shop: Shop) -> int:
 
 
 @pytest.mark.parametrize("depth", [3, 20])
-def test_after_5000_blocks_and_a_reorganisation_the_rows_are_a_fresh_scan(shop: Shop, depth: int) -> None:
+def test_rows_equal_a_fresh_scan_after_5000_blocks(shop: Shop, depth: int) -> None:
     shop.captures.capture(shop.stored("early", 7))
     shop.go_on()
     shop.captures.capture(shop.stored("open", 9))
@@ -71,11 +71,11 @@ def test_after_5000_blocks_and_a_reorganisation_the_rows_are_a_fresh_scan(shop: 
     assert shop.balance().faults == ()
     assert shop.balance().captured == 16
     shop.settle()
-    assert shop.place("early") == shop.place("open") == "Used, captured / final"
+    assert shop.status("early") == shop.status("open") == "Used, captured / final"
 
 
 @pytest.mark.real_contracts
-def test_catching_up_with_5000_blocks_over_the_nodes_own_reorganisations(shop: Shop) -> None:
+def test_catch_up_survives_reorganisations_over_5000_blocks(shop: Shop) -> None:
     """`anvil_reorg` by 3 and by 20 blocks, between the polls; transactions are pre-confirmed again at once."""
     shop.captures.capture(shop.stored("early", 7))
     shop.go_on()
@@ -102,10 +102,10 @@ def test_catching_up_with_5000_blocks_over_the_nodes_own_reorganisations(shop: S
     shop.watcher.poll()
     assert shop.rows() == fresh(shop)
     assert len(shop.rows()) == 15
-    assert shop.place("early") == "Used, captured / final"
-    assert shop.place("newest") == "Used, captured / provisional"
+    assert shop.status("early") == "Used, captured / final"
+    assert shop.status("newest") == "Used, captured / provisional"
     shop.settle()
-    assert {shop.place(id) for id in ("early", "open", "newest")} == {"Used, captured / final"}
+    assert {shop.status(id) for id in ("early", "open", "newest")} == {"Used, captured / final"}
     assert shop.balance().faults == ()
 
 
@@ -120,7 +120,7 @@ def test_a_reorganisation_of_any_depth_is_noticed(shop: Shop, depth: int, *, dro
             shop.pay(number + 1)
         shop.watcher.poll()
     before = shop.rows()
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     shop.chain.reorganise(depth, dropped=dropped, late=1)
     shop.watcher.poll()
     assert shop.rows() == fresh(shop)
@@ -128,53 +128,53 @@ def test_a_reorganisation_of_any_depth_is_noticed(shop: Shop, depth: int, *, dro
     assert (shop.rows() != before) == (depth >= 5)
     assert shop.balance().faults == ()
     # The reorganised chain is one block longer, and its capture therefore final.
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
-def test_a_vanished_capture_reopens_its_order_and_a_new_one_closes_it(shop: Shop) -> None:
+def test_dropped_capture_reopens_its_order_and_another_closes_it(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(2)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.reorganise(2, dropped=True)
     shop.watcher.poll()
-    assert shop.place("a") == "Stored, unused / unknown"
+    assert shop.status("a") == "Stored, unused / unknown"
     assert shop.rows() == set()
     shop.progress.advance("a")
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.chain.mine(60)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
-def test_the_watcher_alone_takes_orders_through_preconfirmation(make: Make) -> None:
+def test_watcher_alone_advances_orders_through_preconfirmation(make: Make) -> None:
     shop = make(ConfirmationPolicy(ConfirmationTier.SEALED))
     shop.captures.capture(shop.stored("a"))
     shop.chain.step()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     ((hash, position, *_),) = shop.rows()
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     ((sealed, place, block, *_),) = shop.rows()
     assert (sealed, place, block) == (hash, position, shop.chain.latest.hash)
 
 
-def test_a_confirmed_capture_that_moves_up_is_provisional_again(shop: Shop) -> None:
+def test_reincluded_confirmed_capture_is_provisional_again(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(14)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / confirmed"
+    assert shop.status("a") == "Used, captured / confirmed"
     shop.chain.reorganise(14, late=10)
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     assert shop.orders.timeline("a")[-1].trigger == "policy is no longer met"
 
 
-def test_doubled_and_removed_logs_change_nothing(shop: Shop) -> None:
+def test_duplicate_and_removed_logs_change_nothing(shop: Shop) -> None:
     shop.node.doubled = True
     shop.captures.capture(shop.stored("a"))
     shop.pay(3)
@@ -205,7 +205,7 @@ def test_an_unmatched_transfer_is_recorded_with_its_reason(shop: Shop) -> None:
     assert reasons(shop) == hashes
     found = shop.balance()
     assert (found.received, found.captured, found.unmatched, found.faults) == (4_000, 500, 3_500, ())
-    assert shop.place("open") == "Stored, unused / idle"
+    assert shop.status("open") == "Stored, unused / idle"
     assert shop.orders.timeline("open")[-1].details["reason"] == "direct"
     shop.chain.reorganise(6, dropped=True)
     shop.watcher.poll()
@@ -214,7 +214,7 @@ def test_an_unmatched_transfer_is_recorded_with_its_reason(shop: Shop) -> None:
 
 
 @pytest.mark.fake_chain
-def test_a_broken_finality_is_an_error_and_changes_nothing(shop: Shop) -> None:
+def test_reorganisation_of_a_final_block_is_an_error(shop: Shop) -> None:
     shop.captured("a")
     before = shop.rows()
     shop.chain.finalized = 0
@@ -222,11 +222,11 @@ def test_a_broken_finality_is_an_error_and_changes_nothing(shop: Shop) -> None:
     with pytest.raises(FinalityBroken, match="final block"):
         shop.watcher.poll()
     assert shop.rows() == before
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 @pytest.mark.fake_chain
-def test_so_it_is_if_the_transfer_is_in_another_block_by_then(shop: Shop) -> None:
+def test_moved_transfer_below_the_final_block_is_an_error(shop: Shop) -> None:
     shop.captured("a")
     before = shop.rows()
     shop.chain.finalized = 0
@@ -235,11 +235,11 @@ def test_so_it_is_if_the_transfer_is_in_another_block_by_then(shop: Shop) -> Non
     with pytest.raises(FinalityBroken, match="final block"):
         shop.watcher.poll()
     assert shop.rows() == before
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
 @pytest.mark.fake_chain
-def test_a_transaction_may_do_something_else_on_another_chain(shop: Shop) -> None:
+def test_transaction_may_differ_after_a_reorganisation(shop: Shop) -> None:
     shop.stored("a", 500)
     hash = shop.pay(500, memo("a"))
     shop.watcher.poll()
@@ -257,11 +257,11 @@ def test_a_transaction_may_do_something_else_on_another_chain(shop: Shop) -> Non
     assert reasons(shop) == {hash: ("underpaid", "a")}
 
 
-def test_a_receipt_that_was_noted_after_its_chain_was_gone_becomes_nothing_final(shop: Shop) -> None:
+def test_stale_receipt_of_a_dropped_chain_never_becomes_final(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     moved = []
 
     def passed(point: CrashPoint) -> None:
@@ -270,19 +270,19 @@ def test_a_receipt_that_was_noted_after_its_chain_was_gone_becomes_nothing_final
             moved.append(shop.chain.reorganise(1, dropped=True))
             shop.chain.mine(60)
             shop.watcher.poll()
-            assert shop.place("a") == "Stored, unused / unknown"
+            assert shop.status("a") == "Stored, unused / unknown"
 
     slower = OrderReconciler(Ledger(shop.database, lambda: 0, passed), shop.sender, shop.merchant)
     slower.advance("a")
-    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.status("a") == "Used, captured / provisional"
     shop.watcher.poll()
-    assert shop.place("a") == "Stored, unused / unknown"
+    assert shop.status("a") == "Stored, unused / unknown"
     assert shop.rows() == fresh(shop) == set()
     shop.settle()
-    assert shop.place("a") == "Used, captured / final"
+    assert shop.status("a") == "Used, captured / final"
 
 
-def test_of_two_watchers_one_gets_its_way(shop: Shop) -> None:
+def test_one_of_two_concurrent_watchers_commits(shop: Shop) -> None:
     shop.pay(5)
     shop.watcher.poll()
     shop.pay(6)
@@ -300,7 +300,7 @@ def test_of_two_watchers_one_gets_its_way(shop: Shop) -> None:
     assert shop.rows() == fresh(shop)
 
 
-def test_cursors_below_the_final_block_are_not_kept(shop: Shop) -> None:
+def test_cursors_below_the_final_block_are_deleted(shop: Shop) -> None:
     for _ in range(30):
         shop.chain.mine(3)
         shop.watcher.poll()
@@ -311,7 +311,7 @@ def test_cursors_below_the_final_block_are_not_kept(shop: Shop) -> None:
     assert len(numbers) == 2 + shop.chain.finality // 3 + 1
 
 
-def test_an_end_between_rows_and_cursor_leaves_both(shop: Shop) -> None:
+def test_crash_between_rows_and_cursor_leaves_both_unchanged(shop: Shop) -> None:
     shop.pay(5)
     # Below the range that the next poll would read again anyway.
     shop.chain.mine(30)
@@ -327,7 +327,7 @@ def test_an_end_between_rows_and_cursor_leaves_both(shop: Shop) -> None:
     assert len(shop.rows()) == 1
 
 
-def test_an_answer_that_is_lost_leaves_what_was_stored(shop: Shop) -> None:
+def test_lost_response_preserves_stored_rows(shop: Shop) -> None:
     shop.pay(5)
     shop.watcher.poll()
     shop.pay(6)
@@ -341,7 +341,7 @@ def test_an_answer_that_is_lost_leaves_what_was_stored(shop: Shop) -> None:
 
 
 @pytest.mark.fake_chain
-def test_a_capture_that_a_former_life_of_the_database_sent_is_not_lost(shop: Shop) -> None:
+def test_capture_missing_from_the_database_is_not_lost(shop: Shop) -> None:
     shop.stored("a")
     shop.captures.capture("a")
     raw = next(iter(shop.chain.pool.values()))
@@ -354,17 +354,17 @@ def test_a_capture_that_a_former_life_of_the_database_sent_is_not_lost(shop: Sho
     )
     shop.chain.mine()
     shop.watcher.poll()
-    assert shop.place("b") == "Used, captured / provisional"
+    assert shop.status("b") == "Used, captured / provisional"
     assert shop.balance().faults == ()
 
 
-def test_windows_cover_everything_once() -> None:
+def test_windows_cover_every_block_once() -> None:
     assert list(windows(0, 5_000)) == [(0, 1998), (1999, 3997), (3998, 5000)]
     assert list(windows(5, 5)) == [(5, 5)]
     assert list(windows(6, 5)) == []
 
 
-def test_what_cannot_be_watched_is_refused() -> None:
+def test_invalid_watcher_settings_are_rejected() -> None:
     for wrong in ({"widest": 0}, {"widest": 2_000}, {"overlap": 0}, {"start": -1}):
         with pytest.raises(ValueError, match="must be"):
             WatcherSettings(1, ADDRESS, SHOP.address, **wrong)  # type: ignore[arg-type]

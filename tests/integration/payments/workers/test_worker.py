@@ -11,7 +11,7 @@ from foreseal.payments.workers.scheduler import GRACE, MAX_PAUSE, Scheduler
 from payments.api.service_harness import LEASE, ServiceHarness
 
 
-def test_one_wrong_order_holds_up_no_other(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inconsistent_order_does_not_block_the_others(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = {}
     for id in "abc":
         made = service.made(f"/v1/orders/{service.stored(id)}/capture")
@@ -70,7 +70,7 @@ def test_a_failed_pass_is_logged_and_retried(service: ServiceHarness, caplog: py
     assert service.process.worker.state.passed == service.clock()
 
 
-def test_catching_up_is_shown(service: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
+def test_catching_up_is_reported(service: ServiceHarness, caplog: pytest.LogCaptureFixture) -> None:
     service.run_pass()
     service.chain.mine(4_500)
     caplog.set_level(logging.INFO)
@@ -91,7 +91,7 @@ def test_catching_up_is_shown(service: ServiceHarness, caplog: pytest.LogCapture
     assert "caught up with transfers" in caplog.text
 
 
-def test_processes_share_what_waits_and_take_over_from_one_that_died(service: ServiceHarness) -> None:
+def test_processes_share_work_and_replace_a_dead_process(service: ServiceHarness) -> None:
     other = service.another()
     ids = [f"n{number}" for number in range(20)]
     for id in ids:
@@ -123,7 +123,7 @@ def test_processes_share_what_waits_and_take_over_from_one_that_died(service: Se
     assert other.processes.count(service.clock()) == 0
 
 
-def test_a_share_is_of_one_process() -> None:
+def test_work_share_belongs_to_one_process() -> None:
     shares = [WorkShare(rank, 3) for rank in range(3)]
     for number in range(300):
         assert sum(share.has(f"order {number}") for share in shares) == 1
@@ -132,7 +132,7 @@ def test_a_share_is_of_one_process() -> None:
     assert all(3 < half < 17 for half in halves)
 
 
-def test_what_does_not_move_is_looked_at_ever_more_rarely() -> None:
+def test_unchanged_record_is_polled_at_growing_intervals() -> None:
     agenda, thing, new = Scheduler(), ("orders", "a"), ("orders", "b")
     assert agenda.due([thing], 0.0) == [thing]
     now, pauses = 0.0, []
@@ -152,7 +152,7 @@ def test_what_does_not_move_is_looked_at_ever_more_rarely() -> None:
     agenda.record_poll(thing, None, now)  # it is complete, and nothing waits for it
 
 
-def test_a_capture_asks_the_node_a_few_times_and_works_without_batches(service: ServiceHarness) -> None:
+def test_capture_needs_few_requests_and_works_without_batches(service: ServiceHarness) -> None:
     asked = {}
     for batches in (True, False):
         service.batches.takes_batches = batches

@@ -84,7 +84,7 @@ def test_calls_over_one_connection(server: Server) -> None:
     connection.close()
 
 
-def test_a_chunked_body_is_read_whole(server: Server) -> None:
+def test_chunked_body_is_read_completely(server: Server) -> None:
     port = server.listen()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request("POST", "/", iter([CALL[:5], CALL[5:]]), JSON, encode_chunked=True)
@@ -92,14 +92,14 @@ def test_a_chunked_body_is_read_whole(server: Server) -> None:
     connection.close()
 
 
-def test_a_large_body_in_many_packets_is_read_whole(server: Server) -> None:
+def test_large_body_in_many_packets_is_read_completely(server: Server) -> None:
     text = "x" * 3_000_000
     body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "echo", "params": [text]})
     status, answer = post(server.listen(), body)
     assert (status, orjson.loads(answer)["result"]) == (200, [text])
 
 
-def test_fifty_megabytes_are_refused_and_the_process_lives(server: Server) -> None:
+def test_body_of_fifty_megabytes_is_rejected(server: Server) -> None:
     port = server.listen()
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
         size = 50 * 1024 * 1024
@@ -116,14 +116,14 @@ def test_fifty_megabytes_are_refused_and_the_process_lives(server: Server) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_the_node_in_order_even_with_idle_connections(server: Server, number: int) -> None:
+def test_signal_stops_the_node_gracefully_despite_idle_connections(server: Server, number: int) -> None:
     with socket.create_connection(("127.0.0.1", server.listen()), timeout=20):
         started = time.monotonic()
         assert server.stop(number) == (0, "stopped\n", "")
         assert time.monotonic() - started < 5
 
 
-def test_calls_under_way_are_answered_before_the_node_stops(transport: str) -> None:
+def test_calls_in_progress_are_answered_before_the_stop(transport: str) -> None:
     server = Server(transport, slow=1)
     connection = http.client.HTTPConnection("127.0.0.1", server.listen(), timeout=20)
     connection.request("POST", "/", CALL.replace(b"echo", b"slow"), JSON)
@@ -137,13 +137,13 @@ def test_calls_under_way_are_answered_before_the_node_stops(transport: str) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_during_the_start_stops_in_order(transport: str, number: int) -> None:
+def test_signal_during_the_start_stops_gracefully(transport: str, number: int) -> None:
     server = Server(transport, seconds_to_open=1)
     assert server.line() == "opening"
     assert server.stop(number) == (0, "started\nstopped\n", "")
 
 
-def test_a_taken_port_is_one_clear_error(transport: str, server: Server) -> None:
+def test_occupied_port_is_one_clear_error(transport: str, server: Server) -> None:
     port = server.listen()
     second = Server(transport, port)
     _, err = second.process.communicate(timeout=20)
@@ -194,7 +194,7 @@ def test_a_second_signal_ends_the_drain(transport: str) -> None:
     assert (code, "stopped" in out, "invalid state" in err) == (0, True, False)
 
 
-def test_a_second_signal_at_once_stops_as_quietly(transport: str) -> None:
+def test_immediate_second_signal_stops_without_an_error(transport: str) -> None:
     # A shell's `timeout` sends signals to the process and to its group.
     for _ in range(5):
         server = Server(transport)

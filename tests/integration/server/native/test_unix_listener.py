@@ -24,7 +24,7 @@ async def endpoint(folder: Path) -> tuple[App, Endpoint]:
     return app, app.endpoint
 
 
-def ask(path: Path) -> bytes:
+def get_health(path: Path) -> bytes:
     connection = UnixConnection(path)
     connection.request("GET", "/healthz")
     answer = connection.getresponse().read()
@@ -32,7 +32,7 @@ def ask(path: Path) -> bytes:
     return answer
 
 
-def test_it_answers_at_a_path_of_its_owner_alone_and_removes_it(tmp_path: Path) -> None:
+def test_unix_socket_is_private_and_removed_at_the_stop(tmp_path: Path) -> None:
     path = tmp_path / "admin.sock"
 
     async def main() -> None:
@@ -45,7 +45,7 @@ def test_it_answers_at_a_path_of_its_owner_alone_and_removes_it(tmp_path: Path) 
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert listener.url == f"unix:{path}"
         assert await listener.start()
-        assert await asyncio.to_thread(ask, path) == b"ok\n"
+        assert await asyncio.to_thread(get_health, path) == b"ok\n"
         with pytest.raises(AddressError, match="already in use by another server"):
             free_path(path)
         await listener.stop()
@@ -55,7 +55,7 @@ def test_it_answers_at_a_path_of_its_owner_alone_and_removes_it(tmp_path: Path) 
     asyncio.run(main())
 
 
-def test_a_file_that_took_its_place_is_left(tmp_path: Path) -> None:
+def test_replaced_socket_file_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "admin.sock"
 
     async def main() -> None:
@@ -71,7 +71,7 @@ def test_a_file_that_took_its_place_is_left(tmp_path: Path) -> None:
     assert path.read_text() == "another's"
 
 
-def test_the_socket_of_a_server_that_is_gone_is_taken_over(tmp_path: Path) -> None:
+def test_stale_socket_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "admin.sock"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
@@ -80,7 +80,7 @@ def test_the_socket_of_a_server_that_is_gone_is_taken_over(tmp_path: Path) -> No
     free_path(path)
 
 
-def test_where_nothing_can_listen(tmp_path: Path) -> None:
+def test_unusable_socket_path_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
     with pytest.raises(AddressError, match="the file exists and is not a socket"):
@@ -107,12 +107,12 @@ def test_where_nothing_can_listen(tmp_path: Path) -> None:
         ("[::1]:8546", ("::1", 8546)),
     ],
 )
-def test_addresses_of_administrators(text: str, found: object) -> None:
+def test_admin_addresses_are_parsed(text: str, found: object) -> None:
     assert parse_admin_address(text) == found
 
 
 @pytest.mark.parametrize("text", ["unix:", "unix:/", "unix:/" + "x" * 107, "8546", "/run/a.sock"])
-def test_what_is_no_address_of_administrators(text: str) -> None:
+def test_invalid_admin_address_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not an address"):
         parse_admin_address(text)
 
@@ -132,5 +132,5 @@ def test_what_is_no_address_of_administrators(text: str) -> None:
         ("", False),
     ],
 )
-def test_loopback(host: str, is_one: bool) -> None:
+def test_loopback_addresses_are_recognised(host: str, is_one: bool) -> None:
     assert is_loopback(host) is is_one

@@ -36,7 +36,7 @@ def test_a_free_port_is_found(host: str) -> None:
             assert line.getpeername() == accepted.getsockname()
 
 
-def test_a_taken_port_is_a_clear_error() -> None:
+def test_occupied_port_is_a_clear_error() -> None:
     with listen("127.0.0.1", 0) as first:
         port = first.getsockname()[1]
         with pytest.raises(AddressError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
@@ -68,7 +68,7 @@ def test_admin_port_is_reserved_while_the_node_opens() -> None:
     listen("127.0.0.1", port).close()
 
 
-def test_a_node_that_cannot_be_opened_keeps_no_port() -> None:
+def test_failed_open_releases_the_port() -> None:
     def refuse(_: bytes) -> FakeNode:
         raise NodeError("in-use", "somebody has it")
 
@@ -86,7 +86,7 @@ def room(wanted: int, soft: int, hard: int) -> tuple[int, str]:
     return int(done.stdout), done.stderr
 
 
-def test_the_limit_of_descriptors_is_raised_for_the_connections() -> None:
+def test_descriptor_limit_is_raised_for_the_connections() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     assert hard > 4096 or hard == resource.RLIM_INFINITY
     assert room(3000, 1024, 4096) == (3000, "")

@@ -83,12 +83,12 @@ def serving(kind: str, **limits: int) -> Iterator[Server]:
             server.process.communicate()
 
 
-def test_calls_handshakes_and_large_messages(kind: str) -> None:
+def test_websocket_handles_handshakes_calls_and_large_messages(kind: str) -> None:
     with serving(kind, connections=2, body=100_000) as server, server.connect() as one:
-        assert one.ask("echo", "ü") == ["ü"]
+        assert one.request("echo", "ü") == ["ü"]
         one.send(b'{"jsonrpc":"2.0","id":1,"method":"slow"}', BINARY)
         assert one.hear()["result"] == []
-        assert len(one.ask("large", 5_000_000)) == 5_000_000
+        assert len(one.request("large", 5_000_000)) == 5_000_000
         for path, headers, status in (("/ws", {}, 404), ("/", {"Origin": "http://localhost"}, 403)):
             with pytest.raises(Refused) as refused:
                 server.connect(path, **headers)
@@ -100,7 +100,7 @@ def test_calls_handshakes_and_large_messages(kind: str) -> None:
             assert refused.value.args[0] == 503
             two.call("echo", "x" * 100_000)
             assert two.ending() == (1009, "a message may have at most 100000 bytes")
-        assert one.ask("echo") == []
+        assert one.request("echo") == []
         wait_for(lambda: server.metrics()["foreseal_connections"] == 1, 20, "the end of the other connection")
 
 
@@ -110,7 +110,7 @@ def test_stalled_client_is_bounded_isolated_and_notified(kind: str, record_prope
     with serving(kind, outgoing_bytes=MEGABYTE) as server:
         with server.connect(buffer=SMALL) as slow, server.connect() as quick, server.connect() as other:
             for one in (slow, quick):
-                assert one.ask("eth_subscribe", "logs", {})
+                assert one.request("eth_subscribe", "logs", {})
             before, most, delays = 0, 0, []
             for _ in range(rounds):
                 other.call("publish", "logs", messages, size)
@@ -134,7 +134,7 @@ def test_stalled_client_is_bounded_isolated_and_notified(kind: str, record_prope
         wait_for(lambda: server.metrics()["foreseal_connections_slow_total"] == 1, 20, "the end of the slow one")
 
 
-def test_what_comes_many_at_a_time_comes_in_order(kind: str) -> None:
+def test_bulk_notifications_arrive_in_order(kind: str) -> None:
     """20,000 logs, 200 of them at once: small ones, and 5 kB ones for a socket that fills up repeatedly."""
     for size, buffer in ((10, None), (5_000, SMALL)):
         with (
@@ -142,7 +142,7 @@ def test_what_comes_many_at_a_time_comes_in_order(kind: str) -> None:
             server.connect(buffer=buffer) as reader,
             server.connect() as other,
         ):
-            assert reader.ask("eth_subscribe", "logs", {})
+            assert reader.request("eth_subscribe", "logs", {})
             other.call("burst", "logs", 200, size, 100)
             numbers = [reader.hear()["params"]["result"]["number"] for _ in range(20_000)]
             assert numbers == list(range(20_000))
@@ -154,8 +154,8 @@ def test_stalled_feed_reader_gets_the_missed_range(kind: str) -> None:
     steps = 1500
     limits = {"outgoing_bytes": MEGABYTE}
     with serving(kind, **limits) as server, server.connect(buffer=SMALL) as slow, server.connect() as other:
-        assert slow.ask("eth_subscribe", "foreseal_feed")
-        assert other.ask("step", steps, 10_000) is None
+        assert slow.request("eth_subscribe", "foreseal_feed")
+        assert other.request("step", steps, 10_000) is None
         last = missed = 0
         while last < steps:
             message = slow.hear()
@@ -170,16 +170,16 @@ def test_stalled_feed_reader_gets_the_missed_range(kind: str) -> None:
                 assert int(result["index"], 16) == last
         assert last == steps
         assert steps / 3 < missed < steps
-        other.ask("step", 1, 0)
+        other.request("step", 1, 0)
         assert int(slow.hear()["params"]["result"]["index"], 16) == steps + 1
 
 
 def test_shutdown_sends_close_frames_and_ignores_stalled_clients(kind: str) -> None:
     with serving(kind) as server, server.connect(buffer=SMALL) as stuck, server.connect() as quick:
         for one in (stuck, quick):
-            assert one.ask("eth_subscribe", "logs", {})
+            assert one.request("eth_subscribe", "logs", {})
         with server.connect() as other:
-            other.ask("publish", "logs", 1000, 10_000)
+            other.request("publish", "logs", 1000, 10_000)
         for _ in range(1000):
             quick.hear()
         seconds = server.stop()
@@ -188,17 +188,17 @@ def test_shutdown_sends_close_frames_and_ignores_stalled_clients(kind: str) -> N
         assert seconds < 5
 
 
-def test_a_client_that_goes_without_a_word_is_forgotten(kind: str) -> None:
+def test_vanished_client_is_closed(kind: str) -> None:
     with serving(kind) as server:
         with server.connect() as gone:
-            assert gone.ask("eth_subscribe", "logs", {})
+            assert gone.request("eth_subscribe", "logs", {})
         wait_for(lambda: server.metrics()["foreseal_connections"] == 0, 20, "the end of the connection")
         assert server.metrics()['foreseal_subscriptions{kind="logs"}'] == 0
         with server.connect() as other, contextlib.suppress(Ended):
-            assert other.ask("echo") == []
+            assert other.request("echo") == []
 
 
-def test_a_client_that_never_ends_its_request_does_not_hold_up_the_stop() -> None:
+def test_unfinished_request_does_not_delay_the_stop() -> None:
     with serving("asgi") as server, socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
         # This later response shows that the server accepted the connection.

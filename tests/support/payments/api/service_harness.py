@@ -184,7 +184,7 @@ payouts = "{PAYOUTS}"
         self.drawn += 1
         return f"key {self.drawn}"
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -208,19 +208,19 @@ payouts = "{PAYOUTS}"
         return response
 
     def get(self, path: str, **more: Any) -> Any:
-        response = self.ask("GET", path, **more)
+        response = self.request("GET", path, **more)
         assert response.status_code == 200, response.text
         return response.json()
 
     def made(self, path: str, body: Any = None, **more: Any) -> Any:
         """Return the body of a successful POST."""
-        response = self.ask("POST", path, body, **more)
+        response = self.request("POST", path, body, **more)
         assert response.status_code in (200, 201), response.text
         return response.json()
 
     def refused(self, status: int, code: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
         """Return the error of a rejected POST."""
-        response = self.ask("POST", path, body, **more)
+        response = self.request("POST", path, body, **more)
         error: dict[str, Any] = response.json()["error"]
         assert (response.status_code, error["code"]) == (status, code), response.text
         return error

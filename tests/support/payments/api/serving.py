@@ -109,7 +109,7 @@ class Shopper:
         self.made(f"/v1/orders/{id}/signature", {"signature": signature(buyer, made["typed_data"])})
         return id
 
-    def place(self, id: str) -> str:
+    def status(self, id: str) -> str:
         order = self.get(f"/v1/orders/{id}")["order"]
         return f"{order['state']} / {order['finality'] or order['tx_status'] or 'idle'}"
 

@@ -125,7 +125,7 @@ class OnChain:
         request: dict[str, Any] = {"to": self.address, "data": self.data(name, *arguments)}
         if sender is not None:
             request["from"] = sender
-        answer = bytes.fromhex(self._asked("eth_call", request, block).removeprefix("0x"))
+        answer = bytes.fromhex(self._request("eth_call", request, block).removeprefix("0x"))
         values = decode(types_of(self.function(name, arguments)["outputs"]), answer)
         return text_of(values[0]) if len(values) == 1 else text_of(values)
 
@@ -135,7 +135,7 @@ class OnChain:
 
     def send_data(self, sender: str, data: bytes) -> Receipt:
         """Send a transaction with this call data, like `send`."""
-        sent = self._asked("eth_sendTransaction", {"from": sender, "to": self.address, "data": data})
+        sent = self._request("eth_sendTransaction", {"from": sender, "to": self.address, "data": data})
         return receipt(self.chain, sent, self)
 
     def storage(self, slot: int) -> int:
@@ -162,7 +162,7 @@ class OnChain:
             ]
             yield Log(entry["name"], text_of(values), log["address"], int(log["logIndex"], 16))
 
-    def _asked(self, method: str, *params: Any) -> str:
+    def _request(self, method: str, *params: Any) -> str:
         try:
             return str(self.chain.rpc(method, *params))
         except RpcError as error:
@@ -200,7 +200,7 @@ def receipt(chain: Chain, transaction: str, contract: OnChain | None = None) -> 
 
 def deploy(chain: Chain, sender: str, creation: bytes, abi: Abi) -> OnChain:
     """Create a contract by a plain transaction. Raise `Reverted`."""
-    sent = OnChain(chain, "0x", abi)._asked("eth_sendTransaction", {"from": sender, "data": creation})
+    sent = OnChain(chain, "0x", abi)._request("eth_sendTransaction", {"from": sender, "data": creation})
     created = receipt(chain, sent).address
     assert created is not None
     return OnChain(chain, created, abi)

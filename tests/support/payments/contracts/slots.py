@@ -3,7 +3,7 @@
 from eth_utils.crypto import keccak
 
 
-def word(value: str | bytes | int) -> bytes:
+def to_word(value: str | bytes | int) -> bytes:
     if isinstance(value, int):
         return value.to_bytes(32, "big")
     return (bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else value).rjust(32, b"\0")
@@ -12,5 +12,5 @@ def word(value: str | bytes | int) -> bytes:
 def at(slot: int, *keys: str | bytes | int) -> int:
     """Return the slot of an entry of a mapping."""
     for key in keys:
-        slot = int.from_bytes(keccak(word(key) + word(slot)), "big")
+        slot = int.from_bytes(keccak(to_word(key) + to_word(slot)), "big")
     return slot

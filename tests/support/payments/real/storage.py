@@ -21,7 +21,7 @@ def _slot(label: str, *keys: bytes) -> int:
     return slot
 
 
-def _word(address: str) -> bytes:
+def _address_bytes(address: str) -> bytes:
     return bytes.fromhex(address[2:])
 
 
@@ -45,13 +45,13 @@ class Balances:
         self.storage = storage
 
     def get(self, holder: str, _default: int = 0) -> int:
-        return self.storage.read(_slot("_balanceAndBlacklist", _word(holder))) % _BLACKLISTED
+        return self.storage.read(_slot("_balanceAndBlacklist", _address_bytes(holder))) % _BLACKLISTED
 
     __getitem__ = get
 
     def update(self, given: Mapping[str, int]) -> None:
         for holder, amount in given.items():
-            slot = _slot("_balanceAndBlacklist", _word(holder))
+            slot = _slot("_balanceAndBlacklist", _address_bytes(holder))
             self.storage.write(slot, self.storage.read(slot) & _BLACKLISTED | amount)
 
 
@@ -63,7 +63,7 @@ class Allowances:
 
     def update(self, given: Mapping[tuple[str, str], int]) -> None:
         for (owner, spender), amount in given.items():
-            self.storage.write(_slot("_allowances", _word(owner), _word(spender)), amount)
+            self.storage.write(_slot("_allowances", _address_bytes(owner), _address_bytes(spender)), amount)
 
 
 class Used:
@@ -73,10 +73,10 @@ class Used:
         self.storage = storage
 
     def add(self, key: tuple[str, bytes]) -> None:
-        self.storage.write(_slot("_authorizationStates", _word(key[0]), key[1]), 1)
+        self.storage.write(_slot("_authorizationStates", _address_bytes(key[0]), key[1]), 1)
 
     def __contains__(self, key: tuple[str, bytes]) -> bool:
-        return bool(self.storage.read(_slot("_authorizationStates", _word(key[0]), key[1])))
+        return bool(self.storage.read(_slot("_authorizationStates", _address_bytes(key[0]), key[1])))
 
 
 class Listed:
@@ -93,7 +93,7 @@ class Listed:
             self.put(holder, listed=False)
 
     def put(self, holder: str, *, listed: bool) -> None:
-        slot = _slot("_balanceAndBlacklist", _word(holder))
+        slot = _slot("_balanceAndBlacklist", _address_bytes(holder))
         self.storage.write(slot, self.storage.read(slot) % _BLACKLISTED + (_BLACKLISTED if listed else 0))
 
 
@@ -101,7 +101,7 @@ class Forbidden(Listed):
     """Accounts on the active block-list."""
 
     def put(self, holder: str, *, listed: bool) -> None:
-        self.storage.write(_slot("_policyMembers", _POLICY.to_bytes(32), _word(holder)), int(listed))
+        self.storage.write(_slot("_policyMembers", _POLICY.to_bytes(32), _address_bytes(holder)), int(listed))
         ids = artifact().variable("_policyIds").slot
         self.storage.write(ids, _POLICY | _POLICY << 64 | _POLICY << 128)
 

@@ -56,7 +56,7 @@ def pay(buyer: LocalAccount, asked: PaymentRequirements, url: str | None = None)
     return found
 
 
-def by_hand(buyer: LocalAccount, asked: PaymentRequirements, **changes: Any) -> PaymentPayload:
+def manual_payment(buyer: LocalAccount, asked: PaymentRequirements, **changes: Any) -> PaymentPayload:
     """Return an EIP-3009 payment with terms that the stock client would not sign."""
     now = int(time.time())
     terms: dict[str, Any] = {

@@ -111,7 +111,7 @@ class Selling:
 
     def demand(self, path: str, method: str = "GET") -> PaymentRequirements:
         """Return the payment requirements of a path."""
-        return asked(self.get(path, method=method))
+        return requirements_of(self.get(path, method=method))
 
     def bought(self, buyer: Any, path: str) -> PaymentPayload:
         """Return a fresh payment for a route."""
@@ -123,7 +123,7 @@ def signed(payment: PaymentPayload | None) -> dict[str, str]:
     return {} if payment is None else {"payment-signature": encode_payment_signature_header(payment)}
 
 
-def asked(response: httpx.Response) -> PaymentRequirements:
+def requirements_of(response: httpx.Response) -> PaymentRequirements:
     """Return the payment requirements of a 402."""
     assert response.status_code == 402, response.text
     found = decode_payment_required_header(response.headers["payment-required"]).accepts[0]

@@ -25,7 +25,7 @@ async def read(bodies: BodyTimeouts, seconds: float) -> str:
     return "read"
 
 
-def test_a_body_may_take_half_the_limit_and_never_more_than_all_of_it() -> None:
+def test_body_timeout_is_between_half_and_the_full_limit() -> None:
     async def run() -> None:
         loop = asyncio.get_running_loop()
         bodies = BodyTimeouts(loop, MOST)
@@ -51,7 +51,7 @@ def test_time_after_the_body_does_not_count() -> None:
     assert asyncio.run(run()) == "read"
 
 
-def test_who_is_cancelled_for_another_reason_is_cancelled() -> None:
+def test_other_cancellation_is_raised() -> None:
     async def run() -> None:
         bodies = BodyTimeouts(asyncio.get_running_loop(), MOST)
         task = asyncio.create_task(read(bodies, 60))

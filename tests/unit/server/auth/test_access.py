@@ -72,7 +72,7 @@ def key_called(ring: KeyRing, name: str | None) -> str | None:
 
 
 @pytest.mark.parametrize(("public", "key", "body", "status", "code"), TABLE)
-def test_callers_are_distinguished(
+def test_callers_get_the_methods_of_their_tier(
     ring: KeyRing, tmp_path: Path, public: bool, key: str | None, body: Any, status: int, code: int
 ) -> None:
     text = key_called(ring, key)
@@ -94,9 +94,9 @@ def test_callers_are_distinguished(
             return
         assert (batch.status, codes(batch)) == (200, [0, code, 0])
         async with connect(app, headers=headers) as socket:
-            socket.tell(body)
+            socket.send(body)
             assert (await socket.hear()).get("error", {}).get("code", 0) == code
-            socket.tell([NUMBER, body, NUMBER])
+            socket.send([NUMBER, body, NUMBER])
             assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, code, 0]
 
     running(tmp_path, use, public=public)
@@ -119,7 +119,7 @@ def test_callers_are_distinguished(
         ({"x-api-key": "fs__"}, 401),
     ],
 )
-def test_a_key_is_in_one_of_two_headers(ring: KeyRing, tmp_path: Path, headers: dict[str, str], status: int) -> None:
+def test_key_is_accepted_in_either_header(ring: KeyRing, tmp_path: Path, headers: dict[str, str], status: int) -> None:
     text = ring.add("name")
     given = {name: value.replace("KEY", text) for name, value in headers.items()}
 
@@ -129,7 +129,7 @@ def test_a_key_is_in_one_of_two_headers(ring: KeyRing, tmp_path: Path, headers: 
     running(tmp_path, use)
 
 
-def test_a_key_of_another_secret_is_refused(ring: KeyRing, tmp_path: Path) -> None:
+def test_key_with_another_secret_is_rejected(ring: KeyRing, tmp_path: Path) -> None:
     text = ring.add("name")
     wrong = text[:-1] + ("0" if text[-1] != "0" else "1")
 
@@ -139,7 +139,7 @@ def test_a_key_of_another_secret_is_refused(ring: KeyRing, tmp_path: Path) -> No
     running(tmp_path, use)
 
 
-def test_a_refused_body_is_not_read(tmp_path: Path) -> None:
+def test_rejected_body_is_not_read(tmp_path: Path) -> None:
     async def use(app: App, _: FakeNode) -> None:
         answer = await request(
             app, chunks=[b"x" * 10, b"y"], headers={"content-length": "11", "x-api-key": "fs_no", "host": "a.example"}
@@ -150,7 +150,7 @@ def test_a_refused_body_is_not_read(tmp_path: Path) -> None:
     running(tmp_path, use)
 
 
-def test_rates_are_of_the_address_and_of_the_key(ring: KeyRing, tmp_path: Path) -> None:
+def test_rate_limits_apply_to_address_and_key(ring: KeyRing, tmp_path: Path) -> None:
     clock = Clock()
     own = ring.add("own", rate=rated(3).public_rate, burst=3)
     of_tier, another = ring.add("of the tier"), ring.add("another")
@@ -204,7 +204,7 @@ def test_a_client_that_honours_retry_after_succeeds(tmp_path: Path, rate: int) -
     running(tmp_path, use, clock, public=True, access=rated(rate))
 
 
-def test_entries_of_a_batch_count_and_are_refused_one_by_one(tmp_path: Path) -> None:
+def test_batch_entries_are_counted_and_rejected_individually(tmp_path: Path) -> None:
     clock = Clock()
 
     async def use(app: App, node: FakeNode) -> None:
@@ -225,28 +225,28 @@ def test_entries_of_a_batch_count_and_are_refused_one_by_one(tmp_path: Path) -> 
     running(tmp_path, use, clock, public=True, access=rated(4))
 
 
-def test_messages_of_a_websocket_count(tmp_path: Path) -> None:
+def test_websocket_messages_count(tmp_path: Path) -> None:
     clock = Clock()
 
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
-            assert [await socket.ask("eth_blockNumber") for _ in range(3)][2]["data"]["retryAfterMs"] == 500
-            socket.tell([NUMBER, NUMBER])
+            assert [await socket.request("eth_blockNumber") for _ in range(3)][2]["data"]["retryAfterMs"] == 500
+            socket.send([NUMBER, NUMBER])
             assert [entry["error"]["code"] for entry in await socket.hear()] == [-32005, -32005]
             assert (await post(app, NUMBER)).status == 429, "the address has one bucket"
             clock.now += 500_000
-            socket.tell([NUMBER, NUMBER])
+            socket.send([NUMBER, NUMBER])
             assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, -32005]
             clock.now += 1_000_000
-            socket.tell("not JSON")
+            socket.send("not JSON")
             assert (await socket.hear())["error"]["code"] == -32700
-            assert (await socket.ask("eth_subscribe", "newHeads")).startswith("0x")
-            assert (await socket.ask("eth_subscribe", "newHeads"))["code"] == -32005
+            assert (await socket.request("eth_subscribe", "newHeads")).startswith("0x")
+            assert (await socket.request("eth_subscribe", "newHeads"))["code"] == -32005
 
     running(tmp_path, use, clock, public=True, access=rated(2))
 
 
-def test_methods_that_make_more_work_cost_more(tmp_path: Path) -> None:
+def test_expensive_methods_cost_more(tmp_path: Path) -> None:
     clock = Clock()
 
     async def use(app: App, _: FakeNode) -> None:
@@ -265,7 +265,7 @@ def test_methods_that_make_more_work_cost_more(tmp_path: Path) -> None:
     running(tmp_path, use, clock, public=True, access=rated(8))
 
 
-def test_a_slow_call_is_logged_with_the_id_of_its_key_and_never_with_the_key(
+def test_slow_call_log_has_the_key_id_without_the_key(
     ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     text, low = ring.add("shop"), ring.add("low", tier="public")
@@ -289,7 +289,7 @@ def test_a_slow_call_is_logged_with_the_id_of_its_key_and_never_with_the_key(
     assert text.rpartition("_")[2] not in str(told)
 
 
-def test_names_of_refused_methods_are_not_kept(tmp_path: Path) -> None:
+def test_names_of_rejected_methods_are_not_stored(tmp_path: Path) -> None:
     async def use(app: App, _: FakeNode) -> None:
         await post(app, NUMBER)
         for number in range(5):
@@ -301,7 +301,7 @@ def test_names_of_refused_methods_are_not_kept(tmp_path: Path) -> None:
     running(tmp_path, use, public=True, access=rated(1))
 
 
-def test_the_bounds_of_public_callers_are_their_own(ring: KeyRing, tmp_path: Path) -> None:
+def test_public_callers_have_separate_limits(ring: KeyRing, tmp_path: Path) -> None:
     key = ring.add("key")
     lower = PublicLimits(body=200, batch=2, response=100, subscriptions=1, connections=2, caller_connections=None)
     calls = [NUMBER] * 3
@@ -314,10 +314,10 @@ def test_the_bounds_of_public_callers_are_their_own(ring: KeyRing, tmp_path: Pat
             assert (answer["error"]["code"] if batch else len(answer)) == (batch or 3)
             assert (await post(app, call("large", 150), given)).json.get("error", {}).get("code", 0) == large
             async with connect(app, headers=_with(given)) as socket:
-                await socket.ask("eth_subscribe", "newHeads")
-                second = await socket.ask("eth_subscribe", "newHeads")
+                await socket.request("eth_subscribe", "newHeads")
+                second = await socket.request("eth_subscribe", "newHeads")
                 assert (second["code"] if subscribed else second[:2]) == (subscribed or "0x")
-                socket.tell(call("echo", "x" * 300))
+                socket.send(call("echo", "x" * 300))
                 if given:
                     await socket.hear()
                 else:
@@ -328,7 +328,7 @@ def test_the_bounds_of_public_callers_are_their_own(ring: KeyRing, tmp_path: Pat
             assert second.accepted.is_set(), "those with keys take no room of public ones"
             async with connect(app) as third:
                 assert third.denied == (503, b"too many connections: try again later\n")
-            assert await other.ask("eth_blockNumber")
+            assert await other.request("eth_blockNumber")
 
     node = running(tmp_path, use, public=True, public_limits=lower, access=rated())
     assert node.tiers[0]["call_gas"] == 50_000_000
@@ -338,7 +338,7 @@ def _with(key: str | None) -> dict[str, str]:
     return {} if key is None else {"x-api-key": key}
 
 
-def test_a_public_bound_is_never_above_that_of_all(tmp_path: Path) -> None:
+def test_public_limit_never_exceeds_the_total_limit(tmp_path: Path) -> None:
     settings = Settings(datadir=tmp_path, limits=Limits(batch=7, caller_calls=3), public_limits=PublicLimits(body=5))
     limits = settings.tier_limits("public")
     assert (limits.batch, limits.body, limits.caller_calls, limits.depth) == (7, 5, 3, 64)
@@ -346,7 +346,7 @@ def test_a_public_bound_is_never_above_that_of_all(tmp_path: Path) -> None:
     assert orjson.loads(settings.tier_core_limits("public"))["terms"] == 1000
 
 
-def test_long_calls_of_one_caller_leave_room_for_others(ring: KeyRing, tmp_path: Path) -> None:
+def test_slow_calls_of_one_caller_leave_capacity_for_others(ring: KeyRing, tmp_path: Path) -> None:
     slow, key = call("slow"), ring.add("key")
 
     async def use(app: App, node: FakeNode) -> None:
@@ -368,13 +368,13 @@ def test_long_calls_of_one_caller_leave_room_for_others(ring: KeyRing, tmp_path:
     running(tmp_path, use, public=True, public_limits=PublicLimits(caller_calls=2), access=rated())
 
 
-def test_a_batch_waits_for_its_own_long_calls(tmp_path: Path) -> None:
+def test_batch_waits_for_its_own_slow_calls(tmp_path: Path) -> None:
     slow = call("slow")
 
     async def use(app: App, node: FakeNode) -> None:
         assert codes(await post(app, [slow, NUMBER, slow] * 3)) == [0] * 9
         async with connect(app) as socket:
-            socket.tell([slow] * 5)
+            socket.send([slow] * 5)
             assert ["result" in entry for entry in await socket.hear()] == [True] * 5
         node.hold = True
         held = [asyncio.ensure_future(post(app, slow)) for _ in range(2)]
@@ -386,7 +386,7 @@ def test_a_batch_waits_for_its_own_long_calls(tmp_path: Path) -> None:
     running(tmp_path, use, public=True, public_limits=PublicLimits(caller_calls=2), access=rated())
 
 
-def test_connections_of_one_caller_are_bounded(ring: KeyRing, tmp_path: Path) -> None:
+def test_connections_of_one_caller_are_limited(ring: KeyRing, tmp_path: Path) -> None:
     key = ring.add("key")
 
     async def use(app: App, _: FakeNode) -> None:
@@ -399,60 +399,58 @@ def test_connections_of_one_caller_are_bounded(ring: KeyRing, tmp_path: Path) ->
     running(tmp_path, use, public=True, public_limits=PublicLimits(caller_connections=2))
 
 
-def look(app: App) -> None:
+def reload_keys(app: App) -> None:
     """Reload the file of keys, which the application does several times per second."""
     assert app._callers is not None
     app._callers._keys.reload_if_changed()
 
 
-def test_a_key_counts_from_the_moment_it_is_in_the_file(ring: KeyRing, tmp_path: Path) -> None:
+def test_new_key_is_valid_once_it_is_in_the_file(ring: KeyRing, tmp_path: Path) -> None:
     async def use(app: App, _: FakeNode) -> None:
         text = ring.add("new")
         while (await post(app, NUMBER, text)).status == 401:  # noqa: ASYNC110 - the application polls
             await asyncio.sleep(0.01)
         async with connect(app, headers=_with(text)) as opened, connect(app) as anonymous:
-            assert await opened.ask("eth_blockNumber")
+            assert await opened.request("eth_blockNumber")
             (ident,) = ring.keys
             del ring.keys[ident]
             ring.save()
             with pytest.raises(Closed, match=r"\(1008, 'the API key was revoked or has expired'\)"):
                 await opened.hear()
             assert (await post(app, NUMBER, text)).status == 401
-            assert await anonymous.ask("eth_blockNumber")
+            assert await anonymous.request("eth_blockNumber")
 
     running(tmp_path, use, access=AccessSettings(wrong_key_rate=UNLIMITED))
 
 
-def test_a_broken_key_file_is_logged_and_ignored(
-    ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_broken_key_file_is_logged_and_ignored(ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = ring.add("key")
 
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app, headers=_with(text)) as socket:
             ring.path.write_bytes(b'{"version": 1, "keys": [{}]}')
             for _ in range(3):
-                look(app)
-            assert await socket.ask("eth_blockNumber")
+                reload_keys(app)
+            assert await socket.request("eth_blockNumber")
             assert (await post(app, NUMBER, text)).status == 200
         (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
         assert told.message == "cannot read the file of API keys: keeping the previous keys"
         ring.path.unlink()
-        look(app)
+        reload_keys(app)
         assert (await post(app, NUMBER, text)).status == 401, "without a file there are no keys, as at the start"
 
     running(tmp_path, use)
 
 
-def test_the_first_message_after_a_revocation_is_not_answered(ring: KeyRing, tmp_path: Path) -> None:
+def test_first_message_after_a_revocation_is_rejected(ring: KeyRing, tmp_path: Path) -> None:
     text = ring.add("key")
 
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app, headers=_with(text)) as socket:
-            assert await socket.ask("eth_blockNumber")
+            assert await socket.request("eth_blockNumber")
             ring.keys.clear()
             ring.save()
-            look(app)
+            reload_keys(app)
             socket.call("eth_blockNumber")
             with pytest.raises(Closed, match="1008"):
                 await socket.hear()
@@ -462,7 +460,7 @@ def test_the_first_message_after_a_revocation_is_not_answered(ring: KeyRing, tmp
 
 
 @pytest.mark.parametrize("broken", [b"", b"[]", b'{"version": 2, "keys": []}', b'{"version": 1, "keys": [{"id": 1}]}'])
-def test_a_broken_file_at_the_start_is_an_error(tmp_path: Path, broken: bytes) -> None:
+def test_invalid_key_file_fails_at_start(tmp_path: Path, broken: bytes) -> None:
     (tmp_path / "keys.json").write_bytes(broken)
 
     async def use(_app: App, _node: FakeNode) -> None:
@@ -474,7 +472,7 @@ def test_a_broken_file_at_the_start_is_an_error(tmp_path: Path, broken: bytes) -
 
 
 @pytest.mark.parametrize("wrong", ["eth_blocknumber", "debgu_*", "rpc"])
-def test_a_method_that_there_is_not_is_an_error_at_the_start(tmp_path: Path, wrong: str) -> None:
+def test_unknown_method_in_a_list_fails_at_start(tmp_path: Path, wrong: str) -> None:
     async def use(_app: App, _node: FakeNode) -> None:
         raise AssertionError("it must not start")
 
@@ -487,7 +485,7 @@ def test_a_method_that_there_is_not_is_an_error_at_the_start(tmp_path: Path, wro
 
 
 @pytest.mark.parametrize("tier", ["public", "dedicated"])
-def test_lists_say_what_a_tier_may_call(tmp_path: Path, tier: str) -> None:
+def test_tier_lists_restrict_methods(tmp_path: Path, tier: str) -> None:
     lists: dict[str, Any] = {
         f"{tier}_allow": frozenset({"eth_*", "net_version"}),
         f"{tier}_deny": frozenset({"eth_get*", "eth_subscribe"}),
@@ -510,19 +508,19 @@ def test_lists_say_what_a_tier_may_call(tmp_path: Path, tier: str) -> None:
         batch = await post(app, [NUMBER, call("eth_getBalance"), NUMBER])
         assert (batch.status, codes(batch)) == (200, [0, -32004, 0])
         async with connect(app) as socket:
-            assert (await socket.ask("eth_subscribe", "newHeads"))["code"] == -32004
-            assert (await socket.ask("eth_getBalance"))["code"] == -32004
-            assert await socket.ask("eth_blockNumber")
+            assert (await socket.request("eth_subscribe", "newHeads"))["code"] == -32004
+            assert (await socket.request("eth_getBalance"))["code"] == -32004
+            assert await socket.request("eth_blockNumber")
 
     running(tmp_path, use, public=tier == "public", access=AccessSettings(**lists))
 
 
-def test_wrong_keys_of_an_address_are_limited_but_no_valid_one(ring: KeyRing, tmp_path: Path) -> None:
+def test_wrong_keys_are_limited_by_address_but_valid_keys_work(ring: KeyRing, tmp_path: Path) -> None:
     clock = Clock()
 
     async def use(app: App, _: FakeNode) -> None:
         good, wrong = ring.add("good"), key_called(ring, "other")
-        look(app)
+        reload_keys(app)
         assert (await post(app, NUMBER, good)).status == 200
         assert [(await post(app, NUMBER, wrong)).status for _ in range(3)] == [401] * 3
         refused = await post(app, NUMBER, wrong)

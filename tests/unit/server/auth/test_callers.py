@@ -59,11 +59,11 @@ def callers(
         ("/run/foreseal.sock", ""),
     ],
 )
-def test_addresses_that_count_as_one(tiers: dict[str, CallerTier], peer: str, address: str) -> None:
+def test_addresses_of_one_network_are_one_caller(tiers: dict[str, CallerTier], peer: str, address: str) -> None:
     assert callers(tiers).identify((peer, 5), {}).address == address
 
 
-def test_without_a_peer_there_is_one_caller(tiers: dict[str, CallerTier]) -> None:
+def test_callers_without_a_peer_address_are_one_caller(tiers: dict[str, CallerTier]) -> None:
     assert callers(tiers).identify(None, {}).address == ""
 
 
@@ -85,7 +85,7 @@ def test_without_a_peer_there_is_one_caller(tiers: dict[str, CallerTier]) -> Non
         (("10.0.0.7/32",), "::ffff:10.0.0.7", "198.51.100.7", "198.51.100.7"),
     ],
 )
-def test_a_trusted_proxy_names_its_client(
+def test_trusted_proxy_forwards_the_client_address(
     tiers: dict[str, CallerTier], proxies: tuple[str, ...], peer: str, forwarded: str, address: str
 ) -> None:
     headers = {b"x-forwarded-for": forwarded.encode()}
@@ -97,7 +97,9 @@ def test_a_trusted_proxy_names_its_client(
     st.dictionaries(st.sampled_from([b"authorization", b"x-api-key", b"x-forwarded-for"]), st.binary()),
     st.booleans(),
 )
-def test_no_header_and_no_address_is_more_than_refused(peer: str, headers: dict[bytes, bytes], bearer: bool) -> None:
+def test_random_headers_and_addresses_raise_only_wrong_key(
+    peer: str, headers: dict[bytes, bytes], bearer: bool
+) -> None:
     if bearer and b"authorization" in headers:
         headers[b"authorization"] = b"Bearer " + headers[b"authorization"]
     subject = callers(made_tiers(), "10.0.0.0/8", "::/0")
@@ -109,7 +111,7 @@ def test_no_header_and_no_address_is_more_than_refused(peer: str, headers: dict[
         assert (caller.key, caller.tier.name) == (None, "public")
 
 
-def test_callers_without_limits_are_plain_and_have_a_turn_by_address(tiers: dict[str, CallerTier]) -> None:
+def test_callers_without_limits_are_unrestricted_and_scheduled_by_address(tiers: dict[str, CallerTier]) -> None:
     subject = callers(tiers, public=False)
     first, same, other = (subject.identify((host, 5), {}) for host in ("203.0.113.9", "203.0.113.9", "203.0.113.8"))
     assert first is same
@@ -119,7 +121,7 @@ def test_callers_without_limits_are_plain_and_have_a_turn_by_address(tiers: dict
     assert not first.limiter.is_limited
 
 
-def test_a_caller_of_the_scheduler_is_made_once_with_the_limits_of_its_tier(tiers: dict[str, CallerTier]) -> None:
+def test_scheduler_caller_is_created_once_with_its_tier_limits(tiers: dict[str, CallerTier]) -> None:
     made: list[tuple[bytes, bool, int, int]] = []
 
     def schedule(name: bytes, dedicated: bool, cpu: int, burst: int) -> FakeCaller:
@@ -133,7 +135,7 @@ def test_a_caller_of_the_scheduler_is_made_once_with_the_limits_of_its_tier(tier
     assert not callers_found[0].is_unrestricted
 
 
-def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, CallerTier]) -> None:
+def test_evicted_caller_keeps_one_rate_limiter(tiers: dict[str, CallerTier]) -> None:
     subject = callers(tiers, cache_size=2)
 
     async def scenario() -> None:
@@ -166,7 +168,7 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, Call
     assert (len(cache), cache.misses, cache.evicted) == (2, 12, 10)
 
 
-def test_a_long_forwarded_address_is_one_that_cannot_be_read(tiers: dict[str, CallerTier]) -> None:
+def test_overlong_forwarded_address_is_unreadable(tiers: dict[str, CallerTier]) -> None:
     subject = callers(tiers, "192.0.2.7/32")
     for number in range(3):
         headers = {b"x-forwarded-for": b"%d" % number * 60_000}
@@ -174,7 +176,7 @@ def test_a_long_forwarded_address_is_one_that_cannot_be_read(tiers: dict[str, Ca
     assert list(subject.caches["addresses"]) == [""]
 
 
-def test_a_key_whose_rate_was_changed_has_the_new_one(tiers: dict[str, CallerTier], tmp_path: Path) -> None:
+def test_changed_rate_of_a_key_takes_effect(tiers: dict[str, CallerTier], tmp_path: Path) -> None:
     ring = KeyRing(tmp_path)
     text = ring.add("shop", rate=Rate(5), burst=1)
     (key,) = ring.keys.values()

@@ -8,7 +8,7 @@ from foreseal.server.auth.checksum import ChecksumError, add_checksum, has_check
 TEXT = orjson.dumps({"version": 2, "keys": [{"name": "till"}, {"name": "app"}]}, option=orjson.OPT_INDENT_2)
 
 
-def test_a_sealed_object_is_json_with_one_more_member() -> None:
+def test_sealed_object_is_json_with_a_checksum_member() -> None:
     data = add_checksum(TEXT)
     checksum = orjson.loads(data).pop("checksum")
     assert len(checksum) == 64 + 1 + 8
@@ -30,7 +30,7 @@ def test_every_changed_bit_is_found_with_its_offset() -> None:
             has_checksum(bytes(changed))
 
 
-def test_more_than_one_changed_bit_is_found() -> None:
+def test_multiple_changed_bits_are_found() -> None:
     data = bytearray(add_checksum(TEXT))
     data[3] ^= 1
     data[30] ^= 4

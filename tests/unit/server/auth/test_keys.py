@@ -18,7 +18,7 @@ from foreseal.server.auth.keys import ApiKey, KeyFileError, KeyStore
 from access_doubles import NOW, KeyRing
 
 
-def test_a_key_is_its_id_and_256_random_bits_and_only_its_hash_is_kept(tmp_path: Path) -> None:
+def test_key_has_an_id_and_256_bits_and_stored_hash(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path)
     text = ring.add("shop")
     assert re.fullmatch(r"fs_[0-9a-f]{10}_[0-9a-f]{64}", text)
@@ -30,7 +30,7 @@ def test_a_key_is_its_id_and_256_random_bits_and_only_its_hash_is_kept(tmp_path:
 
 
 @given(st.text())
-def test_what_is_no_key_has_no_id(text: str) -> None:
+def test_invalid_key_has_no_id(text: str) -> None:
     assert keys.parse_key_id(text) is None
 
 
@@ -52,7 +52,7 @@ TIMES = st.integers(0, 253_402_300_799)
         revoked=st.none() | TIMES,
     )
 )
-def test_keys_come_back_from_the_file_as_they_were(tmp_path_factory: pytest.TempPathFactory, key: ApiKey) -> None:
+def test_keys_round_trip_through_the_file(tmp_path_factory: pytest.TempPathFactory, key: ApiKey) -> None:
     path = tmp_path_factory.mktemp("keys") / keys.KEY_FILE
     path.write_bytes(keys.encode_keys({key.id: key}))
     assert keys.read_keys(path) == {key.id: key}
@@ -85,7 +85,7 @@ ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
         ('{"version":1,"keys":[%s,%s]}' % (2 * (ENTRY % ("0" * 64, ""),)), "two have the same id"),
     ],
 )
-def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, content: str, why: str) -> None:
+def test_broken_file_is_reported_with_its_error(tmp_path: Path, content: str, why: str) -> None:
     path = tmp_path / keys.KEY_FILE
     path.write_text(content)
     with pytest.raises(KeyFileError, match=re.escape(why)) as caught:
@@ -93,7 +93,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, content: str,
     assert str(path) in str(caught.value)
 
 
-def test_a_key_is_found_by_its_text_alone_while_it_is_good(tmp_path: Path) -> None:
+def test_key_is_found_by_its_text_until_it_expires(tmp_path: Path) -> None:
     now = float(NOW)
     ring = KeyRing(tmp_path)
     text = ring.add("shop", expires=NOW + 10)
@@ -114,7 +114,7 @@ def test_a_key_is_found_by_its_text_alone_while_it_is_good(tmp_path: Path) -> No
     assert not found.is_valid(key)
 
 
-def test_a_file_that_cannot_be_read_once_is_read_again(
+def test_temporarily_unreadable_file_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     ring = KeyRing(tmp_path)

@@ -53,7 +53,7 @@ class Request(NamedTuple):
     body: bytes
 
     @property
-    def whole(self) -> bytes:
+    def raw(self) -> bytes:
         return self.head + self.body
 
 
@@ -128,7 +128,7 @@ def callers(tmp_path_factory: pytest.TempPathFactory) -> Callers:
 @pytest.fixture(scope="module", params=[True, False], ids=["public", "open"])
 def alone(request: pytest.FixtureRequest, callers: Callers) -> tuple[bool, list[bytes]]:
     """Return the state of the endpoint (public or not), and the response to each request on a fresh connection."""
-    return request.param, [callers.play([one.whole], public=request.param) for one in callers.requests]
+    return request.param, [callers.play([one.raw], public=request.param) for one in callers.requests]
 
 
 def expected(alone: list[bytes], order: list[int]) -> bytes:
@@ -141,16 +141,16 @@ def expected(alone: list[bytes], order: list[int]) -> bytes:
     return b"".join(answers)
 
 
-def test_a_split_keyed_request_shares_its_identity_with_no_other(callers: Callers) -> None:
+def test_split_keyed_request_does_not_share_its_identity(callers: Callers) -> None:
     receipts = next(one for one in callers.requests if b"Receipts" in one.body and b"Auth" not in one.head)
     keyed = next(one for one in callers.requests if b"Receipts" in one.body and b"Auth" in one.head)
-    first = callers.play([receipts.whole], public=True)
+    first = callers.play([receipts.raw], public=True)
     assert b" 403 " in first
-    with_key = callers.play([keyed.whole], public=True)
+    with_key = callers.play([keyed.raw], public=True)
     assert b" 200 " in with_key
-    written = callers.play([receipts.whole, keyed.head, keyed.body, receipts.whole], public=True)
+    written = callers.play([receipts.raw, keyed.head, keyed.body, receipts.raw], public=True)
     assert written == first + with_key + first
-    written = callers.play([keyed.whole, receipts.head, receipts.body, keyed.whole], public=True)
+    written = callers.play([keyed.raw, receipts.head, receipts.body, keyed.raw], public=True)
     assert written == with_key + first + with_key
 
 
@@ -160,13 +160,13 @@ def test_a_split_keyed_request_shares_its_identity_with_no_other(callers: Caller
     st.booleans(),
 )
 @example([4, 1, 4], [], True)
-def test_answers_over_one_connection_are_those_of_fresh_ones(
+def test_responses_over_one_connection_equal_those_of_new_connections(
     callers: Callers, alone: tuple[bool, list[bytes]], order: list[int], places: list[int], by_request: bool
 ) -> None:
     """Callers in any order, in segments of any size; `by_request`: no segment has bytes of two requests."""
     public, answers = alone
     order = [index % len(answers) for index in order]
-    parts = [callers.requests[index].whole for index in order]
+    parts = [callers.requests[index].raw for index in order]
     pieces = (
         [piece for part in parts for piece in cut(part, places[:2])] if by_request else cut(b"".join(parts), places)
     )
@@ -174,7 +174,7 @@ def test_answers_over_one_connection_are_those_of_fresh_ones(
 
 
 @given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 2), st.integers(1, 400)), min_size=2, max_size=8))
-def test_segments_of_each_request_are_chosen_by_itself(
+def test_each_request_is_identified_by_its_own_segments(
     callers: Callers, alone: tuple[bool, list[bytes]], sent: list[tuple[int, int, int]]
 ) -> None:
     """A request in one segment, in two at the end of its head, or in two anywhere, covers the head cache."""

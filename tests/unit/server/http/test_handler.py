@@ -12,7 +12,7 @@ from foreseal.server import App, DevChain, Settings
 from foreseal.server.auth.origins import admin_hosts, endpoint_hosts
 from foreseal.server.settings.access import AccessSettings
 
-from asgi_client import Answer, ask
+from asgi_client import Answer, exchange
 from fake_core import FakeNode
 
 ONE = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})
@@ -29,7 +29,7 @@ def post(body: bytes = ONE, headers: dict[str, str] | None = None, **more: Any) 
 
 
 def one(subject: App, request: dict[str, Any]) -> Answer:
-    return ask(subject, request)[0]
+    return exchange(subject, request)[0]
 
 
 def test_a_call_is_answered_with_the_freshness_of_its_view() -> None:
@@ -38,9 +38,9 @@ def test_a_call_is_answered_with_the_freshness_of_its_view() -> None:
     assert answer.headers == {b"content-type": b"application/json", b"x-foreseal-view": b"0.3; age=42"}
 
 
-def test_calls_on_core_threads_and_batches_are_awaited() -> None:
+def test_worker_pool_calls_and_batches_are_awaited() -> None:
     slow = {"jsonrpc": "2.0", "id": 1, "method": "slow", "params": [5]}
-    single, batch = ask(app(), post(orjson.dumps(slow)), post(orjson.dumps([slow, slow | {"id": 2}])))
+    single, batch = exchange(app(), post(orjson.dumps(slow)), post(orjson.dumps([slow, slow | {"id": 2}])))
     assert single.json["result"] == [5]
     assert [entry["id"] for entry in batch.json] == [1, 2]
 
@@ -56,7 +56,7 @@ def test_other_verbs_are_405(verb: str) -> None:
     assert (answer.status, answer.headers[b"allow"]) == (405, b"POST")
 
 
-def test_pages_take_get_only() -> None:
+def test_pages_accept_only_get() -> None:
     answer = one(app(), {"verb": "POST", "path": "/healthz"})
     assert (answer.status, answer.headers[b"allow"]) == (405, b"GET, HEAD")
 
@@ -82,7 +82,7 @@ def test_the_content_type_must_be_json_or_absent(kind: str, status: int) -> None
     assert one(app(), post(headers={"content-type": kind})).status == status
 
 
-def test_a_body_declared_over_the_limit_is_413_before_it_is_read() -> None:
+def test_body_declared_over_the_limit_is_413_before_reading() -> None:
     answer = one(app(limits=Limits(body=100)), post(b"x" * 101) | {"chunks": [b"x"]})
     assert answer.unread == 1
     assert one(app(), post(headers={"content-length": "9" * 5000})).status == 413
@@ -95,14 +95,14 @@ def test_a_chunked_body_over_the_limit_is_413(chunks: list[bytes]) -> None:
     assert one(app(limits=Limits(body=100)), {"chunks": chunks}).status == 413
 
 
-def test_a_body_in_chunks_is_put_together() -> None:
+def test_body_in_chunks_is_assembled() -> None:
     chunks = [ONE[:10], b"", ONE[10:30], ONE[30:]]
     assert one(app(), {"chunks": chunks}).json["result"] == "0x0"
     assert one(app(), {"chunks": chunks, "headers": {"content-length": str(len(ONE))}}).json["result"] == "0x0"
 
 
 @pytest.mark.parametrize("length", ["5!", "-1", "+50", "5_0", "x"])
-def test_a_length_that_is_none_is_passed_over(length: str) -> None:
+def test_invalid_content_length_is_ignored(length: str) -> None:
     """A server in front should have rejected it; the body then ends where that server decides."""
     chunks = [ONE[:10], ONE[10:]]
     assert one(app(), {"chunks": chunks, "headers": {"content-length": length}}).json["result"] == "0x0"
@@ -114,15 +114,15 @@ def test_reading_stops_at_the_declared_length() -> None:
     assert one(app(), request).json["result"] == "0x0"
 
 
-def test_the_public_endpoint_refuses_block_receipts() -> None:
+def test_public_endpoint_rejects_block_receipts() -> None:
     receipts = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockReceipts", "params": ["latest"]}
-    alone, batch = ask(app(public=True), post(orjson.dumps(receipts)), post(orjson.dumps([receipts])))
+    alone, batch = exchange(app(public=True), post(orjson.dumps(receipts)), post(orjson.dumps([receipts])))
     assert (alone.status, alone.json["error"]["code"]) == (403, -32004)
     assert (batch.status, batch.json[0]["error"]["code"]) == (200, -32004)
     assert one(app(), post(orjson.dumps(receipts))).status == 200
 
 
-def test_too_many_calls_say_when_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_calls_return_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foreseal.rpc.call_router._RESERVED_SHARES", ((1, 4),))
     node = FakeNode()
     node.hold = True
@@ -145,18 +145,20 @@ def test_too_many_calls_say_when_to_try_again(monkeypatch: pytest.MonkeyPatch) -
     assert (answer.status, answer.headers[b"retry-after"]) == (429, b"1")
 
 
-def test_health_and_readiness_say_why_not() -> None:
+def test_unhealthy_and_unready_responses_give_the_reason() -> None:
     node = FakeNode()
-    assert [answer.status for answer in ask(app(node), *({"verb": "GET", "path": p} for p in ("/healthz", "/readyz")))]
+    assert [
+        answer.status for answer in exchange(app(node), *({"verb": "GET", "path": p} for p in ("/healthz", "/readyz")))
+    ]
     node.healthy = (False, "last tick 7000 ms ago")
-    for answer in ask(app(node), *({"verb": "GET", "path": path} for path in ("/healthz", "/readyz"))):
+    for answer in exchange(app(node), *({"verb": "GET", "path": path} for path in ("/healthz", "/readyz"))):
         assert (answer.status, answer.body.splitlines()[0]) == (503, b"last tick 7000 ms ago")
     assert answer.body.splitlines()[1:] == [b"oldest waiting call: submission 0 ms, read 250 ms"]
 
 
 def test_metrics_are_prometheus_text() -> None:
     bad = post(b'{"jsonrpc":"2.0","id":1,"method":"nothing \\" here"}')
-    *_, answer = ask(app(), post(), bad, {"verb": "GET", "path": "/metrics"})
+    *_, answer = exchange(app(), post(), bad, {"verb": "GET", "path": "/metrics"})
     lines = answer.body.decode().splitlines()
     assert "foreseal_view_block 2" in lines
     assert "foreseal_view_age_seconds 0.042" in lines
@@ -216,9 +218,9 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("origin", LOOPBACK)
-def test_development_answers_pages_of_loopback_origins(origin: str) -> None:
+def test_development_allows_pages_of_loopback_origins(origin: str) -> None:
     headers = {"origin": origin}
-    preflight, answer = ask(app(browsers=True), {"verb": "OPTIONS", "headers": headers}, post(headers=headers))
+    preflight, answer = exchange(app(browsers=True), {"verb": "OPTIONS", "headers": headers}, post(headers=headers))
     assert (preflight.status, answer.status) == (204, 200)
     assert preflight.headers[b"access-control-allow-headers"] == b"content-type, authorization, x-api-key"
     for headers_ in (preflight.headers, answer.headers):
@@ -227,10 +229,10 @@ def test_development_answers_pages_of_loopback_origins(origin: str) -> None:
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
-def test_development_refuses_pages_of_other_origins(origin: str) -> None:
+def test_development_rejects_pages_of_other_origins(origin: str) -> None:
     """This includes pages that could not read the response, because the accounts are unlocked."""
     headers = {"origin": origin or " "}
-    for refused in ask(
+    for refused in exchange(
         app(browsers=True),
         {"verb": "OPTIONS", "headers": headers},
         post(headers=headers),
@@ -245,7 +247,7 @@ def test_configured_origins_may_call(browsers: bool) -> None:
     origins = AccessSettings(origins=frozenset(("https://x.example", "chrome-extension://nkbih")))
     subject = app(browsers=browsers, access=origins)
     for origin in sorted(origins.origins):
-        preflight, answer = ask(
+        preflight, answer = exchange(
             subject, {"verb": "OPTIONS", "headers": {"origin": origin}}, post(headers={"origin": origin})
         )
         assert (preflight.status, answer.status) == (204, 200)
@@ -277,7 +279,7 @@ def test_the_lifespan_starts_and_stops_the_node() -> None:
     assert node.log == ["start", "stop"]
 
 
-def test_a_start_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_start_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FORESEAL_DATADIR", raising=False)
     sent: list[Any] = []
 
@@ -304,16 +306,16 @@ def test_a_start_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
         {"headers": {"content-length": "9" * 9}},
     ],
 )
-def test_a_refusal_that_leaves_the_body_unread_ends_the_connection(refused: dict[str, object]) -> None:
+def test_rejection_with_an_unread_body_closes_the_connection(refused: dict[str, object]) -> None:
     assert one(app(), refused).headers[b"connection"] == b"close"
 
 
-def test_an_answer_without_an_unread_body_keeps_the_connection() -> None:
+def test_response_without_an_unread_body_keeps_the_connection_open() -> None:
     for request in ({"verb": "GET", "path": "/rpc"}, {"verb": "GET"}, post(ONE)):
         assert b"connection" not in one(app(), request).headers
 
 
-def test_a_star_among_the_host_names_opens_the_admin_listener_to_none(tmp_path: Path) -> None:
+def test_wildcard_host_does_not_open_the_admin_listener(tmp_path: Path) -> None:
     settings = Settings(tmp_path, hosts=frozenset({"*", "node.example"}))
     assert endpoint_hosts(settings).accepts({b"host": b"evil.example"})
     admin = admin_hosts(settings)
@@ -324,7 +326,7 @@ def test_a_star_among_the_host_names_opens_the_admin_listener_to_none(tmp_path: 
     ]
 
 
-def test_the_node_stops_in_order_also_where_the_admin_listener_failed() -> None:
+def test_failed_admin_listener_stops_the_node_gracefully() -> None:
     node = FakeNode()
     subject = app(node)
 

@@ -18,7 +18,7 @@ from foreseal.server.metrics import FAMILIES, join
 from foreseal.server.processes.process_table import ProcessTable, create_process_table
 from foreseal.server.settings.model import LogSettings
 
-from asgi_client import ask, until
+from asgi_client import exchange, until
 from fake_core import FakeNode
 
 # The double is a starting node: the store's contents are unknown, and there are no subscribers or rejections.
@@ -49,7 +49,7 @@ def scraped(*methods: str, process: str | None = None) -> str:
     os.close(descriptor)
     table.record_heartbeat("sequencer")
     subject = App(settings, make_node=lambda _: FakeNode(), processes=table)
-    *_, answer = ask(subject, *map(body, methods), {"verb": "GET", "path": "/metrics"})
+    *_, answer = exchange(subject, *map(body, methods), {"verb": "GET", "path": "/metrics"})
     return answer.body.decode()
 
 
@@ -61,7 +61,7 @@ def parsed(text: str) -> dict[str, Metric]:
     return families
 
 
-def test_prometheus_reads_every_family_as_it_is_declared() -> None:
+def test_prometheus_parses_every_declared_family() -> None:
     found = parsed(scraped("eth_blockNumber", "slow", "fails", "nothing"))
     assert {family.name for family in FAMILIES} == set(found)
     for family in FAMILIES:
@@ -83,7 +83,7 @@ def test_a_name_follows_the_conventions(family: object) -> None:
     assert not re.search(r"_(ms|millis|kb|size)\b", name)
 
 
-def test_histograms_are_whole() -> None:
+def test_histogram_buckets_are_cumulative_and_complete() -> None:
     for family in parsed(scraped("eth_blockNumber", "slow")).values():
         if family.type != "histogram":
             continue
@@ -136,7 +136,7 @@ def test_caches_are_counted() -> None:
     }
 
 
-def test_metrics_of_several_processes_are_one_text() -> None:
+def test_metrics_of_several_processes_are_merged() -> None:
     sequencer, worker = scraped("eth_blockNumber", process="sequencer"), scraped("slow", process="worker-1")
     found = parsed(join([sequencer, worker]))
     assert {family.name for family in FAMILIES} == set(found)
@@ -147,7 +147,7 @@ def test_metrics_of_several_processes_are_one_text() -> None:
     assert join([sequencer]) == sequencer
 
 
-def test_a_timing_puts_each_call_into_its_bucket() -> None:
+def test_each_call_is_counted_in_its_bucket() -> None:
     timing = CallTimings()
     timing.quick = 3
     for seconds in (0.0001, 0.0002, 0.3, 10.0, 11.0):
@@ -157,7 +157,7 @@ def test_a_timing_puts_each_call_into_its_bucket() -> None:
     assert timing.calls == 8
 
 
-def test_slow_calls_are_logged_without_what_they_carried(caplog: pytest.LogCaptureFixture) -> None:
+def test_slow_calls_are_logged_without_params(caplog: pytest.LogCaptureFixture) -> None:
     counts = CallMetrics(slow=0.5)
     with caplog.at_level(logging.WARNING):
         counts.record("eth_call", 0.49, 10, "public")
@@ -173,9 +173,7 @@ def test_slow_calls_are_logged_without_what_they_carried(caplog: pytest.LogCaptu
     assert counts.slow_calls == 1
 
 
-def test_a_report_that_failed_is_not_the_last(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failed_report_is_repeated(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(sys.modules[App.__module__], "_REPORT_INTERVAL", 0.01)
     failures = [OSError(24, "Too many open files")]
 

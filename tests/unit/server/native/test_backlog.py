@@ -57,7 +57,7 @@ def account(address: str) -> AddressAccount:
     return AddressAccount(address, WorkBucket(1.0, 0.0), is_limited=True)
 
 
-def test_an_iteration_is_late_once_it_has_taken_long() -> None:
+def test_iteration_over_its_time_budget_is_late() -> None:
     loop = Iterations()
     assert not loop.backlog.is_late()
     loop.clock.now += 0.003
@@ -68,7 +68,7 @@ def test_an_iteration_is_late_once_it_has_taken_long() -> None:
     assert not loop.backlog.is_late(), "the next one begins"
 
 
-def test_addresses_take_turns() -> None:
+def test_addresses_are_served_in_rotation() -> None:
     loop = Iterations()
     crowd, other = account("192.0.2.1"), account("192.0.2.2")
     for number in range(3):
@@ -79,14 +79,14 @@ def test_addresses_take_turns() -> None:
     assert not loop.backlog.is_late()
 
 
-def test_an_iteration_resumes_as_many_as_it_has_time_for() -> None:
+def test_iteration_resumes_as_many_connections_as_time_allows() -> None:
     loop = Iterations()
     for number in range(6):
         loop.wait(account(f"192.0.2.{number}"), str(number), 0.0015)
     assert [loop.run(), loop.run(), loop.run()] == [["0", "1", "2"], ["3", "4", "5"], []]
 
 
-def test_a_connection_that_was_closed_is_not_resumed() -> None:
+def test_closed_connection_is_not_resumed() -> None:
     loop = Iterations()
     pause = loop.wait(account("192.0.2.1"), "closed")
     pause.cancel()
@@ -94,7 +94,7 @@ def test_a_connection_that_was_closed_is_not_resumed() -> None:
     assert loop.run() == []
 
 
-def test_a_connection_that_waits_again_has_one_turn() -> None:
+def test_requeued_connection_is_served_once() -> None:
     loop = Iterations()
     address = account("192.0.2.1")
     pause = loop.wait(address, "twice")
@@ -104,7 +104,7 @@ def test_a_connection_that_waits_again_has_one_turn() -> None:
     assert not loop.backlog.is_late()
 
 
-def test_a_crowd_is_answered_over_several_iterations_and_a_key_holder_at_once(tmp_path: Path) -> None:
+def test_key_holder_is_answered_before_a_crowd(tmp_path: Path) -> None:
     keyed = post("echo", lines=b"Authorization: Bearer %b\r\n" % KeyRing(tmp_path).add("shop").encode())
 
     def answered(wire: Wire) -> int:

@@ -25,7 +25,7 @@ def retry_after(wire: Wire) -> bytes:
     return wire.written.partition(b"retry-after: ")[2].partition(b"\r\n")[0]
 
 
-def test_a_forwarded_address_beyond_its_bytes_is_refused_and_the_connection_stays() -> None:
+def test_forwarded_address_over_its_bytes_is_rejected_without_a_close() -> None:
     async def use(served: Served) -> None:
         lines = [served.connect(PROXY) for _ in range(4)]
         for http, _ in lines:
@@ -46,7 +46,7 @@ def test_a_forwarded_address_beyond_its_bytes_is_refused_and_the_connection_stay
     serving(use, limits=Limits(address_bytes=150_000), access=BEHIND)
 
 
-def test_another_forwarded_address_has_room() -> None:
+def test_other_forwarded_address_has_capacity() -> None:
     async def use(served: Served) -> None:
         greedy, _ = served.connect(PROXY)
         greedy.data_received(begun(ONE) + b" " * 90_000)
@@ -60,7 +60,7 @@ def test_another_forwarded_address_has_room() -> None:
     serving(use, limits=Limits(address_bytes=100_000), access=BEHIND)
 
 
-def test_chunks_of_a_refused_request_are_discarded_to_their_end() -> None:
+def test_chunks_of_a_rejected_request_are_discarded_completely() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect(PROXY)
         http.data_received(CHUNKED.replace(b"\r\n\r\n", b"\r\n" + ONE + b"\r\n"))
@@ -98,7 +98,7 @@ def test_a_slow_discarded_body_is_closed_like_any_other() -> None:
     serving(use, limits=Limits(address_bytes=50_000), access=BEHIND)
 
 
-def test_a_response_without_room_is_a_refusal_and_the_connection_stays() -> None:
+def test_response_over_the_limit_is_rejected_without_a_close() -> None:
     async def use(served: Served) -> None:
         unread, unread_wire = served.connect(PROXY)
         unread.data_received(post("large", 80_000, lines=ONE))
@@ -121,7 +121,7 @@ def test_a_response_without_room_is_a_refusal_and_the_connection_stays() -> None
     serving(use, limits=Limits(address_bytes=150_000), access=BEHIND)
 
 
-def test_what_is_sent_ahead_counts_for_the_connection_alone() -> None:
+def test_bytes_sent_ahead_count_only_for_the_connection() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect(PROXY)
         served.node.hold = True
@@ -139,7 +139,7 @@ def test_what_is_sent_ahead_counts_for_the_connection_alone() -> None:
     serving(use, limits=Limits(address_bytes=60_000), access=BEHIND)
 
 
-def test_beyond_the_total_the_forwarded_address_with_the_most_loses_a_connection() -> None:
+def test_largest_forwarded_address_loses_a_connection_at_the_total_limit() -> None:
     async def use(served: Served) -> None:
         greedy, honest = ([served.connect(PROXY) for _ in range(3)] for _ in range(2))
         for number, (http, _) in enumerate(honest):
@@ -154,7 +154,7 @@ def test_beyond_the_total_the_forwarded_address_with_the_most_loses_a_connection
     serving(use, limits=Limits(total_bytes=250_000), access=BEHIND)
 
 
-def test_an_unreadable_forwarded_address_has_bounds_and_the_proxy_itself_has_none() -> None:
+def test_unreadable_forwarded_address_is_limited_but_not_the_proxy() -> None:
     async def use(served: Served) -> None:
         http, _ = served.connect(PROXY)
         http.data_received(begun(b"X-Forwarded-For: nobody\r\n") + b" ")
@@ -187,7 +187,7 @@ def test_websockets_of_a_forwarded_address_share_its_bytes_in_flight() -> None:
     serving(use, limits=Limits(address_bytes=100_000), access=BEHIND)
 
 
-def test_protocol_work_of_one_forwarded_address_does_not_stop_another() -> None:
+def test_protocol_work_of_one_forwarded_address_does_not_delay_another() -> None:
     async def use(served: Served) -> None:
         hostile, hostile_wire = await served.websocket(PROXY, ONE)
         honest, honest_wire = await served.websocket(PROXY, OTHER)
@@ -206,7 +206,7 @@ def test_protocol_work_of_one_forwarded_address_does_not_stop_another() -> None:
     serving(use, public=True, public_limits=PublicLimits(address_work=1000), access=BEHIND)
 
 
-def test_protocol_work_of_one_request_does_not_count_for_the_next_client() -> None:
+def test_protocol_work_of_a_request_does_not_charge_another_client() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect(PROXY)
         body = b"".join(b"1\r\n%c\r\n" % byte for byte in post("echo").partition(b"\r\n\r\n")[2])
@@ -235,7 +235,7 @@ def test_accounts_of_forwarded_addresses_end_with_their_connections() -> None:
     serving(use, access=BEHIND)
 
 
-def test_a_late_handshake_keeps_the_account_of_its_address() -> None:
+def test_late_handshake_uses_the_account_of_its_address() -> None:
     async def use(served: Served) -> None:
         websocket, _ = await served.websocket("192.0.2.1")
         assert served.listener.table.account(("192.0.2.1", 2), served.listener.now) is websocket.account

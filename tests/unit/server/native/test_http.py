@@ -103,7 +103,7 @@ def test_requests_of_every_kind_are_answered_in_order() -> None:
 
 
 @given(st.lists(st.integers(0, sum(map(len, STREAM))), max_size=12), st.booleans())
-def test_pieces_do_not_matter_nor_when_they_are_answered(cuts: list[int], alone: bool) -> None:
+def test_segmentation_and_timing_do_not_change_the_output(cuts: list[int], alone: bool) -> None:
     stream = b"".join(STREAM)
     edges = [0, *sorted(cuts), len(stream)]
     pieces = [stream[start:end] for start, end in itertools.pairwise(edges) if end > start]
@@ -112,12 +112,12 @@ def test_pieces_do_not_matter_nor_when_they_are_answered(cuts: list[int], alone:
     assert transport.closed
 
 
-def test_one_byte_at_a_time() -> None:
+def test_requests_in_single_bytes_are_answered() -> None:
     stream = b"".join(STREAM[:4])
     assert played([stream[at : at + 1] for at in range(len(stream))])[0] == played(STREAM[:4])[0]
 
 
-def test_a_head_that_was_seen_is_another_one_in_the_middle_of_a_body() -> None:
+def test_cached_head_inside_a_body_is_not_reused() -> None:
     """Bytes in a body that equal the previous request's head belong to the body."""
     first = post(call("echo", 1, "a"))
     begun = HEAD + b"Content-Length: %d\r\n\r\n" % len(first)
@@ -144,7 +144,7 @@ def test_a_head_that_was_seen_is_another_one_in_the_middle_of_a_body() -> None:
         (HEAD.replace(b"/json", b"/xml") + b"Content-Length: 4\r\n\r\n", 415),
     ],
 )
-def test_what_is_no_request_is_refused_and_ends_the_connection(given: bytes, status: int) -> None:
+def test_invalid_request_is_rejected_and_closes_the_connection(given: bytes, status: int) -> None:
     written, transport = played([post(call("echo", 1, "a")), given, post(call("echo", 2, "b"))])
     assert statuses_in(written) == [200, status]
     assert b"connection: close" in written
@@ -195,7 +195,7 @@ def test_messages_are_reassembled_from_any_frames_and_segments(
 
 
 @given(st.text(max_size=200) | st.just("y" * 126) | st.just("z" * 65_536))
-def test_texts_are_read_and_written_as_the_library_does(text: str) -> None:
+def test_messages_are_encoded_and_decoded_like_the_library(text: str) -> None:
     data = text.encode()
     frames = FrameParser(1 << 20)
     assert list(frames.feed(masked(Opcode.TEXT, data) * 2)) == [(Opcode.TEXT, data)] * 2
@@ -217,14 +217,14 @@ def test_texts_are_read_and_written_as_the_library_does(text: str) -> None:
         (lambda: masked(Opcode.TEXT, b"\xc3", fin=False) + masked(Opcode.CONT, b"("), 1007),
     ],
 )
-def test_what_is_against_the_protocol_is_named(given: Callable[[], bytes], code: int) -> None:
+def test_protocol_violation_is_named(given: Callable[[], bytes], code: int) -> None:
     with pytest.raises(ProtocolViolation) as broken:
         list(FrameParser(1000).feed(given()))
     assert broken.value.code == code
 
 
 @given(st.lists(st.text(max_size=200) | st.just("y" * 126) | st.just("z" * 65_536), max_size=4), st.text(max_size=130))
-def test_frames_of_texts_behind_a_prefix_are_those_of_the_library(texts: list[str], prefix: str) -> None:
+def test_frames_of_prefixed_messages_equal_those_of_the_library(texts: list[str], prefix: str) -> None:
     before = prefix.encode()
     frames = before.join(frame_chunks(texts, len(before), "}}"))
     assert frames == b"".join(
@@ -232,7 +232,7 @@ def test_frames_of_texts_behind_a_prefix_are_those_of_the_library(texts: list[st
     ), texts
 
 
-def test_close_frames() -> None:
+def test_close_frames_are_encoded_and_decoded() -> None:
     assert close_code(b"") is None
     assert close_code((1001).to_bytes(2, "big") + b"bye") == 1001
     with pytest.raises(ProtocolViolation):
@@ -298,7 +298,7 @@ async def conversing(
     await app.shutdown()
 
 
-def test_a_client_that_sends_its_end_behind_a_call_is_answered_first() -> None:
+def test_half_closed_client_is_answered_first() -> None:
     """Both may arrive in one iteration of the event loop, which closes the connection if no call is in flight."""
     node = ShortNode()
     node.short = FrameEntrance()
@@ -358,7 +358,7 @@ class SubmittingNode(FakeNode):
 
 @pytest.mark.parametrize("leaving", [False, True])
 @pytest.mark.parametrize("gone", [False, True])
-def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bool) -> None:
+def test_submissions_are_answered_once_the_node_has_them(leaving: bool, gone: bool) -> None:
     """The core writes the response, unless the connection must close with it."""
     submission = post(call("eth_sendRawTransaction", 1, "0x"))
 
@@ -410,7 +410,7 @@ def texts_in(written: bytes) -> list[Any]:
 
 @pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("step", [1, 10, 10_000])
-def test_calls_of_a_websocket_are_answered_in_order_at_once_or_not(step: int, short: bool) -> None:
+def test_websocket_calls_are_answered_in_order_inline_or_pooled(step: int, short: bool) -> None:
     """A batch takes an iteration of the event loop: later calls wait, even those that could be served inline."""
 
     async def play() -> tuple[list[int], int]:
@@ -437,7 +437,7 @@ def test_calls_of_a_websocket_are_answered_in_order_at_once_or_not(step: int, sh
     assert bool(taken) == (short and step == 10_000), "what comes in pieces is put together in the general way"
 
 
-def test_frames_have_no_short_way_for_callers_with_a_meter_or_a_client_that_is_behind() -> None:
+def test_no_websocket_fast_path_for_rate_limited_or_slow_clients() -> None:
     frame = masked(Opcode.TEXT, call("echo", 1))
 
     async def play(*, behind: bool, **settings: Any) -> int:
@@ -458,7 +458,7 @@ def test_frames_have_no_short_way_for_callers_with_a_meter_or_a_client_that_is_b
     assert asyncio.run(play(behind=False, public=True)) == 0
 
 
-def test_notifications_are_sent_at_once_or_queued_but_in_order() -> None:
+def test_notifications_are_sent_or_queued_in_order() -> None:
     """They are sent inline, unless the client is behind or they are long; none overtakes queued ones."""
 
     async def play() -> None:

@@ -25,7 +25,7 @@ from asgi_client import until
 # Linear parsing, and memory proportional to the bytes.
 
 
-def test_an_endless_trailer_is_refused_after_some_bytes() -> None:
+def test_endless_trailer_is_rejected() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect()
         http.data_received(CHUNKED + b"2\r\n{}\r\n0\r\nX: ")
@@ -36,7 +36,7 @@ def test_an_endless_trailer_is_refused_after_some_bytes() -> None:
     serving(use)
 
 
-def test_trailers_and_heads_in_single_bytes_are_read_in_linear_time() -> None:
+def test_trailers_and_heads_in_single_bytes_take_linear_time() -> None:
     """Each byte is searched a bounded number of times."""
 
     def spent(size: int) -> float:
@@ -53,7 +53,7 @@ def test_trailers_and_heads_in_single_bytes_are_read_in_linear_time() -> None:
     assert many < 12 * few
 
 
-def test_unfinished_bodies_in_tiny_chunks_take_the_memory_of_their_bytes() -> None:
+def test_unfinished_bodies_in_tiny_chunks_use_proportional_memory() -> None:
     async def use(served: Served) -> None:
         lines = [served.connect(f"192.0.2.{n}") for n in range(4)]
         chunk = b"2\r\n{}\r\n" * 1000
@@ -75,7 +75,7 @@ def test_unfinished_bodies_in_tiny_chunks_take_the_memory_of_their_bytes() -> No
 
 
 @pytest.mark.parametrize("data", [b"\n", b"X\n", b"5;\n", b"5;a\x00", b"g", b" 5", b"5" * 300])
-def test_a_malformed_chunk_size_is_an_error_before_its_line_ends(data: bytes) -> None:
+def test_malformed_chunk_size_is_rejected_before_its_line_ends(data: bytes) -> None:
     with pytest.raises(BadRequest):
         ChunkDecoder().decode(data, 0)
 
@@ -101,7 +101,7 @@ def test_chunk_framing_is_limited_by_rate() -> None:
     serving(use, public=True, public_limits=PublicLimits(address_work=1000))
 
 
-def test_many_requests_in_one_segment_let_others_have_their_turn() -> None:
+def test_pipelined_requests_do_not_starve_other_connections() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect()
         _, quiet = other = served.connect("192.0.2.2")
@@ -116,7 +116,7 @@ def test_many_requests_in_one_segment_let_others_have_their_turn() -> None:
     serving(use, iteration=0.001)
 
 
-def test_pings_are_answered_by_the_newest_and_limited_by_rate() -> None:
+def test_only_the_newest_ping_is_answered_and_pings_are_limited() -> None:
     async def use(served: Served) -> None:
         websocket, wire = await served.websocket()
         pings = [Frame(Opcode.PING, b"%d" % n).serialize(mask=True) for n in range(4)]
@@ -159,7 +159,7 @@ def test_empty_frames_are_protocol_work() -> None:
     serving(use, public=True, public_limits=PublicLimits(address_work=1000))
 
 
-def test_a_bucket_of_work_may_be_overdrawn_and_recovers() -> None:
+def test_overdrawn_work_bucket_recovers() -> None:
     bucket = WorkBucket(100, 0.0)
     assert bucket.spend(200, 0.0) == 0
     assert bucket.spend(50, 0.0) == pytest.approx(0.5)
@@ -171,7 +171,7 @@ def test_a_bucket_of_work_may_be_overdrawn_and_recovers() -> None:
 # Rejections.
 
 
-def test_a_refused_caller_is_not_read_for_a_while() -> None:
+def test_rejected_caller_is_temporarily_not_read() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect()
         http.data_received(post("echo") * 50)
@@ -194,7 +194,7 @@ def test_a_refused_caller_is_not_read_for_a_while() -> None:
     serving(use, public=True, access=AccessSettings(public_rate=rated(1).public_rate, public_burst=1))
 
 
-def test_a_refused_websocket_is_not_read_for_a_while() -> None:
+def test_rejected_websocket_is_temporarily_not_read() -> None:
     async def use(served: Served) -> None:
         websocket, wire = await served.websocket()
         body = post("echo").partition(b"\r\n\r\n")[2]
@@ -228,7 +228,7 @@ def test_bytes_in_flight_of_an_address_are_limited() -> None:
     serving(use, limits=Limits(address_bytes=150_000))
 
 
-def test_responses_that_are_not_read_count() -> None:
+def test_unread_responses_count() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect()
         http.data_received(post("echo", "x" * 1000))
@@ -248,7 +248,7 @@ def test_responses_that_are_not_read_count() -> None:
     serving(use, limits=Limits(address_bytes=150_000))
 
 
-def test_beyond_the_total_the_address_with_the_most_loses_its_largest_connection() -> None:
+def test_largest_address_loses_its_largest_connection_at_the_limit() -> None:
     async def use(served: Served) -> None:
         greedy = [served.connect("192.0.2.9") for _ in range(3)]
         for size, (http, _) in zip((60_000, 80_000, 50_000), greedy, strict=True):
@@ -278,7 +278,7 @@ def test_a_body_counts_until_its_call_is_answered() -> None:
     serving(use)
 
 
-def test_answers_that_a_websocket_does_not_read_count() -> None:
+def test_unread_websocket_responses_count() -> None:
     async def use(served: Served) -> None:
         websocket, wire = await served.websocket()
         websocket.pause_writing()
@@ -296,7 +296,7 @@ def test_answers_that_a_websocket_does_not_read_count() -> None:
     serving(use, limits=Limits(connection_bytes=100_000))
 
 
-def test_requests_that_are_no_calls_are_protocol_work() -> None:
+def test_requests_without_calls_are_protocol_work() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect()
         http.data_received(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
@@ -341,7 +341,7 @@ def table(max_open: int = 100, **limits: Any) -> ConnectionTable:
     return ConnectionTable(TransportLimits(**(bounds | limits)), max_open, Counter())
 
 
-def test_an_address_with_too_many_connections_loses_its_slowest() -> None:
+def test_address_with_too_many_connections_loses_its_slowest() -> None:
     found = table()
     account = found.account(("192.0.2.1", 1), 0.0)
     lines = [Idle(account, rank, since) for rank, since in ((IDLE, 1), (NEVER, 0), (UNFINISHED, 9), (IDLE, 0))]
@@ -355,7 +355,7 @@ def test_an_address_with_too_many_connections_loses_its_slowest() -> None:
     assert [line.aborted for line in lines] == [False, False, True, True]
 
 
-def test_an_address_whose_connections_are_all_at_work_gets_no_more() -> None:
+def test_address_with_only_busy_connections_gets_no_more() -> None:
     found = table()
     account = found.account(("192.0.2.1", 1), 0.0)
     for _ in range(4):
@@ -364,7 +364,7 @@ def test_an_address_whose_connections_are_all_at_work_gets_no_more() -> None:
     assert found.has_room(found.account(("192.0.2.2", 1), 0.0))
 
 
-def test_addresses_of_one_v6_network_share_bounds_and_unix_sockets_and_proxies_have_none() -> None:
+def test_ipv6_network_shares_limits_and_proxies_have_none() -> None:
     found = table(is_proxy=lambda address: address == "192.0.2.7")
     one, two = found.account(("2001:db8::1", 1), 0.0), found.account(("2001:db8::2", 1), 0.0)
     assert one is two
@@ -372,7 +372,7 @@ def test_addresses_of_one_v6_network_share_bounds_and_unix_sockets_and_proxies_h
     assert not found.account(("192.0.2.7", 1), 0.0).is_limited
 
 
-def test_a_full_listener_closes_connections_of_the_address_with_the_most() -> None:
+def test_full_listener_closes_connections_of_the_largest_address() -> None:
     found = table(max_open=16)
     many, few = found.account(("192.0.2.1", 1), 0.0), found.account(("192.0.2.2", 1), 0.0)
     hostile = [Idle(many, UNFINISHED, n) for n in range(15)]
@@ -406,7 +406,7 @@ def test_incomplete_heads_block_no_other_client() -> None:
     serving(use, max_open=300)
 
 
-def test_a_head_has_one_time_for_all_of_its_bytes() -> None:
+def test_head_timeout_covers_all_of_its_bytes() -> None:
     async def use(served: Served) -> None:
         http, wire = served.connect()
         begun = served.listener.now
@@ -420,7 +420,7 @@ def test_a_head_has_one_time_for_all_of_its_bytes() -> None:
     serving(use)
 
 
-def test_a_body_has_a_least_rate() -> None:
+def test_body_below_the_minimum_rate_times_out() -> None:
     async def use(served: Served) -> None:
         slow, slow_wire = served.connect()
         quick, quick_wire = served.connect()
@@ -436,7 +436,7 @@ def test_a_body_has_a_least_rate() -> None:
     serving(use)
 
 
-def test_a_call_whose_client_is_gone_is_cancelled_but_not_where_it_only_sends_nothing_more() -> None:
+def test_disconnect_cancels_a_call_but_half_close_does_not() -> None:
     async def use(served: Served) -> None:
         served.node.hold = True
         gone, _ = served.connect()

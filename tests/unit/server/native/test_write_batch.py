@@ -25,7 +25,7 @@ def with_connections(
     return asyncio.run(run())
 
 
-def test_answers_are_written_at_the_end_of_the_turn() -> None:
+def test_responses_are_written_at_the_end_of_the_iteration() -> None:
     def answer(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         for number, connection in enumerate(connections):
             connection.write_soon(b"%d" % number)
@@ -34,7 +34,7 @@ def test_answers_are_written_at_the_end_of_the_turn() -> None:
     assert [one.written for one in with_connections(3, answer)] == [b"0", b"1", b"2"]
 
 
-def test_many_answers_do_not_wait_for_each_other() -> None:
+def test_many_responses_do_not_delay_each_other() -> None:
     def answer(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         for connection in connections:
             connection.write_soon(b"a")
@@ -52,7 +52,7 @@ def test_a_single_connection_is_not_delayed() -> None:
 
 
 @pytest.mark.parametrize("length", [1, MAX_BATCHED_SIZE, MAX_BATCHED_SIZE + 1])
-def test_what_is_written_later_comes_later(length: int) -> None:
+def test_later_response_is_written_later(length: int) -> None:
     def answer(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         (first, second, third) = connections
         for connection in connections:
@@ -66,7 +66,7 @@ def test_what_is_written_later_comes_later(length: int) -> None:
     assert [one.written[length:] for one in with_connections(3, answer)] == [b"b", b"bc", b"b"]
 
 
-def test_what_was_answered_is_written_before_the_end_but_not_after_it() -> None:
+def test_responses_are_written_before_a_close_but_not_after() -> None:
     def end(bare: list[BareTransport], connections: list[BatchedTransport]) -> None:
         for connection in connections:
             connection.write_soon(b"a")

@@ -60,7 +60,7 @@ def test_values_come_with_their_lines(tmp_path: Path) -> None:
     }
 
 
-def test_lines_of_other_ways_to_write_a_key(tmp_path: Path) -> None:
+def test_line_is_found_for_every_spelling_of_a_key(tmp_path: Path) -> None:
     path = tmp_path / "f.toml"
     path.write_text('limits.batch = 1\n[dev]\nmnemonic = """\naccounts = 3\n"""\n[ node ]\nstep="1s"\n')
     read = SettingsFile(path, None)
@@ -124,16 +124,16 @@ def test_lines_of_other_ways_to_write_a_key(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_names_file_line_key_and_what_is_allowed(tmp_path: Path, text: str, words: str) -> None:
+def test_error_names_file_line_key_and_allowed_values(tmp_path: Path, text: str, words: str) -> None:
     (problem,) = wrong(tmp_path, text)
     assert problem.startswith(words)
 
 
-def test_a_secret_is_not_shown_even_when_it_is_wrong(tmp_path: Path) -> None:
+def test_secret_is_not_shown_in_an_error(tmp_path: Path) -> None:
     assert wrong(tmp_path, "[dev]\nmnemonic = 12345", None) == ["f.toml:2: dev.mnemonic: expected text"]
 
 
-def test_all_that_is_wrong_is_found(tmp_path: Path) -> None:
+def test_every_error_is_found(tmp_path: Path) -> None:
     assert len(wrong(tmp_path, "[limits]\nbody = 0\nbatch = 'x'\nnothing = 1\n[nowhere]\n[node]\nstep = 1\n")) == 5
 
 
@@ -149,17 +149,17 @@ def test_all_that_is_wrong_is_found(tmp_path: Path) -> None:
         (b"\xff\xfe", "f.toml is not a settings file: it is not UTF-8"),
     ],
 )
-def test_what_is_no_toml_is_refused_with_the_line(tmp_path: Path, content: bytes, words: str) -> None:
+def test_invalid_toml_is_rejected_with_its_line(tmp_path: Path, content: bytes, words: str) -> None:
     assert refused(tmp_path, content).startswith(words)
 
 
-def test_tables_in_lists_and_texts_of_several_lines_are_not_taken_for_repeated_keys(tmp_path: Path) -> None:
+def test_arrays_of_tables_and_multiline_strings_are_not_repeated_keys(tmp_path: Path) -> None:
     assert wrong(tmp_path, "[[node]]\nstep = '1s'\n[[node]]\nstep = '1s'\n") == [
         "f.toml: node must be a section: write [node] above its settings"
     ]
 
 
-def test_a_file_that_is_not_there_or_not_readable(tmp_path: Path) -> None:
+def test_missing_or_unreadable_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"cannot read the settings in .*none.toml: No such file or directory"):
         SettingsFile(tmp_path / "none.toml", "run")
     with pytest.raises(SettingsError, match=r"cannot read the settings in .*: Is a directory"):

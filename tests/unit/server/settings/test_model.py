@@ -14,13 +14,13 @@ from foreseal.server.settings.durations import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(("text", "ms"), [("200ms", 200), ("2s", 2000), ("1m", 60_000), (" 5s ", 5000), ("0s", 0)])
-def test_durations(text: str, ms: int) -> None:
+def test_durations_are_parsed(text: str, ms: int) -> None:
     assert parse_duration(text) == ms
     assert parse_duration(format_duration(ms)) == ms
 
 
 @pytest.mark.parametrize("text", ["", "2", "2 s", "1.5s", "-1s", "2h", "s", "2S", "9999999999s", "\u0662s"])
-def test_what_is_no_duration_is_named(text: str) -> None:
+def test_invalid_duration_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="write a whole number and its unit, such as 200ms or 2s"):
         parse_duration(text)
 
@@ -34,7 +34,7 @@ def test_what_is_no_duration_is_named(text: str) -> None:
         ({"step": 2001}, "step must be at least 10ms and at most the block time of 2s, not 2001ms"),
     ],
 )
-def test_times_that_do_not_go_together_are_refused(values: dict[str, int], words: str) -> None:
+def test_inconsistent_times_are_rejected(values: dict[str, int], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         Settings(Path("x"), **values)
     assert Settings(Path("x"), block_time=1000, step=1000).step == 1000
@@ -198,13 +198,13 @@ def test_the_development_chain_reaches_the_core_in_wei() -> None:
         ),
     ],
 )
-def test_a_bad_variable_is_named(variable: str, value: str, words: str) -> None:
+def test_invalid_variable_is_named(variable: str, value: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         from_environment({"FORESEAL_DATADIR": "/d", variable: value})
 
 
 @pytest.mark.parametrize("tier", ["public", "dedicated"])
-def test_a_burst_that_takes_years_to_come_is_refused(tier: str) -> None:
+def test_burst_that_refills_over_years_is_rejected(tier: str) -> None:
     given: dict[str, Any] = {f"{tier}_rate": Rate(1, 3600), f"{tier}_burst": 30_000}
     with pytest.raises(SettingsError, match=f"{tier} callers: 30000 calls are too large a burst at 1/h") as caught:
         Settings(Path("unused"), access=AccessSettings(**given))

@@ -35,7 +35,7 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
     assert (settings.public, settings.listen.port, settings.datadir) == (False, 0, Path("/d"))
 
 
-def test_a_variable_names_the_file_and_the_option_wins_over_it(tmp_path: Path) -> None:
+def test_option_overrides_the_file_named_by_a_variable(tmp_path: Path) -> None:
     one, other = tmp_path / "one.toml", tmp_path / "other.toml"
     one.write_text('[node]\ndatadir = "/one"\n')
     other.write_text('[node]\ndatadir = "/other"\n')
@@ -71,15 +71,13 @@ def test_a_variable_names_the_file_and_the_option_wins_over_it(tmp_path: Path) -
         ("dev", {"FORESEAL_PRODUCE": "0"}, "FORESEAL_PRODUCE is a setting of foreseal run and the ASGI application"),
     ],
 )
-def test_a_variable_that_is_not_known_here_is_refused(
-    command: Command, environment: dict[str, str], words: str
-) -> None:
+def test_unknown_variable_is_rejected(command: Command, environment: dict[str, str], words: str) -> None:
     with pytest.raises(SettingsError) as told:
         merge_sources(command, environment)
     assert words in str(told.value)
 
 
-def test_variables_of_others_and_empty_ones_are_no_settings() -> None:
+def test_foreign_and_empty_variables_are_ignored() -> None:
     names = "FORESEAL_SHARED FORESEAL_KEY FORESEAL_SEED FORESEALED FORESEAL".split()
     assert not merge_sources("run", dict.fromkeys(names, "x") | {"FORESEAL_STEP": ""}).section_values("node")
 
@@ -92,7 +90,7 @@ def test_variables_of_others_and_empty_ones_are_no_settings() -> None:
         ("[node]\nsafe_depth = 70", {}, "that of finalized: 70 and 64: node.safe_depth ("),
     ],
 )
-def test_settings_that_do_not_go_together_name_their_sources(
+def test_conflicting_settings_name_their_sources(
     tmp_path: Path, text: str, options: dict[str, Any], words: str
 ) -> None:
     file = written(tmp_path, text)
@@ -102,7 +100,7 @@ def test_settings_that_do_not_go_together_name_their_sources(
     assert str(told.value).endswith(f"({file}:2)")
 
 
-def test_the_development_genesis_does_not_go_with_another(tmp_path: Path) -> None:
+def test_development_genesis_conflicts_with_another_genesis(tmp_path: Path) -> None:
     file = written(tmp_path, "[dev]\nchain_id = 5\n")
     with pytest.raises(SettingsError) as told:
         merge_sources("dev", {"FORESEAL_GENESIS": "/g.json"}, {"accounts": 1}, file).settings(tmp_path)
@@ -115,7 +113,7 @@ def test_the_development_genesis_does_not_go_with_another(tmp_path: Path) -> Non
         from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_ACCOUNTS": "1"})
 
 
-def test_the_application_has_the_configured_development_genesis() -> None:
+def test_application_uses_the_configured_development_genesis() -> None:
     settings = from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_DEV": "1", "FORESEAL_CHAIN_ID": "5"})
     assert settings.dev is not None
     assert (settings.dev.chain_id, settings.dev.accounts) == (5, 20)

@@ -32,7 +32,7 @@ def test_no_two_settings_share_a_name(of: str) -> None:
 
 
 @pytest.mark.parametrize("setting", TABLE.values(), ids=TABLE)
-def test_a_row_is_whole(setting: Setting) -> None:
+def test_row_has_every_column(setting: Setting) -> None:
     assert setting.section in SECTIONS
     assert setting.help.endswith(".")
     assert setting.commands
@@ -55,7 +55,7 @@ def test_the_options_of_a_command_are_its_settings(command: object) -> None:
     assert options == {setting.name: setting.flag for setting in TABLE.values() if name in setting.commands}
 
 
-def test_every_variable_that_the_project_uses_is_known() -> None:
+def test_every_environment_variable_of_the_project_is_declared() -> None:
     """A test's own variable must not stop the servers that the test starts."""
     told = subprocess.run(
         ["git", "grep", "-hoE", r"\bFORESEAL_[A-Z_]+\b", "--", "*.py", "*.rs", "*.mjs", "Makefile", "*.toml"],

@@ -20,12 +20,12 @@ def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> Non
 @pytest.mark.parametrize(
     "text", ["", "8546", ":8546", "localhost", "localhost:", "::1:8546", "a:b", "a:65536", "a:-1", "a:٢"]
 )
-def test_what_is_no_address_is_named(text: str) -> None:
+def test_invalid_address_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="is not an address: write HOST:PORT"):
         parse_address(text)
 
 
-def test_urls_can_be_reached_from_this_machine() -> None:
+def test_url_of_a_wildcard_address_is_reachable_locally() -> None:
     assert format_url("0.0.0.0", 1) == "http://127.0.0.1:1"
     assert format_url("::", 2) == "http://[::1]:2"
     assert format_url("10.0.0.5", 3) == "http://10.0.0.5:3"

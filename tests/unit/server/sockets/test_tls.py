@@ -26,14 +26,14 @@ def refusal(tls: TlsFiles) -> str:
     return str(told.value)
 
 
-def test_a_good_pair_passes_with_and_without_an_authority_for_clients(made: Certificates) -> None:
+def test_valid_pair_is_accepted_with_and_without_client_authority(made: Certificates) -> None:
     tls = made.issue(until=END)
     before = END.timestamp() - 1e7
     assert tls.check(before) is None
     assert TlsFiles(tls.cert, tls.key, made.ca).check(before) is None
 
 
-def test_the_time_of_a_certificate_is_warned_of(made: Certificates) -> None:
+def test_expiring_certificate_logs_a_warning(made: Certificates) -> None:
     tls = made.issue(until=END)
     at = {days: tls.check((END - timedelta(days=days)).timestamp()) for days in (-1, 0, 13, 15)}
     assert at[-1] == at[0] == f"tls_cert: {tls.cert} expired on Jun  1 12:00:00 2030 GMT: clients will reject it"
@@ -44,13 +44,13 @@ def test_the_time_of_a_certificate_is_warned_of(made: Certificates) -> None:
     assert "is not valid before" in early
 
 
-def test_a_listener_speaks_tls_1_2_and_newer_and_never_renegotiates(made: Certificates) -> None:
+def test_listener_uses_tls_1_2_or_newer_without_renegotiation(made: Certificates) -> None:
     context = made.issue().context()
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.options & ssl.OP_NO_RENEGOTIATION
 
 
-def test_files_that_are_not_what_they_should_be_are_named(made: Certificates, tmp_path: Path) -> None:
+def test_invalid_tls_files_are_named(made: Certificates, tmp_path: Path) -> None:
     tls, other, none, folder = made.issue(until=END), made.issue("other"), tmp_path / "none", tmp_path
     garbage = tmp_path / "garbage"
     garbage.write_bytes(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")

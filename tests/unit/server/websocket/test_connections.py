@@ -24,19 +24,19 @@ ORIGIN = {"origin": "https://x.example"}
 def test_requests_batches_notifications_and_errors_as_over_http() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
-            assert await socket.ask("echo", 1, "x") == [1, "x"]
-            assert (await socket.ask("nothing"))["code"] == -32601
-            assert (await socket.ask("reverts"))["data"] == "0x"
-            assert await socket.ask("slow", 7) == [7]
-            socket.tell('{"jsonrpc":')
+            assert await socket.request("echo", 1, "x") == [1, "x"]
+            assert (await socket.request("nothing"))["code"] == -32601
+            assert (await socket.request("reverts"))["data"] == "0x"
+            assert await socket.request("slow", 7) == [7]
+            socket.send('{"jsonrpc":')
             answer = await socket.hear()
             assert (answer["id"], answer["error"]["code"]) == (None, -32700)
-            socket.tell([])
+            socket.send([])
             assert (await socket.hear())["error"]["code"] == -32600
             # Neither a notification nor a batch of notifications gets a response.
-            socket.tell({"jsonrpc": "2.0", "method": "echo"})
-            socket.tell([{"jsonrpc": "2.0", "method": "slow"}])
-            socket.tell([call("eth_blockNumber"), 1, call("slow", id="b"), call("eth_blockNumber")])
+            socket.send({"jsonrpc": "2.0", "method": "echo"})
+            socket.send([{"jsonrpc": "2.0", "method": "slow"}])
+            socket.send([call("eth_blockNumber"), 1, call("slow", id="b"), call("eth_blockNumber")])
             first, wrong, slow, last = await socket.hear()
             assert first["result"] == last["result"]
             assert (wrong["error"]["code"], slow["id"]) == (-32600, "b")
@@ -48,23 +48,23 @@ def test_requests_batches_notifications_and_errors_as_over_http() -> None:
 def test_binary_frames_are_json_as_well() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
-            socket.tell(orjson.dumps(call("echo", "ü")))
+            socket.send(orjson.dumps(call("echo", "ü")))
             assert (await socket.hear())["result"] == ["ü"]
-            socket.tell(b"\xff\xfe")
+            socket.send(b"\xff\xfe")
             assert (await socket.hear())["error"]["code"] == -32700
 
     served(use)
 
 
-def test_limits_of_a_request_are_those_of_http() -> None:
+def test_request_limits_equal_those_of_http() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
-            assert (await socket.ask("large", 2000))["data"] == {"limit": "response", "max": 1000}
-            socket.tell([call("echo")] * 4)
+            assert (await socket.request("large", 2000))["data"] == {"limit": "response", "max": 1000}
+            socket.send([call("echo")] * 4)
             assert (await socket.hear())["error"]["data"] == {"limit": "batch", "max": 3}
-            socket.tell("[" * 9 + "]" * 9)
+            socket.send("[" * 9 + "]" * 9)
             assert (await socket.hear())["error"]["data"] == {"limit": "depth", "max": 4}
-            socket.tell(" " * 501)
+            socket.send(" " * 501)
             with pytest.raises(Closed, match="at most 500 bytes") as closed:
                 await socket.hear()
             assert closed.value.args[0] == 1009
@@ -75,15 +75,15 @@ def test_limits_of_a_request_are_those_of_http() -> None:
 def test_a_method_of_the_dedicated_tier_fails_alone() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
-            assert (await socket.ask("eth_getBlockReceipts", "0x1"))["code"] == -32004
-            socket.tell([call("eth_getBlockReceipts", "0x1"), call("echo", 1)])
+            assert (await socket.request("eth_getBlockReceipts", "0x1"))["code"] == -32004
+            socket.send([call("eth_getBlockReceipts", "0x1"), call("echo", 1)])
             refused, fine = await socket.hear()
             assert (refused["error"]["code"], fine["result"]) == (-32004, [1])
 
     served(use, public=True)
 
 
-def test_answers_overtake_only_what_runs_on_core_threads() -> None:
+def test_inline_responses_overtake_only_worker_pool_calls() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             node.hold = True
@@ -91,7 +91,7 @@ def test_answers_overtake_only_what_runs_on_core_threads() -> None:
             socket.call("echo", ident=2)
             assert (await socket.hear())["id"] == 2
             # A batch over several iterations of the event loop keeps its order if it stays off the worker pool.
-            socket.tell([call("large", 100_000, id=3)] * 200)
+            socket.send([call("large", 100_000, id=3)] * 200)
             socket.call("echo", ident=4)
             assert (await socket.hear())[0]["id"] == 3
             assert (await socket.hear())["id"] == 4
@@ -101,7 +101,7 @@ def test_answers_overtake_only_what_runs_on_core_threads() -> None:
     served(use)
 
 
-def test_reading_stops_while_too_many_calls_are_under_way() -> None:
+def test_reading_pauses_at_the_limit_of_pending_calls() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             node.hold = True
@@ -109,9 +109,9 @@ def test_reading_stops_while_too_many_calls_are_under_way() -> None:
                 socket.call("slow", ident=ident)
             # The other connection's response shows that the first one was read as far as it will be.
             while len(node.held) < 2:
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             for _ in range(20):
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             assert len(node.held) == 2
             node.hold = False
             node.release()
@@ -120,24 +120,24 @@ def test_reading_stops_while_too_many_calls_are_under_way() -> None:
     served(use, limits=Limits(connection_calls=2))
 
 
-def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
+def test_batch_waits_for_the_previous_batch_but_calls_do_not() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             node.hold = True
-            socket.tell([call("slow", id=1), call("slow", id=1)])
+            socket.send([call("slow", id=1), call("slow", id=1)])
             socket.call("echo", ident=2)
             assert (await socket.hear())["id"] == 2
-            socket.tell([call("slow", id=3)])
+            socket.send([call("slow", id=3)])
             for _ in range(20):
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             # Many concurrent batches would accumulate maximum-size responses for a client that does not read.
             assert len(node.held) == 2
             node.release()
             assert (await socket.hear())[0]["id"] == 1
             await until(lambda: len(node.held) == 1)
-            socket.tell([call("slow", id=4)])
+            socket.send([call("slow", id=4)])
             for _ in range(20):
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             assert len(node.held) == 1
             node.hold = False
             node.release()
@@ -146,29 +146,29 @@ def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
     served(use)
 
 
-def test_too_many_calls_of_all_together_fail_as_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_over_the_total_limit_fail_as_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foreseal.rpc.call_router._RESERVED_SHARES", ((1, 4),))
 
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
-            assert await socket.ask("slow") == []
+            assert await socket.request("slow") == []
             node.hold = True
             socket.call("slow")
-            assert (await socket.ask("slow"))["data"] == {"limit": "calls", "max": 1}
+            assert (await socket.request("slow"))["data"] == {"limit": "calls", "max": 1}
             node.release()
             assert (await socket.hear())["result"] == []
 
     served(use, limits=Limits(calls=1))
 
 
-def test_reading_stops_while_answers_wait_to_be_read() -> None:
+def test_reading_pauses_while_responses_are_unread() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             socket.reading.clear()
             for _ in range(100):
                 socket.call("large", 500)
             for _ in range(200):
-                await other.ask("echo")
+                await other.request("echo")
             asked = [name for name, _ in node.calls].count("large")
             assert asked == 3
             socket.reading.set()
@@ -190,7 +190,7 @@ def test_reading_stops_while_answers_wait_to_be_read() -> None:
     ],
 )
 @pytest.mark.parametrize("denial", [True, False])
-def test_a_handshake_that_is_not_wanted(
+def test_unwanted_handshake_is_rejected(
     path: str, headers: dict[str, str], settings: dict[str, Any], status: int, *, denial: bool
 ) -> None:
     async def use(app: App, _: FakeNode) -> None:
@@ -203,17 +203,17 @@ def test_a_handshake_that_is_not_wanted(
 
 
 @pytest.mark.parametrize("browsers", [True, False])
-def test_pages_connect_where_they_may_call(browsers: bool) -> None:
+def test_pages_connect_from_allowed_origins(browsers: bool) -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app, headers=ORIGIN) as socket:
-            assert await socket.ask("echo") == []
+            assert await socket.request("echo") == []
         async with connect(app, headers={"origin": "http://localhost:3000"}) as socket:
             assert bool(socket.denied) != browsers
 
     served(use, browsers=browsers, access=AccessSettings(origins=frozenset(ORIGIN.values())))
 
 
-def test_too_many_connections_are_refused_at_the_handshake() -> None:
+def test_connections_over_the_limit_are_rejected_at_the_handshake() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as first, connect(app):
             async with connect(app) as third:
@@ -222,13 +222,13 @@ def test_too_many_connections_are_refused_at_the_handshake() -> None:
             first.leave()
             await first.served
             async with connect(app) as fourth:
-                assert await fourth.ask("echo") == []
+                assert await fourth.request("echo") == []
             assert (await metrics(app))["foreseal_connections_refused_total"] == 1
 
     served(use, limits=Limits(connections=2))
 
 
-def test_a_client_that_leaves_during_a_call_takes_nothing_with_it() -> None:
+def test_client_that_leaves_during_a_call_affects_no_other() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             await socket.subscribe("newHeads")
@@ -238,12 +238,12 @@ def test_a_client_that_leaves_during_a_call_takes_nothing_with_it() -> None:
         assert node.channels == {}
         node.release()
         async with connect(app) as socket:
-            assert await socket.ask("echo", 1) == [1]
+            assert await socket.request("echo", 1) == [1]
 
     served(use)
 
 
-def test_what_waited_for_a_client_that_left_takes_no_memory() -> None:
+def test_queued_messages_of_a_disconnected_client_are_freed() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as other:
             tracemalloc.start()
@@ -252,7 +252,7 @@ def test_what_waited_for_a_client_that_left_takes_no_memory() -> None:
                 for _ in range(4):
                     socket.call("large", 1_000_000)
                 await until(lambda: len(node.calls) == 4)
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
                 assert tracemalloc.get_traced_memory()[0] > 4_000_000
             assert tracemalloc.get_traced_memory()[0] < 1_000_000
 
@@ -278,7 +278,7 @@ def test_an_idle_connection_is_closed() -> None:
     served(use, limits=Limits(idle=50))
 
 
-def test_a_connection_that_takes_nothing_is_closed() -> None:
+def test_connection_that_reads_nothing_is_closed() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             await socket.subscribe("foreseal_feed")
@@ -315,7 +315,7 @@ def test_shutdown_answers_calls_in_progress_and_closes_with_1001() -> None:
     served(use)
 
 
-def test_all_stages_of_a_stop_share_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_stages_share_one_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     async def use(app: App, _: FakeNode) -> None:
         now = 1000.0
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now, raising=False)
@@ -332,14 +332,14 @@ def test_all_stages_of_a_stop_share_one_time(monkeypatch: pytest.MonkeyPatch) ->
     served(use)
 
 
-def test_the_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
+def test_stop_does_not_wait_for_a_client_without_reads() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as reading:
             await socket.subscribe("newHeads")
             socket.reading.clear()
             for _ in range(10):
                 node.publish("newHeads", '{"number":"0x1"}')
-            await reading.ask("echo")
+            await reading.request("echo")
             await app.disconnect()
             assert socket.served.done()
             with pytest.raises(Closed):
@@ -348,7 +348,7 @@ def test_the_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
     served(use)
 
 
-def test_a_failure_of_ours_ends_its_connection_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_internal_failure_closes_only_its_connection(caplog: pytest.LogCaptureFixture) -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as broken, connect(app) as other:
             node.subscribe = lambda params: 1 // 0  # type: ignore[method-assign]
@@ -356,13 +356,13 @@ def test_a_failure_of_ours_ends_its_connection_alone(caplog: pytest.LogCaptureFi
             with pytest.raises(Closed, match="internal error") as closed:
                 await broken.hear()
             assert closed.value.args[0] == 1011
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
 
     served(use)
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_client_that_leaves_before_the_handshake_ends() -> None:
+def test_client_that_leaves_before_the_handshake_ends() -> None:
     async def use(app: App, _: FakeNode) -> None:
         socket = Socket(app, "/", {}, denial=True)
         # The connect message is removed, and the client is gone.
@@ -393,7 +393,7 @@ def test_a_websocket_used_in_the_wrong_state_raises() -> None:
     asyncio.run(run())
 
 
-def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> None:
+def test_concurrent_messages_are_sent_in_order_or_dropped() -> None:
     async def run() -> None:
         given: list[str] = []
         full = asyncio.Event()
@@ -458,7 +458,7 @@ class Sending(asyncio.Future[None]):
 
 
 @pytest.mark.parametrize("left", [asyncio.CancelledError(), OSError("the client has disconnected")])
-def test_a_message_that_was_given_up_goes_without_the_help_of_a_collector(left: BaseException) -> None:
+def test_dropped_message_is_freed_without_the_collector(left: BaseException) -> None:
     async def run() -> None:
         begun: list[weakref.ref[Sending]] = []
 
@@ -495,7 +495,7 @@ def test_a_message_that_was_given_up_goes_without_the_help_of_a_collector(left: 
         gc.enable()
 
 
-def test_subscriptions_over_http_are_refused_with_a_way_out() -> None:
+def test_subscription_over_http_error_names_the_websocket() -> None:
     async def use(app: App, _: FakeNode) -> None:
         answer = await request(app, chunks=[orjson.dumps(call("eth_subscribe", "newHeads"))])
         assert answer.json["error"]["code"] == -32601

@@ -39,7 +39,7 @@ async def call(websocket: Any, wire: Wire) -> None:
     await until(lambda: b'"result"' in wire.written)
 
 
-def test_the_longest_idle_of_the_caller_with_the_most_makes_way() -> None:
+def test_idlest_connection_of_the_largest_caller_is_evicted() -> None:
     async def use(served: Served) -> None:
         one, one_wire = await served.websocket("192.0.2.1")
         _, two_wire = await served.websocket("192.0.2.1")
@@ -57,7 +57,7 @@ def test_the_longest_idle_of_the_caller_with_the_most_makes_way() -> None:
     serving(use, public=True, public_limits=PublicLimits(connections=3), access=rated())
 
 
-def test_every_newcomer_is_served_while_others_hold_all_connections() -> None:
+def test_new_caller_is_served_while_others_hold_all_connections() -> None:
     """Sixteen addresses with sixteen connections each occupy all connections of public callers."""
 
     async def use(served: Served) -> None:
@@ -72,7 +72,7 @@ def test_every_newcomer_is_served_while_others_hold_all_connections() -> None:
     serving(use, public=True, access=rated())
 
 
-def test_callers_with_as_many_do_not_displace_each_other() -> None:
+def test_callers_with_equal_counts_do_not_evict_each_other() -> None:
     async def use(served: Served) -> None:
         wires = [(await served.websocket(f"192.0.2.{number}"))[1] for number in range(2)]
         http, wire = served.connect("192.0.2.1")
@@ -86,7 +86,7 @@ def test_callers_with_as_many_do_not_displace_each_other() -> None:
     serving(use, public=True, public_limits=PublicLimits(connections=2), access=rated())
 
 
-def test_key_holders_displace_public_callers_and_never_the_other_way(tmp_path: Path) -> None:
+def test_key_holders_are_never_evicted_for_public_callers(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path)
     keys = [{"authorization": f"Bearer {ring.add(name)}"} for name in ("one", "two")]
 
@@ -96,18 +96,18 @@ def test_key_holders_displace_public_callers_and_never_the_other_way(tmp_path: P
                 with pytest.raises(Closed, match="evicted in favour") as closed:
                     await public.hear()
                 assert closed.value.args[0] == 1013
-                assert await third.ask("echo", 1) == [1]
+                assert await third.request("echo", 1) == [1]
                 async with connect(app) as refused:
                     assert refused.denied == (503, b"too many connections: try again later\n")
                 # A key holder with as many connections as the others is rejected, and one without any is served.
                 async with connect(app, headers=keys[0]) as fourth:
                     assert fourth.denied is not None
-            assert await second.ask("echo", 2) == [2]
+            assert await second.request("echo", 2) == [2]
 
     running(tmp_path, use, public=True, limits=Limits(connections=3), access=rated())
 
 
-def test_a_client_that_does_not_read_makes_way_at_once(tmp_path: Path) -> None:
+def test_client_without_reads_is_evicted_at_once(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path)
     keys = [{"authorization": f"Bearer {ring.add(name)}"} for name in ("one", "two")]
 
@@ -115,11 +115,11 @@ def test_a_client_that_does_not_read_makes_way_at_once(tmp_path: Path) -> None:
         async with connect(app, headers=keys[0]) as stuck, connect(app, headers=keys[0]) as other:
             stuck.reading.clear()
             async with connect(app, headers=keys[1]) as new:
-                assert await new.ask("echo", 1) == [1]
+                assert await new.request("echo", 1) == [1]
                 # It still counts as open for the stop of the process, but no longer for the connection limits.
                 assert (await metrics(app))["foreseal_connections"] == 2
                 stuck.reading.set()
                 assert (await ending_of(stuck)).args[0] == 1013
-            assert await other.ask("echo", 2) == [2]
+            assert await other.request("echo", 2) == [2]
 
     running(tmp_path, use, limits=Limits(connections=2), access=rated())

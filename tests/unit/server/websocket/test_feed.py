@@ -14,7 +14,7 @@ from asgi_client import Socket, call, connect, ending_of, metrics, served, until
 from fake_core import FakeNode, cursor_of
 
 
-def place_of(cursor: dict[str, str]) -> StepPosition:
+def position_of(cursor: dict[str, str]) -> StepPosition:
     return int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"]
 
 
@@ -23,7 +23,7 @@ async def heard_step(socket: Socket) -> StepPosition:
     return int(result["number"], 16), int(result["index"], 16), result["hash"]
 
 
-def test_without_a_cursor_it_begins_behind_the_newest_step() -> None:
+def test_feed_without_a_cursor_starts_after_the_newest_step() -> None:
     async def use(app: App, node: FakeNode) -> None:
         node.step()
         async with connect(app) as socket:
@@ -36,7 +36,7 @@ def test_without_a_cursor_it_begins_behind_the_newest_step() -> None:
     served(use)
 
 
-def test_a_cursor_is_replayed_page_by_page_and_then_it_follows() -> None:
+def test_cursor_is_replayed_by_pages_and_then_follows() -> None:
     async def use(app: App, node: FakeNode) -> None:
         made = [node.step() for _ in range(7)]
         async with connect(app) as socket:
@@ -61,14 +61,14 @@ def test_the_newest_step_as_cursor_joins_without_a_page() -> None:
     served(use)
 
 
-def test_a_cursor_that_is_not_kept_is_the_answer() -> None:
+def test_dropped_cursor_is_an_error() -> None:
     async def use(app: App, node: FakeNode) -> None:
         lost = node.steps[0]
         for _ in range(3):
             node.step()
         async with connect(app) as socket:
             node.steps.pop(0)
-            error = await socket.ask("eth_subscribe", "foreseal_feed", cursor_of(lost))
+            error = await socket.request("eth_subscribe", "foreseal_feed", cursor_of(lost))
             assert (error["code"], error["data"]) == (-32001, cursor_of(node.steps[0]))
             # The step arrives between the check of the channel and the page.
             node.hold = True
@@ -77,20 +77,20 @@ def test_a_cursor_that_is_not_kept_is_the_answer() -> None:
             node.steps.pop(0)
             node.release()
             assert (await socket.hear())["error"]["code"] == -32001
-            assert await socket.ask("echo") == []
+            assert await socket.request("echo") == []
             assert (await metrics(app))['foreseal_subscriptions{kind="foreseal_feed"}'] == 0
 
     served(use)
 
 
-def test_pages_are_read_only_as_the_client_takes_them() -> None:
+def test_pages_are_read_only_as_the_client_reads_them() -> None:
     async def use(app: App, node: FakeNode) -> None:
         made = [node.step() for _ in range(40)]
         async with connect(app) as socket, connect(app) as other:
             await socket.subscribe("foreseal_feed", cursor_of(node.steps[0]))
             socket.reading.clear()
             for _ in range(50):
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             pages = [name for name, _ in node.calls].count("foreseal_getFlashblocks")
             # Two steps per page: three in the queue, one in flight, and the page that does not fit.
             assert 1 < pages <= 4
@@ -100,7 +100,7 @@ def test_pages_are_read_only_as_the_client_takes_them() -> None:
     served(use, limits=Limits(outgoing_frames=3))
 
 
-def test_it_can_be_ended_while_it_catches_up() -> None:
+def test_feed_can_be_unsubscribed_during_catch_up() -> None:
     async def use(app: App, node: FakeNode) -> None:
         for _ in range(40):
             node.step()
@@ -113,13 +113,13 @@ def test_it_can_be_ended_while_it_catches_up() -> None:
             assert told["result"] is True
             node.hold = False
             node.release()
-            assert await socket.ask("echo") == []
+            assert await socket.request("echo") == []
             assert node.channels == {}
 
     served(use)
 
 
-def test_a_cursor_that_is_lost_on_the_way_closes_with_a_reason() -> None:
+def test_cursor_dropped_during_catch_up_closes_with_a_reason() -> None:
     async def use(app: App, node: FakeNode) -> None:
         for _ in range(10):
             node.step()
@@ -133,7 +133,7 @@ def test_a_cursor_that_is_lost_on_the_way_closes_with_a_reason() -> None:
     served(use)
 
 
-def test_pages_that_are_refused_for_want_of_room_are_asked_for_again() -> None:
+def test_page_rejected_by_a_full_queue_is_requested_again() -> None:
     async def use(app: App, node: FakeNode) -> None:
         made = [node.step() for _ in range(6)]
         async with connect(app) as socket, connect(app) as other:
@@ -179,7 +179,7 @@ def test_a_slow_reader_gets_the_missed_range() -> None:
             pages: list[Any] = []
             cursor, complete = cursor_of(made[2]), False
             while not complete:
-                page = await slow.ask("foreseal_getFlashblocks", cursor, "0x10")
+                page = await slow.request("foreseal_getFlashblocks", cursor, "0x10")
                 pages += page["flashblocks"]
                 cursor, complete = page["cursor"], page["complete"]
             assert [step["hash"] for step in pages] == [step[2] for step in [*made[3:], more]]
@@ -187,7 +187,7 @@ def test_a_slow_reader_gets_the_missed_range() -> None:
     served(use, limits=Limits(outgoing_frames=3))
 
 
-def test_heartbeats_that_do_not_fit_are_no_loss() -> None:
+def test_heartbeats_over_the_limit_are_dropped_without_a_gap() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as slow, connect(app) as quick:
             await slow.subscribe("foreseal_feed")
@@ -206,7 +206,7 @@ def test_heartbeats_that_do_not_fit_are_no_loss() -> None:
     served(use, limits=Limits(outgoing_frames=2))
 
 
-def test_beside_another_kind_the_connection_is_closed() -> None:
+def test_slow_feed_with_another_subscription_closes_the_connection() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             await socket.subscribe("foreseal_feed")
@@ -214,9 +214,9 @@ def test_beside_another_kind_the_connection_is_closed() -> None:
             socket.reading.clear()
             for _ in range(5):
                 node.step()
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
             node.publish("newHeads", "{}")
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
             socket.reading.set()
             code, reason = (await ending_of(socket)).args
             assert code == 1013
@@ -226,21 +226,21 @@ def test_beside_another_kind_the_connection_is_closed() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_every_step_is_heard_once_or_named_as_missed(seed: int) -> None:
+def test_every_step_is_delivered_or_reported_as_missed(seed: int) -> None:
     """Steps, stalls and reads in any order, from any cursor: received and missed steps add up to the whole chain."""
     rolls = random.Random(seed)
     covered: list[StepPosition] = []
 
-    async def take(socket: Socket, node: FakeNode, covered: list[StepPosition]) -> None:
+    async def receive(socket: Socket, node: FakeNode, covered: list[StepPosition]) -> None:
         message = await socket.hear()
         result = message["params"]["result"]
         if message["method"] == "foreseal_lagged":
-            assert place_of(result["after"]) == covered[-1]
-            after, to = (node.steps.index(place_of(result[name])) for name in ("after", "to"))
+            assert position_of(result["after"]) == covered[-1]
+            after, to = (node.steps.index(position_of(result[name])) for name in ("after", "to"))
             assert after < to
             covered += node.steps[after + 1 : to + 1]
         elif "heartbeat" in result:
-            assert place_of(result["heartbeat"]) == covered[-1]
+            assert position_of(result["heartbeat"]) == covered[-1]
         else:
             covered.append((int(result["number"], 16), int(result["index"], 16), result["hash"]))
 
@@ -266,22 +266,22 @@ def test_every_step_is_heard_once_or_named_as_missed(seed: int) -> None:
                             await asyncio.sleep(0)
             socket.reading.set()
             while covered[-1] != node.steps[-1]:
-                await take(socket, node, covered)
+                await receive(socket, node, covered)
             assert covered == node.steps[node.steps.index(begin) :]
 
     served(use, limits=Limits(outgoing_frames=4, outgoing_bytes=2000))
 
 
-def test_it_may_lag_before_its_answer_is_there() -> None:
+def test_feed_may_lag_before_its_response() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             before = node.steps[-1]
             node.hold = True
-            socket.tell([call("slow"), call("eth_subscribe", "foreseal_feed", cursor_of(before))])
+            socket.send([call("slow"), call("eth_subscribe", "foreseal_feed", cursor_of(before))])
             while not node.channels:
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             made = [node.step() for _ in range(5)]
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
             node.release()
             assert [answer["id"] for answer in await socket.hear()] == [1, 1]
             assert [await heard_step(socket) for _ in range(2)] == made[:2]
@@ -292,14 +292,14 @@ def test_it_may_lag_before_its_answer_is_there() -> None:
     served(use, limits=Limits(outgoing_frames=2))
 
 
-def test_the_stop_ends_a_subscription_that_is_on_its_way() -> None:
+def test_stop_ends_a_feed_that_is_starting() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             node.hold = True
             socket.call("eth_subscribe", "foreseal_feed")
             await until(lambda: bool(node.held))
             # Calls of a batch do not start meanwhile either.
-            socket.tell([call("slow"), *[call("slow")] * 32, call("eth_subscribe", "newHeads")])
+            socket.send([call("slow"), *[call("slow")] * 32, call("eth_subscribe", "newHeads")])
             await until(lambda: len(node.held) > 30)
             stopping = asyncio.ensure_future(app.disconnect())
             await asyncio.sleep(0)

@@ -30,7 +30,7 @@ def test_a_notification_has_the_standard_envelope() -> None:
     served(use)
 
 
-def test_each_hears_its_own_channels_alone() -> None:
+def test_each_subscription_gets_only_its_channel() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as one, connect(app) as two:
             heads = [await one.subscribe("newHeads"), await one.subscribe("newHeads"), await two.subscribe("newHeads")]
@@ -53,42 +53,42 @@ def test_each_hears_its_own_channels_alone() -> None:
 
 
 @pytest.mark.parametrize("params", [[], ["nonsense"], [5], ["newHeads", 1, 2], ["foreseal_feed", {}], [{}]])
-def test_what_the_core_refuses_is_the_answer(params: list[object]) -> None:
+def test_rejected_subscription_returns_the_error_of_the_node(params: list[object]) -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
-            assert (await socket.ask("eth_subscribe", *params))["code"] == -32602
+            assert (await socket.request("eth_subscribe", *params))["code"] == -32602
             figures = await metrics(app)
             assert not any(count for name, count in figures.items() if name.startswith("foreseal_subscriptions"))
 
     served(use)
 
 
-def test_a_connection_has_so_many_subscriptions_at_most() -> None:
+def test_subscriptions_of_a_connection_are_limited() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as socket:
             first = await socket.subscribe("newHeads")
             await socket.subscribe("foreseal_feed")
             for kind in ("newHeads", "foreseal_feed"):
-                assert (await socket.ask("eth_subscribe", kind))["data"] == {"limit": "subscriptions", "max": 2}
-            assert await socket.ask("eth_unsubscribe", first) is True
+                assert (await socket.request("eth_subscribe", kind))["data"] == {"limit": "subscriptions", "max": 2}
+            assert await socket.request("eth_unsubscribe", first) is True
             await socket.subscribe("newHeads")
 
     served(use, limits=Limits(subscriptions=2))
 
 
-def test_nothing_comes_after_the_answer_of_an_unsubscription() -> None:
+def test_no_notification_follows_the_unsubscribe_response() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             ident = await socket.subscribe("newHeads")
             node.publish("newHeads", HEAD)
-            assert (await other.ask("eth_unsubscribe", ident)) is False
+            assert (await other.request("eth_unsubscribe", ident)) is False
             # Queued notifications precede the response.
             assert (await socket.hear())["params"]["subscription"] == ident
-            assert await socket.ask("eth_unsubscribe", ident) is True
+            assert await socket.request("eth_unsubscribe", ident) is True
             node.publish("newHeads", HEAD)
-            assert await socket.ask("eth_unsubscribe", ident) is False
+            assert await socket.request("eth_unsubscribe", ident) is False
             for wrong in ([], [5], [ident, ident]):
-                assert (await socket.ask("eth_unsubscribe", *wrong))["code"] == -32602
+                assert (await socket.request("eth_unsubscribe", *wrong))["code"] == -32602
             assert node.channels == {}
 
     served(use)
@@ -100,16 +100,16 @@ def test_notifications_wait_for_the_answer_of_a_batch() -> None:
             node.hold = True
             kinds = ("newHeads", "foreseal_feed")
             subscriptions = [call("eth_subscribe", kind, id=kind) for kind in kinds]
-            socket.tell([subscriptions[0], call("slow"), subscriptions[1]])
+            socket.send([subscriptions[0], call("slow"), subscriptions[1]])
             while len(node.held) < 2:
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             node.publish("newHeads", HEAD)
             # The start of the feed is fixed, so it joins; the other call still runs.
             node.release(1)
             while len(node.channels) < 2:
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             node.step()
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
             assert socket.sent == 0
             node.release()
             answers = await socket.hear()
@@ -121,13 +121,13 @@ def test_notifications_wait_for_the_answer_of_a_batch() -> None:
     served(use)
 
 
-def test_held_notifications_are_bounded_as_well() -> None:
+def test_held_notifications_are_limited() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as other:
             node.hold = True
-            socket.tell([call("eth_subscribe", "newHeads"), call("slow")])
+            socket.send([call("eth_subscribe", "newHeads"), call("slow")])
             while not node.held:
-                assert await other.ask("echo") == []
+                assert await other.request("echo") == []
             for _ in range(4):
                 node.publish("newHeads", HEAD)
             with pytest.raises(Closed, match="too slowly"):
@@ -140,9 +140,9 @@ def test_held_notifications_are_bounded_as_well() -> None:
 def test_a_subscription_without_a_delivered_id_ends() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
-            socket.tell({"jsonrpc": "2.0", "method": "eth_subscribe", "params": ["newHeads"]})
+            socket.send({"jsonrpc": "2.0", "method": "eth_subscribe", "params": ["newHeads"]})
             # Its response exceeds the response limit of a batch.
-            socket.tell([call("large", 80), call("eth_subscribe", "newHeads")])
+            socket.send([call("large", 80), call("eth_subscribe", "newHeads")])
             assert (await socket.hear())[1]["error"]["data"]["limit"] == "response"
             assert node.channels == {}
 
@@ -171,7 +171,7 @@ def test_a_slow_client_is_closed_with_a_reason_and_isolated() -> None:
     served(use, limits=Limits(outgoing_frames=5))
 
 
-def test_a_long_answer_on_its_way_does_not_make_a_client_slow() -> None:
+def test_large_unfinished_response_does_not_make_a_client_slow() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             await socket.subscribe("newHeads")
@@ -187,7 +187,7 @@ def test_a_long_answer_on_its_way_does_not_make_a_client_slow() -> None:
     served(use, limits=Limits(outgoing_bytes=1000))
 
 
-def test_more_than_the_queue_takes_goes_out_whole_when_nothing_else_waits() -> None:
+def test_message_over_the_queue_limit_is_sent_if_alone() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             await socket.subscribe("logs", {})
@@ -198,7 +198,7 @@ def test_more_than_the_queue_takes_goes_out_whole_when_nothing_else_waits() -> N
     served(use, limits=Limits(outgoing_frames=5, outgoing_bytes=30))
 
 
-def test_a_loss_in_the_core_closes_those_who_hear_the_channel() -> None:
+def test_lost_channel_messages_close_its_subscribers() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as hearing, connect(app) as other:
             await hearing.subscribe("newPendingTransactions")
@@ -207,7 +207,7 @@ def test_a_loss_in_the_core_closes_those_who_hear_the_channel() -> None:
             with pytest.raises(Closed, match="notifications were lost") as closed:
                 await hearing.hear()
             assert closed.value.args[0] == 1013
-            assert await other.ask("echo") == []
+            assert await other.request("echo") == []
 
     served(use)
 
@@ -216,7 +216,7 @@ def test_earlier_notifications_do_not_reach_a_new_subscription() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as one, connect(app) as two:
             await one.subscribe("newHeads")
-            assert await two.ask("echo") == []
+            assert await two.request("echo") == []
             # The notice waits in the core when the second subscription joins its channel.
             node.publish("newHeads", HEAD)
             two.call("eth_subscribe", "newHeads")
@@ -228,14 +228,14 @@ def test_earlier_notifications_do_not_reach_a_new_subscription() -> None:
     served(use)
 
 
-def test_the_connections_of_a_caller_have_a_limit_of_subscriptions_together() -> None:
+def test_subscriptions_of_a_caller_are_limited_across_connections() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as one, connect(app) as two:
             first = await one.subscribe("newHeads")
             await two.subscribe("newHeads")
-            refused = await two.ask("eth_subscribe", "newHeads")
+            refused = await two.request("eth_subscribe", "newHeads")
             assert (refused["code"], refused["data"]) == (-32005, {"limit": "caller_subscriptions", "max": 2})
-            assert await one.ask("eth_unsubscribe", first) is True
+            assert await one.request("eth_unsubscribe", first) is True
             await two.subscribe("newHeads")
 
     served(use, limits=Limits(caller_subscriptions=2, caller_calls=16))

@@ -19,7 +19,7 @@ from payments.x402.pairings.serving import sealed
 from payments.x402.world import BUYERS, NETWORK, World
 
 RULES = policy(per_request=CHANNEL.amount, per_session=1500, per_day=1500, deposit=500)
-Ask = Callable[..., httpx.Response]
+Fetch = Callable[..., httpx.Response]
 # The table tests run on the other database.
 pytestmark = pytest.mark.sqlite_only
 
@@ -56,7 +56,7 @@ def line() -> Iterator[Losing]:
     made.close()
 
 
-def ask(buyers: Buyers, line: Losing, url: str, key: object, rules: object = RULES) -> httpx.Response:
+def fetch(buyers: Buyers, line: Losing, url: str, key: object, rules: object = RULES) -> httpx.Response:
     buyer = buyers.buyer(rules, key=key)  # type: ignore[arg-type]
     return httpx.Client(transport=PayingTransport(buyer, line), timeout=30).get(url)
 
@@ -66,28 +66,26 @@ def reading(key: LocalAccount, world: World) -> EthAccountSignerWithRPC:
     return EthAccountSignerWithRPC(key, world.url)
 
 
-def test_deposits_are_what_counts_across_restarts(shop: str, buyers: Buyers, line: Losing, world: World) -> None:
+def test_deposits_are_remembered_across_restarts(shop: str, buyers: Buyers, line: Losing, world: World) -> None:
     key, deposits = BUYERS[10], world.balance(BATCH_SETTLEMENT)
     counts = []
     for number in range(15):
         if number in (3, 8):
             buyers.restart()
-        assert ask(buyers, line, shop, key).status_code == 200
+        assert fetch(buyers, line, shop, key).status_code == 200
         counts.append(buyers.day())
     assert counts == [500] * 5 + [1000] * 5 + [1500] * 5
     assert buyers.states() == [PurchaseState.SPENT] * 15
     assert sorted(row.amount for row in buyers.rows()) == [0] * 12 + [500] * 3
     with pytest.raises(PurchaseRejected, match=r"per session: 500 units .* 1500 of 1500"):
-        ask(buyers, line, shop, key)
+        fetch(buyers, line, shop, key)
     assert world.balance(BATCH_SETTLEMENT) == deposits + 1500
 
 
 @pytest.mark.parametrize(("deposit", "asked"), [(0, None), (99, 100)])
-def test_a_deposit_has_a_cap_of_its_own(
-    shop: str, buyers: Buyers, line: Losing, deposit: int, asked: int | None
-) -> None:
+def test_deposit_has_a_separate_cap(shop: str, buyers: Buyers, line: Losing, deposit: int, asked: int | None) -> None:
     with pytest.raises(PurchaseRejected, match="per deposit: ") as caught:
-        ask(buyers, line, shop, BUYERS[11], policy(deposit=deposit))
+        fetch(buyers, line, shop, BUYERS[11], policy(deposit=deposit))
     [refusal] = caught.value.refusals
     assert (refusal.rule, refusal.requested, refusal.cap) == (Rule.PER_DEPOSIT, asked, deposit)
     assert buyers.rows() == []
@@ -98,26 +96,24 @@ def test_a_voucher_with_a_lost_response_blocks_no_payment(
 ) -> None:
     """The seller charged it and reports so: the next voucher is signed for both."""
     signer = reading(BUYERS[12], world)
-    assert ask(buyers, line, shop, signer).status_code == 200
+    assert fetch(buyers, line, shop, signer).status_code == 200
     sealed(world)  # otherwise the package's signer would see an empty channel and deposit again
     line.loses = True
     with pytest.raises(httpx.ReadError):
-        ask(buyers, line, shop, signer)
+        fetch(buyers, line, shop, signer)
     line.loses = False
-    assert [ask(buyers, line, shop, signer).status_code for _ in range(3)] == [200] * 3
+    assert [fetch(buyers, line, shop, signer).status_code for _ in range(3)] == [200] * 3
     # The seller rejected the outdated voucher, and a new one replaced it.
     assert buyers.states() == [PurchaseState.PRESENTED, PurchaseState.RETURNED] + [PurchaseState.SPENT] * 4
     assert buyers.day() == 500
 
 
-def test_a_deposit_whose_answer_was_lost_is_not_made_twice(
-    shop: str, buyers: Buyers, line: Losing, world: World
-) -> None:
+def test_deposit_with_a_lost_response_is_not_repeated(shop: str, buyers: Buyers, line: Losing, world: World) -> None:
     signer = reading(BUYERS[13], world)
     deposits = world.balance(BATCH_SETTLEMENT)
     line.loses = True
     with pytest.raises(httpx.ReadError):
-        ask(buyers, line, shop, signer)
+        fetch(buyers, line, shop, signer)
     line.loses = False
     reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()})
     sealed(world)
@@ -125,7 +121,7 @@ def test_a_deposit_whose_answer_was_lost_is_not_made_twice(
         world.finalize()
         assert reconciliation.run(BUYERS[13].address).concluded == 1
     assert buyers.states() == [PurchaseState.SPENT]
-    assert ask(buyers, line, shop, signer).status_code == 200
+    assert fetch(buyers, line, shop, signer).status_code == 200
     assert buyers.day() == 500
     assert world.balance(BATCH_SETTLEMENT) == deposits + 500
 
@@ -134,23 +130,23 @@ def test_nothing_is_deposited_while_a_deposit_is_open(shop: str, buyers: Buyers,
     """Without access to the chain, the signer cannot determine the channel's balance."""
     line.loses = True
     with pytest.raises(httpx.ReadError):
-        ask(buyers, line, shop, BUYERS[14])
+        fetch(buyers, line, shop, BUYERS[14])
     line.loses = False
     with pytest.raises(OutcomeUnknown, match=f"for GET {shop} was presented"):
-        ask(buyers, line, f"{shop}?other", BUYERS[14])
+        fetch(buyers, line, f"{shop}?other", BUYERS[14])
     assert buyers.day() == 500
 
 
-def test_a_buyer_that_lost_its_database_goes_on_with_its_channel(
+def test_buyer_with_a_lost_database_resumes_its_channel(
     shop: str, buyers: Buyers, line: Losing, world: World, sqlite: Callable[[], str]
 ) -> None:
     signer = reading(BUYERS[15], world)
     for _ in range(2):
-        assert ask(buyers, line, shop, signer).status_code == 200
+        assert fetch(buyers, line, shop, signer).status_code == 200
     sealed(world)
     new = Buyers(sqlite())
     try:
-        assert ask(new, line, shop, signer).status_code == 200
+        assert fetch(new, line, shop, signer).status_code == 200
         assert new.day() == 0
     finally:
         new.close()

@@ -29,7 +29,7 @@ def seller(node_of_x402: World, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def test_the_examples_do_what_they_say(
+def test_examples_of_the_page_produce_their_documented_output(
     seller: str, node_of_x402: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -87,7 +87,7 @@ def test_every_scheme_is_paid_once(shop: Shop, buyer: str, tmp_path: Path) -> No
     assert shop.world.balance(key.address) == had - taken - deposit
 
 
-def test_what_a_seller_refuses_is_given_back(shop: Shop, buyers: Buyers) -> None:
+def test_payment_rejected_by_the_seller_is_released(shop: Shop, buyers: Buyers) -> None:
     """A buyer without tokens, and one without an allowance for Permit2."""
     answers = [_get(buyers, STRANGER, shop.url + price.path) for price in PRICES]
     # @x402/express uses a separate status for the allowance.
@@ -99,7 +99,7 @@ def test_what_a_seller_refuses_is_given_back(shop: Shop, buyers: Buyers) -> None
     assert buyers.day() == 0
 
 
-def test_what_a_seller_does_not_answer_stays_reserved(shop: Shop, buyers: Buyers) -> None:
+def test_payment_without_a_response_stays_reserved(shop: Shop, buyers: Buyers) -> None:
     """It charges nothing for an error, but does not report it."""
     answer = _get(buyers, BUYERS[7], shop.url + BROKEN.path)
     assert (answer.status_code, answer.json()) == (500, {"from": BROKEN.path})

@@ -68,7 +68,7 @@ ACTS = st.builds(
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plans=st.lists(st.lists(ACTS, min_size=2, max_size=5), min_size=3, max_size=4))
-def test_buyers_in_threads_are_never_over_a_cap(new_url: Callable[[], str], plans: list[list[Act]]) -> None:
+def test_concurrent_threads_never_exceed_a_cap(new_url: Callable[[], str], plans: list[list[Act]]) -> None:
     buyers = Buyers(new_url())
     together = threading.Barrier(len(plans) + 1)
     failures: list[BaseException] = []
@@ -85,12 +85,12 @@ def test_buyers_in_threads_are_never_over_a_cap(new_url: Callable[[], str], plan
         for act in plan:
             act.play(buyers)
 
-    def look() -> None:
+    def check_until_over() -> None:
         while not over.is_set():
             check(buyers)
 
     threads = [threading.Thread(target=noted, args=(partial(buy, plan),)) for plan in plans]
-    watcher = threading.Thread(target=noted, args=(look,))
+    watcher = threading.Thread(target=noted, args=(check_until_over,))
     for thread in (*threads, watcher):
         thread.start()
     for thread in threads:
@@ -125,7 +125,7 @@ for _ in range(10):
 """
 
 
-def test_buyers_in_processes_are_never_over_a_cap_and_it_outlives_them(buyers: Buyers) -> None:
+def test_concurrent_processes_never_exceed_a_persistent_cap(buyers: Buyers) -> None:
     command = [sys.executable, "-c", _PROCESS, buyers.url]
     environment = {"PYTHONPATH": ":".join(sys.path)}
     other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
@@ -147,7 +147,7 @@ def test_buyers_in_processes_are_never_over_a_cap_and_it_outlives_them(buyers: B
     assert buyers.committed() == {"session a": 1000, "day 2023-11-14": 1000}
 
 
-def test_one_of_two_at_once_signs_for_a_request(buyers: Buyers) -> None:
+def test_one_of_two_concurrent_requests_is_signed(buyers: Buyers) -> None:
     together, answers = threading.Barrier(4), []
 
     def work() -> None:
@@ -167,7 +167,7 @@ def test_one_of_two_at_once_signs_for_a_request(buyers: Buyers) -> None:
     assert buyers.day() == 100
 
 
-def test_what_several_learn_of_a_channel_at_once_is_kept(buyers: Buyers) -> None:
+def test_concurrent_channel_updates_are_all_stored(buyers: Buyers) -> None:
     channels, known = BuyerChannels(buyers.database, BUYER.address), BatchSettlementClientContext(balance="500")
     together = threading.Barrier(4)
 
@@ -184,7 +184,7 @@ def test_what_several_learn_of_a_channel_at_once_is_kept(buyers: Buyers) -> None
     assert [channels.get(f"0x{number}") for number in range(5)] == [known] * 5
 
 
-def test_the_chain_has_the_last_word(buyers: Buyers) -> None:
+def test_chain_outcome_overrides_the_seller_report(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100, open_key="k"))
     buyers.purchases.present(id, signed(1))
     assert buyers.purchases.conclude(id, PurchaseOutcome(Trigger.REFUSED))
@@ -197,7 +197,7 @@ def test_the_chain_has_the_last_word(buyers: Buyers) -> None:
     assert buyers.day() == 100
 
 
-def test_what_is_signed_after_it_was_given_back_does_not_leave(buyers: Buyers) -> None:
+def test_released_purchase_cannot_be_presented(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100))
     buyers.purchases.conclude(id, PurchaseOutcome(Trigger.UNSENT), unless_presented=True)
     with pytest.raises(TransitionNotAllowed, match=r"Returned \(final\): signature is presented is not allowed"):
@@ -208,7 +208,7 @@ def test_what_is_signed_after_it_was_given_back_does_not_leave(buyers: Buyers) -
     assert buyers.day() == 100
 
 
-def test_more_than_was_signed_is_never_counted(buyers: Buyers) -> None:
+def test_spent_amount_never_exceeds_the_signed_amount(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100))
     buyers.purchases.present(id, signed(1))
     with pytest.raises(ValueError, match="settled: 101 units"):

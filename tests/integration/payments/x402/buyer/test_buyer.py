@@ -33,7 +33,7 @@ def lost(_: object) -> httpx.Response:
     raise httpx.ReadError("the connection broke")
 
 
-def test_a_paid_request_gets_the_answer_and_counts(buyers: Buyers) -> None:
+def test_paid_request_gets_its_response_and_counts(buyers: Buyers) -> None:
     seller = Seller()
     answer = buyers.client(seller).post("/a", content=b"body")
     assert (answer.status_code, answer.text) == (200, "the answer")
@@ -49,7 +49,7 @@ def test_a_paid_request_gets_the_answer_and_counts(buyers: Buyers) -> None:
     assert buyers.committed() == {"session a": 1000, "day 2023-11-14": 1000}
 
 
-def test_what_is_not_asked_to_be_paid_is_not(buyers: Buyers) -> None:
+def test_response_without_a_supported_offer_is_not_paid(buyers: Buyers) -> None:
     seller = Seller(free=("/free",))
     assert buyers.client(seller).get("/free").text == "free"
     assert len(seller.requests) == 1
@@ -67,7 +67,7 @@ def test_what_is_not_asked_to_be_paid_is_not(buyers: Buyers) -> None:
         (policy(per_day=999), Rule.PER_DAY, (1000, 0, 999)),
     ],
 )
-def test_a_cap_is_named_with_its_figures(
+def test_exceeded_cap_is_reported_with_its_amounts(
     buyers: Buyers, rules: SpendingPolicy, rule: Rule, figures: tuple[int | None, ...]
 ) -> None:
     seller = Seller()
@@ -103,7 +103,7 @@ def test_caps_hold_across_sessions_and_a_restart(buyers: Buyers) -> None:
     assert len(seller.payments) == 10
 
 
-def test_a_refusal_before_settlement_is_given_back(buyers: Buyers) -> None:
+def test_payment_rejected_before_settlement_is_released(buyers: Buyers) -> None:
     seller = Seller(refused)
     client = buyers.client(seller, policy(per_session=1000))
     for _ in range(3):
@@ -130,7 +130,7 @@ def test_a_refusal_before_settlement_is_given_back(buyers: Buyers) -> None:
         lambda _: httpx.Response(409, json={"error": "settling"}),
     ],
 )
-def test_while_the_outcome_is_unknown_it_counts_and_nothing_is_signed_for_the_same(
+def test_unknown_outcome_counts_and_blocks_another_signature(
     buyers: Buyers, answer: Callable[[object], httpx.Response]
 ) -> None:
     seller = Seller(answer)
@@ -155,7 +155,7 @@ def test_while_the_outcome_is_unknown_it_counts_and_nothing_is_signed_for_the_sa
     assert len(seller.payments) == 5
 
 
-def test_a_seller_whose_word_counts_for_nothing_lowers_nothing(buyers: Buyers) -> None:
+def test_untrusted_seller_report_lowers_no_amount(buyers: Buyers) -> None:
     rules = policy(report_source=ReportSource.CHAIN)
     buyers.client(Seller(refused), rules).get("/a")
     upto = terms(scheme="upto", extra={"facilitatorAddress": PAYEE, "assetTransferMethod": "permit2"})
@@ -172,7 +172,7 @@ def test_a_seller_whose_word_counts_for_nothing_lowers_nothing(buyers: Buyers) -
     ("told", "counts"),
     [("400", 400), ("0", 0), ("1000", 1000), ("2000", 1000), ("-1", 1000), ("x", 1000), (None, 1000)],
 )
-def test_upto_counts_the_maximum_until_the_amount_is_known(buyers: Buyers, told: str | None, counts: int) -> None:
+def test_upto_counts_the_maximum_until_the_amount_is_settled(buyers: Buyers, told: str | None, counts: int) -> None:
     seen: list[int] = []
 
     def answer(_: object) -> httpx.Response:
@@ -189,7 +189,7 @@ def test_upto_counts_the_maximum_until_the_amount_is_known(buyers: Buyers, told:
 
 
 @pytest.mark.parametrize("error", [httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout])
-def test_what_was_never_sent_is_given_back(buyers: Buyers, error: type[httpx.TransportError]) -> None:
+def test_payment_that_was_not_sent_is_released(buyers: Buyers, error: type[httpx.TransportError]) -> None:
     def unreachable(_: object) -> httpx.Response:
         raise error("no connection")
 
@@ -201,7 +201,7 @@ def test_what_was_never_sent_is_given_back(buyers: Buyers, error: type[httpx.Tra
     assert buyers.triggers(row.id)[-1] == Trigger.UNSENT
 
 
-def test_the_first_offer_that_fits_is_paid(buyers: Buyers) -> None:
+def test_first_acceptable_offer_is_paid(buyers: Buyers) -> None:
     seller = Seller(
         accepts=(terms(scheme="escrow"), terms(network="eip155:1"), terms(5000), terms(900), terms(800)),
     )
@@ -218,13 +218,13 @@ def test_the_first_offer_that_fits_is_paid(buyers: Buyers) -> None:
 @pytest.mark.parametrize(
     "header", ["%%%", "e30=", "W10=", "bnVsbA==", "W1tbW1s=", "A" * 200_000, f"{required()}, {required()}"]
 )
-def test_what_cannot_be_read_is_not_paid(buyers: Buyers, header: str) -> None:
+def test_unreadable_offer_is_not_paid(buyers: Buyers, header: str) -> None:
     with pytest.raises(Unreadable, match="PAYMENT-REQUIRED"):
         buyers.buyer().pay(WANTED, header)
     assert buyers.rows() == []
 
 
-def test_terms_that_cannot_be_signed_leave_nothing_reserved(buyers: Buyers) -> None:
+def test_unsignable_terms_reserve_nothing(buyers: Buyers) -> None:
     odd = terms(asset="0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC", extra={})
     rules = SpendingPolicy({Asset(NETWORK, PAYEE): Caps(1000, 5000, 8000)})
     with pytest.raises(Unreadable, match="exact on eip155:84532: EIP-712 domain parameters"):
@@ -269,7 +269,7 @@ STATUS = {"status": "open", "final": False, "neverSettled": False, "transaction"
         (STATUS | {"status": "settled", "more": 70_000 * "a"}, (PRESENTED, TxStatus.IDLE, None)),
     ],
 )
-def test_a_status_ends_what_was_unknown(buyers: Buyers, told: object, outcome: tuple[object, ...]) -> None:
+def test_status_query_concludes_an_unknown_purchase(buyers: Buyers, told: object, outcome: tuple[object, ...]) -> None:
     buyer = buyers.buyer()
     buyers.client(Seller(lambda _: httpx.Response(409, headers={"Location": "/status"}))).get("/a")
     asked: list[str] = []

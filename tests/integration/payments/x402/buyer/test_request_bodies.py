@@ -57,7 +57,7 @@ SENT = [b"bytes", b"a stream", b"", b"a file", b"", b""]
 
 @pytest.mark.parametrize(("body", "sent"), list(zip(BODIES, SENT, strict=True)))
 @pytest.mark.parametrize("kind", ["httpx", "requests"])
-def test_a_body_is_the_same_both_times(
+def test_body_is_the_same_in_both_requests(
     seller: tuple[str, list[tuple[bool, bytes]]], buyers: Buyers, kind: str, body: Callable[[], Any], sent: bytes
 ) -> None:
     url, seen = seller
@@ -75,9 +75,7 @@ def test_a_body_is_the_same_both_times(
     assert buyers.states() == [PurchaseState.SPENT]
 
 
-def test_a_file_is_sent_again_where_a_redirect_leads(
-    seller: tuple[str, list[tuple[bool, bytes]]], buyers: Buyers
-) -> None:
+def test_file_body_is_sent_again_after_a_redirect(seller: tuple[str, list[tuple[bool, bytes]]], buyers: Buyers) -> None:
     url, seen = seller
     seen.clear()
     with requests.Session() as session:

@@ -53,7 +53,7 @@ def test_caps_are_units(name: str, amount: Any) -> None:
         ({"longest_validity": 1.5}, "longest_validity"),
     ],
 )
-def test_a_policy_names_what_is_wrong_with_it(other: dict[str, Any], name: str) -> None:
+def test_invalid_policy_names_its_error(other: dict[str, Any], name: str) -> None:
     with pytest.raises((TypeError, ValueError), match=name):
         policy(**other)
 
@@ -75,7 +75,7 @@ def test_a_policy_names_what_is_wrong_with_it(other: dict[str, Any], name: str) 
         ("[::1]", "http://[::2]/", False),
     ],
 )
-def test_a_host_is_the_whole_name(listed: str, url: str, allowed: bool) -> None:
+def test_host_is_compared_exactly(listed: str, url: str, allowed: bool) -> None:
     rules = policy(hosts=frozenset({listed}))
     if allowed:
         rules.check_host(url, None)
@@ -85,28 +85,28 @@ def test_a_host_is_the_whole_name(listed: str, url: str, allowed: bool) -> None:
 
 
 @pytest.mark.parametrize("amount", ["", "1.5", "-1", "1e3", " 1", "0x10", "\u0661", "1" * 79])
-def test_an_amount_that_is_none_is_refused(amount: str) -> None:
+def test_invalid_amount_is_rejected(amount: str) -> None:
     [refusal] = policy().offers([terms(amount)])
     assert str(refusal).startswith("amount: ")
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 3601])
-def test_a_signature_is_good_for_a_while(seconds: int) -> None:
+def test_signature_validity_is_limited(seconds: int) -> None:
     [refusal] = policy().offers([terms(max_timeout_seconds=seconds)])
     assert str(refusal) == f"validity: the seller requests a signature valid for {seconds} s, the maximum is 3600"
 
 
-def test_an_asset_is_the_same_however_it_is_written() -> None:
+def test_asset_address_is_case_insensitive() -> None:
     [offer] = SpendingPolicy({USDC: Caps(1000, 1000, 1000)}).offers([terms(asset=TOKEN.lower(), pay_to=PAYEE.lower())])
     assert (offer.asset, offer.payee) == (USDC, PAYEE)  # type: ignore[union-attr]
 
 
-def test_a_payee_that_is_no_address_is_refused() -> None:
+def test_invalid_payee_address_is_rejected() -> None:
     [refusal] = policy().offers([terms(pay_to="alice")])
     assert str(refusal) == "payee: alice is not on the list"
 
 
 @pytest.mark.parametrize("session", ["", "a" * 201])
-def test_a_session_has_a_name(session: str) -> None:
+def test_session_requires_a_name(session: str) -> None:
     with pytest.raises(ValueError, match=r"session: must have 1 to 200 characters, got (0|201)"):
         Buyer(BUYER, policy(), Purchases(Ledger(None, lambda: 0)), session)  # type: ignore[arg-type]

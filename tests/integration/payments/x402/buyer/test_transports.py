@@ -66,23 +66,23 @@ class Adapter(BaseAdapter):
         pass
 
 
-Ask = Callable[..., tuple[int, str]]
+Send = Callable[..., tuple[int, str]]
 """Sends a request by a method, for a URL, with a body; returns status and text."""
 
 
-def by_httpx(seller: Seller, buyer: Buyer) -> Ask:
+def by_httpx(seller: Seller, buyer: Buyer) -> Send:
     client = httpx.Client(transport=PayingTransport(buyer, httpx.MockTransport(seller)), follow_redirects=True)
 
-    def ask(method: str, url: str, content: Any = None) -> tuple[int, str]:
+    def send(method: str, url: str, content: Any = None) -> tuple[int, str]:
         answer = client.request(method, url, content=content)
         assert "PAYMENT-SIGNATURE" not in answer.request.headers
         return answer.status_code, answer.text
 
-    return ask
+    return send
 
 
-def by_async_httpx(seller: Seller, buyer: Buyer) -> Ask:
-    def ask(method: str, url: str, content: Any = None) -> tuple[int, str]:
+def by_async_httpx(seller: Seller, buyer: Buyer) -> Send:
+    def send(method: str, url: str, content: Any = None) -> tuple[int, str]:
         async def run() -> tuple[int, str]:
             transport = AsyncPayingTransport(buyer, httpx.MockTransport(seller))
             async with httpx.AsyncClient(transport=transport, follow_redirects=True) as client:
@@ -92,58 +92,58 @@ def by_async_httpx(seller: Seller, buyer: Buyer) -> Ask:
 
         return asyncio.run(run())
 
-    return ask
+    return send
 
 
-def by_requests(seller: Seller, buyer: Buyer) -> Ask:
+def by_requests(seller: Seller, buyer: Buyer) -> Send:
     session = requests.Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, PayingAdapter(buyer, Adapter(seller)))
 
-    def ask(method: str, url: str, content: Any = None) -> tuple[int, str]:
+    def send(method: str, url: str, content: Any = None) -> tuple[int, str]:
         answer = session.request(method, url, data=content)
         assert "PAYMENT-SIGNATURE" not in answer.request.headers
         return answer.status_code, answer.text
 
-    return ask
+    return send
 
 
 def _as_async(content: Any) -> Any:
     if content is None or isinstance(content, bytes):
         return content
 
-    async def parts() -> AsyncIterator[bytes]:
-        for part in content:
-            yield part
+    async def chunks() -> AsyncIterator[bytes]:
+        for chunk in content:
+            yield chunk
 
-    return parts()
+    return chunks()
 
 
 @pytest.fixture(params=[by_httpx, by_async_httpx, by_requests])
-def asks(request: pytest.FixtureRequest) -> Callable[[Seller, Buyer], Ask]:
+def sender(request: pytest.FixtureRequest) -> Callable[[Seller, Buyer], Send]:
     return request.param  # type: ignore[no-any-return]
 
 
-Asks = Callable[[Seller, Buyer], Ask]
+SenderFactory = Callable[[Seller, Buyer], Send]
 
 
-def test_a_body_is_sent_twice_and_the_answer_is_that_of_the_paid_request(buyers: Buyers, asks: Asks) -> None:
+def test_body_is_sent_twice_and_the_paid_response_is_returned(buyers: Buyers, sender: SenderFactory) -> None:
     seller = Seller()
-    ask = asks(seller, buyers.buyer())
-    assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
-    assert ask("POST", "http://seller/b", iter([b"a ", b"stream"])) == (200, "the answer")
+    send = sender(seller, buyers.buyer())
+    assert send("POST", "http://seller/a", b"body") == (200, "the answer")
+    assert send("POST", "http://seller/b", iter([b"a ", b"stream"])) == (200, "the answer")
     assert [request.content for request in seller.requests] == [b"body", b"body", b"a stream", b"a stream"]
     assert ["PAYMENT-SIGNATURE" in request.headers for request in seller.requests] == [False, True, False, True]
     assert buyers.states() == [PurchaseState.SPENT, PurchaseState.SPENT]
 
 
-def test_any_response_to_the_paid_request_is_returned(buyers: Buyers, asks: Asks) -> None:
+def test_any_response_to_the_paid_request_is_returned(buyers: Buyers, sender: SenderFactory) -> None:
     seller = Seller(lambda _: httpx.Response(418, text="teapot"))
-    assert asks(seller, buyers.buyer())("GET", "http://seller/a") == (418, "teapot")
+    assert sender(seller, buyers.buyer())("GET", "http://seller/a") == (418, "teapot")
     assert buyers.states() == [PurchaseState.PRESENTED]
 
 
-def test_a_redirect_forwards_no_payment(buyers: Buyers, asks: Asks) -> None:
+def test_a_redirect_forwards_no_payment(buyers: Buyers, sender: SenderFactory) -> None:
     other = Seller()
     home = Seller(lambda payment: httpx.Response(307, headers={"Location": "http://other/a", **paid(payment).headers}))
 
@@ -151,28 +151,26 @@ def test_a_redirect_forwards_no_payment(buyers: Buyers, asks: Asks) -> None:
         return (home if request.url.host == "seller" else other)(request)
 
     with pytest.raises(PurchaseRejected, match="http://seller:80 redirected to http://other:80") as caught:
-        asks(net, buyers.buyer())("POST", "http://seller/a", b"body")  # type: ignore[arg-type]
+        sender(net, buyers.buyer())("POST", "http://seller/a", b"body")  # type: ignore[arg-type]
     assert caught.value.refusals[0].rule is Rule.REDIRECT
     assert [request.headers.get("PAYMENT-SIGNATURE") for request in other.requests] == [None]
     assert (len(home.payments), buyers.day()) == (1, 1000)
 
 
-def test_a_redirect_from_what_is_free_to_another_host_is_paid_where_the_policy_names_it(
-    buyers: Buyers, asks: Asks
-) -> None:
+def test_redirect_to_another_host_is_paid_if_the_policy_allows(buyers: Buyers, sender: SenderFactory) -> None:
     seller = Seller(moved={"/a": "https://other/b", "/c": "http://other/d", "/e": "/f", "/g": "https://seller/h"})
     with pytest.raises(PurchaseRejected, match="redirect"):
-        asks(seller, buyers.buyer())("GET", "http://seller/a")
+        sender(seller, buyers.buyer())("GET", "http://seller/a")
     named = buyers.buyer(policy(hosts=frozenset({"other", "seller"})))
-    assert asks(seller, named)("GET", "http://seller/a") == (200, "the answer")
+    assert sender(seller, named)("GET", "http://seller/a") == (200, "the answer")
     with pytest.raises(
         PurchaseRejected, match=r"redirect: https://seller:443 redirected to http://other:80, .* not encrypted"
     ):
-        asks(seller, named)("GET", "https://seller/c")
-    assert asks(seller, buyers.buyer())("GET", "https://seller/e") == (200, "the answer")
-    assert asks(seller, buyers.buyer())("GET", "http://seller/g") == (200, "the answer")
+        sender(seller, named)("GET", "https://seller/c")
+    assert sender(seller, buyers.buyer())("GET", "https://seller/e") == (200, "the answer")
+    assert sender(seller, buyers.buyer())("GET", "http://seller/g") == (200, "the answer")
     with pytest.raises(PurchaseRejected, match="redirect"):
-        asks(seller, buyers.buyer())("GET", "http://seller:81/g")
+        sender(seller, buyers.buyer())("GET", "http://seller:81/g")
 
 
 @pytest.mark.parametrize(
@@ -186,23 +184,23 @@ def test_a_redirect_from_what_is_free_to_another_host_is_paid_where_the_policy_n
         (SpendingPolicy({}), Rule.NETWORK),
     ],
 )
-def test_what_is_on_no_list_is_not_paid(buyers: Buyers, asks: Asks, rules: SpendingPolicy, rule: Rule) -> None:
+def test_unlisted_host_is_not_paid(buyers: Buyers, sender: SenderFactory, rules: SpendingPolicy, rule: Rule) -> None:
     seller = Seller()
     with pytest.raises(PurchaseRejected, match=f"^{rule}: ") as caught:
-        asks(seller, buyers.buyer(rules))("GET", "http://seller/a")
+        sender(seller, buyers.buyer(rules))("GET", "http://seller/a")
     assert [refusal.rule for refusal in caught.value.refusals] == [rule]
     assert (seller.payments, buyers.rows()) == ([], [])
 
 
-def test_what_is_on_the_lists_is_paid(buyers: Buyers, asks: Asks) -> None:
+def test_listed_host_is_paid(buyers: Buyers, sender: SenderFactory) -> None:
     rules = policy(hosts=frozenset({"SELLER:80"}), payees=frozenset({PAYEE.lower()}), longest_validity=60)
-    assert asks(Seller(), buyers.buyer(rules))("GET", "http://seller/a") == (200, "the answer")
+    assert sender(Seller(), buyers.buyer(rules))("GET", "http://seller/a") == (200, "the answer")
     with pytest.raises(PurchaseRejected, match="asset: 0x1"):
-        asks(Seller(accepts=(terms(asset="0x" + 40 * "1"),)), buyers.buyer(rules))("GET", "http://seller/b")
+        sender(Seller(accepts=(terms(asset="0x" + 40 * "1"),)), buyers.buyer(rules))("GET", "http://seller/b")
 
 
-def test_nothing_is_signed_for_the_same_request_while_its_answer_is_awaited(buyers: Buyers, asks: Asks) -> None:
-    ask = asks(seller := Seller(), buyers.buyer())
+def test_concurrent_identical_request_is_not_signed(buyers: Buyers, sender: SenderFactory) -> None:
+    send = sender(seller := Seller(), buyers.buyer())
     seen: list[BaseException] = []
 
     def meanwhile(payment: Any) -> httpx.Response:
@@ -213,9 +211,9 @@ def test_nothing_is_signed_for_the_same_request_while_its_answer_is_awaited(buye
         return paid(payment)
 
     seller.answer = meanwhile
-    assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
+    assert send("POST", "http://seller/a", b"body") == (200, "the answer")
     assert len(seen) == 1
-    assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
+    assert send("POST", "http://seller/a", b"body") == (200, "the answer")
 
 
 @pytest.mark.parametrize(
@@ -226,31 +224,31 @@ def test_nothing_is_signed_for_the_same_request_while_its_answer_is_awaited(buye
         (httpx.ReadError, PurchaseState.PRESENTED),
     ],
 )
-def test_what_was_not_sent_is_given_back_and_nothing_else(
-    buyers: Buyers, asks: Asks, error: type[httpx.TransportError], state: PurchaseState
+def test_only_an_unsent_payment_is_released(
+    buyers: Buyers, sender: SenderFactory, error: type[httpx.TransportError], state: PurchaseState
 ) -> None:
     def fails(_: object) -> httpx.Response:
         raise error("no")
 
     with pytest.raises((httpx.TransportError, requests.exceptions.ConnectionError)):
-        asks(Seller(fails), buyers.buyer())("GET", "http://seller/a")
+        sender(Seller(fails), buyers.buyer())("GET", "http://seller/a")
     assert buyers.states() == [state]
     assert buyers.day() == (0 if state is PurchaseState.RETURNED else 1000)
 
 
-def test_a_paid_answer_reaches_the_application_though_the_database_does_not_answer(
-    buyers: Buyers, asks: Asks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_paid_response_is_returned_despite_a_database_failure(
+    buyers: Buyers, sender: SenderFactory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def gone(*_: object, **__: object) -> bool:
         raise OperationalError("UPDATE", {}, Exception("disk full"))
 
     monkeypatch.setattr(buyers.purchases, "conclude", gone)
-    assert asks(Seller(), buyers.buyer())("GET", "http://seller/a") == (200, "the answer")
+    assert sender(Seller(), buyers.buyer())("GET", "http://seller/a") == (200, "the answer")
     assert "outcome of the purchase is unknown" in caplog.text
     assert (buyers.states(), buyers.day()) == ([PurchaseState.PRESENTED], 1000)
 
 
-def test_a_large_refusal_is_not_read_to_its_end(buyers: Buyers) -> None:
+def test_large_rejection_is_not_read_completely(buyers: Buyers) -> None:
     """Its connection is closed instead."""
     read = 0
 

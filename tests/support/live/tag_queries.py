@@ -27,26 +27,26 @@ _VALUES: dict[str, Any] = {
 # Excluded: a filter is created anew each time. foreseal_getLogs has its filter inside another object.
 _APART = {"eth_newFilter"}
 
-Question = tuple[str, list[Any]]
+TagQuery = tuple[str, list[Any]]
 """A method and its parameters, with a placeholder for the block."""
 
 
-def questions(rpc: Rpc, contract: str) -> list[Question]:
+def tag_queries(rpc: Rpc, contract: str) -> list[TagQuery]:
     """Return every method that accepts a block tag, with parameters."""
-    asked = []
+    queries = []
     for method in rpc("rpc.discover")["methods"]:
         kinds = [param["schema"]["$ref"].rpartition("/")[2] for param in method["params"]]
         if method["name"] not in _APART and {"Block", "Filter"} & set(kinds):
             params = json.dumps([_VALUES[kind] for kind in kinds]).replace("CONTRACT", contract)
-            asked.append((method["name"], json.loads(params)))
-    return asked
+            queries.append((method["name"], json.loads(params)))
+    return queries
 
 
-def answers(rpc: Rpc, asked: list[Question], block: Any) -> list[Any]:
+def answers(rpc: Rpc, queries: list[TagQuery], block: Any) -> list[Any]:
     """Return results or errors, all from one view."""
     requests = [
         {"jsonrpc": "2.0", "id": ident, "method": method, "params": named(params, block)}
-        for ident, (method, params) in enumerate(asked)
+        for ident, (method, params) in enumerate(queries)
     ]
     found = rpc.post(json.dumps(requests).encode()).json()
     return [answer.get("result", answer.get("error")) for answer in found]

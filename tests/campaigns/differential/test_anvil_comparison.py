@@ -2,7 +2,7 @@
 
 import pytest
 
-from differential.beside_anvil import compare_with_anvil
+from differential.anvil_comparison import compare_with_anvil
 from differential.differences import LEFT_OUT
 from differential.workload import World
 
@@ -11,7 +11,7 @@ TRANSACTIONS = 50
 
 # The first blob makes anvil load the trusted setup with all its tables: seconds of a core that may be busy.
 @pytest.mark.timeout(400)
-def test_anvil_makes_the_same_of_random_transactions() -> None:
+def test_anvil_computes_the_same_blocks_from_random_transactions() -> None:
     found = compare_with_anvil(seed=1, transactions=TRANSACTIONS)
     assert found.faults == []
     assert found.transactions >= TRANSACTIONS

@@ -13,14 +13,14 @@ from live import LiveNode, live_node, wait_for
 RECEIPT_TIME = 30.0
 
 
-class Repeated:
+class AnvilReplay:
     """Two nodes with the same chain, except for values that anvil cannot be given (see anvil.py)."""
 
     def __init__(self, node: LiveNode, peer: Anvil) -> None:
         self.node = node
         self.peer = peer
         self._raws: dict[str, str] = {}
-        self.repeated = 0
+        self.replayed_head = 0
 
     def send(self, *raws: str) -> list[str]:
         """Send signed transactions to Foreseal and return their hashes."""
@@ -33,10 +33,10 @@ class Repeated:
         for tx_hash in self._raws:
             wait_for(partial(self._sealed, tx_hash), RECEIPT_TIME, f"sealed receipt of {tx_hash}")
         head = int(self.node.rpc("eth_blockNumber"), 16)
-        for number in range(self.repeated + 1, head + 1):
+        for number in range(self.replayed_head + 1, head + 1):
             block = self.node.rpc("eth_getBlockByNumber", hex(number), False)
             self.peer.repeat(block, [self._raws[tx_hash] for tx_hash in block["transactions"]])
-        self.repeated = head
+        self.replayed_head = head
 
     def _sealed(self, tx_hash: str) -> bool:
         receipt = self.node.rpc("eth_getTransactionReceipt", tx_hash)
@@ -44,9 +44,9 @@ class Repeated:
 
 
 @contextlib.contextmanager
-def repeated(folder: Path, *arguments: str) -> Iterator[Repeated]:
+def anvil_replay(folder: Path, *arguments: str) -> Iterator[AnvilReplay]:
     """Run a development node with its data in `folder`, and anvil with the same genesis."""
     with live_node("--datadir", str(folder), *arguments) as node:
         genesis: dict[str, Any] = json.loads((folder / "genesis.json").read_text())
         with anvil(genesis) as peer:
-            yield Repeated(node, peer)
+            yield AnvilReplay(node, peer)

@@ -32,7 +32,7 @@ CALLS = 6
 _BLOB_TYPE = "0x3"
 _TRANSFER_GAS = 21_000
 
-Ask = Callable[..., Any]
+Rpc = Callable[..., Any]
 
 
 def compare_with_anvil(seed: int, transactions: int) -> Comparison:
@@ -59,8 +59,8 @@ class Both:
         self._subject = subject
         self._peer = peer
         self._found = found
-        self._ours: Ask = subject.chain.rpc
-        self._theirs: Ask = peer.rpc
+        self._ours: Rpc = subject.chain.rpc
+        self._theirs: Rpc = peer.rpc
         self._random = Random(f"anvil {seed}")
         self._slots: dict[str, set[str]] = {}
 
@@ -105,21 +105,21 @@ class Both:
 
     def _compare_account(self, address: str) -> None:
         methods = "eth_getBalance", "eth_getTransactionCount", "eth_getCode"
-        asked: list[tuple[str, ...]] = [(method, address, "latest") for method in methods]
-        asked += [("eth_getStorageAt", address, slot, "latest") for slot in sorted(self._slots[address])]
-        for question in asked:
-            self._same(" ".join(question), self._ours(*question), self._theirs(*question))
+        queries: list[tuple[str, ...]] = [(method, address, "latest") for method in methods]
+        queries += [("eth_getStorageAt", address, slot, "latest") for slot in sorted(self._slots[address])]
+        for query in queries:
+            self._same(" ".join(query), self._ours(*query), self._theirs(*query))
 
     def _compare_call(self, call: dict[str, Any]) -> None:
         gas = hex(self._random.randrange(50_000, 2_000_000))
-        ours, theirs = self._ask("eth_call", call | {"gas": gas})
+        ours, theirs = self._call_both("eth_call", call | {"gas": gas})
         self._same(f"eth_call {call} with {gas} gas", ours, theirs)
         self._found.compared["calls"] += 1
-        ours, theirs = self._ask("eth_estimateGas", call)
+        ours, theirs = self._call_both("eth_estimateGas", call)
         self._found.compared["estimates"] += 1
         if self._is_transfer(call) and theirs == hex(_TRANSFER_GAS) != ours:
             # anvil does not test its estimate; the call fails with that gas in anvil as well.
-            tried = self._ask("eth_call", call | {"gas": theirs})
+            tried = self._call_both("eth_call", call | {"gas": theirs})
             self._same(f"eth_call {call}", *tried)
             if not isinstance(tried[0], Failure):
                 self._fault(f"eth_estimateGas {call}", ours, theirs)
@@ -130,7 +130,7 @@ class Both:
         low, high = sorted((int(ours, 16), int(theirs, 16)))
         if high > low * (1 + TOLERANCE):
             self._fault(f"eth_estimateGas {call}", int(ours, 16), int(theirs, 16))
-        results = self._ask("eth_call", call | {"gas": ours})
+        results = self._call_both("eth_call", call | {"gas": ours})
         if any(isinstance(result, Failure) for result in results):
             self._fault(f"eth_call {call} with the gas of its estimate", *results)
 
@@ -138,7 +138,7 @@ class Both:
         plain = call["data"] == "0x" and not call.get("accessList") and "to" in call
         return plain and self._ours("eth_getCode", call["to"], "latest") == "0x"
 
-    def _ask(self, method: str, call: dict[str, Any]) -> tuple[Any, Any]:
+    def _call_both(self, method: str, call: dict[str, Any]) -> tuple[Any, Any]:
         return _answer(self._ours, method, call), _answer(self._theirs, method, call)
 
     def _same(self, what: str, ours: Any, theirs: Any) -> None:
@@ -153,9 +153,9 @@ class Both:
         self._found.faults.append(f"{what}: {ours}, anvil has {theirs}")
 
 
-def _answer(ask: Ask, method: str, call: dict[str, Any]) -> Any:
+def _answer(rpc: Rpc, method: str, call: dict[str, Any]) -> Any:
     try:
-        return ask(method, call, "latest")
+        return rpc(method, call, "latest")
     except RpcFailure as error:
         return failure(error.code, error.message, error.data)
     except RpcError as error:

@@ -48,7 +48,7 @@ class Taken:
     printed: str
 
 
-class Walk:
+class Walkthrough:
     """Follows pages, one after the other. A failing command raises AssertionError with its output.
 
     A context manager: at its end the running node is stopped, and must exit with 0.

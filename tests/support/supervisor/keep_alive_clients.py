@@ -8,7 +8,7 @@ CALL = b'{"jsonrpc":"2.0","id":1,"method":"pid","params":[]}'
 SLOW = b'{"jsonrpc":"2.0","id":1,"method":"slow","params":["x"]}'
 
 
-class Keepers:
+class KeepAliveClients:
     """Runs clients on an event loop in a thread, from its creation to `join`."""
 
     def __init__(self, port: int, count: int, pause: float = 0.0) -> None:
@@ -17,7 +17,7 @@ class Keepers:
         """Responses by their result."""
         self.lost: list[str] = []
         """Requests that were sent completely and got no response, with the reason."""
-        self.told = 0
+        self.closed = 0
         """Connections whose close a response announced."""
         self._port = port
         self._count = count
@@ -36,9 +36,9 @@ class Keepers:
         self._thread.join()
 
     async def _run(self) -> None:
-        await asyncio.gather(*(self._keep(SLOW if number % 2 else CALL) for number in range(self._count)))
+        await asyncio.gather(*(self._repeat(SLOW if number % 2 else CALL) for number in range(self._count)))
 
-    async def _keep(self, body: bytes) -> None:
+    async def _repeat(self, body: bytes) -> None:
         head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
         request = head % len(body) + body
         while not self._end.is_set():
@@ -56,7 +56,7 @@ class Keepers:
                     break
                 self.answers[answer.decode()] += 1
                 if b"connection: close" in lines:
-                    self.told += 1
+                    self.closed += 1
                     stays = False
                 await asyncio.sleep(self._pause)
             writer.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 from repository import TESTS
 
 
-def is_there(test: str) -> bool:
+def exists(test: str) -> bool:
     """Return True if a test exists, `file::name` below `tests`; brackets after the name are ignored."""
     file, _, name = test.partition("::")
     return name.partition("[")[0] in _names(TESTS / file)

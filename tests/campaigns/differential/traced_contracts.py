@@ -17,14 +17,14 @@ NOBODY = 0xDEAD00BEEF
 """An account that does not exist until it receives ether."""
 
 
-def _word(number: int) -> bytes:
+def _encode_word(number: int) -> bytes:
     return number.to_bytes(32, "big")
 
 
 def reason(text: str) -> bytes:
     """Return Solidity's revert data for `revert(text)`."""
     encoded = text.encode()
-    return ERROR + _word(32) + _word(len(encoded)) + encoded.ljust((len(encoded) + 31) // 32 * 32, b"\0")
+    return ERROR + _encode_word(32) + _encode_word(len(encoded)) + encoded.ljust((len(encoded) + 31) // 32 * 32, b"\0")
 
 
 def stored(data: bytes, at: int = 0) -> list[Part]:
@@ -62,10 +62,10 @@ HELPERS: dict[str, bytes] = {
     "writer": assemble("PUSH0 SLOAD", 1, "ADD PUSH0 SSTORE CALLVALUE", 1, "SSTORE STOP"),
     "logs_and_reverts": assemble("PUSH0 PUSH0 LOG0", *reverting(reason("it logged in vain"))),
     "reverts_with_reason": assemble(*reverting(reason("a reason that is longer than one word of 32 bytes"))),
-    "reverts_with_panic": assemble(*reverting(PANIC + _word(0x11))),
-    "reverts_with_own_error": assemble(*reverting(bytes.fromhex("deadbeef") + _word(5))),
+    "reverts_with_panic": assemble(*reverting(PANIC + _encode_word(0x11))),
+    "reverts_with_own_error": assemble(*reverting(bytes.fromhex("deadbeef") + _encode_word(5))),
     "reverts_with_nothing": assemble("PUSH0 PUSH0 REVERT"),
-    "reverts_with_bad_reason": assemble(*reverting(ERROR + _word(32) + _word(1000))),
+    "reverts_with_bad_reason": assemble(*reverting(ERROR + _encode_word(32) + _encode_word(1000))),
     "reverts_with_empty_reason": assemble(*reverting(reason(""))),
     "loops": assemble(At(_LOOP), _LOOP, "JUMP"),
     "invalid": assemble("INVALID"),
@@ -140,12 +140,12 @@ class Scenes:
 
     def deep(self) -> list[Part]:
         depth = self._random.randrange(1, 20)
-        return self._call("CALL", HELPER_ADDRESSES["recursive"], data=_word(depth), gas=200_000)
+        return self._call("CALL", HELPER_ADDRESSES["recursive"], data=_encode_word(depth), gas=200_000)
 
     def self_destruct(self) -> list[Part]:
         """Self-destruct a persistent contract, by a call, or by DELEGATECALL, which destroys the caller instead."""
         kind = self._random.choice(["CALL", "CALL", "DELEGATECALL"])
-        heir = _word(self._random.choice([NOBODY, HELPER_ADDRESSES["stop"]]))
+        heir = _encode_word(self._random.choice([NOBODY, HELPER_ADDRESSES["stop"]]))
         return self._call(kind, HELPER_ADDRESSES["self_destructs"], data=heir)
 
     def precompile(self) -> list[Part]:
