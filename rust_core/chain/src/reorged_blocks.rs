@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many() {
+    fn the_oldest_blocks_are_evicted_above_the_count_limit() {
         let mut reorged = ReorgedBlocks::default();
         for number in 1..=MAX_BLOCKS as u64 + 10 {
             reorged.add(block(number, 0));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_they_are_too_large() {
+    fn the_oldest_blocks_are_evicted_above_the_size_limit() {
         let mut reorged = ReorgedBlocks::default();
         for number in 1..=8 {
             reorged.add(block(number, MAX_BYTES / 4));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_blocks_with_a_step_the_newest_is_found() {
+    fn a_step_in_several_blocks_resolves_to_the_newest() {
         let mut reorged = ReorgedBlocks::default();
         reorged.add(block(1, 0));
         reorged.add(block(2, 0));

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_of_a_slot_counts() {
+    fn a_flipped_bit_of_a_slot_is_detected() {
         let slot = mark().encode();
         assert_eq!(RecordedEnd::decode(&slot).unwrap(), Some(mark()));
         for bit in 0..SLOT * 8 {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_slot_is_named_and_the_other_one_read() {
+    fn a_damaged_slot_is_named_and_the_other_slot_read() {
         let disk = SimulatedDisk::default();
         let dir = Path::new("data/journal");
         let state = (EndState::Open, mark().chain(), ChainTip::default());

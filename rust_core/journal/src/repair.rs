@@ -333,7 +333,7 @@ mod tests {
     use crate::{Identity, Journal, JournalOptions, Record, simulated::SimulatedDisk};
 
     #[test]
-    fn records_of_a_later_version_are_named_and_only_a_repair_passes_them() {
+    fn records_of_a_later_version_are_skipped_only_by_repair() {
         let disk = Arc::new(SimulatedDisk::default());
         let dir = Path::new("journal");
         let identity = Identity { chain_id: 1, genesis: B256::ZERO };

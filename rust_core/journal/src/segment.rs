@@ -121,7 +121,7 @@ mod tests {
 
     /// A wrong length with a valid checksum allocates no memory.
     #[test]
-    fn a_length_beyond_the_file_is_no_append() {
+    fn an_append_length_beyond_the_file_is_rejected() {
         let salt = [1; 32];
         let mut bytes = vec![0; 2048];
         let chain = ChainLink { sequence: 0, previous: B256::ZERO };
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_on_over_windows() {
+    fn reading_continues_across_windows() {
         let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| i.to_le_bytes()[1]).collect();
         let disk = SimulatedDisk::default();
         disk.set_content(Path::new("journal/0000000001.segment"), &bytes);

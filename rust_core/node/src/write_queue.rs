@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_taken_together_and_other_things_alone() {
+    fn blocks_are_popped_in_batches_and_other_entries_alone() {
         let backlog = WriteQueue::new(1_000_000);
         for item in [block(10), block(20), Item(None), block(30), block(5_000), block(1), block(0), block(0)]
         {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_hand_counts_and_less_is_asked_for_beyond_the_limit() {
+    fn entries_in_progress_count_and_shrink_the_share() {
         let backlog = WriteQueue::new(10_000);
         backlog.add(block(9_000)).unwrap();
         assert_eq!(backlog.share(), 1_000);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn push_blocks_far_above_the_limit() {
+    fn push_waits_far_above_the_limit() {
         let backlog = Arc::new(WriteQueue::new(1_000));
         backlog.add(block(5_000)).unwrap();
         assert!(backlog.is_full(&backlog.inner.lock()));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failure_everything_is_refused_with_its_reason() {
+    fn after_a_failure_every_push_is_rejected_with_its_reason() {
         let backlog = WriteQueue::new(10_000);
         backlog.add(block(1)).unwrap();
         backlog.pop_batch(1, 1);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_abandoned_is_never_taken() {
+    fn abandoned_entries_are_never_popped() {
         let backlog = WriteQueue::new(10_000);
         backlog.add(block(1)).unwrap();
         backlog.abandon();

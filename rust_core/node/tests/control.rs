@@ -25,7 +25,7 @@ fn timestamp(view: &View) -> u64 {
 }
 
 #[test]
-fn blocks_are_mined_on_demand_with_what_is_pooled() {
+fn blocks_mined_on_demand_include_the_pooled_transactions() {
     let (datadir, wallets, bench) = start();
     let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
     bench.node.control(|writer| writer.mine(3, None)).unwrap();
@@ -40,7 +40,7 @@ fn blocks_are_mined_on_demand_with_what_is_pooled() {
 
 /// Empty blocks are appended in batches; the resulting chain is the same.
 #[test]
-fn many_blocks_at_once_are_those_of_one_demand_each() {
+fn many_blocks_mined_at_once_equal_blocks_mined_singly() {
     let (datadir, wallets, together) = start();
     let (_other, _, apart) = start();
     let blocks = 200;
@@ -56,7 +56,7 @@ fn many_blocks_at_once_are_those_of_one_demand_each() {
 }
 
 #[test]
-fn mined_blocks_are_as_far_apart_as_asked() {
+fn mined_blocks_have_the_requested_interval() {
     let (datadir, wallets, bench) = start();
     bench.node.control(|writer| writer.mine(1, None)).unwrap();
     let from = timestamp(&bench.view());
@@ -73,7 +73,7 @@ fn mined_blocks_are_as_far_apart_as_asked() {
 }
 
 #[test]
-fn an_override_is_a_step_and_sealed_as_it_was_pending() {
+fn an_override_is_a_step_and_is_sealed_unchanged() {
     let (datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
     bench.tick();
@@ -103,7 +103,7 @@ fn an_override_is_a_step_and_sealed_as_it_was_pending() {
 }
 
 #[test]
-fn everything_about_an_account_can_be_written() {
+fn every_field_of_an_account_can_be_overridden() {
     let (datadir, wallets, bench) = start();
     let write = |address, change| {
         bench.node.control(|writer| writer.write(&Override { address, change })).unwrap();
@@ -135,7 +135,7 @@ fn everything_about_an_account_can_be_written() {
 }
 
 #[test]
-fn an_override_makes_pooled_transactions_wait_or_go() {
+fn an_override_queues_or_drops_pooled_transactions() {
     let (_datadir, wallets, mut bench) = start();
     let sender = wallets[0].address;
     let set = |bench: &Bench, change| {
@@ -185,7 +185,7 @@ fn an_impersonated_account_sends() {
 }
 
 #[test]
-fn the_clock_moves_and_the_block_being_built_with_it() {
+fn increasing_time_moves_the_block_being_built() {
     let (datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
     bench.tick();
@@ -206,7 +206,7 @@ fn the_clock_moves_and_the_block_being_built_with_it() {
 }
 
 #[test]
-fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
+fn the_next_timestamp_is_exact_and_time_continues_from_it() {
     let (datadir, wallets, mut bench) = start();
     bench.node.control(|writer| writer.set_next_timestamp(2_000_001)).unwrap();
     bench.node.control(|writer| writer.increase_time(1)).unwrap();
@@ -235,7 +235,7 @@ fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
 }
 
 #[test]
-fn blocks_end_as_the_mining_mode_requires() {
+fn blocks_are_sealed_as_the_mining_mode_requires() {
     let (_datadir, wallets, mut bench) = start();
     let set = |bench: &Bench, mining| bench.node.control(|writer| writer.set_mining(mining)).unwrap();
     let transfer = |nonce| wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default());
@@ -302,7 +302,7 @@ fn coinbase_and_base_fee_count_from_the_block_being_built() {
 }
 
 #[test]
-fn a_chain_that_is_not_for_development_keeps_its_promises() {
+fn a_production_chain_rejects_development_controls() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let finality = FinalityDepth { safe: 1, finalized: 2 };
     let settings = Settings { finality, ..settings(datadir.path(), &wallets) };
@@ -330,7 +330,7 @@ fn a_chain_that_is_not_for_development_keeps_its_promises() {
 
 /// Several threads send requests at once; each change is atomic.
 #[test]
-fn callers_take_turns() {
+fn concurrent_control_calls_are_serialized() {
     let (datadir, wallets, bench) = start();
     let node = bench.node.clone();
     let threads: Vec<_> = (0..4)
@@ -353,7 +353,7 @@ fn callers_take_turns() {
 
 /// A request that panics may leave writes that the chain does not contain, so nothing more is written.
 #[test]
-fn a_panic_ends_production_and_not_the_process() {
+fn a_panic_ends_production_but_not_the_process() {
     let (_datadir, _, mut bench) = start();
     let broken: Result<(), _> = bench.node.control(|_| panic!("on purpose"));
     assert!(matches!(broken, Err(ControlError::Failed(_))));
@@ -364,7 +364,7 @@ fn a_panic_ends_production_and_not_the_process() {
 }
 
 #[test]
-fn blocks_are_mined_an_interval_apart_from_the_timestamp_that_was_set() {
+fn mining_intervals_start_at_the_timestamp_that_was_set() {
     let (datadir, wallets, bench) = start();
     bench.node.control(|writer| writer.set_next_timestamp(2_000_000)).unwrap();
     bench.node.control(|writer| writer.mine(3, Some(7))).unwrap();

@@ -196,7 +196,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn who_applies_the_changes_has_the_chain(small: bool, acts in prop::collection::vec(act(), 1..40)) {
+    fn applying_the_feed_changes_reproduces_the_chain(small: bool, acts in prop::collection::vec(act(), 1..40)) {
         let datadir = tempfile::tempdir().unwrap();
         let mut run = Run::new(datadir.path(), small);
         let mut seen = Seen::default();

@@ -88,7 +88,7 @@ fn a_rebuilt_block_is_reported_from_its_first_difference() {
 }
 
 #[test]
-fn a_snapshot_takes_back_what_came_after_it() {
+fn a_snapshot_reverts_later_changes() {
     let (_datadir, _wallets, bench) = start();
     let opened = bench.node.control(Sequencer::snapshot).unwrap();
     write(&bench, 1);
@@ -108,7 +108,7 @@ fn a_snapshot_takes_back_what_came_after_it() {
 /// A block that stays sealed is neither unsealed nor sealed again in the feed, unless the reader breaks at
 /// that point.
 #[test]
-fn another_way_begins_behind_the_block_that_both_share() {
+fn a_reorg_begins_after_the_last_common_block() {
     let (_datadir, wallets, mut bench) = start();
     let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 3);
     for _ in 0..2 {
@@ -129,7 +129,7 @@ fn another_way_begins_behind_the_block_that_both_share() {
 }
 
 #[test]
-fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
+fn imported_blocks_are_one_step_and_the_pending_block_none() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
     let mut bench = Bench::new(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::Transfers, 2);
@@ -165,7 +165,7 @@ fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
 
 /// An import replaces a block being built; a reader that has seen its first step receives the removal.
 #[test]
-fn an_import_undoes_the_block_that_was_opened() {
+fn an_import_reverts_the_open_block() {
     let wallets = Wallet::some(2);
     let (datadir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let later = Arc::new(SteppedClock::default());
@@ -211,7 +211,7 @@ fn old_blocks_are_replayed_step_by_step() {
 
 /// Blocks may stay in memory longer than their tables of steps; the store has those tables.
 #[test]
-fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
+fn blocks_without_steps_in_memory_are_reverted_step_by_step() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let recent = BlockWindow { blocks: 2_000, ..BlockWindow::default() };
     let settings = Settings {
@@ -232,7 +232,7 @@ fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
 
 /// Steps reorged before the start of the node and not replayed by it are found in the journal.
 #[test]
-fn a_cursor_leads_back_over_a_restart() {
+fn a_cursor_remains_valid_across_a_restart() {
     let (datadir, wallets, bench) = start();
     mine(&bench);
     write(&bench, 1);

@@ -67,7 +67,7 @@ fn only_the_newest_view_is_queued_without_a_reader() {
 }
 
 #[test]
-fn entries_come_in_order_and_what_repeats_itself_is_one() {
+fn entries_arrive_in_order_and_repeats_are_merged() {
     let (_datadir, wallets, mut bench) = start();
     let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 1);
     take(&bench);
@@ -99,7 +99,7 @@ fn entries_come_in_order_and_what_repeats_itself_is_one() {
 }
 
 #[test]
-fn a_view_without_a_tick_is_an_entry_too() {
+fn a_view_without_a_tick_is_an_entry() {
     let (_datadir, _wallets, bench) = start();
     take(&bench);
     bench.node.control(|writer| writer.write(&balance(1))).unwrap();
@@ -110,7 +110,7 @@ fn a_view_without_a_tick_is_an_entry_too() {
 
 /// A subscriber that is far behind sees every reorg, as long as there were not too many of them.
 #[test]
-fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
+fn a_slow_consumer_gets_fewer_views_but_every_change() {
     let (_datadir, _wallets, mut bench) = start();
     let base = views(&take(&bench))[0].cursor();
     for round in 0..20 {
@@ -131,7 +131,7 @@ fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
 /// With more reorgs than queued views, the oldest views are dropped: the reader skips from its cursor to the
 /// next view.
 #[test]
-fn beyond_the_bound_what_was_undone_meanwhile_goes_unseen() {
+fn above_the_queue_limit_reverted_views_are_skipped() {
     let (_datadir, _wallets, bench) = start();
     let base = views(&take(&bench))[0].cursor();
     let snapshot = || bench.node.control(Sequencer::snapshot).unwrap();
@@ -168,7 +168,7 @@ fn a_wait_ends_on_wake() {
 
 /// A reader that gets the newest view during publication continues from it without a gap or a duplicate.
 #[test]
-fn the_newest_view_and_the_entries_after_it_are_of_one_moment() {
+fn the_newest_view_is_consistent_with_the_entries_after_it() {
     let (_datadir, _wallets, bench) = start();
     let feed = bench.node.feed();
     let mut entries = take(&bench);

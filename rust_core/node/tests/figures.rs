@@ -49,7 +49,7 @@ fn steps_and_blocks_are_counted() {
 }
 
 #[test]
-fn what_leaves_the_pool_is_counted_by_its_reason() {
+fn transactions_leaving_the_pool_are_counted_by_reason() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let bench = Bench::new(datadir.path(), &wallets);

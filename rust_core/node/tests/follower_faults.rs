@@ -65,7 +65,7 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
 /// The submission may have been admitted or not: the error reports that, and the same bytes can be sent
 /// again.
 #[test]
-fn of_a_submission_whose_answer_is_lost_nothing_is_known() {
+fn a_submission_with_a_lost_answer_has_an_unknown_outcome() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let settings = serving(datadir.path(), &wallets);
     let clock = Arc::<SteppedClock>::default();
@@ -114,7 +114,7 @@ impl Write for Sent {
 
 /// A follower receives the effects of a submission before the response, even if both are available at once.
 #[test]
-fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
+fn an_answer_follows_the_pool_events_of_its_submission() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let node = support::open_node(support::settings(datadir.path(), &wallets)).unwrap();
     let _producer = node.start_manual(Arc::<Armed>::default(), RingLimits::default()).unwrap();
@@ -161,7 +161,7 @@ impl QueryHandler for Stumbling {
 }
 
 #[test]
-fn a_panic_in_an_answer_ends_that_connection_and_no_more() {
+fn a_panic_in_an_answer_ends_only_that_connection() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let settings = serving(datadir.path(), &wallets);
     let clock = Arc::<SteppedClock>::default();

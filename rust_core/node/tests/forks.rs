@@ -96,7 +96,7 @@ fn every_fork_begins_with_the_block_that_reaches_its_time() {
 }
 
 #[test]
-fn london_may_begin_with_the_first_block() {
+fn london_can_begin_with_the_first_block() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     let settings = settings_with(&datadir, &wallets, |genesis| {
@@ -108,7 +108,7 @@ fn london_may_begin_with_the_first_block() {
 }
 
 #[test]
-fn the_gas_limit_never_leaves_what_a_block_may_have() {
+fn the_gas_limit_stays_within_the_allowed_range() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     let mut settings = settings_with(&datadir, &wallets, |genesis| genesis.gas_limit = 5_010);
@@ -122,7 +122,7 @@ fn the_gas_limit_never_leaves_what_a_block_may_have() {
 }
 
 #[test]
-fn without_its_system_contracts_a_chain_is_refused_with_that_reason() {
+fn a_chain_without_its_system_contracts_is_rejected() {
     for (missing, code) in system_contracts().into_iter().skip(2) {
         let datadir = tempfile::tempdir().unwrap();
         let settings = settings_with(&datadir, &Wallet::some(1), |genesis| {

@@ -122,7 +122,7 @@ fn advance_until(clock: &SteppedClock, what: &str, reached: impl Fn() -> bool) {
 /// Invariants 5 and 7: stalled production is visible, and readers never block. The writer thread is the
 /// node's own; it is blocked in an fsync that does not return.
 #[test]
-fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
+fn a_hanging_disk_fails_health_but_blocks_no_reader() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let (clock, disk) = (Arc::<SteppedClock>::default(), HangingDisk::default());
     let surroundings = NodeEnvironment {
@@ -172,7 +172,7 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
 }
 
 #[test]
-fn the_limit_is_five_steps_or_five_seconds_whichever_is_longer() {
+fn the_age_limit_is_five_steps_or_five_seconds() {
     let (ms, wallets) = (Duration::from_millis, Wallet::some(1));
     for (step, limit) in
         [(ms(10), 5_000), (ms(200), 5_000), (ms(1_000), 5_000), (ms(1_001), 5_005), (ms(2_000), 10_000)]
@@ -197,7 +197,7 @@ fn the_limit_is_five_steps_or_five_seconds_whichever_is_longer() {
 
 /// A node that does not produce has no ticks that could be late.
 #[test]
-fn a_node_that_only_serves_is_ready_at_any_age() {
+fn a_read_only_node_is_ready_at_any_age() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let clock = Arc::<SteppedClock>::default();
     let settings = foreseal_node::Settings { produce: false, ..settings(datadir.path(), &wallets) };
@@ -218,7 +218,7 @@ fn a_node_that_only_serves_is_ready_at_any_age() {
 
 /// A long control request occupies the writer and is visible as work.
 #[test]
-fn liveness_names_the_thread_that_holds_the_writer() {
+fn liveness_names_the_thread_holding_the_writer() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let mut bench = Bench::new(datadir.path(), &wallets);
     let ticked = bench.node.liveness();

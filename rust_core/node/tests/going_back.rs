@@ -66,7 +66,7 @@ fn a_reorg_replaces_blocks_in_one_change() {
 }
 
 #[test]
-fn a_snapshot_brings_back_chain_pool_and_time() {
+fn a_snapshot_restores_chain_pool_and_time() {
     let (datadir, wallets, mut bench) = start();
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let mut submit = |bench: &Bench| bench.node.submit(&workload.next_transaction()).unwrap();
@@ -106,7 +106,7 @@ fn a_snapshot_brings_back_chain_pool_and_time() {
 }
 
 #[test]
-fn a_snapshot_of_a_block_that_is_gone_is_none() {
+fn a_snapshot_of_a_removed_block_is_invalid() {
     let (_datadir, _, mut bench) = start();
     (0..3).for_each(|_| bench.seal());
     let id = bench.node.control(Sequencer::snapshot).unwrap();
@@ -130,7 +130,7 @@ fn snapshots_are_bounded() {
 }
 
 #[test]
-fn finality_that_was_set_trails_no_more() {
+fn finality_that_was_set_stops_following() {
     let (datadir, wallets, _) = start();
     let settings = Settings {
         finality: FinalityDepth { safe: 1, finalized: 2 },
@@ -166,7 +166,7 @@ fn finality_that_was_set_trails_no_more() {
 }
 
 #[test]
-fn a_node_that_only_serves_goes_back_and_has_finality() {
+fn a_read_only_node_unwinds_and_reports_finality() {
     let (datadir, wallets, mut bench) = start();
     (0..4).for_each(|_| bench.seal());
     drop(bench);

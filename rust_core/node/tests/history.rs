@@ -125,7 +125,7 @@ fn same(a: &ExecutedBlock, b: &ExecutedBlock, id: BlockId) {
 }
 
 #[test]
-fn a_view_over_the_history_answers_as_one_over_memory() {
+fn a_view_over_the_store_equals_one_over_memory() {
     let Twins { whole, split, wallets, .. } = Twins::new();
     assert!(split.latest().number() > 12);
     let mut found = 0;
@@ -205,7 +205,7 @@ fn five_logs(
 }
 
 #[test]
-fn logs_are_the_same_wherever_their_blocks_are() {
+fn logs_are_equal_from_store_and_memory() {
     let Twins { whole, split, .. } = Twins::new();
     let pending = whole.pending().number();
     let everything = logs_of(&whole, &LogFilter::default(), 0, pending).unwrap();
@@ -233,7 +233,7 @@ fn facts(moment: &HeaderAndState, wallets: &[Wallet]) -> (B256, B256, Vec<U256>)
 
 /// Blocks that left memory later are still visible in an older view; later blocks are not.
 #[test]
-fn an_older_view_shows_what_it_showed() {
+fn an_older_view_stays_unchanged() {
     let Twins { whole, old, .. } = Twins::new();
     for number in 0..=whole.latest().number() {
         let block = whole.sealed(number).unwrap().unwrap();
@@ -248,7 +248,7 @@ fn an_older_view_shows_what_it_showed() {
 
 /// After the history was unwound, blocks in memory are returned correctly, and all others return an error.
 #[test]
-fn a_view_whose_history_is_gone_never_mixes() {
+fn a_view_without_its_history_never_mixes_chains() {
     let Twins { whole, split, history, .. } = Twins::new();
     history.end();
     let (mut right, mut gone) = (0, 0);
@@ -289,7 +289,7 @@ fn a_view_whose_history_is_gone_never_mixes() {
 
 /// An unwind between the search of a portion and the reading of its logs: blocks in memory are searched again there.
 #[test]
-fn a_search_continues_in_memory_if_its_history_ends_before_the_logs_are_read() {
+fn a_search_continues_in_memory_if_its_history_ends() {
     let Twins { whole, split, history, .. } = Twins::new();
     let (first, newest) = (split.latest().number() - 1, split.latest().number());
     let filter = LogFilter::default();

@@ -121,7 +121,7 @@ fn a_journal_that_another_writer_opened_is_not_written() {
 
 /// All files are restored to an older state; only a running follower has seen more.
 #[test]
-fn a_follower_that_has_seen_more_stops_production() {
+fn a_follower_ahead_of_the_sequencer_stops_production() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let (datadir, aside) = (folder.path().join("data"), folder.path().join("aside"));
     let store = StoreSettings { map_size: 64 << 20, ..StoreSettings::default() };
@@ -197,7 +197,7 @@ fn damaged_in(folder: &Path, wallets: &[Wallet], segment: u64) -> (Settings, Arc
 }
 
 #[test]
-fn damaged_segments_that_the_store_has_applied_are_removed() {
+fn damaged_segments_already_in_the_store_are_removed() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let datadir = folder.path();
     let (settings, clock, head) = damaged_in(datadir, &wallets, 1);
@@ -212,7 +212,7 @@ fn damaged_segments_that_the_store_has_applied_are_removed() {
 }
 
 #[test]
-fn a_repair_that_would_leave_nothing_to_start_from_is_refused() {
+fn a_repair_that_leaves_no_starting_point_is_rejected() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let datadir = folder.path();
     let (settings, clock) = (settings(datadir, &wallets), Arc::<SteppedClock>::default());

@@ -76,7 +76,7 @@ fn refusal(settings: Settings, clock: &Arc<SteppedClock>) -> String {
 
 /// Segments that the store has passed are removed. A start reports data that both lack, and changes nothing.
 #[test]
-fn segments_go_and_what_is_missing_then_is_named() {
+fn a_store_older_than_the_journal_names_missing_segments() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let (datadir, aside) = (folder.path().join("data"), folder.path().join("aside"));
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 31);
@@ -123,7 +123,7 @@ fn segments_go_and_what_is_missing_then_is_named() {
 /// A disk may lose the store's last writes, never the journal's: every commit of the store leads to the same
 /// chain.
 #[test]
-fn a_store_of_any_moment_leads_to_the_same_chain() {
+fn a_store_copied_at_any_time_yields_the_same_chain() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let datadir = folder.path().join("data");
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 33);

@@ -120,7 +120,7 @@ fn nothing_shown_is_lost_when_the_disk_is_full() {
 
 /// Even the very first append may fail. Sealed blocks are still served, with an idle pending block.
 #[test]
-fn reads_go_on_when_the_first_block_cannot_be_opened() {
+fn reads_continue_when_the_first_block_cannot_be_opened() {
     let wallets = Wallet::some(1);
     let datadir = tempfile::tempdir().unwrap();
     let open = |disk: &SimulatedDisk, produce: bool| {

@@ -130,12 +130,12 @@ fn survives(fault: DiskFault, seeds: u64) {
 
 /// Invariant 4: nothing pre-confirmed is lost by a power loss.
 #[test]
-fn what_was_shown_is_there_after_power_loss_at_any_operation() {
+fn shown_overrides_survive_power_loss_at_any_operation() {
     survives(DiskFault::Crash, 2);
 }
 
 #[test]
-fn what_was_shown_is_there_when_a_write_or_sync_fails() {
+fn shown_overrides_survive_a_failed_write_or_sync() {
     survives(DiskFault::Broken, 1);
     survives(DiskFault::Full, 1);
 }

@@ -36,7 +36,7 @@ fn a_submission_is_in_the_next_step() {
 }
 
 #[test]
-fn a_block_is_sealed_when_its_slot_ends_and_its_hash_is_its_last_steps() {
+fn a_block_sealed_at_slot_end_has_the_last_hash() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -62,7 +62,7 @@ fn a_block_is_sealed_when_its_slot_ends_and_its_hash_is_its_last_steps() {
 
 /// Invariant 2: the steps of a block append transactions and never remove or reorder them.
 #[test]
-fn steps_of_a_block_only_ever_add() {
+fn later_steps_of_a_block_only_add_transactions() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -139,7 +139,7 @@ fn the_age_grows_when_ticks_stop() {
 /// Every produced block, imported from its bytes into a separate chain, has the same hash. So every root,
 /// receipt and request is computed a second time.
 #[test]
-fn produced_blocks_execute_to_the_same_hash_from_outside() {
+fn produced_blocks_reexecute_to_the_same_hash() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(6);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -165,7 +165,7 @@ fn produced_blocks_execute_to_the_same_hash_from_outside() {
 
 /// A reader that queries the pool first and then the newest view finds every submission in one of them.
 #[test]
-fn a_transaction_is_never_in_neither_pool_nor_view() {
+fn a_transaction_is_always_in_the_pool_or_the_view() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -199,7 +199,7 @@ fn a_transaction_is_never_in_neither_pool_nor_view() {
 
 /// Invariant 7: neither submissions nor reads wait for a step that is being made.
 #[test]
-fn submissions_and_reads_go_on_during_a_step() {
+fn submissions_and_reads_continue_during_a_step() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);

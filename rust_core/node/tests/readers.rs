@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Invariant 7: a reader never blocks the sequencer.
 #[test]
-fn a_held_view_never_holds_up_the_writer() {
+fn a_retained_view_never_blocks_the_writer() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -39,7 +39,7 @@ fn a_held_view_never_holds_up_the_writer() {
 
 /// Invariant 8: the window of resolvable steps is limited.
 #[test]
-fn steps_are_named_for_the_last_1024_blocks_only() {
+fn steps_are_resolved_for_the_last_1024_blocks_only() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let mut settings = settings(datadir.path(), &wallets);

@@ -109,7 +109,7 @@ fn a_plan_warns_when_the_stores_progress_cannot_be_read() {
 }
 
 #[test]
-fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
+fn an_interrupted_replay_leaves_the_journal_complete() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
     let settings = Settings { segment_bytes: 4096, ..settings(datadir, &wallets) };
@@ -153,7 +153,7 @@ fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
 
 /// The folders are as after a kill between the two renames, optionally followed by a start.
 #[test]
-fn a_repair_that_was_killed_between_two_stores_is_undone() {
+fn a_repair_killed_between_two_stores_is_rolled_back() {
     for started_since in [false, true] {
         let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
         let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());

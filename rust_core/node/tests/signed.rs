@@ -37,7 +37,7 @@ fn millis(bench: &Bench) -> u64 {
 
 /// Steps from memory, from the journal's replay and from the store.
 #[test]
-fn steps_keep_the_time_at_which_they_were_made() {
+fn steps_preserve_their_creation_time() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -64,7 +64,7 @@ fn steps_keep_the_time_at_which_they_were_made() {
 
 /// A chain that reverts to a snapshot shows the original steps; they are not made again.
 #[test]
-fn a_step_that_comes_back_is_the_one_that_was_made() {
+fn a_restored_step_has_its_original_time_and_signature() {
     let (datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
@@ -84,7 +84,7 @@ fn a_step_that_comes_back_is_the_one_that_was_made() {
 
 /// A control request rebuilds an identical block. It is not published, so its steps must keep their times.
 #[test]
-fn a_step_that_is_built_again_as_it_was_keeps_what_it_was_given() {
+fn an_identically_rebuilt_step_preserves_its_time_and_signature() {
     let (_datadir, wallets, mut bench) = start();
     bench.node.control(|writer| writer.set_base_fee(7)).unwrap();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
@@ -120,7 +120,7 @@ fn assert_signed(view: &View, chain_id: u64, signer: Address) -> usize {
 
 /// The first start creates the key, and the second start finds it.
 #[test]
-fn every_step_is_signed_by_the_one_key_of_the_folder() {
+fn every_step_is_signed_by_the_key_of_the_folder() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -148,7 +148,7 @@ fn every_step_is_signed_by_the_one_key_of_the_folder() {
 
 /// Steps made by overrides, mining and reorgs are signed like any other step.
 #[test]
-fn every_way_of_making_steps_signs_them() {
+fn every_kind_of_step_is_signed() {
     let (_datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
@@ -165,7 +165,7 @@ fn every_way_of_making_steps_signs_them() {
 }
 
 #[test]
-fn a_key_that_is_given_signs_and_the_folder_gets_none() {
+fn a_configured_key_signs_and_the_folder_gets_none() {
     let (datadir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let wallets = Wallet::some(1);
     let path = elsewhere.path().join("key");
@@ -183,7 +183,7 @@ fn a_key_that_is_given_signs_and_the_folder_gets_none() {
 }
 
 #[test]
-fn a_node_that_only_serves_makes_no_key() {
+fn a_read_only_node_generates_no_key() {
     let datadir = tempfile::tempdir().unwrap();
     let serving = Settings { produce: false, ..settings(datadir.path(), &Wallet::some(1)) };
     let node = open_node(serving).unwrap();

@@ -46,7 +46,7 @@ fn made() -> (tempfile::TempDir, Vec<Wallet>, Address) {
 }
 
 #[test]
-fn a_missing_or_changed_key_is_rejected_unless_a_new_signer_is_requested() {
+fn a_missing_or_changed_key_needs_a_new_signer_request() {
     let (folder, wallets, before) = made();
     let datadir = folder.path();
     let settings = || settings(datadir, &wallets);
@@ -79,7 +79,7 @@ fn a_missing_or_changed_key_is_rejected_unless_a_new_signer_is_requested() {
 }
 
 #[test]
-fn the_signer_of_an_older_directory_is_taken_from_its_steps() {
+fn the_signer_of_an_older_directory_comes_from_steps() {
     let (folder, wallets, before) = made();
     let datadir = folder.path();
     let settings = || settings(datadir, &wallets);
@@ -138,7 +138,7 @@ fn a_changed_bit_of_the_key_is_named() {
 }
 
 #[test]
-fn a_changed_bit_of_the_saved_pool_leaves_it_out() {
+fn a_changed_bit_of_the_saved_pool_discards_it() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let serving = || Settings { produce: false, ..settings(folder.path(), &wallets) };
     let node = open_node(serving()).unwrap();

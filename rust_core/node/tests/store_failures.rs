@@ -34,7 +34,7 @@ fn verify(bench: &Bench) {
 
 /// The journal has blocks that the store lacks: reads continue, and with more space the node recovers fully.
 #[test]
-fn a_full_store_ends_production_and_never_reads() {
+fn a_full_store_ends_production_but_not_reads() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));
     let mut bench = Bench::developing(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);

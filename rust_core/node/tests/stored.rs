@@ -35,7 +35,7 @@ fn hashes(view: &View) -> Vec<B256> {
 /// Data that is read from the store again while the chain grows matches the roots, and so does everything
 /// written.
 #[test]
-fn a_chain_that_goes_on_keeps_a_whole_store() {
+fn a_continuing_chain_has_a_consistent_store() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(8);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -55,7 +55,7 @@ fn a_chain_that_goes_on_keeps_a_whole_store() {
 /// Beyond the proof window the store restores the trie nodes of that block, and the chain continues from
 /// there.
 #[test]
-fn a_chain_goes_back_beyond_the_proof_window() {
+fn a_chain_unwinds_beyond_the_proof_window() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
     // The cache would answer for removed blocks that the unwind has read.
     let caches = CacheSizes { blocks: 0, ..CacheSizes::default() };
@@ -116,7 +116,7 @@ fn with_a_slow_store(datadir: &Path, wallets: &[Wallet]) -> (Node, Producer) {
 /// After many blocks mined at once, accounts untouched for longer than trie nodes are retained can still be
 /// read.
 #[test]
-fn a_long_stretch_with_a_slow_store_can_be_gone_on_from() {
+fn a_chain_continues_after_many_blocks_with_a_slow_store() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(256));
     let (node, _producer) = with_a_slow_store(datadir.path(), &wallets);
     let mine = |blocks| node.control(|writer| writer.mine(blocks, None)).unwrap();

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_send_is_plain() {
+    fn typical_client_requests_are_plain() {
         let expected = BorrowedCall { id: "1", method: "eth_call", params: r#"[{"to":"0x1"}, "latest"]"# };
         for body in [
             r#"{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x1"}, "latest"]}"#,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_is_left_to_others() {
+    fn unusual_requests_are_not_plain() {
         for body in [
             "",
             "{}",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_batches_have_bounds() {
+    fn depth_and_batch_size_are_bounded() {
         let nested = |depth: usize| {
             format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{}{}}}"#,
@@ -329,7 +329,7 @@ mod tests {
 
         /// Both parsers agree on every body in the common form.
         #[test]
-        fn both_parsers_agree(text in body()) {
+        fn the_fast_and_the_general_parser_agree(text in body()) {
             let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
             let (is_batch, calls) = match read {
                 Body::Call(call) => (false, vec![call]),
@@ -354,14 +354,14 @@ mod tests {
 
         /// The search by eight bytes finds the same position as a search by single bytes.
         #[test]
-        fn strings_end_where_the_first_special_byte_is(text in "[ -~]{0,40}[\"\\\\\x00-\x7f]{0,3}[ -~]{0,9}") {
+        fn a_string_scan_stops_at_the_first_special_byte(text in "[ -~]{0,40}[\"\\\\\x00-\x7f]{0,3}[ -~]{0,9}") {
             let found = text.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ');
             prop_assert_eq!(string_end(text.as_bytes()), found);
         }
 
         /// Every parsed body agrees with a general JSON parser.
         #[test]
-        fn what_is_read_is_what_json_says(text in body()) {
+        fn the_envelope_parser_agrees_with_serde_json(text in body()) {
             let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
             let (batch, calls) = match read {
                 Body::Call(call) => (false, vec![call]),

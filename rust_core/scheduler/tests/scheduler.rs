@@ -71,7 +71,7 @@ fn lanes_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn public_jobs_hold_up_no_dedicated_one() {
+fn public_jobs_never_delay_dedicated_jobs() {
     let scheduler = scheduler(LaneConfig::simple(1, 100));
     let public = Caller { id: 1, priority: Priority::Public, budget: None };
     let (first, started, _release) = blocker(1, public);
@@ -85,7 +85,7 @@ fn public_jobs_hold_up_no_dedicated_one() {
 }
 
 #[test]
-fn a_public_caller_turns_no_dedicated_job_away() {
+fn a_public_caller_never_displaces_a_dedicated_job() {
     let scheduler = scheduler(LaneConfig::simple(1, 4));
     let (first, started, _release) = blocker(0, Caller::unlimited(1));
     scheduler.submit(Lane::Heavy, first).unwrap();
@@ -101,7 +101,7 @@ fn a_public_caller_turns_no_dedicated_job_away() {
 }
 
 #[test]
-fn a_caller_with_one_job_does_not_wait_for_a_backlog() {
+fn a_caller_with_one_job_never_waits_for_backlogs() {
     let scheduler = scheduler(LaneConfig::simple(1, 1000));
     let (first, started, release) = blocker(0, Caller::unlimited(1));
     scheduler.submit(Lane::Heavy, first).unwrap();
@@ -152,7 +152,7 @@ fn a_long_job_pauses_for_others() {
 }
 
 #[test]
-fn many_long_jobs_share_one_turn_and_all_end() {
+fn many_long_jobs_share_one_thread_and_all_finish() {
     let scheduler = scheduler(preemptive());
     let left = Arc::new(AtomicUsize::new(20));
     let (sender, receiver) = channel::<()>();
@@ -176,7 +176,7 @@ fn many_long_jobs_share_one_turn_and_all_end() {
 }
 
 #[test]
-fn a_job_makes_way_for_a_caller_without_a_thread() {
+fn a_job_pauses_for_a_caller_without_a_thread() {
     let scheduler = scheduler(LaneConfig { threads: 2, ..preemptive() });
     let (sender, receiver) = channel();
     for ticket in 1..=2 {
@@ -227,7 +227,7 @@ fn a_cancelled_job_ends_at_its_next_checkpoint() {
 }
 
 #[test]
-fn a_job_that_is_cancelled_while_it_waits_does_not_run() {
+fn a_job_cancelled_while_waiting_does_not_run() {
     let scheduler = scheduler(LaneConfig::simple(1, 100));
     let (first, started, release) = blocker(1, Caller::unlimited(1));
     scheduler.submit(Lane::Heavy, first).unwrap();
@@ -301,7 +301,7 @@ fn an_exhausted_budget_ends_the_job() {
 }
 
 #[test]
-fn a_full_queue_turns_away_the_caller_with_the_most_jobs() {
+fn a_full_queue_rejects_the_caller_with_the_most_jobs() {
     let scheduler = scheduler(LaneConfig::simple(1, 4));
     let (first, started, release) = blocker(0, Caller::unlimited(1));
     scheduler.submit(Lane::Heavy, first).unwrap();

@@ -54,7 +54,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_lowest_block_since_a_generation(blocks in vec(0u64..20, 0..40)) {
+        fn the_lowest_unwound_block_since_a_generation_is_found(blocks in vec(0u64..20, 0..40)) {
             let mut unwinds = UnwindLog::default();
             for (generation, to) in (1..).zip(&blocks) {
                 unwinds.add(generation, *to);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_entry_is_damage() {
+    fn an_incomplete_entry_is_damage() {
         assert_eq!(UnwindLog::decode(&[0; 24]), None);
     }
 }

@@ -224,7 +224,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn portions_of_diffs_give_the_root_of_the_whole(
+    fn diffs_applied_in_portions_have_the_same_root(
         fork in prop::sample::select(vec![
             SpecId::FRONTIER, SpecId::HOMESTEAD, SpecId::TANGERINE, SpecId::SPURIOUS_DRAGON, SpecId::BYZANTIUM,
             SpecId::PETERSBURG, SpecId::ISTANBUL, SpecId::BERLIN, SpecId::LONDON, SpecId::SHANGHAI,
@@ -237,7 +237,7 @@ proptest! {
 }
 
 #[test]
-fn a_contract_comes_back_without_its_old_storage() {
+fn a_recreated_contract_has_no_old_storage() {
     let store = |slot, value| Action::Store { salt: 0, slot, value };
     let produce = Action::Produce { salt: 0, value: 1 };
     let destroy = Action::Destroy { salt: 0, value: 0 };

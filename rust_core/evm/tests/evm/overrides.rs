@@ -66,7 +66,7 @@ fn word(value: u64) -> Bytes {
 }
 
 #[test]
-fn a_call_sees_what_is_set_and_keeps_what_is_not() {
+fn a_call_sees_overridden_fields_and_the_other_original_ones() {
     let mut state = MemoryState::funded();
     // Returns slot 1 and slot 2.
     state.deploy(TARGET, hex!("6001545f5260025460205260405ff3").to_vec());
@@ -88,7 +88,7 @@ fn a_call_sees_what_is_set_and_keeps_what_is_not() {
 }
 
 #[test]
-fn setting_nothing_changes_nothing_and_setting_anything_makes_an_account() {
+fn an_empty_override_changes_nothing_and_another_creates_the_account() {
     let state = MemoryState::funded();
     let fork = dev_spec().fork(&header());
     let diff = |one| set([(ELSEWHERE, one)]).resolve(&state, fork).unwrap().diff;
@@ -109,7 +109,7 @@ fn setting_nothing_changes_nothing_and_setting_anything_makes_an_account() {
 }
 
 #[test]
-fn precompiled_contracts_move_and_give_way() {
+fn a_precompile_can_be_moved_and_replaced_by_code() {
     let state = MemoryState::funded();
     let none = BlockOverrides::default();
     let echo = |overrides: &StateOverrides, to| run(&state, overrides, &none, to, b"hello");
@@ -134,7 +134,7 @@ fn precompiled_contracts_move_and_give_way() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_named() {
+fn an_invalid_precompile_move_is_named() {
     let state = MemoryState::funded();
     let fork = dev_spec().fork(&header());
     let error = |overrides: StateOverrides| overrides.resolve(&state, fork).unwrap_err();
@@ -145,7 +145,7 @@ fn what_cannot_be_moved_is_named() {
 }
 
 #[test]
-fn a_call_sees_the_block_that_is_set() {
+fn a_call_sees_the_block_overrides() {
     let mut state = MemoryState::funded();
     // Returns number, timestamp, gas limit, coinbase, prevrandao, blob base fee.
     state.deploy(TARGET, hex!("435f52426020524560405241606052446080524a60a0526101005ff3").to_vec());

@@ -92,7 +92,7 @@ proptest! {
     /// Successive lifetimes, each ended by a fault: in recovery, in an append, or during the creation of a
     /// segment.
     #[test]
-    fn nothing_promised_is_lost_over_many_lives(plan in plan(8..16), lives in prop::collection::vec(life(), 1..12)) {
+    fn acknowledged_appends_survive_many_restarts_and_faults(plan in plan(8..16), lives in prop::collection::vec(life(), 1..12)) {
         let disk = SimulatedDisk::default();
         let mut promised = 0;
         for (round, (operation, fault, power, seed)) in (1..).zip(lives) {
@@ -133,7 +133,7 @@ fn two_appends() -> (SimulatedDisk, Journal, Vec<Blocks>) {
 }
 
 #[test]
-fn a_failure_stops_the_journal_and_nothing_else_reaches_the_disk() {
+fn after_a_failure_the_journal_writes_nothing_more() {
     for fault in [DiskFault::Full, DiskFault::Short, DiskFault::Broken] {
         // The write, then the sync.
         for operation in 0..2 {
@@ -202,7 +202,7 @@ fn bytes_that_were_never_synced_are_synced_at_opening() {
 }
 
 #[test]
-fn what_is_left_of_a_torn_append_is_gone_before_the_next_one() {
+fn a_torn_append_is_erased_before_the_next_append() {
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 0).unwrap();
     disk.fail_at(disk.operations(), DiskFault::Broken);
@@ -243,7 +243,7 @@ fn removing_segments_can_be_interrupted_anywhere() {
 /// Transactions come from outside: bytes that look like a later append must not turn a torn tail into
 /// corruption.
 #[test]
-fn an_append_inside_an_append_is_not_taken_for_one() {
+fn an_append_nested_in_an_append_is_not_recognized() {
     let (other, _) = crate::plan::written();
     let foreign = other.content(&dir().join("0000000001.segment")).unwrap();
     let disk = SimulatedDisk::default();

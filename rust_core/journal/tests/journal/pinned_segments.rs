@@ -46,7 +46,7 @@ fn copy(held: &PinnedSegments, from: u64, to: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn what_was_durable_when_it_began_is_there_though_the_writer_removes_segments() {
+fn a_copy_has_all_durable_appends_although_segments_are_removed() {
     let dir = tempdir().unwrap();
     let mut journal = open(dir.path());
     for number in 0..100 {
@@ -125,7 +125,7 @@ fn a_torn_tail_is_left_out_and_damage_is_named() {
 }
 
 #[test]
-fn a_journal_that_just_began_is_its_header() {
+fn a_new_journal_is_copied_as_its_header() {
     let dir = tempdir().unwrap();
     drop(open(dir.path()));
     let (held, to) = (PinnedSegments::open(dir.path()).unwrap(), tempdir().unwrap());

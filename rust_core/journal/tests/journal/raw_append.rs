@@ -8,7 +8,7 @@ use foreseal_journal::{RawAppend, simulated::SimulatedDisk};
 const APPENDS: usize = 40;
 
 #[test]
-fn what_is_read_back_as_bytes_is_what_was_appended() {
+fn raw_bytes_read_back_equal_the_appended_bytes() {
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 0).unwrap();
     assert_eq!(journal.newest(), None);
@@ -37,7 +37,7 @@ fn what_is_read_back_as_bytes_is_what_was_appended() {
 }
 
 #[test]
-fn after_older_segments_went_it_begins_with_the_oldest_that_is_kept() {
+fn after_removal_reading_begins_with_the_oldest_segment() {
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 0).unwrap();
     for index in 0..APPENDS {
@@ -51,7 +51,7 @@ fn after_older_segments_went_it_begins_with_the_oldest_that_is_kept() {
 }
 
 #[test]
-fn bytes_that_are_no_records_are_named() {
+fn bytes_that_are_not_records_are_named() {
     let whole = RawAppend { sequence: 7, hash: B256::ZERO, count: 2, records: vec![3, 0xc0] };
     let error = whole.decode().unwrap_err();
     assert_eq!((error.sequence, error.index), (7, 0));

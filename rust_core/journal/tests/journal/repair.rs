@@ -92,7 +92,7 @@ fn the_report_names_head_and_step() {
 }
 
 #[test]
-fn a_torn_tail_and_a_half_made_segment_are_reported_and_need_no_repair() {
+fn a_torn_tail_or_partial_segment_needs_no_repair() {
     for (operation, blocks, torn) in [(0, vec![noise(700, 1)], true), (0, vec![noise(5000, 1)], false)] {
         let disk = SimulatedDisk::default();
         let (mut journal, _) = open(&disk, 0).unwrap();
@@ -138,7 +138,7 @@ fn repaired(disk: &SimulatedDisk, plan: &[Blocks]) -> (usize, u64) {
 }
 
 #[test]
-fn a_repair_keeps_everything_before_the_damage_and_counts_the_rest() {
+fn a_repair_preserves_everything_before_the_damage() {
     let (original, plan) = written();
     let all = plan.len() as u64;
     // Segment, byte, appends before it, and the number of lost appends in the plan.
@@ -161,7 +161,7 @@ fn a_repair_keeps_everything_before_the_damage_and_counts_the_rest() {
 }
 
 #[test]
-fn a_repair_after_segments_were_lost_or_cut() {
+fn a_repair_after_lost_or_cut_segments_counts_the_loss() {
     let (original, plan) = written();
     let disk = original.fork();
     disk.remove_file(&path(3));
@@ -220,7 +220,7 @@ fn the_reported_loss_lists_its_blocks() {
 }
 
 #[test]
-fn an_empty_folder_and_a_missing_one() {
+fn an_empty_or_missing_folder_is_reported() {
     let disk = SimulatedDisk::default();
     drop::<Journal>(open(&disk, 0).unwrap().0);
     let report = report(&disk);

@@ -67,7 +67,7 @@ fn refusal(raw: &[u8]) -> PoolError {
 const FEES: (u128, u128, u128) = (2 * GWEI, GWEI, GWEI);
 
 #[test]
-fn accepted_with_cell_proofs_and_kept_with_its_sidecar() {
+fn a_blob_transaction_is_accepted_and_stored_with_its_sidecar() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raw = blob(&key, FEES, cells(0));
@@ -88,7 +88,7 @@ fn accepted_with_cell_proofs_and_kept_with_its_sidecar() {
 }
 
 #[test]
-fn proofs_that_prove_something_else() {
+fn proofs_of_another_blob_are_rejected() {
     let key = Key::new(1);
     let mut sidecar = SIDECARS[0].1.clone();
     sidecar.cell_proofs.swap(0, 1);
@@ -104,7 +104,7 @@ fn proofs_that_prove_something_else() {
 }
 
 #[test]
-fn hashes_of_another_sidecar() {
+fn hashes_of_another_sidecar_are_rejected() {
     let key = Key::new(1);
     let hashes = cells(1).versioned_hashes().collect();
     let error = refusal(&blob_with(&key, FEES, cells(0), hashes));
@@ -112,7 +112,7 @@ fn hashes_of_another_sidecar() {
 }
 
 #[test]
-fn counts() {
+fn a_wrong_number_of_blobs_is_rejected() {
     let key = Key::new(1);
     assert_eq!(refusal(&blob_with(&key, FEES, cells(0), Vec::new())), PoolError::NoBlobs);
     let hash = cells(0).versioned_hashes().next().unwrap();
@@ -123,7 +123,7 @@ fn counts() {
 }
 
 #[test]
-fn the_block_form_lacks_its_sidecar() {
+fn a_blob_transaction_without_sidecar_is_rejected() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raw = blob(&key, FEES, cells(0));
@@ -149,7 +149,7 @@ fn the_sidecar_version_follows_the_fork() {
 }
 
 #[test]
-fn blob_gas_counts_as_cost() {
+fn blob_gas_is_part_of_the_cost() {
     let (mut chain, key) = rich(1);
     let raw = blob(&key, FEES, cells(0));
     let cost = 21_000 * 2 * GWEI + 131_072 * GWEI;
@@ -163,7 +163,7 @@ fn blob_gas_counts_as_cost() {
 }
 
 #[test]
-fn a_low_blob_fee_waits() {
+fn a_transaction_with_a_low_blob_fee_waits() {
     let (chain, key) = rich(1);
     let pool = pool();
     let hash = chain.submit(&pool, &blob(&key, FEES, cells(0))).unwrap().hash;
@@ -175,7 +175,7 @@ fn a_low_blob_fee_waits() {
 }
 
 #[test]
-fn replaced_by_a_tenth_more_on_all_three_fees() {
+fn a_replacement_needs_a_tenth_more_on_all_fees() {
     let (chain, key) = rich(1);
     let submit = |fees| {
         let pool = pool();

@@ -9,7 +9,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_replica_is_what_the_pool_is(
+    fn a_replica_equals_its_pool(
         operations in prop::collection::vec(operation(), 1..80),
         limited in any::<bool>(),
     ) {

@@ -23,7 +23,7 @@ fn chain_with(change: impl FnOnce(&mut alloy_genesis::Genesis)) -> Chain {
 }
 
 #[test]
-fn bytes_that_are_no_transaction() {
+fn bytes_that_are_not_a_transaction_are_rejected() {
     let (chain, key) = rich(1);
     let good = key.dynamic(0, GWEI, 1);
     let mut trailing = good.clone();
@@ -40,7 +40,7 @@ fn bytes_that_are_no_transaction() {
 }
 
 #[test]
-fn too_large() {
+fn a_transaction_above_the_size_limit_is_rejected() {
     let (chain, key) = rich(1);
     let with_input = |length: usize| {
         key.raw(TxEip1559 { gas_limit: 16_000_000, input: vec![0; length].into(), ..transfer(0) })
@@ -55,7 +55,7 @@ fn too_large() {
 }
 
 #[test]
-fn chain_id() {
+fn another_chain_id_is_rejected() {
     let (chain, key) = rich(1);
     let raw = key.raw(TxEip1559 { chain_id: 1, ..transfer(0) });
     assert_eq!(refusal(&chain, &raw), PoolError::ChainId { have: 1, want: DEV_CHAIN_ID });
@@ -75,7 +75,7 @@ fn chain_id() {
 }
 
 #[test]
-fn high_s() {
+fn a_high_s_is_rejected() {
     use alloy_consensus::{EthereumTxEnvelope, SignableTransaction};
     use alloy_eips::eip2718::Encodable2718;
     let (chain, key) = rich(1);
@@ -89,7 +89,7 @@ fn high_s() {
 }
 
 #[test]
-fn no_signature() {
+fn a_zero_signature_is_rejected() {
     use alloy_consensus::{EthereumTxEnvelope, SignableTransaction};
     use alloy_eips::eip2718::Encodable2718;
     let (chain, _) = rich(1);
@@ -99,7 +99,7 @@ fn no_signature() {
 }
 
 #[test]
-fn gas() {
+fn gas_outside_the_limits_is_rejected() {
     let (chain, key) = rich(1);
     let with = |gas_limit, input: &[u8]| {
         key.raw(TxEip1559 { gas_limit, input: Bytes::copy_from_slice(input), ..transfer(0) })
@@ -119,7 +119,7 @@ fn gas() {
 }
 
 #[test]
-fn block_gas_limit_before_osaka() {
+fn before_osaka_the_block_gas_limit_is_enforced() {
     let mut chain = chain_with(|genesis| {
         genesis.config.osaka_time = None;
         genesis.config.bpo1_time = None;
@@ -136,7 +136,7 @@ fn block_gas_limit_before_osaka() {
 }
 
 #[test]
-fn init_code() {
+fn init_code_above_the_limit_is_rejected() {
     let (chain, key) = rich(1);
     let with = |length: usize| {
         key.raw(TxEip1559 {
@@ -151,7 +151,7 @@ fn init_code() {
 }
 
 #[test]
-fn fees_and_nonce() {
+fn invalid_fees_and_the_highest_nonce_are_rejected() {
     let (chain, key) = rich(1);
     assert_eq!(
         refusal(&chain, &key.dynamic(0, GWEI, GWEI + 1)),
@@ -167,7 +167,7 @@ fn fees_and_nonce() {
 }
 
 #[test]
-fn below_the_base_fee_is_not_refused() {
+fn a_fee_below_the_base_fee_is_queued() {
     let (chain, key) = rich(1);
     let pool = pool();
     pool.on_fees(1_000_000_000, 1);
@@ -184,7 +184,7 @@ fn below_the_base_fee_is_not_refused() {
 }
 
 #[test]
-fn types_before_their_fork() {
+fn a_type_before_its_fork_is_rejected() {
     let key = Key::new(1);
     let raw = set_code(&key, vec![authorization(&key)]);
     let before = chain_with(|genesis| {
@@ -222,7 +222,7 @@ fn set_code(key: &Key, authorization_list: Vec<SignedAuthorization>) -> Vec<u8> 
 }
 
 #[test]
-fn set_code_transactions() {
+fn set_code_authorizations_are_required_and_cost_gas() {
     let (chain, key) = rich(1);
     assert_eq!(refusal(&chain, &set_code(&key, Vec::new())), PoolError::EmptyAuthorizationList);
     chain.submit(&pool(), &set_code(&key, vec![authorization(&key)])).unwrap();
@@ -235,7 +235,7 @@ fn set_code_transactions() {
 }
 
 #[test]
-fn senders_with_code() {
+fn a_sender_with_code_needs_a_delegation() {
     let (mut chain, key) = rich(1);
     let raw = key.dynamic(0, GWEI, 0);
     chain.set_code(&key, Bytecode::new_eip7702(Address::repeat_byte(7)));
@@ -248,7 +248,7 @@ fn senders_with_code() {
 }
 
 #[test]
-fn many_keep_their_order() {
+fn decoding_many_transactions_preserves_their_order() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raws: Vec<_> =

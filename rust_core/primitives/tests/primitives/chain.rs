@@ -103,7 +103,7 @@ fn the_base_fee_begins_with_london_and_follows_use() {
 }
 
 #[test]
-fn a_chain_may_set_a_least_base_fee() {
+fn a_chain_can_set_a_minimum_base_fee() {
     let with = FORKS.replace("\"chainId\": 1337,", "\"chainId\": 1337, \"minBaseFee\": 750,");
     let spec = ChainSpec::new(parse_genesis(&with).unwrap()).unwrap();
     let parent =
@@ -117,7 +117,7 @@ fn a_chain_may_set_a_least_base_fee() {
 
 /// Regression test for a fuzzer finding: the number in an unknown field was changed by storing the genesis.
 #[test]
-fn a_genesis_that_is_stored_is_the_one_that_was_given() {
+fn a_stored_genesis_equals_the_supplied_genesis() {
     let note = format!("\"chainId\": 1337, \"note\": 9{},", "0".repeat(81));
     let given = parse_genesis(&FORKS.replace("\"chainId\": 1337,", &note)).unwrap();
     let stored = parse_genesis(&serde_json::to_string_pretty(&given).unwrap()).unwrap();
@@ -125,14 +125,14 @@ fn a_genesis_that_is_stored_is_the_one_that_was_given() {
 }
 
 #[test]
-fn a_fork_that_is_not_implemented_is_refused_by_name() {
+fn an_unimplemented_fork_is_rejected_by_name() {
     let later = FORKS.replace("\"bpo2Time\": 540,", "\"bpo2Time\": 540, \"amsterdamTime\": 600,");
     let refused = ChainSpec::new(parse_genesis(&later).unwrap()).unwrap_err();
     assert!(refused.to_string().contains("amsterdamTime"), "{refused}");
 }
 
 #[test]
-fn the_development_genesis_has_the_newest_rules_and_every_header_field() {
+fn the_development_genesis_has_the_newest_rules() {
     let spec = dev();
     let header = spec.genesis_header(B256::ZERO);
     assert_eq!(spec.fork(&header), SpecId::OSAKA);
@@ -195,7 +195,7 @@ fn genesis_fields_follow_from_the_forks_at_any_difficulty() {
 }
 
 #[test]
-fn numbers_that_no_chain_can_have_are_named() {
+fn impossible_genesis_numbers_are_named() {
     let refusal = |change: &dyn Fn(&mut Genesis)| {
         let mut genesis = dev().genesis().clone();
         change(&mut genesis);

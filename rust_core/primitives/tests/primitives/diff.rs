@@ -61,7 +61,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_joined_diff_does_what_its_parts_do(before in diff(), parts in vec(diff(), 1..6)) {
+    fn a_joined_diff_equals_its_diffs_in_sequence(before in diff(), parts in vec(diff(), 1..6)) {
         let before = Model::default().apply(&before);
         let expected = parts.iter().fold(before.clone(), Model::apply);
         let joined = parts.iter().fold(StateDiff::default(), StateDiff::then);

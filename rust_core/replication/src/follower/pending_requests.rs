@@ -75,7 +75,7 @@ mod tests {
     const LONG: Duration = Duration::from_mins(1);
 
     #[test]
-    fn a_question_is_answered_or_its_connection_breaks() {
+    fn a_request_is_answered_or_its_connection_closed() {
         let questions = PendingRequests::default();
         assert_eq!(questions.query(LONG, |_| false), None, "there is no connection");
         assert_eq!(questions.query(Duration::ZERO, |_| true), None, "nothing came in time");

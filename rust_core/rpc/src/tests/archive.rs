@@ -231,7 +231,7 @@ fn identity(log: &Value) -> Value {
 }
 
 #[test]
-fn an_archive_answers_as_a_replay_does_before_and_after_it_goes_another_way() {
+fn an_archive_equals_a_replay_before_and_after_reorg() {
     let mut archive = Archive::new();
     let (height, depth) = (blocks(), DEPTH);
     let (wallets, others) = archive.bench.wallets.split_at(8);

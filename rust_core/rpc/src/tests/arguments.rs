@@ -72,7 +72,7 @@ fn the_table_names_each_method_once_with_required_arguments_first() {
 }
 
 #[test]
-fn right_arguments_are_taken_by_every_method() {
+fn every_method_accepts_right_arguments() {
     let bench = Bench::developing(1);
     for method in methods() {
         match bench.try_ask(method.name, &array(&right_values(method))) {
@@ -104,7 +104,7 @@ fn every_wrong_argument_of_every_method_is_named() {
 }
 
 #[test]
-fn a_missing_argument_is_named_if_it_is_required() {
+fn a_missing_required_argument_is_named() {
     let bench = Bench::developing(1);
     for method in methods() {
         // A missing block means the latest one, even where another argument is required after it.
@@ -130,7 +130,7 @@ fn a_missing_argument_is_named_if_it_is_required() {
 }
 
 #[test]
-fn missing_block_means_latest_in_every_method() {
+fn a_missing_block_means_latest_in_every_method() {
     let bench = Bench::developing(1);
     let mut compared = 0;
     for method in methods() {
@@ -158,7 +158,7 @@ fn missing_block_means_latest_in_every_method() {
 }
 
 #[test]
-fn an_extra_argument_is_refused_by_every_method() {
+fn every_method_rejects_an_extra_argument() {
     let bench = Bench::developing(1);
     for method in methods() {
         let mut values = right_values(method);
@@ -171,7 +171,7 @@ fn an_extra_argument_is_refused_by_every_method() {
 }
 
 #[test]
-fn params_that_are_no_array_are_refused_by_every_method() {
+fn every_method_rejects_params_that_are_no_array() {
     let bench = Bench::developing(1);
     for method in methods() {
         let error = bench.error(method.name, "{}");
@@ -186,7 +186,7 @@ fn an_unknown_method_is_named() {
 }
 
 #[test]
-fn before_there_is_a_view_methods_say_that_the_node_is_starting() {
+fn before_the_first_view_methods_report_a_starting_node() {
     let bench = Bench::developing(1);
     let mut unavailable = 0;
     for method in methods() {
@@ -204,7 +204,7 @@ fn before_there_is_a_view_methods_say_that_the_node_is_starting() {
 }
 
 #[test]
-fn any_arguments_get_an_answer_or_an_error_of_the_table() {
+fn any_arguments_yield_a_result_or_a_documented_error() {
     let bench = Bench::developing(1);
     let mut runner = TestRunner::new(ProptestConfig::with_cases(128));
     let params =

@@ -84,7 +84,7 @@ fn values(kind: Kind, block: &Block, addresses: &[Address]) -> Vec<String> {
 }
 
 #[test]
-fn every_method_that_takes_a_block_is_asked() {
+fn block_calls_cover_every_method_with_a_block() {
     let asked = |name: &str| methods().any(|method| method.name == name && names_a_block(method));
     for name in
         ["eth_getBalance", "eth_getProof", "eth_call", "eth_feeHistory", "debug_getRawBlock", "eth_getLogs"]

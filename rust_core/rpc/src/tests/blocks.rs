@@ -31,7 +31,7 @@ fn bytes(value: &Value) -> Bytes {
 }
 
 #[test]
-fn counts_and_single_transactions_are_those_of_the_whole_block() {
+fn counts_and_single_transactions_match_the_full_block() {
     let bench = bench();
     let block = bench.ask("eth_getBlockByNumber", "[\"pending\",true]");
     let transactions = block["transactions"].as_array().unwrap();
@@ -59,7 +59,7 @@ fn counts_and_single_transactions_are_those_of_the_whole_block() {
 }
 
 #[test]
-fn an_unknown_block_has_no_parts() {
+fn an_unknown_block_has_no_transactions_or_counts() {
     let bench = Bench::new(1);
     for (way, name) in [("Number", "\"0x64\""), ("Number", "\"0x1\""), ("Hash", UNKNOWN)] {
         for (method, params) in [
@@ -83,7 +83,7 @@ fn an_unknown_block_has_no_parts() {
 }
 
 #[test]
-fn raw_blocks_headers_and_receipts_match_the_hashes_of_the_block() {
+fn raw_blocks_headers_and_receipts_match_the_block_hashes() {
     let bench = bench();
     let block = bench.ask("eth_getBlockByNumber", "[\"pending\",false]");
     let header = bytes(&bench.ask("debug_getRawHeader", "[\"pending\"]"));
@@ -101,7 +101,7 @@ fn raw_blocks_headers_and_receipts_match_the_hashes_of_the_block() {
 }
 
 #[test]
-fn raw_transactions_are_found_pooled_with_their_blobs_preconfirmed_and_sealed() {
+fn raw_transactions_are_found_while_pooled_preconfirmed_and_sealed() {
     let mut bench = Bench::new(1);
     let wallet: Wallet = bench.wallets[0].clone();
     let (plain, blob) =
@@ -129,7 +129,7 @@ fn raw_transactions_are_found_pooled_with_their_blobs_preconfirmed_and_sealed() 
 }
 
 #[test]
-fn an_older_view_of_a_batch_still_finds_the_raw_bytes_of_what_was_preconfirmed_meanwhile() {
+fn an_older_view_finds_raw_bytes_preconfirmed_since() {
     let mut bench = Bench::new(1);
     let old = bench.view();
     let raw = bench.wallets[0].transfer(0, Address::ZERO, 0, Fees::default());

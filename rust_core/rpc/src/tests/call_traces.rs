@@ -73,7 +73,7 @@ fn a_call_is_traced_as_the_transaction_that_follows() {
 }
 
 #[test]
-fn a_call_sees_the_state_after_its_block_or_before_one_of_its_transactions() {
+fn a_call_sees_state_after_block_or_before_transaction() {
     let mut bench = Bench::new(1);
     bench.seal();
     for nonce in 0..3 {
@@ -109,7 +109,7 @@ fn a_call_sees_the_state_after_its_block_or_before_one_of_its_transactions() {
 }
 
 #[test]
-fn a_call_inside_a_block_finds_what_was_written_there() {
+fn a_call_inside_a_block_sees_its_earlier_writes() {
     let mut bench = Bench::developing(1);
     let counter = Contract::Counter.address();
     send(&mut bench, 0, counter, Bytes::new());
@@ -122,7 +122,7 @@ fn a_call_inside_a_block_finds_what_was_written_there() {
 }
 
 #[test]
-fn a_call_sees_what_it_overrides() {
+fn a_traced_call_sees_its_overrides() {
     let mut bench = Bench::new(1);
     bench.seal();
     let counter = Contract::Counter.address();

@@ -16,7 +16,7 @@ fn to(contract: Contract) -> String {
 const NO: &str = "0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000026e6f000000000000000000000000000000000000000000000000000000000000";
 
 #[test]
-fn a_revert_is_worded_for_each_method_as_its_clients_expect() {
+fn each_method_words_a_revert_as_clients_expect() {
     let bench = Bench::new(1);
     let params = format!("[{{{}}},\"pending\"]", to(Contract::Reverter));
     let call = bench.error("eth_call", &params);
@@ -55,7 +55,7 @@ fn a_halt_is_a_server_error() {
 }
 
 #[test]
-fn time_is_limited() {
+fn a_call_beyond_the_time_limit_fails() {
     let bench = Bench::with_limits(1, Limits { call_time: Duration::ZERO, ..Limits::default() });
     let params = format!("[{{{}}}]", to(Contract::Counter));
     for method in ["eth_call", "eth_estimateGas", "eth_createAccessList"] {
@@ -79,7 +79,7 @@ fn a_plain_transfer_is_estimated_exactly_on_every_tag() {
 }
 
 #[test]
-fn what_the_sender_cannot_pay_is_no_revert_to_any_client() {
+fn insufficient_funds_are_not_reported_as_a_revert() {
     let bench = Bench::new(1);
     let poor = "0x00000000000000000000000000000000000000aa";
     let params = format!("[{{\"from\":\"{poor}\",\"to\":\"{poor}\",\"value\":\"0x1\"}}]");

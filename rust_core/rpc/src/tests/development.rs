@@ -23,7 +23,7 @@ fn quantity(value: &Value) -> u64 {
 }
 
 #[test]
-fn a_node_that_is_not_for_development_serves_none_of_them() {
+fn a_production_node_serves_no_development_methods() {
     let bench = Bench::new(1);
     let mut refused = 0;
     for method in methods().filter(|method| method.access == Access::Development) {
@@ -41,7 +41,7 @@ fn a_node_that_is_not_for_development_serves_none_of_them() {
 }
 
 #[test]
-fn finality_is_for_the_admin_listener() {
+fn finality_is_set_on_the_admin_listener_only() {
     for bench in [Bench::new(1), Bench::developing(1)] {
         let public = Api::new(bench.api.node().clone(), Limits::default(), B256::ZERO);
         let error =
@@ -57,7 +57,7 @@ fn finality_is_for_the_admin_listener() {
 }
 
 #[test]
-fn answers_are_those_of_anvil() {
+fn results_match_those_of_anvil() {
     let bench = Bench::developing(1);
     let word = "0x0000000000000000000000000000000000000000000000000000000000000007";
     for (method, params, answer) in [
@@ -105,7 +105,7 @@ fn answers_are_those_of_anvil() {
 }
 
 #[test]
-fn times_are_plain_numbers_and_exact() {
+fn times_are_plain_exact_numbers() {
     let bench = Bench::developing(1);
     bench.ask("evm_mine", "[2000000]");
     assert_eq!(timestamp(&bench, "latest"), 2_000_000);
@@ -130,7 +130,7 @@ fn times_are_plain_numbers_and_exact() {
 }
 
 #[test]
-fn what_is_written_shows_on_pending_and_then_on_latest() {
+fn an_override_shows_on_pending_and_then_on_latest() {
     let mut bench = Bench::developing(1);
     bench.ask("anvil_setBalance", &format!("[\"{SOMEBODY}\",\"0x64\"]"));
     bench.ask("anvil_setNonce", &format!("[\"{SOMEBODY}\",9]"));
@@ -155,7 +155,7 @@ fn what_is_written_shows_on_pending_and_then_on_latest() {
 }
 
 #[test]
-fn going_back_and_another_way() {
+fn rollback_and_reorg_move_the_transactions() {
     let mut bench = Bench::developing(2);
     let to: Address = SOMEBODY.parse().unwrap();
     let hash = bench.submit(&bench.wallets[0].transfer(0, to, 7, Fees::default()));
@@ -202,7 +202,7 @@ fn a_transaction_dropped_on_request_reports_it() {
 
 /// `safe`, `finalized` and `earliest`: by depth, set explicitly, and across an unwind.
 #[test]
-fn finality_on_the_tags() {
+fn finality_moves_the_safe_and_finalized_tags() {
     let mut bench = Bench::developing(1);
     let tags = |bench: &Bench| ["earliest", "finalized", "safe", "latest"].map(|tag| number(bench, tag));
     assert_eq!(tags(&bench), [0, 0, 0, 0]);

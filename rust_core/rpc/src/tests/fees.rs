@@ -22,7 +22,7 @@ fn the_gas_price_follows_the_block_being_built() {
 }
 
 #[test]
-fn a_fee_history_names_the_next_base_fee_and_the_rewards() {
+fn a_fee_history_has_the_next_base_fee_and_rewards() {
     let mut bench = Bench::new(2);
     let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];
     let fees = |tip| Fees { max_fee: 20_000_000_000, tip };

@@ -25,7 +25,7 @@ fn removed(logs: &[Value]) -> Vec<bool> {
 }
 
 #[test]
-fn a_log_filter_gives_what_came_since_and_takes_back_what_left() {
+fn a_log_filter_returns_new_logs_and_marks_removed_ones() {
     let mut bench = developing(4, Limits::default());
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let mut fill = |bench: &mut Bench| {
@@ -66,7 +66,7 @@ fn a_log_filter_gives_what_came_since_and_takes_back_what_left() {
 }
 
 #[test]
-fn a_large_change_comes_in_parts() {
+fn a_large_change_is_returned_in_portions() {
     let mut bench = Bench::with_limits(4, Limits { logs: 3, ..Limits::default() });
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 5);
     let id = make(&bench, "eth_newFilter", &json!([{"fromBlock":"0x1"}]));
@@ -90,7 +90,7 @@ fn a_large_change_comes_in_parts() {
 }
 
 #[test]
-fn a_block_filter_gives_every_sealed_block_and_after_a_reorganisation_the_new_ones() {
+fn a_block_filter_returns_new_blocks_also_after_a_reorg() {
     let mut bench = developing(2, Limits::default());
     bench.seal();
     let id = make(&bench, "eth_newBlockFilter", &json!([]));
@@ -115,7 +115,7 @@ fn a_block_filter_gives_every_sealed_block_and_after_a_reorganisation_the_new_on
 }
 
 #[test]
-fn a_filter_for_pending_transactions_misses_none_that_is_executed_meanwhile() {
+fn a_pending_filter_misses_no_transaction_executed_between_polls() {
     let mut bench = Bench::new(2);
     let id = make(&bench, "eth_newPendingTransactionFilter", &json!([]));
     let mut sent = Vec::new();
@@ -164,7 +164,7 @@ fn an_idle_or_uninstalled_filter_is_removed() {
 }
 
 #[test]
-fn there_is_a_greatest_number_of_filters() {
+fn the_number_of_filters_is_limited() {
     let bench = Bench::with_limits(1, Limits { filters: 2, ..Limits::default() });
     let first = make(&bench, "eth_newBlockFilter", &json!([]));
     make(&bench, "eth_newPendingTransactionFilter", &json!([]));

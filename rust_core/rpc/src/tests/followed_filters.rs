@@ -38,7 +38,7 @@ fn key(log: &Value) -> String {
 
 /// A client whose calls reach different followers receives exactly the logs of the chain, across unwinds too.
 #[test]
-fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twice() {
+fn a_client_polling_alternate_processes_gets_everything_once() {
     let (mut bench, followers) = followed(3);
     let mut random = StdRng::seed_from_u64(5);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
@@ -89,7 +89,7 @@ fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twi
 }
 
 #[test]
-fn many_who_ask_followers_at_once_get_everything_once() {
+fn concurrent_polls_of_followers_return_everything_once() {
     let (mut bench, followers) = followed(2);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     read_at_once(&mut bench, [&followers[0], &followers[1]], |bench| {
@@ -106,7 +106,7 @@ fn many_who_ask_followers_at_once_get_everything_once() {
 }
 
 #[test]
-fn a_filter_made_at_the_sequencer_is_read_through_followers_until_that_is_gone() {
+fn followers_serve_a_sequencer_filter_until_the_sequencer_stops() {
     let (mut bench, followers) = followed(1);
     let id = ask(&bench.api, "eth_newBlockFilter", &json!([]));
     bench.seal();

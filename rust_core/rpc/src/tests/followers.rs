@@ -134,7 +134,7 @@ fn pending_equals_sealed_through_a_follower() {
 }
 
 #[test]
-fn over_unwinds_reorganisations_and_overrides_both_answer_the_same() {
+fn follower_and_sequencer_agree_over_unwinds_reorgs_and_overrides() {
     let mut pair = Pair::new(3, Some(Development::default()));
     let mut workload = Workload::new(pair.bench.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     for round in 0..24_u64 {
@@ -164,7 +164,7 @@ fn over_unwinds_reorganisations_and_overrides_both_answer_the_same() {
 /// A submission through a follower has the same result as at the sequencer, and the follower has the
 /// transaction by then.
 #[test]
-fn a_submission_is_answered_once_the_follower_knows_of_it() {
+fn a_submission_returns_once_the_follower_has_it() {
     let mut pair = Pair::new(3, None);
     pair.caught_up();
     let wallet = pair.bench.wallets[0].clone();
@@ -202,7 +202,7 @@ fn a_submission_is_answered_once_the_follower_knows_of_it() {
 }
 
 #[test]
-fn a_receipt_is_waited_for_on_the_followers_own_views() {
+fn a_follower_waits_for_a_receipt_on_its_own_views() {
     let mut pair = Pair::new(2, None);
     pair.caught_up();
     let wallet = pair.bench.wallets[0].clone();
@@ -220,7 +220,7 @@ fn a_receipt_is_waited_for_on_the_followers_own_views() {
 }
 
 #[test]
-fn without_the_sequencer_nothing_is_taken_in_and_reads_go_on() {
+fn without_the_sequencer_submissions_fail_and_reads_continue() {
     let pair = Pair::new(2, None);
     let view = pair.caught_up();
     let Pair { bench, follower } = pair;
@@ -241,7 +241,7 @@ fn without_the_sequencer_nothing_is_taken_in_and_reads_go_on() {
 
 /// Concurrent reads: a submitted transaction is always in the follower's pool or view.
 #[test]
-fn a_transaction_is_never_in_neither_pool_nor_view_of_a_follower() {
+fn a_transaction_is_always_in_a_followers_pool_or_view() {
     let mut pair = Pair::new(4, None);
     pair.caught_up();
     let (known, over) = (Mutex::new(Vec::<Value>::new()), AtomicBool::new(false));

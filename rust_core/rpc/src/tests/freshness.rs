@@ -66,7 +66,7 @@ fn assert_pending_is_the_last_step(bench: &Bench, when: &str) {
 }
 
 #[test]
-fn while_ticks_stop_answers_stay_and_the_age_grows() {
+fn without_ticks_results_are_unchanged_and_the_age_grows() {
     let (mut bench, ..) = building();
     let before = reads(&bench);
     assert_eq!(bench.ask("foreseal_status", "[]")["age"], json!(0));
@@ -88,7 +88,7 @@ fn while_ticks_stop_answers_stay_and_the_age_grows() {
 }
 
 #[test]
-fn a_full_disk_ends_production_and_submissions_but_no_reads() {
+fn a_full_disk_ends_production_and_submissions_but_not_reads() {
     let (mut bench, disk, executed) = building();
     let before = reads(&bench);
     let pooled = transfer(&bench, 1);

@@ -138,7 +138,7 @@ fn number_logs(frame: &mut Value) {
 }
 
 #[test]
-fn geths_own_traces_are_answered_alike() {
+fn recorded_geth_traces_are_reproduced() {
     let Some(folder) = std::env::var_os("FORESEAL_GETH_TRACES").map(PathBuf::from) else {
         println!("skipped: FORESEAL_GETH_TRACES does not name a folder with geth's traces");
         return;

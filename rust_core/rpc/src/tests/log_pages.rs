@@ -80,7 +80,7 @@ fn clients() -> Vec<Client> {
 }
 
 #[test]
-fn pages_of_any_size_make_up_the_whole_answer() {
+fn pages_of_any_size_concatenate_to_the_full_result() {
     let mut bench = Bench::new(4);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     for _ in 0..5 {
@@ -149,7 +149,7 @@ fn happen(bench: &mut Bench, workload: &mut Workload, random: &mut StdRng) -> bo
 }
 
 #[test]
-fn a_client_that_reads_on_always_holds_what_the_chain_has() {
+fn a_client_following_pages_always_matches_the_chain() {
     let mut removed = 0;
     for seed in 0..12 {
         let mut bench = developing(4, Limits::default());
@@ -178,7 +178,7 @@ fn a_client_that_reads_on_always_holds_what_the_chain_has() {
 }
 
 #[test]
-fn a_block_is_read_page_by_page_by_its_hash() {
+fn a_block_hash_filter_is_paged() {
     let mut bench = Bench::new(3);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 8);
     for _ in 0..25 {
@@ -196,7 +196,7 @@ fn a_block_is_read_page_by_page_by_its_hash() {
 }
 
 #[test]
-fn a_cursor_is_of_its_filter_and_whole() {
+fn an_incomplete_cursor_or_one_of_another_filter_is_rejected() {
     let bench = Bench::new(1);
     let page = bench.ask("foreseal_getLogs", r#"[{"filter":{"fromBlock":"earliest"}}]"#);
     let cursor = page["cursor"].as_str().unwrap();
@@ -216,7 +216,7 @@ fn a_cursor_is_of_its_filter_and_whole() {
 }
 
 #[test]
-fn a_cursor_whose_block_is_not_known_names_where_to_begin_again() {
+fn a_cursor_of_an_unknown_block_names_the_restart_position() {
     let mut bench = developing(2, Limits::default());
     let mut other = developing(2, Limits::default());
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 8);
@@ -243,7 +243,7 @@ fn a_cursor_whose_block_is_not_known_names_where_to_begin_again() {
 }
 
 #[test]
-fn a_cursor_survives_a_restart_and_pre_confirmed_logs_are_not_given_twice() {
+fn a_cursor_survives_a_restart_without_repeated_logs() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let settings = || settings(datadir.path(), &wallets);

@@ -41,7 +41,7 @@ fn numbers(logs: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn ranges_take_every_tag_and_only_pending_reaches_the_block_being_built() {
+fn ranges_accept_every_tag_and_only_pending_includes_unsealed_logs() {
     let bench = bench_with_logs(3, Limits::default());
     for (filter, want) in [
         ("{}", &["0x3"][..]),
@@ -70,7 +70,7 @@ fn ranges_take_every_tag_and_only_pending_reaches_the_block_being_built() {
 }
 
 #[test]
-fn a_block_hash_names_sealed_blocks_and_steps_and_outweighs_the_range() {
+fn a_block_hash_selects_blocks_and_steps_over_the_range() {
     let bench = bench_with_logs(1, Limits::default());
     for tag in ["latest", "pending"] {
         let block = bench.ask("eth_getBlockByNumber", &format!("[\"{tag}\",false]"));
@@ -86,7 +86,7 @@ fn a_block_hash_names_sealed_blocks_and_steps_and_outweighs_the_range() {
 }
 
 #[test]
-fn the_limits_name_a_range_that_then_works() {
+fn a_limit_error_names_a_range_that_works() {
     let bench = bench_with_logs(5, Limits { logs: 2, ..Limits::default() });
     let logs = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x4"}]"#);
     assert_eq!(logs.code, -32005);
@@ -98,7 +98,7 @@ fn the_limits_name_a_range_that_then_works() {
 }
 
 #[test]
-fn a_query_out_of_time_names_the_range_it_came_through() {
+fn a_timed_out_query_names_the_range_it_searched() {
     // Two blocks have more logs than one search step covers, even if the store has them already.
     let bench = bench_with_many_logs(3, 520, Limits { log_time: Duration::ZERO, ..Limits::default() });
     let error = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x3"}]"#);
@@ -107,7 +107,7 @@ fn a_query_out_of_time_names_the_range_it_came_through() {
 }
 
 #[test]
-fn a_single_block_is_never_refused() {
+fn a_single_block_query_is_never_rejected() {
     let limits = Limits { logs: 1, log_time: Duration::ZERO, ..Limits::default() };
     let mut bench = Bench::with_limits(1, limits);
     let wallet = bench.wallets[0].clone();

@@ -27,7 +27,7 @@ fn word(value: u64) -> Value {
 }
 
 #[test]
-fn state_is_set_for_one_call_on_every_tag() {
+fn state_overrides_apply_to_one_call_on_every_tag() {
     let bench = Bench::new(1);
     let state = with_code("0x05 SLOAD PUSH0 MSTORE 0x20 PUSH0 RETURN", ",\"stateDiff\":{\"0x5\":\"0x2a\"}");
     for tag in ["latest", "pending", "safe", "finalized", "earliest", "0x0"] {
@@ -37,7 +37,7 @@ fn state_is_set_for_one_call_on_every_tag() {
 }
 
 #[test]
-fn the_block_is_set_for_one_call() {
+fn block_overrides_apply_to_one_call() {
     let bench = Bench::new(1);
     let state = with_code("TIMESTAMP NUMBER ADD PUSH0 MSTORE 0x20 PUSH0 RETURN", "");
     let block = "{\"number\":\"0x64\",\"time\":\"0x7fffffff\"}";
@@ -45,7 +45,7 @@ fn the_block_is_set_for_one_call() {
 }
 
 #[test]
-fn an_estimate_is_made_for_what_is_set() {
+fn an_estimate_uses_the_overrides() {
     let bench = Bench::new(1);
     let ask = |state: &str| {
         let params =
@@ -61,7 +61,7 @@ fn an_estimate_is_made_for_what_is_set() {
 }
 
 #[test]
-fn an_access_list_is_made_for_what_is_set() {
+fn an_access_list_uses_the_overrides() {
     let bench = Bench::new(1);
     let state = with_code("0x07 SLOAD PUSH0 PUSH0 REVERT", "");
     let params = format!("[{{\"to\":\"{SOMEONE}\"}},\"pending\",{state}]");
@@ -87,7 +87,7 @@ fn an_access_list_out_of_gas_reports_the_error() {
 }
 
 #[test]
-fn overrides_that_cannot_be_are_refused() {
+fn invalid_overrides_are_rejected() {
     let bench = Bench::new(1);
     let error = |state: &str| {
         let error = bench.error("eth_call", &format!("[{{}},\"latest\",{state}]"));

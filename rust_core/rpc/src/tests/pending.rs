@@ -108,7 +108,7 @@ pub(super) fn answers(bench: &Bench, questions: &[(&'static str, String)], tag: 
 /// Invariant 3: random workloads with every transaction type, including blobs and requests to system
 /// contracts. The pool is empty at the last step.
 #[test]
-fn answers_at_the_last_step_are_those_of_the_sealed_block() {
+fn results_at_the_last_step_equal_the_sealed_block() {
     let mut bench = Bench::new(8);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 5);
     let (mut kinds, mut failures, mut compared) = ([0_u64; 5], 0, 0);

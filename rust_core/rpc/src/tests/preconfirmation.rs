@@ -29,7 +29,7 @@ fn transfer(bench: &Bench, nonce: u64, value: u64) -> B256 {
 }
 
 #[test]
-fn a_receipt_is_of_the_first_step_and_stays_the_same() {
+fn a_receipt_refers_to_the_first_step_and_never_changes() {
     let mut bench = Bench::new(1);
     let hash = transfer(&bench, 0, 1);
     assert_eq!(receipt_of(&bench, hash), Value::Null, "only pooled");
@@ -151,7 +151,7 @@ fn changes(receipt: &PreconfirmationReceipt) -> Vec<(InvalidReceipt, Preconfirma
 }
 
 #[test]
-fn a_receipt_with_one_bit_changed_is_none() {
+fn a_receipt_with_one_changed_bit_is_rejected() {
     let (bench, receipts) = receipts();
     assert!(receipts.len() > 10);
     let mut tried = 0;
@@ -170,7 +170,7 @@ fn a_receipt_with_one_bit_changed_is_none() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn an_inconsistent_field_is_named() {
     let (_, receipts) = receipts();
     let (one, other) = (&receipts[0], receipts.last().unwrap());
     let refused = |change: &dyn Fn(&mut PreconfirmationReceipt)| {
@@ -205,7 +205,7 @@ fn what_does_not_fit_is_named() {
 
 /// The second valid signature of the same key would make a second receipt of one commitment.
 #[test]
-fn a_signature_with_a_high_s_is_none() {
+fn a_signature_with_a_high_s_is_rejected() {
     let (_, receipts) = receipts();
     let mut receipt = receipts[0].clone();
     let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
@@ -218,7 +218,7 @@ fn a_signature_with_a_high_s_is_none() {
 }
 
 #[test]
-fn what_is_no_receipt_is_refused_by_the_name_of_the_field() {
+fn invalid_receipt_json_is_rejected_naming_the_field() {
     let (bench, _) = receipts();
     let hash = bench.view().pending().block.transactions[0].hash();
     let whole = receipt_of(&bench, hash);
@@ -249,7 +249,7 @@ fn evidence(one: &Value, other: &Value) -> Option<Contradiction> {
 
 /// A sequencer that rewinds and builds a different step at the same position has signed twice.
 #[test]
-fn going_back_on_a_promise_leaves_evidence() {
+fn a_reorged_preconfirmation_leaves_evidence() {
     let mut bench = Bench::developing(2);
     let base = bench.api.node().control(foreseal_node::Sequencer::snapshot).unwrap();
     let promise = |bench: &mut Bench, values: &[u64]| -> Vec<Value> {
@@ -285,7 +285,7 @@ fn going_back_on_a_promise_leaves_evidence() {
 /// After a rewind the transaction is included at another position, and another transaction at its original
 /// one.
 #[test]
-fn a_transaction_in_two_places_and_two_in_one_are_evidence() {
+fn conflicting_transaction_positions_are_evidence() {
     let mut bench = Bench::developing(2);
     let base = bench.api.node().control(foreseal_node::Sequencer::snapshot).unwrap();
     let first = transfer(&bench, 0, 1);

@@ -84,7 +84,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn accounts_and_slots_there_or_not_are_proved_on_every_block() {
+fn present_and_absent_accounts_and_slots_are_proved() {
     let bench = bench();
     let token = Contract::Erc20.address();
     let balance_slot = erc20_balance_slot(bench.wallets[0].address);
@@ -107,7 +107,7 @@ fn accounts_and_slots_there_or_not_are_proved_on_every_block() {
 }
 
 #[test]
-fn a_slot_comes_back_as_it_was_asked_for() {
+fn a_proved_slot_has_the_requested_key_format() {
     let bench = bench();
     let counter = Contract::Counter.address();
     let whole = B256::ZERO;
@@ -131,7 +131,7 @@ fn an_absent_account_is_empty() {
 }
 
 #[test]
-fn slots_are_limited_and_the_block_must_be_known() {
+fn proofs_require_a_known_block_and_limit_the_slots() {
     let bench = Bench::new(1);
     let address = Address::ZERO;
     let keys = |count: usize| vec!["\"0x1\""; count].join(",");
@@ -153,7 +153,7 @@ fn slots_are_limited_and_the_block_must_be_known() {
 }
 
 #[test]
-fn values_of_many_slots_are_those_of_each() {
+fn a_batch_of_slots_equals_single_reads() {
     let bench = bench();
     let [counter, token] = [Contract::Counter, Contract::Erc20].map(Contract::address);
     let slot: U256 = erc20_balance_slot(bench.wallets[1].address).into();
@@ -176,7 +176,7 @@ fn values_of_many_slots_are_those_of_each() {
 }
 
 #[test]
-fn the_rules_name_precompiles_and_system_contracts() {
+fn the_chain_rules_name_precompiles_and_system_contracts() {
     let bench = Bench::new(1);
     let config = bench.ask("eth_config", "[]");
     assert_eq!((&config["next"], &config["last"]), (&Value::Null, &Value::Null));

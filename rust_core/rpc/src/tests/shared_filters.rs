@@ -67,7 +67,7 @@ fn fill(bench: &mut Bench, workload: &mut Workload) {
 }
 
 #[test]
-fn a_filter_is_made_at_one_process_and_read_at_others() {
+fn a_filter_of_one_process_is_polled_at_others() {
     let (mut bench, mut workload) = filled();
     let ((one, _), (two, _)) = (worker(&bench), worker(&bench));
     let logs = ask(&one, "eth_newFilter", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
@@ -105,7 +105,7 @@ fn a_filter_is_made_at_one_process_and_read_at_others() {
 
 /// One process reads the filter, another one advances it first, and the first one's `Move` comes too late.
 #[test]
-fn what_another_process_gave_meanwhile_is_not_given_again() {
+fn a_page_of_another_process_is_not_returned_again() {
     let (mut bench, mut workload) = filled();
     let ((one, keeper), (two, _)) = (worker(&bench), worker(&bench));
     let id = ask(&one, "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
@@ -121,7 +121,7 @@ fn what_another_process_gave_meanwhile_is_not_given_again() {
 
 /// The page contains the logs of the old chain; the next one removes the reorged ones.
 #[test]
-fn a_reorg_during_a_page_is_reported_by_the_next_page() {
+fn a_reorg_during_a_page_is_reported_by_the_next() {
     let (mut bench, mut workload) = filled();
     let (one, keeper) = worker(&bench);
     let id = ask(&one, "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
@@ -139,7 +139,7 @@ fn a_reorg_during_a_page_is_reported_by_the_next_page() {
 }
 
 #[test]
-fn many_who_ask_at_once_get_every_log_once() {
+fn concurrent_polls_return_every_log_once() {
     let (mut bench, mut workload) = filled();
     let workers = [worker(&bench).0, worker(&bench).0];
     read_at_once(&mut bench, [&workers[0], &workers[1]], |bench| {
@@ -150,7 +150,7 @@ fn many_who_ask_at_once_get_every_log_once() {
 }
 
 #[test]
-fn while_the_sequencer_is_away_filters_wait_and_nothing_is_lost() {
+fn filters_lose_nothing_while_the_sequencer_is_away() {
     let mut bench = Bench::new(1);
     let (api, keeper) = worker(&bench);
     let id = ask(&api, "eth_newPendingTransactionFilter", &json!([]));

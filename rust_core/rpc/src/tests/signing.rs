@@ -33,7 +33,7 @@ fn refused(bench: &Bench, transaction: &Value) -> (i64, String) {
 }
 
 #[test]
-fn accounts_are_those_whose_keys_it_has() {
+fn accounts_lists_the_addresses_with_keys() {
     let bench = Bench::developing(3);
     let want: Vec<String> = bench.wallets.iter().map(|wallet| format!("{:#x}", wallet.address)).collect();
     assert_eq!(bench.ask("eth_accounts", "[]"), json!(want));
@@ -76,7 +76,7 @@ fn typed_data_is_signed_as_object_and_as_text() {
 }
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn omitted_fields_are_filled_in() {
     let mut bench = Bench::developing(2);
     let from = bench.wallets[0].address;
     let first = send(&bench, &json!({"to": OTHER, "value": "0x7"}));
@@ -100,7 +100,7 @@ fn what_is_left_out_is_filled_in() {
 }
 
 #[test]
-fn every_type_but_blobs_is_sent() {
+fn every_type_except_blobs_is_sent() {
     let mut bench = Bench::developing(1);
     let list = json!([{"address": OTHER, "storageKeys": [B256::ZERO]}]);
     let authorization = json!([{
@@ -138,7 +138,7 @@ fn every_type_but_blobs_is_sent() {
 }
 
 #[test]
-fn the_sender_must_be_known() {
+fn an_unknown_sender_is_rejected() {
     let bench = Bench::developing(1);
     let (code, message) = refused(&bench, &json!({"from": OTHER, "to": OTHER}));
     let want = format!("unknown account {OTHER}: neither its key is here, nor is it impersonated");
@@ -149,7 +149,7 @@ fn the_sender_must_be_known() {
 }
 
 #[test]
-fn an_impersonated_account_sends_without_its_key_a_contract_too() {
+fn impersonated_accounts_and_contracts_send_without_a_key() {
     let mut bench = Bench::developing(1);
     let contract = Contract::ALL[0].address();
     for sender in [OTHER.parse::<Address>().unwrap(), contract] {
@@ -173,7 +173,7 @@ fn an_impersonated_account_sends_without_its_key_a_contract_too() {
 }
 
 #[test]
-fn what_would_revert_is_not_sent_without_a_gas_limit() {
+fn a_reverting_transaction_without_gas_limit_is_not_sent() {
     let mut bench = Bench::developing(1);
     // Code that reverts with empty output.
     bench.ask("anvil_setCode", &json!([OTHER, "0x60006000fd"]).to_string());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Bench;
 
 #[test]
-fn every_tag_resolves_and_numbers_never_reach_the_block_being_built() {
+fn every_tag_resolves_and_numbers_exclude_the_pending_block() {
     let mut bench = Bench::new(2);
     for _ in 0..6 {
         bench.seal();
@@ -36,7 +36,7 @@ fn every_tag_resolves_and_numbers_never_reach_the_block_being_built() {
 
 /// Invariant 1.
 #[test]
-fn everything_asked_of_an_older_view_is_answered_from_it() {
+fn calls_on_an_older_view_use_its_state() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     let questions = [
@@ -72,7 +72,7 @@ fn everything_asked_of_an_older_view_is_answered_from_it() {
 }
 
 #[test]
-fn a_superseded_step_is_found_by_hash_and_position_but_is_not_canonical() {
+fn a_superseded_step_is_found_but_is_not_canonical() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     let balance = |bench: &Bench, block: &str| {
@@ -102,7 +102,7 @@ fn a_superseded_step_is_found_by_hash_and_position_but_is_not_canonical() {
 }
 
 #[test]
-fn a_pending_block_has_the_shape_of_a_sealed_one_and_nothing_null() {
+fn a_pending_block_has_all_fields_of_a_sealed_block() {
     let mut bench = Bench::new(1);
     let pending = bench.ask("eth_getBlockByNumber", r#"["pending",false]"#);
     bench.seal();
@@ -117,7 +117,7 @@ fn a_pending_block_has_the_shape_of_a_sealed_one_and_nothing_null() {
 }
 
 #[test]
-fn storage_is_a_whole_word_on_every_tag() {
+fn storage_is_32_bytes_on_every_tag() {
     let mut bench = Bench::new(1);
     let counter = Contract::Counter.address();
     let wallet = bench.wallets[0].clone();
@@ -133,7 +133,7 @@ fn storage_is_a_whole_word_on_every_tag() {
 }
 
 #[test]
-fn the_chain_and_the_node_say_who_they_are() {
+fn chain_id_and_client_version_are_reported() {
     let mut bench = Bench::new(1);
     assert_eq!(bench.ask("eth_chainId", "[]"), json!("0x7a69"));
     assert_eq!(bench.ask("net_version", "null"), json!("31337"));
@@ -160,7 +160,7 @@ fn the_chain_and_the_node_say_who_they_are() {
 }
 
 #[test]
-fn the_status_in_a_batch_is_of_the_batchs_view() {
+fn the_node_status_in_a_batch_uses_its_view() {
     let mut bench = Bench::new(1);
     let older = bench.view();
     bench.submit(&bench.wallets[0].transfer(0, bench.wallets[0].address, 0, Fees::default()));

@@ -78,7 +78,7 @@ fn is_stored(view: &View, number: u64) -> bool {
 }
 
 #[test]
-fn answers_from_the_store_are_those_of_the_pending_block() {
+fn results_from_the_store_equal_those_of_the_pending_block() {
     let (mut bench, mut workload) = start();
     let mut asked: Vec<(u64, PendingRequests, Vec<String>)> = Vec::new();
     let mut steps: Vec<(String, PendingRequests, Vec<String>)> = Vec::new();
@@ -175,7 +175,7 @@ impl Found {
 /// Two copies of a chain: a view of the second returns the results of the first, or reports that it is gone,
 /// during any change of the second.
 #[test]
-fn a_view_that_an_unwind_overtakes_never_mixes() {
+fn a_view_overtaken_by_an_unwind_never_mixes_chains() {
     let ((mut first, mut workload), (mut second, mut again)) = (start(), start());
     for block in 0..16 {
         fill(&mut first, &mut workload, block);

@@ -21,7 +21,7 @@ fn transfer(wallet: &Wallet, nonce: u64) -> Bytes {
 }
 
 #[test]
-fn the_four_errors_have_exactly_the_specified_messages_and_numbers_in_data() {
+fn the_four_errors_have_the_specified_messages_and_data() {
     let mut bench = Bench::new(2);
     let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];
     let first = transfer(&a, 0);
@@ -46,7 +46,7 @@ fn the_four_errors_have_exactly_the_specified_messages_and_numbers_in_data() {
 }
 
 #[test]
-fn bytes_that_are_no_transaction_are_refused_without_data() {
+fn invalid_transaction_bytes_are_rejected_without_data() {
     let bench = Bench::new(1);
     for raw in [&[][..], &[0x02], &[0xc0], &[0x05, 0xc0], &[0xff; 40]] {
         let error = refused(&bench, raw);
@@ -80,7 +80,7 @@ fn a_transaction_is_found_pooled_preconfirmed_and_sealed() {
 }
 
 #[test]
-fn an_older_view_of_a_batch_still_finds_what_was_preconfirmed_meanwhile() {
+fn an_older_view_finds_transactions_preconfirmed_since() {
     let mut bench = Bench::new(2);
     let old = bench.view();
     let hash = bench.submit(&transfer(&bench.wallets[0], 0));
@@ -92,7 +92,7 @@ fn an_older_view_of_a_batch_still_finds_what_was_preconfirmed_meanwhile() {
 }
 
 #[test]
-fn the_pending_nonce_counts_what_is_preconfirmed_and_what_is_pooled_behind_it() {
+fn the_pending_nonce_counts_preconfirmed_and_pooled_transactions() {
     let mut bench = Bench::new(2);
     let wallet = bench.wallets[0].clone();
     let count = |bench: &Bench, tag: &str| {

@@ -82,7 +82,7 @@ fn seal(bench: &mut Bench, workload: &mut Workload, blocks: usize) {
 }
 
 #[test]
-fn every_method_with_a_block_or_a_filter_is_asked_by_tag() {
+fn tag_calls_cover_every_method_with_a_block_or_filter() {
     let bench = Bench::developing(2);
     let asked: BTreeSet<&str> = questions(&bench, 0).iter().map(|(method, _)| *method).collect();
     let named = |kind| matches!(kind, Kind::Block | Kind::Filter | Kind::LogQuery);
@@ -95,7 +95,7 @@ fn every_method_with_a_block_or_a_filter_is_asked_by_tag() {
 
 /// `finalized` trails by 4 blocks and `safe` by 2.
 #[test]
-fn tags_are_their_numbers_before_and_after_the_depth_when_set_and_across_an_unwind() {
+fn tags_equal_their_numbers_when_set_and_across_an_unwind() {
     let mut bench = Bench::developing(8);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     let mut compared = agree(&bench, [0, 0, 0, 0]);

@@ -46,7 +46,7 @@ fn caller(targets: &[Address]) -> Vec<u8> {
 }
 
 #[test]
-fn steps_show_what_each_instruction_finds() {
+fn steps_show_the_state_before_each_instruction() {
     let mut bench = Bench::new(1);
     let hash = send(&mut bench, Contract::Counter.address(), Bytes::new());
     let traced = trace(&bench, hash, &json!({}));
@@ -71,7 +71,7 @@ fn steps_show_what_each_instruction_finds() {
 }
 
 #[test]
-fn options_of_steps_show_more_and_less() {
+fn step_options_add_and_remove_fields() {
     let mut bench = Bench::new(1);
     let hash = send(&mut bench, Contract::Logger.address(), vec![7_u8; 32]);
     let all = trace(&bench, hash, &json!({"enableMemory": true}));
@@ -119,7 +119,7 @@ fn caller_of_reverter() -> Vec<u8> {
 }
 
 #[test]
-fn failures_are_worded_as_geth_words_them() {
+fn failures_are_worded_like_geth() {
     let mut bench = Bench::new(1);
     let cases: [(&[u8], &str); 7] = [
         (&hex!("fe"), "invalid opcode: INVALID"),
@@ -148,7 +148,7 @@ fn failures_are_worded_as_geth_words_them() {
 }
 
 #[test]
-fn an_empty_reason_is_left_out() {
+fn an_empty_revert_reason_is_omitted() {
     let mut bench = Bench::new(1);
     // `Error("")`.
     let code = hex!("6308c379a0 60e0 1b 5f 52 6020 6004 52 6044 5f fd");
@@ -204,7 +204,7 @@ fn calls_form_a_tree() {
 }
 
 #[test]
-fn logs_of_calls_keep_their_place_and_number() {
+fn logs_of_calls_have_their_position_and_index() {
     let mut bench = Bench::new(1);
     let (outer, _) = family(&mut bench);
     send(&mut bench, Contract::Logger.address(), Bytes::new());
@@ -262,7 +262,7 @@ fn the_flat_list_has_the_same_calls() {
 }
 
 #[test]
-fn the_prestate_is_what_is_needed_or_what_changes() {
+fn the_prestate_lists_read_state_or_changes() {
     let mut bench = Bench::new(1);
     let counter = Contract::Counter.address();
     send(&mut bench, counter, Bytes::new());
@@ -312,7 +312,7 @@ fn selectors_are_counted_with_the_length_of_the_rest() {
 }
 
 #[test]
-fn several_tracers_at_once_answer_as_each_alone() {
+fn a_mux_tracer_equals_its_single_tracers() {
     let mut bench = Bench::new(1);
     let (outer, _) = family(&mut bench);
     let hash = send(&mut bench, outer, hex!("01020304").to_vec());
@@ -332,7 +332,7 @@ fn several_tracers_at_once_answer_as_each_alone() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error() {
+fn a_missing_block_or_transaction_is_an_error() {
     let bench = Bench::new(1);
     let unknown = B256::repeat_byte(0xee);
     let genesis = bench.view().latest().block.hash;
@@ -365,7 +365,7 @@ fn what_is_not_there_is_an_error() {
 }
 
 #[test]
-fn time_and_size_are_limited() {
+fn traces_are_limited_in_time_and_size() {
     let mut bench = Bench::with_limits(1, Limits { trace_bytes: 2000, ..Limits::default() });
     let endless = deploy(&mut bench, &hex!("5b5f56"));
     let hash = send(&mut bench, endless, Bytes::new());
@@ -390,7 +390,7 @@ fn time_and_size_are_limited() {
 }
 
 #[test]
-fn a_step_is_traced_as_it_stood() {
+fn a_superseded_step_is_traced_in_its_own_state() {
     let mut bench = Bench::new(1);
     let first = send(&mut bench, Contract::Counter.address(), Bytes::new());
     let step = bench.view().pending().block.hash;

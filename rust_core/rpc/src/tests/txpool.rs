@@ -42,7 +42,7 @@ fn content_has_every_transaction_by_sender_and_nonce() {
 }
 
 #[test]
-fn content_of_one_sender_is_its_part_of_the_whole() {
+fn content_of_one_sender_equals_its_entry_in_the_content() {
     let (bench, wallets) = bench();
     let content = bench.ask("txpool_content", "[]");
     for wallet in wallets {
@@ -69,7 +69,7 @@ fn an_inspection_has_one_line_for_each() {
 }
 
 #[test]
-fn what_is_preconfirmed_has_left_the_pool() {
+fn a_preconfirmed_transaction_has_left_the_pool() {
     let (mut bench, _) = bench();
     bench.tick();
     assert_eq!(bench.ask("txpool_status", "[]"), json!({"pending":"0x0","queued":"0x2"}));
@@ -106,7 +106,7 @@ fn known(bench: &Bench, hash: B256) -> bool {
 }
 
 #[test]
-fn a_transaction_is_followed_from_the_pool_to_its_sealed_block() {
+fn a_transaction_is_followed_from_pool_to_sealed_block() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     let ahead = bench.submit(&wallet.transfer(1, wallet.address, 0, Fees::default()));
@@ -146,7 +146,7 @@ fn a_dropped_transaction_has_a_reason() {
 }
 
 #[test]
-fn the_status_in_a_batch_is_of_the_newest_view() {
+fn a_transaction_status_in_a_batch_uses_the_newest_view() {
     let mut bench = Bench::new(1);
     let old = bench.view();
     let wallet = bench.wallets[0].clone();

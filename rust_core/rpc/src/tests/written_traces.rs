@@ -39,7 +39,7 @@ fn compare_with_receipts(bench: &Bench, tag: &str) {
 }
 
 #[test]
-fn traces_find_what_was_written_between_the_transactions() {
+fn traces_see_overrides_between_the_transactions() {
     let mut bench = Bench::developing(1);
     let counter = Contract::Counter.address();
     let slot = |value: u64| Change::Slot { slot: U256::ZERO, value: U256::from(value) };
@@ -75,7 +75,7 @@ fn traces_find_what_was_written_between_the_transactions() {
 }
 
 #[test]
-fn what_a_contract_sends_is_traced() {
+fn a_transaction_of_an_impersonated_contract_is_traced() {
     let mut bench = Bench::developing(1);
     let counter = Contract::Counter.address();
     write(&bench, counter, Change::Balance(U256::from(10_u64.pow(18))));

@@ -17,7 +17,7 @@ fn served(queue: &mut FairQueue<u32>, cost: impl Fn(u64) -> i64) -> Vec<u64> {
 }
 
 #[test]
-fn items_of_one_caller_keep_their_order() {
+fn items_of_one_caller_stay_in_order() {
     let mut queue = FairQueue::default();
     (0..5).for_each(|item| queue.push(7, item));
     queue.push_front(7, 9);
@@ -39,7 +39,7 @@ fn an_absent_caller_is_served_before_a_backlog() {
 }
 
 #[test]
-fn the_first_fresh_item_is_that_of_a_caller_that_was_absent() {
+fn the_first_fresh_item_belongs_to_an_absent_caller() {
     let mut queue = FairQueue::default();
     queue.push(1, 10);
     assert_eq!(queue.first_new_caller(), Some(&10));
@@ -52,7 +52,7 @@ fn the_first_fresh_item_is_that_of_a_caller_that_was_absent() {
 }
 
 #[test]
-fn the_indebted_item_is_that_of_the_caller_that_used_most() {
+fn the_indebted_item_belongs_to_the_heaviest_caller() {
     let mut queue = FairQueue::default();
     for (caller, quanta) in [(1, 3), (2, 9), (3, 5)] {
         queue.push(caller, 0);
@@ -70,7 +70,7 @@ fn the_indebted_item_is_that_of_the_caller_that_used_most() {
 }
 
 #[test]
-fn a_caller_that_calls_now_and_then_never_waits_for_backlogs() {
+fn an_occasional_caller_never_waits_for_backlogs() {
     let mut queue = FairQueue::default();
     for caller in 1..=50 {
         (0..100).for_each(|item| queue.push(caller, item));
@@ -119,7 +119,7 @@ fn a_debt_outlives_an_empty_queue() {
 }
 
 #[test]
-fn callers_that_come_once_are_forgotten() {
+fn state_of_one_time_callers_is_removed() {
     let mut queue = FairQueue::default();
     for caller in 0..100_000 {
         queue.push(caller, 1);
@@ -132,7 +132,7 @@ fn callers_that_come_once_are_forgotten() {
 }
 
 #[test]
-fn what_is_not_accepted_stays_and_holds_up_no_other_caller() {
+fn an_unaccepted_item_stays_and_blocks_no_other_caller() {
     let mut queue = FairQueue::default();
     queue.push(1, 10);
     queue.push(2, 3);

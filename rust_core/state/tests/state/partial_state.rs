@@ -158,7 +158,7 @@ proptest! {
 
     /// The store lags by up to `lag` blocks; the live state is unloaded in portions.
     #[test]
-    fn histories(blocks in vec((diff(), vec(any::<u8>(), 0..160)), 1..12), lag in 0usize..4) {
+    fn a_partial_history_matches_the_complete_history(blocks in vec((diff(), vec(any::<u8>(), 0..160)), 1..12), lag in 0usize..4) {
         let mut history = History::new();
         for (diff, portions) in &blocks {
             history.push(diff, lag, portions);
@@ -176,7 +176,7 @@ proptest! {
     /// With one node missing or replaced, every operation that needs it reports it, and all others are
     /// correct.
     #[test]
-    fn a_spoiled_node_is_named(diffs in vec(diff(), 1..5), next in diff(), place in any::<Index>(), gone: bool) {
+    fn a_corrupted_node_is_named(diffs in vec(diff(), 1..5), next in diff(), place in any::<Index>(), gone: bool) {
         let history = History::from_diffs(&diffs);
         let places = history.double.places();
         prop_assume!(!places.is_empty());
@@ -234,7 +234,7 @@ fn crowd() -> StateDiff {
 
 /// A value that changed and changed back reads correctly, although the store is read at a block in between.
 #[test]
-fn what_changes_and_comes_back_is_read_as_it_is() {
+fn a_value_changed_and_restored_is_read_correctly() {
     let all: Vec<u8> = (0..=u8::MAX).collect();
     let contract = Some(Account::default());
     let changed = one(address(0), contract, &[(5, 8), (299, 0)]);
@@ -255,7 +255,7 @@ fn what_changes_and_comes_back_is_read_as_it_is() {
 /// An unloaded part of a state is read from the store: without the store's nodes a value is available, a
 /// proof is not.
 #[test]
-fn what_is_let_go_of_is_not_in_memory() {
+fn evicted_nodes_are_not_in_memory() {
     let mut history = History::from_diffs(&[crowd()]);
     let proved = |history: &History| {
         let head = history.live.last().unwrap();

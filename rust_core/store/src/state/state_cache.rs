@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_known_from_the_block_that_wrote_it_to_the_newest_that_it_was_read_at() {
+    fn a_value_is_cached_from_write_to_newest_read() {
         let values = Values::new("test", 4096);
         let asked =
             [(6, 40, true), (6, 40, false), (4, 40, false), (5, 40, false), (7, 70, true), (6, 40, true)];
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn however_small_they_are_there_is_a_most_of_codes() {
+    fn the_number_of_cached_small_codes_is_bounded() {
         let sizes = StateCacheSizes { code: 4 << 20, ..StateCacheSizes::default() };
         let recent = StateCache::new(&sizes);
         let most = sizes.code / CODE_OVERHEAD;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_as_of_a_block_that_is_to_come_is_not_kept() {
+    fn a_value_read_at_a_future_block_is_not_cached() {
         let values = Values::new("test", 4096);
         assert_eq!(lookup(&values, 0, HEAD + 1), (70, true));
         assert_eq!(lookup(&values, 0, HEAD + 1), (70, true));

@@ -47,7 +47,7 @@ fn assert_prefix(folder: &Path, script: &Script, least: usize, most: usize) -> u
 
 /// Simulates a disk on which unsynced data may be present or not, sector by sector.
 #[test]
-fn power_loss() {
+fn power_loss_preserves_the_committed_blocks() {
     let mut random = StdRng::seed_from_u64(1);
     let (mut lost, mut kept) = (0, 0);
     let rounds = 4;
@@ -84,7 +84,7 @@ fn power_loss() {
 
 /// Nothing is promised before the store is created: it is created again, or rejected with a clear error.
 #[test]
-fn power_loss_while_the_store_is_made() {
+fn power_loss_during_creation_leaves_a_usable_store() {
     let script = Script::new(9, 1);
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("data.mdb"), []).unwrap();
@@ -116,7 +116,7 @@ fn power_loss_while_the_store_is_made() {
 
 /// Kills a writing process with SIGKILL at random moments, repeatedly in one folder.
 #[test]
-fn killed_while_writing() {
+fn a_writer_killed_while_writing_loses_no_commit() {
     let (mut random, mut kills, mut seed) = (StdRng::seed_from_u64(3), 0, 100);
     while kills < crashes(15) {
         let script = Script::new(seed, 40);
@@ -133,7 +133,7 @@ fn killed_while_writing() {
 
 /// Starts a writer and kills it. Returns the last write that it reported.
 fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) -> Option<usize> {
-    let mut child = test_process("a_writer", folder)
+    let mut child = test_process("child_process_writes_blocks", folder)
         .env("STORE_SEED", seed.to_string())
         .stdout(Stdio::piped())
         .spawn()
@@ -159,7 +159,7 @@ fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) ->
 
 #[test]
 #[ignore = "run by another test of this file, which kills it"]
-fn a_writer() {
+fn child_process_writes_blocks() {
     let seed = std::env::var("STORE_SEED").unwrap().parse().unwrap();
     let script = Script::new(seed, 40);
     let store = Store::open(process_folder(), script.options).unwrap();

@@ -60,7 +60,7 @@ fn assert_steps(reader: &Reader, made: &Made, in_window: bool) {
 }
 
 #[test]
-fn what_was_written_is_read_in_batches_of_any_size_and_after_a_restart() {
+fn blocks_written_in_any_batches_are_read_after_a_restart() {
     let mut maker = Maker::new(1, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 60);
@@ -103,7 +103,7 @@ fn what_was_written_is_read_in_batches_of_any_size_and_after_a_restart() {
 }
 
 #[test]
-fn steps_are_found_by_hash_as_long_as_their_block_is_in_the_window() {
+fn steps_are_found_by_hash_while_their_block_is_retained() {
     let mut maker = Maker::new(2, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 30);
@@ -122,7 +122,7 @@ fn steps_are_found_by_hash_as_long_as_their_block_is_in_the_window() {
 }
 
 #[test]
-fn a_block_that_does_not_follow_is_refused_and_nothing_of_its_batch_stays() {
+fn a_batch_with_a_non_consecutive_block_is_rejected() {
     let mut maker = Maker::new(3, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 3);

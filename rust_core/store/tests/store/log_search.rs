@@ -118,7 +118,7 @@ fn some_filter(random: &mut StdRng) -> LogFilter {
 }
 
 #[test]
-fn searches_find_what_a_scan_finds_wherever_they_are_broken_off() {
+fn interrupted_searches_find_what_a_scan_finds() {
     let mut maker = Maker::new(5, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 500);
@@ -154,7 +154,7 @@ fn searches_find_what_a_scan_finds_wherever_they_are_broken_off() {
 }
 
 #[test]
-fn a_search_beyond_the_stored_blocks_is_an_error_and_not_half_an_answer() {
+fn a_search_beyond_the_stored_blocks_is_an_error() {
     let mut maker = Maker::new(7, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 20);

@@ -264,7 +264,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn whatever_is_done_the_store_holds_what_the_model_holds(seed: u64, steps in steps()) {
+    fn any_operations_leave_the_store_equal_to_the_model(seed: u64, steps in steps()) {
         let mut maker = Maker::new(seed, Size::SMALL);
         let genesis = maker.genesis();
         let folder = tempdir().unwrap();

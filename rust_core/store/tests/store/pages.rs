@@ -104,7 +104,7 @@ fn every_single_bit_changes_the_folded_checksum() {
 }
 
 #[test]
-fn a_changed_bit_is_never_another_answer() {
+fn a_changed_bit_never_changes_a_result() {
     let (folder, options, chain) = filled(1);
     let expected = answers(&Store::open(folder.path(), options).unwrap().reader().unwrap(), &chain).given;
     let whole = std::fs::read(folder.path().join("data.mdb")).unwrap();
@@ -140,7 +140,7 @@ fn a_changed_bit_is_never_another_answer() {
 
 /// A page that is erased, or overwritten by another page, is damage as well.
 #[test]
-fn a_page_in_another_place_is_damage() {
+fn a_page_at_another_position_is_damage() {
     let (folder, options, _) = filled(2);
     let data = folder.path().join("data.mdb");
     let used = page_of_table(folder.path(), options);
@@ -158,7 +158,7 @@ fn a_page_in_another_place_is_damage() {
 }
 
 #[test]
-fn nothing_is_written_once_damage_was_found() {
+fn nothing_is_written_after_damage_was_found() {
     let (folder, options, chain) = filled(3);
     let (last, stored) = chain.split_last().unwrap();
     let folder_before = tempdir().unwrap();
@@ -190,7 +190,7 @@ fn page_of_table(folder: &Path, options: StoreOptions) -> usize {
 }
 
 #[test]
-fn a_scrub_in_portions_reads_what_one_at_once_reads() {
+fn a_scrub_in_portions_reads_the_same_pages() {
     let (folder, options, _) = filled(4);
     let store = Store::open(folder.path(), options).unwrap();
     let whole = scrub(&store, u64::MAX).unwrap();
@@ -278,7 +278,7 @@ fn change_node(folder: &Path, wanted: &[u8], change: impl Fn(&mut [u8], u64)) {
 }
 
 #[test]
-fn a_value_is_read_only_from_a_run_with_room_for_it() {
+fn a_value_larger_than_its_page_run_is_corrupted() {
     let at_page = |node: &mut [u8], page: u64| node[13..21].copy_from_slice(&page.to_ne_bytes());
     let of_length = |node: &mut [u8], _: u64| node[2..4].copy_from_slice(&1_u16.to_ne_bytes());
     let changes: [fn(&mut [u8], u64); 2] = [at_page, of_length];

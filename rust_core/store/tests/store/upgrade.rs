@@ -37,7 +37,7 @@ fn assert_upgraded(folder: &Path, options: StoreOptions, chain: &[Made]) {
 }
 
 #[test]
-fn opening_to_write_upgrades() {
+fn opening_for_writing_upgrades_the_schema() {
     let (folder, options, chain) = of_schema_1();
     let options = StoreOptions { at: 77, ..options };
     let mut told = Vec::new();
@@ -55,7 +55,7 @@ fn opening_to_write_upgrades() {
 }
 
 #[test]
-fn broken_off_it_stays_what_it_was() {
+fn an_interrupted_upgrade_leaves_the_old_schema() {
     let (folder, options, chain) = of_schema_1();
     let options = StoreOptions { at: 77, ..options };
     let ended = Store::open_with_progress(folder.path(), options, &mut |_| ControlFlow::Break(()));

@@ -173,7 +173,7 @@ fn every_damage_is_found_and_no_read_panics() {
 }
 
 #[test]
-fn strays_are_named() {
+fn stray_entries_are_named() {
     let (folder, options, _) = filled(3);
     let env = dump::open(folder.path());
     let next = (BLOCKS as u64 + 1).to_be_bytes();
@@ -204,7 +204,7 @@ fn strays_are_named() {
 
 /// `report` can interrupt every part of a verification.
 #[test]
-fn a_verification_can_be_broken_off() {
+fn a_verification_can_be_interrupted() {
     let (folder, options, _) = filled(1);
     let store = Store::open(folder.path(), options).unwrap();
     for stop in
@@ -219,7 +219,7 @@ fn a_verification_can_be_broken_off() {
 
 /// Verification runs while blocks are written; the data that it verifies does not change.
 #[test]
-fn a_node_may_write_meanwhile() {
+fn a_node_can_write_during_a_verification() {
     let mut maker = Maker::new(4, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 60);

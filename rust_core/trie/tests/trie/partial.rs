@@ -80,7 +80,7 @@ proptest! {
 
     /// Unloads the live trie after every write, so that its next batch works on stubs.
     #[test]
-    fn histories_over_a_source((batches, every) in history(), first in 0u8..16, portions in 0u8..17) {
+    fn a_history_over_a_node_source_matches_the_model((batches, every) in history(), first in 0u8..16, portions in 0u8..17) {
         let (mut nodes, mut whole, mut live) = (Nodes::default(), Tree::default(), Tree::default());
         let mut written = (Tree::default(), 0);
         let mut kept = vec![(Tree::default(), 0)];
@@ -107,7 +107,7 @@ proptest! {
 
     /// The differences between two snapshots do not depend on whether they are in memory.
     #[test]
-    fn changes_between_stubs((batches, _) in history()) {
+    fn changes_between_stubs_have_the_right_root((batches, _) in history()) {
         let mut nodes = Nodes::default();
         let mut tries = vec![Tree::default()];
         for (number, batch) in (1u64..).zip(&batches) {
@@ -244,7 +244,7 @@ fn the_last_child_of_a_branch_is_loaded() {
 
 /// Loading makes the requested part of a stub readable; nothing else is loaded.
 #[test]
-fn only_what_is_needed_is_loaded() {
+fn only_the_required_nodes_are_loaded() {
     let batch: Batch =
         (0u32..2_000).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect();
     let whole = Tree::default().apply(changes(&batch));
@@ -273,7 +273,7 @@ fn only_what_is_needed_is_loaded() {
 
 /// A portion affects only its own sixteenth.
 #[test]
-fn a_portion_is_a_sixteenth() {
+fn a_portion_is_a_sixteenth_of_the_keys() {
     let batch: Batch =
         (0u32..2_000).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect();
     let whole = Tree::default().apply(changes(&batch));
@@ -285,7 +285,7 @@ fn a_portion_is_a_sixteenth() {
 }
 
 #[test]
-fn a_stub_of_nothing_is_nothing() {
+fn a_stub_of_the_empty_root_is_empty() {
     let stub = Tree::from_root(EMPTY_ROOT);
     assert!(stub.is_empty());
     assert_eq!(stub.len(), Some(0));
@@ -295,7 +295,7 @@ fn a_stub_of_nothing_is_nothing() {
 /// Equal does not mean unchanged: the node differed between the two
 /// snapshots, so a stub would not be valid there.
 #[test]
-fn what_came_back_stays() {
+fn a_node_changed_and_restored_is_not_evicted() {
     let batch: Batch =
         (0u32..2_000).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect();
     let old = Tree::default().apply(changes(&batch));

@@ -103,7 +103,7 @@ fn a_replay_from_the_store_equals_the_live_feed() {
 }
 
 #[test]
-fn a_reader_of_pages_is_led_back_from_what_was_undone() {
+fn a_page_reader_is_led_back_from_reorged_steps() {
     let mut bench = developing(3, Limits::default());
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 4);
     let mut fill = |bench: &mut Bench| {
@@ -142,7 +142,7 @@ fn a_reader_of_pages_is_led_back_from_what_was_undone() {
 }
 
 #[test]
-fn a_page_of_a_view_that_an_unwind_took_away_is_of_the_newest_one() {
+fn a_page_of_an_unwound_view_uses_the_newest_view() {
     let mut bench = forgetful();
     for _ in 0..12 {
         bench.seal();
@@ -187,7 +187,7 @@ fn pages_end_at_their_limits() {
 }
 
 #[test]
-fn a_cursor_that_is_not_kept_is_refused_and_the_oldest_one_named() {
+fn an_expired_cursor_is_rejected_and_the_oldest_one_named() {
     let mut bench = Bench::new(1);
     let genesis = genesis(&bench);
     bench.seal();

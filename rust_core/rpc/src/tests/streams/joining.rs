@@ -17,7 +17,7 @@ fn place(bench: &Bench) -> Value {
 }
 
 #[test]
-fn a_cursor_joins_when_it_is_the_newest_step_and_leaves_nothing_behind_otherwise() {
+fn only_the_newest_cursor_joins_and_others_leave_no_subscription() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 2);
@@ -64,7 +64,7 @@ fn a_new_subscriber_gets_no_earlier_notifications_in_flight() {
 
 /// The feed queues some hundreds of views for a pump that takes none, then merges them.
 #[test]
-fn skipped_views_are_notified_except_to_subscribers_that_joined_at_them() {
+fn skipped_views_are_notified_except_to_their_joiners() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);
@@ -94,7 +94,7 @@ fn skipped_views_are_notified_except_to_subscribers_that_joined_at_them() {
 
 /// The feed merges waiting views. Taken views can no longer be merged, so the pump takes few.
 #[test]
-fn a_pump_that_is_slower_than_the_chain_does_not_pile_up_views() {
+fn a_slow_pump_does_not_accumulate_views() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);
@@ -145,7 +145,7 @@ fn a_subscriber_joining_at_a_restored_step_gets_no_reorg() {
 
 /// The node may publish its first views before the pump takes for the first time.
 #[test]
-fn a_subscription_made_before_the_pump_runs_begins_where_it_was_made() {
+fn a_subscription_created_before_the_pump_misses_nothing() {
     let mut bench = Bench::new(2);
     let mut workload = workload(&bench, 3);
     let mut streams = Streams::asleep(&bench);
@@ -163,7 +163,7 @@ fn a_subscription_made_before_the_pump_runs_begins_where_it_was_made() {
 }
 
 #[test]
-fn a_panic_ends_the_subscriptions_that_lost_something_and_the_pump_goes_on() {
+fn a_panic_ends_subscriptions_with_losses_and_the_pump_continues() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);

@@ -72,7 +72,7 @@ fn a_late_subscriber_gets_only_later_transactions() {
 }
 
 #[test]
-fn a_subscriber_that_missed_transactions_is_notified_of_the_loss() {
+fn a_subscriber_that_missed_transactions_gets_a_loss_notice() {
     let bench = Bench::with_pool(1, PoolConfig { max_pending_log: 4, ..PoolConfig::default() });
     let mut streams = Streams::new(&bench);
     for params in [json!(["newPendingTransactions"]), json!(["newPendingTransactions", true])] {

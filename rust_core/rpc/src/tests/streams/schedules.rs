@@ -374,7 +374,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn a_subscriber_from_a_cursor_gets_every_step_once_in_any_schedule() {
+fn a_subscriber_from_a_cursor_gets_every_step_once() {
     use Act::{Deliver, Join, Page, Seal, Step, Take, Unwind};
     let scenario = Scenario {
         scripts: vec![
@@ -390,7 +390,7 @@ fn a_subscriber_from_a_cursor_gets_every_step_once_in_any_schedule() {
 }
 
 #[test]
-fn clients_that_come_and_go_in_many_orders_see_what_happens_between() {
+fn clients_get_every_event_of_their_subscription_in_any_schedule() {
     use Act::{Deliver, Drain, Join, Leave, Page, Reorg, Seal, Step, Take, Unwind};
     let scenario = Scenario {
         scripts: vec![

@@ -49,7 +49,7 @@ fn new_heads_are_the_headers_of_sealed_blocks() {
 }
 
 #[test]
-fn logs_are_those_of_eth_get_logs_and_pending_logs_those_up_to_their_block_hash() {
+fn logs_equal_get_logs_and_pending_logs_equal_their_step() {
     each_step(&mut |bench, streams, turn| {
         let address = Contract::Logger.address();
         let filters =
@@ -90,7 +90,7 @@ fn logs_are_those_of_eth_get_logs_and_pending_logs_those_up_to_their_block_hash(
 }
 
 #[test]
-fn flashblock_transactions_are_what_the_methods_answer_at_their_step() {
+fn flashblock_transactions_equal_the_method_results_at_their_step() {
     each_step(&mut |bench, streams, turn| {
         let full = streams.subscribe(&json!(["newFlashblockTransactions", true]));
         let hashes = streams.subscribe(&json!(["newFlashblockTransactions"]));
@@ -120,7 +120,7 @@ fn flashblock_transactions_are_what_the_methods_answer_at_their_step() {
 }
 
 #[test]
-fn flashblocks_are_the_block_being_built_and_the_feed_what_each_step_adds() {
+fn flashblocks_carry_the_pending_block_and_the_feed_its_additions() {
     each_step(&mut |bench, streams, turn| {
         let blocks = streams.subscribe(&json!(["newFlashblocks"]));
         let feed = streams.subscribe(&json!(["foreseal_feed"]));
@@ -177,7 +177,7 @@ fn syncing_is_notified_once_per_subscriber() {
 }
 
 #[test]
-fn equal_filters_share_a_channel_however_they_are_written() {
+fn equivalent_filters_share_a_channel() {
     let bench = Bench::new(1);
     let mut streams = Streams::new(&bench);
     let (a, b) = ("0x00000000000000000000000000000000000000Aa", "0x00000000000000000000000000000000000000bb");
@@ -271,7 +271,7 @@ fn subscribing_over_http_requires_a_websocket() {
 }
 
 #[test]
-fn before_there_is_a_view_a_subscription_is_refused() {
+fn before_the_first_view_a_subscription_is_rejected() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let settings = settings(datadir.path(), &wallets);
     let mut bench = Bench::unstarted(Arc::new(RealDisk), datadir, settings, wallets, Limits::default());

@@ -28,7 +28,7 @@ fn taken_back(messages: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
+fn an_unwind_removes_steps_and_sealed_blocks_newest_first() {
     let mut bench = developing(4, Limits::default());
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 5);
