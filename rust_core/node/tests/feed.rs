@@ -14,7 +14,7 @@ use alloy_primitives::B256;
 use foreseal_chain::{BlockAtStep, Change, EventKind, ExecutedBlock, FeedError, StepCursor, View, changes};
 use foreseal_primitives::Block;
 use proptest::prelude::*;
-use support::mix::{Run, act};
+use support::actions::{Run, act};
 
 /// One entry of the feed's list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -20,8 +20,9 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use support::{
-    Bench, fingerprint,
-    mix::{Act, Run, act, shown},
+    Bench,
+    actions::{Act, Run, act, shown},
+    fingerprint,
     pair::{caught_up, follow, follow_here, serving},
 };
 

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod actions;
 pub mod memory_history;
-pub mod mix;
 pub mod pair;
 
 use std::{path::Path, sync::Arc, time::Duration};

@@ -3,7 +3,7 @@
 use foreseal_pool::PoolConfig;
 use proptest::prelude::*;
 
-use crate::world::{BLOB, Operation, World, operation, small};
+use crate::random_operations::{BLOB, Operation, World, operation, small};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]

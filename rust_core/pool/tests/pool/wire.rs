@@ -10,7 +10,7 @@ use foreseal_primitives::wire;
 use foreseal_state::{StateError, TrieName};
 use proptest::{prelude::*, strategy::ValueTree};
 
-use crate::world::{Operation, World, bytes, operation, small};
+use crate::random_operations::{Operation, World, bytes, operation, small};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), ".{0,40}"]

@@ -2,7 +2,7 @@
 
 mod archive;
 mod arguments;
-mod asked;
+mod block_calls;
 mod blocks;
 mod call_traces;
 mod calls;
@@ -16,6 +16,7 @@ mod freshness;
 mod geth_traces;
 mod log_pages;
 mod logs;
+mod override_traces;
 mod overrides;
 mod pending;
 mod preconfirmation;
@@ -26,14 +27,13 @@ mod send_sync;
 mod shared_filters;
 mod signing;
 mod state;
-mod stored;
+mod store_reads;
 mod streams;
 mod submissions;
 mod submit;
 mod tags;
 mod traces;
 mod txpool;
-mod written_traces;
 
 use std::{path::Path, sync::Arc, time::Duration};
 

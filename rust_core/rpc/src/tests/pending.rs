@@ -6,7 +6,7 @@ use foreseal_chain::View;
 use foreseal_primitives::Block;
 use foreseal_testkit::{Contract, TransactionKinds, Wallet, Workload};
 
-use super::{Bench, asked};
+use super::{Bench, block_calls};
 
 /// Number of blocks in the test.
 const BLOCKS: u64 = 200;
@@ -89,7 +89,7 @@ pub(super) fn questions_about(wallets: &[Wallet], block: &Block) -> Vec<(&'stati
         questions.push(("eth_createAccessList", format!("[{object},TAG]")));
         questions.push(("eth_createAccessList", format!("[{object},TAG,{state}]")));
     }
-    questions.extend(asked::about(block, &addresses(wallets)));
+    questions.extend(block_calls::about(block, &addresses(wallets)));
     questions
 }
 

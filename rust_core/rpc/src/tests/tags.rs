@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{Kind, methods};
 
-use super::{Bench, asked};
+use super::{Bench, block_calls};
 
 const TAGS: [&str; 4] = ["earliest", "finalized", "safe", "latest"];
 
@@ -22,18 +22,18 @@ fn addresses(bench: &Bench) -> Vec<Address> {
 /// Returns calls about a block that can refer to it by a tag.
 fn questions(bench: &Bench, number: u64) -> Vec<(&'static str, String)> {
     let found = bench.view().sealed(number).unwrap().expect("the block is sealed");
-    let mut questions = asked::about(&found.block, &addresses(bench));
+    let mut questions = block_calls::about(&found.block, &addresses(bench));
     questions.push(("foreseal_getLogs", "[{\"filter\":{\"fromBlock\":TAG,\"toBlock\":TAG}}]".to_owned()));
     questions.push((
         "eth_call",
         format!("[{{\"to\":\"{}\"}},{{\"blockNumber\":TAG}}]", Contract::ALL[0].address()),
     ));
-    questions.retain(|(_, params)| params.contains(asked::TAG));
+    questions.retain(|(_, params)| params.contains(block_calls::TAG));
     questions
 }
 
 fn answer(bench: &Bench, view: &Arc<View>, method: &str, params: &str, block: &str) -> String {
-    let params = params.replace(asked::TAG, &format!("\"{block}\""));
+    let params = params.replace(block_calls::TAG, &format!("\"{block}\""));
     match bench.api.call(Some(view), method, params.as_bytes()) {
         // The cursor contains the filter as it was given.
         Ok(json) if method == "foreseal_getLogs" => {

@@ -3,9 +3,9 @@
 mod flashblocks;
 mod joining;
 mod pool;
+mod reorgs;
 mod schedules;
 mod shapes;
-mod undone;
 
 use std::{sync::Arc, time::Duration};
 

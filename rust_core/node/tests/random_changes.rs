@@ -9,7 +9,7 @@ use std::sync::Arc;
 use foreseal_chain::{Chain, replay};
 use foreseal_journal::{Identity, Journal, JournalOptions};
 use proptest::prelude::*;
-use support::mix::{Act, Run, act, shown};
+use support::actions::{Act, Run, act, shown};
 
 /// Replays the journal into a new chain.
 fn replayed(run: &mut Run) -> Chain {
