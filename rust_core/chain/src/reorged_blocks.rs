@@ -113,7 +113,7 @@ mod tests {
         ReorgedBlock { block, steps: Vector::new() }
     }
 
-    fn kept(reorged: &ReorgedBlocks, number: u64) -> bool {
+    fn is_retained(reorged: &ReorgedBlocks, number: u64) -> bool {
         reorged.find_block(number, &block(number, 0).block.hash).is_some()
     }
 
@@ -124,7 +124,11 @@ mod tests {
             reorged.add(block(number, 0));
         }
         assert_eq!((reorged.blocks.blocks.len(), reorged.count()), (MAX_BLOCKS, MAX_BLOCKS as u64 + 10));
-        assert!(!kept(&reorged, 10) && kept(&reorged, 11) && kept(&reorged, MAX_BLOCKS as u64 + 10));
+        assert!(
+            !is_retained(&reorged, 10)
+                && is_retained(&reorged, 11)
+                && is_retained(&reorged, MAX_BLOCKS as u64 + 10)
+        );
     }
 
     #[test]
@@ -133,13 +137,13 @@ mod tests {
         for number in 1..=8 {
             reorged.add(block(number, MAX_BYTES / 4));
         }
-        assert!(!kept(&reorged, 5) && kept(&reorged, 6) && kept(&reorged, 8));
+        assert!(!is_retained(&reorged, 5) && is_retained(&reorged, 6) && is_retained(&reorged, 8));
         assert_eq!(
             reorged.blocks.bytes,
             reorged.blocks.blocks.iter().map(|block| block.bytes()).sum::<usize>()
         );
         reorged.add(block(9, 2 * MAX_BYTES));
-        assert!(!kept(&reorged, 8) && kept(&reorged, 9), "the newest is kept, however large");
+        assert!(!is_retained(&reorged, 8) && is_retained(&reorged, 9), "the newest is kept, however large");
     }
 
     #[test]
@@ -148,10 +152,10 @@ mod tests {
         reorged.add(block(1, 0));
         reorged.add(block(2, 0));
         reorged.add(block(1, 7));
-        let place = block(1, 0).steps().last();
-        let (found, index) = reorged.find_step(place).unwrap();
+        let cursor = block(1, 0).steps().last();
+        let (found, index) = reorged.find_step(cursor).unwrap();
         assert_eq!((index, found.block().receipts[0].logs[0].data.data.len()), (0, 7));
-        assert!(reorged.find_step(StepCursor { index: 1, ..place }).is_none());
-        assert!(reorged.find_step(StepCursor { number: 2, ..place }).is_none());
+        assert!(reorged.find_step(StepCursor { index: 1, ..cursor }).is_none());
+        assert!(reorged.find_step(StepCursor { number: 2, ..cursor }).is_none());
     }
 }

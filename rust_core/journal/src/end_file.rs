@@ -369,9 +369,9 @@ mod tests {
         let made = EndFileWriter::take_over(&disk, dir, None, state, [1; 16], 0).unwrap().mark;
         assert_eq!((made.epoch, made.next), (1, 12));
         let path = end_path(dir);
-        let whole = disk.content(&path).unwrap();
+        let intact = disk.content(&path).unwrap();
         for at in 0..2 * SLOT {
-            let mut damaged = whole.clone();
+            let mut damaged = intact.clone();
             damaged[at] ^= 1;
             disk.set_content(&path, &damaged);
             let found = read_end(&disk, dir).unwrap().unwrap();

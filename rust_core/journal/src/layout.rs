@@ -294,9 +294,10 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let whole = AppendHeader::decode(&flipped, &SALT).is_some_and(|h| h.is_whole(&flipped, &SALT));
+            let is_complete =
+                AppendHeader::decode(&flipped, &SALT).is_some_and(|h| h.is_whole(&flipped, &SALT));
             // Four bytes of the header are unused.
-            assert_eq!(whole, (92..96).contains(&(bit / 8)), "{bit}");
+            assert_eq!(is_complete, (92..96).contains(&(bit / 8)), "{bit}");
         }
     }
 

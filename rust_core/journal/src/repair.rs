@@ -349,8 +349,8 @@ mod tests {
         let unknown = "record 0 of append 1 at 0000000001.segment, offset 1024 cannot be read: its kind, 99, is unknown";
         assert!(error.to_string().contains(unknown), "{error}");
         let (report, repair) = plan_repair(dir, disk.clone()).unwrap();
-        let place = JournalPosition { segment: 1, offset: 1024 };
-        assert_eq!((report.appends, report.fault.map(|fault| fault.place)), (1, Some(place)));
+        let position = JournalPosition { segment: 1, offset: 1024 };
+        assert_eq!((report.appends, report.fault.map(|fault| fault.place)), (1, Some(position)));
         let repair = repair.unwrap();
         assert_eq!((repair.loss().appends, repair.loss().readable), (2, 2));
         repair.apply().unwrap();

@@ -129,8 +129,8 @@ mod tests {
         let disk = SimulatedDisk::default();
         let (dir, path) = (Path::new("journal"), Path::new("journal/0000000001.segment"));
         disk.set_content(path, &bytes);
-        let whole = SegmentFile::open(&disk, dir, 1).unwrap().append_at(512, &salt).unwrap().is_some();
-        assert!(whole);
+        let is_complete = SegmentFile::open(&disk, dir, 1).unwrap().append_at(512, &salt).unwrap().is_some();
+        assert!(is_complete);
 
         let mut sealed = vec![0; 1 << 20];
         AppendHeader::seal(&mut sealed, chain, 1 << 19, 1, &salt);

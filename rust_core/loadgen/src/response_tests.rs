@@ -81,15 +81,15 @@ fn an_invalid_response_is_rejected() {
 
 #[test]
 fn a_connection_stays_open_unless_the_response_closes_it() {
-    let keeps = |head: &str| {
+    let stays_open = |head: &str| {
         let data = format!("{head}\r\ncontent-length: 0\r\n\r\n");
         let mut reader = ResponseReader::default();
         reader.read(data.as_bytes(), false).unwrap().unwrap().keeps_alive
     };
-    assert!(keeps("HTTP/1.1 200 OK"));
-    assert!(!keeps("HTTP/1.1 200 OK\r\nConnection: x, Close"));
-    assert!(!keeps("HTTP/1.0 200 OK"));
-    assert!(keeps("HTTP/1.0 200 OK\r\nconnection: keep-alive"));
+    assert!(stays_open("HTTP/1.1 200 OK"));
+    assert!(!stays_open("HTTP/1.1 200 OK\r\nConnection: x, Close"));
+    assert!(!stays_open("HTTP/1.0 200 OK"));
+    assert!(stays_open("HTTP/1.0 200 OK\r\nconnection: keep-alive"));
 }
 
 proptest! {

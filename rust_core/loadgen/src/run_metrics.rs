@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn the_first_wrong_response_is_stored_and_truncated() {
-        let mut figures = RunMetrics::default();
-        figures.wrong(FailedResponse::new(3, 500, "one".to_owned(), &[b'x'; 5000]));
-        figures.wrong(FailedResponse::new(4, 500, "two".to_owned(), b""));
-        let first = figures.first_wrong.unwrap();
-        assert_eq!((figures.errors, first.body, first.answer.len()), (2, 3, MAX_FAILURES));
+        let mut metrics = RunMetrics::default();
+        metrics.wrong(FailedResponse::new(3, 500, "one".to_owned(), &[b'x'; 5000]));
+        metrics.wrong(FailedResponse::new(4, 500, "two".to_owned(), b""));
+        let first = metrics.first_wrong.unwrap();
+        assert_eq!((metrics.errors, first.body, first.answer.len()), (2, 3, MAX_FAILURES));
     }
 }

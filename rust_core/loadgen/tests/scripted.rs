@@ -30,7 +30,7 @@ fn serve(script: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> SocketAdd
 /// Reads the body of the next request; `None` if the client has disconnected.
 fn request(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut data = Vec::new();
-    let mut piece = [0; 4096];
+    let mut chunk = [0; 4096];
     loop {
         let text = String::from_utf8_lossy(&data).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
@@ -41,8 +41,8 @@ fn request(stream: &mut TcpStream) -> Option<Vec<u8>> {
                 return Some(body.as_bytes().to_vec());
             }
         }
-        match stream.read(&mut piece) {
-            Ok(read) if read > 0 => data.extend_from_slice(&piece[..read]),
+        match stream.read(&mut chunk) {
+            Ok(read) if read > 0 => data.extend_from_slice(&chunk[..read]),
             _ => return None,
         }
     }
@@ -61,12 +61,12 @@ fn plan(address: SocketAddr, pace: Pace) -> Plan {
     }
 }
 
-fn figures(plan: &Plan) -> RunMetrics {
+fn metrics(plan: &Plan) -> RunMetrics {
     run(plan, &mut |_| true).unwrap()
 }
 
 fn once(address: SocketAddr) -> RunMetrics {
-    figures(&plan(address, Pace::Once))
+    metrics(&plan(address, Pace::Once))
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn a_response_cut_at_any_byte_is_an_error() {
                 request(&mut stream);
                 stream.write_all(&answer[..end]).unwrap();
             });
-            let figures = once(address);
-            let whole = u64::from(end == answer.len());
+            let metrics = once(address);
+            let complete = u64::from(end == answer.len());
             assert_eq!(
-                (figures.answered, figures.errors, figures.unanswered),
-                (whole, 1 - whole, 0),
+                (metrics.answered, metrics.errors, metrics.unanswered),
+                (complete, 1 - complete, 0),
                 "{end}"
             );
         }
@@ -99,8 +99,8 @@ fn a_response_in_chunks_of_one_byte_is_a_result() {
             }
             request(&mut stream);
         });
-        let figures = once(address);
-        assert_eq!((figures.answered, figures.errors), (1, 0));
+        let metrics = once(address);
+        assert_eq!((metrics.answered, metrics.errors), (1, 0));
     }
 }
 
@@ -118,9 +118,9 @@ fn invalid_responses_are_counted_and_the_first_is_stored() {
             stream.write_all(answer).unwrap();
             request(&mut stream);
         });
-        let figures = once(address);
-        let wrong = figures.first_wrong.unwrap();
-        assert_eq!((figures.answered, figures.errors, wrong.status), (0, 1, status), "{wrong:?}");
+        let metrics = once(address);
+        let wrong = metrics.first_wrong.unwrap();
+        assert_eq!((metrics.answered, metrics.errors, wrong.status), (0, 1, status), "{wrong:?}");
         assert!(!wrong.answer.is_empty() && !wrong.why.is_empty());
     }
 }
@@ -135,8 +135,8 @@ fn a_silent_server_ends_the_run_after_the_timeout() {
         connections: 3,
         ..plan(address, Pace::Closed)
     };
-    let figures = figures(&plan);
-    assert_eq!((figures.answered, figures.unanswered, figures.latency.count()), (0, 3, 3));
+    let metrics = metrics(&plan);
+    assert_eq!((metrics.answered, metrics.unanswered, metrics.latency.count()), (0, 3, 3));
     assert!(began.elapsed() < Duration::from_secs(5));
 }
 
@@ -148,25 +148,25 @@ fn a_connection_closed_between_responses_is_reopened_without_losing_requests() {
     });
     let mut plan = plan(address, Pace::Once);
     plan.bodies = vec![b"{}".to_vec(); 20];
-    let figures = figures(&plan);
-    assert_eq!((figures.answered, figures.errors), (20, 0), "{:?}", figures.first_wrong);
-    assert_eq!((figures.smallest, figures.largest, figures.received), (29, 29, 29 * 20));
+    let metrics = metrics(&plan);
+    assert_eq!((metrics.answered, metrics.errors), (20, 0), "{:?}", metrics.first_wrong);
+    assert_eq!((metrics.smallest, metrics.largest, metrics.received), (29, 29, 29 * 20));
 }
 
 #[test]
 fn request_bodies_are_distributed_over_connections_in_turn() {
     let seen = Arc::new(Mutex::new(vec![Vec::new(); 3]));
-    let kept = seen.clone();
+    let shared = seen.clone();
     let address = serve(move |number, mut stream| {
         while let Some(body) = request(&mut stream) {
-            kept.lock().unwrap()[number].push(body[0] - b'a');
+            shared.lock().unwrap()[number].push(body[0] - b'a');
             stream.write_all(GOOD).unwrap();
         }
     });
     let mut plan = plan(address, Pace::Once);
     plan.connections = 3;
     plan.bodies = (b'a'..b'a' + 10).map(|letter| vec![letter]).collect();
-    assert_eq!(figures(&plan).answered, 10);
+    assert_eq!(metrics(&plan).answered, 10);
     assert_eq!(*seen.lock().unwrap(), [vec![0, 3, 6, 9], vec![1, 4, 7], vec![2, 5, 8]]);
 }
 
@@ -182,11 +182,11 @@ fn a_stall_is_charged_to_every_request_due_in_it() {
         }
     });
     let open = Plan { length: Duration::from_millis(600), ..plan(address, Pace::Open { rate: 100.0 }) };
-    let figures = figures(&open);
-    assert_eq!((figures.answered, figures.errors, figures.unanswered), (60, 0, 0));
+    let metrics = metrics(&open);
+    assert_eq!((metrics.answered, metrics.errors, metrics.unanswered), (60, 0, 0));
     // Forty requests are due during the stall, evenly spaced: half of them wait for more than half of it.
     let long: u64 =
-        figures.latency.counts().iter().filter(|(time, _)| *time > 200_000_000).map(|(_, n)| n).sum();
+        metrics.latency.counts().iter().filter(|(time, _)| *time > 200_000_000).map(|(_, n)| n).sum();
     assert!((20..=45).contains(&long), "{long}");
 }
 
@@ -203,9 +203,9 @@ fn an_open_loop_that_is_too_fast_counts_unsent_requests() {
         patience: Duration::from_millis(300),
         ..plan(address, Pace::Open { rate: 1000.0 })
     };
-    let figures = figures(&open);
-    assert_eq!(figures.answered + figures.unanswered, 200);
-    assert!(figures.unanswered > 100);
+    let metrics = metrics(&open);
+    assert_eq!(metrics.answered + metrics.unanswered, 200);
+    assert!(metrics.unanswered > 100);
 }
 
 #[test]
@@ -232,9 +232,9 @@ fn a_server_that_disappears_ends_the_run() {
         address
     };
     let began = Instant::now();
-    let figures = figures(&plan(address, Pace::Closed));
-    assert_eq!(figures.answered, 0);
-    assert!(figures.errors > 0);
+    let metrics = metrics(&plan(address, Pace::Closed));
+    assert_eq!(metrics.answered, 0);
+    assert!(metrics.errors > 0);
     assert!(began.elapsed() < Duration::from_secs(4), "the run went on with nobody there");
 }
 
@@ -249,9 +249,9 @@ fn the_constant_responder_answers_over_both_transports() {
             bodies: vec![vec![b'x'; 300]],
             ..plan(responder.address(), Pace::Closed)
         };
-        let figures = figures(&plan);
-        assert!(figures.answered > 100, "{transport:?} {figures:?}");
-        assert_eq!((figures.errors, figures.unanswered, figures.smallest, figures.largest), (0, 0, 41, 41));
+        let metrics = metrics(&plan);
+        assert!(metrics.answered > 100, "{transport:?} {metrics:?}");
+        assert_eq!((metrics.errors, metrics.unanswered, metrics.smallest, metrics.largest), (0, 0, 41, 41));
     }
 }
 
@@ -285,9 +285,9 @@ fn a_rejected_closed_or_broken_websocket_is_reported() {
             stream.write_all(bytes).unwrap();
             let _ = stream.read(&mut [0; 100]);
         });
-        let figures = figures(&framed(address));
-        let wrong = figures.first_wrong.unwrap();
-        assert_eq!((figures.answered, figures.errors), (0, 1));
+        let metrics = metrics(&framed(address));
+        let wrong = metrics.first_wrong.unwrap();
+        assert_eq!((metrics.answered, metrics.errors), (0, 1));
         assert!(wrong.why.contains(why), "{wrong:?}");
     }
 }

@@ -259,13 +259,14 @@ mod tests {
     fn a_signature_recovers_to_the_key_on_its_chain_only() {
         let signer = StepSigner::new(SECRET.parse().unwrap(), CHAIN).unwrap();
         let (hash, previous) = (B256::repeat_byte(1), B256::repeat_byte(2));
-        let promise = FlashblockCommitment { number: 7, index: 3, hash, previous, time: 1_700_000_000_123 };
-        let signature = signer.sign(&promise);
+        let commitment =
+            FlashblockCommitment { number: 7, index: 3, hash, previous, time: 1_700_000_000_123 };
+        let signature = signer.sign(&commitment);
         assert!(matches!(signature[64], 27 | 28));
-        assert_eq!(signature, signer.sign(&promise), "always the same");
-        assert_eq!(promise.signer(CommitmentDomain::new(CHAIN), &signature), Some(signer.address()));
-        assert_ne!(promise.signer(CommitmentDomain::new(1), &signature), Some(signer.address()));
-        let later = FlashblockCommitment { time: promise.time + 1, ..promise };
+        assert_eq!(signature, signer.sign(&commitment), "always the same");
+        assert_eq!(commitment.signer(CommitmentDomain::new(CHAIN), &signature), Some(signer.address()));
+        assert_ne!(commitment.signer(CommitmentDomain::new(1), &signature), Some(signer.address()));
+        let later = FlashblockCommitment { time: commitment.time + 1, ..commitment };
         assert_ne!(later.signer(CommitmentDomain::new(CHAIN), &signature), Some(signer.address()));
     }
 }

@@ -14,10 +14,10 @@ use foreseal_node::{ControlError, Development, Mining, Sequencer, Settings};
 use foreseal_primitives::{Change, Override, Transaction};
 use foreseal_state::StateReader;
 use foreseal_testkit::{Contract, Fees, Wallet};
-use support::{Bench, SOMEBODY, balance, fingerprint, restart, settings, start};
+use support::{Bench, OTHER_ACCOUNT, balance, fingerprint, restart, settings, start};
 
 fn balance_in(view: &View) -> U256 {
-    view.pending().state.account(&SOMEBODY).unwrap().unwrap_or_default().balance
+    view.pending().state.account(&OTHER_ACCOUNT).unwrap().unwrap_or_default().balance
 }
 
 fn timestamp(view: &View) -> u64 {
@@ -27,7 +27,7 @@ fn timestamp(view: &View) -> u64 {
 #[test]
 fn blocks_mined_on_demand_include_the_pooled_transactions() {
     let (datadir, wallets, bench) = start();
-    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    let hash = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.node.control(|writer| writer.mine(3, None)).unwrap();
     let view = bench.view();
     assert_eq!(view.latest().number(), 3);
@@ -66,8 +66,8 @@ fn mined_blocks_have_the_requested_interval() {
     assert_eq!(times, [from, from + 100, from + 200, from + 300]);
     assert_eq!(view.pending().block.header.timestamp, from + 302);
     let most = Development::default().mined;
-    let refused = bench.node.control(|writer| writer.mine(most + 1, None)).unwrap_err();
-    assert_eq!(refused.to_string(), format!("at most {most} blocks at a time are allowed"));
+    let rejection = bench.node.control(|writer| writer.mine(most + 1, None)).unwrap_err();
+    assert_eq!(rejection.to_string(), format!("at most {most} blocks at a time are allowed"));
     drop(view);
     restart(&datadir, &wallets, bench);
 }
@@ -75,13 +75,13 @@ fn mined_blocks_have_the_requested_interval() {
 #[test]
 fn an_override_is_a_step_and_is_sealed_unchanged() {
     let (datadir, wallets, mut bench) = start();
-    bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     bench.node.control(|writer| writer.write(&balance(1_000))).unwrap();
     let written = bench.view();
     assert_eq!((written.pending_index(), balance_in(&written)), (2, U256::from(1_000)));
-    assert_eq!(written.latest().state.account(&SOMEBODY).unwrap(), None, "what is sealed stays");
-    bench.node.submit(&wallets[0].transfer(1, SOMEBODY, 7, Fees::default())).unwrap();
+    assert_eq!(written.latest().state.account(&OTHER_ACCOUNT).unwrap(), None, "what is sealed stays");
+    bench.node.submit(&wallets[0].transfer(1, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     assert_eq!(balance_in(&bench.view()), U256::from(1_007));
 
@@ -91,8 +91,8 @@ fn an_override_is_a_step_and_is_sealed_unchanged() {
     bench.node.control(|writer| writer.write(&balance(1_007))).unwrap();
     let pending = bench.view().pending().clone();
     assert_eq!((pending.steps.len(), pending.steps[3].hash), (6, pending.steps[5].hash));
-    let places = pending.written.iter().map(|one| (one.step, one.transactions)).collect::<Vec<_>>();
-    assert_eq!(places, [(2, 1), (4, 2), (5, 2)]);
+    let positions = pending.written.iter().map(|one| (one.step, one.transactions)).collect::<Vec<_>>();
+    assert_eq!(positions, [(2, 1), (4, 2), (5, 2)]);
     bench.seal();
     let sealed = bench.view().latest().clone();
     assert_eq!((sealed.block.hash, sealed.steps.len()), (pending.block.hash, 6));
@@ -110,23 +110,23 @@ fn every_field_of_an_account_can_be_overridden() {
         bench.view().pending().state.clone()
     };
     let code = Bytes::from_static(b"\x60\x00\x60\x00\xf3");
-    let state = write(SOMEBODY, Change::Code(code.clone()));
-    let account = state.account(&SOMEBODY).unwrap().unwrap();
+    let state = write(OTHER_ACCOUNT, Change::Code(code.clone()));
+    let account = state.account(&OTHER_ACCOUNT).unwrap().unwrap();
     assert_eq!(state.code(&account.code_hash).unwrap().original_bytes(), code);
-    let state = write(SOMEBODY, Change::Nonce(9));
-    assert_eq!(state.account(&SOMEBODY).unwrap().unwrap().nonce, 9);
+    let state = write(OTHER_ACCOUNT, Change::Nonce(9));
+    assert_eq!(state.account(&OTHER_ACCOUNT).unwrap().unwrap().nonce, 9);
     let (slot, value) = (U256::MAX, U256::from(5));
-    let state = write(SOMEBODY, Change::Slot { slot, value });
-    assert_eq!(state.storage(&SOMEBODY, &slot).unwrap(), value);
+    let state = write(OTHER_ACCOUNT, Change::Slot { slot, value });
+    assert_eq!(state.storage(&OTHER_ACCOUNT, &slot).unwrap(), value);
     let counter = Contract::Counter.address();
     let state = write(counter, Change::Slot { slot: U256::ZERO, value });
     assert_eq!(state.storage(&counter, &U256::ZERO).unwrap(), value);
 
     // Once all overrides are reset nothing is left: an empty account does not exist (EIP-161).
-    write(SOMEBODY, Change::Slot { slot, value: U256::ZERO });
-    write(SOMEBODY, Change::Code(Bytes::new()));
-    let state = write(SOMEBODY, Change::Nonce(0));
-    assert_eq!(state.account(&SOMEBODY).unwrap(), None);
+    write(OTHER_ACCOUNT, Change::Slot { slot, value: U256::ZERO });
+    write(OTHER_ACCOUNT, Change::Code(Bytes::new()));
+    let state = write(OTHER_ACCOUNT, Change::Nonce(0));
+    assert_eq!(state.account(&OTHER_ACCOUNT).unwrap(), None);
     let other = Address::repeat_byte(0x78);
     let before = bench.view().pending_index();
     write(other, Change::Balance(U256::ZERO));
@@ -142,7 +142,7 @@ fn an_override_queues_or_drops_pooled_transactions() {
         bench.node.control(|writer| writer.write(&Override { address: sender, change })).unwrap();
     };
     let submit =
-        |nonce| bench.node.submit(&wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default())).unwrap();
+        |nonce| bench.node.submit(&wallets[0].transfer(nonce, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     let (first, second) = (submit(0), submit(1));
     set(&bench, Change::Nonce(1));
     assert!(!bench.node.pool().contains(&first), "its nonce is used");
@@ -169,7 +169,7 @@ fn an_impersonated_account_sends() {
         nonce,
         gas_limit: 21_000,
         max_fee_per_gas: 10_000_000_000,
-        to: SOMEBODY.into(),
+        to: OTHER_ACCOUNT.into(),
         value: U256::from(4),
         ..TxEip1559::default()
     };
@@ -187,10 +187,10 @@ fn an_impersonated_account_sends() {
 #[test]
 fn increasing_time_moves_the_block_being_built() {
     let (datadir, wallets, mut bench) = start();
-    bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     bench.node.control(|writer| writer.write(&balance(1_000))).unwrap();
-    bench.node.submit(&wallets[0].transfer(1, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.node.submit(&wallets[0].transfer(1, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     let before = bench.view().pending().clone();
     assert_eq!(bench.node.control(|writer| writer.increase_time(3_600)).unwrap(), 3_600);
@@ -218,8 +218,8 @@ fn the_next_timestamp_is_exact_and_time_continues_from_it() {
     assert_eq!(timestamp(&bench.view()), 2_000_001);
     bench.seal();
     assert_eq!(timestamp(&bench.view()), 2_000_003);
-    let refused = bench.node.control(|writer| writer.set_next_timestamp(2_000_003)).unwrap_err();
-    assert!(matches!(refused, ControlError::Timestamp { timestamp: 2_000_003, previous: 2_000_003 }));
+    let rejection = bench.node.control(|writer| writer.set_next_timestamp(2_000_003)).unwrap_err();
+    assert!(matches!(rejection, ControlError::Timestamp { timestamp: 2_000_003, previous: 2_000_003 }));
     for far in [u64::MAX, u64::MAX / 1000, i64::MAX.unsigned_abs() / 1000 + 9] {
         assert!(matches!(
             bench.node.control(|writer| writer.set_next_timestamp(far)).unwrap_err(),
@@ -238,7 +238,7 @@ fn the_next_timestamp_is_exact_and_time_continues_from_it() {
 fn blocks_are_sealed_as_the_mining_mode_requires() {
     let (_datadir, wallets, mut bench) = start();
     let set = |bench: &Bench, mining| bench.node.control(|writer| writer.set_mining(mining)).unwrap();
-    let transfer = |nonce| wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default());
+    let transfer = |nonce| wallets[0].transfer(nonce, OTHER_ACCOUNT, 7, Fees::default());
     set(&bench, Mining::Manual);
     bench.node.submit(&transfer(0)).unwrap();
     for _ in 0..30 {
@@ -270,7 +270,7 @@ fn automine_from_the_start_seals_each_submission() {
     let settings = Settings { development, ..settings(datadir.path(), &wallets) };
     let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
     assert_eq!(bench.producer.due(), None);
-    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    let hash = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     let view = bench.view();
     assert_eq!(view.transaction(&hash).unwrap().unwrap().0.number(), 1);
     assert_eq!((view.latest().number(), view.pending_index()), (1, 0));
@@ -279,14 +279,14 @@ fn automine_from_the_start_seals_each_submission() {
 #[test]
 fn coinbase_and_base_fee_count_from_the_block_being_built() {
     let (datadir, wallets, mut bench) = start();
-    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    let hash = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
-    bench.node.control(|writer| writer.set_beneficiary(SOMEBODY)).unwrap();
+    bench.node.control(|writer| writer.set_beneficiary(OTHER_ACCOUNT)).unwrap();
     bench.node.control(|writer| writer.set_base_fee(5)).unwrap();
     let pending = bench.view().pending().clone();
     assert_eq!(
         (pending.block.header.beneficiary, pending.block.header.base_fee_per_gas),
-        (SOMEBODY, Some(5))
+        (OTHER_ACCOUNT, Some(5))
     );
     assert_eq!(bench.view().transaction(&hash).unwrap().unwrap().0.number(), 1);
     let timestamp = pending.block.header.timestamp + 100;
@@ -297,7 +297,7 @@ fn coinbase_and_base_fee_count_from_the_block_being_built() {
     assert!(bench.view().transaction(&hash).unwrap().is_none());
     assert!(bench.node.pool().contains(&hash), "it cannot pay and waits");
     bench.seal();
-    assert_eq!(bench.view().pending().block.header.beneficiary, SOMEBODY);
+    assert_eq!(bench.view().pending().block.header.beneficiary, OTHER_ACCOUNT);
     restart(&datadir, &wallets, bench);
 }
 
@@ -309,18 +309,19 @@ fn a_production_chain_rejects_development_controls() {
     let mut bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
     (0..4).for_each(|_| bench.seal());
     let before = fingerprint(&bench.view());
-    let refused = |error: Option<ControlError>| assert!(matches!(error, Some(ControlError::NotDevelopment)));
-    refused(bench.node.control(|writer| writer.mine(1, None)).err());
-    refused(bench.node.control(|writer| writer.write(&balance(1))).err());
-    refused(bench.node.control(|writer| writer.increase_time(1)).err());
-    refused(bench.node.control(|writer| writer.set_time(1)).err());
-    refused(bench.node.control(|writer| writer.set_next_timestamp(3_000_000)).err());
-    refused(bench.node.control(|writer| writer.reorg(&[Vec::new()])).err());
-    refused(bench.node.control(Sequencer::snapshot).err());
-    refused(bench.node.control(|writer| writer.revert(0)).err());
-    refused(bench.node.control(|writer| writer.set_mining(Mining::Manual)).err());
-    refused(bench.node.control(|writer| writer.set_beneficiary(SOMEBODY)).err());
-    refused(bench.node.control(|writer| writer.set_base_fee(1)).err());
+    let assert_rejected =
+        |error: Option<ControlError>| assert!(matches!(error, Some(ControlError::NotDevelopment)));
+    assert_rejected(bench.node.control(|writer| writer.mine(1, None)).err());
+    assert_rejected(bench.node.control(|writer| writer.write(&balance(1))).err());
+    assert_rejected(bench.node.control(|writer| writer.increase_time(1)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_time(1)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_next_timestamp(3_000_000)).err());
+    assert_rejected(bench.node.control(|writer| writer.reorg(&[Vec::new()])).err());
+    assert_rejected(bench.node.control(Sequencer::snapshot).err());
+    assert_rejected(bench.node.control(|writer| writer.revert(0)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_mining(Mining::Manual)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_beneficiary(OTHER_ACCOUNT)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_base_fee(1)).err());
     let below = bench.node.control(|writer| writer.unwind(1)).unwrap_err();
     assert!(matches!(below, ControlError::Finalized { number: 1, finalized: 2 }));
     assert_eq!(fingerprint(&bench.view()), before);

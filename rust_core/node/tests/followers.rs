@@ -228,8 +228,8 @@ fn steps_shown_by_a_follower_are_never_lost() {
         drop(follower);
         disk.lose_power(done as u64);
         let sequencer = Bench::open(settings, clock, Arc::new(disk.clone())).unwrap();
-        let kept = fingerprint(&sequencer.view());
-        assert!(shown.iter().all(|step| kept.contains(step)), "at operation {fails:?}");
+        let retained = fingerprint(&sequencer.view());
+        assert!(shown.iter().all(|step| retained.contains(step)), "at operation {fails:?}");
         (done, disk.operations() - begun)
     };
     let (ticks, operations) = run(&SimulatedDisk::default(), None);

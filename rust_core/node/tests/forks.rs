@@ -128,12 +128,12 @@ fn a_chain_without_its_system_contracts_is_rejected() {
         let settings = settings_with(&datadir, &Wallet::some(1), |genesis| {
             assert_eq!(genesis.alloc.remove(&missing).and_then(|account| account.code), Some(code));
         });
-        assert_refused(settings, &format!("system contract {missing}: no code"));
+        assert_rejected(settings, &format!("system contract {missing}: no code"));
     }
 }
 
 /// Asserts that the genesis is rejected before the data directory contains it.
-fn assert_refused(settings: Settings, reason: &str) {
+fn assert_rejected(settings: Settings, reason: &str) {
     let stored = settings.datadir.join("genesis.json");
     let error = open(settings).err().unwrap();
     assert!(error.starts_with(&format!("no block can follow the genesis of --genesis: {reason} ")));
@@ -154,7 +154,7 @@ fn a_proof_of_work_chain_is_not_produced() {
     };
     for change in [&never as &dyn Fn(&mut Genesis), &not_yet] {
         let datadir = tempfile::tempdir().unwrap();
-        assert_refused(
+        assert_rejected(
             settings_with(&datadir, &wallets, change),
             "block 1 would not be a proof-of-stake block under this genesis; it can only be imported",
         );

@@ -82,8 +82,8 @@ fn later_steps_of_a_block_only_add_transactions() {
         assert_eq!(after.pending_index(), before.pending_index() + 1);
         assert!(new.header.gas_used > old.header.gas_used);
         assert!(new.transactions.len() > old.transactions.len());
-        let kept = new.transactions.take(old.transactions.len());
-        assert!(kept.iter().zip(&old.transactions).all(|(a, b)| a.hash() == b.hash()));
+        let prefix = new.transactions.take(old.transactions.len());
+        assert!(prefix.iter().zip(&old.transactions).all(|(a, b)| a.hash() == b.hash()));
         assert_ne!(new.hash, old.hash);
         steps += 1;
     }
@@ -172,11 +172,11 @@ fn a_transaction_is_always_in_the_pool_or_the_view() {
     let node = bench.node.clone();
     let (submitted, watched) = std::sync::mpsc::channel();
     let watcher = std::thread::spawn(move || {
-        let (mut looks, mut current) = (0_u64, None);
+        let (mut polls, mut current) = (0_u64, None);
         loop {
             match watched.try_recv() {
                 Ok(hash) => current = Some(hash),
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => return looks,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return polls,
                 Err(std::sync::mpsc::TryRecvError::Empty) => {}
             }
             let Some(hash) = current else { continue };
@@ -185,7 +185,7 @@ fn a_transaction_is_always_in_the_pool_or_the_view() {
                 pooled || node.view().unwrap().transaction(&hash).unwrap().is_some(),
                 "{hash} is in neither"
             );
-            looks += 1;
+            polls += 1;
         }
     });
     for nonce in 0..200 {
@@ -207,18 +207,18 @@ fn submissions_and_reads_continue_during_a_step() {
     let late = wallets[1].transfer(0, wallets[2].address, 1, Fees::default());
     let (node, clock) = (bench.node.clone(), bench.clock.clone());
     let before = bench.view();
-    let mut asked = 0;
+    let mut checks = 0;
     bench.clock.advance(support::STEP);
     let mut during = || {
-        asked += 1;
-        if asked == 1 {
+        checks += 1;
+        if checks == 1 {
             node.submit(&late).unwrap();
             assert_eq!(node.view().unwrap().pending().block.hash, before.pending().block.hash);
         }
         true
     };
     bench.producer.tick(clock.now(), &mut during).unwrap();
-    assert!(asked > 0);
+    assert!(checks > 0);
     bench.tick();
     assert_eq!(bench.view().pending().block.transactions.len(), 2);
 }

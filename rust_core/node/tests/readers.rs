@@ -21,8 +21,8 @@ fn a_retained_view_never_blocks_the_writer() {
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 3);
-    let held = bench.view();
-    let (node, hash) = (bench.node.clone(), held.pending().block.hash);
+    let retained = bench.view();
+    let (node, hash) = (bench.node.clone(), retained.pending().block.hash);
     let (done, finished) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for _ in 0..25 {
@@ -33,8 +33,8 @@ fn a_retained_view_never_blocks_the_writer() {
     });
     let _bench = finished.recv_timeout(PATIENCE).expect("the writer waits for a reader");
     assert_eq!(node.view().unwrap().latest().number(), 2);
-    assert_eq!(held.pending().block.hash, hash);
-    assert_eq!(held.latest().number(), 0);
+    assert_eq!(retained.pending().block.hash, hash);
+    assert_eq!(retained.latest().number(), 0);
 }
 
 /// Invariant 8: the window of resolvable steps is limited.

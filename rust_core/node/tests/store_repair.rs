@@ -184,9 +184,9 @@ impl Stopped {
 
     fn assert_a_cut_tail_is_rejected(&self) {
         let newest = newest_segment(self.datadir());
-        let whole = fs::read(&newest).unwrap();
-        let used = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-        let mut cut = whole.clone();
+        let content = fs::read(&newest).unwrap();
+        let used = content.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        let mut cut = content.clone();
         cut[used / 2..].fill(0);
         fs::write(&newest, &cut).unwrap();
         let end = self.datadir().join("journal.end");
@@ -198,7 +198,7 @@ impl Stopped {
         let rejected = self.open().err().expect("rejected").to_string();
         assert!(rejected.contains("the journal has lost"), "{rejected}");
         fs::write(end, recorded).unwrap();
-        fs::write(newest, whole).unwrap();
+        fs::write(newest, content).unwrap();
         drop(self.open().unwrap());
     }
 }

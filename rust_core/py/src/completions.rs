@@ -258,11 +258,11 @@ mod tests {
         let completions = Arc::new(Completions::new().unwrap());
         let offering = completions.clone();
         let thread = thread::spawn(move || (0..9).for_each(|_| offering.offer_notice(notice(NOTICE_BYTES))));
-        let mut taken = 0;
-        while taken < 9 {
+        let mut received = 0;
+        while received < 9 {
             let notices = completions.drain().notices.len();
             assert!(notices <= 2, "{notices} waited");
-            taken += notices;
+            received += notices;
             thread::yield_now();
         }
         thread.join().unwrap();

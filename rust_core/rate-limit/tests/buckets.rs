@@ -12,20 +12,20 @@ const KEY: [u8; SECRET] = [7; SECRET];
 /// Reference token bucket that refills gradually. A token is `interval` parts; one part is added every
 /// microsecond.
 struct Counted {
-    parts: u64,
+    units: u64,
     last: u64,
 }
 
 impl Counted {
     fn consume(&mut self, now: u64, interval: u64, burst: u64, cost: u64) -> u64 {
-        let whole = interval * burst;
-        self.parts = whole.min(self.parts + (now - self.last));
+        let capacity = interval * burst;
+        self.units = capacity.min(self.units + (now - self.last));
         self.last = now;
         let wanted = interval * cost.min(burst);
-        if self.parts < wanted {
-            return wanted - self.parts;
+        if self.units < wanted {
+            return wanted - self.units;
         }
-        self.parts -= wanted;
+        self.units -= wanted;
         0
     }
 }
@@ -48,7 +48,7 @@ proptest! {
         for (passed, caller, cost) in steps {
             now += passed;
             let key = table.key(&[u8::try_from(caller).unwrap()]);
-            let slow = counted.entry(caller).or_insert(Counted { parts: interval * burst, last: now });
+            let slow = counted.entry(caller).or_insert(Counted { units: interval * burst, last: now });
             let expected = slow.consume(now, interval, burst, cost);
             prop_assert_eq!(table.wait(key, now, &quota(interval, burst), cost), expected);
             prop_assert_eq!(table.consume(key, now, &quota(interval, burst), cost), expected);
@@ -68,13 +68,13 @@ proptest! {
             let key = table.key(&caller.to_be_bytes());
             // Callers with the same line and tag share a bucket.
             let shared = ((key >> 16) % 4) << 16 | (key & 0xffff);
-            let slow = counted.entry(shared).or_insert(Counted { parts: 10_000, last: now });
-            let given = table.consume(key, now, &quota(1_000, 10), cost) == 0;
+            let slow = counted.entry(shared).or_insert(Counted { units: 10_000, last: now });
+            let admitted = table.consume(key, now, &quota(1_000, 10), cost) == 0;
             if slow.consume(now, 1_000, 10, cost) == 0 {
-                prop_assert!(given);
-            } else if given {
+                prop_assert!(admitted);
+            } else if admitted {
                 // Another caller had evicted the slot, so the bucket starts full again.
-                slow.parts = 10_000 - 1_000 * cost;
+                slow.units = 10_000 - 1_000 * cost;
             }
         }
     }
@@ -130,23 +130,23 @@ fn concurrent_threads_consume_no_more_than_the_bucket() {
     const BURST: u64 = 20_000;
     let table = RateLimitTable::private(LINE, KEY).unwrap();
     let (start, quota) = (Barrier::new(usize::try_from(THREADS).unwrap()), quota(10, BURST));
-    let taken: u64 = thread::scope(|scope| {
+    let consumed: u64 = thread::scope(|scope| {
         let spawned: Vec<_> = (0..THREADS)
             .map(|_| {
                 scope.spawn(|| {
                     start.wait();
-                    let mut taken = 0;
-                    for turn in 0..2 * BURST {
-                        let key = table.key(&(turn % CALLERS).to_be_bytes());
-                        taken += u64::from(table.consume(key, 1, &quota, 1) == 0);
+                    let mut consumed = 0;
+                    for attempt in 0..2 * BURST {
+                        let key = table.key(&(attempt % CALLERS).to_be_bytes());
+                        consumed += u64::from(table.consume(key, 1, &quota, 1) == 0);
                     }
-                    taken
+                    consumed
                 })
             })
             .collect();
         spawned.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
-    assert_eq!(taken, CALLERS * BURST);
+    assert_eq!(consumed, CALLERS * BURST);
 }
 
 fn shared_memory(slots: usize, secret: &[u8]) -> File {

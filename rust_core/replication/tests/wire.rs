@@ -18,7 +18,7 @@ use foreseal_replication::{
 use foreseal_store::DamageReport;
 use proptest::prelude::*;
 
-fn said(phase: Phase) -> SequencerReport {
+fn report(phase: Phase) -> SequencerReport {
     let failure = Some("the disk is full".to_owned());
     let scrub = ScrubStatus {
         bytes: 5,
@@ -56,7 +56,7 @@ fn ups() -> Vec<Request> {
 fn downs() -> Vec<Response> {
     let production = Production { gas_limit: Some(30_000_000), ..Production::default() };
     let depth = FinalityDepth { safe: 2, finalized: 4 };
-    let whole = RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
+    let raw = RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
     let added = AddedTransaction {
         hash: B256::repeat_byte(9),
         executable: true,
@@ -84,14 +84,14 @@ fn downs() -> Vec<Response> {
     let pulse = Heartbeat { ticked: true, age: Duration::from_millis(201), next: 12, latest: 3 };
     vec![
         Response::Welcome(Welcome { produces: true, production, depth }),
-        Response::Append(whole),
+        Response::Append(raw),
         Response::Pool(Bytes::from_static(b"event")),
         Response::Heartbeat(pulse),
         Response::Reply { number: 5, answer: Bytes::from_static(b"null") },
     ]
     .into_iter()
     .chain(outcomes.map(answer))
-    .chain(phases.map(|phase| Response::SequencerReport(said(phase))))
+    .chain(phases.map(|phase| Response::SequencerReport(report(phase))))
     .chain(endings.map(Response::End))
     .collect()
 }
@@ -190,8 +190,8 @@ proptest! {
     ) {
         let frames = frames();
         let mut frame = index.get(&frames).clone();
-        let place = at.index(frame.len());
-        frame[place] = byte;
+        let offset = at.index(frame.len());
+        frame[offset] = byte;
         read_all(&frame);
         let length = u32::try_from(cut.index(frame.len())).unwrap();
         frame[..4].copy_from_slice(&length.to_le_bytes());

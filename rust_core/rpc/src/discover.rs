@@ -161,15 +161,15 @@ mod tests {
         let hash = "0x".to_owned() + &"00".repeat(32);
         let cursor = format!(r#"{{"block":"0x1","index":"0x0","hash":"{hash}"}}"#);
         for row in subscriptions::ROWS {
-            for (kind, given) in
+            for (kind, example) in
                 [(Kind::Boolean, "true"), (Kind::Filter, r#"{"topics":[]}"#), (Kind::Cursor, &cursor)]
             {
-                let text = format!(r#"["{}",{given}]"#, row.name);
-                let taken = crate::subscriptions::accepts_params(text.as_bytes());
+                let text = format!(r#"["{}",{example}]"#, row.name);
+                let accepted = crate::subscriptions::accepts_params(text.as_bytes());
                 // A filter ignores unknown fields, so it accepts a cursor as well.
                 let fits =
                     row.options == Some(kind) || (row.options, kind) == (Some(Kind::Filter), Kind::Cursor);
-                assert_eq!(taken, fits, "{text}");
+                assert_eq!(accepted, fits, "{text}");
             }
         }
     }

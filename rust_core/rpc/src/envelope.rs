@@ -301,7 +301,7 @@ mod tests {
             Just(""),
         ];
         let name = prop_oneof![Just("jsonrpc"), Just("id"), Just("method"), Just("params"), Just("more")];
-        let whole = (value.clone(), value.clone(), value.clone()).prop_map(|(id, method, params)| {
+        let complete = (value.clone(), value.clone(), value.clone()).prop_map(|(id, method, params)| {
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}")
         });
         let members = prop::collection::vec((name, value), 0..6).prop_map(|members| {
@@ -309,11 +309,11 @@ mod tests {
                 members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
             format!("{{{}}}", members.join(" ,"))
         });
-        let one = prop_oneof![3 => whole, 1 => members];
+        let one = prop_oneof![3 => complete, 1 => members];
         (prop::collection::vec(one, 1..4), any::<bool>(), any::<prop::sample::Index>(), 0..9_u8).prop_map(
-            |(calls, batch, place, change)| {
+            |(calls, batch, position, change)| {
                 let mut text = if batch { format!("[{}]", calls.join(", ")) } else { calls[0].clone() };
-                let at = place.index(text.len());
+                let at = position.index(text.len());
                 if change == 0 && text.is_char_boundary(at) {
                     text.truncate(at);
                 } else if change == 1 && text.is_char_boundary(at) {
@@ -379,13 +379,13 @@ mod tests {
                     json!({"jsonrpc": "2.0", "id": id, "method": call.method, "params": params})
                 })
                 .collect();
-            let said: Value = serde_json::from_str(&text).unwrap();
-            prop_assert_eq!(said.is_array(), batch);
-            let mut said = if batch { said.as_array().unwrap().clone() } else { vec![said] };
-            for one in &mut said {
+            let parsed: Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(parsed.is_array(), batch);
+            let mut parsed = if batch { parsed.as_array().unwrap().clone() } else { vec![parsed] };
+            for one in &mut parsed {
                 one.as_object_mut().unwrap().entry("params").or_insert(json!([]));
             }
-            prop_assert_eq!(said, found);
+            prop_assert_eq!(parsed, found);
         }
     }
 }

@@ -94,8 +94,8 @@ fn a_public_caller_never_displaces_a_dedicated_job() {
         scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(1), |_| {})).unwrap();
     }
     let public = Caller { id: 2, priority: Priority::Public, budget: None };
-    let refused = scheduler.submit(Lane::Heavy, job(5, public, |_| {}));
-    assert_eq!(refused, Err(SubmitError::Full { capacity: 4 }));
+    let rejected = scheduler.submit(Lane::Heavy, job(5, public, |_| {}));
+    assert_eq!(rejected, Err(SubmitError::Full { capacity: 4 }));
     let dedicated = scheduler.submit(Lane::Heavy, job(6, Caller::unlimited(3), |_| {}));
     assert_eq!(dedicated, Ok(()));
 }
@@ -307,15 +307,15 @@ fn a_full_queue_rejects_the_caller_with_the_most_jobs() {
     scheduler.submit(Lane::Heavy, first).unwrap();
     started.recv_timeout(PATIENCE).unwrap();
     let (sender, receiver) = channel();
-    let tell = |ticket: u64, caller| {
+    let report = |ticket: u64, caller| {
         let sender = sender.clone();
         job(ticket, Caller::unlimited(caller), move |outcome| sender.send((ticket, outcome)).unwrap())
     };
     for ticket in 1..=4 {
-        scheduler.submit(Lane::Heavy, tell(ticket, 1)).unwrap();
+        scheduler.submit(Lane::Heavy, report(ticket, 1)).unwrap();
     }
-    assert_eq!(scheduler.submit(Lane::Heavy, tell(5, 1)), Err(SubmitError::Full { capacity: 4 }));
-    scheduler.submit(Lane::Heavy, tell(6, 2)).unwrap();
+    assert_eq!(scheduler.submit(Lane::Heavy, report(5, 1)), Err(SubmitError::Full { capacity: 4 }));
+    scheduler.submit(Lane::Heavy, report(6, 2)).unwrap();
     assert_eq!(receiver.recv_timeout(PATIENCE), Ok((4, Err(Stopped::Overloaded { capacity: 4 }))));
     drop(release);
     let mut ran: Vec<_> = (0..4).map(|_| receiver.recv_timeout(PATIENCE).unwrap()).collect();

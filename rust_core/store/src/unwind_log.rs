@@ -76,11 +76,15 @@ mod tests {
         }
         assert_eq!(unwinds.0.len(), MAX_ENTRIES);
         for generation in 0..count {
-            let (exact, told) = (10 * (generation + 1), unwinds.common_block_since(generation));
+            let (exact, reported) = (10 * (generation + 1), unwinds.common_block_since(generation));
             // The oldest entry also represents the entries merged into it.
-            let kept = generation > 50;
+            let retained = generation > 50;
             assert!(
-                if kept { told == Some(exact) } else { told <= Some(exact) && told.is_some() },
+                if retained {
+                    reported == Some(exact)
+                } else {
+                    reported <= Some(exact) && reported.is_some()
+                },
                 "{generation}"
             );
         }

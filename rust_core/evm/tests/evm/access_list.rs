@@ -56,14 +56,14 @@ fn cold_slots_and_addresses_are_listed_and_warm_ones_omitted() {
 #[test]
 fn a_supplied_list_is_preserved_except_for_warm_entries() {
     let state = MemoryState::funded();
-    let given = vec![
+    let supplied = vec![
         item(TARGET, &[9, 1]),
         item(ALICE, &[4]),
         item(BOB, &[4]),
         item(SHA256, &[]),
         item(TARGET, &[1]),
     ];
-    let request = CallRequest { access_list: AccessList(given), ..to(BOB) };
+    let request = CallRequest { access_list: AccessList(supplied), ..to(BOB) };
     check(&state, &request, vec![item(TARGET, &[1, 9])]);
 }
 

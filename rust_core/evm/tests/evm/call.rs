@@ -66,7 +66,7 @@ fn a_call_sees_the_block_and_no_base_fee() {
     let mut state = MemoryState::funded();
     // Returns the base fee and the block number.
     state.deploy(TARGET, hex!("485f524360205260405ff3").to_vec());
-    let words = |base_fee: u64| {
+    let encoded = |base_fee: u64| {
         let mut out = B256::from(U256::from(base_fee)).to_vec();
         out.extend(B256::with_last_byte(1));
         Bytes::from(out)
@@ -75,9 +75,9 @@ fn a_call_sees_the_block_and_no_base_fee() {
         CallOutcome::Success { output, .. } => output,
         other => panic!("{other:?}"),
     };
-    assert_eq!(output(&to(TARGET)), words(0));
+    assert_eq!(output(&to(TARGET)), encoded(0));
     let paid = CallRequest { max_fee_per_gas: Some(1_000_000_000), ..to(TARGET) };
-    assert_eq!(output(&paid), words(1_000_000_000));
+    assert_eq!(output(&paid), encoded(1_000_000_000));
     let cheap = CallRequest { gas_price: Some(999_999_999), ..to(TARGET) };
     let expected = RejectedTransaction::FeeTooLow { max_fee: 999_999_999, base_fee: 1_000_000_000 };
     assert_eq!(run(&state, &cheap), Err(expected.into()));
@@ -100,8 +100,8 @@ fn a_call_is_bound_by_its_cap_alone() {
 #[test]
 fn calls_need_funds_for_value_and_fee_only() {
     let state = MemoryState::funded();
-    let nobody = Address::repeat_byte(0x99);
-    let free = CallRequest { from: Some(nobody), ..to(BOB) };
+    let unfunded = Address::repeat_byte(0x99);
+    let free = CallRequest { from: Some(unfunded), ..to(BOB) };
     assert!(matches!(run(&state, &free), Ok(CallOutcome::Success { gas_used: 21_000, .. })));
     let value = CallRequest { value: U256::from(1), ..free.clone() };
     let short = |needed: U256| RejectedTransaction::InsufficientFunds { have: U256::ZERO, needed };

@@ -98,8 +98,8 @@ fn drained_diffs_are_absolute_and_minimal() {
         state.apply(&diff);
     }
     assert_eq!(state.storage[&(COUNTER, U256::ZERO)], U256::from(3));
-    let mut whole = base.clone();
-    whole.apply(
+    let mut combined = base.clone();
+    combined.apply(
         &run(
             &base,
             &(0..3)
@@ -108,7 +108,7 @@ fn drained_diffs_are_absolute_and_minimal() {
         )
         .1,
     );
-    assert_eq!(whole, state, "three small takes equal one");
+    assert_eq!(combined, state, "three small takes equal one");
 }
 
 #[test]

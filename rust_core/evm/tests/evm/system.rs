@@ -60,10 +60,10 @@ fn a_withdrawal_request_reaches_the_requests_hash() {
 fn withdrawals_pay_gwei_and_zero_creates_no_account() {
     let mut state = MemoryState::funded();
     let before = state.accounts[&BOB].balance;
-    let nobody = Address::repeat_byte(0x77);
+    let recipient = Address::repeat_byte(0x77);
     let withdrawals = [
         Withdrawal { index: 0, validator_index: 0, address: BOB, amount: 3 },
-        Withdrawal { index: 1, validator_index: 0, address: nobody, amount: 0 },
+        Withdrawal { index: 1, validator_index: 0, address: recipient, amount: 0 },
     ];
     let body = BlockBody { withdrawals: &withdrawals, uncles: &[] };
     let end = end_block(&dev_spec(), &state, &state, &header(), [], body).unwrap();

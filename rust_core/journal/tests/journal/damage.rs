@@ -45,7 +45,7 @@ fn the_written_journal_matches_the_format_description() {
 #[test]
 fn a_flipped_bit_is_named() {
     let (disk, plan) = written();
-    let mut refused = 0;
+    let mut rejected = 0;
     for segment in 1..=SEGMENTS {
         let size = disk.content(&path(segment)).unwrap().len();
         for at in 0..size {
@@ -54,7 +54,7 @@ fn a_flipped_bit_is_named() {
             let at = at as u64;
             match verdict(&disk, &plan) {
                 Some(place) => {
-                    refused += 1;
+                    rejected += 1;
                     assert_eq!(place.segment, segment);
                     assert!(place.offset <= at, "{place} for {at}");
                 }
@@ -63,7 +63,7 @@ fn a_flipped_bit_is_named() {
             }
         }
     }
-    assert!(refused > 20_000, "{refused}");
+    assert!(rejected > 20_000, "{rejected}");
 }
 
 #[test]
@@ -208,9 +208,9 @@ fn files_of_other_names_are_left_alone() {
 
 /// Generates a change to the files: bytes of one copied over another, or noise.
 fn splice() -> impl Strategy<Value = (u64, prop::sample::Index, u64, prop::sample::Index, usize, u64)> {
-    let place = || (1..=SEGMENTS, any::<prop::sample::Index>());
+    let position = || (1..=SEGMENTS, any::<prop::sample::Index>());
     let length = prop_oneof![Just(1usize), Just(512), Just(1024), 1..4096usize];
-    (place(), place(), length, any::<u64>()).prop_map(|((s, i), (t, j), n, seed)| (s, i, t, j, n, seed))
+    (position(), position(), length, any::<u64>()).prop_map(|((s, i), (t, j), n, seed)| (s, i, t, j, n, seed))
 }
 
 proptest! {
@@ -224,11 +224,11 @@ proptest! {
         for (from, i, to, j, length, seed) in splices {
             let source = if seed % 2 == 0 { disk.content(&path(from)).unwrap() } else { noise(length, seed) };
             let start = i.index(source.len()) / 512 * 512;
-            let piece = source[start..source.len().min(start + length)].to_vec();
+            let chunk = source[start..source.len().min(start + length)].to_vec();
             damage(&disk, to, |content| {
                 let start = j.index(content.len()) / 512 * 512;
-                let end = content.len().min(start + piece.len());
-                content[start..end].copy_from_slice(&piece[..end - start]);
+                let end = content.len().min(start + chunk.len());
+                content[start..end].copy_from_slice(&chunk[..end - start]);
             });
         }
         match open(&disk, 1) {

@@ -22,8 +22,8 @@ fn missing(disk: &SimulatedDisk) -> (u64, u64) {
     assert_eq!(disk.operations(), operations + 1, "nothing but the folder is made");
     match &error {
         JournalError::Missing { next, mark, .. } => {
-            let words = format!("journal has lost {} acknowledged appends at ", mark.next - next);
-            assert!(error.to_string().starts_with(&words), "{error}");
+            let prefix = format!("journal has lost {} acknowledged appends at ", mark.next - next);
+            assert!(error.to_string().starts_with(&prefix), "{error}");
             assert!(error.to_string().contains("`foreseal journal repair`"), "{error}");
             (*next, mark.next)
         }

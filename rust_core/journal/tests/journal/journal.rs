@@ -156,23 +156,24 @@ fn replay_reads_the_opening_state_while_appends_continue() {
     }
     drop(journal);
     let mut journal = open(dir.path());
-    let past = journal.reader();
+    let reader = journal.reader();
     for _ in 0..6 {
         journal.append(&[import(1200)]).unwrap();
     }
     let outlined = |last| {
         let mut seen = Vec::new();
-        past.summaries(last, &mut |sequence, outlines| {
-            assert_eq!(outlines, [RecordSummary::Import]);
-            seen.push(sequence);
-        })
-        .unwrap();
+        reader
+            .summaries(last, &mut |sequence, outlines| {
+                assert_eq!(outlines, [RecordSummary::Import]);
+                seen.push(sequence);
+            })
+            .unwrap();
         seen
     };
     let read = |wanted: &[u64]| {
         let mut seen = Vec::new();
         let wanted = wanted.iter().copied().collect();
-        past.read(&wanted, &mut |append| seen.push((append.sequence, append.records.len()))).unwrap();
+        reader.read(&wanted, &mut |append| seen.push((append.sequence, append.records.len()))).unwrap();
         seen
     };
     assert_eq!((outlined(u64::MAX), outlined(3)), (vec![0, 1, 2, 3, 4, 5], vec![0, 1, 2, 3]));

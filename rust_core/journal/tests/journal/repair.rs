@@ -142,7 +142,7 @@ fn a_repair_preserves_everything_before_the_damage() {
     let (original, plan) = written();
     let all = plan.len() as u64;
     // Segment, byte, appends before it, and the number of lost appends in the plan.
-    for (segment, at, kept, lost) in [
+    for (segment, at, retained, lost) in [
         (1, 600, 0, all),
         (1, 1600, 1, all - 1),
         (2, 2000, 3, all - 3),
@@ -156,7 +156,7 @@ fn a_repair_preserves_everything_before_the_damage() {
     ] {
         let disk = original.fork();
         damage(&disk, segment, |content| content[at] ^= 4);
-        assert_eq!(repaired(&disk, &plan), (kept, lost), "segment {segment}, byte {at}");
+        assert_eq!(repaired(&disk, &plan), (retained, lost), "segment {segment}, byte {at}");
     }
 }
 
@@ -167,13 +167,13 @@ fn a_repair_after_lost_or_cut_segments_counts_the_loss() {
     disk.remove_file(&path(3));
     assert_eq!(repaired(&disk, &plan), (4, 5));
     // Cut in an append, in its padding, between appends; in the zeros after the last one.
-    for (length, kept, lost) in
+    for (length, retained, lost) in
         [(512, 7, 2), (1400, 7, 2), (1500, 8, 1), (1536, 8, 1), (3000, 8, 1), (3500, 9, 0), (3600, 9, 0)]
     {
         let disk = original.fork();
         damage(&disk, 6, |content| content.truncate(length));
         let (there, appends) = repaired(&disk, &plan);
-        assert_eq!(there, kept, "{length}");
+        assert_eq!(there, retained, "{length}");
         assert_eq!(appends, lost, "{length}");
     }
 }
@@ -182,9 +182,9 @@ fn a_repair_after_lost_or_cut_segments_counts_the_loss() {
 fn a_repair_can_be_interrupted_anywhere() {
     let (original, plan) = written();
     damage(&original, 2, |content| content[2000] ^= 4);
-    let whole = original.fork();
-    plan_repair(dir(), Arc::new(whole.clone())).unwrap().1.unwrap().apply().unwrap();
-    for point in original.operations()..whole.operations() {
+    let complete = original.fork();
+    plan_repair(dir(), Arc::new(complete.clone())).unwrap().1.unwrap().apply().unwrap();
+    for point in original.operations()..complete.operations() {
         for seed in 0..8 {
             let disk = original.fork();
             let (_, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
@@ -206,10 +206,10 @@ fn the_reported_loss_lists_its_blocks() {
     damage(&disk, 1, |content| content[512 + 1024 + 200] ^= 1);
     let (report, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
     assert_eq!(report.head.map(|block| block.number), Some(1));
-    let place = JournalPosition { segment: 1, offset: 1536 };
+    let position = JournalPosition { segment: 1, offset: 1536 };
     let repair = repair.unwrap();
     let loss = repair.loss();
-    assert_eq!((loss.place, loss.appends, loss.readable, loss.records), (place, 3, 2, 3));
+    assert_eq!((loss.place, loss.appends, loss.readable, loss.records), (position, 3, 2, 3));
     assert_eq!(loss.blocks, Some((3, 5)));
     let text = loss.to_string();
     assert!(

@@ -58,14 +58,14 @@ fn peeking_does_not_change_the_order() {
     let expected = order(&pool, 0);
     for count in 0..6 {
         let mut best = pool.best(0, 0);
-        let mut taken = Vec::new();
+        let mut selected = Vec::new();
         loop {
             let upcoming: Vec<_> = best.upcoming(count).map(|transaction| transaction.nonce()).collect();
             assert!(upcoming.len() <= count && upcoming.iter().all(|nonce| *nonce == 0));
             let Some(transaction) = best.next() else { break };
-            taken.push(transaction.arrival());
+            selected.push(transaction.arrival());
         }
-        assert_eq!(taken, expected, "looking {count} ahead");
+        assert_eq!(selected, expected, "looking {count} ahead");
     }
 }
 
@@ -78,14 +78,14 @@ fn skipping_a_sender_skips_all_its_transactions() {
         chain.submit(&pool, &keys[1].legacy(nonce, 5 * GWEI)).unwrap();
     }
     let mut best = pool.best(0, 0);
-    let mut taken = Vec::new();
+    let mut selected = Vec::new();
     while let Some(transaction) = best.next() {
-        taken.push((transaction.sender() == keys[0].address, transaction.nonce()));
-        if taken.len() == 2 {
+        selected.push((transaction.sender() == keys[0].address, transaction.nonce()));
+        if selected.len() == 2 {
             best.skip_sender();
         }
     }
-    assert_eq!(taken, [(true, 0), (true, 1), (false, 0), (false, 1), (false, 2)]);
+    assert_eq!(selected, [(true, 0), (true, 1), (false, 0), (false, 1), (false, 2)]);
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn submissions_continue_while_a_step_is_built() {
     let pool = Pool::new(PoolConfig { max_transactions: 1_000, ..PoolConfig::default() });
     let raws: Vec<_> = keys.iter().flat_map(|key| (0..10).map(|nonce| key.legacy(nonce, GWEI))).collect();
     std::thread::scope(|scope| {
-        for part in raws.chunks(raws.len() / 2) {
+        for chunk in raws.chunks(raws.len() / 2) {
             let (pool, chain) = (&pool, &chain);
-            scope.spawn(move || part.iter().for_each(|raw| drop(chain.submit(pool, raw).unwrap())));
+            scope.spawn(move || chunk.iter().for_each(|raw| drop(chain.submit(pool, raw).unwrap())));
         }
         for base_fee in 0..50 {
             let mut nonces = std::collections::HashMap::new();

@@ -60,7 +60,7 @@ fn blob_with(
     EthereumTxEnvelope::<TxEip4844WithSidecar>::from(pooled.into_signed(signature)).encoded_2718()
 }
 
-fn refusal(raw: &[u8]) -> PoolError {
+fn rejection(raw: &[u8]) -> PoolError {
     rich(1).0.submit(&pool(), raw).unwrap_err()
 }
 
@@ -92,14 +92,14 @@ fn proofs_of_another_blob_are_rejected() {
     let key = Key::new(1);
     let mut sidecar = SIDECARS[0].1.clone();
     sidecar.cell_proofs.swap(0, 1);
-    let error = refusal(&blob(&key, FEES, Sidecar::Eip7594(sidecar.clone())));
+    let error = rejection(&blob(&key, FEES, Sidecar::Eip7594(sidecar.clone())));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
     sidecar.cell_proofs.swap(0, 1);
     sidecar.blobs.clone_from(&SIDECARS[1].1.blobs);
-    let error = refusal(&blob(&key, FEES, Sidecar::Eip7594(sidecar.clone())));
+    let error = rejection(&blob(&key, FEES, Sidecar::Eip7594(sidecar.clone())));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
     sidecar.cell_proofs.pop();
-    let error = refusal(&blob(&key, FEES, Sidecar::Eip7594(sidecar)));
+    let error = rejection(&blob(&key, FEES, Sidecar::Eip7594(sidecar)));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
 }
 
@@ -107,18 +107,18 @@ fn proofs_of_another_blob_are_rejected() {
 fn hashes_of_another_sidecar_are_rejected() {
     let key = Key::new(1);
     let hashes = cells(1).versioned_hashes().collect();
-    let error = refusal(&blob_with(&key, FEES, cells(0), hashes));
+    let error = rejection(&blob_with(&key, FEES, cells(0), hashes));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
 }
 
 #[test]
 fn a_wrong_number_of_blobs_is_rejected() {
     let key = Key::new(1);
-    assert_eq!(refusal(&blob_with(&key, FEES, cells(0), Vec::new())), PoolError::NoBlobs);
+    assert_eq!(rejection(&blob_with(&key, FEES, cells(0), Vec::new())), PoolError::NoBlobs);
     let hash = cells(0).versioned_hashes().next().unwrap();
-    let error = refusal(&blob_with(&key, FEES, cells(0), vec![hash; 7]));
+    let error = rejection(&blob_with(&key, FEES, cells(0), vec![hash; 7]));
     assert_eq!(error, PoolError::TooManyBlobs { have: 7, limit: 6 });
-    let error = refusal(&blob_with(&key, FEES, cells(0), vec![hash; 2]));
+    let error = rejection(&blob_with(&key, FEES, cells(0), vec![hash; 2]));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
 }
 
@@ -128,14 +128,14 @@ fn a_blob_transaction_without_sidecar_is_rejected() {
     let pool = pool();
     let raw = blob(&key, FEES, cells(0));
     let submission = chain.decode(&pool, &raw).unwrap();
-    assert_eq!(refusal(submission.transaction().encoded()), PoolError::MissingSidecar);
+    assert_eq!(rejection(submission.transaction().encoded()), PoolError::MissingSidecar);
 }
 
 #[test]
 fn the_sidecar_version_follows_the_fork() {
     let (chain, key) = rich(1);
     let old = blob(&key, FEES, Sidecar::Eip4844(SIDECARS[0].0.clone()));
-    assert_eq!(refusal(&old), PoolError::SidecarVersion { want: 1 });
+    assert_eq!(rejection(&old), PoolError::SidecarVersion { want: 1 });
     let mut genesis = chain.spec.genesis().clone();
     genesis.config.osaka_time = None;
     let prague = Chain { accounts: chain.accounts, ..Chain::from_spec(ChainSpec::new(genesis).unwrap()) };

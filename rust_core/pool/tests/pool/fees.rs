@@ -52,10 +52,10 @@ proptest! {
 
     #[test]
     fn the_reported_minimum_replacement_is_the_minimum(old in fee()) {
-        let told = Fees::min_replacement_fee(old);
+        let minimum = Fees::min_replacement_fee(old);
         let accepted = |new: U256| new * U256::from(10) >= U256::from(old) * U256::from(11) && new > U256::from(old);
-        prop_assert!(accepted(told));
-        prop_assert!(!accepted(told - U256::from(1)));
+        prop_assert!(accepted(minimum));
+        prop_assert!(!accepted(minimum - U256::from(1)));
     }
 
     #[test]

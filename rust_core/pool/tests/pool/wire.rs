@@ -16,7 +16,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), ".{0,40}"]
 }
 
-fn word() -> impl Strategy<Value = U256> {
+fn uint256() -> impl Strategy<Value = U256> {
     any::<[u64; 4]>().prop_map(U256::from_limbs)
 }
 
@@ -65,7 +65,7 @@ fn error() -> impl Strategy<Value = PoolError> {
             account_nonce,
             next_nonce
         }),
-        (word(), word()).prop_map(|(balance, cost)| E::InsufficientFunds { balance, cost }),
+        (uint256(), uint256()).prop_map(|(balance, cost)| E::InsufficientFunds { balance, cost }),
         (fees(), fees()).prop_map(|(offered, pooled)| E::ReplacementUnderpriced { offered, pooled }),
         sizes.prop_map(|(size, limit)| E::TooLarge { size, limit }),
         text().prop_map(E::Decode),
@@ -90,7 +90,7 @@ fn waiting() -> impl Strategy<Value = QueuedReason> {
     use QueuedReason as W;
     prop_oneof![
         any::<u64>().prop_map(|expected| W::NonceGap { expected }),
-        (word(), word()).prop_map(|(balance, cost)| W::Funds { balance, cost }),
+        (uint256(), uint256()).prop_map(|(balance, cost)| W::Funds { balance, cost }),
         any::<(u128, u128)>().prop_map(|(max_fee, base_fee)| W::BaseFee { max_fee, base_fee }),
         any::<(u128, u128)>().prop_map(|(max_fee, blob_base_fee)| W::BlobBaseFee { max_fee, blob_base_fee }),
         any::<u64>().prop_map(|nonce| W::Predecessor { nonce }),

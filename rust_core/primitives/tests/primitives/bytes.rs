@@ -16,7 +16,7 @@ fn address() -> impl Strategy<Value = Address> {
     any::<[u8; 20]>().prop_map(Address::from)
 }
 
-fn word() -> impl Strategy<Value = B256> {
+fn b256() -> impl Strategy<Value = B256> {
     any::<[u8; 32]>().prop_map(B256::from)
 }
 
@@ -30,7 +30,7 @@ fn number() -> impl Strategy<Value = U256> {
 }
 
 prop_compose! {
-    fn account()(nonce: u64, balance in number(), code_hash in word()) -> Account {
+    fn account()(nonce: u64, balance in number(), code_hash in b256()) -> Account {
         Account { nonce, balance, code_hash }
     }
 }
@@ -49,7 +49,7 @@ prop_compose! {
 prop_compose! {
     fn diff()(
         accounts in vec(changed(), 0..6),
-        codes in vec((word(), vec(any::<u8>(), 0..80)), 0..3),
+        codes in vec((b256(), vec(any::<u8>(), 0..80)), 0..3),
     ) -> StateDiff {
         let codes = codes.into_iter().map(|(hash, code)| NewCode { hash, code: code.into() }).collect();
         StateDiff { accounts, codes }
@@ -57,7 +57,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn log()(address in address(), topics in vec(word(), 0..5), data in vec(any::<u8>(), 0..100)) -> Log {
+    fn log()(address in address(), topics in vec(b256(), 0..5), data in vec(any::<u8>(), 0..100)) -> Log {
         Log::new_unchecked(address, topics, data.into())
     }
 }
@@ -67,7 +67,7 @@ prop_compose! {
         kind in 0_u8..5,
         status in prop_oneof![
             any::<bool>().prop_map(Eip658Value::Eip658),
-            word().prop_map(Eip658Value::PostState)
+            b256().prop_map(Eip658Value::PostState)
         ],
         cumulative_gas_used: u64,
         gas_used: u64,

@@ -76,23 +76,23 @@ mod tests {
 
     #[test]
     fn a_request_is_answered_or_its_connection_closed() {
-        let questions = PendingRequests::default();
-        assert_eq!(questions.query(LONG, |_| false), None, "there is no connection");
-        assert_eq!(questions.query(Duration::ZERO, |_| true), None, "nothing came in time");
+        let requests = PendingRequests::default();
+        assert_eq!(requests.query(LONG, |_| false), None, "there is no connection");
+        assert_eq!(requests.query(Duration::ZERO, |_| true), None, "nothing came in time");
         let (sent, numbers) = mpsc::channel();
         std::thread::scope(|scope| {
-            let query = || scope.spawn(|| questions.query(LONG, |number| sent.send(number).is_ok()));
+            let query = || scope.spawn(|| requests.query(LONG, |number| sent.send(number).is_ok()));
             let first = query();
-            questions.resolve(99, Bytes::new());
+            requests.resolve(99, Bytes::new());
             let number = numbers.recv().unwrap();
-            questions.resolve(number, Bytes::from_static(b"so"));
+            requests.resolve(number, Bytes::from_static(b"so"));
             assert_eq!(first.join().unwrap(), Some(Bytes::from_static(b"so")));
-            questions.resolve(number, Bytes::from_static(b"late"));
+            requests.resolve(number, Bytes::from_static(b"late"));
             let second = query();
             numbers.recv().unwrap();
-            questions.close();
+            requests.close();
             assert_eq!(second.join().unwrap(), None);
         });
-        assert!(questions.open.lock().answers.is_empty());
+        assert!(requests.open.lock().answers.is_empty());
     }
 }

@@ -236,8 +236,8 @@ mod tests {
         log
     }
 
-    fn count(taken: &FrameRead) -> usize {
-        match taken {
+    fn count(read: &FrameRead) -> usize {
+        match read {
             FrameRead::Frames(frames) => frames.len(),
             _ => 0,
         }

@@ -101,8 +101,8 @@ fn quantities_are_in_shortest_form() {
 
 #[test]
 fn slots_are_quantities_or_32_byte_values() {
-    let word = format!("\"0x{}07\"", "0".repeat(62));
-    assert_eq!(read::<StorageWord>(&word), Ok(StorageWord(U256::from(7))));
+    let padded = format!("\"0x{}07\"", "0".repeat(62));
+    assert_eq!(read::<StorageWord>(&padded), Ok(StorageWord(U256::from(7))));
     assert_eq!(read::<StorageWord>("\"0x7\""), Ok(StorageWord(U256::from(7))));
     assert_eq!(read::<StorageWord>(&format!("\"0x{}\"", "f".repeat(64))), Ok(StorageWord(U256::MAX)));
     assert!(reason::<StorageWord>(&format!("\"0x{}\"", "0".repeat(65))).ends_with("leading zeros"));
@@ -267,12 +267,12 @@ fn deep_nesting_does_not_recurse() {
 
 #[test]
 fn a_storage_key_is_hex_of_at_most_32_bytes() {
-    let word = format!("\"0x{:064x}\"", 0xab);
+    let padded = format!("\"0x{:064x}\"", 0xab);
     for (text, slot, whole) in [
         ("\"0x0\"", 0, false),
         ("\"0x00\"", 0, false),
         ("\"0x0ab\"", 0xab, false),
-        (word.as_str(), 0xab, true),
+        (padded.as_str(), 0xab, true),
     ] {
         assert_eq!(read(text), Ok(StorageKey { slot: U256::from(slot), whole }), "{text}");
     }

@@ -75,7 +75,7 @@ fn the_table_names_each_method_once_with_required_arguments_first() {
 fn every_method_accepts_right_arguments() {
     let bench = Bench::developing(1);
     for method in methods() {
-        match bench.try_ask(method.name, &array(&right_values(method))) {
+        match bench.try_call(method.name, &array(&right_values(method))) {
             Ok(_) => {}
             Err(error) => assert!(![-32602, -32603].contains(&error.code), "{}: {error:?}", method.name),
         }
@@ -116,7 +116,7 @@ fn a_missing_required_argument_is_named() {
             let mut with_null = values.clone();
             with_null[index] = "null";
             for params in [short, array(&with_null)] {
-                match bench.try_ask(method.name, &params) {
+                match bench.try_call(method.name, &params) {
                     Ok(_) => assert!(!required, "{} {params}", method.name),
                     Err(error) if *required => {
                         let want = format!("missing argument {index} ({name})");
@@ -139,16 +139,16 @@ fn a_missing_block_means_latest_in_every_method() {
         };
         let mut values = right_values(method);
         values[index] = "\"latest\"";
-        let latest = bench.try_ask(method.name, &array(&values)).map_err(|error| error.message);
+        let latest = bench.try_call(method.name, &array(&values)).map_err(|error| error.message);
         values[index] = "null";
-        let with_null = bench.try_ask(method.name, &array(&values)).map_err(|error| error.message);
+        let with_null = bench.try_call(method.name, &array(&values)).map_err(|error| error.message);
         assert_eq!(with_null, latest, "{} with null", method.name);
         let last = !method.arguments[index + 1..].iter().any(|argument| argument.required);
         assert_eq!(method.arguments[index].required, !last, "{}", method.name);
         if last {
             let short = |block: &[&str]| {
                 let params = array(&[&values[..index], block].concat());
-                bench.try_ask(method.name, &params).map_err(|error| error.message)
+                bench.try_call(method.name, &params).map_err(|error| error.message)
             };
             assert_eq!(short(&[]), short(&["\"latest\""]), "{} without a block", method.name);
         }
@@ -211,10 +211,10 @@ fn any_arguments_yield_a_result_or_a_documented_error() {
         prop::collection::vec(json_value(), 0..4).prop_map(|values| format!("[{}]", values.join(",")));
     let tried = runner.run(&params, |params| {
         for method in methods() {
-            if let Err(error) = bench.try_ask(method.name, &params) {
-                let known = [-32602, -32000, -32001, -32005].contains(&error.code)
+            if let Err(error) = bench.try_call(method.name, &params) {
+                let documented = [-32602, -32000, -32001, -32005].contains(&error.code)
                     || ON_CONNECTIONS.contains(&method.name) && error.code == -32601;
-                prop_assert!(known, "{} {params}: {error:?}", method.name);
+                prop_assert!(documented, "{} {params}: {error:?}", method.name);
             }
         }
         Ok(())

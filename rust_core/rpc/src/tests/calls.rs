@@ -74,7 +74,7 @@ fn a_plain_transfer_is_estimated_exactly_on_every_tag() {
     let [a, b] = [bench.wallets[0].address, bench.wallets[1].address];
     for tag in ["latest", "pending", "safe", "finalized", "earliest", "0x0"] {
         let params = format!("[{{\"from\":\"{a}\",\"to\":\"{b}\",\"value\":\"0x1\"}},\"{tag}\"]");
-        assert_eq!(bench.ask("eth_estimateGas", &params), json!("0x5208"), "{tag}");
+        assert_eq!(bench.call("eth_estimateGas", &params), json!("0x5208"), "{tag}");
     }
 }
 
@@ -106,10 +106,10 @@ fn a_call_sees_preconfirmed_state_on_pending_only() {
     bench.submit(&raw);
     bench.tick();
     let created = wallet.address.create(0);
-    let code = |tag: &str| bench.ask("eth_getCode", &format!("[\"{created}\",\"{tag}\"]"));
+    let code = |tag: &str| bench.call("eth_getCode", &format!("[\"{created}\",\"{tag}\"]"));
     assert_eq!(code("latest"), json!("0x"));
     assert_eq!(code("pending"), json!(Contract::Logger.code()));
-    let gas = |tag: &str| bench.ask("eth_estimateGas", &format!("[{{\"to\":\"{created}\"}},\"{tag}\"]"));
+    let gas = |tag: &str| bench.call("eth_estimateGas", &format!("[{{\"to\":\"{created}\"}},\"{tag}\"]"));
     assert_eq!(gas("latest"), json!("0x5208"));
     assert_ne!(gas("pending"), json!("0x5208"));
 }
@@ -118,7 +118,7 @@ fn a_call_sees_preconfirmed_state_on_pending_only() {
 fn the_chain_id_of_a_call_is_checked() {
     let bench = Bench::new(1);
     assert_eq!(
-        bench.ask("eth_call", r#"[{"to":"0x00000000000000000000000000000000000000aa","chainId":"0x7a69"}]"#),
+        bench.call("eth_call", r#"[{"to":"0x00000000000000000000000000000000000000aa","chainId":"0x7a69"}]"#),
         json!("0x")
     );
     let error = bench.error("eth_call", r#"[{"chainId":"0x1"}]"#);

@@ -107,8 +107,8 @@ fn comparable(tracer: &str, mut trace: Value) -> Value {
     for frame in trace.as_array_mut().unwrap() {
         let kind = frame["type"].as_str().unwrap().to_owned();
         let frame = frame.as_object_mut().unwrap();
-        for place in ["blockHash", "blockNumber", "transactionHash", "transactionPosition"] {
-            frame.remove(place);
+        for field in ["blockHash", "blockNumber", "transactionHash", "transactionPosition"] {
+            frame.remove(field);
         }
         let shown = match kind.as_str() {
             "suicide" => ["address", "balance", "refundAddress", "", "", ""],

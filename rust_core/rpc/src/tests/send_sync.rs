@@ -57,7 +57,7 @@ fn the_receipt_arrives_with_the_step_and_on_resubmission() {
     bench.tick();
     let receipt = poll(&bench, &wait).unwrap().unwrap();
     let hash = &receipt["transactionHash"];
-    assert_eq!(receipt, bench.ask("eth_getTransactionReceipt", &format!("[{hash}]")));
+    assert_eq!(receipt, bench.call("eth_getTransactionReceipt", &format!("[{hash}]")));
     assert_eq!((&receipt["status"], &receipt["blockNumber"]), (&json!("0x1"), &json!("0x1")));
     assert_eq!(ready(&bench, &raw_params(&raw)), receipt, "pre-confirmed");
     bench.seal();

@@ -32,8 +32,8 @@ fn read(api: &Arc<Api>, body: &str) -> Option<Submissions> {
 /// Decodes the chunks from the last to the first. Only the call for the last remaining chunk returns the
 /// results.
 fn answers(submissions: &Submissions) -> Vec<Answered> {
-    let pieces = (0..submissions.slices()).rev();
-    let mut worked: Vec<_> = pieces.map(|piece| submissions.work(piece)).collect();
+    let chunks = (0..submissions.slices()).rev();
+    let mut worked: Vec<_> = chunks.map(|chunk| submissions.work(chunk)).collect();
     let last = worked.pop().expect("there is one");
     assert!(worked.iter().all(Option::is_none));
     last.expect("the last has the answers")

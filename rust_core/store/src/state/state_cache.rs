@@ -110,9 +110,9 @@ mod tests {
     #[test]
     fn a_value_is_cached_from_write_to_newest_read() {
         let values = Values::new("test", 4096);
-        let asked =
+        let cases =
             [(6, 40, true), (6, 40, false), (4, 40, false), (5, 40, false), (7, 70, true), (6, 40, true)];
-        for (at, value, read) in asked {
+        for (at, value, read) in cases {
             assert_eq!(lookup(&values, 0, at), (value, read), "as of {at}");
         }
         assert_eq!(lookup(&values, 0, 3), (0, true), "nobody had written it");
@@ -129,8 +129,9 @@ mod tests {
             recent.insert_code(hash(number), Bytecode::new_legacy(vec![0].into()));
         }
         assert!(recent.codes.bytes() <= sizes.code);
-        let kept = (0..most + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;
-        assert!((most / 2..most).contains(&kept), "{kept} of {most}");
+        let retained =
+            (0..most + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;
+        assert!((most / 2..most).contains(&retained), "{retained} of {most}");
     }
 
     #[test]

@@ -143,8 +143,8 @@ fn damage_and_inconsistencies_are_found_and_named() {
     let txn = bench.env.read_txn().unwrap();
     let (mut work, filter) = (0, LogFilter::new(vec![address(0)], vec![]));
     let mut matches = bench.index.search(&txn, &filter, 0..40, &mut work).unwrap();
-    let refused = matches.next_within(&mut work, u64::MAX).unwrap_err();
-    assert_eq!(refused.to_string(), error, "a search does not pass over damage");
+    let rejection = matches.next_within(&mut work, u64::MAX).unwrap_err();
+    assert_eq!(rejection.to_string(), error, "a search does not pass over damage");
 }
 
 #[test]

@@ -32,13 +32,15 @@ fn scan(chain: &[Made], filter: &LogFilter, from: LogPosition, last: u64) -> Vec
     let mut logs = Vec::new();
     for made in chain {
         let (block, mut index) = (&made.sealed.block, 0);
-        for (place, (transaction, receipt)) in (0..).zip(block.transactions.iter().zip(&block.receipts)) {
+        for (transaction_index, (transaction, receipt)) in
+            (0..).zip(block.transactions.iter().zip(&block.receipts))
+        {
             for log in &receipt.logs {
                 let at = LogPosition { block: made.number(), index };
                 index += 1;
                 if at >= from && at.block <= last && filter.matches(log) {
                     let (block_hash, timestamp) = (block.hash, block.header.timestamp);
-                    let transaction = (transaction.hash(), place);
+                    let transaction = (transaction.hash(), transaction_index);
                     logs.push(ReadLog { at, block_hash, timestamp, transaction, log: log.clone() });
                 }
             }

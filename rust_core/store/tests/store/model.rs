@@ -287,9 +287,9 @@ proptest! {
                     model.proofs_from = proofs_from.min(to as u64);
                     let reader = store.reader().unwrap();
                     let before = Model { chain: model.chain.clone(), gone: Vec::new(), ..model };
-                    let note = model.chain[to].0.sealed.writer_metadata.clone();
-                    store.unwind(to as u64, 1_000, &note).unwrap();
-                    prop_assert_eq!(store.writer_metadata().unwrap(), note);
+                    let metadata = model.chain[to].0.sealed.writer_metadata.clone();
+                    store.unwind(to as u64, 1_000, &metadata).unwrap();
+                    prop_assert_eq!(store.writer_metadata().unwrap(), metadata);
                     let gone: Vec<Made> = model.chain.drain(to + 1..).map(|(made, _)| made).collect();
                     if !gone.is_empty() {
                         model.generation += 1;

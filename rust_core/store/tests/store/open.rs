@@ -30,7 +30,7 @@ fn filled() -> (TempDir, StoreOptions, Vec<Made>) {
     (folder, options, chain)
 }
 
-fn assert_whole(folder: &Path, options: StoreOptions, chain: &[Made]) {
+fn assert_consistent(folder: &Path, options: StoreOptions, chain: &[Made]) {
     let store = Store::open(folder, options).unwrap();
     let reader = store.reader().unwrap();
     assert_eq!(store.head().unwrap().unwrap().hash, chain.last().unwrap().hash());
@@ -59,7 +59,7 @@ fn another_chain_or_genesis_is_rejected() {
     assert_eq!(error, StoreError::OtherGenesis { found: options.genesis, expected: genesis });
     let error = Store::open(folder.path(), StoreOptions { chain_id: 5, ..options }).unwrap_err();
     assert_eq!(error.to_string(), "store belongs to the chain with id 31337, expected 5");
-    assert_whole(folder.path(), options, &chain);
+    assert_consistent(folder.path(), options, &chain);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_newer_schema_is_rejected() {
     let error = Store::open(folder.path(), options).unwrap_err();
     assert_eq!(error, StoreError::NewerSchema { found: SCHEMA + 1, supported: SCHEMA });
     put_meta(folder.path(), "schema", Some(&SCHEMA.to_be_bytes()));
-    assert_whole(folder.path(), options, &chain);
+    assert_consistent(folder.path(), options, &chain);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_read_only_store_reads_and_writes_nothing() {
     let store = Store::open(folder.path(), read_only).unwrap();
     assert_eq!(store.write(&sealed(&chain[..1])).unwrap_err(), StoreError::ReadOnly);
     drop(store);
-    assert_whole(folder.path(), read_only, &chain);
+    assert_consistent(folder.path(), read_only, &chain);
     assert_eq!(fs::read(folder.path().join("data.mdb")).unwrap(), before);
     let empty = tempdir().unwrap();
     let error = Store::open(empty.path(), read_only).unwrap_err();
@@ -220,7 +220,7 @@ fn a_full_map_preserves_the_last_commit() {
     assert_eq!(store.head().unwrap().unwrap().hash, chain[written - 1].hash());
     drop(store);
     let larger = StoreOptions { map_size: 1 << 30, ..options };
-    assert_whole(folder.path(), larger, &chain[..written]);
+    assert_consistent(folder.path(), larger, &chain[..written]);
     let store = Store::open(folder.path(), larger).unwrap();
     store.write(&sealed(&chain[written..])).unwrap();
     assert_eq!(store.head().unwrap().unwrap().hash, chain[399].hash());
@@ -270,7 +270,7 @@ fn child_process_opens_a_folder_without_write_permission() {
 fn a_disk_without_space_preserves_the_last_commit() {
     let (folder, options, chain) = filled();
     run_apart("open::child_process_writes_to_a_disk_without_space", folder.path(), |_| {});
-    assert_whole(folder.path(), options, &chain);
+    assert_consistent(folder.path(), options, &chain);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_file_that_ends_before_free_pages_is_consistent() {
     let stats = store.stats().unwrap();
     assert!(stats.file_size < stats.map_used, "{stats:?}");
     drop(store);
-    assert_whole(folder.path(), options, &chain);
+    assert_consistent(folder.path(), options, &chain);
     let data = folder.path().join("data.mdb");
     let used = fs::metadata(&data).unwrap().len() - 4_096;
     fs::OpenOptions::new().write(true).open(&data).unwrap().set_len(used).unwrap();

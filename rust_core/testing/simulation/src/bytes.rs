@@ -25,8 +25,8 @@ pub struct Bytes {
 /// each tick.
 fn acts(stored: bool) -> Vec<Action> {
     let mut acts = Vec::new();
-    for turn in 0..8 {
-        acts.push(Action::Submit { given: SubmissionKind::Next, sender: turn % 3, chance: 6 });
+    for round in 0..8 {
+        acts.push(Action::Submit { submission: SubmissionKind::Next, sender: round % 3, chance: 6 });
         acts.push(Action::Tick { ms: 400 });
         if stored {
             acts.push(Action::WriteStore);

@@ -35,14 +35,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn a_list_appended_in_portions_has_the_same_root(parts in vec(vec(vec(any::<u8>(), 1..200), 0..90), 0..9)) {
+    fn a_list_appended_in_portions_has_the_same_root(chunks in vec(vec(vec(any::<u8>(), 1..200), 0..90), 0..9)) {
         let mut list = ListTrie::default();
         let mut all: Vec<Bytes> = Vec::new();
         let mut older = Vec::new();
-        for part in parts {
-            let part: Vec<Bytes> = part.into_iter().map(Bytes::from).collect();
-            all.extend(part.clone());
-            list.extend(part);
+        for chunk in chunks {
+            let chunk: Vec<Bytes> = chunk.into_iter().map(Bytes::from).collect();
+            all.extend(chunk.clone());
+            list.extend(chunk);
             older.push((list.clone(), all.len()));
         }
         for (list, length) in older {

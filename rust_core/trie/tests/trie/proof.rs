@@ -44,14 +44,14 @@ proptest! {
     #[test]
     fn proofs_verify_for_any_keys(
         model in btree_map(vec(prop_oneof![Just(0u8), Just(1), Just(0x10)], 0..5), vec(any::<u8>(), 1..50), 0..40),
-        asked in vec(vec(prop_oneof![Just(0u8), Just(1), Just(0x10)], 0..5), 0..20),
+        keys in vec(vec(prop_oneof![Just(0u8), Just(1), Just(0x10)], 0..5), 0..20),
     ) {
         let mut trie = ByteTrie::default();
         for (key, value) in &model {
             trie.set(key, value.clone()).unwrap();
         }
         prop_assert_eq!(trie.root(), crate::reference::root(&model));
-        for key in model.keys().chain(&asked) {
+        for key in model.keys().chain(&keys) {
             let proof = trie.prove(key);
             prop_assert_eq!(&crate::reference::proved(trie.root(), key, &proof), &model.get(key).cloned());
         }

@@ -43,10 +43,10 @@ fn assert_holds(trie: &Trie<Vec<u8>>, model: &Model) {
         assert_eq!(trie.get(key).value(), Some(value));
     }
     // Looks up many keys together, including keys that extend those of the trie.
-    let asked: Vec<Vec<u8>> =
+    let queried: Vec<Vec<u8>> =
         model.keys().flat_map(|key| [key.clone(), [key, &[0x01][..]].concat()]).collect();
-    let expected: Vec<_> = asked.iter().map(|key| model.get(key)).collect();
-    assert_eq!(trie.get_many(&asked).into_iter().map(Lookup::value).collect::<Vec<_>>(), expected);
+    let expected: Vec<_> = queried.iter().map(|key| model.get(key)).collect();
+    assert_eq!(trie.get_many(&queried).into_iter().map(Lookup::value).collect::<Vec<_>>(), expected);
 }
 
 /// Generates keys that share prefixes or are prefixes of one another.
@@ -150,8 +150,8 @@ fn a_large_unsorted_batch_has_the_right_root() {
         .zip(0..)
         .map(|(key, seed)| ((*key).into(), (!u64::is_multiple_of(seed, 5)).then(|| value(seed))));
     let trie = Trie::default().apply(first.chain(second).collect());
-    let kept = keys.iter().zip(0..).filter(|(_, seed)| !u64::is_multiple_of(*seed, 5));
-    let model: BTreeMap<B256, Vec<u8>> = kept.map(|(key, seed)| (*key, value(seed))).collect();
+    let remaining = keys.iter().zip(0..).filter(|(_, seed)| !u64::is_multiple_of(*seed, 5));
+    let model: BTreeMap<B256, Vec<u8>> = remaining.map(|(key, seed)| (*key, value(seed))).collect();
     assert_eq!(trie.root(), crate::alloy::root(&model));
     assert_eq!(trie.len(), Some(model.len()));
 }
