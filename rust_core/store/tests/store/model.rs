@@ -223,14 +223,14 @@ fn assert_needed(dump: &Dump, proofs_from: u64) {
     for name in ["account_nodes", "storage_nodes"] {
         let mut versions: BTreeMap<&[u8], Vec<(u64, bool)>> = BTreeMap::new();
         for (key, node) in &dump[name] {
-            let (place, number) = key.split_last_chunk().unwrap();
+            let (key_prefix, number) = key.split_last_chunk().unwrap();
             let version = (!u64::from_be_bytes(*number), node.is_empty());
-            versions.entry(place).or_default().push(version);
+            versions.entry(key_prefix).or_default().push(version);
         }
-        for (place, versions) in versions {
+        for (key_prefix, versions) in versions {
             let old: Vec<_> = versions.iter().filter(|(number, _)| *number <= proofs_from).collect();
-            assert!(old.len() <= 2, "{name} {place:?}: {versions:?}, window from {proofs_from}");
-            assert!(!old.first().is_some_and(|(_, gone)| *gone), "{name} {place:?}: {versions:?}");
+            assert!(old.len() <= 2, "{name} {key_prefix:?}: {versions:?}, window from {proofs_from}");
+            assert!(!old.first().is_some_and(|(_, gone)| *gone), "{name} {key_prefix:?}: {versions:?}");
         }
     }
     let first = dump["node_changes"].keys().next().and_then(|key| key.first_chunk().copied());

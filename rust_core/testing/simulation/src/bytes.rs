@@ -18,7 +18,7 @@ pub struct Bytes {
     pub starts: u64,
     /// Starts that were refused with segment and offset. The others had the same chain, or lacked a torn last
     /// append.
-    pub refused: u64,
+    pub rejected: u64,
 }
 
 /// Returns acts that build some blocks with a few transactions. With `stored`, the store is written after
@@ -64,10 +64,10 @@ pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
             for at in (first..content.len()).step_by(stride) {
                 let bit = u8::try_from(at % 8).unwrap_or(0);
                 for damage in [Damage::Flip { at, bit }, Damage::Cut { at }] {
-                    let refused = copy.try_with(number, damage, &run.ledger, run.rules())?;
+                    let rejected = copy.try_with(number, damage, &run.ledger, run.rules())?;
                     done.starts += 1;
-                    done.refused += u64::from(refused);
-                    if !refused {
+                    done.rejected += u64::from(rejected);
+                    if !rejected {
                         copy = Copy::new(&run)?;
                     }
                 }

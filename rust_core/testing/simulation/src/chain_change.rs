@@ -39,7 +39,7 @@ enum ChangeOutcome {
     Another,
     /// The chain equals this ledger.
     Back(Ledger),
-    Refused,
+    Rejected,
     /// The process or production ended during the change.
     BrokeOff,
 }
@@ -64,7 +64,7 @@ impl Run {
             }
             _ => self.ledger.clone(),
         };
-        if matches!(done, ChangeOutcome::Refused) && !Arc::ptr_eq(&before, &view) {
+        if matches!(done, ChangeOutcome::Rejected) && !Arc::ptr_eq(&before, &view) {
             return Err(format!("{change:?} was refused and changed something"));
         }
         ledger.follow(&view, rules)?;
@@ -126,14 +126,14 @@ impl Run {
         Ok(match (done, change) {
             (Some(Ok(())), ChainChange::Write { .. } | ChainChange::Snapshot) => ChangeOutcome::Onward,
             (Some(Ok(())), _) => ChangeOutcome::Another,
-            (Some(Err(_)), _) if self.is_up() && self.failure().is_none() => ChangeOutcome::Refused,
+            (Some(Err(_)), _) if self.is_up() && self.failure().is_none() => ChangeOutcome::Rejected,
             _ => ChangeOutcome::BrokeOff,
         })
     }
 
     fn revert(&mut self, newest_but: usize) -> ChangeOutcome {
         let Some(at) = self.snapshots.len().checked_sub(newest_but + 1) else {
-            return ChangeOutcome::Refused;
+            return ChangeOutcome::Rejected;
         };
         let (number, then) = self.snapshots[at].clone();
         self.snapshots.truncate(at);
@@ -141,8 +141,8 @@ impl Run {
         let done = self.control(|writer| writer.revert(number).map(|done| reverted = done));
         match done {
             Some(Ok(())) if reverted => ChangeOutcome::Back(then),
-            Some(Ok(())) => ChangeOutcome::Refused,
-            Some(Err(_)) if self.is_up() && self.failure().is_none() => ChangeOutcome::Refused,
+            Some(Ok(())) => ChangeOutcome::Rejected,
+            Some(Err(_)) if self.is_up() && self.failure().is_none() => ChangeOutcome::Rejected,
             _ => ChangeOutcome::BrokeOff,
         }
     }

@@ -165,7 +165,7 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
 /// Checks that no submission is rejected: each is accepted, or its outcome is unknown, or it was never sent.
 fn answered(follower: &mut Follower) -> Check {
     for (_, what) in follower.answers(true)? {
-        if matches!(what, SubmissionOutcome::Refused) {
+        if matches!(what, SubmissionOutcome::Rejected) {
             return Err("a submission is refused".to_owned());
         }
     }

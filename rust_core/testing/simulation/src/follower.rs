@@ -30,7 +30,7 @@ pub enum SubmissionOutcome {
     Unknown,
     /// The transaction was never sent to the sequencer.
     Away,
-    Refused,
+    Rejected,
 }
 
 /// A follower's process.
@@ -152,7 +152,7 @@ impl Follower {
                 }
                 Some(Err(SubmitError::Unknown { .. })) => SubmissionOutcome::Unknown,
                 Some(Err(SubmitError::Away)) => SubmissionOutcome::Away,
-                Some(_) => SubmissionOutcome::Refused,
+                Some(_) => SubmissionOutcome::Rejected,
             };
             answered.push((sent, what));
         }

@@ -126,7 +126,7 @@ impl Run {
                     SubmissionOutcome::Away => {
                         self.feed.counts.fault("connection ends before a submission is sent");
                     }
-                    SubmissionOutcome::Refused => {}
+                    SubmissionOutcome::Rejected => {}
                 }
             }
         }

@@ -48,7 +48,7 @@ fn a_seed_is_reproducible() {
 #[test]
 fn damage_is_reported_unless_it_tears_the_last_append() {
     let done = every_byte(11, 23).unwrap_or_else(|what| panic!("{what}"));
-    assert!(done.refused > 500 && done.starts > done.refused, "{done:?}");
+    assert!(done.rejected > 500 && done.starts > done.rejected, "{done:?}");
 }
 
 /// Tests one in 23 bytes of an exchange.
