@@ -71,7 +71,7 @@ fn block_with_step() -> (PendingBlock, Flashblock, PendingBlock, Flashblock) {
 }
 
 #[test]
-fn a_record_survives_its_bytes_and_gives_the_same_block() {
+fn a_decoded_record_rebuilds_the_same_block() {
     let (open, _, stepped, step) = block_with_step();
     let read = Flashblock::decode(&step.encode()).unwrap();
     let applied = open.apply(&read).unwrap();
@@ -81,7 +81,7 @@ fn a_record_survives_its_bytes_and_gives_the_same_block() {
 }
 
 #[test]
-fn a_record_that_does_not_give_its_hash_is_refused() {
+fn a_record_with_a_wrong_hash_is_rejected() {
     let (open, _, _, step) = block_with_step();
     let mut richer = StateDiff::clone(&step.diff);
     let account = richer.accounts[0].diff.account.as_mut().unwrap();
@@ -92,7 +92,7 @@ fn a_record_that_does_not_give_its_hash_is_refused() {
 }
 
 #[test]
-fn records_apply_in_their_order_only() {
+fn records_out_of_order_are_rejected() {
     let (open, first, stepped, step) = block_with_step();
     for (block, record) in [(&stepped, &step), (&open, &first), (&stepped, &first)] {
         assert!(matches!(block.apply(record), Err(BuildError::OutOfOrder { .. })));
@@ -102,7 +102,7 @@ fn records_apply_in_their_order_only() {
 }
 
 #[test]
-fn the_step_takes_nothing_after_its_time_is_up() {
+fn a_step_past_its_deadline_includes_no_transactions() {
     let (open, ..) = block_with_step();
     let pool = Pool::new(PoolConfig::default());
     let stepped = open.step(&mut pool.best(1, 1), &NoHashes, &mut || false).unwrap();
@@ -111,7 +111,7 @@ fn the_step_takes_nothing_after_its_time_is_up() {
 
 /// The clock advances by one second per reading, so each time counts the measurements of a phase.
 #[test]
-fn the_parts_of_a_step_are_timed_and_it_stays_the_same() {
+fn timing_a_step_does_not_change_it() {
     let (open, _, pool) = opened();
     let (_, _, untimed, _) = block_with_step();
     let reads = Cell::new(0);
@@ -156,7 +156,7 @@ fn an_override_is_a_step_without_transactions() {
 }
 
 #[test]
-fn given_transactions_are_included_in_their_order() {
+fn listed_transactions_are_included_in_order() {
     let (open, _, stepped, step) = block_with_step();
     let included = open.include(&step.transactions, &NoHashes).unwrap();
     assert_eq!(included.step.unwrap().0.hash(), stepped.hash());

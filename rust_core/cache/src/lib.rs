@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_read_again_stays() {
+    fn a_value_read_again_is_not_evicted() {
         let cache = Cache::new("test", 8 * ENTRY, ENTRY);
         cache.insert(0, 0, 0);
         for key in 1..1_000_u64 {

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_one_after_the_other() {
+    fn concatenated_lists_are_read_in_order() {
         let mut long = vec![0xf8, 60];
         long.extend([0x01; 60]);
         let file = [vec![0xc0], long.clone(), vec![0xc2, 1, 2]].concat();
@@ -114,7 +114,7 @@ mod tests {
 
     /// Regression found by a fuzzer: a few bytes caused an allocation of 64 MiB.
     #[test]
-    fn a_length_that_the_file_does_not_have_takes_no_memory() {
+    fn a_length_beyond_the_file_allocates_no_memory() {
         let mut bytes = vec![0xfb, 0x03, 0xff, 0xff, 0xff];
         bytes.extend([0x01; 100]);
         let mut blocks = BlockReader::new(&bytes[..]);

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fast_clock_gains_on_the_machine_and_waits_less() {
+    fn a_fast_clock_runs_ahead_and_waits_less() {
         let clock = FastClock::new(1000);
         let begun = clock.now();
         std::thread::sleep(Duration::from_millis(5));

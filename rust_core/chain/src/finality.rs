@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_follow_by_their_depth_until_they_are_set() {
+    fn finality_follows_its_depth_until_it_is_set() {
         let depth = FinalityDepth { safe: 2, finalized: 5 };
         let mut finality = Finality::default();
         let mut after = |latest| {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_passes_the_head_that_the_chain_goes_back_to() {
+    fn finality_never_passes_the_head_after_an_unwind() {
         let mut finality = Finality { safe: 8, finalized: 3, trails: true };
         finality.unwound(5);
         assert_eq!((finality.safe, finality.finalized), (5, 3));

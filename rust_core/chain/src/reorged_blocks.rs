@@ -113,37 +113,41 @@ mod tests {
         ReorgedBlock { block, steps: Vector::new() }
     }
 
-    fn kept(reorged: &ReorgedBlocks, number: u64) -> bool {
+    fn is_retained(reorged: &ReorgedBlocks, number: u64) -> bool {
         reorged.find_block(number, &block(number, 0).block.hash).is_some()
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many() {
+    fn the_oldest_blocks_are_evicted_above_the_count_limit() {
         let mut reorged = ReorgedBlocks::default();
         for number in 1..=MAX_BLOCKS as u64 + 10 {
             reorged.add(block(number, 0));
         }
         assert_eq!((reorged.blocks.blocks.len(), reorged.count()), (MAX_BLOCKS, MAX_BLOCKS as u64 + 10));
-        assert!(!kept(&reorged, 10) && kept(&reorged, 11) && kept(&reorged, MAX_BLOCKS as u64 + 10));
+        assert!(
+            !is_retained(&reorged, 10)
+                && is_retained(&reorged, 11)
+                && is_retained(&reorged, MAX_BLOCKS as u64 + 10)
+        );
     }
 
     #[test]
-    fn the_oldest_go_when_they_are_too_large() {
+    fn the_oldest_blocks_are_evicted_above_the_size_limit() {
         let mut reorged = ReorgedBlocks::default();
         for number in 1..=8 {
             reorged.add(block(number, MAX_BYTES / 4));
         }
-        assert!(!kept(&reorged, 5) && kept(&reorged, 6) && kept(&reorged, 8));
+        assert!(!is_retained(&reorged, 5) && is_retained(&reorged, 6) && is_retained(&reorged, 8));
         assert_eq!(
             reorged.blocks.bytes,
             reorged.blocks.blocks.iter().map(|block| block.bytes()).sum::<usize>()
         );
         reorged.add(block(9, 2 * MAX_BYTES));
-        assert!(!kept(&reorged, 8) && kept(&reorged, 9), "the newest is kept, however large");
+        assert!(!is_retained(&reorged, 8) && is_retained(&reorged, 9), "the newest is kept, however large");
     }
 
     #[test]
-    fn of_several_blocks_with_a_step_the_newest_is_found() {
+    fn a_step_in_several_blocks_resolves_to_the_newest() {
         let mut reorged = ReorgedBlocks::default();
         reorged.add(block(1, 0));
         reorged.add(block(2, 0));

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_decodes_to_what_was_encoded() {
+    fn metadata_round_trips() {
         let finality = Finality { safe: 5, finalized: 3, trails: false };
         let checkpoints = vec![
             JournalCheckpoint { number: 1, sequence: 9 },

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_joined_in_order() {
+    fn deposit_fields_are_joined_in_order() {
         let logs = [
             log(CONTRACT, DEPOSIT_EVENT, event()),
             log(CONTRACT, B256::ZERO, vec![1]),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn other_layouts_are_errors() {
+    fn a_deposit_log_with_another_layout_is_an_error() {
         for position in
             (0..DATA_LENGTH).step_by(32).filter(|p| FIELDS.iter().any(|(o, _)| o == p) || *p < 160)
         {

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn mainnet_blocks_have_theirs() {
+    fn mainnet_blocks_have_their_recorded_difficulty() {
         let frontier = ChainConfig { homestead_block: Some(1_150_000), ..ChainConfig::default() };
         // Mainnet blocks 0 and 1.
         let genesis = Header { difficulty: U256::from(17_179_869_184u64), ..Header::default() };
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn uncles_and_slow_blocks_count_from_byzantium_on() {
+    fn uncles_and_slow_blocks_change_the_difficulty_from_byzantium() {
         let byzantium = ChainConfig { byzantium_block: Some(0), ..ChainConfig::default() };
         let base = 1 << 22;
         let parent = Header { difficulty: U256::from(base), timestamp: 1000, ..Header::default() };

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_cases_take_few_runs() {
+    fn usual_estimates_need_few_runs() {
         // The same holds with a refund: it comes after the gas spent.
         assert_eq!(run(51_000, 30_000_000, 51_000), (51_000, 2));
         // A call passes on 63/64 of the gas.
@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_threshold_is_found(spent in 21_000u64..30_000_000, least in 21_000u64..30_000_000) {
+        fn an_estimate_finds_any_gas_threshold(spent in 21_000u64..30_000_000, least in 21_000u64..30_000_000) {
             let (found, runs) = run(spent, 30_000_000, least);
             prop_assert!(found >= least);
             prop_assert!(u128::from(found) * 1000 <= u128::from(least) * 1015);

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_of_a_slot_counts() {
+    fn a_flipped_bit_of_a_slot_is_detected() {
         let slot = mark().encode();
         assert_eq!(RecordedEnd::decode(&slot).unwrap(), Some(mark()));
         for bit in 0..SLOT * 8 {
@@ -362,16 +362,16 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_slot_is_named_and_the_other_one_read() {
+    fn a_damaged_slot_is_named_and_the_other_slot_read() {
         let disk = SimulatedDisk::default();
         let dir = Path::new("data/journal");
         let state = (EndState::Open, mark().chain(), ChainTip::default());
         let made = EndFileWriter::take_over(&disk, dir, None, state, [1; 16], 0).unwrap().mark;
         assert_eq!((made.epoch, made.next), (1, 12));
         let path = end_path(dir);
-        let whole = disk.content(&path).unwrap();
+        let intact = disk.content(&path).unwrap();
         for at in 0..2 * SLOT {
-            let mut damaged = whole.clone();
+            let mut damaged = intact.clone();
             damaged[at] ^= 1;
             disk.set_content(&path, &damaged);
             let found = read_end(&disk, dir).unwrap().unwrap();

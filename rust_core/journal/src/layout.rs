@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_come_back() {
+    fn headers_round_trip() {
         let (bytes, chain) = append(b"records");
         let header = AppendHeader::decode(&bytes, &SALT).unwrap();
         assert_eq!((header.chain, header.length, header.records), (chain, 7, 2));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn another_salt_makes_nothing_of_an_append() {
+    fn an_append_under_another_salt_is_not_decoded() {
         let (bytes, _) = append(b"records");
         assert_eq!(AppendHeader::decode(&bytes, &[4; 32]), None);
         let header = AppendHeader::decode(&bytes, &SALT).unwrap();
@@ -289,19 +289,20 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_of_header_and_records_counts() {
+    fn a_flipped_bit_of_header_or_records_is_detected() {
         let (bytes, _) = append(b"some records");
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let whole = AppendHeader::decode(&flipped, &SALT).is_some_and(|h| h.is_whole(&flipped, &SALT));
+            let is_complete =
+                AppendHeader::decode(&flipped, &SALT).is_some_and(|h| h.is_whole(&flipped, &SALT));
             // Four bytes of the header are unused.
-            assert_eq!(whole, (92..96).contains(&(bit / 8)), "{bit}");
+            assert_eq!(is_complete, (92..96).contains(&(bit / 8)), "{bit}");
         }
     }
 
     #[test]
-    fn names_and_numbers() {
+    fn segment_names_map_to_numbers_and_back() {
         assert_eq!(segment_name(17), "0000000017.segment");
         let number = |name: &str| segment_number(std::path::Path::new(name));
         assert_eq!(number("0000000017.segment"), Some(17));

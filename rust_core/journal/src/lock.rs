@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_given_back_although_a_child_has_the_file_still() {
+    fn the_lock_is_released_although_a_child_inherited_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let lock = DirLock::acquire(dir.path()).unwrap();
         let child = (lock.file.try_clone().unwrap(), lock.folder.try_clone().unwrap());

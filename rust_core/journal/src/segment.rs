@@ -121,7 +121,7 @@ mod tests {
 
     /// A wrong length with a valid checksum allocates no memory.
     #[test]
-    fn a_length_beyond_the_file_is_no_append() {
+    fn an_append_length_beyond_the_file_is_rejected() {
         let salt = [1; 32];
         let mut bytes = vec![0; 2048];
         let chain = ChainLink { sequence: 0, previous: B256::ZERO };
@@ -129,8 +129,8 @@ mod tests {
         let disk = SimulatedDisk::default();
         let (dir, path) = (Path::new("journal"), Path::new("journal/0000000001.segment"));
         disk.set_content(path, &bytes);
-        let whole = SegmentFile::open(&disk, dir, 1).unwrap().append_at(512, &salt).unwrap().is_some();
-        assert!(whole);
+        let is_complete = SegmentFile::open(&disk, dir, 1).unwrap().append_at(512, &salt).unwrap().is_some();
+        assert!(is_complete);
 
         let mut sealed = vec![0; 1 << 20];
         AppendHeader::seal(&mut sealed, chain, 1 << 19, 1, &salt);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_on_over_windows() {
+    fn reading_continues_across_windows() {
         let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| i.to_le_bytes()[1]).collect();
         let disk = SimulatedDisk::default();
         disk.set_content(Path::new("journal/0000000001.segment"), &bytes);

@@ -40,11 +40,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_share_a_slot_have_their_own_hashes() {
+    fn keys_that_share_a_slot_get_correct_hashes() {
         let cache = KeyHashCache::new();
-        for turn in 0..3 {
+        for round in 0..3 {
             for key in [[0; 20], [0xff; 20], [[1; 10], [0; 10]].concat().try_into().unwrap_or_default()] {
-                assert_eq!(cache.hash(&key), keccak256(key), "{key:?} in turn {turn}");
+                assert_eq!(cache.hash(&key), keccak256(key), "{key:?} in round {round}");
                 assert_eq!(cache.hash(&key), keccak256(key), "{key:?} again");
             }
         }

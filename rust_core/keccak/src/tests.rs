@@ -14,7 +14,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn blooms(logs in vec(log(), 0..20)) {
+    fn the_bloom_of_logs_equals_alloys(logs in vec(log(), 0..20)) {
         prop_assert_eq!(logs_bloom(&logs), alloy_primitives::logs_bloom(&logs));
     }
 }

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_in_one_frame_in_several_and_with_a_ping_between() {
+    fn messages_are_read_across_frames_and_around_a_ping() {
         assert_eq!(all(b"\x81\x05Hello\x82\x01x"), Ok(vec![b"Hello".to_vec(), b"x".to_vec()]));
         assert_eq!(all(b"\x01\x03Hel\x89\x01p\x8a\x00\x80\x02lo"), Ok(vec![b"Hello".to_vec()]));
         let long = [b"\x81\x7e\x01\x00".as_slice(), &[b'a'; 256]].concat();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_rules_is_refused() {
+    fn invalid_frames_are_rejected() {
         for (data, error) in [
             (b"\x81\x85abcdHello".as_slice(), BadMessage::Frame),
             (b"\xc1\x00", BadMessage::Frame),

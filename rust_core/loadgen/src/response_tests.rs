@@ -28,7 +28,7 @@ const CHUNKED: &[u8] =
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nhel\r\n2 \r\nlo\r\n0\r\nA: b\r\n\r\n";
 
 #[test]
-fn an_answer_cut_anywhere_is_cut_and_whole_it_is_read() {
+fn a_response_cut_anywhere_is_incomplete_and_reads_when_complete() {
     for data in [LENGTH, CHUNKED] {
         let expected = Ok(Some((200, b"hello".to_vec(), data.len())));
         assert_eq!((at_once(data, false), slowly(data)), (expected.clone(), expected));
@@ -41,20 +41,20 @@ fn an_answer_cut_anywhere_is_cut_and_whole_it_is_read() {
 }
 
 #[test]
-fn an_answer_without_a_length_ends_with_its_connection() {
+fn a_response_without_a_length_ends_with_its_connection() {
     let data = b"HTTP/1.1 200 OK\r\n\r\nhello";
     assert_eq!(at_once(data, false), Ok(None));
     assert_eq!(at_once(data, true), Ok(Some((200, b"hello".to_vec(), data.len()))));
 }
 
 #[test]
-fn an_announcement_is_passed_over_and_an_answer_without_a_body_has_none() {
+fn an_informational_response_is_skipped_and_204_has_no_body() {
     let data = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
     assert_eq!(slowly(data), Ok(Some((204, vec![], data.len()))));
 }
 
 #[test]
-fn what_is_no_answer_is_refused() {
+fn an_invalid_response_is_rejected() {
     let cases: &[(&[u8], InvalidResponse)] = &[
         (b"SSH-2.0-x\r\n", InvalidResponse::Head(httparse::Error::Version)),
         (b"HTTP/1.1 2x0 OK\r\n\r\n", InvalidResponse::Head(httparse::Error::Status)),
@@ -81,20 +81,20 @@ fn what_is_no_answer_is_refused() {
 
 #[test]
 fn a_connection_stays_open_unless_the_response_closes_it() {
-    let keeps = |head: &str| {
+    let stays_open = |head: &str| {
         let data = format!("{head}\r\ncontent-length: 0\r\n\r\n");
         let mut reader = ResponseReader::default();
         reader.read(data.as_bytes(), false).unwrap().unwrap().keeps_alive
     };
-    assert!(keeps("HTTP/1.1 200 OK"));
-    assert!(!keeps("HTTP/1.1 200 OK\r\nConnection: x, Close"));
-    assert!(!keeps("HTTP/1.0 200 OK"));
-    assert!(keeps("HTTP/1.0 200 OK\r\nconnection: keep-alive"));
+    assert!(stays_open("HTTP/1.1 200 OK"));
+    assert!(!stays_open("HTTP/1.1 200 OK\r\nConnection: x, Close"));
+    assert!(!stays_open("HTTP/1.0 200 OK"));
+    assert!(stays_open("HTTP/1.0 200 OK\r\nconnection: keep-alive"));
 }
 
 proptest! {
     #[test]
-    fn bytes_of_any_kind_never_panic_and_pieces_mean_the_same(
+    fn any_bytes_never_panic_and_chunking_changes_nothing(
         data in prop::collection::vec(prop_oneof![
             Just(b"HTTP/1.1 200 OK\r\n".to_vec()), Just(b"\r\n".to_vec()), Just(b"content-length: 3\r\n".to_vec()),
             Just(b"transfer-encoding: chunked\r\n".to_vec()), Just(b"3\r\nabc\r\n".to_vec()), Just(b"0\r\n".to_vec()),

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn latencies_keep_three_digits() {
+    fn latencies_are_precise_to_three_digits() {
         let mut latency = Latency::default();
         for nanoseconds in 1..=1000 {
             latency.record(nanoseconds * 1000);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wrong_answer_is_kept_and_cut() {
+    fn the_first_wrong_response_is_stored_and_truncated() {
         let mut metrics = RunMetrics::default();
         metrics.wrong(FailedResponse::new(3, 500, "one".to_owned(), &[b'x'; 5000]));
         metrics.wrong(FailedResponse::new(4, 500, "two".to_owned(), b""));

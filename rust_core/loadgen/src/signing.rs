@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_of_zeros_and_a_nonce_that_would_run_over_are_refused() {
+    fn a_zero_key_or_overflowing_nonce_is_rejected() {
         let order = TransferSpec { to: None, value: U256::ZERO, gas: 21_000, data: Bytes::new() };
         let signer = Signer { key: B256::ZERO, chain_id: 1, max_fee: 1, tip: 1 };
         assert!(matches!(signer.sign(0, std::slice::from_ref(&order)), Err(SigningError::Key)));

@@ -113,20 +113,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_of_the_specification_has_its_answer() {
+    fn the_example_key_of_rfc_6455_has_its_accept_value() {
         assert_eq!(accept_key(b"dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         assert_eq!(STANDARD.decode(KEY).map(|key| key.len()), Ok(16));
     }
 
     #[test]
-    fn the_masked_hello_of_the_specification() {
+    fn the_masked_hello_of_rfc_6455_is_written() {
         assert_eq!(masked(b"Hello"), b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58");
         assert_eq!(masked(&[b'a'; 126])[..4], [0x81, 0xfe, 0, 126]);
         assert_eq!(masked(&vec![b'a'; 65_536])[..10], [0x81, 0xff, 0, 0, 0, 0, 0, 1, 0, 0]);
     }
 
     #[test]
-    fn what_would_add_a_line_to_the_head_is_refused() {
+    fn a_header_value_with_a_line_break_is_rejected() {
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
         for (host, path) in [("a\r\nX: 1", "/"), ("a", "/ HTTP/1.1\r\n"), ("", "/"), ("a", "")] {
             assert!(Target::new(address, host, path).is_err(), "{host:?} {path:?}");

@@ -30,7 +30,7 @@ fn serve(script: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> SocketAdd
 /// Reads the body of the next request; `None` if the client has disconnected.
 fn request(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut data = Vec::new();
-    let mut piece = [0; 4096];
+    let mut chunk = [0; 4096];
     loop {
         let text = String::from_utf8_lossy(&data).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
@@ -41,8 +41,8 @@ fn request(stream: &mut TcpStream) -> Option<Vec<u8>> {
                 return Some(body.as_bytes().to_vec());
             }
         }
-        match stream.read(&mut piece) {
-            Ok(read) if read > 0 => data.extend_from_slice(&piece[..read]),
+        match stream.read(&mut chunk) {
+            Ok(read) if read > 0 => data.extend_from_slice(&chunk[..read]),
             _ => return None,
         }
     }
@@ -70,7 +70,7 @@ fn once(address: SocketAddr) -> RunMetrics {
 }
 
 #[test]
-fn an_answer_that_is_cut_at_any_byte_is_an_error_and_whole_it_is_a_result() {
+fn a_response_cut_at_any_byte_is_an_error() {
     for answer in [GOOD, CHUNKED] {
         for end in 0..=answer.len() {
             let address = serve(move |_, mut stream| {
@@ -78,10 +78,10 @@ fn an_answer_that_is_cut_at_any_byte_is_an_error_and_whole_it_is_a_result() {
                 stream.write_all(&answer[..end]).unwrap();
             });
             let metrics = once(address);
-            let whole = u64::from(end == answer.len());
+            let complete = u64::from(end == answer.len());
             assert_eq!(
                 (metrics.answered, metrics.errors, metrics.unanswered),
-                (whole, 1 - whole, 0),
+                (complete, 1 - complete, 0),
                 "{end}"
             );
         }
@@ -89,7 +89,7 @@ fn an_answer_that_is_cut_at_any_byte_is_an_error_and_whole_it_is_a_result() {
 }
 
 #[test]
-fn an_answer_in_pieces_of_one_byte_is_a_result() {
+fn a_response_in_chunks_of_one_byte_is_a_result() {
     for answer in [GOOD, CHUNKED] {
         let address = serve(move |_, mut stream| {
             stream.set_nodelay(true).unwrap();
@@ -105,7 +105,7 @@ fn an_answer_in_pieces_of_one_byte_is_a_result() {
 }
 
 #[test]
-fn what_is_no_answer_is_counted_and_the_first_is_kept() {
+fn invalid_responses_are_counted_and_the_first_is_stored() {
     for (answer, status) in [
         (b"HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy".as_slice(), 503),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{\"error\":{\"a\":1", 200),
@@ -141,7 +141,7 @@ fn a_silent_server_ends_the_run_after_the_timeout() {
 }
 
 #[test]
-fn a_connection_that_ends_between_two_answers_is_opened_again_and_no_request_is_lost() {
+fn a_connection_closed_between_responses_is_reopened_without_losing_requests() {
     let address = serve(|_, mut stream| {
         request(&mut stream);
         stream.write_all(GOOD).unwrap();
@@ -154,12 +154,12 @@ fn a_connection_that_ends_between_two_answers_is_opened_again_and_no_request_is_
 }
 
 #[test]
-fn connections_take_their_bodies_in_lanes() {
+fn request_bodies_are_distributed_over_connections_in_turn() {
     let seen = Arc::new(Mutex::new(vec![Vec::new(); 3]));
-    let kept = seen.clone();
+    let shared = seen.clone();
     let address = serve(move |number, mut stream| {
         while let Some(body) = request(&mut stream) {
-            kept.lock().unwrap()[number].push(body[0] - b'a');
+            shared.lock().unwrap()[number].push(body[0] - b'a');
             stream.write_all(GOOD).unwrap();
         }
     });
@@ -171,7 +171,7 @@ fn connections_take_their_bodies_in_lanes() {
 }
 
 #[test]
-fn a_stall_is_charged_to_every_request_that_was_due_in_it() {
+fn a_stall_is_charged_to_every_request_due_in_it() {
     let stall = Duration::from_millis(400);
     let address = serve(move |_, mut stream| {
         request(&mut stream);
@@ -191,7 +191,7 @@ fn a_stall_is_charged_to_every_request_that_was_due_in_it() {
 }
 
 #[test]
-fn an_open_loop_that_is_too_fast_ends_and_counts_what_it_could_not_send() {
+fn an_open_loop_that_is_too_fast_counts_unsent_requests() {
     let address = serve(|_, mut stream| {
         while request(&mut stream).is_some() {
             std::thread::sleep(Duration::from_millis(20));
@@ -224,7 +224,7 @@ fn a_closed_port_is_reported() {
 }
 
 #[test]
-fn a_server_that_goes_away_ends_the_run() {
+fn a_server_that_disappears_ends_the_run() {
     let address = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -239,7 +239,7 @@ fn a_server_that_goes_away_ends_the_run() {
 }
 
 #[test]
-fn the_constant_responder_is_answered_from_over_both_transports() {
+fn the_constant_responder_answers_over_both_transports() {
     let responder = Responder::start().unwrap();
     for transport in [Transport::Http, Transport::WebSocket] {
         let plan = Plan {
@@ -293,7 +293,7 @@ fn a_rejected_closed_or_broken_websocket_is_reported() {
 }
 
 #[test]
-fn subscribers_count_what_comes_and_notice_who_is_cut_off() {
+fn subscribers_count_messages_and_detect_disconnects() {
     let address = serve(|number, mut stream| {
         upgrade(&mut stream);
         stream.read_exact(&mut [0; 8]).unwrap();
@@ -308,7 +308,7 @@ fn subscribers_count_what_comes_and_notice_who_is_cut_off() {
     let plan = Plan { connections: 3, ..plan(address, Pace::Once) };
     let mut subscribers = Subscribers::open(&plan).unwrap();
     let arrivals = subscribers.listen(3, Duration::from_secs(3), &mut |_| true).unwrap();
-    assert_eq!((arrivals.notifications, arrivals.min, arrivals.max, arrivals.received), (9, 3, 3, 33));
+    assert_eq!((arrivals.notifications, arrivals.fewest, arrivals.most, arrivals.received), (9, 3, 3, 33));
     let arrivals = subscribers.listen(1, Duration::from_millis(100), &mut |_| true).unwrap();
     assert_eq!(arrivals.notifications, 0);
 }

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_end_with_their_guards() {
+    fn activity_ends_when_its_guards_are_dropped() {
         let activity = Activity::default();
         assert_eq!((activity.thread(), activity.is_on_disk()), (None, false));
         let working = activity.work();

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_append_may_go_when_its_blocks_are_older_than_the_retention() {
+    fn an_append_is_removable_once_its_blocks_exceed_the_retention() {
         let mut marks = JournalCheckpoints::new(Vec::new(), 64);
         for number in 1..=200 {
             marks.add(number, number * 10);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_may_be_kept_but_what_the_store_needs() {
+    fn with_zero_retention_only_unstored_appends_are_retained() {
         let mut marks = JournalCheckpoints::new(vec![JournalCheckpoint { number: 3, sequence: 7 }], 0);
         marks.add(4, 9);
         marks.add(5, 11);

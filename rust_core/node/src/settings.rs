@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_cannot_be_further_behind_the_store_than_proofs_are_kept() {
+    fn a_memory_window_beyond_the_proof_window_is_rejected() {
         let default = StoreSettings::default();
         assert_eq!(default.check(), Ok(()));
         assert_eq!(StoreSettings { proofs: 1_023, ..default }.check(), Err(SettingsError::Proofs(1_023)));

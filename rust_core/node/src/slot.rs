@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_named_by_the_second_at_which_it_ends() {
+    fn a_slot_has_the_timestamp_of_its_end() {
         let slot = BlockSlot::at(now(10_700, 500), 8, 2);
         assert_eq!(slot.timestamp, 12);
         assert_eq!(slot.due, Duration::from_millis(1_800));
@@ -57,12 +57,12 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_of_a_slot_the_next_one_begins() {
+    fn the_next_slot_begins_when_a_slot_ends() {
         assert_eq!(BlockSlot::at(now(12_000, 0), 12, 2).timestamp, 14);
     }
 
     #[test]
-    fn a_clock_that_goes_back_never_lowers_a_timestamp_and_never_stalls() {
+    fn a_backward_clock_never_lowers_a_timestamp_or_stalls() {
         let slot = BlockSlot::at(now(5_000, 0), 1_000, 2);
         assert_eq!(slot.timestamp, 1_002);
         assert_eq!(slot.due, Duration::from_secs(2));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_a_little_cuts_no_block_short() {
+    fn a_slightly_backward_clock_shortens_no_block() {
         // Each iteration seals the block a millisecond before its slot ends on the wall clock.
         let mut timestamp = 12;
         for block in 1..=10 {

@@ -184,7 +184,7 @@ mod tests {
     const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
     #[test]
-    fn a_key_is_made_once() {
+    fn a_key_is_generated_once() {
         let (folder, path) = folder();
         let made = StepSigner::draft(&path, CHAIN, SECRET.parse().unwrap()).unwrap();
         assert!(StepSigner::is_absent(&path).unwrap());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_start_that_broke_off_left_is_no_key() {
+    fn a_draft_left_by_an_interrupted_start_is_no_key() {
         let (folder, path) = folder();
         put(&folder.path().join("sequencer.new"), "half", 0o644);
         assert!(!StepSigner::has_draft(&path, CHAIN, Address::ZERO));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_wider_permissions_is_refused() {
+    fn a_key_file_with_wider_permissions_is_rejected() {
         let (_folder, path) = folder();
         for mode in [0o640, 0o604, 0o644, 0o601] {
             put(&path, SECRET, mode);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_no_key_is_refused_and_stays() {
+    fn a_file_without_a_key_is_rejected_and_left_unchanged() {
         let (_folder, path) = folder();
         let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
         let long = format!("{SECRET}00");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused() {
+    fn a_key_path_that_is_no_file_is_rejected() {
         let (folder, path) = folder();
         let error = StepSigner::read(folder.path(), CHAIN).unwrap_err();
         assert_eq!(error, KeyError::NotAFile { path: folder.path().to_owned() });
@@ -256,16 +256,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_recovers_to_the_key_on_its_chain_alone() {
+    fn a_signature_recovers_to_the_key_on_its_chain_only() {
         let signer = StepSigner::new(SECRET.parse().unwrap(), CHAIN).unwrap();
         let (hash, previous) = (B256::repeat_byte(1), B256::repeat_byte(2));
-        let promise = FlashblockCommitment { number: 7, index: 3, hash, previous, time: 1_700_000_000_123 };
-        let signature = signer.sign(&promise);
+        let commitment =
+            FlashblockCommitment { number: 7, index: 3, hash, previous, time: 1_700_000_000_123 };
+        let signature = signer.sign(&commitment);
         assert!(matches!(signature[64], 27 | 28));
-        assert_eq!(signature, signer.sign(&promise), "always the same");
-        assert_eq!(promise.signer(CommitmentDomain::new(CHAIN), &signature), Some(signer.address()));
-        assert_ne!(promise.signer(CommitmentDomain::new(1), &signature), Some(signer.address()));
-        let later = FlashblockCommitment { time: promise.time + 1, ..promise };
+        assert_eq!(signature, signer.sign(&commitment), "always the same");
+        assert_eq!(commitment.signer(CommitmentDomain::new(CHAIN), &signature), Some(signer.address()));
+        assert_ne!(commitment.signer(CommitmentDomain::new(1), &signature), Some(signer.address()));
+        let later = FlashblockCommitment { time: commitment.time + 1, ..commitment };
         assert_ne!(later.signer(CommitmentDomain::new(CHAIN), &signature), Some(signer.address()));
     }
 }

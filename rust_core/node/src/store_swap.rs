@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_swap_and_its_undoing_leave_one_store_in_place() {
+    fn a_swap_and_its_reversal_leave_one_store() {
         let (_datadir, folders) = folders(&["store", "store.repaired"]);
         folders.swap().unwrap();
         assert_eq!(content(&folders.store).as_deref(), Some("store.repaired"));

@@ -200,34 +200,34 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_taken_together_and_other_things_alone() {
-        let backlog = WriteQueue::new(1_000_000);
+    fn blocks_are_popped_in_batches_and_other_entries_alone() {
+        let queue = WriteQueue::new(1_000_000);
         for item in [block(10), block(20), Item(None), block(30), block(5_000), block(1), block(0), block(0)]
         {
-            backlog.add(item).unwrap();
+            queue.add(item).unwrap();
         }
-        assert_eq!(backlog.weight(), 5_061 + 7 * BLOCK_WEIGHT);
-        assert_eq!(backlog.pop_batch(9, 400), [block(10), block(20)]);
-        assert_eq!(backlog.pop_batch(9, 400), [Item(None)]);
-        assert_eq!(backlog.pop_batch(9, 400), [block(30)]);
-        assert_eq!(backlog.pop_batch(9, 400), [block(5_000)], "one is always taken");
-        assert_eq!(backlog.pop_batch(2, 400), [block(1), block(0)]);
-        assert_eq!(backlog.pop_batch(9, 400), [block(0)]);
+        assert_eq!(queue.weight(), 5_061 + 7 * BLOCK_WEIGHT);
+        assert_eq!(queue.pop_batch(9, 400), [block(10), block(20)]);
+        assert_eq!(queue.pop_batch(9, 400), [Item(None)]);
+        assert_eq!(queue.pop_batch(9, 400), [block(30)]);
+        assert_eq!(queue.pop_batch(9, 400), [block(5_000)], "one is always taken");
+        assert_eq!(queue.pop_batch(2, 400), [block(1), block(0)]);
+        assert_eq!(queue.pop_batch(9, 400), [block(0)]);
     }
 
     #[test]
-    fn what_is_in_hand_counts_and_less_is_asked_for_beyond_the_limit() {
-        let backlog = WriteQueue::new(10_000);
-        backlog.add(block(9_000)).unwrap();
-        assert_eq!(backlog.share(), 1_000);
-        backlog.add(block(2_500)).unwrap();
-        assert_eq!(backlog.share(), 750);
-        let taken = backlog.pop_batch(9, 100_000);
-        assert_eq!(backlog.share(), 750);
-        backlog.add(block(20_000)).unwrap();
-        assert_eq!(backlog.share(), 0);
-        backlog.finish(weight(&taken));
-        assert_eq!(backlog.weight(), 20_500);
+    fn entries_in_progress_count_and_shrink_the_share() {
+        let queue = WriteQueue::new(10_000);
+        queue.add(block(9_000)).unwrap();
+        assert_eq!(queue.share(), 1_000);
+        queue.add(block(2_500)).unwrap();
+        assert_eq!(queue.share(), 750);
+        let popped = queue.pop_batch(9, 100_000);
+        assert_eq!(queue.share(), 750);
+        queue.add(block(20_000)).unwrap();
+        assert_eq!(queue.share(), 0);
+        queue.finish(weight(&popped));
+        assert_eq!(queue.weight(), 20_500);
     }
 
     fn weight(jobs: &[Item]) -> usize {
@@ -235,45 +235,45 @@ mod tests {
     }
 
     #[test]
-    fn push_blocks_far_above_the_limit() {
-        let backlog = Arc::new(WriteQueue::new(1_000));
-        backlog.add(block(5_000)).unwrap();
-        assert!(backlog.is_full(&backlog.inner.lock()));
+    fn push_waits_far_above_the_limit() {
+        let queue = Arc::new(WriteQueue::new(1_000));
+        queue.add(block(5_000)).unwrap();
+        assert!(queue.is_full(&queue.inner.lock()));
         let (added, hear) = mpsc::channel();
-        let other = backlog.clone();
+        let other = queue.clone();
         std::thread::spawn(move || {
             other.add(block(1)).unwrap();
             added.send(()).unwrap();
         });
-        let finish = || backlog.finish(weight(&backlog.pop_batch(1, 1)));
+        let finish = || queue.finish(weight(&queue.pop_batch(1, 1)));
         finish();
         hear.recv_timeout(Duration::from_secs(30)).expect("there is room");
         finish();
-        backlog.drained().unwrap();
-        assert!(!backlog.is_full(&backlog.inner.lock()));
+        queue.drained().unwrap();
+        assert!(!queue.is_full(&queue.inner.lock()));
     }
 
     #[test]
-    fn after_a_failure_everything_is_refused_with_its_reason() {
-        let backlog = WriteQueue::new(10_000);
-        backlog.add(block(1)).unwrap();
-        backlog.pop_batch(1, 1);
-        backlog.add(block(1)).unwrap();
-        backlog.fail("the disk is full".to_owned());
-        backlog.fail("later".to_owned());
+    fn after_a_failure_every_push_is_rejected_with_its_reason() {
+        let queue = WriteQueue::new(10_000);
+        queue.add(block(1)).unwrap();
+        queue.pop_batch(1, 1);
+        queue.add(block(1)).unwrap();
+        queue.fail("the disk is full".to_owned());
+        queue.fail("later".to_owned());
         let why = StoreFailed("the disk is full".to_owned());
-        assert_eq!(backlog.add(block(1)), Err(why.clone()));
-        assert_eq!(backlog.drained(), Err(why.clone()));
-        assert_eq!(backlog.check(), Err(why.clone()));
+        assert_eq!(queue.add(block(1)), Err(why.clone()));
+        assert_eq!(queue.drained(), Err(why.clone()));
+        assert_eq!(queue.check(), Err(why.clone()));
         assert_eq!(why.to_string(), "cannot write the store: the disk is full");
-        assert_eq!(backlog.pop_batch(1, 1), []);
+        assert_eq!(queue.pop_batch(1, 1), []);
     }
 
     #[test]
-    fn what_is_abandoned_is_never_taken() {
-        let backlog = WriteQueue::new(10_000);
-        backlog.add(block(1)).unwrap();
-        backlog.abandon();
-        assert_eq!(backlog.pop_batch(1, 1), []);
+    fn abandoned_entries_are_never_popped() {
+        let queue = WriteQueue::new(10_000);
+        queue.add(block(1)).unwrap();
+        queue.abandon();
+        assert_eq!(queue.pop_batch(1, 1), []);
     }
 }

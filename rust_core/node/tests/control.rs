@@ -14,10 +14,10 @@ use foreseal_node::{ControlError, Development, Mining, Sequencer, Settings};
 use foreseal_primitives::{Change, Override, Transaction};
 use foreseal_state::StateReader;
 use foreseal_testkit::{Contract, Fees, Wallet};
-use support::{Bench, SOMEBODY, balance, fingerprint, restart, settings, start};
+use support::{Bench, OTHER_ACCOUNT, balance, fingerprint, restart, settings, start};
 
 fn balance_in(view: &View) -> U256 {
-    view.pending().state.account(&SOMEBODY).unwrap().unwrap_or_default().balance
+    view.pending().state.account(&OTHER_ACCOUNT).unwrap().unwrap_or_default().balance
 }
 
 fn timestamp(view: &View) -> u64 {
@@ -25,9 +25,9 @@ fn timestamp(view: &View) -> u64 {
 }
 
 #[test]
-fn blocks_are_mined_on_demand_with_what_is_pooled() {
+fn blocks_mined_on_demand_include_the_pooled_transactions() {
     let (datadir, wallets, bench) = start();
-    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    let hash = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.node.control(|writer| writer.mine(3, None)).unwrap();
     let view = bench.view();
     assert_eq!(view.latest().number(), 3);
@@ -40,7 +40,7 @@ fn blocks_are_mined_on_demand_with_what_is_pooled() {
 
 /// Empty blocks are appended in batches; the resulting chain is the same.
 #[test]
-fn many_blocks_at_once_are_those_of_one_demand_each() {
+fn many_blocks_mined_at_once_equal_blocks_mined_singly() {
     let (datadir, wallets, together) = start();
     let (_other, _, apart) = start();
     let blocks = 200;
@@ -56,7 +56,7 @@ fn many_blocks_at_once_are_those_of_one_demand_each() {
 }
 
 #[test]
-fn mined_blocks_are_as_far_apart_as_asked() {
+fn mined_blocks_have_the_requested_interval() {
     let (datadir, wallets, bench) = start();
     bench.node.control(|writer| writer.mine(1, None)).unwrap();
     let from = timestamp(&bench.view());
@@ -66,22 +66,22 @@ fn mined_blocks_are_as_far_apart_as_asked() {
     assert_eq!(times, [from, from + 100, from + 200, from + 300]);
     assert_eq!(view.pending().block.header.timestamp, from + 302);
     let most = Development::default().mined;
-    let refused = bench.node.control(|writer| writer.mine(most + 1, None)).unwrap_err();
-    assert_eq!(refused.to_string(), format!("at most {most} blocks at a time are allowed"));
+    let rejection = bench.node.control(|writer| writer.mine(most + 1, None)).unwrap_err();
+    assert_eq!(rejection.to_string(), format!("at most {most} blocks at a time are allowed"));
     drop(view);
     restart(&datadir, &wallets, bench);
 }
 
 #[test]
-fn an_override_is_a_step_and_sealed_as_it_was_pending() {
+fn an_override_is_a_step_and_is_sealed_unchanged() {
     let (datadir, wallets, mut bench) = start();
-    bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     bench.node.control(|writer| writer.write(&balance(1_000))).unwrap();
     let written = bench.view();
     assert_eq!((written.pending_index(), balance_in(&written)), (2, U256::from(1_000)));
-    assert_eq!(written.latest().state.account(&SOMEBODY).unwrap(), None, "what is sealed stays");
-    bench.node.submit(&wallets[0].transfer(1, SOMEBODY, 7, Fees::default())).unwrap();
+    assert_eq!(written.latest().state.account(&OTHER_ACCOUNT).unwrap(), None, "what is sealed stays");
+    bench.node.submit(&wallets[0].transfer(1, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     assert_eq!(balance_in(&bench.view()), U256::from(1_007));
 
@@ -91,8 +91,8 @@ fn an_override_is_a_step_and_sealed_as_it_was_pending() {
     bench.node.control(|writer| writer.write(&balance(1_007))).unwrap();
     let pending = bench.view().pending().clone();
     assert_eq!((pending.steps.len(), pending.steps[3].hash), (6, pending.steps[5].hash));
-    let places = pending.written.iter().map(|one| (one.step, one.transactions)).collect::<Vec<_>>();
-    assert_eq!(places, [(2, 1), (4, 2), (5, 2)]);
+    let positions = pending.written.iter().map(|one| (one.step, one.transactions)).collect::<Vec<_>>();
+    assert_eq!(positions, [(2, 1), (4, 2), (5, 2)]);
     bench.seal();
     let sealed = bench.view().latest().clone();
     assert_eq!((sealed.block.hash, sealed.steps.len()), (pending.block.hash, 6));
@@ -103,30 +103,30 @@ fn an_override_is_a_step_and_sealed_as_it_was_pending() {
 }
 
 #[test]
-fn everything_about_an_account_can_be_written() {
+fn every_field_of_an_account_can_be_overridden() {
     let (datadir, wallets, bench) = start();
     let write = |address, change| {
         bench.node.control(|writer| writer.write(&Override { address, change })).unwrap();
         bench.view().pending().state.clone()
     };
     let code = Bytes::from_static(b"\x60\x00\x60\x00\xf3");
-    let state = write(SOMEBODY, Change::Code(code.clone()));
-    let account = state.account(&SOMEBODY).unwrap().unwrap();
+    let state = write(OTHER_ACCOUNT, Change::Code(code.clone()));
+    let account = state.account(&OTHER_ACCOUNT).unwrap().unwrap();
     assert_eq!(state.code(&account.code_hash).unwrap().original_bytes(), code);
-    let state = write(SOMEBODY, Change::Nonce(9));
-    assert_eq!(state.account(&SOMEBODY).unwrap().unwrap().nonce, 9);
+    let state = write(OTHER_ACCOUNT, Change::Nonce(9));
+    assert_eq!(state.account(&OTHER_ACCOUNT).unwrap().unwrap().nonce, 9);
     let (slot, value) = (U256::MAX, U256::from(5));
-    let state = write(SOMEBODY, Change::Slot { slot, value });
-    assert_eq!(state.storage(&SOMEBODY, &slot).unwrap(), value);
+    let state = write(OTHER_ACCOUNT, Change::Slot { slot, value });
+    assert_eq!(state.storage(&OTHER_ACCOUNT, &slot).unwrap(), value);
     let counter = Contract::Counter.address();
     let state = write(counter, Change::Slot { slot: U256::ZERO, value });
     assert_eq!(state.storage(&counter, &U256::ZERO).unwrap(), value);
 
     // Once all overrides are reset nothing is left: an empty account does not exist (EIP-161).
-    write(SOMEBODY, Change::Slot { slot, value: U256::ZERO });
-    write(SOMEBODY, Change::Code(Bytes::new()));
-    let state = write(SOMEBODY, Change::Nonce(0));
-    assert_eq!(state.account(&SOMEBODY).unwrap(), None);
+    write(OTHER_ACCOUNT, Change::Slot { slot, value: U256::ZERO });
+    write(OTHER_ACCOUNT, Change::Code(Bytes::new()));
+    let state = write(OTHER_ACCOUNT, Change::Nonce(0));
+    assert_eq!(state.account(&OTHER_ACCOUNT).unwrap(), None);
     let other = Address::repeat_byte(0x78);
     let before = bench.view().pending_index();
     write(other, Change::Balance(U256::ZERO));
@@ -135,14 +135,14 @@ fn everything_about_an_account_can_be_written() {
 }
 
 #[test]
-fn an_override_makes_pooled_transactions_wait_or_go() {
+fn an_override_queues_or_drops_pooled_transactions() {
     let (_datadir, wallets, mut bench) = start();
     let sender = wallets[0].address;
     let set = |bench: &Bench, change| {
         bench.node.control(|writer| writer.write(&Override { address: sender, change })).unwrap();
     };
     let submit =
-        |nonce| bench.node.submit(&wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default())).unwrap();
+        |nonce| bench.node.submit(&wallets[0].transfer(nonce, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     let (first, second) = (submit(0), submit(1));
     set(&bench, Change::Nonce(1));
     assert!(!bench.node.pool().contains(&first), "its nonce is used");
@@ -169,7 +169,7 @@ fn an_impersonated_account_sends() {
         nonce,
         gas_limit: 21_000,
         max_fee_per_gas: 10_000_000_000,
-        to: SOMEBODY.into(),
+        to: OTHER_ACCOUNT.into(),
         value: U256::from(4),
         ..TxEip1559::default()
     };
@@ -185,12 +185,12 @@ fn an_impersonated_account_sends() {
 }
 
 #[test]
-fn the_clock_moves_and_the_block_being_built_with_it() {
+fn increasing_time_moves_the_block_being_built() {
     let (datadir, wallets, mut bench) = start();
-    bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     bench.node.control(|writer| writer.write(&balance(1_000))).unwrap();
-    bench.node.submit(&wallets[0].transfer(1, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.node.submit(&wallets[0].transfer(1, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     let before = bench.view().pending().clone();
     assert_eq!(bench.node.control(|writer| writer.increase_time(3_600)).unwrap(), 3_600);
@@ -206,7 +206,7 @@ fn the_clock_moves_and_the_block_being_built_with_it() {
 }
 
 #[test]
-fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
+fn the_next_timestamp_is_exact_and_time_continues_from_it() {
     let (datadir, wallets, mut bench) = start();
     bench.node.control(|writer| writer.set_next_timestamp(2_000_001)).unwrap();
     bench.node.control(|writer| writer.increase_time(1)).unwrap();
@@ -218,8 +218,8 @@ fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
     assert_eq!(timestamp(&bench.view()), 2_000_001);
     bench.seal();
     assert_eq!(timestamp(&bench.view()), 2_000_003);
-    let refused = bench.node.control(|writer| writer.set_next_timestamp(2_000_003)).unwrap_err();
-    assert!(matches!(refused, ControlError::Timestamp { timestamp: 2_000_003, previous: 2_000_003 }));
+    let rejection = bench.node.control(|writer| writer.set_next_timestamp(2_000_003)).unwrap_err();
+    assert!(matches!(rejection, ControlError::Timestamp { timestamp: 2_000_003, previous: 2_000_003 }));
     for far in [u64::MAX, u64::MAX / 1000, i64::MAX.unsigned_abs() / 1000 + 9] {
         assert!(matches!(
             bench.node.control(|writer| writer.set_next_timestamp(far)).unwrap_err(),
@@ -235,10 +235,10 @@ fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
 }
 
 #[test]
-fn blocks_end_as_the_mining_mode_requires() {
+fn blocks_are_sealed_as_the_mining_mode_requires() {
     let (_datadir, wallets, mut bench) = start();
     let set = |bench: &Bench, mining| bench.node.control(|writer| writer.set_mining(mining)).unwrap();
-    let transfer = |nonce| wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default());
+    let transfer = |nonce| wallets[0].transfer(nonce, OTHER_ACCOUNT, 7, Fees::default());
     set(&bench, Mining::Manual);
     bench.node.submit(&transfer(0)).unwrap();
     for _ in 0..30 {
@@ -270,7 +270,7 @@ fn automine_from_the_start_seals_each_submission() {
     let settings = Settings { development, ..settings(datadir.path(), &wallets) };
     let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
     assert_eq!(bench.producer.due(), None);
-    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    let hash = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     let view = bench.view();
     assert_eq!(view.transaction(&hash).unwrap().unwrap().0.number(), 1);
     assert_eq!((view.latest().number(), view.pending_index()), (1, 0));
@@ -279,14 +279,14 @@ fn automine_from_the_start_seals_each_submission() {
 #[test]
 fn coinbase_and_base_fee_count_from_the_block_being_built() {
     let (datadir, wallets, mut bench) = start();
-    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    let hash = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
-    bench.node.control(|writer| writer.set_beneficiary(SOMEBODY)).unwrap();
+    bench.node.control(|writer| writer.set_beneficiary(OTHER_ACCOUNT)).unwrap();
     bench.node.control(|writer| writer.set_base_fee(5)).unwrap();
     let pending = bench.view().pending().clone();
     assert_eq!(
         (pending.block.header.beneficiary, pending.block.header.base_fee_per_gas),
-        (SOMEBODY, Some(5))
+        (OTHER_ACCOUNT, Some(5))
     );
     assert_eq!(bench.view().transaction(&hash).unwrap().unwrap().0.number(), 1);
     let timestamp = pending.block.header.timestamp + 100;
@@ -297,30 +297,31 @@ fn coinbase_and_base_fee_count_from_the_block_being_built() {
     assert!(bench.view().transaction(&hash).unwrap().is_none());
     assert!(bench.node.pool().contains(&hash), "it cannot pay and waits");
     bench.seal();
-    assert_eq!(bench.view().pending().block.header.beneficiary, SOMEBODY);
+    assert_eq!(bench.view().pending().block.header.beneficiary, OTHER_ACCOUNT);
     restart(&datadir, &wallets, bench);
 }
 
 #[test]
-fn a_chain_that_is_not_for_development_keeps_its_promises() {
+fn a_production_chain_rejects_development_controls() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let finality = FinalityDepth { safe: 1, finalized: 2 };
     let settings = Settings { finality, ..settings(datadir.path(), &wallets) };
     let mut bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
     (0..4).for_each(|_| bench.seal());
     let before = fingerprint(&bench.view());
-    let refused = |error: Option<ControlError>| assert!(matches!(error, Some(ControlError::NotDevelopment)));
-    refused(bench.node.control(|writer| writer.mine(1, None)).err());
-    refused(bench.node.control(|writer| writer.write(&balance(1))).err());
-    refused(bench.node.control(|writer| writer.increase_time(1)).err());
-    refused(bench.node.control(|writer| writer.set_time(1)).err());
-    refused(bench.node.control(|writer| writer.set_next_timestamp(3_000_000)).err());
-    refused(bench.node.control(|writer| writer.reorg(&[Vec::new()])).err());
-    refused(bench.node.control(Sequencer::snapshot).err());
-    refused(bench.node.control(|writer| writer.revert(0)).err());
-    refused(bench.node.control(|writer| writer.set_mining(Mining::Manual)).err());
-    refused(bench.node.control(|writer| writer.set_beneficiary(SOMEBODY)).err());
-    refused(bench.node.control(|writer| writer.set_base_fee(1)).err());
+    let assert_rejected =
+        |error: Option<ControlError>| assert!(matches!(error, Some(ControlError::NotDevelopment)));
+    assert_rejected(bench.node.control(|writer| writer.mine(1, None)).err());
+    assert_rejected(bench.node.control(|writer| writer.write(&balance(1))).err());
+    assert_rejected(bench.node.control(|writer| writer.increase_time(1)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_time(1)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_next_timestamp(3_000_000)).err());
+    assert_rejected(bench.node.control(|writer| writer.reorg(&[Vec::new()])).err());
+    assert_rejected(bench.node.control(Sequencer::snapshot).err());
+    assert_rejected(bench.node.control(|writer| writer.revert(0)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_mining(Mining::Manual)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_beneficiary(OTHER_ACCOUNT)).err());
+    assert_rejected(bench.node.control(|writer| writer.set_base_fee(1)).err());
     let below = bench.node.control(|writer| writer.unwind(1)).unwrap_err();
     assert!(matches!(below, ControlError::Finalized { number: 1, finalized: 2 }));
     assert_eq!(fingerprint(&bench.view()), before);
@@ -330,7 +331,7 @@ fn a_chain_that_is_not_for_development_keeps_its_promises() {
 
 /// Several threads send requests at once; each change is atomic.
 #[test]
-fn callers_take_turns() {
+fn concurrent_control_calls_are_serialized() {
     let (datadir, wallets, bench) = start();
     let node = bench.node.clone();
     let threads: Vec<_> = (0..4)
@@ -353,7 +354,7 @@ fn callers_take_turns() {
 
 /// A request that panics may leave writes that the chain does not contain, so nothing more is written.
 #[test]
-fn a_panic_ends_production_and_not_the_process() {
+fn a_panic_ends_production_but_not_the_process() {
     let (_datadir, _, mut bench) = start();
     let broken: Result<(), _> = bench.node.control(|_| panic!("on purpose"));
     assert!(matches!(broken, Err(ControlError::Failed(_))));
@@ -364,7 +365,7 @@ fn a_panic_ends_production_and_not_the_process() {
 }
 
 #[test]
-fn blocks_are_mined_an_interval_apart_from_the_timestamp_that_was_set() {
+fn mining_intervals_start_at_the_timestamp_that_was_set() {
     let (datadir, wallets, bench) = start();
     bench.node.control(|writer| writer.set_next_timestamp(2_000_000)).unwrap();
     bench.node.control(|writer| writer.mine(3, Some(7))).unwrap();

@@ -14,7 +14,7 @@ use alloy_primitives::B256;
 use foreseal_chain::{BlockAtStep, Change, EventKind, ExecutedBlock, FeedError, StepCursor, View, changes};
 use foreseal_primitives::Block;
 use proptest::prelude::*;
-use support::mix::{Run, act};
+use support::actions::{Run, act};
 
 /// One entry of the feed's list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,9 +54,9 @@ fn shown(view: &View) -> Vec<Item> {
     list
 }
 
-fn place(item: &Item) -> StepCursor {
+fn cursor_of(item: &Item) -> StepCursor {
     match item {
-        Item::Step(place, _) => *place,
+        Item::Step(cursor, _) => *cursor,
         Item::Sealed(..) => unreachable!("a list ends with a step"),
     }
 }
@@ -84,21 +84,21 @@ fn sealed(block: &Block) -> Item {
 #[derive(Clone, Debug)]
 struct Client {
     list: Vec<Item>,
-    place: StepCursor,
+    cursor: StepCursor,
     /// Steps whose removal it has received.
     removed: Vec<StepCursor>,
 }
 
 impl Client {
     fn new(list: Vec<Item>) -> Self {
-        Self { place: place(list.last().unwrap()), list, removed: Vec::new() }
+        Self { cursor: cursor_of(list.last().unwrap()), list, removed: Vec::new() }
     }
 
     fn apply(&mut self, change: &Change, after: StepCursor) {
         match change {
             Change::Step(step) => {
                 let previous = self.list.iter().rev().find_map(|item| match item {
-                    Item::Step(place, _) => Some(place.hash),
+                    Item::Step(cursor, _) => Some(cursor.hash),
                     Item::Sealed(..) => None,
                 });
                 assert_eq!(previous, Some(step.previous), "a step names the one before");
@@ -108,11 +108,11 @@ impl Client {
             Change::Removed(step) => {
                 let item = item(step);
                 assert_eq!(self.list.pop().as_ref(), Some(&item), "the newest step is undone");
-                self.removed.push(place(&item));
+                self.removed.push(cursor_of(&item));
             }
             Change::Unsealed(block) => assert_eq!(self.list.pop(), Some(sealed(block))),
         }
-        self.place = after;
+        self.cursor = after;
     }
 
     /// Reads to the end of the view, at most `page` changes at a time. Returns the number of changes of
@@ -120,13 +120,13 @@ impl Client {
     fn follow(&mut self, view: &View, page: usize) -> Result<usize, FeedError> {
         let mut count = 0;
         loop {
-            let (mut read, from) = (0, self.place);
+            let (mut read, from) = (0, self.cursor);
             let reached = changes(view, from, &mut |change, after| {
                 self.apply(&change, after);
                 read += usize::from(matches!(change, Change::Step(_) | Change::Removed(_)));
                 if read < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
-            assert_eq!(reached, self.place);
+            assert_eq!(reached, self.cursor);
             count += read;
             if read == 0 {
                 assert_eq!(reached, view.cursor());
@@ -146,29 +146,30 @@ fn common(one: &[Item], other: &[Item]) -> usize {
 struct Seen {
     clients: Vec<Client>,
     /// Lists that led to a cursor, by cursor. State overrides can create several.
-    ways: HashMap<StepCursor, Vec<Item>>,
+    histories: HashMap<StepCursor, Vec<Item>>,
     ambiguous: HashSet<StepCursor>,
 }
 
 impl Seen {
-    fn note(&mut self, view: &View) {
+    fn record(&mut self, view: &View) {
         let list = shown(view);
-        assert_eq!(place(list.last().unwrap()), view.cursor());
+        assert_eq!(cursor_of(list.last().unwrap()), view.cursor());
         for end in 1..=list.len() {
-            let Item::Step(place, _) = list[end - 1] else { continue };
-            let way = self.ways.entry(place).or_insert_with(|| {
+            let Item::Step(cursor, _) = list[end - 1] else { continue };
+            let history = self.histories.entry(cursor).or_insert_with(|| {
                 self.clients.push(Client::new(list[..end].to_vec()));
                 list[..end].to_vec()
             });
-            if way[..] != list[..end] {
-                self.ambiguous.insert(place);
+            if history[..] != list[..end] {
+                self.ambiguous.insert(cursor);
             }
         }
     }
 
     /// Returns `true` if the items that `client` has and `list` has not came about in one way only.
     fn is_plain(&self, client: &Client, list: &[Item]) -> bool {
-        let ambiguous = |item: &Item| matches!(item, Item::Step(place, _) if self.ambiguous.contains(place));
+        let ambiguous =
+            |item: &Item| matches!(item, Item::Step(cursor, _) if self.ambiguous.contains(cursor));
         !client.list[common(&client.list, list)..].iter().any(ambiguous)
     }
 
@@ -176,17 +177,17 @@ impl Seen {
     fn check(&self, view: &View) {
         let list = shown(view);
         for client in self.clients.iter().filter(|client| self.is_plain(client, &list)) {
-            let mut whole = client.clone();
-            let count = whole.follow(view, usize::MAX).unwrap();
-            assert_eq!(whole.list, list);
-            let kept = common(&client.list, &list);
+            let mut complete = client.clone();
+            let count = complete.follow(view, usize::MAX).unwrap();
+            assert_eq!(complete.list, list);
+            let shared = common(&client.list, &list);
             let steps = |items: &[Item]| items.iter().filter(|item| matches!(item, Item::Step(..))).count();
-            assert_eq!(whole.removed.len(), steps(&client.list[kept..]), "nothing more than had to be");
-            assert_eq!(count, whole.removed.len() + steps(&list[kept..]));
+            assert_eq!(complete.removed.len(), steps(&client.list[shared..]), "nothing more than had to be");
+            assert_eq!(count, complete.removed.len() + steps(&list[shared..]));
             for page in [1, 2, 7] {
                 let mut paged = client.clone();
                 assert_eq!(paged.follow(view, page).unwrap(), count);
-                assert_eq!((&paged.list, &paged.removed), (&whole.list, &whole.removed));
+                assert_eq!((&paged.list, &paged.removed), (&complete.list, &complete.removed));
             }
         }
     }
@@ -196,7 +197,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn who_applies_the_changes_has_the_chain(small: bool, acts in prop::collection::vec(act(), 1..40)) {
+    fn applying_the_feed_changes_reproduces_the_chain(small: bool, acts in prop::collection::vec(act(), 1..40)) {
         let datadir = tempfile::tempdir().unwrap();
         let mut run = Run::new(datadir.path(), small);
         let mut seen = Seen::default();
@@ -207,7 +208,7 @@ proptest! {
             for entry in entries {
                 let EventKind::View(view) = entry.what else { continue };
                 let list = shown(&view);
-                seen.note(&view);
+                seen.record(&view);
                 if seen.is_plain(&live, &list) {
                     live.follow(&view, usize::MAX).unwrap();
                     prop_assert_eq!(&live.list, &list);
@@ -216,7 +217,7 @@ proptest! {
                 }
             }
             let view = run.bench().view();
-            prop_assert_eq!(live.place, view.cursor());
+            prop_assert_eq!(live.cursor, view.cursor());
         }
         seen.check(&run.bench().view());
     }

@@ -15,25 +15,25 @@ use support::{Bench, balance, open_node, settings, start};
 
 /// Returns the changes in short notation: `+1.2` adds step 2 of block 1, `-1.2` removes it, `=1` seals block
 /// 1 and `~1` unseals it.
-fn told(view: &View, after: StepCursor, page: usize) -> (String, StepCursor) {
-    let mut told = Vec::new();
+fn changes_page(view: &View, after: StepCursor, page: usize) -> (String, StepCursor) {
+    let mut emitted = Vec::new();
     let reached = changes(view, after, &mut |change, _| {
-        told.push(match change {
+        emitted.push(match change {
             Change::Step(step) => format!("+{}.{}", step.block.header.number, step.index),
             Change::Removed(step) => format!("-{}.{}", step.block.header.number, step.index),
             Change::Sealed(block) => format!("={}", block.header.number),
             Change::Unsealed(block) => format!("~{}", block.header.number),
         });
-        if told.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if emitted.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let reached = reached.unwrap();
-    (told.join(" "), reached)
+    (emitted.join(" "), reached)
 }
 
-fn whole(view: &View, after: StepCursor) -> String {
-    let (told, reached) = told(view, after, usize::MAX);
+fn all_changes(view: &View, after: StepCursor) -> String {
+    let (emitted, reached) = changes_page(view, after, usize::MAX);
     assert_eq!(reached, view.cursor());
-    told
+    emitted
 }
 
 fn first(view: &View) -> StepCursor {
@@ -51,16 +51,16 @@ fn mine(bench: &Bench) {
 #[test]
 fn changes_replay_blocks_step_by_step_from_genesis() {
     let (_datadir, _wallets, bench) = start();
-    assert_eq!(whole(&bench.view(), first(&bench.view())), "=0 +1.0");
+    assert_eq!(all_changes(&bench.view(), first(&bench.view())), "=0 +1.0");
     write(&bench, 1);
     write(&bench, 2);
     mine(&bench);
     write(&bench, 3);
     let view = bench.view();
-    assert_eq!(whole(&view, first(&view)), "=0 +1.0 +1.1 +1.2 =1 +2.0 +2.1");
-    assert_eq!(whole(&view, view.cursor()), "");
-    let (told, reached) = told(&view, first(&view), 1);
-    assert_eq!((told.as_str(), reached.number, reached.index), ("=0 +1.0", 1, 0), "the step comes along");
+    assert_eq!(all_changes(&view, first(&view)), "=0 +1.0 +1.1 +1.2 =1 +2.0 +2.1");
+    assert_eq!(all_changes(&view, view.cursor()), "");
+    let (emitted, reached) = changes_page(&view, first(&view), 1);
+    assert_eq!((emitted.as_str(), reached.number, reached.index), ("=0 +1.0", 1, 0), "the step comes along");
 }
 
 /// Steps that are rebuilt under the same header are the same; others are emitted from the first differing
@@ -76,19 +76,19 @@ fn a_rebuilt_block_is_reported_from_its_first_difference() {
     let base_fee = before.pending().block.header.base_fee_per_gas.unwrap();
     bench.node.control(|writer| writer.set_base_fee(base_fee)).unwrap();
     assert!(!Arc::ptr_eq(&before, &bench.view()));
-    assert_eq!(whole(&bench.view(), before.cursor()), "");
+    assert_eq!(all_changes(&bench.view(), before.cursor()), "");
     bench.node.control(|writer| writer.set_base_fee(base_fee + 1)).unwrap();
-    assert_eq!(whole(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
+    assert_eq!(all_changes(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
     let timestamp = bench.view().pending().block.header.timestamp + 9;
     let before = bench.view();
     bench.node.control(|writer| writer.set_next_timestamp(timestamp)).unwrap();
-    assert_eq!(whole(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
+    assert_eq!(all_changes(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
     assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
-    assert_eq!(whole(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1");
+    assert_eq!(all_changes(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1");
 }
 
 #[test]
-fn a_snapshot_takes_back_what_came_after_it() {
+fn a_snapshot_reverts_later_changes() {
     let (_datadir, _wallets, bench) = start();
     let opened = bench.node.control(Sequencer::snapshot).unwrap();
     write(&bench, 1);
@@ -98,17 +98,17 @@ fn a_snapshot_takes_back_what_came_after_it() {
     let before = bench.view();
     assert!(bench.node.control(|writer| writer.revert(ended)).unwrap());
     // The block is rebuilt with the hash that it had when it was sealed.
-    assert_eq!(whole(&bench.view(), before.cursor()), "-2.1 -2.0 ~1");
+    assert_eq!(all_changes(&bench.view(), before.cursor()), "-2.1 -2.0 ~1");
     let middle = bench.view();
     assert!(bench.node.control(|writer| writer.revert(opened)).unwrap());
-    assert_eq!(whole(&bench.view(), before.cursor()), "-2.1 -2.0 ~1 -1.1");
-    assert_eq!(whole(&bench.view(), middle.cursor()), "-1.1");
+    assert_eq!(all_changes(&bench.view(), before.cursor()), "-2.1 -2.0 ~1 -1.1");
+    assert_eq!(all_changes(&bench.view(), middle.cursor()), "-1.1");
 }
 
 /// A block that stays sealed is neither unsealed nor sealed again in the feed, unless the reader breaks at
 /// that point.
 #[test]
-fn another_way_begins_behind_the_block_that_both_share() {
+fn a_reorg_begins_after_the_last_common_block() {
     let (_datadir, wallets, mut bench) = start();
     let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 3);
     for _ in 0..2 {
@@ -121,15 +121,15 @@ fn another_way_begins_behind_the_block_that_both_share() {
         (1..=2).map(|number| before.sealed(number).unwrap().unwrap().block.hash).collect();
     bench.node.control(|writer| writer.reorg(&[vec![]])).unwrap();
     // The transaction returned to the pool and is included in a step at once.
-    assert_eq!(whole(&bench.view(), before.cursor()), "-3.1 -3.0 ~2 -2.0 +2.0 =2 +3.0 +3.1");
+    assert_eq!(all_changes(&bench.view(), before.cursor()), "-3.1 -3.0 ~2 -2.0 +2.0 =2 +3.0 +3.1");
     assert_eq!(bench.view().sealed(1).unwrap().unwrap().block.hash, sealed[0]);
-    let (told, reached) = told(&bench.view(), before.cursor(), 4);
-    assert_eq!((told.as_str(), reached.hash), ("-3.1 -3.0 ~2 -2.0 ~1", sealed[0]));
-    assert_eq!(whole(&bench.view(), reached), "=1 +2.0 =2 +3.0 +3.1");
+    let (emitted, reached) = changes_page(&bench.view(), before.cursor(), 4);
+    assert_eq!((emitted.as_str(), reached.hash), ("-3.1 -3.0 ~2 -2.0 ~1", sealed[0]));
+    assert_eq!(all_changes(&bench.view(), reached), "=1 +2.0 =2 +3.0 +3.1");
 }
 
 #[test]
-fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
+fn imported_blocks_are_one_step_and_the_pending_block_none() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
     let mut bench = Bench::new(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::Transfers, 2);
@@ -148,7 +148,7 @@ fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
     node.start_stepped().unwrap();
     let view = node.view().unwrap();
     assert_eq!((view.cursor().number, view.cursor().hash), (3, view.latest().block.hash));
-    assert_eq!(whole(&view, first(&view)), "=0 +1.0 =1 +2.0 =2 +3.0");
+    assert_eq!(all_changes(&view, first(&view)), "=0 +1.0 =1 +2.0 =2 +3.0");
     let mut counts = Vec::new();
     changes(&view, first(&view), &mut |change, _| {
         if let Change::Step(step) = change {
@@ -165,7 +165,7 @@ fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
 
 /// An import replaces a block being built; a reader that has seen its first step receives the removal.
 #[test]
-fn an_import_undoes_the_block_that_was_opened() {
+fn an_import_reverts_the_open_block() {
     let wallets = Wallet::some(2);
     let (datadir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let later = Arc::new(SteppedClock::default());
@@ -184,7 +184,7 @@ fn an_import_undoes_the_block_that_was_opened() {
     std::fs::write(&file, bytes).unwrap();
     import_chain(&settings, Arc::new(RealDisk), &file, &mut |_| true).unwrap();
     let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
-    assert_eq!(whole(&bench.view(), opened), "-1.0 +1.0 =1 +2.0 =2 +3.0");
+    assert_eq!(all_changes(&bench.view(), opened), "-1.0 +1.0 =1 +2.0 =2 +3.0");
 }
 
 /// Steps of blocks that only the store has are emitted at any age, even if they can no longer be resolved by
@@ -201,17 +201,19 @@ fn old_blocks_are_replayed_step_by_step() {
     mine(&bench);
     let view = bench.view();
     assert!(view.resolve(BlockId::Hash { hash: early.hash, require_canonical: false }).is_ok());
-    let (start, _) = told(&view, first(&view), 7);
+    let (start, _) = changes_page(&view, first(&view), 7);
     assert_eq!(start, "=0 +1.0 +1.1 +1.2 =1 +2.0 =2 +3.0");
-    let rest =
-        whole(&view, StepCursor { index: 1, hash: view.sealed(1).unwrap().unwrap().steps[1].hash, ..early });
+    let rest = all_changes(
+        &view,
+        StepCursor { index: 1, hash: view.sealed(1).unwrap().unwrap().steps[1].hash, ..early },
+    );
     assert!(rest.starts_with("+1.2 =1 +2.0 =2 +3.0 =3"), "{}", &rest[..40]);
     assert!(rest.ends_with("=1101 +1102.0 =1102 +1103.0"), "{}", &rest[rest.len() - 40..]);
 }
 
 /// Blocks may stay in memory longer than their tables of steps; the store has those tables.
 #[test]
-fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
+fn blocks_without_steps_in_memory_are_reverted_step_by_step() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let recent = BlockWindow { blocks: 2_000, ..BlockWindow::default() };
     let settings = Settings {
@@ -227,12 +229,12 @@ fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
     bench.node.drain().unwrap();
     assert!(bench.view().sealed(1).unwrap().unwrap().steps.is_empty());
     bench.node.control(|writer| writer.unwind(0)).unwrap();
-    assert_eq!(whole(&bench.view(), early), "-1.2 -1.1 -1.0 +1.0");
+    assert_eq!(all_changes(&bench.view(), early), "-1.2 -1.1 -1.0 +1.0");
 }
 
 /// Steps reorged before the start of the node and not replayed by it are found in the journal.
 #[test]
-fn a_cursor_leads_back_over_a_restart() {
+fn a_cursor_remains_valid_across_a_restart() {
     let (datadir, wallets, bench) = start();
     mine(&bench);
     write(&bench, 1);
@@ -251,9 +253,9 @@ fn a_cursor_leads_back_over_a_restart() {
         Settings { development: Some(Development::default()), ..settings(datadir.path(), &wallets) };
     let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
     let view = bench.view();
-    assert_eq!(whole(&view, unwound), "=2 +3.0 =3 +4.0 =4 +5.0");
+    assert_eq!(all_changes(&view, unwound), "=2 +3.0 =3 +4.0 =4 +5.0");
     let expected = "-3.1 -3.0 ~2 -2.1 -2.0 +2.0 =2 +3.0 =3 +4.0 =4 +5.0";
-    assert_eq!(whole(&view, before), expected);
+    assert_eq!(all_changes(&view, before), expected);
     changes(&view, before, &mut |change, _| {
         if let Change::Removed(step) = change {
             assert_eq!((step.time > 0, step.block.header.hash_slow()), (true, step.block.hash));

@@ -11,7 +11,7 @@ use foreseal_node::Sequencer;
 use foreseal_testkit::{TransactionKinds, Workload};
 use support::{Bench, balance, start};
 
-fn take(bench: &Bench) -> Vec<Entry> {
+fn drain(bench: &Bench) -> Vec<Entry> {
     bench.node.feed().drain(Duration::ZERO)
 }
 
@@ -34,11 +34,11 @@ fn views(entries: &[Entry]) -> Vec<&Arc<View>> {
         .collect()
 }
 
-/// Returns the number of removed and of added steps along `views`, starting at `place`.
-fn follow(views: &[&Arc<View>], mut place: StepCursor) -> (usize, usize, StepCursor) {
+/// Returns the number of removed and of added steps along `views`, starting at `cursor`.
+fn follow(views: &[&Arc<View>], mut cursor: StepCursor) -> (usize, usize, StepCursor) {
     let (mut removed, mut added) = (0, 0);
     for view in views {
-        place = changes(view, place, &mut |change, _| {
+        cursor = changes(view, cursor, &mut |change, _| {
             match change {
                 Change::Removed(_) => removed += 1,
                 Change::Step(_) => added += 1,
@@ -48,7 +48,7 @@ fn follow(views: &[&Arc<View>], mut place: StepCursor) -> (usize, usize, StepCur
         })
         .unwrap();
     }
-    (removed, added, place)
+    (removed, added, cursor)
 }
 
 #[test]
@@ -59,20 +59,20 @@ fn only_the_newest_view_is_queued_without_a_reader() {
         bench.tick();
     }
     let (sequence, newest) = bench.node.feed().newest().unwrap();
-    let taken = take(&bench);
-    assert_eq!((kinds(&taken).as_str(), taken[0].sequence), ("v", sequence));
-    assert!(Arc::ptr_eq(views(&taken)[0], &newest));
+    let drained = drain(&bench);
+    assert_eq!((kinds(&drained).as_str(), drained[0].sequence), ("v", sequence));
+    assert!(Arc::ptr_eq(views(&drained)[0], &newest));
     assert!(Arc::ptr_eq(&newest, &bench.view()));
-    assert_eq!(kinds(&take(&bench)), "");
+    assert_eq!(kinds(&drain(&bench)), "");
 }
 
 #[test]
-fn entries_come_in_order_and_what_repeats_itself_is_one() {
+fn entries_arrive_in_order_and_repeats_are_merged() {
     let (_datadir, wallets, mut bench) = start();
     let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 1);
-    take(&bench);
+    drain(&bench);
     bench.node.submit(&workload.next_transaction()).unwrap();
-    assert_eq!(kinds(&take(&bench)), "", "nobody wants arrivals");
+    assert_eq!(kinds(&drain(&bench)), "", "nobody wants arrivals");
     bench.node.feed().want_arrivals(true);
     bench.tick();
     bench.tick();
@@ -84,35 +84,35 @@ fn entries_come_in_order_and_what_repeats_itself_is_one() {
     bench.node.send(bench.node.decode(&raw).unwrap(), true).unwrap();
     bench.tick();
     let (after, newest) = bench.node.feed().newest().unwrap();
-    let taken = take(&bench);
-    assert_eq!(kinds(&taken), "vtavt");
-    assert!(taken[2].sequence > before, "who began to listen in between is told of what came after");
-    assert_eq!(taken[4].sequence, after);
-    assert!(Arc::ptr_eq(views(&taken)[1], &newest));
+    let drained = drain(&bench);
+    assert_eq!(kinds(&drained), "vtavt");
+    assert!(drained[2].sequence > before, "who began to listen in between is told of what came after");
+    assert_eq!(drained[4].sequence, after);
+    assert!(Arc::ptr_eq(views(&drained)[1], &newest));
 
     // Transactions that return to the pool count as arrivals.
     bench.node.control(|writer| writer.unwind(0)).unwrap();
-    assert!(kinds(&take(&bench)).starts_with("av"));
+    assert!(kinds(&drain(&bench)).starts_with("av"));
     bench.node.feed().want_arrivals(false);
     bench.node.submit(&workload.next_transaction()).unwrap();
-    assert_eq!(kinds(&take(&bench)), "");
+    assert_eq!(kinds(&drain(&bench)), "");
 }
 
 #[test]
-fn a_view_without_a_tick_is_an_entry_too() {
+fn a_view_without_a_tick_is_an_entry() {
     let (_datadir, _wallets, bench) = start();
-    take(&bench);
+    drain(&bench);
     bench.node.control(|writer| writer.write(&balance(1))).unwrap();
     bench.node.control(|writer| writer.mine(2, None)).unwrap();
     bench.node.control(|writer| writer.mine(1, None)).unwrap();
-    assert_eq!(kinds(&take(&bench)), "vvv", "blocks that were mined together come together");
+    assert_eq!(kinds(&drain(&bench)), "vvv", "blocks that were mined together come together");
 }
 
 /// A subscriber that is far behind sees every reorg, as long as there were not too many of them.
 #[test]
-fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
+fn a_slow_consumer_gets_fewer_views_but_every_change() {
     let (_datadir, _wallets, mut bench) = start();
-    let base = views(&take(&bench))[0].cursor();
+    let base = views(&drain(&bench))[0].cursor();
     for round in 0..20 {
         let snapshot = bench.node.control(Sequencer::snapshot).unwrap();
         for wei in 1..50 {
@@ -121,19 +121,19 @@ fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
         }
         assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
     }
-    let taken = take(&bench);
-    let views = views(&taken);
+    let drained = drain(&bench);
+    let views = views(&drained);
     assert_eq!(views.len(), 256);
-    assert!(taken.len() <= 2 * 256, "{}", taken.len());
+    assert!(drained.len() <= 2 * 256, "{}", drained.len());
     assert_eq!(follow(&views, base), (20 * 49, 20 * 49, base));
 }
 
 /// With more reorgs than queued views, the oldest views are dropped: the reader skips from its cursor to the
 /// next view.
 #[test]
-fn beyond_the_bound_what_was_undone_meanwhile_goes_unseen() {
+fn above_the_queue_limit_reverted_views_are_skipped() {
     let (_datadir, _wallets, bench) = start();
-    let base = views(&take(&bench))[0].cursor();
+    let base = views(&drain(&bench))[0].cursor();
     let snapshot = || bench.node.control(Sequencer::snapshot).unwrap();
     let mut last = snapshot();
     for wei in 1..400 {
@@ -141,18 +141,18 @@ fn beyond_the_bound_what_was_undone_meanwhile_goes_unseen() {
         assert!(bench.node.control(|writer| writer.revert(last)).unwrap());
         last = snapshot();
     }
-    let taken = take(&bench);
-    let views = views(&taken);
+    let drained = drain(&bench);
+    let views = views(&drained);
     assert_eq!(views.len(), 256);
-    let (removed, added, place) = follow(&views, base);
+    let (removed, added, cursor) = follow(&views, base);
     // The newest of them leads to the step to which all of them revert.
-    assert_eq!((removed, added, place), (255, 255, base));
+    assert_eq!((removed, added, cursor), (255, 255, base));
 }
 
 #[test]
 fn a_wait_ends_on_wake() {
     let (_datadir, _wallets, bench) = start();
-    take(&bench);
+    drain(&bench);
     bench.node.feed().wake();
     let hour = Duration::from_hours(1);
     assert_eq!(kinds(&bench.node.feed().drain(hour)), "", "woken before it began to wait");
@@ -168,11 +168,11 @@ fn a_wait_ends_on_wake() {
 
 /// A reader that gets the newest view during publication continues from it without a gap or a duplicate.
 #[test]
-fn the_newest_view_and_the_entries_after_it_are_of_one_moment() {
+fn the_newest_view_is_consistent_with_the_entries_after_it() {
     let (_datadir, _wallets, bench) = start();
     let feed = bench.node.feed();
-    let mut entries = take(&bench);
-    let mut looks = Vec::new();
+    let mut entries = drain(&bench);
+    let mut snapshots = Vec::new();
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| {
             for wei in 1..200 {
@@ -180,19 +180,19 @@ fn the_newest_view_and_the_entries_after_it_are_of_one_moment() {
             }
         });
         while !writing.is_finished() {
-            looks.push(feed.newest().unwrap());
+            snapshots.push(feed.newest().unwrap());
             entries.extend(feed.drain(Duration::ZERO));
-            looks.dedup_by(|next, last| next.0 == last.0 && Arc::ptr_eq(&next.1, &last.1));
+            snapshots.dedup_by(|next, last| next.0 == last.0 && Arc::ptr_eq(&next.1, &last.1));
         }
         writing.join().unwrap();
     });
-    entries.extend(take(&bench));
-    looks.push(feed.newest().unwrap());
-    for (sequence, view) in looks {
+    entries.extend(drain(&bench));
+    snapshots.push(feed.newest().unwrap());
+    for (sequence, view) in snapshots {
         let at = entries.partition_point(|entry| entry.sequence <= sequence);
         assert!(views(&entries[..at]).last().is_some_and(|last| Arc::ptr_eq(last, &view)));
-        let (removed, added, place) = follow(&views(&entries[at..]), view.cursor());
+        let (removed, added, cursor) = follow(&views(&entries[at..]), view.cursor());
         assert_eq!((removed, added), (0, entries.len() - at));
-        assert_eq!(place, bench.view().cursor());
+        assert_eq!(cursor, bench.view().cursor());
     }
 }

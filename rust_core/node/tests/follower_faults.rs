@@ -65,7 +65,7 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
 /// The submission may have been admitted or not: the error reports that, and the same bytes can be sent
 /// again.
 #[test]
-fn of_a_submission_whose_answer_is_lost_nothing_is_known() {
+fn a_submission_with_a_lost_answer_has_an_unknown_outcome() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let settings = serving(datadir.path(), &wallets);
     let clock = Arc::<SteppedClock>::default();
@@ -114,7 +114,7 @@ impl Write for Sent {
 
 /// A follower receives the effects of a submission before the response, even if both are available at once.
 #[test]
-fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
+fn an_answer_follows_the_pool_events_of_its_submission() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let node = support::open_node(support::settings(datadir.path(), &wallets)).unwrap();
     let _producer = node.start_manual(Arc::<Armed>::default(), RingLimits::default()).unwrap();
@@ -137,31 +137,31 @@ fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
     serves.run_once().unwrap();
     let sent = sent.0.lock().unwrap().clone();
     let mut sent = sent.as_slice();
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     while let Some((kind, mut body)) = read_frame(&mut sent, MAX_RESPONSE_SIZE).unwrap() {
         // The frame number is checked by other tests.
         body.truncate(body.len() - 4);
         match Response::decode(kind, body).unwrap() {
-            Response::Pool(_) => told.push("pool"),
-            Response::Answer { number: 7, .. } => told.push("answer"),
+            Response::Pool(_) => received.push("pool"),
+            Response::Answer { number: 7, .. } => received.push("answer"),
             _ => {}
         }
     }
-    assert_eq!(told, ["pool", "answer"]);
+    assert_eq!(received, ["pool", "answer"]);
 }
 
 /// Panics on an empty request, and echoes any other.
 struct Stumbling;
 
 impl QueryHandler for Stumbling {
-    fn answer(&self, question: &[u8], _: &Pool, _: Duration) -> Option<Vec<u8>> {
-        assert!(!question.is_empty(), "a panic that a test wants");
-        Some(question.to_vec())
+    fn answer(&self, query: &[u8], _: &Pool, _: Duration) -> Option<Vec<u8>> {
+        assert!(!query.is_empty(), "a panic that a test wants");
+        Some(query.to_vec())
     }
 }
 
 #[test]
-fn a_panic_in_an_answer_ends_that_connection_and_no_more() {
+fn a_panic_in_an_answer_ends_only_that_connection() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let settings = serving(datadir.path(), &wallets);
     let clock = Arc::<SteppedClock>::default();
@@ -223,11 +223,11 @@ fn a_server_stopped_before_its_start_accepts_no_follower() {
 #[test]
 fn imported_blocks_are_followed() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
-    let place = |name: &str| folder.path().join(name);
+    let path_of = |name: &str| folder.path().join(name);
     let (clock, disk) = (Arc::<SteppedClock>::default(), Arc::new(RealDisk));
     let settings = |name: &str| {
         let development = Some(Development::default());
-        foreseal_node::Settings { development, ..serving(&place(name), &wallets) }
+        foreseal_node::Settings { development, ..serving(&path_of(name), &wallets) }
     };
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     {
@@ -239,7 +239,7 @@ fn imported_blocks_are_followed() {
         // More blocks than fit into one append.
         other.node.control(|writer| writer.mine(70, None)).unwrap();
     }
-    let file = place("chain.rlp");
+    let file = path_of("chain.rlp");
     let exported = export_chain(&settings("other"), disk.clone(), &file, &mut |_| true).unwrap();
     assert!(exported.blocks > 64);
     let sequencer = Bench::open(settings("own"), clock.clone(), disk.clone()).unwrap();
@@ -256,13 +256,13 @@ fn imported_blocks_are_followed() {
     assert_eq!((view.safe(), view.finalized()), (imported.head, imported.head));
     assert_eq!(follower.status().following.unwrap().replica_loads, 1, "it went on by its cursor");
     assert_eq!(fingerprint(&before), shown, "what was shown stays what it was");
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let end = changes(&view, seen, &mut |change, _| {
-        told.push(change);
+        received.push(change);
         std::ops::ControlFlow::Continue(())
     });
     assert_eq!(end.unwrap(), view.cursor(), "who was there goes on from there");
-    assert!(told.len() as u64 > imported.blocks);
+    assert!(received.len() as u64 > imported.blocks);
     sequencer.node.submit(&workload.next_transaction()).unwrap();
     sequencer.tick();
     let view = caught_up(&sequencer.node, &follower);

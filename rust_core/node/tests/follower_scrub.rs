@@ -90,7 +90,7 @@ fn clock() -> Arc<dyn Clock> {
 }
 
 #[test]
-fn a_follower_with_a_store_of_its_own_finds_damage_in_it() {
+fn a_follower_finds_damage_in_its_own_store() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
     make(&first, &wallets);
@@ -119,7 +119,7 @@ fn a_follower_with_a_store_of_its_own_finds_damage_in_it() {
 }
 
 #[test]
-fn a_store_is_scrubbed_by_its_sequencer_and_by_a_follower_while_that_is_away() {
+fn a_follower_scrubs_the_store_while_the_sequencer_is_away() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let datadir = folder.path().join("chain");
     make(&datadir, &wallets);

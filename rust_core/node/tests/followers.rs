@@ -20,8 +20,9 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use support::{
-    Bench, fingerprint,
-    mix::{Act, Run, act, shown},
+    Bench,
+    actions::{Act, Run, act, shown},
+    fingerprint,
     pair::{caught_up, follow, follow_here, serving},
 };
 
@@ -30,7 +31,7 @@ fn pooled(node: &Node) -> Vec<alloy_primitives::B256> {
 }
 
 #[test]
-fn it_shows_every_step_and_the_pool_and_goes_on_after_each_was_restarted() {
+fn a_follower_continues_after_it_or_the_sequencer_restarts() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let settings = serving(datadir.path(), &wallets);
     let clock = Arc::<SteppedClock>::default();
@@ -81,7 +82,7 @@ fn it_shows_every_step_and_the_pool_and_goes_on_after_each_was_restarted() {
 }
 
 #[test]
-fn its_age_is_that_of_the_last_tick_it_heard_of() {
+fn a_follower_has_the_age_of_its_last_tick() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let settings = serving(datadir.path(), &wallets);
     let clock = Arc::<SteppedClock>::default();
@@ -111,7 +112,7 @@ fn its_age_is_that_of_the_last_tick_it_heard_of() {
 }
 
 #[test]
-fn a_node_that_only_serves_is_followed_too() {
+fn a_read_only_node_can_be_followed() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let settings = serving(datadir.path(), &wallets);
     let clock = Arc::<SteppedClock>::default();
@@ -130,7 +131,7 @@ fn a_node_that_only_serves_is_followed_too() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_refused() {
+fn a_follower_that_cannot_follow_reports_the_reason() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let settings = serving(datadir.path(), &wallets);
     let role = Role::Follower { feed: datadir.path().join("feed.sock"), name: String::new() };
@@ -155,7 +156,7 @@ fn what_cannot_be_followed_is_refused() {
 
 /// The journal continued without the follower and no longer has its cursor.
 #[test]
-fn one_whose_cursor_is_gone_begins_again_with_the_store() {
+fn a_follower_with_an_expired_cursor_restarts_from_the_store() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let store = StoreSettings { retention: 0, ..StoreSettings::default() };
     let development = Some(Development::default());
@@ -200,7 +201,7 @@ fn one_whose_cursor_is_gone_begins_again_with_the_store() {
 /// After a power loss the sequencer has everything that a follower showed, at whichever operation the disk
 /// failed.
 #[test]
-fn what_a_follower_showed_is_never_lost() {
+fn steps_shown_by_a_follower_are_never_lost() {
     let wallets = Wallet::some(2);
     let run = |disk: &SimulatedDisk, fails: Option<u64>| {
         let datadir = tempfile::tempdir().unwrap();
@@ -227,8 +228,8 @@ fn what_a_follower_showed_is_never_lost() {
         drop(follower);
         disk.lose_power(done as u64);
         let sequencer = Bench::open(settings, clock, Arc::new(disk.clone())).unwrap();
-        let kept = fingerprint(&sequencer.view());
-        assert!(shown.iter().all(|step| kept.contains(step)), "at operation {fails:?}");
+        let retained = fingerprint(&sequencer.view());
+        assert!(shown.iter().all(|step| retained.contains(step)), "at operation {fails:?}");
         (done, disk.operations() - begun)
     };
     let (ticks, operations) = run(&SimulatedDisk::default(), None);

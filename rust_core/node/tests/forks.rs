@@ -96,7 +96,7 @@ fn every_fork_begins_with_the_block_that_reaches_its_time() {
 }
 
 #[test]
-fn london_may_begin_with_the_first_block() {
+fn london_can_begin_with_the_first_block() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     let settings = settings_with(&datadir, &wallets, |genesis| {
@@ -108,7 +108,7 @@ fn london_may_begin_with_the_first_block() {
 }
 
 #[test]
-fn the_gas_limit_never_leaves_what_a_block_may_have() {
+fn the_gas_limit_stays_within_the_allowed_range() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     let mut settings = settings_with(&datadir, &wallets, |genesis| genesis.gas_limit = 5_010);
@@ -122,18 +122,18 @@ fn the_gas_limit_never_leaves_what_a_block_may_have() {
 }
 
 #[test]
-fn without_its_system_contracts_a_chain_is_refused_with_that_reason() {
+fn a_chain_without_its_system_contracts_is_rejected() {
     for (missing, code) in system_contracts().into_iter().skip(2) {
         let datadir = tempfile::tempdir().unwrap();
         let settings = settings_with(&datadir, &Wallet::some(1), |genesis| {
             assert_eq!(genesis.alloc.remove(&missing).and_then(|account| account.code), Some(code));
         });
-        assert_refused(settings, &format!("system contract {missing}: no code"));
+        assert_rejected(settings, &format!("system contract {missing}: no code"));
     }
 }
 
 /// Asserts that the genesis is rejected before the data directory contains it.
-fn assert_refused(settings: Settings, reason: &str) {
+fn assert_rejected(settings: Settings, reason: &str) {
     let stored = settings.datadir.join("genesis.json");
     let error = open(settings).err().unwrap();
     assert!(error.starts_with(&format!("no block can follow the genesis of --genesis: {reason} ")));
@@ -154,7 +154,7 @@ fn a_proof_of_work_chain_is_not_produced() {
     };
     for change in [&never as &dyn Fn(&mut Genesis), &not_yet] {
         let datadir = tempfile::tempdir().unwrap();
-        assert_refused(
+        assert_rejected(
             settings_with(&datadir, &wallets, change),
             "block 1 would not be a proof-of-stake block under this genesis; it can only be imported",
         );

@@ -30,7 +30,7 @@ struct HangingDisk(Arc<(Mutex<Sync>, Condvar)>);
 struct Sync {
     hangs: bool,
     /// `true` while a call hangs.
-    held: bool,
+    blocked: bool,
 }
 
 impl HangingDisk {
@@ -39,17 +39,17 @@ impl HangingDisk {
         self.0.1.notify_all();
     }
 
-    fn holds_somebody(&self) -> bool {
-        self.0.0.lock().unwrap().held
+    fn is_blocking(&self) -> bool {
+        self.0.0.lock().unwrap().blocked
     }
 
     fn pass(&self) {
         let mut sync = self.0.0.lock().unwrap();
         while sync.hangs {
-            sync.held = true;
+            sync.blocked = true;
             sync = self.0.1.wait(sync).unwrap();
         }
-        sync.held = false;
+        sync.blocked = false;
     }
 }
 
@@ -122,23 +122,23 @@ fn advance_until(clock: &SteppedClock, what: &str, reached: impl Fn() -> bool) {
 /// Invariants 5 and 7: stalled production is visible, and readers never block. The writer thread is the
 /// node's own; it is blocked in an fsync that does not return.
 #[test]
-fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
+fn a_hanging_disk_fails_health_but_blocks_no_reader() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let (clock, disk) = (Arc::<SteppedClock>::default(), HangingDisk::default());
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: clock.clone(),
         randomness: Box::new(|| B256::repeat_byte(1)),
         secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(disk.clone()),
     };
-    let node = Node::open(settings(datadir.path(), &wallets), surroundings).unwrap();
+    let node = Node::open(settings(datadir.path(), &wallets), environment).unwrap();
     node.start();
     advance_until(&clock, "a sealed block", || node.view().is_some_and(|view| view.latest().number() > 0));
     let transfer = |nonce| wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default());
 
     disk.set_hangs(true);
-    let promised = node.submit(&transfer(0)).unwrap();
-    advance_until(&clock, "a writer that is held up", || disk.holds_somebody());
+    let submitted = node.submit(&transfer(0)).unwrap();
+    advance_until(&clock, "a writer that is held up", || disk.is_blocking());
     let (before, age) = (node.view().unwrap(), node.age());
     clock.advance(Duration::from_mins(1));
 
@@ -150,8 +150,8 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     let view = node.view().unwrap();
     assert!(Arc::ptr_eq(&view, &before), "what is not durable is not shown");
     assert_eq!(view.pending().number(), view.latest().number() + 1, "pending is not latest in disguise");
-    assert_eq!(view.transaction(&promised).unwrap().map(drop), None);
-    assert!(node.pool().contains(&promised));
+    assert_eq!(view.transaction(&submitted).unwrap().map(drop), None);
+    assert!(node.pool().contains(&submitted));
     // A supervisor can distinguish a thread that waits for the disk from one that hangs.
     let liveness = node.liveness();
     assert_eq!((&liveness.phase, liveness.interval), (&Phase::Producing, Some(STEP)));
@@ -163,7 +163,7 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     disk.set_hangs(false);
     let done = || node.view().unwrap().transaction(&later).unwrap().is_some();
     advance_until(&clock, "the step that was held up", done);
-    assert!(node.view().unwrap().transaction(&promised).unwrap().is_some());
+    assert!(node.view().unwrap().transaction(&submitted).unwrap().is_some());
     advance_until(&clock, "a fresh view", || node.status().ready(limit).is_ok());
     advance_until(&clock, "an idle writer", || node.liveness().thread.is_none());
     assert!(node.liveness().count != liveness.count && !node.liveness().on_disk);
@@ -172,7 +172,7 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
 }
 
 #[test]
-fn the_limit_is_five_steps_or_five_seconds_whichever_is_longer() {
+fn the_age_limit_is_five_steps_or_five_seconds() {
     let (ms, wallets) = (Duration::from_millis, Wallet::some(1));
     for (step, limit) in
         [(ms(10), 5_000), (ms(200), 5_000), (ms(1_000), 5_000), (ms(1_001), 5_005), (ms(2_000), 10_000)]
@@ -197,17 +197,17 @@ fn the_limit_is_five_steps_or_five_seconds_whichever_is_longer() {
 
 /// A node that does not produce has no ticks that could be late.
 #[test]
-fn a_node_that_only_serves_is_ready_at_any_age() {
+fn a_read_only_node_is_ready_at_any_age() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let clock = Arc::<SteppedClock>::default();
     let settings = foreseal_node::Settings { produce: false, ..settings(datadir.path(), &wallets) };
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: clock.clone(),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(RealDisk),
     };
-    let node = Node::open(settings, surroundings).unwrap();
+    let node = Node::open(settings, environment).unwrap();
     assert!(node.status().ready(node.tick_limit()).is_err(), "not before its journal is replayed");
     assert!(node.start_stepped().unwrap().is_none());
     clock.advance(Duration::from_hours(1));
@@ -218,7 +218,7 @@ fn a_node_that_only_serves_is_ready_at_any_age() {
 
 /// A long control request occupies the writer and is visible as work.
 #[test]
-fn liveness_names_the_thread_that_holds_the_writer() {
+fn liveness_names_the_thread_holding_the_writer() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let mut bench = Bench::new(datadir.path(), &wallets);
     let ticked = bench.node.liveness();

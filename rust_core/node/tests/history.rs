@@ -24,13 +24,13 @@ const WINDOW: BlockWindow = BlockWindow { blocks: 3, transactions: 12 };
 fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> {
     let mut bench = Bench::developing(datadir, wallets);
     let mut workload = Workload::new(wallets.to_vec(), TransactionKinds::WithoutBlobs, 11);
-    for turn in 0..160 {
-        for _ in 0..turn % 4_u64 {
+    for round in 0..160 {
+        for _ in 0..round % 4_u64 {
             bench.node.submit(&workload.next_transaction()).unwrap();
         }
         bench.tick();
-        if turn % 5 == 0 {
-            bench.node.control(|writer| writer.write(&balance(turn))).unwrap();
+        if round % 5 == 0 {
+            bench.node.control(|writer| writer.write(&balance(round))).unwrap();
         }
     }
     let genesis = bench.view().sealed(0).unwrap().unwrap().block.hash;
@@ -43,7 +43,7 @@ fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> 
 
 /// The same chain twice, and an older view of the second.
 struct Twins {
-    whole: View,
+    complete: View,
     split: View,
     /// View of the second chain when it was shorter.
     old: View,
@@ -59,12 +59,12 @@ impl Twins {
         let records = records(datadir.path(), &wallets, &spec);
         let history = Arc::new(MemoryHistory::default());
         let depth = FinalityDepth { safe: 2, finalized: 4 };
-        let mut whole = Chain::new(spec.clone(), depth);
+        let mut complete = Chain::new(spec.clone(), depth);
         let mut split = Chain::with_history(spec, depth, history.clone(), WINDOW, &CacheSizes::default());
         history.confirm(split.latest());
         let mut old = None;
         for record in &records {
-            replay(&mut whole, 0, record).unwrap();
+            replay(&mut complete, 0, record).unwrap();
             replay(&mut split, 0, record).unwrap();
             if matches!(record, Record::Seal { .. }) {
                 // The history is one block behind.
@@ -76,8 +76,8 @@ impl Twins {
                 }
             }
         }
-        let (whole, split) = (whole.view().unwrap(), split.view().unwrap());
-        Self { whole, split, old: old.expect("there are more than 9 blocks"), history, wallets }
+        let (complete, split) = (complete.view().unwrap(), split.view().unwrap());
+        Self { complete, split, old: old.expect("there are more than 9 blocks"), history, wallets }
     }
 }
 
@@ -125,26 +125,26 @@ fn same(a: &ExecutedBlock, b: &ExecutedBlock, id: BlockId) {
 }
 
 #[test]
-fn a_view_over_the_history_answers_as_one_over_memory() {
-    let Twins { whole, split, wallets, .. } = Twins::new();
+fn a_view_over_the_store_equals_one_over_memory() {
+    let Twins { complete, split, wallets, .. } = Twins::new();
     assert!(split.latest().number() > 12);
     let mut found = 0;
-    for id in names(&whole) {
-        match (whole.resolve(id), split.resolve(id)) {
+    for id in names(&complete) {
+        match (complete.resolve(id), split.resolve(id)) {
             (Ok(a), Ok(b)) => {
                 same(&a, &b, id);
                 found += 1;
             }
             (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
         }
-        match (whole.header_and_state(id), split.header_and_state(id)) {
+        match (complete.header_and_state(id), split.header_and_state(id)) {
             (Ok(a), Ok(b)) => assert_eq!(facts(&a, &wallets), facts(&b, &wallets), "{id:?}"),
             (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
         }
     }
     assert!(found > 300, "{found} blocks and steps were compared");
-    for number in 0..=whole.latest().number() {
-        let block = whole.sealed(number).unwrap().unwrap();
+    for number in 0..=complete.latest().number() {
+        let block = complete.sealed(number).unwrap().unwrap();
         assert_eq!(split.block_hash(number).unwrap(), Some(block.block.hash));
         for (index, transaction) in block.block.transactions.iter().enumerate() {
             let (found, at) = split.transaction(&transaction.hash()).unwrap().unwrap();
@@ -205,10 +205,10 @@ fn five_logs(
 }
 
 #[test]
-fn logs_are_the_same_wherever_their_blocks_are() {
-    let Twins { whole, split, .. } = Twins::new();
-    let pending = whole.pending().number();
-    let everything = logs_of(&whole, &LogFilter::default(), 0, pending).unwrap();
+fn logs_are_equal_from_store_and_memory() {
+    let Twins { complete, split, .. } = Twins::new();
+    let pending = complete.pending().number();
+    let everything = logs_of(&complete, &LogFilter::default(), 0, pending).unwrap();
     assert!(everything.len() > 50, "{} logs", everything.len());
     let mut filters = vec![LogFilter::default()];
     for (.., log) in everything.iter().step_by(7) {
@@ -226,17 +226,17 @@ fn logs_are_the_same_wherever_their_blocks_are() {
     }
 }
 
-fn facts(moment: &HeaderAndState, wallets: &[Wallet]) -> (B256, B256, Vec<U256>) {
-    let balance = |wallet: &Wallet| moment.state().account(&wallet.address).unwrap().unwrap().balance;
-    (moment.hash(), moment.header().hash_slow(), wallets.iter().map(balance).collect())
+fn facts(snapshot: &HeaderAndState, wallets: &[Wallet]) -> (B256, B256, Vec<U256>) {
+    let balance = |wallet: &Wallet| snapshot.state().account(&wallet.address).unwrap().unwrap().balance;
+    (snapshot.hash(), snapshot.header().hash_slow(), wallets.iter().map(balance).collect())
 }
 
 /// Blocks that left memory later are still visible in an older view; later blocks are not.
 #[test]
-fn an_older_view_shows_what_it_showed() {
-    let Twins { whole, old, .. } = Twins::new();
-    for number in 0..=whole.latest().number() {
-        let block = whole.sealed(number).unwrap().unwrap();
+fn an_older_view_stays_unchanged() {
+    let Twins { complete, old, .. } = Twins::new();
+    for number in 0..=complete.latest().number() {
+        let block = complete.sealed(number).unwrap().unwrap();
         let id = BlockId::Hash { hash: block.block.hash, require_canonical: false };
         let shown = old.resolve(id);
         assert_eq!(shown.is_ok(), number <= 9, "block {number}");
@@ -248,12 +248,12 @@ fn an_older_view_shows_what_it_showed() {
 
 /// After the history was unwound, blocks in memory are returned correctly, and all others return an error.
 #[test]
-fn a_view_whose_history_is_gone_never_mixes() {
-    let Twins { whole, split, history, .. } = Twins::new();
+fn a_view_without_its_history_never_mixes_chains() {
+    let Twins { complete, split, history, .. } = Twins::new();
     history.end();
     let (mut right, mut gone) = (0, 0);
-    for id in names(&whole) {
-        match (whole.resolve(id), split.resolve(id)) {
+    for id in names(&complete) {
+        match (complete.resolve(id), split.resolve(id)) {
             (Ok(a), Ok(b)) => {
                 same(&a, &b, id);
                 right += 1;
@@ -266,12 +266,12 @@ fn a_view_whose_history_is_gone_never_mixes() {
         }
     }
     assert!(right > 10 && gone > 300, "{right} answers from memory, {gone} gone");
-    let (newest, mut found) = (whole.latest().number(), 0);
+    let (newest, mut found) = (complete.latest().number(), 0);
     for number in 0..=newest {
         let filter = LogFilter::default();
         match logs_of(&split, &filter, number, number) {
             Ok(logs) => {
-                assert_eq!(logs, logs_of(&whole, &filter, number, number).unwrap(), "block {number}");
+                assert_eq!(logs, logs_of(&complete, &filter, number, number).unwrap(), "block {number}");
                 found += logs.len();
             }
             Err(error) => assert_eq!(error, StateError::ViewGone),
@@ -289,11 +289,11 @@ fn a_view_whose_history_is_gone_never_mixes() {
 
 /// An unwind between the search of a portion and the reading of its logs: blocks in memory are searched again there.
 #[test]
-fn a_search_continues_in_memory_if_its_history_ends_before_the_logs_are_read() {
-    let Twins { whole, split, history, .. } = Twins::new();
+fn a_search_continues_in_memory_if_its_history_ends() {
+    let Twins { complete, split, history, .. } = Twins::new();
     let (first, newest) = (split.latest().number() - 1, split.latest().number());
     let filter = LogFilter::default();
-    let expected = logs_of(&whole, &filter, first, newest).unwrap();
+    let expected = logs_of(&complete, &filter, first, newest).unwrap();
     let mut search = split.search_logs(&filter, LogPosition::block(first), newest, usize::MAX);
     let mut portion = Vec::new();
     while portion.is_empty() {

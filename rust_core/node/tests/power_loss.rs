@@ -47,8 +47,8 @@ fn run(
         if failed {
             // Reads continue, production does not: the view stays the same, however often the node ticks.
             assert!(bench.try_tick().is_err());
-            let refused = bench.node.submit(&workload.next_transaction()).unwrap_err();
-            assert!(matches!(refused, SubmitError::Stopped(_)), "{refused}");
+            let rejection = bench.node.submit(&workload.next_transaction()).unwrap_err();
+            assert!(matches!(rejection, SubmitError::Stopped(_)), "{rejection}");
             let health = bench.node.status().healthy(bench.node.tick_limit());
             assert!(health.unwrap_err().starts_with("production stopped"));
             let shown = seen.len();
@@ -61,26 +61,26 @@ fn run(
 }
 
 /// Asserts that everything in `seen` still exists: same positions, hashes and transactions in the same order.
-fn assert_kept(seen: &[Seen], view: &View, context: &str) {
+fn assert_retained(seen: &[Seen], view: &View, context: &str) {
     for (number, index, hash, transactions) in seen {
         let step = view
             .resolve(BlockId::Step { number: *number, index: *index })
             .unwrap_or_else(|error| panic!("{context}: step {number}.{index} is lost: {error}"));
         assert_eq!(step.block.hash, *hash, "{context}: step {number}.{index}");
-        let kept: Vec<_> = step.block.transactions.iter().map(|t| t.hash()).collect();
-        assert_eq!(&kept, transactions, "{context}: step {number}.{index}");
+        let found: Vec<_> = step.block.transactions.iter().map(|t| t.hash()).collect();
+        assert_eq!(&found, transactions, "{context}: step {number}.{index}");
     }
 }
 
 fn survives(fault: DiskFault, seeds: u64) {
     let wallets = Wallet::some(3);
     let ticks = 24;
-    let whole = SimulatedDisk::default();
+    let baseline = SimulatedDisk::default();
     let datadir = tempfile::tempdir().unwrap();
-    let complete = run(datadir.path(), &wallets, &Arc::default(), &whole, ticks);
+    let complete = run(datadir.path(), &wallets, &Arc::default(), &baseline, ticks);
     assert!(complete.len() > 20, "the undisturbed run shows steps and seals");
     let mut cut_short = 0;
-    for operation in 0..whole.operations() {
+    for operation in 0..baseline.operations() {
         for seed in 0..seeds {
             let datadir = tempfile::tempdir().unwrap();
             let disk = SimulatedDisk::default();
@@ -93,12 +93,12 @@ fn survives(fault: DiskFault, seeds: u64) {
             let settings = settings(datadir.path(), &wallets);
             let mut bench = Bench::open(settings, clock, Arc::new(disk))
                 .unwrap_or_else(|error| panic!("{context}: does not start again: {error}"));
-            assert_kept(&seen, &bench.view(), &context);
+            assert_retained(&seen, &bench.view(), &context);
             bench.tick();
-            assert_kept(&seen, &bench.view(), &context);
+            assert_retained(&seen, &bench.view(), &context);
         }
     }
-    assert!(cut_short > whole.operations() / 2, "the faults did interrupt runs");
+    assert!(cut_short > baseline.operations() / 2, "the faults did interrupt runs");
 }
 
 /// Invariant 4: nothing pre-confirmed is lost by a power loss.
@@ -120,18 +120,18 @@ fn nothing_shown_is_lost_when_the_disk_is_full() {
 
 /// Even the very first append may fail. Sealed blocks are still served, with an idle pending block.
 #[test]
-fn reads_go_on_when_the_first_block_cannot_be_opened() {
+fn reads_continue_when_the_first_block_cannot_be_opened() {
     let wallets = Wallet::some(1);
     let datadir = tempfile::tempdir().unwrap();
     let open = |disk: &SimulatedDisk, produce: bool| {
-        let surroundings = NodeEnvironment {
+        let environment = NodeEnvironment {
             clock: Arc::<SteppedClock>::default(),
             randomness: Box::new(|| B256::repeat_byte(1)),
             secret: Box::new(|| B256::repeat_byte(1)),
             disk: Arc::new(disk.clone()),
         };
         let settings = foreseal_node::Settings { produce, ..settings(datadir.path(), &wallets) };
-        Node::open(settings, surroundings).unwrap()
+        Node::open(settings, environment).unwrap()
     };
     let made = SimulatedDisk::default();
     open(&made, false).start_stepped().unwrap();

@@ -15,7 +15,7 @@ use foreseal_journal::{
 use foreseal_node::{ControlError, Development, Sequencer, Settings};
 use foreseal_primitives::Transaction;
 use foreseal_testkit::{Fees, Wallet};
-use support::{Bench, SOMEBODY, balance, fingerprint, settings};
+use support::{Bench, OTHER_ACCOUNT, balance, fingerprint, settings};
 
 /// Everything that identifies the content of a view.
 type Shown = (Vec<(u64, B256, Vec<B256>)>, u64, u64);
@@ -28,49 +28,50 @@ fn development(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings { development: Some(Development::default()), ..settings(datadir, wallets) }
 }
 
-/// Executes operation number `turn` of the script. Returns an error if the disk failed.
-fn act(bench: &mut Bench, wallets: &[Wallet], turn: u64) -> Result<(), ()> {
-    let transfer = |nonce| wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default());
-    let ask = |bench: &Bench, act: &mut dyn FnMut(&mut Sequencer) -> Result<(), ControlError>| {
+/// Executes operation number `round` of the script. Returns an error if the disk failed.
+fn act(bench: &mut Bench, wallets: &[Wallet], round: u64) -> Result<(), ()> {
+    let transfer = |nonce| wallets[0].transfer(nonce, OTHER_ACCOUNT, 7, Fees::default());
+    let apply = |bench: &Bench, act: &mut dyn FnMut(&mut Sequencer) -> Result<(), ControlError>| {
         bench.node.control(act).map_err(|error| assert!(matches!(error, ControlError::Failed(_)), "{error}"))
     };
-    match turn {
-        2 => ask(bench, &mut |writer| writer.write(&balance(5))),
-        3 => ask(bench, &mut |writer| writer.mine(2, Some(10))),
-        4 => ask(bench, &mut |writer| writer.snapshot().map(|_| ())),
-        6 => ask(bench, &mut |writer| writer.increase_time(100).map(|_| ())),
-        7 => ask(bench, &mut |writer| writer.set_next_timestamp(2_000_000)),
-        9 => ask(bench, &mut |writer| writer.set_finality(Some(2), Some(1))),
+    match round {
+        2 => apply(bench, &mut |writer| writer.write(&balance(5))),
+        3 => apply(bench, &mut |writer| writer.mine(2, Some(10))),
+        4 => apply(bench, &mut |writer| writer.snapshot().map(|_| ())),
+        6 => apply(bench, &mut |writer| writer.increase_time(100).map(|_| ())),
+        7 => apply(bench, &mut |writer| writer.set_next_timestamp(2_000_000)),
+        9 => apply(bench, &mut |writer| writer.set_finality(Some(2), Some(1))),
         10 => {
-            let given =
-                Arc::new(Transaction::decode(&wallets[1].transfer(0, SOMEBODY, 1, Fees::default())).unwrap());
-            ask(bench, &mut |writer| writer.reorg(&[vec![given.clone()], Vec::new()]))
+            let replacement = Arc::new(
+                Transaction::decode(&wallets[1].transfer(0, OTHER_ACCOUNT, 1, Fees::default())).unwrap(),
+            );
+            apply(bench, &mut |writer| writer.reorg(&[vec![replacement.clone()], Vec::new()]))
         }
-        12 => ask(bench, &mut |writer| writer.unwind(1)),
-        14 => ask(bench, &mut |writer| writer.revert(0).map(|done| assert!(!done, "its block is gone"))),
-        15 => ask(bench, &mut |writer| writer.snapshot().map(|_| ())),
-        17 => ask(bench, &mut |writer| writer.revert(1).map(|done| assert!(done))),
-        18 => ask(bench, &mut |writer| writer.set_base_fee(7)),
+        12 => apply(bench, &mut |writer| writer.unwind(1)),
+        14 => apply(bench, &mut |writer| writer.revert(0).map(|done| assert!(!done, "its block is gone"))),
+        15 => apply(bench, &mut |writer| writer.snapshot().map(|_| ())),
+        17 => apply(bench, &mut |writer| writer.revert(1).map(|done| assert!(done))),
+        18 => apply(bench, &mut |writer| writer.set_base_fee(7)),
         _ => {
             // After an unwind, some of them are already pooled or used.
-            let _ = bench.node.submit(&transfer(turn));
-            let _ = bench.node.submit(&transfer(turn / 2));
+            let _ = bench.node.submit(&transfer(round));
+            let _ = bench.node.submit(&transfer(round / 2));
             bench.try_tick().map_err(|_| ())
         }
     }
 }
 
-const TURNS: u64 = 21;
+const ROUNDS: u64 = 21;
 
 /// Runs the script until the disk fails; returns the last shown state.
 fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<SteppedClock>, disk: &SimulatedDisk) -> Option<Shown> {
     let mut bench = Bench::open(development(datadir, wallets), clock.clone(), Arc::new(disk.clone())).ok()?;
-    for turn in 0..TURNS {
-        if act(&mut bench, wallets, turn).is_err() {
+    for round in 0..ROUNDS {
+        if act(&mut bench, wallets, round).is_err() {
             let failed = shown(&bench.view());
             assert!(bench.try_tick().is_err());
-            let refused = bench.node.control(Sequencer::snapshot);
-            assert!(matches!(refused, Err(ControlError::Stopped(_))), "turn {turn}");
+            let rejected = bench.node.control(Sequencer::snapshot);
+            assert!(matches!(rejected, Err(ControlError::Stopped(_))), "round {round}");
             assert_eq!(shown(&bench.view()), failed, "nothing is shown after a failure");
             break;
         }
@@ -99,15 +100,15 @@ fn every_state(datadir: &Path, wallets: &[Wallet], disk: &SimulatedDisk) -> Vec<
 
 fn survives(fault: DiskFault, seeds: u64) {
     let wallets = Wallet::some(2);
-    let (whole, datadir) = (SimulatedDisk::default(), tempfile::tempdir().unwrap());
-    let last = run(datadir.path(), &wallets, &Arc::default(), &whole).unwrap();
-    let operations = whole.operations();
-    let states = every_state(datadir.path(), &wallets, &whole);
+    let (baseline, datadir) = (SimulatedDisk::default(), tempfile::tempdir().unwrap());
+    let last = run(datadir.path(), &wallets, &Arc::default(), &baseline).unwrap();
+    let operations = baseline.operations();
+    let states = every_state(datadir.path(), &wallets, &baseline);
     assert_eq!(states.last(), Some(&last));
     assert!(states.len() > 15);
     // Reverting to a snapshot leads to an earlier state, so a state may occur several times.
-    let places = |state: &Shown| -> Vec<usize> {
-        states.iter().enumerate().filter(|(_, known)| *known == state).map(|(at, _)| at).collect()
+    let positions = |state: &Shown| -> Vec<usize> {
+        states.iter().enumerate().filter(|(_, other)| *other == state).map(|(at, _)| at).collect()
     };
     for operation in 0..operations {
         for seed in 0..seeds {
@@ -119,23 +120,23 @@ fn survives(fault: DiskFault, seeds: u64) {
             disk.lose_power(seed);
             let bench = Bench::open(development(datadir.path(), &wallets), clock, Arc::new(disk)).unwrap();
             let Some(seen) = seen else { continue };
-            let (seen, kept) = (places(&seen), places(&shown(&bench.view())));
+            let (seen, retained) = (positions(&seen), positions(&shown(&bench.view())));
             assert!(!seen.is_empty(), "{context}: was shown and never appended");
             // An append can be durable before its content is published.
-            let follows = seen.iter().any(|at| kept.contains(at) || kept.contains(&(at + 1)));
-            assert!(follows, "{context}: {seen:?} was shown, {kept:?} is there");
+            let follows = seen.iter().any(|at| retained.contains(at) || retained.contains(&(at + 1)));
+            assert!(follows, "{context}: {seen:?} was shown, {retained:?} is there");
         }
     }
 }
 
 /// Invariant 4: nothing pre-confirmed is lost by a power loss.
 #[test]
-fn what_was_shown_is_there_after_power_loss_at_any_operation() {
+fn shown_overrides_survive_power_loss_at_any_operation() {
     survives(DiskFault::Crash, 2);
 }
 
 #[test]
-fn what_was_shown_is_there_when_a_write_or_sync_fails() {
+fn shown_overrides_survive_a_failed_write_or_sync() {
     survives(DiskFault::Broken, 1);
     survives(DiskFault::Full, 1);
 }

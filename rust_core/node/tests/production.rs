@@ -36,7 +36,7 @@ fn a_submission_is_in_the_next_step() {
 }
 
 #[test]
-fn a_block_is_sealed_when_its_slot_ends_and_its_hash_is_its_last_steps() {
+fn a_block_sealed_at_slot_end_has_the_last_hash() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -62,7 +62,7 @@ fn a_block_is_sealed_when_its_slot_ends_and_its_hash_is_its_last_steps() {
 
 /// Invariant 2: the steps of a block append transactions and never remove or reorder them.
 #[test]
-fn steps_of_a_block_only_ever_add() {
+fn later_steps_of_a_block_only_add_transactions() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -82,8 +82,8 @@ fn steps_of_a_block_only_ever_add() {
         assert_eq!(after.pending_index(), before.pending_index() + 1);
         assert!(new.header.gas_used > old.header.gas_used);
         assert!(new.transactions.len() > old.transactions.len());
-        let kept = new.transactions.take(old.transactions.len());
-        assert!(kept.iter().zip(&old.transactions).all(|(a, b)| a.hash() == b.hash()));
+        let prefix = new.transactions.take(old.transactions.len());
+        assert!(prefix.iter().zip(&old.transactions).all(|(a, b)| a.hash() == b.hash()));
         assert_ne!(new.hash, old.hash);
         steps += 1;
     }
@@ -139,7 +139,7 @@ fn the_age_grows_when_ticks_stop() {
 /// Every produced block, imported from its bytes into a separate chain, has the same hash. So every root,
 /// receipt and request is computed a second time.
 #[test]
-fn produced_blocks_execute_to_the_same_hash_from_outside() {
+fn produced_blocks_reexecute_to_the_same_hash() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(6);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -165,18 +165,18 @@ fn produced_blocks_execute_to_the_same_hash_from_outside() {
 
 /// A reader that queries the pool first and then the newest view finds every submission in one of them.
 #[test]
-fn a_transaction_is_never_in_neither_pool_nor_view() {
+fn a_transaction_is_always_in_the_pool_or_the_view() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let mut bench = Bench::new(datadir.path(), &wallets);
     let node = bench.node.clone();
     let (submitted, watched) = std::sync::mpsc::channel();
     let watcher = std::thread::spawn(move || {
-        let (mut looks, mut current) = (0_u64, None);
+        let (mut polls, mut current) = (0_u64, None);
         loop {
             match watched.try_recv() {
                 Ok(hash) => current = Some(hash),
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => return looks,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return polls,
                 Err(std::sync::mpsc::TryRecvError::Empty) => {}
             }
             let Some(hash) = current else { continue };
@@ -185,7 +185,7 @@ fn a_transaction_is_never_in_neither_pool_nor_view() {
                 pooled || node.view().unwrap().transaction(&hash).unwrap().is_some(),
                 "{hash} is in neither"
             );
-            looks += 1;
+            polls += 1;
         }
     });
     for nonce in 0..200 {
@@ -199,7 +199,7 @@ fn a_transaction_is_never_in_neither_pool_nor_view() {
 
 /// Invariant 7: neither submissions nor reads wait for a step that is being made.
 #[test]
-fn submissions_and_reads_go_on_during_a_step() {
+fn submissions_and_reads_continue_during_a_step() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -207,18 +207,18 @@ fn submissions_and_reads_go_on_during_a_step() {
     let late = wallets[1].transfer(0, wallets[2].address, 1, Fees::default());
     let (node, clock) = (bench.node.clone(), bench.clock.clone());
     let before = bench.view();
-    let mut asked = 0;
+    let mut checks = 0;
     bench.clock.advance(support::STEP);
     let mut during = || {
-        asked += 1;
-        if asked == 1 {
+        checks += 1;
+        if checks == 1 {
             node.submit(&late).unwrap();
             assert_eq!(node.view().unwrap().pending().block.hash, before.pending().block.hash);
         }
         true
     };
     bench.producer.tick(clock.now(), &mut during).unwrap();
-    assert!(asked > 0);
+    assert!(checks > 0);
     bench.tick();
     assert_eq!(bench.view().pending().block.transactions.len(), 2);
 }

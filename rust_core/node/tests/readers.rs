@@ -16,13 +16,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Invariant 7: a reader never blocks the sequencer.
 #[test]
-fn a_held_view_never_holds_up_the_writer() {
+fn a_retained_view_never_blocks_the_writer() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets, TransactionKinds::Transfers, 3);
-    let held = bench.view();
-    let (node, hash) = (bench.node.clone(), held.pending().block.hash);
+    let retained = bench.view();
+    let (node, hash) = (bench.node.clone(), retained.pending().block.hash);
     let (done, finished) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for _ in 0..25 {
@@ -33,13 +33,13 @@ fn a_held_view_never_holds_up_the_writer() {
     });
     let _bench = finished.recv_timeout(PATIENCE).expect("the writer waits for a reader");
     assert_eq!(node.view().unwrap().latest().number(), 2);
-    assert_eq!(held.pending().block.hash, hash);
-    assert_eq!(held.latest().number(), 0);
+    assert_eq!(retained.pending().block.hash, hash);
+    assert_eq!(retained.latest().number(), 0);
 }
 
 /// Invariant 8: the window of resolvable steps is limited.
 #[test]
-fn steps_are_named_for_the_last_1024_blocks_only() {
+fn steps_are_resolved_for_the_last_1024_blocks_only() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let mut settings = settings(datadir.path(), &wallets);

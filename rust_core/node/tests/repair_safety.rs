@@ -99,17 +99,17 @@ fn a_plan_warns_when_the_stores_progress_cannot_be_read() {
     let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
     let transaction = chain(&settings(datadir, &wallets), &wallets, &clock);
     let path = datadir.join("store/data.mdb");
-    let whole = fs::read(&path).unwrap();
+    let content = fs::read(&path).unwrap();
     damage(datadir, &transaction);
     assert_eq!(plan(datadir).warning, None);
-    fs::write(&path, [&[0; 4 * 4096], &whole[4 * 4096..]].concat()).unwrap();
+    fs::write(&path, [&[0; 4 * 4096], &content[4 * 4096..]].concat()).unwrap();
     let found = plan(datadir);
     assert_eq!(found.method, RepairMethod::Replay);
     assert!(found.warning.unwrap().contains("cannot be read"));
 }
 
 #[test]
-fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
+fn an_interrupted_replay_leaves_the_journal_complete() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
     let settings = Settings { segment_bytes: 4096, ..settings(datadir, &wallets) };
@@ -153,7 +153,7 @@ fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
 
 /// The folders are as after a kill between the two renames, optionally followed by a start.
 #[test]
-fn a_repair_that_was_killed_between_two_stores_is_undone() {
+fn a_repair_killed_between_two_stores_is_rolled_back() {
     for started_since in [false, true] {
         let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
         let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
@@ -192,8 +192,8 @@ fn one_damaged_meta_page_is_replaced_by_the_other() {
         assert!(Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).is_err());
         let found = plan(datadir);
         assert_eq!((found.method, found.fault_count), (RepairMethod::MetaPage, 1));
-        let place = format!("data.mdb at offset {}", page * 4096);
-        assert!(found.faults[0].why.contains(&place), "{}", found.faults[0].why);
+        let location = format!("data.mdb at offset {}", page * 4096);
+        assert!(found.faults[0].why.contains(&location), "{}", found.faults[0].why);
         apply(datadir, &settings.store).unwrap();
         assert_eq!(fs::read(datadir.join("store.damaged/data.mdb")).unwrap(), bytes);
         let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();

@@ -49,7 +49,7 @@ fn busy(bench: &mut Bench, workload: &mut Workload, ticks: usize) {
 
 /// Invariants 4 and 6, after a kill: nothing pre-confirmed is lost, and the replay gives the same headers.
 #[test]
-fn a_killed_node_comes_back_to_the_same_step_and_goes_on() {
+fn a_killed_node_restarts_at_the_same_step_and_continues() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
     let clock = Arc::new(SteppedClock::default());
@@ -71,7 +71,7 @@ fn a_killed_node_comes_back_to_the_same_step_and_goes_on() {
 }
 
 #[test]
-fn a_clean_stop_saves_the_pool_and_a_crash_reports_its_loss() {
+fn a_stop_saves_the_pool_and_a_crash_loses_it() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let open = || open_node(serving(datadir.path(), &wallets)).unwrap();
@@ -97,7 +97,7 @@ fn a_clean_stop_saves_the_pool_and_a_crash_reports_its_loss() {
 
 /// Pooled transactions are not pre-confirmed: a damaged pool file must not prevent a start.
 #[test]
-fn a_damaged_pool_is_left_out() {
+fn a_damaged_saved_pool_is_ignored() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     std::fs::write(datadir.path().join("pool.bin"), b"fsl-pool damaged").unwrap();
@@ -127,7 +127,7 @@ fn the_first_run_after_an_import_lost_nothing() {
 
 /// A node that does not produce has fees too, and a transaction below them waits.
 #[test]
-fn the_pool_knows_the_fees_before_the_first_step() {
+fn the_pool_has_the_fees_before_the_first_step() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     let node = open_node(serving(datadir.path(), &wallets)).unwrap();
@@ -141,7 +141,7 @@ fn the_pool_knows_the_fees_before_the_first_step() {
 
 /// A genesis that is rejected leaves the data directory free for another one.
 #[test]
-fn a_refused_genesis_is_not_stored() {
+fn a_rejected_genesis_is_not_stored() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     let good = serving(datadir.path(), &wallets);
@@ -152,7 +152,7 @@ fn a_refused_genesis_is_not_stored() {
 }
 
 #[test]
-fn a_second_writer_is_refused() {
+fn a_second_writer_is_rejected() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     let _first = Bench::new(datadir.path(), &wallets);
@@ -161,7 +161,7 @@ fn a_second_writer_is_refused() {
 }
 
 #[test]
-fn another_genesis_is_refused_and_the_stored_one_needs_no_naming() {
+fn another_genesis_is_rejected_and_the_stored_one_is_default() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(1);
     let hash = Bench::new(datadir.path(), &wallets).view().latest().block.hash;

@@ -23,7 +23,7 @@ fn put_key(datadir: &Path, text: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-fn refused(settings: Settings) -> KeyError {
+fn rejection(settings: Settings) -> KeyError {
     match open_node(settings) {
         Err(NodeError::Key(error)) => error,
         Err(other) => panic!("{other}"),
@@ -46,25 +46,25 @@ fn made() -> (tempfile::TempDir, Vec<Wallet>, Address) {
 }
 
 #[test]
-fn a_missing_or_changed_key_is_rejected_unless_a_new_signer_is_requested() {
+fn a_missing_or_changed_key_needs_a_new_signer_request() {
     let (folder, wallets, before) = made();
     let datadir = folder.path();
     let settings = || settings(datadir, &wallets);
     fs::remove_file(datadir.join("sequencer.key")).unwrap();
-    let error = refused(settings());
+    let error = rejection(settings());
     assert!(matches!(error, KeyError::Missing { signer, .. } if signer == before), "{error}");
     assert!(error.to_string().contains("--new-sequencer-key"), "{error}");
     assert!(!datadir.join("sequencer.key").exists(), "none is made");
 
     put_key(datadir, &[b'2'; 64]);
-    let error = refused(settings());
+    let error = rejection(settings());
     let text = error.to_string();
     let KeyError::OtherSigner { found, expected, .. } = error else { panic!("{text}") };
     assert_eq!(expected, before);
     assert!(text.contains(&found.to_string()) && text.contains(&before.to_string()), "{text}");
     // A node that does not produce needs no key, and changes nothing.
     drop(open_node(Settings { produce: false, ..settings() }).unwrap());
-    refused(settings());
+    rejection(settings());
 
     let node = open_node(Settings { new_sequencer_key: true, ..settings() }).unwrap();
     assert_eq!(signer(&node), found);
@@ -75,11 +75,11 @@ fn a_missing_or_changed_key_is_rejected_unless_a_new_signer_is_requested() {
     assert_eq!(signers, [(before, 0), (found, 3)]);
     assert_eq!(signer(&open_node(settings()).unwrap()), found, "from now on");
     put_key(datadir, &[b'1'; 64]);
-    assert!(matches!(refused(settings()), KeyError::OtherSigner { .. }), "the one before is none any more");
+    assert!(matches!(rejection(settings()), KeyError::OtherSigner { .. }), "the one before is none any more");
 }
 
 #[test]
-fn the_signer_of_an_older_directory_is_taken_from_its_steps() {
+fn the_signer_of_an_older_directory_comes_from_steps() {
     let (folder, wallets, before) = made();
     let datadir = folder.path();
     let settings = || settings(datadir, &wallets);
@@ -91,9 +91,11 @@ fn the_signer_of_an_older_directory_is_taken_from_its_steps() {
             fs::remove_dir_all(datadir.join("store")).unwrap();
         }
         put_key(datadir, &[b'2'; 64]);
-        assert!(matches!(refused(settings()), KeyError::OtherSigner { expected, .. } if expected == before));
+        assert!(
+            matches!(rejection(settings()), KeyError::OtherSigner { expected, .. } if expected == before)
+        );
         fs::remove_file(datadir.join("sequencer.key")).unwrap();
-        assert!(matches!(refused(settings()), KeyError::Missing { signer, .. } if signer == before));
+        assert!(matches!(rejection(settings()), KeyError::Missing { signer, .. } if signer == before));
         put_key(datadir, &own);
         assert_eq!(signer(&open_node(settings()).unwrap()), before);
         assert_eq!(DirIdentity::read(datadir).unwrap().unwrap().signer(), Some(before));
@@ -107,16 +109,16 @@ fn a_changed_bit_of_identity_or_genesis_is_named() {
     let datadir = folder.path();
     for name in ["identity.json", "genesis.json"] {
         let path = datadir.join(name);
-        let whole = fs::read(&path).unwrap();
-        for at in (0..whole.len()).step_by(7) {
-            let mut changed = whole.clone();
+        let content = fs::read(&path).unwrap();
+        for at in (0..content.len()).step_by(7) {
+            let mut changed = content.clone();
             changed[at] ^= 1 << (at % 8);
             fs::write(&path, changed).unwrap();
             let error = open_node(settings(datadir, &wallets)).err().expect("refused").to_string();
-            let words = format!("{} is damaged: one bit is flipped at offset {at}", path.display());
-            assert!(error.starts_with(&words), "{error}");
+            let prefix = format!("{} is damaged: one bit is flipped at offset {at}", path.display());
+            assert!(error.starts_with(&prefix), "{error}");
         }
-        fs::write(&path, whole).unwrap();
+        fs::write(&path, content).unwrap();
     }
     open_node(settings(datadir, &wallets)).unwrap();
 }
@@ -125,9 +127,9 @@ fn a_changed_bit_of_identity_or_genesis_is_named() {
 fn a_changed_bit_of_the_key_is_named() {
     let (folder, wallets, before) = made();
     let path = folder.path().join("sequencer.key");
-    let whole = fs::read(&path).unwrap();
-    for bit in 0..whole.len() * 8 {
-        let mut changed = whole.clone();
+    let content = fs::read(&path).unwrap();
+    for bit in 0..content.len() * 8 {
+        let mut changed = content.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
         fs::write(&path, changed).unwrap();
         match open_node(settings(folder.path(), &wallets)) {
@@ -138,7 +140,7 @@ fn a_changed_bit_of_the_key_is_named() {
 }
 
 #[test]
-fn a_changed_bit_of_the_saved_pool_leaves_it_out() {
+fn a_changed_bit_of_the_saved_pool_discards_it() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let serving = || Settings { produce: false, ..settings(folder.path(), &wallets) };
     let node = open_node(serving()).unwrap();
@@ -147,9 +149,9 @@ fn a_changed_bit_of_the_saved_pool_leaves_it_out() {
     node.save().unwrap();
     drop(node);
     let path = folder.path().join("pool.bin");
-    let whole = fs::read(&path).unwrap();
-    for at in (0..whole.len()).step_by(5) {
-        let mut changed = whole.clone();
+    let content = fs::read(&path).unwrap();
+    for at in (0..content.len()).step_by(5) {
+        let mut changed = content.clone();
         changed[at] ^= 1 << (at % 8);
         fs::write(&path, changed).unwrap();
         let node = open_node(serving()).unwrap();
@@ -179,5 +181,5 @@ fn a_new_signer_that_is_recorded_finds_its_key() {
     fs::remove_file(datadir.join("sequencer.key")).unwrap();
     put_key(datadir, &[b'3'; 64]);
     fs::rename(datadir.join("sequencer.key"), datadir.join("sequencer.new")).unwrap();
-    assert!(matches!(refused(settings()), KeyError::Missing { .. }));
+    assert!(matches!(rejection(settings()), KeyError::Missing { .. }));
 }

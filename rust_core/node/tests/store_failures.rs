@@ -34,7 +34,7 @@ fn verify(bench: &Bench) {
 
 /// The journal has blocks that the store lacks: reads continue, and with more space the node recovers fully.
 #[test]
-fn a_full_store_ends_production_and_never_reads() {
+fn a_full_store_ends_production_but_not_reads() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));
     let mut bench = Bench::developing(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
@@ -47,13 +47,13 @@ fn a_full_store_ends_production_and_never_reads() {
     fs::remove_dir_all(datadir.path().join("store")).unwrap();
     let store = StoreSettings { map_size: 1 << 20, ..StoreSettings::default() };
     let small = Settings { store, ..development(datadir.path(), &wallets) };
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: clock.clone(),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(RealDisk),
     };
-    let node = Node::open(small, surroundings).unwrap();
+    let node = Node::open(small, environment).unwrap();
     let error = node.start_stepped().map(drop).unwrap_err().to_string();
     assert!(error.contains("cannot write the store"), "{error}");
     assert_eq!(fingerprint(&node.view().expect("what is durable is shown")), before);
@@ -73,8 +73,8 @@ fn with_older_journal(datadir: &Path, wallets: &[Wallet], bench: Bench, copy: &P
     fs::remove_dir_all(datadir.join("journal")).unwrap();
     copy_folder(copy, &datadir.join("journal"));
     let open = || Bench::open(development(datadir, wallets), clock.clone(), Arc::new(RealDisk));
-    let refused = open().err().unwrap();
-    assert!(matches!(refused, NodeError::Start(StartError::Lost { .. })), "{refused}");
+    let rejection = open().err().unwrap();
+    assert!(matches!(rejection, NodeError::Start(StartError::Lost { .. })), "{rejection}");
     JournalRepair::plan(datadir).unwrap().apply().unwrap();
     open().unwrap()
 }

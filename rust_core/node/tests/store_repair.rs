@@ -184,9 +184,9 @@ impl Stopped {
 
     fn assert_a_cut_tail_is_rejected(&self) {
         let newest = newest_segment(self.datadir());
-        let whole = fs::read(&newest).unwrap();
-        let used = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-        let mut cut = whole.clone();
+        let content = fs::read(&newest).unwrap();
+        let used = content.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        let mut cut = content.clone();
         cut[used / 2..].fill(0);
         fs::write(&newest, &cut).unwrap();
         let end = self.datadir().join("journal.end");
@@ -198,7 +198,7 @@ impl Stopped {
         let rejected = self.open().err().expect("rejected").to_string();
         assert!(rejected.contains("the journal has lost"), "{rejected}");
         fs::write(end, recorded).unwrap();
-        fs::write(newest, whole).unwrap();
+        fs::write(newest, content).unwrap();
         drop(self.open().unwrap());
     }
 }
@@ -377,7 +377,7 @@ fn a_node_that_contradicts_the_data_directory_is_rejected() {
 
 /// The node reports the hash from the journal, but serves another block.
 #[test]
-fn a_node_that_hides_another_block_behind_the_right_hash_is_rejected() {
+fn a_node_that_misreports_a_block_hash_is_rejected() {
     let stopped = Stopped::new(true);
     stopped.damage_everything();
     let other = other_chain(&stopped);
@@ -416,7 +416,7 @@ fn an_interrupted_fetch_changes_nothing() {
 }
 
 #[test]
-fn a_node_of_another_chain_or_without_the_blocks_is_rejected() {
+fn a_node_without_the_blocks_of_this_chain_is_rejected() {
     let stopped = Stopped::new(true);
     stopped.damage_a_block();
     let mut chain_id = stopped.blocks.clone();
@@ -438,7 +438,7 @@ fn a_node_of_another_chain_or_without_the_blocks_is_rejected() {
 /// The journal's end is checked before anything is created, so the proof that it was longer is not removed
 /// with the store.
 #[test]
-fn a_store_is_not_rebuilt_on_a_journal_that_lost_its_tail() {
+fn a_store_is_not_rebuilt_from_a_truncated_journal() {
     for without_mark in [false, true] {
         let stopped = Stopped::new(false);
         stopped.damage_a_block();

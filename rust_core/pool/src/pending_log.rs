@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_are_given_in_order_and_what_is_forgotten_is_counted() {
+    fn arrivals_are_returned_in_order_and_evicted_ones_counted() {
         let mut arrivals = few();
         assert_eq!(arrivals.since(0, 9), arrived(&[], 0, 0));
         let all = transactions(6);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_kept_while_they_are_wanted_and_until_they_were_seen() {
+    fn transactions_are_retained_while_wanted_and_until_read() {
         let all = transactions(12);
         let mut arrivals = few();
         arrivals.push(&all[0]);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_transactions_that_are_kept_are_bounded_in_bytes() {
+    fn retained_transactions_are_bounded_in_bytes() {
         let all = transactions(3);
         let size = all[0].encoded().len();
         let mut arrivals = PendingTransactionLog::new(&PoolConfig {

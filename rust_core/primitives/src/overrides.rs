@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_comes_back() {
+    fn every_change_round_trips() {
         for change in [
             Change::Balance(U256::MAX),
             Change::Nonce(7),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_override_is_refused() {
+    fn an_invalid_override_is_rejected() {
         let good = alloy_rlp::encode(Override { address: Address::ZERO, change: Change::Nonce(1) });
         let mut unknown = good.clone();
         unknown[22] = 9;

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rest_or_a_missing_byte_is_an_error() {
+    fn a_trailing_or_missing_byte_is_an_error() {
         let mut bytes = to_vec(&(7_u64, "name"));
         assert_eq!(decode::<(u64, String)>(&bytes).unwrap(), (7, "name".to_owned()));
         assert!(decode::<(u64, String)>(&bytes[..bytes.len() - 1]).is_err());

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn long_outcomes_and_notices_are_taken_some_at_a_time() {
+    fn long_outcomes_and_notices_are_drained_in_portions() {
         let completions = Completions::new().unwrap();
         let long = Bytes::from(vec![b'x'; MAX_DRAINED_BYTES / 2]);
         for ticket in 0..4 {
@@ -254,15 +254,15 @@ mod tests {
 
     /// Holds for any size of one view: a pump that fell far behind makes many notices of it.
     #[test]
-    fn notices_that_are_offered_are_never_much_more_than_there_is_room_for() {
+    fn offered_notices_never_exceed_the_queue_by_much() {
         let completions = Arc::new(Completions::new().unwrap());
         let offering = completions.clone();
         let thread = thread::spawn(move || (0..9).for_each(|_| offering.offer_notice(notice(NOTICE_BYTES))));
-        let mut taken = 0;
-        while taken < 9 {
+        let mut received = 0;
+        while received < 9 {
             let notices = completions.drain().notices.len();
             assert!(notices <= 2, "{notices} waited");
-            taken += notices;
+            received += notices;
             thread::yield_now();
         }
         thread.join().unwrap();

@@ -12,20 +12,20 @@ const KEY: [u8; SECRET] = [7; SECRET];
 /// Reference token bucket that refills gradually. A token is `interval` parts; one part is added every
 /// microsecond.
 struct Counted {
-    parts: u64,
+    units: u64,
     last: u64,
 }
 
 impl Counted {
     fn consume(&mut self, now: u64, interval: u64, burst: u64, cost: u64) -> u64 {
-        let whole = interval * burst;
-        self.parts = whole.min(self.parts + (now - self.last));
+        let capacity = interval * burst;
+        self.units = capacity.min(self.units + (now - self.last));
         self.last = now;
         let wanted = interval * cost.min(burst);
-        if self.parts < wanted {
-            return wanted - self.parts;
+        if self.units < wanted {
+            return wanted - self.units;
         }
-        self.parts -= wanted;
+        self.units -= wanted;
         0
     }
 }
@@ -37,7 +37,7 @@ fn quota(interval: u64, burst: u64) -> Quota {
 proptest! {
     /// A line holds as many callers as it has slots, for any hashes.
     #[test]
-    fn buckets_are_token_buckets(
+    fn a_bucket_refills_like_a_token_bucket(
         interval in 1u64..5_000,
         burst in 1u64..40,
         steps in prop::collection::vec((0u64..20_000, 0usize..LINE, 0u64..50), 1..300),
@@ -48,7 +48,7 @@ proptest! {
         for (passed, caller, cost) in steps {
             now += passed;
             let key = table.key(&[u8::try_from(caller).unwrap()]);
-            let slow = counted.entry(caller).or_insert(Counted { parts: interval * burst, last: now });
+            let slow = counted.entry(caller).or_insert(Counted { units: interval * burst, last: now });
             let expected = slow.consume(now, interval, burst, cost);
             prop_assert_eq!(table.wait(key, now, &quota(interval, burst), cost), expected);
             prop_assert_eq!(table.consume(key, now, &quota(interval, burst), cost), expected);
@@ -57,7 +57,7 @@ proptest! {
 
     /// With more callers than slots, a caller may get more than its quota, never less.
     #[test]
-    fn nobody_gets_less_than_their_due(
+    fn no_caller_gets_less_than_its_quota(
         steps in prop::collection::vec((0u64..2_000, 0u16..400, 1u64..4), 1..400),
     ) {
         let table = RateLimitTable::private(4 * LINE, KEY).unwrap();
@@ -68,20 +68,20 @@ proptest! {
             let key = table.key(&caller.to_be_bytes());
             // Callers with the same line and tag share a bucket.
             let shared = ((key >> 16) % 4) << 16 | (key & 0xffff);
-            let slow = counted.entry(shared).or_insert(Counted { parts: 10_000, last: now });
-            let given = table.consume(key, now, &quota(1_000, 10), cost) == 0;
+            let slow = counted.entry(shared).or_insert(Counted { units: 10_000, last: now });
+            let admitted = table.consume(key, now, &quota(1_000, 10), cost) == 0;
             if slow.consume(now, 1_000, 10, cost) == 0 {
-                prop_assert!(given);
-            } else if given {
+                prop_assert!(admitted);
+            } else if admitted {
                 // Another caller had evicted the slot, so the bucket starts full again.
-                slow.parts = 10_000 - 1_000 * cost;
+                slow.units = 10_000 - 1_000 * cost;
             }
         }
     }
 }
 
 #[test]
-fn a_wait_that_is_kept_is_enough() {
+fn a_request_after_the_reported_wait_is_admitted() {
     let table = RateLimitTable::private(LINE, KEY).unwrap();
     let (key, quota) = (table.key(b"caller"), quota(333, 3));
     let mut now = 5;
@@ -98,7 +98,7 @@ fn a_wait_that_is_kept_is_enough() {
 }
 
 #[test]
-fn what_costs_more_than_the_burst_takes_all_of_it() {
+fn a_cost_above_the_burst_consumes_all_of_it() {
     let table = RateLimitTable::private(LINE, KEY).unwrap();
     let (key, quota) = (table.key(b"caller"), quota(1_000, 5));
     assert_eq!(table.consume(key, 0, &quota, 1_000_000), 0);
@@ -107,7 +107,7 @@ fn what_costs_more_than_the_burst_takes_all_of_it() {
 }
 
 #[test]
-fn the_fullest_bucket_goes_when_all_are_in_use() {
+fn the_fullest_bucket_is_evicted_when_all_are_used() {
     let table = RateLimitTable::private(LINE, KEY).unwrap();
     let quota = quota(1_000, 100);
     let keys: Vec<u64> = (0..9u8).map(|name| table.key(&[name])).collect();
@@ -124,29 +124,29 @@ fn the_fullest_bucket_goes_when_all_are_in_use() {
 }
 
 #[test]
-fn threads_together_get_no_more_than_the_bucket_has() {
+fn concurrent_threads_consume_no_more_than_the_bucket() {
     const THREADS: u64 = 8;
     const CALLERS: u64 = 4;
     const BURST: u64 = 20_000;
     let table = RateLimitTable::private(LINE, KEY).unwrap();
     let (start, quota) = (Barrier::new(usize::try_from(THREADS).unwrap()), quota(10, BURST));
-    let taken: u64 = thread::scope(|scope| {
+    let consumed: u64 = thread::scope(|scope| {
         let spawned: Vec<_> = (0..THREADS)
             .map(|_| {
                 scope.spawn(|| {
                     start.wait();
-                    let mut taken = 0;
-                    for turn in 0..2 * BURST {
-                        let key = table.key(&(turn % CALLERS).to_be_bytes());
-                        taken += u64::from(table.consume(key, 1, &quota, 1) == 0);
+                    let mut consumed = 0;
+                    for attempt in 0..2 * BURST {
+                        let key = table.key(&(attempt % CALLERS).to_be_bytes());
+                        consumed += u64::from(table.consume(key, 1, &quota, 1) == 0);
                     }
-                    taken
+                    consumed
                 })
             })
             .collect();
         spawned.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
-    assert_eq!(taken, CALLERS * BURST);
+    assert_eq!(consumed, CALLERS * BURST);
 }
 
 fn shared_memory(slots: usize, secret: &[u8]) -> File {
@@ -157,7 +157,7 @@ fn shared_memory(slots: usize, secret: &[u8]) -> File {
 }
 
 #[test]
-fn all_who_map_the_memory_share_its_buckets() {
+fn processes_that_map_the_memory_share_its_buckets() {
     let file = shared_memory(64, &KEY);
     let (one, other) =
         (RateLimitTable::shared(&file, 64).unwrap(), RateLimitTable::shared(&file, 64).unwrap());
@@ -170,7 +170,7 @@ fn all_who_map_the_memory_share_its_buckets() {
 }
 
 #[test]
-fn a_secret_of_its_own_makes_places_of_its_own() {
+fn another_secret_yields_other_keys() {
     let table = RateLimitTable::private(LINE, KEY).unwrap();
     let other = RateLimitTable::private(LINE, [8; SECRET]).unwrap();
     assert_ne!(table.key(b"caller"), other.key(b"caller"));
@@ -178,7 +178,7 @@ fn a_secret_of_its_own_makes_places_of_its_own() {
 }
 
 #[test]
-fn wrong_memory_is_refused() {
+fn invalid_memory_is_rejected() {
     for slots in [0, 1, 12, usize::MAX, usize::MAX - 7] {
         assert!(matches!(RateLimitTable::private(slots, KEY), Err(TableError::Slots { .. })), "{slots}");
     }
@@ -189,7 +189,7 @@ fn wrong_memory_is_refused() {
 }
 
 #[test]
-fn a_quota_needs_an_interval_and_a_burst_that_fit_a_slot() {
+fn a_zero_or_oversized_quota_is_none() {
     for (interval, burst) in [(0, 1), (1, 0), (MAX_WINDOW, 2), (u64::MAX, 2)] {
         assert_eq!(Quota::new(interval, burst), None);
     }
@@ -197,7 +197,7 @@ fn a_quota_needs_an_interval_and_a_burst_that_fit_a_slot() {
 }
 
 #[test]
-fn processor_time_beyond_the_burst_is_a_debt_that_is_paid_at_the_rate() {
+fn processor_time_beyond_the_burst_is_repaid_at_the_rate() {
     let table = RateLimitTable::private(64, [7; 32]).unwrap();
     let (key, quota) = (table.key(b"caller"), CpuQuota::new(100, 500).unwrap());
     assert_eq!(table.charge(key, 1_000, &quota, 400_000), 0);
@@ -218,7 +218,7 @@ fn a_debt_of_processor_time_has_a_bound() {
 }
 
 #[test]
-fn a_quota_of_nothing_is_none() {
+fn a_quota_of_zero_is_none() {
     for (rate, burst) in [(0, 1), (1, 0), (1_000_001, 1_000_001), (1, u64::MAX), (1_000_000, 0)] {
         assert_eq!(CpuQuota::new(rate, burst), None, "{rate} {burst}");
     }

@@ -18,7 +18,7 @@ use foreseal_replication::{
 use foreseal_store::DamageReport;
 use proptest::prelude::*;
 
-fn said(phase: Phase) -> SequencerReport {
+fn report(phase: Phase) -> SequencerReport {
     let failure = Some("the disk is full".to_owned());
     let scrub = ScrubStatus {
         bytes: 5,
@@ -56,7 +56,7 @@ fn ups() -> Vec<Request> {
 fn downs() -> Vec<Response> {
     let production = Production { gas_limit: Some(30_000_000), ..Production::default() };
     let depth = FinalityDepth { safe: 2, finalized: 4 };
-    let whole = RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
+    let raw = RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
     let added = AddedTransaction {
         hash: B256::repeat_byte(9),
         executable: true,
@@ -84,14 +84,14 @@ fn downs() -> Vec<Response> {
     let pulse = Heartbeat { ticked: true, age: Duration::from_millis(201), next: 12, latest: 3 };
     vec![
         Response::Welcome(Welcome { produces: true, production, depth }),
-        Response::Append(whole),
+        Response::Append(raw),
         Response::Pool(Bytes::from_static(b"event")),
         Response::Heartbeat(pulse),
         Response::Reply { number: 5, answer: Bytes::from_static(b"null") },
     ]
     .into_iter()
     .chain(outcomes.map(answer))
-    .chain(phases.map(|phase| Response::SequencerReport(said(phase))))
+    .chain(phases.map(|phase| Response::SequencerReport(report(phase))))
     .chain(endings.map(Response::End))
     .collect()
 }
@@ -101,7 +101,7 @@ fn frames() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn frames_round_trip() {
     for up in ups() {
         let (kind, body) = read_frame(&mut up.encode().as_slice(), MAX_REQUEST_SIZE).unwrap().unwrap();
         assert_eq!(Request::decode(kind, &body).unwrap(), up);
@@ -113,7 +113,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn a_stream_that_ends_between_two_frames_has_ended_and_else_it_broke() {
+fn only_a_stream_ending_between_frames_ended_cleanly() {
     assert!(read_frame(&mut [].as_slice(), MAX_REQUEST_SIZE).unwrap().is_none());
     for frame in frames() {
         for length in 1..frame.len() {
@@ -124,7 +124,7 @@ fn a_stream_that_ends_between_two_frames_has_ended_and_else_it_broke() {
 }
 
 #[test]
-fn a_length_is_not_believed() {
+fn an_announced_frame_length_is_checked() {
     let mut frame = u32::MAX.to_le_bytes().to_vec();
     frame.push(1);
     let error = read_frame(&mut frame.as_slice(), MAX_REQUEST_SIZE).unwrap_err();
@@ -136,7 +136,7 @@ fn a_length_is_not_believed() {
 }
 
 #[test]
-fn a_frame_out_of_its_turn_is_named() {
+fn a_frame_out_of_order_is_reported() {
     for down in downs() {
         let (mut stream, frame) = (Vec::new(), down.encode());
         write_numbered(&mut stream, &frame, 7).unwrap();
@@ -177,12 +177,12 @@ fn read_all(mut bytes: &[u8]) {
 
 proptest! {
     #[test]
-    fn nothing_that_comes_breaks_a_reader(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn any_bytes_never_panic_a_reader(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         read_all(&bytes);
     }
 
     #[test]
-    fn a_frame_that_was_changed_breaks_no_reader(
+    fn a_modified_frame_never_panics_a_reader(
         index in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
@@ -190,8 +190,8 @@ proptest! {
     ) {
         let frames = frames();
         let mut frame = index.get(&frames).clone();
-        let place = at.index(frame.len());
-        frame[place] = byte;
+        let offset = at.index(frame.len());
+        frame[offset] = byte;
         read_all(&frame);
         let length = u32::try_from(cut.index(frame.len())).unwrap();
         frame[..4].copy_from_slice(&length.to_le_bytes());

@@ -55,7 +55,7 @@ mod tests {
     const BYTES: u64 = 24 << 20;
 
     #[test]
-    fn what_is_there_is_not_written_again() {
+    fn a_cached_block_is_not_rendered_again() {
         let (rendered, mut written) = (BlockJsonCache::new(BYTES), 0);
         for _ in 0..3 {
             for part in [BlockPart::Hashes, BlockPart::Full, BlockPart::Receipts] {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_no_more_than_its_bytes() {
+    fn the_cache_stays_within_its_byte_limit() {
         let rendered = BlockJsonCache::new(BYTES);
         for number in 0..200_u8 {
             let json = rendered

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_lists_every_method_of_the_table_with_its_parameters() {
+    fn the_document_lists_every_method_with_its_parameters() {
         let document = document();
         let listed = document["methods"].as_array().unwrap();
         assert_eq!(listed.len(), methods().count());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn subscriptions_are_those_that_are_served_with_what_they_take() {
+    fn the_document_lists_the_served_subscriptions_and_their_parameters() {
         let schema: Value = serde_json::from_str(
             schemas::COMPONENTS.iter().find(|(name, _)| *name == "Subscription").unwrap().1,
         )
@@ -161,21 +161,21 @@ mod tests {
         let hash = "0x".to_owned() + &"00".repeat(32);
         let cursor = format!(r#"{{"block":"0x1","index":"0x0","hash":"{hash}"}}"#);
         for row in subscriptions::ROWS {
-            for (kind, given) in
+            for (kind, example) in
                 [(Kind::Boolean, "true"), (Kind::Filter, r#"{"topics":[]}"#), (Kind::Cursor, &cursor)]
             {
-                let text = format!(r#"["{}",{given}]"#, row.name);
-                let taken = crate::subscriptions::accepts_params(text.as_bytes());
+                let text = format!(r#"["{}",{example}]"#, row.name);
+                let accepted = crate::subscriptions::accepts_params(text.as_bytes());
                 // A filter ignores unknown fields, so it accepts a cursor as well.
                 let fits =
                     row.options == Some(kind) || (row.options, kind) == (Some(Kind::Filter), Kind::Cursor);
-                assert_eq!(taken, fits, "{text}");
+                assert_eq!(accepted, fits, "{text}");
             }
         }
     }
 
     #[test]
-    fn limits_are_those_of_methods_that_there_are_each_once() {
+    fn each_limit_belongs_to_an_existing_method_once() {
         let mut named: Vec<_> = limits::named().collect();
         assert!(named.iter().all(|name| crate::method(name).is_some()), "{named:?}");
         let count = named.len();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_described_of_the_methods_that_there_are_each_once() {
+    fn each_method_result_is_described_once() {
         let mut described: Vec<&str> = results::described().collect();
         let mut names: Vec<&str> = methods().map(|method| method.name).collect();
         described.sort_unstable();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_component_is_there_and_used() {
+    fn every_component_is_defined_and_used() {
         let document = document();
         let mut used = BTreeSet::new();
         references(&document, &mut used);

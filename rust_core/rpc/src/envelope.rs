@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_send_is_plain() {
+    fn typical_client_requests_are_plain() {
         let expected = BorrowedCall { id: "1", method: "eth_call", params: r#"[{"to":"0x1"}, "latest"]"# };
         for body in [
             r#"{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x1"}, "latest"]}"#,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_is_left_to_others() {
+    fn unusual_requests_are_not_plain() {
         for body in [
             "",
             "{}",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_batches_have_bounds() {
+    fn depth_and_batch_size_are_bounded() {
         let nested = |depth: usize| {
             format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{}{}}}"#,
@@ -268,15 +268,15 @@ mod tests {
             )
         };
         for depth in 1..6 {
-            let (call, max_depth) = (nested(depth), depth + 1);
-            assert!(read(call.as_bytes(), max_depth, 1).is_some());
-            assert!(read(call.as_bytes(), max_depth - 1, 1).is_none());
+            let (call, most) = (nested(depth), depth + 1);
+            assert!(read(call.as_bytes(), most, 1).is_some());
+            assert!(read(call.as_bytes(), most - 1, 1).is_none());
             let batch = format!("[{call} , {call}]");
             assert!(
-                matches!(read(batch.as_bytes(), max_depth + 1, 2), Some(Body::Batch(calls)) if calls.len() == 2)
+                matches!(read(batch.as_bytes(), most + 1, 2), Some(Body::Batch(calls)) if calls.len() == 2)
             );
-            assert!(read(batch.as_bytes(), max_depth, 2).is_none());
-            assert!(read(batch.as_bytes(), max_depth + 1, 1).is_none());
+            assert!(read(batch.as_bytes(), most, 2).is_none());
+            assert!(read(batch.as_bytes(), most + 1, 1).is_none());
         }
         assert!(read(b"{}", 0, 0).is_none());
         assert!(read(b"[]", 0, 0).is_none());
@@ -301,7 +301,7 @@ mod tests {
             Just(""),
         ];
         let name = prop_oneof![Just("jsonrpc"), Just("id"), Just("method"), Just("params"), Just("more")];
-        let whole = (value.clone(), value.clone(), value.clone()).prop_map(|(id, method, params)| {
+        let complete = (value.clone(), value.clone(), value.clone()).prop_map(|(id, method, params)| {
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}")
         });
         let members = prop::collection::vec((name, value), 0..6).prop_map(|members| {
@@ -309,11 +309,11 @@ mod tests {
                 members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
             format!("{{{}}}", members.join(" ,"))
         });
-        let one = prop_oneof![3 => whole, 1 => members];
+        let one = prop_oneof![3 => complete, 1 => members];
         (prop::collection::vec(one, 1..4), any::<bool>(), any::<prop::sample::Index>(), 0..9_u8).prop_map(
-            |(calls, batch, place, change)| {
+            |(calls, batch, position, change)| {
                 let mut text = if batch { format!("[{}]", calls.join(", ")) } else { calls[0].clone() };
-                let at = place.index(text.len());
+                let at = position.index(text.len());
                 if change == 0 && text.is_char_boundary(at) {
                     text.truncate(at);
                 } else if change == 1 && text.is_char_boundary(at) {
@@ -329,7 +329,7 @@ mod tests {
 
         /// Both parsers agree on every body in the common form.
         #[test]
-        fn both_parsers_agree(text in body()) {
+        fn the_fast_and_the_general_parser_agree(text in body()) {
             let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
             let (is_batch, calls) = match read {
                 Body::Call(call) => (false, vec![call]),
@@ -354,14 +354,14 @@ mod tests {
 
         /// The search by eight bytes finds the same position as a search by single bytes.
         #[test]
-        fn strings_end_where_the_first_special_byte_is(text in "[ -~]{0,40}[\"\\\\\x00-\x7f]{0,3}[ -~]{0,9}") {
+        fn a_string_scan_stops_at_the_first_special_byte(text in "[ -~]{0,40}[\"\\\\\x00-\x7f]{0,3}[ -~]{0,9}") {
             let found = text.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ');
             prop_assert_eq!(string_end(text.as_bytes()), found);
         }
 
         /// Every parsed body agrees with a general JSON parser.
         #[test]
-        fn what_is_read_is_what_json_says(text in body()) {
+        fn the_envelope_parser_agrees_with_serde_json(text in body()) {
             let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
             let (batch, calls) = match read {
                 Body::Call(call) => (false, vec![call]),
@@ -379,13 +379,13 @@ mod tests {
                     json!({"jsonrpc": "2.0", "id": id, "method": call.method, "params": params})
                 })
                 .collect();
-            let answers: Value = serde_json::from_str(&text).unwrap();
-            prop_assert_eq!(answers.is_array(), batch);
-            let mut answers = if batch { answers.as_array().unwrap().clone() } else { vec![answers] };
-            for one in &mut answers {
+            let parsed: Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(parsed.is_array(), batch);
+            let mut parsed = if batch { parsed.as_array().unwrap().clone() } else { vec![parsed] };
+            for one in &mut parsed {
                 one.as_object_mut().unwrap().entry("params").or_insert(json!([]));
             }
-            prop_assert_eq!(answers, found);
+            prop_assert_eq!(parsed, found);
         }
     }
 }

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_decoded_as_the_execution_api_shows_them() {
+    fn revert_reasons_are_decoded_as_in_the_execution_api() {
         let error = hex!(
             "08c379a00000000000000000000000000000000000000000000000000000000000000020"
             "000000000000000000000000000000000000000000000000000000000000000a75736572206572726f72"
@@ -103,7 +103,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
-        fn no_output_is_too_odd(head in prop::sample::select(vec![ERROR, PANIC]),
+        fn any_revert_output_has_a_message(head in prop::sample::select(vec![ERROR, PANIC]),
                                 words in prop::collection::vec(prop::sample::select(
                                     vec![[0u8; 32], [0xff; 32], U256::from(32).to_be_bytes(), U256::from(5).to_be_bytes()]), 0..5),
                                 tail in prop::collection::vec(any::<u8>(), 0..40)) {

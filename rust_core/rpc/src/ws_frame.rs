@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_longer_than_necessary_is_left_to_the_slow_path() {
+    fn an_overlong_length_encoding_uses_the_slow_path() {
         let mut frame = vec![WHOLE_TEXT, MASKED | MEDIUM, 0, 125];
         frame.resize(frame.len() + 4 + 126, 0);
         assert_eq!(first_text(&frame, 1000), None);
@@ -89,7 +89,7 @@ mod tests {
 
     /// Example of RFC 6455, section 5.7.
     #[test]
-    fn the_example_of_the_standard() {
+    fn the_example_frames_of_rfc_6455_match() {
         let frame = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
         assert_eq!(first_text(&frame, 5), Some(TextMessage { content: b"Hello".to_vec(), size: 11 }));
         let mut frames = Vec::new();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_every_length_that_is_short() {
+    fn text_messages_of_every_short_length_are_read() {
         for length in [0, 1, 3, 4, 125, 126, 127, 255, 256, 65_535] {
             let content: Vec<u8> = (0..length).map(|at: usize| at.to_le_bytes()[0]).collect();
             let frame = masked(&content);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_for_others() {
+    fn other_frames_use_the_slow_path() {
         let frame = masked(b"{}");
         for first in (0..=u8::MAX).filter(|first| *first != WHOLE_TEXT) {
             assert_eq!(first_text(&[&[first], &frame[1..]].concat(), 9), None, "{first:#x}");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_has_eight_bytes_of_length() {
+    fn a_long_text_has_an_eight_byte_length() {
         let mut frames = Vec::new();
         add_text(&mut frames, &[&b" ".repeat(65_536)]);
         assert_eq!(frames[..10], [0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]);

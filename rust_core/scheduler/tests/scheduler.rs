@@ -71,7 +71,7 @@ fn lanes_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn public_jobs_hold_up_no_dedicated_one() {
+fn public_jobs_never_delay_dedicated_jobs() {
     let scheduler = scheduler(LaneConfig::simple(1, 100));
     let public = Caller { id: 1, priority: Priority::Public, budget: None };
     let (first, started, _release) = blocker(1, public);
@@ -85,7 +85,7 @@ fn public_jobs_hold_up_no_dedicated_one() {
 }
 
 #[test]
-fn a_public_caller_turns_no_dedicated_job_away() {
+fn a_public_caller_never_displaces_a_dedicated_job() {
     let scheduler = scheduler(LaneConfig::simple(1, 4));
     let (first, started, _release) = blocker(0, Caller::unlimited(1));
     scheduler.submit(Lane::Heavy, first).unwrap();
@@ -94,14 +94,14 @@ fn a_public_caller_turns_no_dedicated_job_away() {
         scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(1), |_| {})).unwrap();
     }
     let public = Caller { id: 2, priority: Priority::Public, budget: None };
-    let refused = scheduler.submit(Lane::Heavy, job(5, public, |_| {}));
-    assert_eq!(refused, Err(SubmitError::Full { capacity: 4 }));
+    let rejected = scheduler.submit(Lane::Heavy, job(5, public, |_| {}));
+    assert_eq!(rejected, Err(SubmitError::Full { capacity: 4 }));
     let dedicated = scheduler.submit(Lane::Heavy, job(6, Caller::unlimited(3), |_| {}));
     assert_eq!(dedicated, Ok(()));
 }
 
 #[test]
-fn a_caller_with_one_job_does_not_wait_for_a_backlog() {
+fn a_caller_with_one_job_never_waits_for_backlogs() {
     let scheduler = scheduler(LaneConfig::simple(1, 1000));
     let (first, started, release) = blocker(0, Caller::unlimited(1));
     scheduler.submit(Lane::Heavy, first).unwrap();
@@ -152,7 +152,7 @@ fn a_long_job_pauses_for_others() {
 }
 
 #[test]
-fn many_long_jobs_share_one_turn_and_all_end() {
+fn many_long_jobs_share_one_thread_and_all_finish() {
     let scheduler = scheduler(preemptive());
     let left = Arc::new(AtomicUsize::new(20));
     let (sender, receiver) = channel::<()>();
@@ -176,7 +176,7 @@ fn many_long_jobs_share_one_turn_and_all_end() {
 }
 
 #[test]
-fn a_job_makes_way_for_a_caller_without_a_thread() {
+fn a_job_pauses_for_a_caller_without_a_thread() {
     let scheduler = scheduler(LaneConfig { threads: 2, ..preemptive() });
     let (sender, receiver) = channel();
     for ticket in 1..=2 {
@@ -227,7 +227,7 @@ fn a_cancelled_job_ends_at_its_next_checkpoint() {
 }
 
 #[test]
-fn a_job_that_is_cancelled_while_it_waits_does_not_run() {
+fn a_job_cancelled_while_waiting_does_not_run() {
     let scheduler = scheduler(LaneConfig::simple(1, 100));
     let (first, started, release) = blocker(1, Caller::unlimited(1));
     scheduler.submit(Lane::Heavy, first).unwrap();
@@ -301,21 +301,21 @@ fn an_exhausted_budget_ends_the_job() {
 }
 
 #[test]
-fn a_full_queue_turns_away_the_caller_with_the_most_jobs() {
+fn a_full_queue_rejects_the_caller_with_the_most_jobs() {
     let scheduler = scheduler(LaneConfig::simple(1, 4));
     let (first, started, release) = blocker(0, Caller::unlimited(1));
     scheduler.submit(Lane::Heavy, first).unwrap();
     started.recv_timeout(PATIENCE).unwrap();
     let (sender, receiver) = channel();
-    let tell = |ticket: u64, caller| {
+    let report = |ticket: u64, caller| {
         let sender = sender.clone();
         job(ticket, Caller::unlimited(caller), move |outcome| sender.send((ticket, outcome)).unwrap())
     };
     for ticket in 1..=4 {
-        scheduler.submit(Lane::Heavy, tell(ticket, 1)).unwrap();
+        scheduler.submit(Lane::Heavy, report(ticket, 1)).unwrap();
     }
-    assert_eq!(scheduler.submit(Lane::Heavy, tell(5, 1)), Err(SubmitError::Full { capacity: 4 }));
-    scheduler.submit(Lane::Heavy, tell(6, 2)).unwrap();
+    assert_eq!(scheduler.submit(Lane::Heavy, report(5, 1)), Err(SubmitError::Full { capacity: 4 }));
+    scheduler.submit(Lane::Heavy, report(6, 2)).unwrap();
     assert_eq!(receiver.recv_timeout(PATIENCE), Ok((4, Err(Stopped::Overloaded { capacity: 4 }))));
     drop(release);
     let mut ran: Vec<_> = (0..4).map(|_| receiver.recv_timeout(PATIENCE).unwrap()).collect();

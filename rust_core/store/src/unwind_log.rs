@@ -54,7 +54,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_lowest_block_since_a_generation(blocks in vec(0u64..20, 0..40)) {
+        fn the_lowest_unwound_block_since_a_generation_is_found(blocks in vec(0u64..20, 0..40)) {
             let mut unwinds = UnwindLog::default();
             for (generation, to) in (1..).zip(&blocks) {
                 unwinds.add(generation, *to);
@@ -76,11 +76,15 @@ mod tests {
         }
         assert_eq!(unwinds.0.len(), MAX_ENTRIES);
         for generation in 0..count {
-            let (exact, found) = (10 * (generation + 1), unwinds.common_block_since(generation));
+            let (exact, reported) = (10 * (generation + 1), unwinds.common_block_since(generation));
             // The oldest entry also represents the entries merged into it.
-            let kept = generation > 50;
+            let retained = generation > 50;
             assert!(
-                if kept { found == Some(exact) } else { found <= Some(exact) && found.is_some() },
+                if retained {
+                    reported == Some(exact)
+                } else {
+                    reported <= Some(exact) && reported.is_some()
+                },
                 "{generation}"
             );
         }
@@ -88,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_entry_is_damage() {
+    fn an_incomplete_entry_is_damage() {
         assert_eq!(UnwindLog::decode(&[0; 24]), None);
     }
 }

@@ -137,7 +137,7 @@ mod tests {
 
     /// After an interruption at any piece, the upgrade continues there and has the same result.
     #[test]
-    fn an_upgrade_goes_on_where_it_was_broken_off() {
+    fn an_interrupted_upgrade_resumes() {
         for chunks in 0..=u64::from(ENTRIES) + 1 {
             let folder = tempdir().unwrap();
             let options = StoreOptions { map_size: 1 << 24, at: 5, ..StoreOptions::new(1, B256::ZERO) };
@@ -185,7 +185,7 @@ mod tests {
 
     /// [`STEPS`] leads from the oldest schema to the newest without a gap.
     #[test]
-    fn there_is_a_step_to_every_schema() {
+    fn every_schema_has_an_upgrade_step() {
         let to: Vec<_> = STEPS.iter().map(|step| step.to).collect();
         assert_eq!(to, (2..=crate::SCHEMA).collect::<Vec<_>>());
     }

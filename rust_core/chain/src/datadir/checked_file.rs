@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_content_comes_back() {
+    fn sealed_content_round_trips() {
         for content in [&b""[..], b"{}", &[0xff; 3_000]] {
             assert_eq!(unseal(seal(content)), Ok(Content::Checked(content.to_vec())));
         }
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_json_object_is_one() {
+    fn a_sealed_json_object_is_valid_json() {
         let text = b"{\n  \"a\": 1\n}".to_vec();
         let sealed = seal_json(&text);
         let value: serde_json::Value = serde_json::from_slice(&sealed).unwrap();
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_bit_is_found_in_a_long_content() {
+    fn a_flipped_bit_in_long_content_is_located() {
         let content: Vec<u8> = (0..1_000_000_u32).map(|at| at.to_le_bytes()[1]).collect();
         let sum = Checksum::new(&content);
         for at in [0, 1, 31, 4_096, 777_777, 999_999] {

@@ -41,7 +41,7 @@ fn check(state: &MemoryState, request: &CallRequest, want: Vec<AccessListItem>) 
 }
 
 #[test]
-fn slots_and_addresses_are_found_and_what_is_warm_anyway_is_left_out() {
+fn cold_slots_and_addresses_are_listed_and_warm_ones_omitted() {
     let mut state = MemoryState::funded();
     check(&state, &to(BOB), vec![]);
     // SLOAD 5, SSTORE 3; BALANCE of Bob, of the caller, of itself; EXTCODESIZE of a precompiled contract.
@@ -54,16 +54,16 @@ fn slots_and_addresses_are_found_and_what_is_warm_anyway_is_left_out() {
 }
 
 #[test]
-fn a_list_that_is_given_is_kept_except_for_what_is_warm() {
+fn a_supplied_list_is_preserved_except_for_warm_entries() {
     let state = MemoryState::funded();
-    let given = vec![
+    let supplied = vec![
         item(TARGET, &[9, 1]),
         item(ALICE, &[4]),
         item(BOB, &[4]),
         item(SHA256, &[]),
         item(TARGET, &[1]),
     ];
-    let request = CallRequest { access_list: AccessList(given), ..to(BOB) };
+    let request = CallRequest { access_list: AccessList(supplied), ..to(BOB) };
     check(&state, &request, vec![item(TARGET, &[1, 9])]);
 }
 
@@ -98,7 +98,7 @@ fn the_contract_being_created_is_left_out() {
 }
 
 #[test]
-fn keys_are_32_bytes() {
+fn storage_keys_are_32_bytes() {
     let mut state = MemoryState::funded();
     state.deploy(TARGET, hex!("5f195450 00").to_vec());
     let found = create(&state, &to(TARGET)).unwrap();

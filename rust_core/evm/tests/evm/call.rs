@@ -66,7 +66,7 @@ fn a_call_sees_the_block_and_no_base_fee() {
     let mut state = MemoryState::funded();
     // Returns the base fee and the block number.
     state.deploy(TARGET, hex!("485f524360205260405ff3").to_vec());
-    let words = |base_fee: u64| {
+    let encoded = |base_fee: u64| {
         let mut out = B256::from(U256::from(base_fee)).to_vec();
         out.extend(B256::with_last_byte(1));
         Bytes::from(out)
@@ -75,9 +75,9 @@ fn a_call_sees_the_block_and_no_base_fee() {
         CallOutcome::Success { output, .. } => output,
         other => panic!("{other:?}"),
     };
-    assert_eq!(output(&to(TARGET)), words(0));
+    assert_eq!(output(&to(TARGET)), encoded(0));
     let paid = CallRequest { max_fee_per_gas: Some(1_000_000_000), ..to(TARGET) };
-    assert_eq!(output(&paid), words(1_000_000_000));
+    assert_eq!(output(&paid), encoded(1_000_000_000));
     let cheap = CallRequest { gas_price: Some(999_999_999), ..to(TARGET) };
     let expected = RejectedTransaction::FeeTooLow { max_fee: 999_999_999, base_fee: 1_000_000_000 };
     assert_eq!(run(&state, &cheap), Err(expected.into()));
@@ -100,8 +100,8 @@ fn a_call_is_bound_by_its_cap_alone() {
 #[test]
 fn calls_need_funds_for_value_and_fee_only() {
     let state = MemoryState::funded();
-    let nobody = Address::repeat_byte(0x99);
-    let free = CallRequest { from: Some(nobody), ..to(BOB) };
+    let unfunded = Address::repeat_byte(0x99);
+    let free = CallRequest { from: Some(unfunded), ..to(BOB) };
     assert!(matches!(run(&state, &free), Ok(CallOutcome::Success { gas_used: 21_000, .. })));
     let value = CallRequest { value: U256::from(1), ..free.clone() };
     let short = |needed: U256| RejectedTransaction::InsufficientFunds { have: U256::ZERO, needed };
@@ -113,7 +113,7 @@ fn calls_need_funds_for_value_and_fee_only() {
 }
 
 #[test]
-fn contracts_and_used_nonces_may_call() {
+fn contracts_and_used_nonces_can_call() {
     let mut state = MemoryState::funded();
     state.deploy(ALICE, hex!("00").to_vec());
     assert!(matches!(run(&state, &to(BOB)), Ok(CallOutcome::Success { .. })));
@@ -134,7 +134,7 @@ fn reverts_and_halts_are_distinguished() {
 }
 
 #[test]
-fn no_time_is_left_to_a_loop_or_a_call_after_the_deadline() {
+fn a_loop_or_call_stops_at_the_deadline() {
     let mut state = MemoryState::funded();
     // Loops until its gas is used up.
     state.deploy(TARGET, hex!("5b5f56").to_vec());
@@ -154,7 +154,7 @@ fn no_time_is_left_to_a_loop_or_a_call_after_the_deadline() {
 }
 
 #[test]
-fn what_takes_long_at_once_ends_a_strict_execution() {
+fn a_single_slow_operation_ends_a_strict_execution() {
     let strict = CallLimits { deadline: Deadline::strict(Duration::from_mins(10)), ..limits() };
     let over = Err(ExecutionError::TimeLimit(Duration::from_mins(10)));
     let (spec, header) = (dev_spec(), header());
@@ -188,7 +188,7 @@ fn what_takes_long_at_once_ends_a_strict_execution() {
 }
 
 #[test]
-fn no_time_is_left_to_a_read_of_the_state() {
+fn a_state_read_after_the_deadline_stops() {
     let mut state = MemoryState::funded();
     state.deploy(TARGET, hex!("5f54").to_vec());
     let strict = CallLimits { deadline: Deadline::strict(Duration::ZERO), ..limits() };
@@ -199,7 +199,7 @@ fn no_time_is_left_to_a_read_of_the_state() {
 }
 
 #[test]
-fn a_transfer_is_exact() {
+fn a_transfer_is_estimated_exactly() {
     let state = MemoryState::funded();
     assert_eq!(guess(&state, &CallRequest { value: U256::from(1), ..to(BOB) }), Ok(21_000));
     assert_eq!(guess(&state, &to(Address::repeat_byte(0x55))), Ok(21_000));
@@ -207,7 +207,7 @@ fn a_transfer_is_exact() {
 }
 
 #[test]
-fn estimates_are_bounded_and_say_by_what() {
+fn a_bounded_estimate_reports_the_bound() {
     let mut state = MemoryState::funded();
     state.deploy(TARGET, hex!("5b5f56").to_vec());
     let exceeds = |allowance| Err(EstimateError::GasExceedsAllowance { allowance });
@@ -224,7 +224,7 @@ fn estimates_are_bounded_and_say_by_what() {
 }
 
 #[test]
-fn estimates_hold_for_calls_refunds_and_contracts_that_look_at_their_gas() {
+fn estimates_cover_calls_refunds_and_contracts_that_check_gas() {
     let mut state = MemoryState::funded();
     state.deploy(TARGET, burner(20_000));
     state.deploy(FORWARDER, forwarder(TARGET));
@@ -252,7 +252,7 @@ fn estimates_hold_for_calls_refunds_and_contracts_that_look_at_their_gas() {
 }
 
 #[test]
-fn delegations_of_the_request_count() {
+fn an_estimate_includes_the_delegations_of_the_request() {
     let mut state = MemoryState::funded();
     state.deploy(TARGET, burner(1_000));
     let authorization =

@@ -195,7 +195,7 @@ fn compare(fork: SpecId, actions: &[(Action, bool)]) -> Result<State, TestCaseEr
     let mut executor = Executor::new(&spec, &base, &hashes, &header);
     let mut gas = BlockGas::default();
     let mut state = base.clone();
-    for (nonce, (action, take)) in (0u64..).zip(actions) {
+    for (nonce, (action, drain)) in (0u64..).zip(actions) {
         let transaction = action.transaction(nonce);
         // Transactions that cannot run come in between and leave no changes.
         let before = gas;
@@ -209,7 +209,7 @@ fn compare(fork: SpecId, actions: &[(Action, bool)]) -> Result<State, TestCaseEr
         let receipt = executor.transact(&transaction, &mut gas).unwrap();
         let expected = reference.transact_commit(environment(&transaction)).unwrap();
         prop_assert_eq!(receipt.gas_used, expected.tx_gas_used());
-        if *take {
+        if *drain {
             state = state.apply(&executor.drain_diff()).expect("in memory");
             prop_assert_eq!(state.root(), other_root(&reference.ctx.journaled_state.database, fork));
         }
@@ -224,7 +224,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn portions_of_diffs_give_the_root_of_the_whole(
+    fn diffs_applied_in_portions_have_the_same_root(
         fork in prop::sample::select(vec![
             SpecId::FRONTIER, SpecId::HOMESTEAD, SpecId::TANGERINE, SpecId::SPURIOUS_DRAGON, SpecId::BYZANTIUM,
             SpecId::PETERSBURG, SpecId::ISTANBUL, SpecId::BERLIN, SpecId::LONDON, SpecId::SHANGHAI,
@@ -237,20 +237,20 @@ proptest! {
 }
 
 #[test]
-fn a_contract_comes_back_without_its_old_storage() {
+fn a_recreated_contract_has_no_old_storage() {
     let store = |slot, value| Action::Store { salt: 0, slot, value };
     let produce = Action::Produce { salt: 0, value: 1 };
     let destroy = Action::Destroy { salt: 0, value: 0 };
-    for take in [false, true] {
+    for drain in [false, true] {
         let actions = [produce.clone(), store(2, 2), destroy.clone(), produce.clone(), store(0, 1)];
-        let actions = actions.map(|action| (action, take));
+        let actions = actions.map(|action| (action, drain));
         for fork in [SpecId::PETERSBURG, SpecId::SHANGHAI, SpecId::CANCUN] {
             let state = compare(fork, &actions).unwrap();
             let slot = |slot| state.storage(&child(0), &U256::from(slot)).unwrap();
             assert_eq!((slot(0), slot(1)), (U256::ONE, U256::ONE));
             // From Cancun on (EIP-6780) the contract was never destroyed.
-            let kept = if fork == SpecId::CANCUN { U256::from(2) } else { U256::ZERO };
-            assert_eq!(slot(2), kept);
+            let remaining = if fork == SpecId::CANCUN { U256::from(2) } else { U256::ZERO };
+            assert_eq!(slot(2), remaining);
         }
     }
 }

@@ -32,7 +32,7 @@ fn reject(state: &MemoryState, transaction: &Transaction) -> ExecutionError {
 }
 
 #[test]
-fn a_transfer_pays_receiver_and_miner_and_burns_the_base_fee() {
+fn a_transfer_pays_receiver_and_miner_and_burns_base_fee() {
     let mut state = MemoryState::funded();
     let before = state.accounts[&ALICE].balance;
     let (receipts, diff) = run(&state, &[sign(transaction(0, TxKind::Call(BOB), 5, vec![]), ALICE)]);
@@ -80,7 +80,7 @@ fn receipts_count_gas_and_logs_through_the_block() {
 }
 
 #[test]
-fn takes_are_absolute_and_minimal() {
+fn drained_diffs_are_absolute_and_minimal() {
     let mut state = MemoryState::funded();
     state.deploy(COUNTER, COUNTER_CODE);
     let (spec, header) = (dev_spec(), header());
@@ -98,8 +98,8 @@ fn takes_are_absolute_and_minimal() {
         state.apply(&diff);
     }
     assert_eq!(state.storage[&(COUNTER, U256::ZERO)], U256::from(3));
-    let mut whole = base.clone();
-    whole.apply(
+    let mut combined = base.clone();
+    combined.apply(
         &run(
             &base,
             &(0..3)
@@ -108,11 +108,11 @@ fn takes_are_absolute_and_minimal() {
         )
         .1,
     );
-    assert_eq!(whole, state, "three small takes equal one");
+    assert_eq!(combined, state, "three small takes equal one");
 }
 
 #[test]
-fn rejections_are_typed_and_leave_nothing() {
+fn a_rejection_is_typed_and_changes_no_state() {
     let state = MemoryState::funded();
     let plain = || transaction(0, TxKind::Call(BOB), 0, vec![]);
     let check = |expected: RejectedTransaction, t: alloy_consensus::TxEip1559| {
@@ -171,7 +171,7 @@ fn rejections_are_typed_and_leave_nothing() {
 }
 
 #[test]
-fn a_high_s_is_refused() {
+fn a_high_s_is_rejected() {
     let signature = alloy_primitives::Signature::new(U256::from(1), U256::MAX >> 1, false);
     let legacy = TxLegacy { gas_limit: 21_000, to: TxKind::Call(BOB), ..Default::default() };
     let signed = alloy_consensus::Signed::new_unhashed(legacy, signature);
@@ -180,7 +180,7 @@ fn a_high_s_is_refused() {
 }
 
 #[test]
-fn failing_reads_are_errors_and_leave_nothing() {
+fn a_failed_read_is_an_error_and_changes_no_state() {
     let mut state = MemoryState::funded();
     state.broken = Some(BOB);
     let t = sign(transaction(0, TxKind::Call(BOB), 1, vec![]), ALICE);
@@ -270,7 +270,7 @@ fn set_code_delegates_and_counts_the_authority_nonce() {
 }
 
 #[test]
-fn a_contract_destroyed_where_it_was_made_leaves_nothing() {
+fn a_contract_destroyed_in_its_creating_transaction_leaves_no_account() {
     let state = MemoryState::funded();
     // Init code: store 1 in slot 1, then self-destruct to the caller.
     let t = sign(transaction(0, TxKind::Create, 7, hex!("6001600155 33 ff").to_vec()), ALICE);
@@ -296,7 +296,7 @@ fn creation_over_a_funded_address_keeps_the_funds() {
 }
 
 #[test]
-fn nothing_is_created_where_storage_is() {
+fn creation_over_existing_storage_fails() {
     let mut state = MemoryState::funded();
     let created = ALICE.create(0);
     let funds = foreseal_primitives::Account { balance: U256::from(9), ..Default::default() };
@@ -314,7 +314,7 @@ fn nothing_is_created_where_storage_is() {
 }
 
 #[test]
-fn reading_ahead_changes_nothing() {
+fn prefetching_does_not_change_the_result() {
     let mut state = MemoryState::funded();
     state.deploy(COUNTER, COUNTER_CODE);
     let (spec, header) = (dev_spec(), header());

@@ -57,38 +57,38 @@ fn run(
     }
 }
 
-fn ask(state: &MemoryState, overrides: &StateOverrides, to: Address) -> Bytes {
+fn call_output(state: &MemoryState, overrides: &StateOverrides, to: Address) -> Bytes {
     run(state, overrides, &BlockOverrides::default(), to, &[])
 }
 
-fn word(value: u64) -> Bytes {
+fn encoded(value: u64) -> Bytes {
     B256::from(U256::from(value)).0.into()
 }
 
 #[test]
-fn a_call_sees_what_is_set_and_keeps_what_is_not() {
+fn a_call_sees_overridden_fields_and_the_other_original_ones() {
     let mut state = MemoryState::funded();
     // Returns slot 1 and slot 2.
     state.deploy(TARGET, hex!("6001545f5260025460205260405ff3").to_vec());
     state.storage.insert((TARGET, U256::from(1)), U256::from(11));
     state.storage.insert((TARGET, U256::from(2)), U256::from(12));
     let slots = BTreeMap::from([(U256::from(1), U256::from(7))]);
-    let pair = |a, b| Bytes::from([word(a), word(b)].concat());
+    let pair = |a, b| Bytes::from([encoded(a), encoded(b)].concat());
     let storage =
         |storage| set([(TARGET, AccountOverride { storage: Some(storage), ..AccountOverride::default() })]);
-    assert_eq!(ask(&state, &StateOverrides::default(), TARGET), pair(11, 12));
-    assert_eq!(ask(&state, &storage(StorageOverride::Slots(slots.clone())), TARGET), pair(7, 12));
-    assert_eq!(ask(&state, &storage(StorageOverride::Full(slots)), TARGET), pair(7, 0));
+    assert_eq!(call_output(&state, &StateOverrides::default(), TARGET), pair(11, 12));
+    assert_eq!(call_output(&state, &storage(StorageOverride::Slots(slots.clone())), TARGET), pair(7, 12));
+    assert_eq!(call_output(&state, &storage(StorageOverride::Full(slots)), TARGET), pair(7, 0));
     // Returns the balance of Bob and the hash of the caller's code.
     let reader = [&hex!("73")[..], BOB.as_slice(), &hex!("315f52333f60205260405ff3")].concat();
     let richer = AccountOverride { balance: Some(U256::from(5)), ..AccountOverride::default() };
     let both = set([(TARGET, code(reader)), (BOB, richer), (ALICE, code(hex!("00").to_vec()))]);
-    let want = [word(5).to_vec(), keccak256(hex!("00")).to_vec()].concat();
-    assert_eq!(ask(&state, &both, TARGET), Bytes::from(want));
+    let want = [encoded(5).to_vec(), keccak256(hex!("00")).to_vec()].concat();
+    assert_eq!(call_output(&state, &both, TARGET), Bytes::from(want));
 }
 
 #[test]
-fn setting_nothing_changes_nothing_and_setting_anything_makes_an_account() {
+fn an_empty_override_changes_nothing_and_another_creates_the_account() {
     let state = MemoryState::funded();
     let fork = dev_spec().fork(&header());
     let diff = |one| set([(ELSEWHERE, one)]).resolve(&state, fork).unwrap().diff;
@@ -109,7 +109,7 @@ fn setting_nothing_changes_nothing_and_setting_anything_makes_an_account() {
 }
 
 #[test]
-fn precompiled_contracts_move_and_give_way() {
+fn a_precompile_can_be_moved_and_replaced_by_code() {
     let state = MemoryState::funded();
     let none = BlockOverrides::default();
     let echo = |overrides: &StateOverrides, to| run(&state, overrides, &none, to, b"hello");
@@ -123,7 +123,7 @@ fn precompiled_contracts_move_and_give_way() {
         IDENTITY,
         AccountOverride { code: Some(hex!("60075f5260205ff3").into()), ..moved(ELSEWHERE) },
     )]);
-    assert_eq!(echo(&seven, IDENTITY), word(7));
+    assert_eq!(echo(&seven, IDENTITY), encoded(7));
     assert_eq!(echo(&seven, ELSEWHERE), Bytes::from_static(b"hello"));
     let swapped = set([(SHA256, moved(IDENTITY))]);
     assert_eq!(echo(&swapped, IDENTITY), echo(&nothing, SHA256));
@@ -134,7 +134,7 @@ fn precompiled_contracts_move_and_give_way() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_named() {
+fn an_invalid_precompile_move_is_named() {
     let state = MemoryState::funded();
     let fork = dev_spec().fork(&header());
     let error = |overrides: StateOverrides| overrides.resolve(&state, fork).unwrap_err();
@@ -145,7 +145,7 @@ fn what_cannot_be_moved_is_named() {
 }
 
 #[test]
-fn a_call_sees_the_block_that_is_set() {
+fn a_call_sees_the_block_overrides() {
     let mut state = MemoryState::funded();
     // Returns number, timestamp, gas limit, coinbase, prevrandao, blob base fee.
     state.deploy(TARGET, hex!("435f52426020524560405241606052446080524a60a0526101005ff3").to_vec());
@@ -159,7 +159,7 @@ fn a_call_sees_the_block_that_is_set() {
         ..BlockOverrides::default()
     };
     let output = run(&state, &StateOverrides::default(), &block, TARGET, &[]);
-    let words: Vec<U256> = output.chunks(32).map(U256::from_be_slice).collect();
+    let outputs: Vec<U256> = output.chunks(32).map(U256::from_be_slice).collect();
     let want = [
         U256::from(77),
         U256::from(1_900_000_000),
@@ -168,11 +168,11 @@ fn a_call_sees_the_block_that_is_set() {
         B256::repeat_byte(3).into(),
         U256::from(9),
     ];
-    assert_eq!(words[..6], want);
+    assert_eq!(outputs[..6], want);
 }
 
 /// Accounts that a random diff touches.
-const PLACES: [Address; 3] = [ALICE, TARGET, ELSEWHERE];
+const ADDRESSES: [Address; 3] = [ALICE, TARGET, ELSEWHERE];
 
 fn account() -> impl Strategy<Value = Option<Account>> {
     let coded = |(nonce, balance, coded): (u64, u64, bool)| Account {
@@ -191,7 +191,7 @@ fn diffs() -> impl Strategy<Value = StateDiff> {
         AccountDiff { account, wiped: wiped || account.is_none(), storage }
     });
     prop::collection::vec(prop::option::of(one), 3).prop_map(|accounts| {
-        let mut changed: Vec<ChangedAccount> = PLACES
+        let mut changed: Vec<ChangedAccount> = ADDRESSES
             .into_iter()
             .zip(accounts)
             .filter_map(|(address, diff)| diff.map(|diff| ChangedAccount { address, diff }))
@@ -211,7 +211,7 @@ proptest! {
         let overlay = StateOverlay::new(&state, &above);
         let mut changed = state.clone();
         changed.apply(&above);
-        for address in PLACES.into_iter().chain([BOB]) {
+        for address in ADDRESSES.into_iter().chain([BOB]) {
             prop_assert_eq!(overlay.account(&address).unwrap(), changed.account(&address).unwrap());
             let (left, right) = (overlay.account_storage(&address).unwrap(), changed.account_storage(&address).unwrap());
             for slot in (0..5u64).map(U256::from) {
@@ -223,6 +223,6 @@ proptest! {
             }
         }
         prop_assert_eq!(overlay.code(&keccak256([0x5f])).unwrap(), changed.code(&keccak256([0x5f])).unwrap());
-        prop_assert_eq!(overlay.accounts(&PLACES).unwrap(), changed.accounts(&PLACES).unwrap());
+        prop_assert_eq!(overlay.accounts(&ADDRESSES).unwrap(), changed.accounts(&ADDRESSES).unwrap());
     }
 }

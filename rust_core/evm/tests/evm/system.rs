@@ -30,7 +30,7 @@ fn begin_stores_parent_hash_and_beacon_root() {
 }
 
 #[test]
-fn an_empty_end_has_the_empty_requests_hash_and_changes_nothing() {
+fn an_empty_block_end_has_the_empty_requests_hash() {
     let state = MemoryState::funded();
     let end = end_block(&dev_spec(), &state, &state, &header(), [], BlockBody::default()).unwrap();
     assert_eq!(end.requests.map(|requests| requests.requests_hash()), Some(EMPTY_REQUESTS_HASH));
@@ -57,13 +57,13 @@ fn a_withdrawal_request_reaches_the_requests_hash() {
 }
 
 #[test]
-fn withdrawals_pay_gwei_and_a_zero_one_makes_no_account() {
+fn withdrawals_pay_gwei_and_zero_creates_no_account() {
     let mut state = MemoryState::funded();
     let before = state.accounts[&BOB].balance;
-    let nobody = Address::repeat_byte(0x77);
+    let recipient = Address::repeat_byte(0x77);
     let withdrawals = [
         Withdrawal { index: 0, validator_index: 0, address: BOB, amount: 3 },
-        Withdrawal { index: 1, validator_index: 0, address: nobody, amount: 0 },
+        Withdrawal { index: 1, validator_index: 0, address: recipient, amount: 0 },
     ];
     let body = BlockBody { withdrawals: &withdrawals, uncles: &[] };
     let end = end_block(&dev_spec(), &state, &state, &header(), [], body).unwrap();

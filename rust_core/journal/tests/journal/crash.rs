@@ -58,9 +58,9 @@ proptest! {
 
     #[test]
     fn acknowledged_appends_survive_power_loss_at_every_point(plan in plan(1..7), seed in any::<u64>()) {
-        let whole = SimulatedDisk::default();
-        prop_assert_eq!(run(&whole, &plan), plan.len());
-        for point in 0..whole.operations() {
+        let complete = SimulatedDisk::default();
+        prop_assert_eq!(run(&complete, &plan), plan.len());
+        for point in 0..complete.operations() {
             let disk = SimulatedDisk::default();
             disk.fail_at(point, DiskFault::Crash);
             let acknowledged = run(&disk, &plan);
@@ -92,24 +92,24 @@ proptest! {
     /// Successive lifetimes, each ended by a fault: in recovery, in an append, or during the creation of a
     /// segment.
     #[test]
-    fn nothing_promised_is_lost_over_many_lives(plan in plan(8..16), lives in prop::collection::vec(life(), 1..12)) {
+    fn acknowledged_appends_survive_many_restarts_and_faults(plan in plan(8..16), lives in prop::collection::vec(life(), 1..12)) {
         let disk = SimulatedDisk::default();
-        let mut promised = 0;
+        let mut committed = 0;
         for (round, (operation, fault, power, seed)) in (1..).zip(lives) {
             disk.fail_at(disk.operations() + operation, fault);
             match open(&disk, round) {
                 Ok((mut journal, _)) => {
                     let there = read_or_down(&journal);
-                    let there = there.unwrap_or(promised);
-                    prop_assert!(there == promised || there == promised + 1, "{there} of {promised}");
-                    promised = append_all(&mut journal, &plan, there);
+                    let there = there.unwrap_or(committed);
+                    prop_assert!(there == committed || there == committed + 1, "{there} of {committed}");
+                    committed = append_all(&mut journal, &plan, there);
                 }
                 Err(JournalError::Io { .. } | JournalError::ShortWrite { .. }) => {}
                 Err(other) => return Err(TestCaseError::fail(other.to_string())),
             }
             if power { disk.lose_power(seed) } else { disk.kill() }
         }
-        let (mut journal, there) = reopen(&disk, &plan, promised, 100)?;
+        let (mut journal, there) = reopen(&disk, &plan, committed, 100)?;
         let done = append_all(&mut journal, &plan, there);
         prop_assert_eq!(done, plan.len());
         disk.lose_power(0);
@@ -133,7 +133,7 @@ fn two_appends() -> (SimulatedDisk, Journal, Vec<Blocks>) {
 }
 
 #[test]
-fn a_failure_stops_the_journal_and_nothing_else_reaches_the_disk() {
+fn after_a_failure_the_journal_writes_nothing_more() {
     for fault in [DiskFault::Full, DiskFault::Short, DiskFault::Broken] {
         // The write, then the sync.
         for operation in 0..2 {
@@ -202,7 +202,7 @@ fn bytes_that_were_never_synced_are_synced_at_opening() {
 }
 
 #[test]
-fn what_is_left_of_a_torn_append_is_gone_before_the_next_one() {
+fn a_torn_append_is_erased_before_the_next_append() {
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 0).unwrap();
     disk.fail_at(disk.operations(), DiskFault::Broken);
@@ -222,11 +222,11 @@ fn what_is_left_of_a_torn_append_is_gone_before_the_next_one() {
 #[test]
 fn removing_segments_can_be_interrupted_anywhere() {
     let (original, plan) = crate::plan::written();
-    let whole = original.fork();
-    let (mut journal, _) = open(&whole, 1).unwrap();
-    let start = whole.operations();
+    let complete = original.fork();
+    let (mut journal, _) = open(&complete, 1).unwrap();
+    let start = complete.operations();
     assert_eq!(journal.remove_segments_before(6).unwrap(), 4);
-    for point in start..whole.operations() {
+    for point in start..complete.operations() {
         for seed in 0..8 {
             let disk = original.fork();
             let (mut journal, _) = open(&disk, 1).unwrap();
@@ -243,7 +243,7 @@ fn removing_segments_can_be_interrupted_anywhere() {
 /// Transactions come from outside: bytes that look like a later append must not turn a torn tail into
 /// corruption.
 #[test]
-fn an_append_inside_an_append_is_not_taken_for_one() {
+fn an_append_nested_in_an_append_is_not_recognized() {
     let (other, _) = crate::plan::written();
     let foreign = other.content(&dir().join("0000000001.segment")).unwrap();
     let disk = SimulatedDisk::default();

@@ -19,18 +19,16 @@ fn verdict(disk: &SimulatedDisk, plan: &[Blocks]) -> Option<JournalPosition> {
             assert!(read(&journal) == plan);
             // A flipped bit in the free space after the end is reported and cut.
             let free = JournalPosition { segment: SEGMENTS, offset: LAST_END };
-            assert!(recovery.torn_tail.is_none_or(|torn| torn.position == free));
+            assert!(recovery.torn_tail.is_none_or(|torn| torn.place == free));
             None
         }
-        Err(JournalError::Corrupt { position, .. } | JournalError::Missing { position, .. }) => {
-            Some(position)
-        }
+        Err(JournalError::Corrupt { place, .. } | JournalError::Missing { place, .. }) => Some(place),
         Err(other) => panic!("{other}"),
     }
 }
 
 #[test]
-fn the_written_journal_is_as_described() {
+fn the_written_journal_matches_the_format_description() {
     let (disk, plan) = written();
     assert_eq!(disk.files().len() as u64, SEGMENTS + 1, "and the recorded end");
     assert_eq!(disk.content(&path(4)).unwrap().len(), 8704);
@@ -47,7 +45,7 @@ fn the_written_journal_is_as_described() {
 #[test]
 fn a_flipped_bit_is_named() {
     let (disk, plan) = written();
-    let mut refused = 0;
+    let mut rejected = 0;
     for segment in 1..=SEGMENTS {
         let size = disk.content(&path(segment)).unwrap().len();
         for at in 0..size {
@@ -55,17 +53,17 @@ fn a_flipped_bit_is_named() {
             damage(&disk, segment, |content| content[at] ^= 1 << (at % 8));
             let at = at as u64;
             match verdict(&disk, &plan) {
-                Some(position) => {
-                    refused += 1;
-                    assert_eq!(position.segment, segment);
-                    assert!(position.offset <= at, "{position} for {at}");
+                Some(place) => {
+                    rejected += 1;
+                    assert_eq!(place.segment, segment);
+                    assert!(place.offset <= at, "{place} for {at}");
                 }
                 // Padding has no meaning, as long as no append is lost with it.
                 None => assert!(read(&open(&disk, 1).unwrap().0) == plan, "segment {segment}, byte {at}"),
             }
         }
     }
-    assert!(refused > 20_000, "{refused}");
+    assert!(rejected > 20_000, "{rejected}");
 }
 
 #[test]
@@ -77,9 +75,7 @@ fn a_lost_sector_is_named() {
             let disk = disk.fork();
             damage(&disk, segment, |content| content[at..at + 512].fill(0));
             let verdict = verdict(&disk, &plan);
-            assert!(
-                verdict.is_none_or(|position| position.segment == segment && position.offset <= at as u64)
-            );
+            assert!(verdict.is_none_or(|place| place.segment == segment && place.offset <= at as u64));
             let zeros = segment == SEGMENTS && at as u64 >= LAST_END;
             assert!(verdict.is_some() || segment < SEGMENTS || zeros, "byte {at}");
         }
@@ -102,7 +98,7 @@ fn a_segment_cut_inside_its_header_is_named() {
 
 /// The zeros of an older segment have no meaning: the next segment shows that no append is missing.
 #[test]
-fn garbage_after_the_last_append_of_an_older_segment_means_nothing() {
+fn garbage_at_the_end_of_an_older_segment_is_ignored() {
     let (disk, plan) = written();
     damage(&disk, 5, |content| content[3584..].copy_from_slice(&noise(512, 3)));
     assert_eq!(verdict(&disk, &plan), None);
@@ -118,7 +114,7 @@ fn garbage_after_the_last_append_of_an_older_segment_means_nothing() {
 }
 
 #[test]
-fn the_last_append_of_an_older_segment_is_missed() {
+fn a_missing_last_append_of_an_older_segment_is_detected() {
     let (disk, plan) = written();
     // Segment 2 holds only one append.
     damage(&disk, 2, |content| content[512..].fill(0));
@@ -151,7 +147,7 @@ fn segments_missing_renamed_or_cut_are_named() {
 }
 
 #[test]
-fn bytes_added_to_a_file_are_not_part_of_the_journal() {
+fn bytes_added_to_a_segment_are_ignored() {
     let (disk, plan) = written();
     for segment in 1..=SEGMENTS {
         damage(&disk, segment, |content| content.extend(noise(3000, segment)));
@@ -176,7 +172,7 @@ fn in_format(disk: &SimulatedDisk, segment: u64, format: u8) {
 }
 
 #[test]
-fn a_newer_format_is_refused_as_such() {
+fn a_newer_format_is_rejected_as_newer() {
     let (disk, _) = written();
     in_format(&disk, 1, 4);
     let error = open(&disk, 1).err().unwrap();
@@ -184,7 +180,7 @@ fn a_newer_format_is_refused_as_such() {
 }
 
 #[test]
-fn an_older_format_is_read_and_not_written_on() {
+fn an_older_format_is_read_but_not_appended_to() {
     let (disk, plan) = written();
     (1..=SEGMENTS).for_each(|segment| in_format(&disk, segment, 1));
     let (mut journal, _) = open(&disk, 1).unwrap();
@@ -223,16 +219,16 @@ proptest! {
     /// No damage causes a panic, and the appends that are read, after a repair if needed, are a prefix of
     /// those written.
     #[test]
-    fn garbage_is_refused_or_cut(splices in prop::collection::vec(splice(), 1..6)) {
+    fn garbage_is_rejected_or_truncated(splices in prop::collection::vec(splice(), 1..6)) {
         let (disk, plan) = written();
         for (from, i, to, j, length, seed) in splices {
             let source = if seed % 2 == 0 { disk.content(&path(from)).unwrap() } else { noise(length, seed) };
             let start = i.index(source.len()) / 512 * 512;
-            let piece = source[start..source.len().min(start + length)].to_vec();
+            let chunk = source[start..source.len().min(start + length)].to_vec();
             damage(&disk, to, |content| {
                 let start = j.index(content.len()) / 512 * 512;
-                let end = content.len().min(start + piece.len());
-                content[start..end].copy_from_slice(&piece[..end - start]);
+                let end = content.len().min(start + chunk.len());
+                content[start..end].copy_from_slice(&chunk[..end - start]);
             });
         }
         match open(&disk, 1) {
@@ -252,7 +248,7 @@ proptest! {
 
     /// Files that never were a journal.
     #[test]
-    fn noise_is_refused_or_removed(files in prop::collection::vec((0..9000usize, any::<u64>()), 1..4)) {
+    fn noise_is_rejected_or_removed(files in prop::collection::vec((0..9000usize, any::<u64>()), 1..4)) {
         let disk = SimulatedDisk::default();
         for ((length, seed), segment) in files.into_iter().zip(1..) {
             disk.set_content(&path(segment), &noise(length, seed));

@@ -67,7 +67,7 @@ fn step() -> Arc<Flashblock> {
 }
 
 #[test]
-fn every_kind_of_record_comes_back() {
+fn every_kind_of_record_round_trips() {
     let dir = tempfile::tempdir().unwrap();
     let change = Override { address: Address::repeat_byte(9), change: Change::Nonce(3) };
     let records = [
@@ -90,7 +90,7 @@ fn every_kind_of_record_comes_back() {
 }
 
 #[test]
-fn appends_go_on_after_reopening_and_replay_gives_what_was_there_at_opening() {
+fn appends_continue_after_reopening_and_replay_ends_at_opening() {
     let dir = tempfile::tempdir().unwrap();
     open(dir.path()).append(&[import(1)]).unwrap();
     let mut journal = open(dir.path());
@@ -125,7 +125,7 @@ fn segments_roll_over_and_a_large_append_gets_its_own() {
 }
 
 #[test]
-fn segments_go_from_the_oldest_and_the_rest_is_still_a_chain() {
+fn removing_the_oldest_segments_leaves_a_valid_chain() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
     for _ in 0..10 {
@@ -148,7 +148,7 @@ fn segments_go_from_the_oldest_and_the_rest_is_still_a_chain() {
 }
 
 #[test]
-fn what_was_there_at_opening_is_read_while_the_journal_goes_on() {
+fn replay_reads_the_opening_state_while_appends_continue() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
     for _ in 0..6 {
@@ -156,23 +156,24 @@ fn what_was_there_at_opening_is_read_while_the_journal_goes_on() {
     }
     drop(journal);
     let mut journal = open(dir.path());
-    let past = journal.reader();
+    let reader = journal.reader();
     for _ in 0..6 {
         journal.append(&[import(1200)]).unwrap();
     }
     let outlined = |last| {
         let mut seen = Vec::new();
-        past.summaries(last, &mut |sequence, outlines| {
-            assert_eq!(outlines, [RecordSummary::Import]);
-            seen.push(sequence);
-        })
-        .unwrap();
+        reader
+            .summaries(last, &mut |sequence, outlines| {
+                assert_eq!(outlines, [RecordSummary::Import]);
+                seen.push(sequence);
+            })
+            .unwrap();
         seen
     };
     let read = |wanted: &[u64]| {
         let mut seen = Vec::new();
         let wanted = wanted.iter().copied().collect();
-        past.read(&wanted, &mut |append| seen.push((append.sequence, append.records.len()))).unwrap();
+        reader.read(&wanted, &mut |append| seen.push((append.sequence, append.records.len()))).unwrap();
         seen
     };
     assert_eq!((outlined(u64::MAX), outlined(3)), (vec![0, 1, 2, 3, 4, 5], vec![0, 1, 2, 3]));
@@ -185,7 +186,7 @@ fn what_was_there_at_opening_is_read_while_the_journal_goes_on() {
 }
 
 #[test]
-fn another_chain_is_refused_by_name() {
+fn another_chain_is_rejected_by_name() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     let other = Identity { chain_id: 1, ..IDENTITY };
@@ -197,7 +198,7 @@ fn another_chain_is_refused_by_name() {
 }
 
 #[test]
-fn one_process_holds_the_directory() {
+fn a_second_process_cannot_lock_the_directory() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().to_owned();
     let lock = DirLock::acquire(&data).unwrap();
@@ -210,7 +211,7 @@ fn one_process_holds_the_directory() {
 }
 
 #[test]
-fn a_child_process_does_not_keep_the_lock() {
+fn a_child_process_does_not_inherit_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let lock = DirLock::acquire(dir.path()).unwrap();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
@@ -231,7 +232,7 @@ fn a_segment_larger_than_any_file_is_an_error() {
 }
 
 #[test]
-fn a_journal_at_rest_is_checked_and_repaired_under_the_lock() {
+fn a_closed_journal_is_checked_and_repaired_under_lock() {
     let data = tempfile::tempdir().unwrap();
     let missing = OfflineJournal::lock(data.path()).unwrap_err();
     assert_eq!(missing.to_string(), format!("{} has no journal", data.path().display()));

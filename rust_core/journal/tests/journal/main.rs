@@ -4,7 +4,7 @@
 
 mod crash;
 mod damage;
-mod end;
+mod end_mark;
 mod journal;
 mod pinned_segments;
 mod plan;

@@ -28,15 +28,16 @@ fn record(number: u64) -> Record {
 
 /// Copies the held segments, each to its full file size. Returns the first sequence number and the one after
 /// the last append.
-fn copy(held: &PinnedSegments, from: u64, to: &Path) -> (u64, u64) {
-    let extent = held.verify_appends(IDENTITY, from).unwrap();
+fn copy(pinned: &PinnedSegments, from: u64, to: &Path) -> (u64, u64) {
+    let extent = pinned.verify_appends(IDENTITY, from).unwrap();
     for segment in &extent.segments {
         let mut bytes = Vec::new();
-        held.copy(segment, &mut |piece| {
-            bytes.extend_from_slice(piece);
-            Ok(())
-        })
-        .unwrap();
+        pinned
+            .copy(segment, &mut |chunk| {
+                bytes.extend_from_slice(chunk);
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(bytes.len() as u64, segment.bytes);
         let size = segment_size(bytes[..512].try_into().unwrap()).unwrap();
         bytes.resize(usize::try_from(size).unwrap(), 0);
@@ -46,7 +47,7 @@ fn copy(held: &PinnedSegments, from: u64, to: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn what_was_durable_when_it_began_is_there_though_the_writer_removes_segments() {
+fn a_copy_has_all_durable_appends_although_segments_are_removed() {
     let dir = tempdir().unwrap();
     let mut journal = open(dir.path());
     for number in 0..100 {
@@ -63,14 +64,14 @@ fn what_was_durable_when_it_began_is_there_though_the_writer_removes_segments() 
         });
         for _ in 0..10 {
             let began = durable.load(Ordering::Acquire);
-            let held = PinnedSegments::open(dir.path()).unwrap();
+            let pinned = PinnedSegments::open(dir.path()).unwrap();
             let wait = durable.load(Ordering::Acquire) + 200;
             while durable.load(Ordering::Acquire) < wait {
                 std::thread::yield_now();
             }
-            held.refresh().unwrap();
+            pinned.refresh().unwrap();
             let to = tempdir().unwrap();
-            let (first, next) = copy(&held, began - 1, to.path());
+            let (first, next) = copy(&pinned, began - 1, to.path());
             assert!(first < began && began <= next, "{first} {began} {next}");
             let report = check(to.path(), Arc::new(RealDisk)).unwrap();
             assert_eq!((report.fault, report.torn_tail, report.half_made_segment), (None, None, None));
@@ -85,12 +86,12 @@ fn a_segment_created_and_removed_during_a_copy_is_reported() {
     let dir = tempdir().unwrap();
     let mut journal = open(dir.path());
     journal.append(&[record(0)]).unwrap();
-    let held = PinnedSegments::open(dir.path()).unwrap();
-    assert!(held.refresh().unwrap());
+    let pinned = PinnedSegments::open(dir.path()).unwrap();
+    assert!(pinned.refresh().unwrap());
     let newest = (1..100).map(|number| journal.append(&[record(number)]).unwrap()).last().unwrap();
     journal.remove_segments_before(newest).unwrap();
-    assert!(!held.refresh().unwrap());
-    let extent = held.verify_appends(IDENTITY, newest).unwrap();
+    assert!(!pinned.refresh().unwrap());
+    let extent = pinned.verify_appends(IDENTITY, newest).unwrap();
     assert!(
         (extent.first..newest).contains(&extent.next),
         "what is held goes on from nothing as new as that"
@@ -106,29 +107,29 @@ fn a_torn_tail_is_left_out_and_damage_is_named() {
     }
     drop(journal);
     let path = dir.path().join("0000000001.segment");
-    let whole = fs::read(&path).unwrap();
+    let complete = fs::read(&path).unwrap();
     let end = 512 + 4 * 512;
-    let mut torn = whole.clone();
+    let mut torn = complete.clone();
     torn[end..end + 5].copy_from_slice(b"FSEAL");
     fs::write(&path, &torn).unwrap();
-    let held = PinnedSegments::open(dir.path()).unwrap();
-    assert_eq!(held.verify_appends(IDENTITY, 0).unwrap().segments[0].bytes, end as u64);
-    assert_eq!(held.verify_appends(IDENTITY, 9).unwrap().next, 4);
+    let pinned = PinnedSegments::open(dir.path()).unwrap();
+    assert_eq!(pinned.verify_appends(IDENTITY, 0).unwrap().segments[0].bytes, end as u64);
+    assert_eq!(pinned.verify_appends(IDENTITY, 9).unwrap().next, 4);
 
-    let mut damaged = whole;
+    let mut damaged = complete;
     damaged[512 + 512 + 100] ^= 1;
     fs::write(&path, &damaged).unwrap();
-    let error = held.verify_appends(IDENTITY, 0).unwrap_err();
+    let error = pinned.verify_appends(IDENTITY, 0).unwrap_err();
     assert!(matches!(error, JournalError::Corrupt { .. }), "{error}");
     let other = Identity { chain_id: 6, ..IDENTITY };
-    assert!(matches!(held.verify_appends(other, 0), Err(JournalError::WrongChain { .. })));
+    assert!(matches!(pinned.verify_appends(other, 0), Err(JournalError::WrongChain { .. })));
 }
 
 #[test]
-fn a_journal_that_just_began_is_its_header() {
+fn a_new_journal_is_copied_as_its_header() {
     let dir = tempdir().unwrap();
     drop(open(dir.path()));
-    let (held, to) = (PinnedSegments::open(dir.path()).unwrap(), tempdir().unwrap());
-    assert_eq!(copy(&held, 0, to.path()), (0, 0));
+    let (pinned, to) = (PinnedSegments::open(dir.path()).unwrap(), tempdir().unwrap());
+    assert_eq!(copy(&pinned, 0, to.path()), (0, 0));
     assert_eq!(check(to.path(), Arc::new(RealDisk)).unwrap().segments, 1);
 }

@@ -8,26 +8,26 @@ use foreseal_journal::{RawAppend, simulated::SimulatedDisk};
 const APPENDS: usize = 40;
 
 #[test]
-fn what_is_read_back_as_bytes_is_what_was_appended() {
+fn raw_bytes_read_back_equal_the_appended_bytes() {
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 0).unwrap();
     assert_eq!(journal.newest(), None);
     let mut made: Vec<RawAppend> = Vec::new();
     for index in 0..APPENDS {
-        let given = records(&vec![vec![u8::try_from(index).unwrap(); 300 * (index % 9)]; 1 + index % 3]);
-        journal.append(&given).unwrap();
+        let appended = records(&vec![vec![u8::try_from(index).unwrap(); 300 * (index % 9)]; 1 + index % 3]);
+        journal.append(&appended).unwrap();
         let newest = journal.newest().unwrap();
         assert_eq!(newest.sequence, index as u64);
-        assert_eq!(format!("{:?}", newest.decode().unwrap().records), format!("{given:?}"));
+        assert_eq!(format!("{:?}", newest.decode().unwrap().records), format!("{appended:?}"));
         made.push(newest);
     }
     // At opening the journal was empty; `up_to` sets how far the reader may read.
-    let past = journal.reader();
-    assert_eq!(past.raw_appends(0).unwrap().count(), 0);
+    let reader = journal.reader();
+    assert_eq!(reader.raw_appends(0).unwrap().count(), 0);
     for end in [1, 7, APPENDS] {
-        let past = past.up_to(end as u64);
+        let reader = reader.up_to(end as u64);
         for from in 0..=end {
-            let read: Vec<RawAppend> = past.raw_appends(from as u64).unwrap().map(Result::unwrap).collect();
+            let read: Vec<RawAppend> = reader.raw_appends(from as u64).unwrap().map(Result::unwrap).collect();
             assert_eq!(read, made[from..end], "{from} to {end}");
         }
     }
@@ -37,22 +37,22 @@ fn what_is_read_back_as_bytes_is_what_was_appended() {
 }
 
 #[test]
-fn after_older_segments_went_it_begins_with_the_oldest_that_is_kept() {
+fn after_removal_reading_begins_with_the_oldest_segment() {
     let disk = SimulatedDisk::default();
     let (mut journal, _) = open(&disk, 0).unwrap();
     for index in 0..APPENDS {
         journal.append(&records(&vec![vec![u8::try_from(index).unwrap(); 900]])).unwrap();
     }
     assert!(journal.remove_segments_before(30).unwrap() > 0);
-    let (first, past) = (journal.first_sequence(), journal.reader().up_to(APPENDS as u64));
-    let read: Vec<u64> = past.raw_appends(3).unwrap().map(|whole| whole.unwrap().sequence).collect();
+    let (first, reader) = (journal.first_sequence(), journal.reader().up_to(APPENDS as u64));
+    let read: Vec<u64> = reader.raw_appends(3).unwrap().map(|raw| raw.unwrap().sequence).collect();
     assert!(first > 3 && first <= 30);
     assert_eq!(read, (first..APPENDS as u64).collect::<Vec<_>>());
 }
 
 #[test]
-fn bytes_that_are_no_records_are_named() {
-    let whole = RawAppend { sequence: 7, hash: B256::ZERO, count: 2, records: vec![3, 0xc0] };
-    let error = whole.decode().unwrap_err();
+fn bytes_that_are_not_records_are_named() {
+    let raw = RawAppend { sequence: 7, hash: B256::ZERO, count: 2, records: vec![3, 0xc0] };
+    let error = raw.decode().unwrap_err();
     assert_eq!((error.sequence, error.index), (7, 0));
 }

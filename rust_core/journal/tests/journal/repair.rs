@@ -92,7 +92,7 @@ fn the_report_names_head_and_step() {
 }
 
 #[test]
-fn a_torn_tail_and_a_half_made_segment_are_reported_and_need_no_repair() {
+fn a_torn_tail_or_partial_segment_needs_no_repair() {
     for (operation, blocks, torn) in [(0, vec![noise(700, 1)], true), (0, vec![noise(5000, 1)], false)] {
         let disk = SimulatedDisk::default();
         let (mut journal, _) = open(&disk, 0).unwrap();
@@ -113,14 +113,12 @@ fn repaired(disk: &SimulatedDisk, plan: &[Blocks]) -> (usize, u64) {
     let (report, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
     let fault = report.fault.expect("damaged");
     match open(disk, 1).err().expect("refused") {
-        JournalError::Corrupt { position, reason } => {
-            assert_eq!((position, reason), (fault.position, fault.reason));
-        }
+        JournalError::Corrupt { place, reason } => assert_eq!((place, reason), (fault.place, fault.reason)),
         other => panic!("{other}"),
     }
     let repair = repair.expect("there is something to repair");
     let loss = repair.loss().clone();
-    assert_eq!(loss.position, fault.position);
+    assert_eq!(loss.place, fault.place);
     assert!(loss.readable <= loss.appends && loss.records == loss.readable);
     repair.apply().unwrap();
     let (mut journal, recovery) = open(disk, 2).unwrap();
@@ -140,11 +138,11 @@ fn repaired(disk: &SimulatedDisk, plan: &[Blocks]) -> (usize, u64) {
 }
 
 #[test]
-fn a_repair_keeps_everything_before_the_damage_and_counts_the_rest() {
+fn a_repair_preserves_everything_before_the_damage() {
     let (original, plan) = written();
     let all = plan.len() as u64;
     // Segment, byte, appends before it, and the number of lost appends in the plan.
-    for (segment, at, kept, lost) in [
+    for (segment, at, retained, lost) in [
         (1, 600, 0, all),
         (1, 1600, 1, all - 1),
         (2, 2000, 3, all - 3),
@@ -158,24 +156,24 @@ fn a_repair_keeps_everything_before_the_damage_and_counts_the_rest() {
     ] {
         let disk = original.fork();
         damage(&disk, segment, |content| content[at] ^= 4);
-        assert_eq!(repaired(&disk, &plan), (kept, lost), "segment {segment}, byte {at}");
+        assert_eq!(repaired(&disk, &plan), (retained, lost), "segment {segment}, byte {at}");
     }
 }
 
 #[test]
-fn a_repair_after_segments_were_lost_or_cut() {
+fn a_repair_after_lost_or_cut_segments_counts_the_loss() {
     let (original, plan) = written();
     let disk = original.fork();
     disk.remove_file(&path(3));
     assert_eq!(repaired(&disk, &plan), (4, 5));
     // Cut in an append, in its padding, between appends; in the zeros after the last one.
-    for (length, kept, lost) in
+    for (length, retained, lost) in
         [(512, 7, 2), (1400, 7, 2), (1500, 8, 1), (1536, 8, 1), (3000, 8, 1), (3500, 9, 0), (3600, 9, 0)]
     {
         let disk = original.fork();
         damage(&disk, 6, |content| content.truncate(length));
         let (there, appends) = repaired(&disk, &plan);
-        assert_eq!(there, kept, "{length}");
+        assert_eq!(there, retained, "{length}");
         assert_eq!(appends, lost, "{length}");
     }
 }
@@ -184,9 +182,9 @@ fn a_repair_after_segments_were_lost_or_cut() {
 fn a_repair_can_be_interrupted_anywhere() {
     let (original, plan) = written();
     damage(&original, 2, |content| content[2000] ^= 4);
-    let whole = original.fork();
-    plan_repair(dir(), Arc::new(whole.clone())).unwrap().1.unwrap().apply().unwrap();
-    for point in original.operations()..whole.operations() {
+    let complete = original.fork();
+    plan_repair(dir(), Arc::new(complete.clone())).unwrap().1.unwrap().apply().unwrap();
+    for point in original.operations()..complete.operations() {
         for seed in 0..8 {
             let disk = original.fork();
             let (_, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
@@ -211,7 +209,7 @@ fn the_reported_loss_lists_its_blocks() {
     let position = JournalPosition { segment: 1, offset: 1536 };
     let repair = repair.unwrap();
     let loss = repair.loss();
-    assert_eq!((loss.position, loss.appends, loss.readable, loss.records), (position, 3, 2, 3));
+    assert_eq!((loss.place, loss.appends, loss.readable, loss.records), (position, 3, 2, 3));
     assert_eq!(loss.blocks, Some((3, 5)));
     let text = loss.to_string();
     assert!(
@@ -222,7 +220,7 @@ fn the_reported_loss_lists_its_blocks() {
 }
 
 #[test]
-fn an_empty_folder_and_a_missing_one() {
+fn an_empty_or_missing_folder_is_reported() {
     let disk = SimulatedDisk::default();
     drop::<Journal>(open(&disk, 0).unwrap().0);
     let report = report(&disk);

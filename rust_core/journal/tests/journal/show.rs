@@ -94,7 +94,7 @@ fn a_journal_is_shown_while_it_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
     let done = AtomicBool::new(false);
-    let mut looks = 0;
+    let mut polls = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for index in 0..APPENDS {
@@ -105,10 +105,10 @@ fn a_journal_is_shown_while_it_is_written() {
         while !done.load(Ordering::SeqCst) {
             let appends = shown(dir.path(), 0).unwrap();
             assert!((0..).zip(&appends).all(|(at, append)| append.sequence == at));
-            looks += 1;
+            polls += 1;
         }
     });
-    assert!(looks > 0);
+    assert!(polls > 0);
     assert_eq!(shown(dir.path(), 0).unwrap().last().unwrap().sequence, APPENDS - 1);
 }
 

@@ -49,19 +49,19 @@ fn filled(length: usize, seed: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_length_up_to_nine_blocks() {
+fn hashes_match_for_every_length_up_to_nine_blocks() {
     for length in 0..=1100 {
         assert_hashes(&(0..9).map(|seed| filled(length, seed)).collect::<Vec<_>>());
     }
 }
 
 #[test]
-fn every_length_in_one_batch() {
+fn hashes_match_for_every_length_in_one_batch() {
     assert_hashes(&(0..=1100).rev().map(|length| filled(length, length)).collect::<Vec<_>>());
 }
 
 #[test]
-fn every_size_of_batch() {
+fn hashes_match_for_every_batch_size() {
     for size in 0..40 {
         assert_hashes(&(0..size).map(|seed| filled(seed * 37 % 300, seed)).collect::<Vec<_>>());
     }
@@ -69,7 +69,7 @@ fn every_size_of_batch() {
 
 #[test]
 #[should_panic(expected = "one output per input")]
-fn outputs_must_match() {
+fn a_wrong_number_of_outputs_panics() {
     keccak_batch(&[b"a", b"b"], &mut [B256::ZERO]);
 }
 
@@ -77,7 +77,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn random_batches(inputs in vec(vec(any::<u8>(), 0..700), 0..40)) {
+    fn hashes_match_for_random_batches(inputs in vec(vec(any::<u8>(), 0..700), 0..40)) {
         assert_hashes(&inputs);
     }
 }

@@ -28,8 +28,8 @@ impl MemoryHistory {
     /// Adds a block without the states of its steps, as the store does.
     pub fn confirm(&self, block: &Arc<ExecutedBlock>) {
         let steps = block.steps.iter().map(|step| Arc::new(Step { state: None, ..Step::clone(step) }));
-        let kept = ExecutedBlock { steps: steps.collect(), ..ExecutedBlock::clone(block) };
-        self.blocks.write().insert(block.number(), Arc::new(kept));
+        let retained = ExecutedBlock { steps: steps.collect(), ..ExecutedBlock::clone(block) };
+        self.blocks.write().insert(block.number(), Arc::new(retained));
         self.confirmed.store(block.number() + 1, Ordering::SeqCst);
     }
 
@@ -61,10 +61,10 @@ impl History for MemoryHistory {
     }
 
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
-        let moment = |found: &Arc<ExecutedBlock>| {
+        let with_state = |found: &Arc<ExecutedBlock>| {
             HeaderAndState::stored(found.block.header.clone(), found.block.hash, found.state.clone())
         };
-        self.read(|blocks| blocks.get(&number).map(moment))
+        self.read(|blocks| blocks.get(&number).map(with_state))
     }
 
     fn hash(&self, number: u64) -> Result<Option<B256>, StateError> {

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod actions;
 pub mod memory_history;
-pub mod mix;
 pub mod pair;
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -67,13 +67,13 @@ pub fn fingerprint(view: &View) -> Vec<(u64, B256, Vec<B256>)> {
 
 /// Opens a node on the machine's clock and disk, without starting it.
 pub fn open_node(settings: Settings) -> Result<Node, NodeError> {
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: Arc::new(SystemClock::default()),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(RealDisk),
     };
-    Node::open(settings, surroundings)
+    Node::open(settings, environment)
 }
 
 impl Bench {
@@ -142,7 +142,7 @@ impl Bench {
 }
 
 /// An account without a known key.
-pub const SOMEBODY: Address = Address::repeat_byte(0x77);
+pub const OTHER_ACCOUNT: Address = Address::repeat_byte(0x77);
 
 /// Creates a development chain with three wallets.
 pub fn start() -> (tempfile::TempDir, Vec<Wallet>, Bench) {
@@ -151,9 +151,9 @@ pub fn start() -> (tempfile::TempDir, Vec<Wallet>, Bench) {
     (datadir, wallets, bench)
 }
 
-/// Returns an override of the balance of [`SOMEBODY`].
+/// Returns an override of the balance of [`OTHER_ACCOUNT`].
 pub fn balance(wei: u64) -> Override {
-    Override { address: SOMEBODY, change: Change::Balance(U256::from(wei)) }
+    Override { address: OTHER_ACCOUNT, change: Change::Balance(U256::from(wei)) }
 }
 
 /// Ends the process without a clean stop and starts again. Asserts that the chain is the same and continues.

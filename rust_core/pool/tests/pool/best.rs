@@ -18,7 +18,7 @@ fn order(pool: &Pool, base_fee: u64) -> Vec<u64> {
 }
 
 #[test]
-fn by_effective_tip_then_arrival() {
+fn transactions_are_ordered_by_effective_tip_then_arrival() {
     let (chain, keys) = crowd(5);
     let pool = pool();
     let fees = [(10, 1), (10, 5), (6, 5), (20, 1), (30, 5)];
@@ -35,7 +35,7 @@ fn by_effective_tip_then_arrival() {
 }
 
 #[test]
-fn a_dear_follower_comes_right_after_its_cheap_predecessor() {
+fn an_expensive_successor_directly_follows_its_cheap_predecessor() {
     let (chain, keys) = crowd(2);
     let pool = pool();
     for (nonce, price) in [(0, 1), (1, 50), (2, 2)] {
@@ -48,7 +48,7 @@ fn a_dear_follower_comes_right_after_its_cheap_predecessor() {
 }
 
 #[test]
-fn looking_ahead_changes_no_order() {
+fn peeking_does_not_change_the_order() {
     let (chain, keys) = crowd(4);
     let pool = pool();
     for (key, price) in keys.iter().zip([3, 9, 5, 7]) {
@@ -58,19 +58,19 @@ fn looking_ahead_changes_no_order() {
     let expected = order(&pool, 0);
     for count in 0..6 {
         let mut best = pool.best(0, 0);
-        let mut taken = Vec::new();
+        let mut selected = Vec::new();
         loop {
             let upcoming: Vec<_> = best.upcoming(count).map(|transaction| transaction.nonce()).collect();
             assert!(upcoming.len() <= count && upcoming.iter().all(|nonce| *nonce == 0));
             let Some(transaction) = best.next() else { break };
-            taken.push(transaction.arrival());
+            selected.push(transaction.arrival());
         }
-        assert_eq!(taken, expected, "looking {count} ahead");
+        assert_eq!(selected, expected, "looking {count} ahead");
     }
 }
 
 #[test]
-fn a_skipped_sender_is_skipped_to_its_end() {
+fn skipping_a_sender_skips_all_its_transactions() {
     let (chain, keys) = crowd(2);
     let pool = pool();
     for nonce in 0..3 {
@@ -78,18 +78,18 @@ fn a_skipped_sender_is_skipped_to_its_end() {
         chain.submit(&pool, &keys[1].legacy(nonce, 5 * GWEI)).unwrap();
     }
     let mut best = pool.best(0, 0);
-    let mut taken = Vec::new();
+    let mut selected = Vec::new();
     while let Some(transaction) = best.next() {
-        taken.push((transaction.sender() == keys[0].address, transaction.nonce()));
-        if taken.len() == 2 {
+        selected.push((transaction.sender() == keys[0].address, transaction.nonce()));
+        if selected.len() == 2 {
             best.skip_sender();
         }
     }
-    assert_eq!(taken, [(true, 0), (true, 1), (false, 0), (false, 1), (false, 2)]);
+    assert_eq!(selected, [(true, 0), (true, 1), (false, 0), (false, 1), (false, 2)]);
 }
 
 #[test]
-fn a_sender_below_the_base_fee_holds_back_what_follows() {
+fn a_transaction_below_the_base_fee_blocks_its_successors() {
     let (chain, key) = rich(1);
     let pool = pool();
     for (nonce, price) in [(0, 9), (1, 2), (2, 9)] {
@@ -100,7 +100,7 @@ fn a_sender_below_the_base_fee_holds_back_what_follows() {
 }
 
 #[test]
-fn the_pool_may_change_meanwhile() {
+fn iteration_is_unaffected_by_changes_of_the_pool() {
     let (chain, keys) = crowd(3);
     let pool = pool();
     for key in &keys[..2] {
@@ -123,14 +123,14 @@ fn the_pool_may_change_meanwhile() {
 }
 
 #[test]
-fn submissions_go_on_while_a_step_is_taken() {
+fn submissions_continue_while_a_step_is_built() {
     let (chain, keys) = crowd(40);
     let pool = Pool::new(PoolConfig { max_transactions: 1_000, ..PoolConfig::default() });
     let raws: Vec<_> = keys.iter().flat_map(|key| (0..10).map(|nonce| key.legacy(nonce, GWEI))).collect();
     std::thread::scope(|scope| {
-        for part in raws.chunks(raws.len() / 2) {
+        for chunk in raws.chunks(raws.len() / 2) {
             let (pool, chain) = (&pool, &chain);
-            scope.spawn(move || part.iter().for_each(|raw| drop(chain.submit(pool, raw).unwrap())));
+            scope.spawn(move || chunk.iter().for_each(|raw| drop(chain.submit(pool, raw).unwrap())));
         }
         for base_fee in 0..50 {
             let mut nonces = std::collections::HashMap::new();

@@ -60,14 +60,14 @@ fn blob_with(
     EthereumTxEnvelope::<TxEip4844WithSidecar>::from(pooled.into_signed(signature)).encoded_2718()
 }
 
-fn refusal(raw: &[u8]) -> PoolError {
+fn rejection(raw: &[u8]) -> PoolError {
     rich(1).0.submit(&pool(), raw).unwrap_err()
 }
 
 const FEES: (u128, u128, u128) = (2 * GWEI, GWEI, GWEI);
 
 #[test]
-fn accepted_with_cell_proofs_and_kept_with_its_sidecar() {
+fn a_blob_transaction_is_accepted_and_stored_with_its_sidecar() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raw = blob(&key, FEES, cells(0));
@@ -88,54 +88,54 @@ fn accepted_with_cell_proofs_and_kept_with_its_sidecar() {
 }
 
 #[test]
-fn proofs_that_prove_something_else() {
+fn proofs_of_another_blob_are_rejected() {
     let key = Key::new(1);
     let mut sidecar = SIDECARS[0].1.clone();
     sidecar.cell_proofs.swap(0, 1);
-    let error = refusal(&blob(&key, FEES, Sidecar::Eip7594(sidecar.clone())));
+    let error = rejection(&blob(&key, FEES, Sidecar::Eip7594(sidecar.clone())));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
     sidecar.cell_proofs.swap(0, 1);
     sidecar.blobs.clone_from(&SIDECARS[1].1.blobs);
-    let error = refusal(&blob(&key, FEES, Sidecar::Eip7594(sidecar.clone())));
+    let error = rejection(&blob(&key, FEES, Sidecar::Eip7594(sidecar.clone())));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
     sidecar.cell_proofs.pop();
-    let error = refusal(&blob(&key, FEES, Sidecar::Eip7594(sidecar)));
+    let error = rejection(&blob(&key, FEES, Sidecar::Eip7594(sidecar)));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
 }
 
 #[test]
-fn hashes_of_another_sidecar() {
+fn hashes_of_another_sidecar_are_rejected() {
     let key = Key::new(1);
     let hashes = cells(1).versioned_hashes().collect();
-    let error = refusal(&blob_with(&key, FEES, cells(0), hashes));
+    let error = rejection(&blob_with(&key, FEES, cells(0), hashes));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
 }
 
 #[test]
-fn counts() {
+fn a_wrong_number_of_blobs_is_rejected() {
     let key = Key::new(1);
-    assert_eq!(refusal(&blob_with(&key, FEES, cells(0), Vec::new())), PoolError::NoBlobs);
+    assert_eq!(rejection(&blob_with(&key, FEES, cells(0), Vec::new())), PoolError::NoBlobs);
     let hash = cells(0).versioned_hashes().next().unwrap();
-    let error = refusal(&blob_with(&key, FEES, cells(0), vec![hash; 7]));
+    let error = rejection(&blob_with(&key, FEES, cells(0), vec![hash; 7]));
     assert_eq!(error, PoolError::TooManyBlobs { have: 7, limit: 6 });
-    let error = refusal(&blob_with(&key, FEES, cells(0), vec![hash; 2]));
+    let error = rejection(&blob_with(&key, FEES, cells(0), vec![hash; 2]));
     assert!(matches!(error, PoolError::Sidecar(_)), "{error}");
 }
 
 #[test]
-fn the_block_form_lacks_its_sidecar() {
+fn a_blob_transaction_without_sidecar_is_rejected() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raw = blob(&key, FEES, cells(0));
     let submission = chain.decode(&pool, &raw).unwrap();
-    assert_eq!(refusal(submission.transaction().encoded()), PoolError::MissingSidecar);
+    assert_eq!(rejection(submission.transaction().encoded()), PoolError::MissingSidecar);
 }
 
 #[test]
 fn the_sidecar_version_follows_the_fork() {
     let (chain, key) = rich(1);
     let old = blob(&key, FEES, Sidecar::Eip4844(SIDECARS[0].0.clone()));
-    assert_eq!(refusal(&old), PoolError::SidecarVersion { want: 1 });
+    assert_eq!(rejection(&old), PoolError::SidecarVersion { want: 1 });
     let mut genesis = chain.spec.genesis().clone();
     genesis.config.osaka_time = None;
     let prague = Chain { accounts: chain.accounts, ..Chain::from_spec(ChainSpec::new(genesis).unwrap()) };
@@ -149,7 +149,7 @@ fn the_sidecar_version_follows_the_fork() {
 }
 
 #[test]
-fn blob_gas_counts_as_cost() {
+fn blob_gas_is_part_of_the_cost() {
     let (mut chain, key) = rich(1);
     let raw = blob(&key, FEES, cells(0));
     let cost = 21_000 * 2 * GWEI + 131_072 * GWEI;
@@ -163,7 +163,7 @@ fn blob_gas_counts_as_cost() {
 }
 
 #[test]
-fn a_low_blob_fee_waits() {
+fn a_transaction_with_a_low_blob_fee_waits() {
     let (chain, key) = rich(1);
     let pool = pool();
     let hash = chain.submit(&pool, &blob(&key, FEES, cells(0))).unwrap().hash;
@@ -175,7 +175,7 @@ fn a_low_blob_fee_waits() {
 }
 
 #[test]
-fn replaced_by_a_tenth_more_on_all_three_fees() {
+fn a_replacement_needs_a_tenth_more_on_all_fees() {
     let (chain, key) = rich(1);
     let submit = |fees| {
         let pool = pool();

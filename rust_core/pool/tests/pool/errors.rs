@@ -10,7 +10,7 @@ fn number(error: &PoolError, name: &str) -> U256 {
 }
 
 #[test]
-fn nonce_too_low() {
+fn an_old_nonce_is_nonce_too_low() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     chain.set_nonce(&key, 5);
@@ -23,7 +23,7 @@ fn nonce_too_low() {
 }
 
 #[test]
-fn insufficient_funds_to_the_wei() {
+fn funds_one_wei_short_are_insufficient() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let cost = 21_000 * 2 * GWEI;
@@ -37,14 +37,14 @@ fn insufficient_funds_to_the_wei() {
 }
 
 #[test]
-fn insufficient_funds_without_an_account() {
+fn an_absent_account_has_insufficient_funds() {
     let (chain, _) = rich(1);
     let error = chain.submit(&pool(), &Key::new(2).dynamic(0, 2 * GWEI, 1)).unwrap_err();
     assert_eq!(error.message(), "insufficient funds for gas * price + value");
 }
 
 #[test]
-fn funds_are_asked_of_one_transaction_alone() {
+fn funds_are_checked_for_each_transaction_alone() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     chain.fund(&key, 21_000 * 2 * GWEI);
@@ -54,7 +54,7 @@ fn funds_are_asked_of_one_transaction_alone() {
 }
 
 #[test]
-fn already_known_while_pooled() {
+fn a_pooled_transaction_is_already_known() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raw = key.legacy(0, 2 * GWEI);
@@ -63,7 +63,7 @@ fn already_known_while_pooled() {
 }
 
 #[test]
-fn already_known_while_queued_behind_a_gap() {
+fn a_transaction_queued_behind_a_gap_is_already_known() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raw = key.legacy(9, 2 * GWEI);
@@ -72,7 +72,7 @@ fn already_known_while_queued_behind_a_gap() {
 }
 
 #[test]
-fn same_bytes_pooled_then_preconfirmed_then_sealed() {
+fn the_same_bytes_are_rejected_while_pooled_preconfirmed_and_sealed() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let raw = key.legacy(0, 2 * GWEI);
@@ -90,7 +90,7 @@ fn same_bytes_pooled_then_preconfirmed_then_sealed() {
 }
 
 #[test]
-fn replacement_underpriced() {
+fn a_replacement_with_low_fees_is_underpriced() {
     let (chain, key) = rich(1);
     let pool = pool();
     chain.submit(&pool, &key.dynamic(0, 20 * GWEI, 10 * GWEI)).unwrap();
@@ -102,7 +102,7 @@ fn replacement_underpriced() {
 }
 
 #[test]
-fn already_known_comes_before_nonce_too_low_and_funds() {
+fn already_known_precedes_nonce_too_low_and_funds() {
     let (mut chain, key) = rich(1);
     let raw = key.legacy(0, 2 * GWEI);
     let pool = pool();
@@ -113,7 +113,7 @@ fn already_known_comes_before_nonce_too_low_and_funds() {
 }
 
 #[test]
-fn nonce_too_low_comes_before_funds() {
+fn nonce_too_low_precedes_funds() {
     let (mut chain, key) = rich(1);
     chain.set_nonce(&key, 1);
     chain.fund(&key, 0);
@@ -122,7 +122,7 @@ fn nonce_too_low_comes_before_funds() {
 }
 
 #[test]
-fn nonce_too_low_comes_before_replacement() {
+fn nonce_too_low_precedes_replacement() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     chain.submit(&pool, &key.legacy(0, 2 * GWEI)).unwrap();
@@ -132,7 +132,7 @@ fn nonce_too_low_comes_before_replacement() {
 }
 
 #[test]
-fn funds_come_before_replacement() {
+fn insufficient_funds_precedes_replacement() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     chain.submit(&pool, &key.legacy(0, 2 * GWEI)).unwrap();

@@ -25,7 +25,7 @@ fn evicted(added: &AddedTransaction) -> Vec<alloy_primitives::B256> {
 }
 
 #[test]
-fn the_cheapest_leaves_and_a_cheaper_newcomer_is_refused() {
+fn the_cheapest_is_evicted_and_a_cheaper_newcomer_rejected() {
     let (chain, keys) = crowd(5);
     let pool = pool_of(3);
     let prices = [5, 3, 4];
@@ -49,7 +49,7 @@ fn the_cheapest_leaves_and_a_cheaper_newcomer_is_refused() {
 }
 
 #[test]
-fn price_is_the_effective_tip_under_the_base_fee() {
+fn eviction_orders_by_effective_tip_under_the_base_fee() {
     let (chain, keys) = crowd(3);
     let pool = pool_of(2);
     let high_tip = chain.submit(&pool, &keys[0].dynamic(0, 10 * GWEI, 9 * GWEI)).unwrap().hash;
@@ -62,7 +62,7 @@ fn price_is_the_effective_tip_under_the_base_fee() {
 }
 
 #[test]
-fn below_the_base_fee_leaves_first() {
+fn transactions_below_the_base_fee_are_evicted_first() {
     let (chain, keys) = crowd(3);
     let pool = pool_of(2);
     pool.on_fees(9_000_000_000, 0);
@@ -73,7 +73,7 @@ fn below_the_base_fee_leaves_first() {
 }
 
 #[test]
-fn a_tail_leaves_not_a_middle() {
+fn the_tail_of_a_queue_is_evicted_not_its_middle() {
     let (chain, keys) = crowd(2);
     let pool = pool_of(3);
     for (nonce, price) in [(0, 9), (1, 1), (2, 8)] {
@@ -101,7 +101,7 @@ fn a_sender_does_not_evict_what_it_builds_on() {
 }
 
 #[test]
-fn waiting_ones_leave_before_those_that_can_run() {
+fn waiting_transactions_are_evicted_before_executable_ones() {
     let (chain, keys) = crowd(4);
     let pool = pool_of(2);
     let waiting = chain.submit(&pool, &keys[0].legacy(7, 100 * GWEI)).unwrap().hash;
@@ -113,7 +113,7 @@ fn waiting_ones_leave_before_those_that_can_run() {
 }
 
 #[test]
-fn a_replacement_needs_no_room() {
+fn a_replacement_is_accepted_by_a_full_pool() {
     let (chain, keys) = crowd(2);
     let pool = pool_of(2);
     for key in &keys {
@@ -124,7 +124,7 @@ fn a_replacement_needs_no_room() {
 }
 
 #[test]
-fn bytes_are_limited_too() {
+fn the_pool_is_limited_in_bytes() {
     let (chain, keys) = crowd(8);
     let small = keys[0].dynamic(0, 2 * GWEI, GWEI).len();
     let pool = Pool::new(PoolConfig { max_bytes: 5 * small, ..PoolConfig::default() });
@@ -152,7 +152,7 @@ fn bytes_are_limited_too() {
 }
 
 #[test]
-fn a_transaction_larger_than_the_pool() {
+fn a_transaction_larger_than_the_pool_is_rejected() {
     let (chain, keys) = crowd(1);
     let pool = Pool::new(PoolConfig { max_bytes: 10, ..PoolConfig::default() });
     assert!(matches!(chain.submit(&pool, &keys[0].legacy(0, GWEI)), Err(PoolError::PoolFull { .. })));

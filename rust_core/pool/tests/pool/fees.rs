@@ -20,7 +20,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn exactly_a_tenth_on_every_fee_is_enough_and_one_wei_less_on_any_is_not(
+    fn a_replacement_needs_exactly_a_tenth_on_every_fee(
         max_fee in fee(), tip in fee(), blob_fee in fee(),
     ) {
         let old = Fees { max_fee, tip, blob_fee: Some(blob_fee) };
@@ -51,15 +51,15 @@ proptest! {
     }
 
     #[test]
-    fn the_least_replacement_that_is_told_is_the_least(old in fee()) {
-        let told = Fees::min_replacement_fee(old);
+    fn the_reported_minimum_replacement_is_the_minimum(old in fee()) {
+        let minimum = Fees::min_replacement_fee(old);
         let accepted = |new: U256| new * U256::from(10) >= U256::from(old) * U256::from(11) && new > U256::from(old);
-        prop_assert!(accepted(told));
-        prop_assert!(!accepted(told - U256::from(1)));
+        prop_assert!(accepted(minimum));
+        prop_assert!(!accepted(minimum - U256::from(1)));
     }
 
     #[test]
-    fn the_effective_tip_is_what_the_transaction_says(max_fee in fee(), tip in fee(), base_fee in any::<u64>()) {
+    fn the_effective_tip_is_bounded_by_tip_and_max_fee(max_fee in fee(), tip in fee(), base_fee in any::<u64>()) {
         let fees = Fees { max_fee, tip: tip.min(max_fee), blob_fee: None };
         let (max, tip, base) = (U256::from(max_fee), U256::from(fees.tip), U256::from(base_fee));
         let expected = (max >= base).then(|| tip.min(max - base));
@@ -87,7 +87,7 @@ fn replaces(chain: &Chain, old: &[u8], new: &[u8]) -> bool {
 }
 
 #[test]
-fn exactly_a_tenth_through_the_pool() {
+fn the_pool_accepts_a_replacement_at_exactly_a_tenth() {
     let (chain, key) = rich(1);
     let old = key.dynamic(0, 20 * GWEI, 10 * GWEI);
     assert!(replaces(&chain, &old, &key.dynamic(0, 22 * GWEI, 11 * GWEI)));
@@ -97,7 +97,7 @@ fn exactly_a_tenth_through_the_pool() {
 }
 
 #[test]
-fn odd_fees_round_up() {
+fn required_replacement_fees_round_up() {
     let (chain, key) = rich(1);
     let old = key.dynamic(0, 1_000_000_001, 101);
     assert!(replaces(&chain, &old, &key.dynamic(0, 1_100_000_002, 112)));
@@ -106,7 +106,7 @@ fn odd_fees_round_up() {
 }
 
 #[test]
-fn gas_price_is_both_fees() {
+fn a_gas_price_counts_as_both_fees() {
     let (chain, key) = rich(1);
     for old in [key.legacy(0, 10 * GWEI), key.access_list(0, 10 * GWEI)] {
         assert!(replaces(&chain, &old, &key.legacy(0, 11 * GWEI)));
@@ -117,7 +117,7 @@ fn gas_price_is_both_fees() {
 }
 
 #[test]
-fn a_tip_of_zero_may_stay_zero_but_something_must_rise() {
+fn a_zero_tip_may_stay_zero_if_another_fee_rises() {
     let (chain, key) = rich(1);
     let old = key.dynamic(0, 10 * GWEI, 0);
     assert!(replaces(&chain, &old, &key.dynamic(0, 11 * GWEI, 0)));
@@ -127,7 +127,7 @@ fn a_tip_of_zero_may_stay_zero_but_something_must_rise() {
 }
 
 #[test]
-fn a_replacement_keeps_the_place_in_the_queue_and_not_the_arrival() {
+fn a_replacement_preserves_the_queue_position_but_not_the_arrival() {
     let (chain, key) = rich(1);
     let pool = pool();
     for nonce in 0..3 {
@@ -141,7 +141,7 @@ fn a_replacement_keeps_the_place_in_the_queue_and_not_the_arrival() {
 }
 
 #[test]
-fn another_senders_nonce_is_no_rival() {
+fn another_senders_nonce_is_not_replaced() {
     let (mut chain, key) = rich(1);
     let other = Key::new(2);
     chain.fund(&other, GWEI * GWEI);

@@ -222,7 +222,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn order_and_nonces_are_those_of_the_slow_pool(
+    fn order_and_nonces_equal_the_reference_pool(
         operations in prop::collection::vec(operation(), 1..60),
     ) {
         let (mut model, pool) = (Model::new(), pool());

@@ -52,7 +52,7 @@ fn next_nonce_is_the_greater_of_state_and_pool() {
 }
 
 #[test]
-fn included_leave_without_a_reason_and_rivals_with_one() {
+fn included_transactions_leave_without_reason_and_conflicting_ones_with() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let (included, rival) = (key.legacy(0, GWEI), key.legacy(1, GWEI));
@@ -84,7 +84,7 @@ fn a_step_applied_twice_changes_nothing() {
 }
 
 #[test]
-fn who_can_no_longer_pay_waits_until_funds_arrive() {
+fn an_unfunded_transaction_waits_until_funds_arrive() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let dear = key.raw(TxEip1559 { value: U256::from(GWEI * GWEI), ..transfer(0) });
@@ -107,7 +107,7 @@ fn who_can_no_longer_pay_waits_until_funds_arrive() {
 }
 
 #[test]
-fn only_senders_in_the_diff_are_checked_again() {
+fn only_senders_in_the_diff_are_rechecked() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let hash = chain.submit(&pool, &key.legacy(0, GWEI)).unwrap().hash;
@@ -142,7 +142,7 @@ fn a_transaction_waiting_for_fees_reports_it() {
 }
 
 #[test]
-fn an_unwound_block_returns_and_nonces_fall() {
+fn an_unwound_block_returns_transactions_and_lowers_nonces() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let raws: Vec<_> = (0..3).map(|nonce| key.legacy(nonce, GWEI)).collect();
@@ -164,7 +164,7 @@ fn an_unwound_block_returns_and_nonces_fall() {
 }
 
 #[test]
-fn an_unwound_transaction_waits_for_the_funds_that_were_unwound_with_it() {
+fn an_unwound_transaction_waits_for_its_unwound_funds() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let transaction = Arc::new(Transaction::decode(&key.legacy(0, GWEI)).unwrap());
@@ -177,7 +177,7 @@ fn an_unwound_transaction_waits_for_the_funds_that_were_unwound_with_it() {
 }
 
 #[test]
-fn an_unwound_transaction_that_is_no_longer_admitted_has_a_reason() {
+fn an_unwound_transaction_no_longer_admitted_has_a_reason() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     let decode = |raw: Vec<u8>| Arc::new(Transaction::decode(&raw).unwrap());
@@ -208,7 +208,7 @@ fn a_discarded_transaction_leaves_a_gap_and_a_reason() {
 }
 
 #[test]
-fn the_oldest_reason_is_forgotten_first() {
+fn the_oldest_drop_reason_is_evicted_first() {
     let (chain, key) = rich(1);
     let pool = Pool::new(PoolConfig { max_dropped_history: 2, ..PoolConfig::default() });
     let hashes: Vec<_> = [10, 11, 13, 15]
@@ -221,7 +221,7 @@ fn the_oldest_reason_is_forgotten_first() {
 }
 
 #[test]
-fn what_the_pool_holds() {
+fn the_pool_reports_its_content() {
     let (mut chain, key) = rich(1);
     let other = Key::new(2);
     chain.fund(&other, GWEI * GWEI);

@@ -3,13 +3,13 @@
 use foreseal_pool::PoolConfig;
 use proptest::prelude::*;
 
-use crate::world::{BLOB, Operation, World, operation, small};
+use crate::random_operations::{BLOB, Operation, World, operation, small};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_replica_is_what_the_pool_is(
+    fn a_replica_equals_its_pool(
         operations in prop::collection::vec(operation(), 1..80),
         limited in any::<bool>(),
     ) {

@@ -11,7 +11,7 @@ use revm_bytecode::Bytecode;
 
 use crate::chain::{Chain, GWEI, Key, pool, rich, transfer};
 
-fn refusal(chain: &Chain, raw: &[u8]) -> PoolError {
+fn rejection(chain: &Chain, raw: &[u8]) -> PoolError {
     chain.submit(&pool(), raw).unwrap_err()
 }
 
@@ -23,7 +23,7 @@ fn chain_with(change: impl FnOnce(&mut alloy_genesis::Genesis)) -> Chain {
 }
 
 #[test]
-fn bytes_that_are_no_transaction() {
+fn bytes_that_are_not_a_transaction_are_rejected() {
     let (chain, key) = rich(1);
     let good = key.dynamic(0, GWEI, 1);
     let mut trailing = good.clone();
@@ -34,13 +34,13 @@ fn bytes_that_are_no_transaction() {
     for raw in
         [&[][..], &[0x7f], &[0xc0], &[2, 0xc0], &[5, 0xc0], &good[..good.len() - 1], &trailing, &long_form]
     {
-        let error = refusal(&chain, raw);
+        let error = rejection(&chain, raw);
         assert!(matches!(error, PoolError::Decode(_)), "{}: {error}", hex::encode(raw));
     }
 }
 
 #[test]
-fn too_large() {
+fn a_transaction_above_the_size_limit_is_rejected() {
     let (chain, key) = rich(1);
     let with_input = |length: usize| {
         key.raw(TxEip1559 { gas_limit: 16_000_000, input: vec![0; length].into(), ..transfer(0) })
@@ -49,16 +49,16 @@ fn too_large() {
     let overhead = with_input(limit).len() - limit;
     chain.submit(&pool(), &with_input(limit - overhead)).unwrap();
     assert_eq!(
-        refusal(&chain, &with_input(limit - overhead + 1)),
+        rejection(&chain, &with_input(limit - overhead + 1)),
         PoolError::TooLarge { size: limit + 1, limit }
     );
 }
 
 #[test]
-fn chain_id() {
+fn another_chain_id_is_rejected() {
     let (chain, key) = rich(1);
     let raw = key.raw(TxEip1559 { chain_id: 1, ..transfer(0) });
-    assert_eq!(refusal(&chain, &raw), PoolError::ChainId { have: 1, want: DEV_CHAIN_ID });
+    assert_eq!(rejection(&chain, &raw), PoolError::ChainId { have: 1, want: DEV_CHAIN_ID });
     let legacy = |chain_id| TxLegacy {
         chain_id,
         gas_price: GWEI,
@@ -67,7 +67,7 @@ fn chain_id() {
         ..TxLegacy::default()
     };
     assert_eq!(
-        refusal(&chain, &key.raw(legacy(Some(1)))),
+        rejection(&chain, &key.raw(legacy(Some(1)))),
         PoolError::ChainId { have: 1, want: DEV_CHAIN_ID }
     );
     // A transaction without EIP-155 names no chain.
@@ -75,7 +75,7 @@ fn chain_id() {
 }
 
 #[test]
-fn high_s() {
+fn a_high_s_is_rejected() {
     use alloy_consensus::{EthereumTxEnvelope, SignableTransaction};
     use alloy_eips::eip2718::Encodable2718;
     let (chain, key) = rich(1);
@@ -85,41 +85,41 @@ fn high_s() {
         U256::from_be_slice(&hex!("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141"));
     let high = Signature::new(signature.r(), order - signature.s(), !signature.v());
     let raw = EthereumTxEnvelope::<TxEip4844>::from(transaction.into_signed(high)).encoded_2718();
-    assert_eq!(refusal(&chain, &raw), PoolError::Signature);
+    assert_eq!(rejection(&chain, &raw), PoolError::Signature);
 }
 
 #[test]
-fn no_signature() {
+fn a_zero_signature_is_rejected() {
     use alloy_consensus::{EthereumTxEnvelope, SignableTransaction};
     use alloy_eips::eip2718::Encodable2718;
     let (chain, _) = rich(1);
     let zero = Signature::new(U256::ZERO, U256::ZERO, false);
     let raw = EthereumTxEnvelope::<TxEip4844>::from(transfer(0).into_signed(zero)).encoded_2718();
-    assert_eq!(refusal(&chain, &raw), PoolError::Signature);
+    assert_eq!(rejection(&chain, &raw), PoolError::Signature);
 }
 
 #[test]
-fn gas() {
+fn gas_outside_the_limits_is_rejected() {
     let (chain, key) = rich(1);
     let with = |gas_limit, input: &[u8]| {
         key.raw(TxEip1559 { gas_limit, input: Bytes::copy_from_slice(input), ..transfer(0) })
     };
-    assert_eq!(refusal(&chain, &with(20_999, &[])), PoolError::IntrinsicGas { have: 20_999, want: 21_000 });
+    assert_eq!(rejection(&chain, &with(20_999, &[])), PoolError::IntrinsicGas { have: 20_999, want: 21_000 });
     // EIP-2028: 16 gas per byte; EIP-7623: a floor of 40 gas per byte.
     let input = [1; 100];
     assert_eq!(
-        refusal(&chain, &with(22_599, &input)),
+        rejection(&chain, &with(22_599, &input)),
         PoolError::IntrinsicGas { have: 22_599, want: 22_600 }
     );
-    assert_eq!(refusal(&chain, &with(24_999, &input)), PoolError::FloorGas { have: 24_999, want: 25_000 });
+    assert_eq!(rejection(&chain, &with(24_999, &input)), PoolError::FloorGas { have: 24_999, want: 25_000 });
     chain.submit(&pool(), &with(25_000, &input)).unwrap();
     let cap = TRANSACTION_GAS_CAP;
-    assert_eq!(refusal(&chain, &with(cap + 1, &[])), PoolError::GasCap { have: cap + 1, cap });
+    assert_eq!(rejection(&chain, &with(cap + 1, &[])), PoolError::GasCap { have: cap + 1, cap });
     chain.submit(&pool(), &with(cap, &[])).unwrap();
 }
 
 #[test]
-fn block_gas_limit_before_osaka() {
+fn before_osaka_the_block_gas_limit_is_enforced() {
     let mut chain = chain_with(|genesis| {
         genesis.config.osaka_time = None;
         genesis.config.bpo1_time = None;
@@ -130,13 +130,13 @@ fn block_gas_limit_before_osaka() {
     let with = |gas_limit| key.raw(TxEip1559 { gas_limit, ..transfer(0) });
     chain.submit(&pool(), &with(DEV_GAS_LIMIT)).unwrap();
     assert_eq!(
-        refusal(&chain, &with(DEV_GAS_LIMIT + 1)),
+        rejection(&chain, &with(DEV_GAS_LIMIT + 1)),
         PoolError::BlockGasLimit { have: DEV_GAS_LIMIT + 1, limit: DEV_GAS_LIMIT }
     );
 }
 
 #[test]
-fn init_code() {
+fn init_code_above_the_limit_is_rejected() {
     let (chain, key) = rich(1);
     let with = |length: usize| {
         key.raw(TxEip1559 {
@@ -147,27 +147,27 @@ fn init_code() {
         })
     };
     chain.submit(&pool(), &with(49_152)).unwrap();
-    assert_eq!(refusal(&chain, &with(49_153)), PoolError::InitCodeTooLarge { size: 49_153, limit: 49_152 });
+    assert_eq!(rejection(&chain, &with(49_153)), PoolError::InitCodeTooLarge { size: 49_153, limit: 49_152 });
 }
 
 #[test]
-fn fees_and_nonce() {
+fn invalid_fees_and_the_highest_nonce_are_rejected() {
     let (chain, key) = rich(1);
     assert_eq!(
-        refusal(&chain, &key.dynamic(0, GWEI, GWEI + 1)),
+        rejection(&chain, &key.dynamic(0, GWEI, GWEI + 1)),
         PoolError::TipAboveMaxFee { tip: GWEI + 1, max_fee: GWEI }
     );
-    assert_eq!(refusal(&chain, &key.dynamic(u64::MAX, GWEI, 1)), PoolError::NonceMax);
+    assert_eq!(rejection(&chain, &key.dynamic(u64::MAX, GWEI, 1)), PoolError::NonceMax);
     chain.submit(&pool(), &key.dynamic(u64::MAX - 1, GWEI, 1)).unwrap();
     // No balance covers that cost, and the sum does not wrap.
-    let error = refusal(&chain, &key.dynamic(0, u128::MAX, u128::MAX));
+    let error = rejection(&chain, &key.dynamic(0, u128::MAX, u128::MAX));
     assert!(matches!(error, PoolError::InsufficientFunds { .. }), "{error}");
     let all = key.raw(TxEip1559 { value: U256::MAX, ..transfer(0) });
-    assert!(matches!(refusal(&chain, &all), PoolError::InsufficientFunds { cost: U256::MAX, .. }));
+    assert!(matches!(rejection(&chain, &all), PoolError::InsufficientFunds { cost: U256::MAX, .. }));
 }
 
 #[test]
-fn below_the_base_fee_is_not_refused() {
+fn a_fee_below_the_base_fee_is_queued() {
     let (chain, key) = rich(1);
     let pool = pool();
     pool.on_fees(1_000_000_000, 1);
@@ -184,7 +184,7 @@ fn below_the_base_fee_is_not_refused() {
 }
 
 #[test]
-fn types_before_their_fork() {
+fn a_type_before_its_fork_is_rejected() {
     let key = Key::new(1);
     let raw = set_code(&key, vec![authorization(&key)]);
     let before = chain_with(|genesis| {
@@ -193,14 +193,14 @@ fn types_before_their_fork() {
         genesis.config.bpo1_time = None;
         genesis.config.bpo2_time = None;
     });
-    assert_eq!(refusal(&before, &raw), PoolError::TypeNotActive { kind: 4 });
+    assert_eq!(rejection(&before, &raw), PoolError::TypeNotActive { kind: 4 });
     let frontier = chain_with(|genesis| {
         genesis.config = alloy_genesis::ChainConfig { chain_id: DEV_CHAIN_ID, ..Default::default() };
         genesis.difficulty = U256::from(1);
     });
-    assert_eq!(refusal(&frontier, &key.access_list(0, GWEI)), PoolError::TypeNotActive { kind: 1 });
-    assert_eq!(refusal(&frontier, &key.dynamic(0, GWEI, 0)), PoolError::TypeNotActive { kind: 2 });
-    assert!(matches!(refusal(&frontier, &key.legacy(0, GWEI)), PoolError::InsufficientFunds { .. }));
+    assert_eq!(rejection(&frontier, &key.access_list(0, GWEI)), PoolError::TypeNotActive { kind: 1 });
+    assert_eq!(rejection(&frontier, &key.dynamic(0, GWEI, 0)), PoolError::TypeNotActive { kind: 2 });
+    assert!(matches!(rejection(&frontier, &key.legacy(0, GWEI)), PoolError::InsufficientFunds { .. }));
 }
 
 fn authorization(key: &Key) -> SignedAuthorization {
@@ -222,33 +222,33 @@ fn set_code(key: &Key, authorization_list: Vec<SignedAuthorization>) -> Vec<u8> 
 }
 
 #[test]
-fn set_code_transactions() {
+fn set_code_authorizations_are_required_and_cost_gas() {
     let (chain, key) = rich(1);
-    assert_eq!(refusal(&chain, &set_code(&key, Vec::new())), PoolError::EmptyAuthorizationList);
+    assert_eq!(rejection(&chain, &set_code(&key, Vec::new())), PoolError::EmptyAuthorizationList);
     chain.submit(&pool(), &set_code(&key, vec![authorization(&key)])).unwrap();
     let many = vec![authorization(&key); 4];
     // EIP-7702: 25,000 gas per authorization.
     assert_eq!(
-        refusal(&chain, &set_code(&key, many)),
+        rejection(&chain, &set_code(&key, many)),
         PoolError::IntrinsicGas { have: 100_000, want: 121_000 }
     );
 }
 
 #[test]
-fn senders_with_code() {
+fn a_sender_with_code_needs_a_delegation() {
     let (mut chain, key) = rich(1);
     let raw = key.dynamic(0, GWEI, 0);
     chain.set_code(&key, Bytecode::new_eip7702(Address::repeat_byte(7)));
     chain.submit(&pool(), &raw).unwrap();
     chain.set_code(&key, Bytecode::new_raw(Bytes::from_static(&[0x60, 0])));
-    assert_eq!(refusal(&chain, &raw), PoolError::SenderHasCode);
+    assert_eq!(rejection(&chain, &raw), PoolError::SenderHasCode);
     // Unreadable code is a failure of the node, not of the sender.
     chain.accounts.get_mut(&key.address).unwrap().code_hash = B256::repeat_byte(1);
-    assert!(matches!(refusal(&chain, &raw), PoolError::State(_)));
+    assert!(matches!(rejection(&chain, &raw), PoolError::State(_)));
 }
 
 #[test]
-fn many_keep_their_order() {
+fn decoding_many_transactions_preserves_their_order() {
     let (chain, key) = rich(1);
     let pool = pool();
     let raws: Vec<_> =

@@ -17,7 +17,7 @@ fn would_wait(chain: &Chain, pool: &Pool, raw: &[u8]) -> QueuedReason {
 }
 
 #[test]
-fn a_gap_names_the_nonce_that_is_missing() {
+fn a_gap_reports_the_missing_nonce() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     chain.set_nonce(&key, 3);
@@ -30,7 +30,7 @@ fn a_gap_names_the_nonce_that_is_missing() {
 }
 
 #[test]
-fn fees_below_those_of_the_block_being_built_would_wait() {
+fn fees_below_the_block_being_built_would_wait() {
     let (chain, key) = rich(1);
     let pool = pool();
     pool.on_fees(2 * u64::try_from(GWEI).unwrap(), 0);
@@ -45,7 +45,7 @@ fn fees_below_those_of_the_block_being_built_would_wait() {
 }
 
 #[test]
-fn errors_are_those_of_any_submission() {
+fn errors_equal_those_of_other_submissions() {
     let (mut chain, key) = rich(1);
     let pool = pool();
     chain.set_nonce(&key, 1);
@@ -63,7 +63,7 @@ proptest! {
 
     /// Checks that a submission is added if and only if an ordinary submission of the same bytes could run.
     #[test]
-    fn it_is_added_exactly_if_it_can_run(
+    fn a_transaction_is_added_exactly_if_it_is_executable(
         base_fee in 0..3_u64,
         ops in prop::collection::vec((0..3_u64, 0..6_u64, 1..60_u128), 1..40),
     ) {

@@ -24,7 +24,7 @@ fn restore(chain: &Chain, saved: &[u8]) -> (Pool, Result<foreseal_pool::Restored
 }
 
 #[test]
-fn restored_as_it_was() {
+fn a_saved_pool_is_restored_unchanged() {
     let (chain, _, old) = filled();
     let (new, restored) = restore(&chain, &old.save());
     let restored = restored.unwrap();
@@ -38,7 +38,7 @@ fn restored_as_it_was() {
 }
 
 #[test]
-fn what_is_no_longer_admitted_has_a_reason() {
+fn a_restored_transaction_no_longer_admitted_has_a_reason() {
     let (mut chain, key, old) = filled();
     let hashes: Vec<_> = old.all().iter().map(|t| t.hash()).collect();
     chain.set_nonce(&key, 1);
@@ -54,7 +54,7 @@ fn what_is_no_longer_admitted_has_a_reason() {
 }
 
 #[test]
-fn one_that_waited_for_funds_still_waits() {
+fn a_restored_transaction_waiting_for_funds_still_waits() {
     let (mut chain, key, old) = filled();
     chain.fund(&key, 0);
     chain.step(&old, &[]);
@@ -67,7 +67,7 @@ fn one_that_waited_for_funds_still_waits() {
 }
 
 #[test]
-fn restoring_into_a_pool_in_use_keeps_both() {
+fn restoring_into_a_used_pool_merges_both() {
     let (chain, key, old) = filled();
     let rules = old.rules(&chain.spec, &chain.header);
     chain.submit(&old, &key.legacy(2, GWEI)).unwrap();
@@ -98,7 +98,7 @@ fn invalid_files_have_distinct_errors() {
 }
 
 #[test]
-fn a_right_checksum_over_wrong_lengths() {
+fn wrong_lengths_under_a_valid_checksum_are_rejected() {
     let (chain, _, _) = filled();
     let with = |body: &[u8]| {
         let mut bytes = [b"fsl-pool\x01", body].concat();
@@ -118,7 +118,7 @@ fn a_right_checksum_over_wrong_lengths() {
 /// Unsigned transactions enter only through their own function, but a saved pool may contain them: it is the
 /// node's own.
 #[test]
-fn impersonated_ones_are_saved_and_never_submitted() {
+fn impersonated_transactions_are_saved_but_never_submitted() {
     use alloy_consensus::TxLegacy;
     use foreseal_pool::{PoolError, decode_submission, impersonated_submission};
     let (chain, key, old) = filled();

@@ -10,13 +10,13 @@ use foreseal_primitives::wire;
 use foreseal_state::{StateError, TrieName};
 use proptest::{prelude::*, strategy::ValueTree};
 
-use crate::world::{Operation, World, bytes, operation, small};
+use crate::random_operations::{Operation, World, bytes, operation, small};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), ".{0,40}"]
 }
 
-fn word() -> impl Strategy<Value = U256> {
+fn uint256() -> impl Strategy<Value = U256> {
     any::<[u64; 4]>().prop_map(U256::from_limbs)
 }
 
@@ -65,7 +65,7 @@ fn error() -> impl Strategy<Value = PoolError> {
             account_nonce,
             next_nonce
         }),
-        (word(), word()).prop_map(|(balance, cost)| E::InsufficientFunds { balance, cost }),
+        (uint256(), uint256()).prop_map(|(balance, cost)| E::InsufficientFunds { balance, cost }),
         (fees(), fees()).prop_map(|(offered, pooled)| E::ReplacementUnderpriced { offered, pooled }),
         sizes.prop_map(|(size, limit)| E::TooLarge { size, limit }),
         text().prop_map(E::Decode),
@@ -90,7 +90,7 @@ fn waiting() -> impl Strategy<Value = QueuedReason> {
     use QueuedReason as W;
     prop_oneof![
         any::<u64>().prop_map(|expected| W::NonceGap { expected }),
-        (word(), word()).prop_map(|(balance, cost)| W::Funds { balance, cost }),
+        (uint256(), uint256()).prop_map(|(balance, cost)| W::Funds { balance, cost }),
         any::<(u128, u128)>().prop_map(|(max_fee, base_fee)| W::BaseFee { max_fee, base_fee }),
         any::<(u128, u128)>().prop_map(|(max_fee, blob_base_fee)| W::BlobBaseFee { max_fee, blob_base_fee }),
         any::<u64>().prop_map(|nonce| W::Predecessor { nonce }),
@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn an_answer_is_read_as_it_was_given(error in error(), admission in admission()) {
+    fn an_answer_round_trips(error in error(), admission in admission()) {
         let read: PoolError = wire::decode(&wire::to_vec(&error)).unwrap();
         prop_assert_eq!((read.message(), read.data()), (error.message(), error.data()));
         prop_assert_eq!(read, error);
@@ -152,7 +152,7 @@ proptest! {
 
     /// Every event that decodes can be applied, and its encoding round-trips.
     #[test]
-    fn broken_events_are_refused_or_done(
+    fn a_corrupted_event_is_rejected_or_applied(
         which in any::<prop::sample::Index>(),
         breaks in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 0..4),
         other in any::<prop::sample::Index>(),
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_no_event_or_one_that_can_be_done(kind in 0..4_u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_rejected_or_an_applicable_event(kind in 0..4_u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         try_event(&[vec![kind], bytes].concat(), &EVENTS[0]);
     }
 }
@@ -196,7 +196,7 @@ fn try_event(event: &[u8], next: &[u8]) {
 }
 
 #[test]
-fn an_empty_event_is_none() {
+fn an_empty_event_is_rejected() {
     assert!(wire::decode::<PoolEvent>(&[]).is_err());
     assert!(wire::decode::<PoolEvent>(&[9]).is_err());
     assert!(wire::decode::<PoolEvent>(&[0, 0]).is_ok(), "no changes");

@@ -16,7 +16,7 @@ fn address() -> impl Strategy<Value = Address> {
     any::<[u8; 20]>().prop_map(Address::from)
 }
 
-fn word() -> impl Strategy<Value = B256> {
+fn b256() -> impl Strategy<Value = B256> {
     any::<[u8; 32]>().prop_map(B256::from)
 }
 
@@ -30,7 +30,7 @@ fn number() -> impl Strategy<Value = U256> {
 }
 
 prop_compose! {
-    fn account()(nonce: u64, balance in number(), code_hash in word()) -> Account {
+    fn account()(nonce: u64, balance in number(), code_hash in b256()) -> Account {
         Account { nonce, balance, code_hash }
     }
 }
@@ -49,7 +49,7 @@ prop_compose! {
 prop_compose! {
     fn diff()(
         accounts in vec(changed(), 0..6),
-        codes in vec((word(), vec(any::<u8>(), 0..80)), 0..3),
+        codes in vec((b256(), vec(any::<u8>(), 0..80)), 0..3),
     ) -> StateDiff {
         let codes = codes.into_iter().map(|(hash, code)| NewCode { hash, code: code.into() }).collect();
         StateDiff { accounts, codes }
@@ -57,7 +57,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn log()(address in address(), topics in vec(word(), 0..5), data in vec(any::<u8>(), 0..100)) -> Log {
+    fn log()(address in address(), topics in vec(b256(), 0..5), data in vec(any::<u8>(), 0..100)) -> Log {
         Log::new_unchecked(address, topics, data.into())
     }
 }
@@ -67,7 +67,7 @@ prop_compose! {
         kind in 0_u8..5,
         status in prop_oneof![
             any::<bool>().prop_map(Eip658Value::Eip658),
-            word().prop_map(Eip658Value::PostState)
+            b256().prop_map(Eip658Value::PostState)
         ],
         cumulative_gas_used: u64,
         gas_used: u64,
@@ -91,12 +91,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn a_state_diff_survives(diff in diff()) {
+    fn a_state_diff_round_trips(diff in diff()) {
         survives(&diff);
     }
 
     #[test]
-    fn a_receipt_survives_and_its_bloom_is_computed_again(receipt in receipt()) {
+    fn a_receipt_round_trips_and_its_bloom_is_recomputed(receipt in receipt()) {
         survives(&receipt);
     }
 
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_bytes_are_an_error_or_another_value_and_never_a_panic(
+    fn damaged_bytes_never_panic(
         diff in diff(),
         receipt in receipt(),
         at: prop::sample::Index,
@@ -150,7 +150,7 @@ fn flashblock(time: u64, signature: Option<StepSignature>) -> Flashblock {
 }
 
 #[test]
-fn a_step_keeps_its_time_and_signature() {
+fn a_step_round_trips_with_its_time_and_signature() {
     for (time, signature) in
         [(0, None), (5, None), (0, Some(FixedBytes::ZERO)), (u64::MAX, Some(FixedBytes::repeat_byte(9)))]
     {
@@ -161,7 +161,7 @@ fn a_step_keeps_its_time_and_signature() {
 
 /// Decodes the form of a journal of format 2.
 #[test]
-fn a_step_of_an_older_journal_has_neither() {
+fn an_older_journals_step_has_no_time_or_signature() {
     let bytes = flashblock(5, Some(FixedBytes::repeat_byte(9))).encode();
     let PayloadView::List(items) = Header::decode_raw(&mut &bytes[..]).unwrap() else { panic!("a list") };
     assert_eq!(items.len(), 10);
@@ -174,7 +174,7 @@ fn a_step_of_an_older_journal_has_neither() {
 }
 
 #[test]
-fn a_step_with_a_signature_of_another_length_is_refused() {
+fn a_step_signature_of_another_length_is_rejected() {
     let bytes = flashblock(5, Some(FixedBytes::repeat_byte(9))).encode();
     let PayloadView::List(items) = Header::decode_raw(&mut &bytes[..]).unwrap() else { panic!("a list") };
     let signature = alloy_rlp::encode(&[9_u8; 64][..]);
@@ -188,7 +188,7 @@ fn a_step_with_a_signature_of_another_length_is_refused() {
 
 /// Regression test for a fuzzer finding: an empty string in their place was decoded as if they were absent.
 #[test]
-fn withdrawals_that_are_not_there_are_left_out() {
+fn absent_withdrawals_are_omitted() {
     let block = |withdrawals: &[u8]| {
         let mut payload = alloy_rlp::encode(alloy_consensus::Header::default());
         payload.extend([0xc0, 0xc0]);

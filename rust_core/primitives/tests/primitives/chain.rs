@@ -103,7 +103,7 @@ fn the_base_fee_begins_with_london_and_follows_use() {
 }
 
 #[test]
-fn a_chain_may_set_a_least_base_fee() {
+fn a_chain_can_set_a_minimum_base_fee() {
     let with = FORKS.replace("\"chainId\": 1337,", "\"chainId\": 1337, \"minBaseFee\": 750,");
     let spec = ChainSpec::new(parse_genesis(&with).unwrap()).unwrap();
     let parent =
@@ -111,28 +111,28 @@ fn a_chain_may_set_a_least_base_fee() {
     assert_eq!(spec.base_fee_after(&parent), Some(700));
     assert_eq!(spec.produced_base_fee(&parent), Some(750));
     let wrong = FORKS.replace("\"chainId\": 1337,", "\"chainId\": 1337, \"minBaseFee\": -1,");
-    let refused = ChainSpec::new(parse_genesis(&wrong).unwrap());
-    assert!(matches!(refused, Err(GenesisError::MinBaseFee)));
+    let rejected = ChainSpec::new(parse_genesis(&wrong).unwrap());
+    assert!(matches!(rejected, Err(GenesisError::MinBaseFee)));
 }
 
 /// Regression test for a fuzzer finding: the number in an unknown field was changed by storing the genesis.
 #[test]
-fn a_genesis_that_is_stored_is_the_one_that_was_given() {
-    let note = format!("\"chainId\": 1337, \"note\": 9{},", "0".repeat(81));
-    let given = parse_genesis(&FORKS.replace("\"chainId\": 1337,", &note)).unwrap();
-    let stored = parse_genesis(&serde_json::to_string_pretty(&given).unwrap()).unwrap();
-    assert_eq!(serde_json::to_value(stored).unwrap(), serde_json::to_value(given).unwrap());
+fn a_stored_genesis_equals_the_supplied_genesis() {
+    let extra = format!("\"chainId\": 1337, \"note\": 9{},", "0".repeat(81));
+    let supplied = parse_genesis(&FORKS.replace("\"chainId\": 1337,", &extra)).unwrap();
+    let stored = parse_genesis(&serde_json::to_string_pretty(&supplied).unwrap()).unwrap();
+    assert_eq!(serde_json::to_value(stored).unwrap(), serde_json::to_value(supplied).unwrap());
 }
 
 #[test]
-fn a_fork_that_is_not_implemented_is_refused_by_name() {
+fn an_unimplemented_fork_is_rejected_by_name() {
     let later = FORKS.replace("\"bpo2Time\": 540,", "\"bpo2Time\": 540, \"amsterdamTime\": 600,");
-    let refused = ChainSpec::new(parse_genesis(&later).unwrap()).unwrap_err();
-    assert!(refused.to_string().contains("amsterdamTime"), "{refused}");
+    let rejected = ChainSpec::new(parse_genesis(&later).unwrap()).unwrap_err();
+    assert!(rejected.to_string().contains("amsterdamTime"), "{rejected}");
 }
 
 #[test]
-fn the_development_genesis_has_the_newest_rules_and_every_header_field() {
+fn the_development_genesis_has_the_newest_rules() {
     let spec = dev();
     let header = spec.genesis_header(B256::ZERO);
     assert_eq!(spec.fork(&header), SpecId::OSAKA);
@@ -195,15 +195,15 @@ fn genesis_fields_follow_from_the_forks_at_any_difficulty() {
 }
 
 #[test]
-fn numbers_that_no_chain_can_have_are_named() {
-    let refusal = |change: &dyn Fn(&mut Genesis)| {
+fn impossible_genesis_numbers_are_named() {
+    let rejection = |change: &dyn Fn(&mut Genesis)| {
         let mut genesis = dev().genesis().clone();
         change(&mut genesis);
         ChainSpec::new(genesis).err().map(|error| error.to_string()).unwrap_or_default()
     };
-    let base_fee = refusal(&|genesis| genesis.base_fee_per_gas = Some(1 << 64));
+    let base_fee = rejection(&|genesis| genesis.base_fee_per_gas = Some(1 << 64));
     assert_eq!(base_fee, "genesis baseFeePerGas must be below 2^64 wei");
-    let bogota = refusal(&|genesis| genesis.config.bogota_time = Some(0));
+    let bogota = rejection(&|genesis| genesis.config.bogota_time = Some(0));
     assert_eq!(bogota, "genesis sets bogotaTime, a fork that this version does not implement");
     let changes: [fn(&mut BlobParams); 5] = [
         |params| params.max_blob_count = 0,
@@ -213,7 +213,7 @@ fn numbers_that_no_chain_can_have_are_named() {
         |params| params.update_fraction = 1 << 64,
     ];
     for change in changes {
-        let schedule = refusal(&|genesis| {
+        let schedule = rejection(&|genesis| {
             genesis.config.blob_schedule.entry("bpo1".to_owned()).and_modify(change);
         });
         assert!(schedule.starts_with("genesis config.blobSchedule.bpo1 needs"), "{schedule}");

@@ -61,10 +61,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_joined_diff_does_what_its_parts_do(before in diff(), parts in vec(diff(), 1..6)) {
+    fn a_joined_diff_equals_its_diffs_in_sequence(before in diff(), diffs in vec(diff(), 1..6)) {
         let before = Model::default().apply(&before);
-        let expected = parts.iter().fold(before.clone(), Model::apply);
-        let joined = parts.iter().fold(StateDiff::default(), StateDiff::then);
+        let expected = diffs.iter().fold(before.clone(), Model::apply);
+        let joined = diffs.iter().fold(StateDiff::default(), StateDiff::then);
         prop_assert!(joined.accounts.is_sorted_by(|a, b| a.address < b.address));
         prop_assert!(joined.accounts.iter().all(|c| c.diff.storage.is_sorted_by(|a, b| a.0 < b.0)));
         prop_assert!(joined.codes.is_sorted_by(|a, b| a.hash < b.hash));

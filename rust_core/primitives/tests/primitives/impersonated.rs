@@ -17,7 +17,7 @@ fn every_kind() -> [Unsigned; 4] {
 }
 
 #[test]
-fn they_name_their_sender_in_their_bytes() {
+fn impersonated_transactions_encode_their_sender() {
     for unsigned in every_kind() {
         for sender in SENDERS {
             let made = Transaction::impersonated(unsigned.clone(), sender);
@@ -30,7 +30,7 @@ fn they_name_their_sender_in_their_bytes() {
 }
 
 #[test]
-fn equal_ones_of_two_senders_have_two_hashes() {
+fn equal_transactions_of_two_senders_have_different_hashes() {
     let [unsigned, ..] = every_kind();
     let hashes = SENDERS.map(|sender| Transaction::impersonated(unsigned.clone(), sender).hash());
     assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
@@ -48,7 +48,7 @@ fn impersonated_signatures_recover_no_account() {
 }
 
 #[test]
-fn a_zero_s_beside_no_address_is_trusted_from_nowhere() {
+fn a_zero_s_without_an_address_is_never_trusted() {
     use alloy_consensus::SignableTransaction;
     let signature = alloy_primitives::Signature::new(U256::MAX, U256::ZERO, false);
     let envelope = TxLegacy::default().into_signed(signature).into();

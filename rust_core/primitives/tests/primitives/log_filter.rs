@@ -17,7 +17,7 @@ fn log() -> impl Strategy<Value = Log> {
 
 proptest! {
     #[test]
-    fn a_filter_matches_what_its_rule_says_and_never_misses_by_bloom(
+    fn a_filter_matches_its_rule_and_never_misses_by_bloom(
         logs in vec(log(), 0..40),
         addresses in vec(0..4_u8, 0..4),
         topics in vec(vec(0..4_u8, 0..4), 0..=4),

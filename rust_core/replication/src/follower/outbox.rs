@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_on_which_nothing_can_be_sent_is_broken_off() {
+    fn a_blocked_connection_is_closed() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         ours.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         theirs.shutdown(Shutdown::Read).unwrap();

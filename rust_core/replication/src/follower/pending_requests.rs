@@ -28,10 +28,10 @@ struct Open {
 
 impl PendingRequests {
     /// Sends a request and blocks until its response arrives. `send` receives the request's number and
-    /// returns `true` if there is a connection. Returns `None` after `timeout`, without a connection, or if too
+    /// returns `true` if there is a connection. Returns `None` after `most`, without a connection, or if too
     /// many requests are pending.
-    pub fn query(&self, timeout: Duration, send: impl FnOnce(u64) -> bool) -> Option<Bytes> {
-        let until = Instant::now() + timeout;
+    pub fn query(&self, most: Duration, send: impl FnOnce(u64) -> bool) -> Option<Bytes> {
+        let until = Instant::now() + most;
         let mut open = self.open.lock();
         if open.answers.len() >= MAX_IN_FLIGHT {
             return None;
@@ -75,7 +75,7 @@ mod tests {
     const LONG: Duration = Duration::from_mins(1);
 
     #[test]
-    fn a_question_is_answered_or_its_connection_breaks() {
+    fn a_request_is_answered_or_its_connection_closed() {
         let requests = PendingRequests::default();
         assert_eq!(requests.query(LONG, |_| false), None, "there is no connection");
         assert_eq!(requests.query(Duration::ZERO, |_| true), None, "nothing came in time");

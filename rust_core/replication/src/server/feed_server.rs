@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn followers_are_taken_in_after_one_could_not_be() {
+    fn followers_are_accepted_after_a_failed_accept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("feed.sock");
         let server = FeedServer::start(&path, Arc::new(source(folder.path()))).unwrap();

@@ -236,8 +236,8 @@ mod tests {
         log
     }
 
-    fn count(taken: &FrameRead) -> usize {
-        match taken {
+    fn count(read: &FrameRead) -> usize {
+        match read {
             FrameRead::Frames(frames) => frames.len(),
             _ => 0,
         }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn without_followers_nothing_is_kept_and_places_go_on() {
+    fn without_followers_no_frame_is_stored_but_positions_advance() {
         let log = FrameLog::new(5, RingLimits::default());
         log.append(append(5));
         log.attach();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_woken_by_a_frame_a_tick_a_word_and_the_end() {
+    fn a_waiting_reader_wakes_on_frame_tick_message_and_end() {
         let log = Arc::new(new_log(9));
         let wakes: [fn(&FrameLog); 5] = [
             |log| log.append(append(5)),

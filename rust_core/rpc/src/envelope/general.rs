@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_beyond_a_limit_are_rejected_as_a_whole() {
+    fn bodies_beyond_a_limit_are_rejected_completely() {
         let code = |body: &[u8]| parse(body, &LIMITS).map_or_else(|error| error.code, |_| 0);
         for body in ["", "{", "[1,]", "{'a':1}", "nul", "\"\\ud800\"", "[\"\\uD800\\u0041\"]", "1 2"] {
             assert_eq!(code(body.as_bytes()), -32700, "{body}");

@@ -153,7 +153,7 @@ mod tests {
         }
 
         #[test]
-        fn broken_bytes_are_read_or_refused(
+        fn corrupted_bytes_are_read_or_rejected(
             request in request(),
             response in response(),
             at in any::<prop::sample::Index>(),

@@ -196,7 +196,7 @@ fn alloy_transaction(block: &Block, index: usize) -> rpc::Transaction<Envelope> 
 }
 
 #[test]
-fn transactions_of_every_kind_are_as_alloy_writes_them() {
+fn transactions_of_every_kind_match_alloys_json() {
     let block = block();
     for index in 0..block.transactions.len() {
         let transaction = &block.transactions[index];
@@ -208,7 +208,7 @@ fn transactions_of_every_kind_are_as_alloy_writes_them() {
 }
 
 #[test]
-fn a_pooled_transaction_has_no_block_and_its_highest_price() {
+fn a_pooled_transaction_has_no_block_and_its_maximum_price() {
     let block = block();
     for (transaction, price) in block.transactions.iter().zip([20, 20, 20, 30, 30, 30]) {
         let value = written(|out| write_transaction(out, transaction, None));
@@ -220,7 +220,7 @@ fn a_pooled_transaction_has_no_block_and_its_highest_price() {
 }
 
 #[test]
-fn only_typed_transactions_have_parity_and_only_old_ones_no_chain_id() {
+fn only_typed_transactions_have_parity() {
     let block = block();
     let fields = |index: usize| written(|out| write_transaction(out, &block.transactions[index], None));
     assert_eq!(fields(0).get("chainId"), None);
@@ -230,7 +230,7 @@ fn only_typed_transactions_have_parity_and_only_old_ones_no_chain_id() {
 }
 
 #[test]
-fn a_block_is_as_alloy_writes_it_in_full_and_by_hash() {
+fn a_block_matches_alloys_json_in_full_and_by_hash() {
     let block = block();
     let mut header = rpc::Header::new(block.header.clone());
     header.size = Some(U256::from(block.size()));
@@ -308,7 +308,7 @@ fn alloy_receipt(block: &Block, index: usize, receipt: &Receipt) -> Value {
 }
 
 #[test]
-fn receipts_of_every_kind_and_status_are_as_alloy_writes_them() {
+fn receipts_of_every_kind_and_status_match_alloys_json() {
     let block = block();
     let context = BlockOfReceipt { header: &block.header, hash: &block.hash, blob_base_fee: Some(1) };
     for (index, transaction) in block.transactions.iter().enumerate() {
@@ -322,7 +322,7 @@ fn receipts_of_every_kind_and_status_are_as_alloy_writes_them() {
 }
 
 #[test]
-fn a_receipt_before_byzantium_has_a_root_in_place_of_a_status() {
+fn a_receipt_before_byzantium_has_a_root_and_no_status() {
     let block = block();
     let context = BlockOfReceipt { header: &block.header, hash: &block.hash, blob_base_fee: None };
     let receipt = Receipt {
@@ -347,7 +347,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn quantities_are_as_rust_formats_them(bits in 0usize..=256, bytes in any::<[u8; 32]>()) {
+    fn quantities_match_rusts_hex_formatting(bits in 0usize..=256, bytes in any::<[u8; 32]>()) {
         let number = U256::from_be_bytes(bytes).checked_shr(256 - bits).unwrap_or_default();
         prop_assert_eq!(written(|out| write_quantity(out, number)), json!(format!("{number:#x}")));
         let small: u128 = (number & U256::from(u128::MAX)).to();

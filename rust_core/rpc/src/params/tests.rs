@@ -59,7 +59,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
 }
 
 #[test]
-fn every_kind_refuses_every_wrong_form_naming_the_argument() {
+fn every_kind_rejects_every_wrong_form_naming_the_argument() {
     for kind in Kind::ALL {
         assert!(!invalid_values(*kind).is_empty() || *kind == Kind::Milliseconds, "{kind:?}");
         for (value, want) in invalid_values(*kind) {
@@ -71,7 +71,7 @@ fn every_kind_refuses_every_wrong_form_naming_the_argument() {
 }
 
 #[test]
-fn params_may_be_absent_null_or_short_but_not_an_object_or_too_many() {
+fn params_may_be_absent_or_short_but_not_an_object() {
     const OPTIONAL: &[Argument] = &[Argument::optional("thing", Kind::Address)];
     for json in ["", "null", "[]", "[null]", " [ ] "] {
         let mut params = Params::parse(json.as_bytes(), "test", OPTIONAL).unwrap();
@@ -100,16 +100,16 @@ fn quantities_are_in_shortest_form() {
 }
 
 #[test]
-fn slots_are_quantities_or_whole_words() {
-    let word = format!("\"0x{}07\"", "0".repeat(62));
-    assert_eq!(read::<StorageWord>(&word), Ok(StorageWord(U256::from(7))));
+fn slots_are_quantities_or_32_byte_values() {
+    let padded = format!("\"0x{}07\"", "0".repeat(62));
+    assert_eq!(read::<StorageWord>(&padded), Ok(StorageWord(U256::from(7))));
     assert_eq!(read::<StorageWord>("\"0x7\""), Ok(StorageWord(U256::from(7))));
     assert_eq!(read::<StorageWord>(&format!("\"0x{}\"", "f".repeat(64))), Ok(StorageWord(U256::MAX)));
     assert!(reason::<StorageWord>(&format!("\"0x{}\"", "0".repeat(65))).ends_with("leading zeros"));
 }
 
 #[test]
-fn blocks_are_named_in_every_standard_way() {
+fn every_standard_block_identifier_is_accepted() {
     let hash = B256::repeat_byte(7);
     let by_hash = |require_canonical| BlockId::Hash { hash, require_canonical };
     for (value, want) in [
@@ -133,7 +133,7 @@ fn blocks_are_named_in_every_standard_way() {
 }
 
 #[test]
-fn a_filter_has_defaults_and_a_hash_makes_the_range_unread() {
+fn a_filter_has_defaults_and_a_hash_ignores_the_range() {
     let blocks = |json: &str| read::<Filter>(json).unwrap().blocks;
     let range = |from, to| BlockSelection::Range { from, to };
     assert_eq!(blocks("{}"), range(Tag::Latest, Tag::Latest));
@@ -236,7 +236,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn any_json_is_a_value_or_an_error_that_names_the_argument(value in json_value()) {
+    fn any_json_is_a_value_or_a_named_error(value in json_value()) {
         for kind in Kind::ALL {
             if let Err(message) = read_kind(*kind, &value) {
                 let named = message.starts_with("invalid argument 0 (thing");
@@ -251,7 +251,7 @@ proptest! {
     }
 
     #[test]
-    fn quantities_agree_with_a_reader_of_numbers(number in any::<u64>()) {
+    fn quantities_agree_with_the_number_parser(number in any::<u64>()) {
         prop_assert_eq!(read::<u64>(&format!("\"{number:#x}\"")), Ok(number));
     }
 }
@@ -266,20 +266,20 @@ fn deep_nesting_does_not_recurse() {
 }
 
 #[test]
-fn a_storage_key_is_any_hex_of_at_most_32_bytes() {
-    let word = format!("\"0x{:064x}\"", 0xab);
+fn a_storage_key_is_hex_of_at_most_32_bytes() {
+    let padded = format!("\"0x{:064x}\"", 0xab);
     for (text, slot, whole) in [
         ("\"0x0\"", 0, false),
         ("\"0x00\"", 0, false),
         ("\"0x0ab\"", 0xab, false),
-        (word.as_str(), 0xab, true),
+        (padded.as_str(), 0xab, true),
     ] {
         assert_eq!(read(text), Ok(StorageKey { slot: U256::from(slot), whole }), "{text}");
     }
 }
 
 #[test]
-fn a_time_is_an_integer_or_a_quantity_and_anything_else_is_none() {
+fn a_time_is_an_integer_or_a_quantity() {
     for (value, want) in [
         ("2000", Some(2000)),
         ("\"0x7d0\"", Some(2000)),
@@ -301,7 +301,7 @@ fn a_time_is_an_integer_or_a_quantity_and_anything_else_is_none() {
 }
 
 #[test]
-fn names_that_the_caller_chose_are_repeated_in_part() {
+fn long_names_of_the_caller_are_truncated_in_errors() {
     let long = "7".repeat(100_000);
     let address = "0x00000000000000000000000000000000000000aa";
     for (kind, value) in [

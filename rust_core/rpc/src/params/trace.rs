@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_go_writes_them() {
+    fn durations_are_parsed_in_gos_format() {
         let milliseconds = |text| go_duration(text).map(|time| time.as_millis());
         for (text, expected) in
             [("5s", 5000), ("300ms", 300), ("2m", 120_000), ("1m30s", 90_000), ("1.5h", 5_400_000), ("0", 0)]

@@ -296,7 +296,7 @@ mod tests {
     }"#;
 
     #[test]
-    fn the_example_of_the_specification() {
+    fn the_eip_712_example_has_its_specified_hash() {
         let hash = "0xbe609aee343fb3c4b28e1df9e632fca64fcfaede20f02e86244efddf30957bd2".parse().unwrap();
         assert_eq!(read(MAIL), Ok(hash));
         assert_eq!(read(&serde_json::to_string(MAIL).unwrap()), Ok(hash), "as text");
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_have_their_length_and_bytes_theirs() {
+    fn fixed_arrays_and_bytes_require_their_length() {
         assert!(one("uint8[2][]", "[[1,2],[3,4]]").is_ok());
         assert_eq!(one("uint8[2][]", "[[1,2],[3]]"), Err(".message.a[1]: is not of type uint8[2]".into()));
         assert_eq!(one("uint8[]", "{}"), Err(".message.a: expected an array".into()));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_refers_to_itself_ends_and_may_not_go_too_deep() {
+    fn recursive_types_terminate_and_deep_nesting_is_rejected() {
         let members = r#"{"name":"next","type":"T"},{"name":"all","type":"T[]"}"#;
         let nested = |depth: usize| {
             let open = "{\"all\":[],\"next\":".repeat(depth);

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use super::{Bench, settings};
 use crate::{Api, Limits};
-use model::{Model, Question, told};
+use model::{Model, Query, normalized};
 
 /// Code of `resource not found`: also for a view that is gone, and for a pruned proof.
 const NOT_FOUND: i64 = -32001;
@@ -93,19 +93,19 @@ impl Archive {
 
     fn assert_heights(&mut self, count: usize) {
         for height in self.heights(count) {
-            for question in self.model.questions(height, &mut self.random) {
-                let answer = self.bench.ask(question.method, &question.params);
-                assert_eq!(told(question.method, &answer), question.answer, "{question:?}");
+            for entry in self.model.queries(height, &mut self.random) {
+                let answer = self.bench.call(entry.method, &entry.params);
+                assert_eq!(normalized(entry.method, &answer), entry.answer, "{entry:?}");
             }
             self.assert_proofs(height);
         }
     }
 
     fn assert_proofs(&mut self, height: u64) {
-        let kept = height + PROOFS > self.model.head();
+        let retained = height + PROOFS > self.model.head();
         for (params, proof) in self.model.proofs(height, &mut self.random) {
-            if kept {
-                let answer = self.bench.ask("eth_getProof", &params);
+            if retained {
+                let answer = self.bench.call("eth_getProof", &params);
                 let nodes = |slot: &Value| json!([slot["value"], slot["proof"]]);
                 let slots: Vec<Value> =
                     answer["storageProof"].as_array().unwrap().iter().map(nodes).collect();
@@ -121,12 +121,12 @@ impl Archive {
     fn assert_logs(&mut self, count: usize) {
         for _ in 0..count {
             let (filter, logs) = self.model.log_query(&mut self.random);
-            let answer = self.bench.ask("eth_getLogs", &filter);
-            assert_eq!(told("eth_getLogs", &answer), logs, "{filter}");
+            let answer = self.bench.call("eth_getLogs", &filter);
+            assert_eq!(normalized("eth_getLogs", &answer), logs, "{filter}");
         }
     }
 
-    fn assert_whole(&self) {
+    fn assert_consistent(&self) {
         self.bench.api.node().drain().unwrap();
         let verified = self.bench.api.node().store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!(verified.faults, []);
@@ -142,13 +142,13 @@ fn open(datadir: tempfile::TempDir, wallets: Vec<Wallet>, clock: Arc<SteppedCloc
         count += 1;
         B256::left_padding_from(&count.to_be_bytes())
     });
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: clock.clone(),
         randomness,
         secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(RealDisk),
     };
-    let node = Node::open(settings, surroundings).unwrap();
+    let node = Node::open(settings, environment).unwrap();
     let producer = node.start_stepped().unwrap();
     let limits = Limits { log_time: Duration::from_mins(1), ..Limits::default() };
     let api = Api::new(Arc::new(node), limits, B256::ZERO);
@@ -166,15 +166,15 @@ struct Tally {
 impl Tally {
     /// Queries an old view until stopped, and then once more. Each result is unchanged, or reports that the
     /// view is gone.
-    fn ask_old(&self, api: &Api, view: &Arc<View>, questions: &[Question]) {
+    fn call_old(&self, api: &Api, view: &Arc<View>, queries: &[Query]) {
         let mut last = false;
         while !last {
             last = self.stop.load(Ordering::SeqCst);
-            for Question { method, params, answer } in questions {
+            for Query { method, params, answer } in queries {
                 match api.call(Some(view), method, params.as_bytes()) {
                     Ok(bytes) => {
                         let found: Value = serde_json::from_slice(&bytes).unwrap();
-                        assert_eq!(told(method, &found), *answer, "{method} {params}: a mixture");
+                        assert_eq!(normalized(method, &found), *answer, "{method} {params}: a mixture");
                         self.right.fetch_add(1, Ordering::SeqCst);
                     }
                     Err(error) => {
@@ -189,7 +189,7 @@ impl Tally {
 
     /// Queries the newest view repeatedly. Returns each head with a height and the hash at that height below
     /// it.
-    fn ask_new(&self, api: &Api, seed: u64) -> Vec<(B256, u64, Value)> {
+    fn call_new(&self, api: &Api, seed: u64) -> Vec<(B256, u64, Value)> {
         let (mut seen, mut random) = (Vec::new(), StdRng::seed_from_u64(seed));
         while !self.stop.load(Ordering::SeqCst) {
             let view = api.node().view().unwrap();
@@ -216,7 +216,7 @@ fn pages(bench: &Bench, filter: &Value, mut cursor: Value) -> (Vec<Value>, Value
     let mut logs = Vec::new();
     loop {
         let query = json!([{"filter": filter, "cursor": cursor, "limit": "0x1f4"}]);
-        let mut page = bench.ask("foreseal_getLogs", &query.to_string());
+        let mut page = bench.call("foreseal_getLogs", &query.to_string());
         cursor = page["cursor"].take();
         let Value::Array(mut found) = page["logs"].take() else { panic!("{page}") };
         if found.is_empty() {
@@ -231,7 +231,7 @@ fn identity(log: &Value) -> Value {
 }
 
 #[test]
-fn an_archive_answers_as_a_replay_does_before_and_after_it_goes_another_way() {
+fn an_archive_equals_a_replay_before_and_after_reorg() {
     let mut archive = Archive::new();
     let (height, depth) = (blocks(), DEPTH);
     let (wallets, others) = archive.bench.wallets.split_at(8);
@@ -245,31 +245,31 @@ fn an_archive_answers_as_a_replay_does_before_and_after_it_goes_another_way() {
     archive.assert_logs(40);
 
     let filter = json!({"fromBlock": format!("{:#x}", height - depth - 5), "toBlock": "pending"});
-    let (held, cursor) = pages(&archive.bench, &filter, Value::Null);
-    assert!(held.len() > 20 && held.iter().all(|log| log["removed"] == json!(false)));
+    let (received, cursor) = pages(&archive.bench, &filter, Value::Null);
+    assert!(received.len() > 20 && received.iter().all(|log| log["removed"] == json!(false)));
     let before = replace(&mut archive, depth, &mut other_workload, common);
 
     // Removed logs come first, newest first, then the new ones.
     let (news, _) = pages(&archive.bench, &filter, cursor);
-    let reorged = held.iter().filter(|log| told_number(log) > height - depth).rev();
+    let reorged = received.iter().filter(|log| block_number_of(log) > height - depth).rev();
     let (removed, added): (Vec<_>, Vec<_>) = news.iter().partition(|log| log["removed"] == json!(true));
     assert!(removed.iter().map(|log| identity(log)).eq(reorged.map(identity)));
     assert!(news[..removed.len()].iter().all(|log| log["removed"] == json!(true)));
-    let kept = held.iter().filter(|log| told_number(log) <= height - depth);
-    let now = archive.bench.ask("eth_getLogs", &json!([filter]).to_string());
+    let retained = received.iter().filter(|log| block_number_of(log) <= height - depth);
+    let now = archive.bench.call("eth_getLogs", &json!([filter]).to_string());
     let now = now.as_array().unwrap().iter().map(identity);
-    assert!(now.eq(kept.chain(added).map(identity)));
+    assert!(now.eq(retained.chain(added).map(identity)));
 
     archive.assert_heights(30);
     archive.assert_logs(40);
     archive.assert_moved(&before, height - depth);
-    archive.assert_whole();
+    archive.assert_consistent();
     archive.restart();
     archive.grow(height + 3, &mut other_workload);
     archive.assert_heights(10);
 }
 
-fn told_number(log: &Value) -> u64 {
+fn block_number_of(log: &Value) -> u64 {
     let number = log["blockNumber"].as_str().unwrap();
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
 }
@@ -277,18 +277,18 @@ fn told_number(log: &Value) -> u64 {
 /// Replaces the newest `depth` blocks while readers query views from before and after. Returns the model from
 /// before.
 fn replace(archive: &mut Archive, depth: u64, workload: &mut Workload, common: Model) -> Model {
-    let mut questions = Vec::new();
+    let mut queries = Vec::new();
     for height in archive.heights(20) {
-        questions.extend(archive.model.questions(height, &mut archive.random));
+        queries.extend(archive.model.queries(height, &mut archive.random));
     }
     for height in archive.model.head() - depth..=archive.model.head() {
-        questions.extend(archive.model.questions(height, &mut archive.random));
+        queries.extend(archive.model.queries(height, &mut archive.random));
     }
     let (old, tally) = (archive.bench.view(), Tally::default());
     let (api, blocks) = (&archive.bench.api, other_blocks(depth, workload));
     let seen = thread::scope(|scope| {
-        scope.spawn(|| tally.ask_old(api, &old, &questions));
-        let fresh = scope.spawn(|| tally.ask_new(api, 1));
+        scope.spawn(|| tally.call_old(api, &old, &queries));
+        let fresh = scope.spawn(|| tally.call_new(api, 1));
         let done = api.node().control(|writer| writer.reorg(&blocks)).map(|()| api.node().drain());
         tally.stop.store(true, Ordering::SeqCst);
         done.unwrap().unwrap();
@@ -318,10 +318,10 @@ impl Archive {
         let mut gone = 0;
         for height in common + 1..=before.head() {
             let hash = before.hash(height);
-            assert_eq!(self.bench.ask("eth_getBlockByHash", &json!([hash, false]).to_string()), Value::Null);
+            assert_eq!(self.bench.call("eth_getBlockByHash", &json!([hash, false]).to_string()), Value::Null);
             for transaction in before.transactions(height) {
-                let receipt = self.bench.ask("eth_getTransactionReceipt", &json!([transaction]).to_string());
-                match told_place(&receipt) {
+                let receipt = self.bench.call("eth_getTransactionReceipt", &json!([transaction]).to_string());
+                match receipt_position(&receipt) {
                     Some((number, index)) if number <= self.model.head() => {
                         assert_eq!(self.model.transactions(number)[index], transaction);
                     }
@@ -340,7 +340,7 @@ impl Archive {
     }
 }
 
-fn told_place(receipt: &Value) -> Option<(u64, usize)> {
+fn receipt_position(receipt: &Value) -> Option<(u64, usize)> {
     let number = |name: &str| u64::from_str_radix(receipt[name].as_str()?.trim_start_matches("0x"), 16).ok();
     Some((number("blockNumber")?, usize::try_from(number("transactionIndex")?).ok()?))
 }

@@ -72,10 +72,10 @@ fn the_table_names_each_method_once_with_required_arguments_first() {
 }
 
 #[test]
-fn right_arguments_are_taken_by_every_method() {
+fn every_method_accepts_right_arguments() {
     let bench = Bench::developing(1);
     for method in methods() {
-        match bench.try_ask(method.name, &array(&right_values(method))) {
+        match bench.try_call(method.name, &array(&right_values(method))) {
             Ok(_) => {}
             Err(error) => assert!(![-32602, -32603].contains(&error.code), "{}: {error:?}", method.name),
         }
@@ -104,7 +104,7 @@ fn every_wrong_argument_of_every_method_is_named() {
 }
 
 #[test]
-fn a_missing_argument_is_named_if_it_is_required() {
+fn a_missing_required_argument_is_named() {
     let bench = Bench::developing(1);
     for method in methods() {
         // A missing block means the latest one, even where another argument is required after it.
@@ -116,7 +116,7 @@ fn a_missing_argument_is_named_if_it_is_required() {
             let mut with_null = values.clone();
             with_null[index] = "null";
             for params in [short, array(&with_null)] {
-                match bench.try_ask(method.name, &params) {
+                match bench.try_call(method.name, &params) {
                     Ok(_) => assert!(!required, "{} {params}", method.name),
                     Err(error) if *required => {
                         let want = format!("missing argument {index} ({name})");
@@ -130,7 +130,7 @@ fn a_missing_argument_is_named_if_it_is_required() {
 }
 
 #[test]
-fn missing_block_means_latest_in_every_method() {
+fn a_missing_block_means_latest_in_every_method() {
     let bench = Bench::developing(1);
     let mut compared = 0;
     for method in methods() {
@@ -139,16 +139,16 @@ fn missing_block_means_latest_in_every_method() {
         };
         let mut values = right_values(method);
         values[index] = "\"latest\"";
-        let latest = bench.try_ask(method.name, &array(&values)).map_err(|error| error.message);
+        let latest = bench.try_call(method.name, &array(&values)).map_err(|error| error.message);
         values[index] = "null";
-        let with_null = bench.try_ask(method.name, &array(&values)).map_err(|error| error.message);
+        let with_null = bench.try_call(method.name, &array(&values)).map_err(|error| error.message);
         assert_eq!(with_null, latest, "{} with null", method.name);
         let last = !method.arguments[index + 1..].iter().any(|argument| argument.required);
         assert_eq!(method.arguments[index].required, !last, "{}", method.name);
         if last {
             let short = |block: &[&str]| {
                 let params = array(&[&values[..index], block].concat());
-                bench.try_ask(method.name, &params).map_err(|error| error.message)
+                bench.try_call(method.name, &params).map_err(|error| error.message)
             };
             assert_eq!(short(&[]), short(&["\"latest\""]), "{} without a block", method.name);
         }
@@ -158,7 +158,7 @@ fn missing_block_means_latest_in_every_method() {
 }
 
 #[test]
-fn an_extra_argument_is_refused_by_every_method() {
+fn every_method_rejects_an_extra_argument() {
     let bench = Bench::developing(1);
     for method in methods() {
         let mut values = right_values(method);
@@ -171,7 +171,7 @@ fn an_extra_argument_is_refused_by_every_method() {
 }
 
 #[test]
-fn params_that_are_no_array_are_refused_by_every_method() {
+fn every_method_rejects_params_that_are_no_array() {
     let bench = Bench::developing(1);
     for method in methods() {
         let error = bench.error(method.name, "{}");
@@ -186,7 +186,7 @@ fn an_unknown_method_is_named() {
 }
 
 #[test]
-fn before_there_is_a_view_methods_say_that_the_node_is_starting() {
+fn before_the_first_view_methods_report_a_starting_node() {
     let bench = Bench::developing(1);
     let mut unavailable = 0;
     for method in methods() {
@@ -204,17 +204,17 @@ fn before_there_is_a_view_methods_say_that_the_node_is_starting() {
 }
 
 #[test]
-fn any_arguments_get_an_answer_or_an_error_of_the_table() {
+fn any_arguments_yield_a_result_or_a_documented_error() {
     let bench = Bench::developing(1);
     let mut runner = TestRunner::new(ProptestConfig::with_cases(128));
     let params =
         prop::collection::vec(json_value(), 0..4).prop_map(|values| format!("[{}]", values.join(",")));
     let tried = runner.run(&params, |params| {
         for method in methods() {
-            if let Err(error) = bench.try_ask(method.name, &params) {
-                let known = [-32602, -32000, -32001, -32005].contains(&error.code)
+            if let Err(error) = bench.try_call(method.name, &params) {
+                let documented = [-32602, -32000, -32001, -32005].contains(&error.code)
                     || ON_CONNECTIONS.contains(&method.name) && error.code == -32601;
-                prop_assert!(known, "{} {params}: {error:?}", method.name);
+                prop_assert!(documented, "{} {params}: {error:?}", method.name);
             }
         }
         Ok(())

@@ -31,44 +31,44 @@ fn bytes(value: &Value) -> Bytes {
 }
 
 #[test]
-fn counts_and_single_transactions_are_those_of_the_whole_block() {
+fn counts_and_single_transactions_match_the_full_block() {
     let bench = bench();
-    let block = bench.ask("eth_getBlockByNumber", "[\"pending\",true]");
+    let block = bench.call("eth_getBlockByNumber", "[\"pending\",true]");
     let transactions = block["transactions"].as_array().unwrap();
     assert_eq!(transactions.len(), 3);
-    for (way, name) in [("Number", json!("pending")), ("Hash", block["hash"].clone())] {
-        let count = |what: &str| bench.ask(&format!("eth_get{what}CountBy{way}"), &format!("[{name}]"));
+    for (selector, name) in [("Number", json!("pending")), ("Hash", block["hash"].clone())] {
+        let count = |what: &str| bench.call(&format!("eth_get{what}CountBy{selector}"), &format!("[{name}]"));
         assert_eq!(count("BlockTransaction"), json!("0x3"));
-        let uncles = bench.ask(&format!("eth_getUncleCountByBlock{way}"), &format!("[{name}]"));
+        let uncles = bench.call(&format!("eth_getUncleCountByBlock{selector}"), &format!("[{name}]"));
         assert_eq!(uncles, json!("0x0"));
         for (index, expected) in transactions.iter().enumerate() {
-            let place = format!("[{name},\"{index:#x}\"]");
-            let found = bench.ask(&format!("eth_getTransactionByBlock{way}AndIndex"), &place);
+            let arguments = format!("[{name},\"{index:#x}\"]");
+            let found = bench.call(&format!("eth_getTransactionByBlock{selector}AndIndex"), &arguments);
             assert_eq!(found, *expected);
-            let raw = bench.ask(&format!("eth_getRawTransactionByBlock{way}AndIndex"), &place);
+            let raw = bench.call(&format!("eth_getRawTransactionByBlock{selector}AndIndex"), &arguments);
             assert_eq!(json!(keccak256(bytes(&raw))), expected["hash"]);
         }
         for beyond in ["0x3", "0xffffffffffffffff"] {
-            let place = format!("[{name},\"{beyond}\"]");
-            let found = bench.ask(&format!("eth_getTransactionByBlock{way}AndIndex"), &place);
+            let arguments = format!("[{name},\"{beyond}\"]");
+            let found = bench.call(&format!("eth_getTransactionByBlock{selector}AndIndex"), &arguments);
             assert_eq!(found, Value::Null);
-            let raw = bench.ask(&format!("eth_getRawTransactionByBlock{way}AndIndex"), &place);
+            let raw = bench.call(&format!("eth_getRawTransactionByBlock{selector}AndIndex"), &arguments);
             assert_eq!(raw, json!("0x"));
         }
     }
 }
 
 #[test]
-fn an_unknown_block_has_no_parts() {
+fn an_unknown_block_has_no_transactions_or_counts() {
     let bench = Bench::new(1);
-    for (way, name) in [("Number", "\"0x64\""), ("Number", "\"0x1\""), ("Hash", UNKNOWN)] {
+    for (selector, name) in [("Number", "\"0x64\""), ("Number", "\"0x1\""), ("Hash", UNKNOWN)] {
         for (method, params) in [
-            (format!("eth_getBlockTransactionCountBy{way}"), format!("[{name}]")),
-            (format!("eth_getUncleCountByBlock{way}"), format!("[{name}]")),
-            (format!("eth_getTransactionByBlock{way}AndIndex"), format!("[{name},\"0x0\"]")),
-            (format!("eth_getRawTransactionByBlock{way}AndIndex"), format!("[{name},\"0x0\"]")),
+            (format!("eth_getBlockTransactionCountBy{selector}"), format!("[{name}]")),
+            (format!("eth_getUncleCountByBlock{selector}"), format!("[{name}]")),
+            (format!("eth_getTransactionByBlock{selector}AndIndex"), format!("[{name},\"0x0\"]")),
+            (format!("eth_getRawTransactionByBlock{selector}AndIndex"), format!("[{name},\"0x0\"]")),
         ] {
-            assert_eq!(bench.ask(&method, &params), Value::Null, "{method} {params}");
+            assert_eq!(bench.call(&method, &params), Value::Null, "{method} {params}");
         }
     }
     for method in ["debug_getRawBlock", "debug_getRawHeader", "debug_getRawReceipts"] {
@@ -78,30 +78,30 @@ fn an_unknown_block_has_no_parts() {
         }
     }
     for method in ["debug_getRawTransaction", "eth_getRawTransactionByHash"] {
-        assert_eq!(bench.ask(method, &format!("[{UNKNOWN}]")), json!("0x"), "{method}");
+        assert_eq!(bench.call(method, &format!("[{UNKNOWN}]")), json!("0x"), "{method}");
     }
 }
 
 #[test]
-fn raw_blocks_headers_and_receipts_match_the_hashes_of_the_block() {
+fn raw_blocks_headers_and_receipts_match_the_block_hashes() {
     let bench = bench();
-    let block = bench.ask("eth_getBlockByNumber", "[\"pending\",false]");
-    let header = bytes(&bench.ask("debug_getRawHeader", "[\"pending\"]"));
+    let block = bench.call("eth_getBlockByNumber", "[\"pending\",false]");
+    let header = bytes(&bench.call("debug_getRawHeader", "[\"pending\"]"));
     assert_eq!(json!(keccak256(&header)), block["hash"]);
-    let raw = bytes(&bench.ask("debug_getRawBlock", "[\"pending\"]"));
+    let raw = bytes(&bench.call("debug_getRawBlock", "[\"pending\"]"));
     let decoded = BlockBytes::decode(&mut raw.as_ref()).unwrap();
     assert_eq!(json!(decoded.header.hash_slow()), block["hash"]);
     assert_eq!(decoded.transactions.len(), 3);
     assert_eq!(json!(format!("{:#x}", raw.len())), block["size"]);
-    let receipts = bench.ask("debug_getRawReceipts", "[\"pending\"]");
+    let receipts = bench.call("debug_getRawReceipts", "[\"pending\"]");
     let receipts = receipts.as_array().unwrap().iter().map(bytes);
     assert_eq!(json!(ordered_trie_root(receipts)), block["receiptsRoot"]);
-    let by_hash = bench.ask("debug_getRawBlock", &format!("[{}]", block["hash"]));
+    let by_hash = bench.call("debug_getRawBlock", &format!("[{}]", block["hash"]));
     assert_eq!(bytes(&by_hash), raw);
 }
 
 #[test]
-fn raw_transactions_are_found_pooled_with_their_blobs_preconfirmed_and_sealed() {
+fn raw_transactions_are_found_while_pooled_preconfirmed_and_sealed() {
     let mut bench = Bench::new(1);
     let wallet: Wallet = bench.wallets[0].clone();
     let (plain, blob) =
@@ -109,7 +109,7 @@ fn raw_transactions_are_found_pooled_with_their_blobs_preconfirmed_and_sealed() 
     let hashes: Vec<B256> = [&plain, &blob].map(|raw| bench.submit(raw)).into();
     let raw = |bench: &Bench, hash: B256| {
         let answers = ["debug_getRawTransaction", "eth_getRawTransactionByHash"]
-            .map(|method| bytes(&bench.ask(method, &format!("[\"{hash}\"]"))));
+            .map(|method| bytes(&bench.call(method, &format!("[\"{hash}\"]"))));
         assert_eq!(answers[0], answers[1]);
         answers[0].clone()
     };
@@ -129,7 +129,7 @@ fn raw_transactions_are_found_pooled_with_their_blobs_preconfirmed_and_sealed() 
 }
 
 #[test]
-fn an_older_view_of_a_batch_still_finds_the_raw_bytes_of_what_was_preconfirmed_meanwhile() {
+fn an_older_view_finds_raw_bytes_preconfirmed_since() {
     let mut bench = Bench::new(1);
     let old = bench.view();
     let raw = bench.wallets[0].transfer(0, Address::ZERO, 0, Fees::default());

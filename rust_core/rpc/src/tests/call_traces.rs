@@ -11,7 +11,7 @@ use super::{Bench, data};
 use crate::Limits;
 
 fn trace(bench: &Bench, call: &Value, block: &str, config: &Value) -> Value {
-    bench.ask("debug_traceCall", &format!("[{call},{block},{config}]"))
+    bench.call("debug_traceCall", &format!("[{call},{block},{config}]"))
 }
 
 fn to(contract: Contract) -> Value {
@@ -36,7 +36,7 @@ fn counted(bench: &Bench, block: &str, config: Value) -> Value {
     found[&format!("{counter:#x}")]["storage"][&B256::ZERO.to_string()].clone()
 }
 
-fn word(value: u8) -> Value {
+fn uint256(value: u8) -> Value {
     json!(B256::with_last_byte(value))
 }
 
@@ -60,7 +60,7 @@ fn a_call_is_traced_as_the_transaction_that_follows() {
         let before = configs.each_ref().map(|config| trace(&bench, &call, "\"pending\"", config));
         let hash = send(&mut bench, nonce.into(), contract.address(), input);
         for (config, before) in configs.iter().zip(before) {
-            let mut after = bench.ask("debug_traceTransaction", &format!("[\"{hash}\",{config}]"));
+            let mut after = bench.call("debug_traceTransaction", &format!("[\"{hash}\",{config}]"));
             for frame in after.as_array_mut().into_iter().flatten() {
                 frame["blockHash"] = Value::Null;
                 frame["blockNumber"] = json!(0);
@@ -73,7 +73,7 @@ fn a_call_is_traced_as_the_transaction_that_follows() {
 }
 
 #[test]
-fn a_call_sees_the_state_after_its_block_or_before_one_of_its_transactions() {
+fn a_call_sees_state_after_block_or_before_transaction() {
     let mut bench = Bench::new(1);
     bench.seal();
     for nonce in 0..3 {
@@ -81,9 +81,9 @@ fn a_call_sees_the_state_after_its_block_or_before_one_of_its_transactions() {
     }
     let number = bench.view().pending().number();
     let check = |bench: &Bench, block: &str| {
-        assert_eq!(counted(bench, block, json!({})), word(3));
+        assert_eq!(counted(bench, block, json!({})), uint256(3));
         for index in 0..3_u8 {
-            assert_eq!(counted(bench, block, json!({"txIndex": format!("{index:#x}")})), word(index));
+            assert_eq!(counted(bench, block, json!({"txIndex": format!("{index:#x}")})), uint256(index));
         }
         let error = bench.error("debug_traceCall", &format!("[{{}},{block},{{\"txIndex\":\"0x3\"}}]"));
         assert_eq!(error.code, -32000);
@@ -95,13 +95,13 @@ fn a_call_sees_the_state_after_its_block_or_before_one_of_its_transactions() {
     };
     check(&bench, "\"pending\"");
     let step = format!("{{\"blockNumber\":\"{number:#x}\",\"flashblockIndex\":\"0x2\"}}");
-    assert_eq!(counted(&bench, &step, json!({})), word(2));
+    assert_eq!(counted(&bench, &step, json!({})), uint256(2));
     bench.seal();
     check(&bench, &format!("\"{number:#x}\""));
-    assert_eq!(counted(&bench, "\"latest\"", json!({})), word(3));
-    assert_eq!(counted(&bench, "null", json!({})), word(3), "no block is the latest");
+    assert_eq!(counted(&bench, "\"latest\"", json!({})), uint256(3));
+    assert_eq!(counted(&bench, "null", json!({})), uint256(3), "no block is the latest");
     // A block without transactions accepts index 0.
-    assert_eq!(counted(&bench, "\"pending\"", json!({"txIndex": "0x0"})), word(3));
+    assert_eq!(counted(&bench, "\"pending\"", json!({"txIndex": "0x0"})), uint256(3));
     let error = bench.error("debug_traceCall", "[{},\"pending\",{\"txIndex\":\"0x1\"}]");
     assert_eq!(error.code, -32000);
     let error = bench.error("debug_traceCall", "[{},\"earliest\",{\"txIndex\":\"0x0\"}]");
@@ -109,7 +109,7 @@ fn a_call_sees_the_state_after_its_block_or_before_one_of_its_transactions() {
 }
 
 #[test]
-fn a_call_inside_a_block_finds_what_was_written_there() {
+fn a_call_inside_a_block_sees_its_earlier_writes() {
     let mut bench = Bench::developing(1);
     let counter = Contract::Counter.address();
     send(&mut bench, 0, counter, Bytes::new());
@@ -117,17 +117,17 @@ fn a_call_inside_a_block_finds_what_was_written_there() {
     bench.api.node().control(|writer| writer.write(&Override { address: counter, change })).unwrap();
     send(&mut bench, 1, counter, Bytes::new());
     let at = |index: &str| counted(&bench, "\"pending\"", json!({"txIndex": index}));
-    assert_eq!([at("0x0"), at("0x1")], [word(0), word(0x50)]);
-    assert_eq!(counted(&bench, "\"pending\"", json!({})), word(0x51));
+    assert_eq!([at("0x0"), at("0x1")], [uint256(0), uint256(0x50)]);
+    assert_eq!(counted(&bench, "\"pending\"", json!({})), uint256(0x51));
 }
 
 #[test]
-fn a_call_sees_what_it_overrides() {
+fn a_traced_call_sees_its_overrides() {
     let mut bench = Bench::new(1);
     bench.seal();
     let counter = Contract::Counter.address();
     let state = json!({counter.to_string(): {"stateDiff": {"0x0": "0x9"}}});
-    assert_eq!(counted(&bench, "\"latest\"", json!({"stateOverrides": state})), word(9));
+    assert_eq!(counted(&bench, "\"latest\"", json!({"stateOverrides": state})), uint256(9));
     let environment = to(Contract::Environment);
     let config = json!({"blockOverrides": {"number": "0x77", "time": "0x7fffffff"}});
     let traced = trace(&bench, &environment, "\"latest\"", &config);

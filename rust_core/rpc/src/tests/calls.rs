@@ -16,7 +16,7 @@ fn to(contract: Contract) -> String {
 const NO: &str = "0x08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000026e6f000000000000000000000000000000000000000000000000000000000000";
 
 #[test]
-fn a_revert_is_worded_for_each_method_as_its_clients_expect() {
+fn each_method_words_a_revert_as_clients_expect() {
     let bench = Bench::new(1);
     let params = format!("[{{{}}},\"pending\"]", to(Contract::Reverter));
     let call = bench.error("eth_call", &params);
@@ -55,7 +55,7 @@ fn a_halt_is_a_server_error() {
 }
 
 #[test]
-fn time_is_limited() {
+fn a_call_beyond_the_time_limit_fails() {
     let bench = Bench::with_limits(1, Limits { call_time: Duration::ZERO, ..Limits::default() });
     let params = format!("[{{{}}}]", to(Contract::Counter));
     for method in ["eth_call", "eth_estimateGas", "eth_createAccessList"] {
@@ -74,12 +74,12 @@ fn a_plain_transfer_is_estimated_exactly_on_every_tag() {
     let [a, b] = [bench.wallets[0].address, bench.wallets[1].address];
     for tag in ["latest", "pending", "safe", "finalized", "earliest", "0x0"] {
         let params = format!("[{{\"from\":\"{a}\",\"to\":\"{b}\",\"value\":\"0x1\"}},\"{tag}\"]");
-        assert_eq!(bench.ask("eth_estimateGas", &params), json!("0x5208"), "{tag}");
+        assert_eq!(bench.call("eth_estimateGas", &params), json!("0x5208"), "{tag}");
     }
 }
 
 #[test]
-fn what_the_sender_cannot_pay_is_no_revert_to_any_client() {
+fn insufficient_funds_are_not_reported_as_a_revert() {
     let bench = Bench::new(1);
     let poor = "0x00000000000000000000000000000000000000aa";
     let params = format!("[{{\"from\":\"{poor}\",\"to\":\"{poor}\",\"value\":\"0x1\"}}]");
@@ -106,10 +106,10 @@ fn a_call_sees_preconfirmed_state_on_pending_only() {
     bench.submit(&raw);
     bench.tick();
     let created = wallet.address.create(0);
-    let code = |tag: &str| bench.ask("eth_getCode", &format!("[\"{created}\",\"{tag}\"]"));
+    let code = |tag: &str| bench.call("eth_getCode", &format!("[\"{created}\",\"{tag}\"]"));
     assert_eq!(code("latest"), json!("0x"));
     assert_eq!(code("pending"), json!(Contract::Logger.code()));
-    let gas = |tag: &str| bench.ask("eth_estimateGas", &format!("[{{\"to\":\"{created}\"}},\"{tag}\"]"));
+    let gas = |tag: &str| bench.call("eth_estimateGas", &format!("[{{\"to\":\"{created}\"}},\"{tag}\"]"));
     assert_eq!(gas("latest"), json!("0x5208"));
     assert_ne!(gas("pending"), json!("0x5208"));
 }
@@ -118,7 +118,7 @@ fn a_call_sees_preconfirmed_state_on_pending_only() {
 fn the_chain_id_of_a_call_is_checked() {
     let bench = Bench::new(1);
     assert_eq!(
-        bench.ask("eth_call", r#"[{"to":"0x00000000000000000000000000000000000000aa","chainId":"0x7a69"}]"#),
+        bench.call("eth_call", r#"[{"to":"0x00000000000000000000000000000000000000aa","chainId":"0x7a69"}]"#),
         json!("0x")
     );
     let error = bench.error("eth_call", r#"[{"chainId":"0x1"}]"#);

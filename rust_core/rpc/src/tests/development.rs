@@ -8,14 +8,14 @@ use crate::{Access, Api, ExecutionMode, Limits, methods};
 
 use super::{Bench, raw_params};
 
-const SOMEBODY: &str = "0x0000000000000000000000000000000000000077";
+const OTHER_ACCOUNT: &str = "0x0000000000000000000000000000000000000077";
 
 fn number(bench: &Bench, tag: &str) -> u64 {
-    quantity(&bench.ask("eth_getBlockByNumber", &format!("[\"{tag}\",false]"))["number"])
+    quantity(&bench.call("eth_getBlockByNumber", &format!("[\"{tag}\",false]"))["number"])
 }
 
 fn timestamp(bench: &Bench, tag: &str) -> u64 {
-    quantity(&bench.ask("eth_getBlockByNumber", &format!("[\"{tag}\",false]"))["timestamp"])
+    quantity(&bench.call("eth_getBlockByNumber", &format!("[\"{tag}\",false]"))["timestamp"])
 }
 
 fn quantity(value: &Value) -> u64 {
@@ -23,9 +23,9 @@ fn quantity(value: &Value) -> u64 {
 }
 
 #[test]
-fn a_node_that_is_not_for_development_serves_none_of_them() {
+fn a_production_node_serves_no_development_methods() {
     let bench = Bench::new(1);
-    let mut refused = 0;
+    let mut rejected = 0;
     for method in methods().filter(|method| method.access == Access::Development) {
         for api in [&bench.api, &bench.api.for_admin()] {
             let error = api.call(Some(&bench.view()), method.name, b"[]").unwrap_err();
@@ -33,15 +33,15 @@ fn a_node_that_is_not_for_development_serves_none_of_them() {
             let message = format!("the method {name} is served by development nodes only: foreseal dev");
             assert_eq!((error.code, error.message), (-32601, message));
         }
-        refused += 1;
+        rejected += 1;
     }
-    assert!(refused > 30);
+    assert!(rejected > 30);
     let view = bench.view();
     assert_eq!((view.latest().number(), view.pending_index()), (0, 0));
 }
 
 #[test]
-fn finality_is_for_the_admin_listener() {
+fn finality_is_set_on_the_admin_listener_only() {
     for bench in [Bench::new(1), Bench::developing(1)] {
         let public = Api::new(bench.api.node().clone(), Limits::default(), B256::ZERO);
         let error =
@@ -57,9 +57,9 @@ fn finality_is_for_the_admin_listener() {
 }
 
 #[test]
-fn answers_are_those_of_anvil() {
+fn results_match_those_of_anvil() {
     let bench = Bench::developing(1);
-    let word = "0x0000000000000000000000000000000000000000000000000000000000000007";
+    let slot_value = "0x0000000000000000000000000000000000000000000000000000000000000007";
     for (method, params, answer) in [
         ("evm_mine", "[]".to_owned(), json!("0x0")),
         ("evm_mine", "[{\"blocks\":2}]".to_owned(), json!("0x0")),
@@ -67,14 +67,14 @@ fn answers_are_those_of_anvil() {
         ("hardhat_mine", "[]".to_owned(), json!(null)),
         ("anvil_mine", "[0]".to_owned(), json!(null)),
         ("evm_increaseTime", "[100]".to_owned(), json!(null)),
-        ("anvil_setBalance", format!("[\"{SOMEBODY}\",\"0x64\"]"), json!(null)),
-        ("hardhat_setBalance", format!("[\"{SOMEBODY}\",101]"), json!(null)),
-        ("anvil_setCode", format!("[\"{SOMEBODY}\",\"0x6000\"]"), json!(null)),
-        ("anvil_setNonce", format!("[\"{SOMEBODY}\",\"0x5\"]"), json!(null)),
-        ("anvil_setStorageAt", format!("[\"{SOMEBODY}\",\"0x0\",\"{word}\"]"), json!(true)),
-        ("hardhat_setStorageAt", format!("[\"{SOMEBODY}\",\"0x01\",\"{word}\"]"), json!(true)),
-        ("anvil_impersonateAccount", format!("[\"{SOMEBODY}\"]"), json!(null)),
-        ("hardhat_stopImpersonatingAccount", format!("[\"{SOMEBODY}\"]"), json!(null)),
+        ("anvil_setBalance", format!("[\"{OTHER_ACCOUNT}\",\"0x64\"]"), json!(null)),
+        ("hardhat_setBalance", format!("[\"{OTHER_ACCOUNT}\",101]"), json!(null)),
+        ("anvil_setCode", format!("[\"{OTHER_ACCOUNT}\",\"0x6000\"]"), json!(null)),
+        ("anvil_setNonce", format!("[\"{OTHER_ACCOUNT}\",\"0x5\"]"), json!(null)),
+        ("anvil_setStorageAt", format!("[\"{OTHER_ACCOUNT}\",\"0x0\",\"{slot_value}\"]"), json!(true)),
+        ("hardhat_setStorageAt", format!("[\"{OTHER_ACCOUNT}\",\"0x01\",\"{slot_value}\"]"), json!(true)),
+        ("anvil_impersonateAccount", format!("[\"{OTHER_ACCOUNT}\"]"), json!(null)),
+        ("hardhat_stopImpersonatingAccount", format!("[\"{OTHER_ACCOUNT}\"]"), json!(null)),
         ("anvil_autoImpersonateAccount", "[true]".to_owned(), json!(null)),
         ("evm_snapshot", "[]".to_owned(), json!("0x0")),
         ("anvil_snapshot", "[]".to_owned(), json!("0x1")),
@@ -91,13 +91,13 @@ fn answers_are_those_of_anvil() {
         ("evm_setAutomine", "[false]".to_owned(), json!(null)),
         ("evm_setIntervalMining", "[5]".to_owned(), json!(null)),
         ("anvil_getIntervalMining", "[]".to_owned(), json!(5)),
-        ("anvil_setCoinbase", format!("[\"{SOMEBODY}\"]"), json!(null)),
+        ("anvil_setCoinbase", format!("[\"{OTHER_ACCOUNT}\"]"), json!(null)),
         ("anvil_setNextBlockBaseFeePerGas", "[\"0x7\"]".to_owned(), json!(null)),
-        ("anvil_dropTransaction", format!("[\"{word}\"]"), json!(null)),
+        ("anvil_dropTransaction", format!("[\"{slot_value}\"]"), json!(null)),
         ("anvil_reorg", "[1,[]]".to_owned(), json!(null)),
         ("anvil_rollback", "[1]".to_owned(), json!(null)),
     ] {
-        let answered = bench.ask(method, &params);
+        let answered = bench.call(method, &params);
         if method != "evm_increaseTime" {
             assert_eq!(answered, answer, "{method} {params}");
         }
@@ -105,20 +105,20 @@ fn answers_are_those_of_anvil() {
 }
 
 #[test]
-fn times_are_plain_numbers_and_exact() {
+fn times_are_plain_exact_numbers() {
     let bench = Bench::developing(1);
-    bench.ask("evm_mine", "[2000000]");
+    bench.call("evm_mine", "[2000000]");
     assert_eq!(timestamp(&bench, "latest"), 2_000_000);
-    bench.ask("evm_setNextBlockTimestamp", "[\"0x1e8a00\"]");
+    bench.call("evm_setNextBlockTimestamp", "[\"0x1e8a00\"]");
     assert_eq!(timestamp(&bench, "pending"), 2_001_408);
-    bench.ask("evm_mine", "[]");
+    bench.call("evm_mine", "[]");
     assert_eq!(timestamp(&bench, "latest"), 2_001_408);
-    let before: i64 = bench.ask("evm_increaseTime", "[0]").as_i64().unwrap();
-    assert_eq!(bench.ask("evm_increaseTime", "[3600]"), json!(before + 3_600));
-    bench.ask("evm_mine", "[]");
+    let before: i64 = bench.call("evm_increaseTime", "[0]").as_i64().unwrap();
+    assert_eq!(bench.call("evm_increaseTime", "[3600]"), json!(before + 3_600));
+    bench.call("evm_mine", "[]");
     assert_eq!(timestamp(&bench, "latest"), 2_001_408 + 3_602);
-    assert_eq!(bench.ask("evm_setTime", "[\"2100000\"]"), json!(2_100_000 - 2_005_010));
-    assert_eq!(bench.ask("evm_setTime", "[1]"), json!(0));
+    assert_eq!(bench.call("evm_setTime", "[\"2100000\"]"), json!(2_100_000 - 2_005_010));
+    assert_eq!(bench.call("evm_setTime", "[1]"), json!(0));
     let error = bench.error("evm_setNextBlockTimestamp", "[5]");
     let message = "Timestamp error: 5 is not after the previous block's timestamp 2005010";
     assert_eq!((error.code, error.message.as_str()), (-32602, message));
@@ -130,48 +130,48 @@ fn times_are_plain_numbers_and_exact() {
 }
 
 #[test]
-fn what_is_written_shows_on_pending_and_then_on_latest() {
+fn an_override_shows_on_pending_and_then_on_latest() {
     let mut bench = Bench::developing(1);
-    bench.ask("anvil_setBalance", &format!("[\"{SOMEBODY}\",\"0x64\"]"));
-    bench.ask("anvil_setNonce", &format!("[\"{SOMEBODY}\",9]"));
-    bench.ask("anvil_setCode", &format!("[\"{SOMEBODY}\",\"0x6001\"]"));
-    let word = "0x0000000000000000000000000000000000000000000000000000000000000007";
-    bench.ask("anvil_setStorageAt", &format!("[\"{SOMEBODY}\",\"0x3\",\"{word}\"]"));
+    bench.call("anvil_setBalance", &format!("[\"{OTHER_ACCOUNT}\",\"0x64\"]"));
+    bench.call("anvil_setNonce", &format!("[\"{OTHER_ACCOUNT}\",9]"));
+    bench.call("anvil_setCode", &format!("[\"{OTHER_ACCOUNT}\",\"0x6001\"]"));
+    let slot_value = "0x0000000000000000000000000000000000000000000000000000000000000007";
+    bench.call("anvil_setStorageAt", &format!("[\"{OTHER_ACCOUNT}\",\"0x3\",\"{slot_value}\"]"));
     let read = |bench: &Bench, tag: &str| {
         [
-            bench.ask("eth_getBalance", &format!("[\"{SOMEBODY}\",\"{tag}\"]")),
-            bench.ask("eth_getTransactionCount", &format!("[\"{SOMEBODY}\",\"{tag}\"]")),
-            bench.ask("eth_getCode", &format!("[\"{SOMEBODY}\",\"{tag}\"]")),
-            bench.ask("eth_getStorageAt", &format!("[\"{SOMEBODY}\",\"0x3\",\"{tag}\"]")),
+            bench.call("eth_getBalance", &format!("[\"{OTHER_ACCOUNT}\",\"{tag}\"]")),
+            bench.call("eth_getTransactionCount", &format!("[\"{OTHER_ACCOUNT}\",\"{tag}\"]")),
+            bench.call("eth_getCode", &format!("[\"{OTHER_ACCOUNT}\",\"{tag}\"]")),
+            bench.call("eth_getStorageAt", &format!("[\"{OTHER_ACCOUNT}\",\"0x3\",\"{tag}\"]")),
         ]
     };
-    let written = [json!("0x64"), json!("0x9"), json!("0x6001"), json!(word)];
+    let written = [json!("0x64"), json!("0x9"), json!("0x6001"), json!(slot_value)];
     assert_eq!(read(&bench, "pending"), written);
     assert_eq!(read(&bench, "latest")[0], json!("0x0"));
-    let pending = bench.ask("eth_getBlockByNumber", "[\"pending\",true]");
+    let pending = bench.call("eth_getBlockByNumber", "[\"pending\",true]");
     bench.seal();
     assert_eq!(read(&bench, "latest"), written);
-    assert_eq!(bench.ask("eth_getBlockByNumber", "[\"latest\",true]"), pending);
+    assert_eq!(bench.call("eth_getBlockByNumber", "[\"latest\",true]"), pending);
 }
 
 #[test]
-fn going_back_and_another_way() {
+fn rollback_and_reorg_move_the_transactions() {
     let mut bench = Bench::developing(2);
-    let to: Address = SOMEBODY.parse().unwrap();
+    let to: Address = OTHER_ACCOUNT.parse().unwrap();
     let hash = bench.submit(&bench.wallets[0].transfer(0, to, 7, Fees::default()));
     (0..3).for_each(|_| bench.seal());
-    let place = |bench: &Bench| {
-        bench.ask("eth_getTransactionByHash", &format!("[\"{hash}\"]"))["blockNumber"].clone()
+    let block_of = |bench: &Bench| {
+        bench.call("eth_getTransactionByHash", &format!("[\"{hash}\"]"))["blockNumber"].clone()
     };
-    assert_eq!(place(&bench), json!("0x1"));
-    let given = bench.wallets[1].transfer(0, to, 1, Fees::default());
-    let raw = raw_params(&given);
-    bench.ask("anvil_reorg", &format!("[2,[[{},1]]]", raw.trim_matches(['[', ']'])));
-    let latest = bench.ask("eth_getBlockByNumber", "[\"latest\",false]");
+    assert_eq!(block_of(&bench), json!("0x1"));
+    let replacement = bench.wallets[1].transfer(0, to, 1, Fees::default());
+    let raw = raw_params(&replacement);
+    bench.call("anvil_reorg", &format!("[2,[[{},1]]]", raw.trim_matches(['[', ']'])));
+    let latest = bench.call("eth_getBlockByNumber", "[\"latest\",false]");
     assert_eq!((number(&bench, "latest"), latest["transactions"].as_array().unwrap().len()), (3, 1));
-    assert_eq!(place(&bench), json!("0x1"));
-    bench.ask("anvil_rollback", "[3]");
-    assert_eq!((number(&bench, "latest"), place(&bench)), (0, json!("0x1")), "it is pre-confirmed again");
+    assert_eq!(block_of(&bench), json!("0x1"));
+    bench.call("anvil_rollback", "[3]");
+    assert_eq!((number(&bench, "latest"), block_of(&bench)), (0, json!("0x1")), "it is pre-confirmed again");
     assert_eq!(bench.view().latest().number(), 0);
     for (params, message) in [
         ("[1]", "Reorg depth must not exceed current chain height: current height 0, depth 1"),
@@ -192,17 +192,17 @@ fn going_back_and_another_way() {
 #[test]
 fn a_transaction_dropped_on_request_reports_it() {
     let bench = Bench::developing(2);
-    let to: Address = SOMEBODY.parse().unwrap();
+    let to: Address = OTHER_ACCOUNT.parse().unwrap();
     let hash = bench.submit(&bench.wallets[0].transfer(5, to, 7, Fees::default()));
-    assert_eq!(bench.ask("anvil_dropTransaction", &format!("[\"{hash}\"]")), json!(hash.to_string()));
-    assert_eq!(bench.ask("anvil_dropTransaction", &format!("[\"{hash}\"]")), json!(null));
-    let status = bench.ask("foreseal_transactionStatus", &format!("[\"{hash}\"]"));
+    assert_eq!(bench.call("anvil_dropTransaction", &format!("[\"{hash}\"]")), json!(hash.to_string()));
+    assert_eq!(bench.call("anvil_dropTransaction", &format!("[\"{hash}\"]")), json!(null));
+    let status = bench.call("foreseal_transactionStatus", &format!("[\"{hash}\"]"));
     assert_eq!((&status["status"], &status["reason"]), (&json!("dropped"), &json!("dropped on request")));
 }
 
 /// `safe`, `finalized` and `earliest`: by depth, set explicitly, and across an unwind.
 #[test]
-fn finality_on_the_tags() {
+fn finality_moves_the_safe_and_finalized_tags() {
     let mut bench = Bench::developing(1);
     let tags = |bench: &Bench| ["earliest", "finalized", "safe", "latest"].map(|tag| number(bench, tag));
     assert_eq!(tags(&bench), [0, 0, 0, 0]);
@@ -210,24 +210,24 @@ fn finality_on_the_tags() {
     assert_eq!(tags(&bench), [0, 0, 0, 1]);
     (0..5).for_each(|_| bench.seal());
     assert_eq!(tags(&bench), [0, 2, 4, 6], "by the depth of 2 and 4");
-    let third = bench.ask("eth_getBlockByNumber", "[\"0x3\",false]")["hash"].clone();
-    bench.ask("foreseal_setFinality", &format!("[{{\"finalized\":{third},\"safe\":\"0x5\"}}]"));
+    let third = bench.call("eth_getBlockByNumber", "[\"0x3\",false]")["hash"].clone();
+    bench.call("foreseal_setFinality", &format!("[{{\"finalized\":{third},\"safe\":\"0x5\"}}]"));
     assert_eq!(tags(&bench), [0, 3, 5, 6]);
     (0..6).for_each(|_| bench.seal());
     assert_eq!(tags(&bench), [0, 3, 5, 12], "neither follows any more");
-    let refused = |bench: &Bench, params: &str| {
+    let rejected = |bench: &Bench, params: &str| {
         let error = bench.error("foreseal_setFinality", params);
         (error.code, error.message)
     };
-    assert_eq!(refused(&bench, "[{\"safe\":\"0x4\"}]"), (-32000, "safe 4 would go back".to_owned()));
+    assert_eq!(rejected(&bench, "[{\"safe\":\"0x4\"}]"), (-32000, "safe 4 would go back".to_owned()));
     assert_eq!(
-        refused(&bench, "[{\"finalized\":\"0x6\"}]"),
+        rejected(&bench, "[{\"finalized\":\"0x6\"}]"),
         (-32000, "finalized 6 would pass the safe block".to_owned())
     );
-    assert_eq!(refused(&bench, "[{\"safe\":\"0x63\"}]"), (-32001, "block not found".to_owned()));
+    assert_eq!(rejected(&bench, "[{\"safe\":\"0x63\"}]"), (-32001, "block not found".to_owned()));
     let unknown = format!("[{{\"safe\":\"{:#066x}\"}}]", U256::from(5));
-    assert_eq!(refused(&bench, &unknown), (-32001, "block not found".to_owned()));
+    assert_eq!(rejected(&bench, &unknown), (-32001, "block not found".to_owned()));
     assert_eq!(tags(&bench), [0, 3, 5, 12]);
-    bench.ask("anvil_rollback", "[8]");
+    bench.call("anvil_rollback", "[8]");
     assert_eq!(tags(&bench), [0, 3, 4, 4], "neither passes the latest block");
 }

@@ -58,7 +58,7 @@ fn failing() -> [(&'static str, Value, i64); 5] {
 }
 
 #[test]
-fn an_error_is_answered_and_counted_by_the_run_that_found_it() {
+fn an_error_is_returned_and_counted_by_its_first_run() {
     let bench = Bench::new(1);
     for (method, params, code) in failing() {
         let path = fast_path(&bench, LIMITS);
@@ -88,7 +88,7 @@ fn errors_in_a_batch_are_entries_of_it() {
 }
 
 #[test]
-fn results_share_the_allowance_of_a_batch_and_later_calls_do_not_run() {
+fn after_the_batch_allowance_later_calls_do_not_run() {
     let bench = Bench::new(1);
     let path = fast_path(&bench, FastPathLimits { response: 20, ..LIMITS });
     let modules = call("eth_chainId", &json!([]));
@@ -108,7 +108,7 @@ fn results_share_the_allowance_of_a_batch_and_later_calls_do_not_run() {
 }
 
 #[test]
-fn methods_that_python_owns_and_malformed_params_take_the_slow_path() {
+fn python_methods_and_malformed_params_use_the_slow_path() {
     let bench = Bench::new(1);
     let path = fast_path(&bench, LIMITS);
     path.exclude("eth_chainId");

@@ -13,16 +13,16 @@ fn number(value: &Value) -> u64 {
 #[test]
 fn the_gas_price_follows_the_block_being_built() {
     let bench = Bench::new(1);
-    let base_fee = &bench.ask("eth_getBlockByNumber", r#"["pending",false]"#)["baseFeePerGas"];
-    let tip = bench.ask("eth_maxPriorityFeePerGas", "[]");
+    let base_fee = &bench.call("eth_getBlockByNumber", r#"["pending",false]"#)["baseFeePerGas"];
+    let tip = bench.call("eth_maxPriorityFeePerGas", "[]");
     assert_eq!(number(&tip), 1_000_000);
-    assert_eq!(number(&bench.ask("eth_gasPrice", "[]")), number(base_fee) + number(&tip));
-    assert_eq!(bench.ask("eth_baseFee", "[]"), *base_fee);
-    assert_eq!(bench.ask("eth_blobBaseFee", "[]"), json!("0x1"), "nobody has sent a blob");
+    assert_eq!(number(&bench.call("eth_gasPrice", "[]")), number(base_fee) + number(&tip));
+    assert_eq!(bench.call("eth_baseFee", "[]"), *base_fee);
+    assert_eq!(bench.call("eth_blobBaseFee", "[]"), json!("0x1"), "nobody has sent a blob");
 }
 
 #[test]
-fn a_fee_history_names_the_next_base_fee_and_the_rewards() {
+fn a_fee_history_has_the_next_base_fee_and_rewards() {
     let mut bench = Bench::new(2);
     let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];
     let fees = |tip| Fees { max_fee: 20_000_000_000, tip };
@@ -30,7 +30,7 @@ fn a_fee_history_names_the_next_base_fee_and_the_rewards() {
     bench.submit(&b.transfer(0, a.address, 1, fees(3)));
     bench.submit(&a.eip1559(1, TxKind::Create, U256::ZERO, 300_000, deploy_code(&Bytes::new()), fees(2)));
     bench.tick();
-    let history = bench.ask("eth_feeHistory", r#"["0x5","pending",[0,50,100]]"#);
+    let history = bench.call("eth_feeHistory", r#"["0x5","pending",[0,50,100]]"#);
     assert_eq!(history["oldestBlock"], json!("0x0"), "clamped to the blocks there are");
     assert_eq!(history["reward"], json!([["0x0", "0x0", "0x0"], ["0x1", "0x2", "0x3"]]));
     for (list, length) in
@@ -40,27 +40,27 @@ fn a_fee_history_names_the_next_base_fee_and_the_rewards() {
     }
     let sealed_later = history.clone();
     bench.seal();
-    assert_eq!(bench.ask("eth_feeHistory", r#"["0x5","0x1",[0,50,100]]"#), sealed_later);
-    let next = &bench.ask("eth_getBlockByNumber", r#"["pending",false]"#)["baseFeePerGas"];
+    assert_eq!(bench.call("eth_feeHistory", r#"["0x5","0x1",[0,50,100]]"#), sealed_later);
+    let next = &bench.call("eth_getBlockByNumber", r#"["pending",false]"#)["baseFeePerGas"];
     assert_eq!(history["baseFeePerGas"].as_array().unwrap().last(), Some(next));
 }
 
 #[test]
 fn a_fee_history_may_be_short_and_without_rewards() {
     let bench = Bench::new(1);
-    let one = bench.ask("eth_feeHistory", r#"["0x1","latest"]"#);
+    let one = bench.call("eth_feeHistory", r#"["0x1","latest"]"#);
     assert_eq!((&one["oldestBlock"], one.get("reward")), (&json!("0x0"), None));
     assert_eq!(one["gasUsedRatio"], json!([0]));
-    let none = bench.ask("eth_feeHistory", r#"["0x0","latest",[]]"#);
+    let none = bench.call("eth_feeHistory", r#"["0x0","latest",[]]"#);
     assert_eq!((&none["baseFeePerGas"], &none["oldestBlock"]), (&json!([]), &json!("0x0")));
-    let none = bench.ask("eth_feeHistory", r#"["0x0","pending"]"#);
+    let none = bench.call("eth_feeHistory", r#"["0x0","pending"]"#);
     assert_eq!(none["gasUsedRatio"], json!([]));
     let error = bench.error("eth_feeHistory", r#"["0x1","0x64"]"#);
     assert_eq!((error.code, error.message.as_str()), (-32001, "block not found"));
 }
 
 /// Returns tips by gas like geth: sorted and accumulated, with each percentile rounded down to whole gas.
-fn percentiles_by_hand(receipts: &[Value], base_fee: u64, percentiles: &[f64]) -> Vec<u64> {
+fn expected_percentiles(receipts: &[Value], base_fee: u64, percentiles: &[f64]) -> Vec<u64> {
     let mut paid: Vec<(u64, u64)> = receipts
         .iter()
         .map(|receipt| (number(&receipt["effectiveGasPrice"]) - base_fee, number(&receipt["gasUsed"])))
@@ -91,12 +91,15 @@ fn rewards_are_the_tips_at_whole_percentiles_of_the_gas() {
             bench.submit(&workload.next_transaction());
         }
         bench.tick();
-        let header = bench.ask("eth_getBlockByNumber", r#"["pending",false]"#);
-        let receipts = bench.ask("eth_getBlockReceipts", r#"["pending"]"#);
-        let manual =
-            percentiles_by_hand(receipts.as_array().unwrap(), number(&header["baseFeePerGas"]), &percentiles);
+        let header = bench.call("eth_getBlockByNumber", r#"["pending",false]"#);
+        let receipts = bench.call("eth_getBlockReceipts", r#"["pending"]"#);
+        let manual = expected_percentiles(
+            receipts.as_array().unwrap(),
+            number(&header["baseFeePerGas"]),
+            &percentiles,
+        );
         let params = format!("[\"0x1\",\"pending\",{percentiles:?}]");
-        let history = bench.ask("eth_feeHistory", &params);
+        let history = bench.call("eth_feeHistory", &params);
         let rewards: Vec<u64> = history["reward"][0].as_array().unwrap().iter().map(number).collect();
         assert_eq!(rewards, manual, "{receipts}");
         compared += receipts.as_array().unwrap().len();
@@ -114,6 +117,6 @@ fn a_fee_history_is_bounded() {
         (error.code, error.message.as_str()),
         (-32602, "invalid argument 2 (rewardPercentiles): too many entries, at most 100")
     );
-    let all = bench.ask("eth_feeHistory", r#"["0xffffffffffffffff","pending"]"#);
+    let all = bench.call("eth_feeHistory", r#"["0xffffffffffffffff","pending"]"#);
     assert_eq!(all["gasUsedRatio"].as_array().unwrap().len(), 2, "what there is");
 }

@@ -9,11 +9,11 @@ use super::{Bench, data, log_pages::developing};
 use crate::Limits;
 
 fn make(bench: &Bench, method: &str, params: &Value) -> String {
-    bench.ask(method, &params.to_string()).as_str().unwrap().to_owned()
+    bench.call(method, &params.to_string()).as_str().unwrap().to_owned()
 }
 
 fn changes(bench: &Bench, id: &str) -> Vec<Value> {
-    bench.ask("eth_getFilterChanges", &json!([id]).to_string()).as_array().unwrap().clone()
+    bench.call("eth_getFilterChanges", &json!([id]).to_string()).as_array().unwrap().clone()
 }
 
 fn wait(bench: &Bench, time: Duration) {
@@ -25,7 +25,7 @@ fn removed(logs: &[Value]) -> Vec<bool> {
 }
 
 #[test]
-fn a_log_filter_gives_what_came_since_and_takes_back_what_left() {
+fn a_log_filter_returns_new_logs_and_marks_removed_ones() {
     let mut bench = developing(4, Limits::default());
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let mut fill = |bench: &mut Bench| {
@@ -40,33 +40,33 @@ fn a_log_filter_gives_what_came_since_and_takes_back_what_left() {
     assert_eq!(changes(&bench, &sealed), Vec::<Value>::new(), "what was there before is not new");
     assert_eq!(changes(&bench, &pending), Vec::<Value>::new());
     fill(&mut bench);
-    let second = bench.ask("eth_getLogs", r#"[{"fromBlock":"0x2","toBlock":"0x2"}]"#);
+    let second = bench.call("eth_getLogs", r#"[{"fromBlock":"0x2","toBlock":"0x2"}]"#);
     assert!(second.as_array().unwrap().len() > 2);
     assert_eq!(Value::Array(changes(&bench, &sealed)), second);
     assert_eq!(changes(&bench, &sealed), Vec::<Value>::new(), "nothing occurs twice");
     assert_eq!(Value::Array(changes(&bench, &pending)), second);
-    let whole = bench.ask("eth_getLogs", r#"[{"fromBlock":"0x0"}]"#);
-    assert_eq!(bench.ask("eth_getFilterLogs", &json!([sealed]).to_string()), whole);
+    let all_logs = bench.call("eth_getLogs", r#"[{"fromBlock":"0x0"}]"#);
+    assert_eq!(bench.call("eth_getFilterLogs", &json!([sealed]).to_string()), all_logs);
 
     bench.api.node().control(|writer| writer.unwind(1)).unwrap();
     let back = changes(&bench, &sealed);
-    let mut taken = second.as_array().unwrap().clone();
-    taken.reverse();
-    assert_eq!(removed(&back), vec![true; taken.len()]);
-    for (back, taken) in back.iter().zip(&taken) {
+    let mut reverted = second.as_array().unwrap().clone();
+    reverted.reverse();
+    assert_eq!(removed(&back), vec![true; reverted.len()]);
+    for (back, reverted) in back.iter().zip(&reverted) {
         for field in ["address", "topics", "data", "blockHash", "transactionHash", "logIndex"] {
-            assert_eq!(back[field], taken[field]);
+            assert_eq!(back[field], reverted[field]);
         }
     }
     // The transactions execute again at once: up to `pending`, their logs reappear after the removed ones.
     let again = changes(&bench, &pending);
-    let kept = again.iter().filter(|log| log["removed"] == json!(false)).count();
-    assert_eq!(removed(&again)[..taken.len()], vec![true; taken.len()]);
-    assert_eq!((kept > 0, again.len()), (true, taken.len() + kept));
+    let current = again.iter().filter(|log| log["removed"] == json!(false)).count();
+    assert_eq!(removed(&again)[..reverted.len()], vec![true; reverted.len()]);
+    assert_eq!((current > 0, again.len()), (true, reverted.len() + current));
 }
 
 #[test]
-fn a_large_change_comes_in_parts() {
+fn a_large_change_is_returned_in_portions() {
     let mut bench = Bench::with_limits(4, Limits { logs: 3, ..Limits::default() });
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 5);
     let id = make(&bench, "eth_newFilter", &json!([{"fromBlock":"0x1"}]));
@@ -74,29 +74,30 @@ fn a_large_change_comes_in_parts() {
         bench.submit(&workload.next_transaction());
     }
     bench.seal();
-    let whole = bench.ask("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x1"}]"#);
-    let (mut found, mut parts) = (Vec::new(), 0);
+    let all_logs = bench.call("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x1"}]"#);
+    let (mut found, mut pages) = (Vec::new(), 0);
     loop {
-        let part = changes(&bench, &id);
-        if part.is_empty() {
+        let page = changes(&bench, &id);
+        if page.is_empty() {
             break;
         }
-        assert!(part.len() <= 3);
-        parts += 1;
-        found.extend(part);
+        assert!(page.len() <= 3);
+        pages += 1;
+        found.extend(page);
     }
-    assert!(parts > 1);
-    assert_eq!(Value::Array(found), whole);
+    assert!(pages > 1);
+    assert_eq!(Value::Array(found), all_logs);
 }
 
 #[test]
-fn a_block_filter_gives_every_sealed_block_and_after_a_reorganisation_the_new_ones() {
+fn a_block_filter_returns_new_blocks_also_after_a_reorg() {
     let mut bench = developing(2, Limits::default());
     bench.seal();
     let id = make(&bench, "eth_newBlockFilter", &json!([]));
     assert_eq!(changes(&bench, &id), Vec::<Value>::new());
     let hash = |bench: &Bench, number: u64| {
-        bench.ask("eth_getBlockByNumber", &json!([format!("{number:#x}"), false]).to_string())["hash"].clone()
+        bench.call("eth_getBlockByNumber", &json!([format!("{number:#x}"), false]).to_string())["hash"]
+            .clone()
     };
     for _ in 0..3 {
         bench.seal();
@@ -115,7 +116,7 @@ fn a_block_filter_gives_every_sealed_block_and_after_a_reorganisation_the_new_on
 }
 
 #[test]
-fn a_filter_for_pending_transactions_misses_none_that_is_executed_meanwhile() {
+fn a_pending_filter_misses_no_transaction_executed_between_polls() {
     let mut bench = Bench::new(2);
     let id = make(&bench, "eth_newPendingTransactionFilter", &json!([]));
     let mut sent = Vec::new();
@@ -142,34 +143,34 @@ fn an_idle_or_uninstalled_filter_is_removed() {
             let error = bench.error(method, &json!([id]).to_string());
             assert_eq!((error.code, error.message.as_str()), (-32000, "filter not found"));
         }
-        assert_eq!(bench.ask("eth_uninstallFilter", &json!([id]).to_string()), json!(false));
+        assert_eq!(bench.call("eth_uninstallFilter", &json!([id]).to_string()), json!(false));
     };
     not_found("0x1");
     let id = make(&bench, "eth_newBlockFilter", &json!([]));
     let error = bench.error("eth_getFilterLogs", &json!([id]).to_string());
     assert_eq!(error.message, "filter not found", "it has no logs");
-    assert_eq!(bench.ask("eth_uninstallFilter", &json!([id]).to_string()), json!(true));
+    assert_eq!(bench.call("eth_uninstallFilter", &json!([id]).to_string()), json!(true));
     not_found(&id);
 
-    let (asked, forgotten) = (
+    let (polled, forgotten) = (
         make(&bench, "eth_newBlockFilter", &json!([])),
         make(&bench, "eth_newFilter", &json!([{"address":Contract::Erc20.address()}])),
     );
-    assert_ne!(asked, forgotten);
+    assert_ne!(polled, forgotten);
     wait(&bench, Duration::from_secs(299));
-    changes(&bench, &asked);
+    changes(&bench, &polled);
     wait(&bench, Duration::from_secs(1));
     not_found(&forgotten);
-    changes(&bench, &asked);
+    changes(&bench, &polled);
 }
 
 #[test]
-fn there_is_a_greatest_number_of_filters() {
+fn the_number_of_filters_is_limited() {
     let bench = Bench::with_limits(1, Limits { filters: 2, ..Limits::default() });
     let first = make(&bench, "eth_newBlockFilter", &json!([]));
     make(&bench, "eth_newPendingTransactionFilter", &json!([]));
     let error = bench.error("eth_newFilter", "[{}]");
     assert_eq!((error.code, data(&error)), (-32005, json!({"limit":"filters","max":2})));
-    bench.ask("eth_uninstallFilter", &json!([first]).to_string());
+    bench.call("eth_uninstallFilter", &json!([first]).to_string());
     make(&bench, "eth_newFilter", &json!([{}]));
 }

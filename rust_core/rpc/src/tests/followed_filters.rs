@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Bench,
-    processes::{ask, changes, follower, read_at_once, try_ask},
+    processes::{call, changes, follower, read_at_once, try_call},
     settings,
 };
 use crate::{Api, Limits};
@@ -38,15 +38,15 @@ fn key(log: &Value) -> String {
 
 /// A client whose calls reach different followers receives exactly the logs of the chain, across unwinds too.
 #[test]
-fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twice() {
+fn a_client_polling_alternate_processes_gets_everything_once() {
     let (mut bench, followers) = followed(3);
     let mut random = StdRng::seed_from_u64(5);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
-    let logs = ask(&followers[0], "eth_newFilter", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
-    let blocks = ask(&followers[1], "eth_newBlockFilter", &json!([]));
-    let arrivals = ask(&followers[2], "eth_newPendingTransactionFilter", &json!([]));
+    let logs = call(&followers[0], "eth_newFilter", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
+    let blocks = call(&followers[1], "eth_newBlockFilter", &json!([]));
+    let arrivals = call(&followers[2], "eth_newPendingTransactionFilter", &json!([]));
     let before = bench.api.node().pool().next_pending_sequence();
-    let (mut held, mut given, mut removed) = (BTreeSet::new(), Vec::new(), 0);
+    let (mut present, mut returned, mut removed) = (BTreeSet::new(), Vec::new(), 0);
     let (mut arrived, mut sealed): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     for round in 0..120 {
         for _ in 0..random.random_range(0..4) {
@@ -58,38 +58,38 @@ fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twi
             bench.api.node().control(|writer| writer.unwind(height.saturating_sub(1))).unwrap();
         }
         let mut api = || &followers[random.random_range(0..followers.len())];
-        given.extend(changes(api(), &logs));
+        returned.extend(changes(api(), &logs));
         sealed.extend(changes(api(), &blocks));
         arrived.extend(changes(api(), &arrivals));
     }
     // The last poll may have reached a follower that was one step behind.
     wait_for("the rest comes", || {
         let all = followers[0].node().view().unwrap().cursor() == bench.view().cursor();
-        given.extend(changes(&followers[0], &logs));
+        returned.extend(changes(&followers[0], &logs));
         sealed.extend(changes(&followers[0], &blocks));
         all
     });
-    for log in given {
+    for log in returned {
         if log["removed"] == json!(true) {
             removed += 1;
-            assert!(held.remove(&key(&log)), "{log} was never given");
+            assert!(present.remove(&key(&log)), "{log} was never given");
         } else {
-            assert!(held.insert(key(&log)), "{log} was given before");
+            assert!(present.insert(key(&log)), "{log} was given before");
         }
     }
-    let now = ask(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
+    let now = call(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
     let now: BTreeSet<_> = now.as_array().unwrap().iter().map(key).collect();
-    assert_eq!((held, removed > 0, now.len() > 20), (now, true, true));
+    assert_eq!((present, removed > 0, now.len() > 20), (now, true, true));
     let entered = bench.api.node().pool().pending_hashes_since(before, usize::MAX).transactions;
     assert_eq!(arrived, entered.iter().map(|hash| json!(hash)).collect::<Vec<_>>());
     for number in 1..=bench.view().latest().number() {
-        let block = ask(&bench.api, "eth_getBlockByNumber", &json!([format!("{number:#x}"), false]));
+        let block = call(&bench.api, "eth_getBlockByNumber", &json!([format!("{number:#x}"), false]));
         assert_eq!(sealed.iter().filter(|hash| **hash == block["hash"]).count(), 1, "block {number}");
     }
 }
 
 #[test]
-fn many_who_ask_followers_at_once_get_everything_once() {
+fn concurrent_polls_of_followers_return_everything_once() {
     let (mut bench, followers) = followed(2);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     read_at_once(&mut bench, [&followers[0], &followers[1]], |bench| {
@@ -99,24 +99,24 @@ fn many_who_ask_followers_at_once_get_everything_once() {
             }
             bench.seal();
         }
-        let place = bench.view().cursor();
-        let there = || followers.iter().all(|api| api.node().view().unwrap().cursor() == place);
+        let cursor = bench.view().cursor();
+        let there = || followers.iter().all(|api| api.node().view().unwrap().cursor() == cursor);
         wait_for("they have all of it", there);
     });
 }
 
 #[test]
-fn a_filter_made_at_the_sequencer_is_read_through_followers_until_that_is_gone() {
+fn followers_serve_a_sequencer_filter_until_the_sequencer_stops() {
     let (mut bench, followers) = followed(1);
-    let id = ask(&bench.api, "eth_newBlockFilter", &json!([]));
+    let id = call(&bench.api, "eth_newBlockFilter", &json!([]));
     bench.seal();
-    let place = bench.view().cursor();
-    wait_for("it has the block", || followers[0].node().view().unwrap().cursor() == place);
+    let cursor = bench.view().cursor();
+    wait_for("it has the block", || followers[0].node().view().unwrap().cursor() == cursor);
     assert_eq!(changes(&followers[0], &id).len(), 1);
     assert_eq!(changes(&bench.api, &id), Vec::<Value>::new());
     bench.api.node().stop();
     wait_for("it notices", || matches!(followers[0].node().status().phase, Phase::Disconnected(_)));
-    let error = try_ask(&followers[0], "eth_getFilterChanges", &json!([id])).unwrap_err();
+    let error = try_call(&followers[0], "eth_getFilterChanges", &json!([id])).unwrap_err();
     let message = "the sequencer is not reachable: filters wait until it is back";
     assert_eq!((error.code, error.message.as_str()), (-32002, message));
 }

@@ -17,7 +17,7 @@ use foreseal_replication::Phase;
 use foreseal_testkit::{Fees, MAX_WAIT, TransactionKinds, Wallet, Workload, wait_for};
 use serde_json::{Value, json};
 
-use super::{Bench, data, pending::questions, processes::follower, raw_params, settings};
+use super::{Bench, data, pending::queries, processes::follower, raw_params, settings};
 use crate::{Access, Api, Limits, Reply, RpcError, method};
 
 /// Sequencer with a clock that the test controls, and its follower.
@@ -56,10 +56,10 @@ impl Pair {
     fn compare(&self, tag: &str) -> Vec<String> {
         let theirs = self.caught_up();
         let ours = self.bench.view();
-        let mut questions = questions(&self.bench.wallets, &ours);
+        let mut queries = queries(&self.bench.wallets, &ours);
         // A follower rejects these methods for any chain.
-        questions.retain(|(name, _)| method(name).is_some_and(|row| row.access == Access::Everyone));
-        let ask = |api: &Api, view: &Arc<View>, (method, params): &(&str, String)| match api.call(
+        queries.retain(|(name, _)| method(name).is_some_and(|row| row.access == Access::Everyone));
+        let run_call = |api: &Api, view: &Arc<View>, (method, params): &(&str, String)| match api.call(
             Some(view),
             method,
             params.replace("TAG", tag).as_bytes(),
@@ -67,12 +67,12 @@ impl Pair {
             Ok(json) => format!("{method} {params}: {}", String::from_utf8_lossy(&json)),
             Err(error) => format!("{method} {params}: {error:?}"),
         };
-        let answer = |question| {
-            let answer = ask(&self.bench.api, &ours, question);
-            assert_eq!(ask(&self.follower, &theirs, question), answer);
+        let answer = |query| {
+            let answer = run_call(&self.bench.api, &ours, query);
+            assert_eq!(run_call(&self.follower, &theirs, query), answer);
             answer
         };
-        questions.iter().map(answer).collect()
+        queries.iter().map(answer).collect()
     }
 }
 
@@ -102,11 +102,11 @@ fn pending_equals_sealed_through_a_follower() {
     let mut workload = Workload::new(pair.bench.wallets.clone(), TransactionKinds::WithoutBlobs, 5);
     let mut compared = 0;
     for block in 0..24 {
-        for turn in 0..3 {
-            for _ in 0..(block + turn) % 5 {
+        for tick in 0..3 {
+            for _ in 0..(block + tick) % 5 {
                 pair.bench.submit(&workload.next_transaction());
             }
-            if block % 8 == 0 && turn == 1 {
+            if block % 8 == 0 && tick == 1 {
                 pair.bench.submit(&workload.next_blob());
             }
             pair.bench.tick();
@@ -117,11 +117,11 @@ fn pending_equals_sealed_through_a_follower() {
         }
         let number = pair.bench.view().pending().number();
         let before = pair.compare("\"pending\"");
-        let mut asked = questions(&pair.bench.wallets, &pair.bench.view());
-        asked.retain(|(name, _)| method(name).is_some_and(|row| row.access == Access::Everyone));
+        let mut selected = queries(&pair.bench.wallets, &pair.bench.view());
+        selected.retain(|(name, _)| method(name).is_some_and(|row| row.access == Access::Everyone));
         pair.bench.seal();
         let view = pair.caught_up();
-        for ((method, params), before) in asked.iter().zip(before) {
+        for ((method, params), before) in selected.iter().zip(before) {
             let named = params.replace("TAG", &format!("\"{number:#x}\""));
             let after = match pair.follower.call(Some(&view), method, named.as_bytes()) {
                 Ok(json) => format!("{method} {params}: {}", String::from_utf8_lossy(&json)),
@@ -134,7 +134,7 @@ fn pending_equals_sealed_through_a_follower() {
 }
 
 #[test]
-fn over_unwinds_reorganisations_and_overrides_both_answer_the_same() {
+fn follower_and_sequencer_agree_over_unwinds_reorgs_and_overrides() {
     let mut pair = Pair::new(3, Some(Development::default()));
     let mut workload = Workload::new(pair.bench.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     for round in 0..24_u64 {
@@ -164,7 +164,7 @@ fn over_unwinds_reorganisations_and_overrides_both_answer_the_same() {
 /// A submission through a follower has the same result as at the sequencer, and the follower has the
 /// transaction by then.
 #[test]
-fn a_submission_is_answered_once_the_follower_knows_of_it() {
+fn a_submission_returns_once_the_follower_has_it() {
     let mut pair = Pair::new(3, None);
     pair.caught_up();
     let wallet = pair.bench.wallets[0].clone();
@@ -186,9 +186,9 @@ fn a_submission_is_answered_once_the_follower_knows_of_it() {
     pair.bench.tick();
     pair.caught_up();
     let poor = Wallet::numbered(99);
-    let refused = [transfer(199), transfer(3), poor.transfer(0, wallet.address, 1, Fees::default())];
+    let rejected = [transfer(199), transfer(3), poor.transfer(0, wallet.address, 1, Fees::default())];
     let mut messages = BTreeSet::new();
-    for raw in &refused {
+    for raw in &rejected {
         let ours = pair.bench.error("eth_sendRawTransaction", &raw_params(raw));
         let theirs = call(&pair.follower, "eth_sendRawTransaction", &raw_params(raw)).unwrap_err();
         assert_eq!(theirs, ours);
@@ -202,7 +202,7 @@ fn a_submission_is_answered_once_the_follower_knows_of_it() {
 }
 
 #[test]
-fn a_receipt_is_waited_for_on_the_followers_own_views() {
+fn a_follower_waits_for_a_receipt_on_its_own_views() {
     let mut pair = Pair::new(2, None);
     pair.caught_up();
     let wallet = pair.bench.wallets[0].clone();
@@ -220,7 +220,7 @@ fn a_receipt_is_waited_for_on_the_followers_own_views() {
 }
 
 #[test]
-fn without_the_sequencer_nothing_is_taken_in_and_reads_go_on() {
+fn without_the_sequencer_submissions_fail_and_reads_continue() {
     let pair = Pair::new(2, None);
     let view = pair.caught_up();
     let Pair { bench, follower } = pair;
@@ -241,37 +241,37 @@ fn without_the_sequencer_nothing_is_taken_in_and_reads_go_on() {
 
 /// Concurrent reads: a submitted transaction is always in the follower's pool or view.
 #[test]
-fn a_transaction_is_never_in_neither_pool_nor_view_of_a_follower() {
+fn a_transaction_is_always_in_a_followers_pool_or_view() {
     let mut pair = Pair::new(4, None);
     pair.caught_up();
-    let (known, over) = (Mutex::new(Vec::<Value>::new()), AtomicBool::new(false));
+    let (submitted, over) = (Mutex::new(Vec::<Value>::new()), AtomicBool::new(false));
     let mut workload = Workload::new(pair.bench.wallets.clone(), TransactionKinds::Transfers, 11);
-    let looks = std::thread::scope(|scope| {
+    let polls = std::thread::scope(|scope| {
         let follower = &pair.follower;
-        let looker = scope.spawn(|| {
-            let mut looks = 0_u64;
+        let poller = scope.spawn(|| {
+            let mut polls = 0_u64;
             while !over.load(Ordering::Acquire) {
-                let hashes = known.lock().unwrap().iter().rev().take(8).cloned().collect::<Vec<_>>();
+                let hashes = submitted.lock().unwrap().iter().rev().take(8).cloned().collect::<Vec<_>>();
                 for hash in hashes {
                     let status = call(follower, "foreseal_transactionStatus", &format!("[{hash}]")).unwrap();
-                    assert_ne!(status["status"], json!("unknown"), "after {looks} looks");
-                    looks += 1;
+                    assert_ne!(status["status"], json!("unknown"), "after {polls} polls");
+                    polls += 1;
                 }
             }
-            looks
+            polls
         });
         for round in 0..400 {
             for _ in 0..round % 4 {
                 let raw = workload.next_transaction();
                 let hash = call(follower, "eth_sendRawTransaction", &raw_params(&raw)).unwrap();
-                known.lock().unwrap().push(hash);
+                submitted.lock().unwrap().push(hash);
             }
             pair.bench.clock.advance(Duration::from_millis(200));
             let now = foreseal_chain::Clock::now(&*pair.bench.clock);
             pair.bench.producer.as_mut().unwrap().tick(now, &mut || true).unwrap();
         }
         over.store(true, Ordering::Release);
-        looker.join().unwrap()
+        poller.join().unwrap()
     });
-    assert!(looks > 0);
+    assert!(polls > 0);
 }

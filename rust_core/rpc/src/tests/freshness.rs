@@ -27,7 +27,7 @@ const READS: [(&str, &str); 9] = [
 ];
 
 fn reads(bench: &Bench) -> Vec<Value> {
-    READS.iter().map(|(method, params)| bench.ask(method, params)).collect()
+    READS.iter().map(|(method, params)| bench.call(method, params)).collect()
 }
 
 /// Creates a chain with a sealed block, a pending block with one transaction, a disk with fault injection,
@@ -50,14 +50,14 @@ fn transfer(bench: &Bench, nonce: u64) -> alloy_primitives::Bytes {
 /// Checks that the pending block follows the latest one and is at step 1 with its one transaction.
 fn assert_pending_is_the_last_step(bench: &Bench, when: &str) {
     let (pending, latest) = (
-        bench.ask("eth_getBlockByNumber", r#"["pending",false]"#),
-        bench.ask("eth_getBlockByNumber", r#"["latest",false]"#),
+        bench.call("eth_getBlockByNumber", r#"["pending",false]"#),
+        bench.call("eth_getBlockByNumber", r#"["latest",false]"#),
     );
     assert_eq!((&pending["number"], &latest["number"]), (&json!("0x2"), &json!("0x1")), "{when}");
     assert_eq!(pending["parentHash"], latest["hash"], "{when}");
     assert_eq!(pending["transactions"].as_array().unwrap().len(), 1, "{when}");
     assert_ne!(pending["hash"], latest["hash"], "{when}");
-    let status = bench.ask("foreseal_status", "[]");
+    let status = bench.call("foreseal_status", "[]");
     assert_eq!(
         (&status["block"], &status["index"], &status["hash"], &status["latest"]),
         (&json!("0x2"), &json!("0x1"), &pending["hash"], &json!("0x1")),
@@ -66,10 +66,10 @@ fn assert_pending_is_the_last_step(bench: &Bench, when: &str) {
 }
 
 #[test]
-fn while_ticks_stop_answers_stay_and_the_age_grows() {
+fn without_ticks_results_are_unchanged_and_the_age_grows() {
     let (mut bench, ..) = building();
     let before = reads(&bench);
-    assert_eq!(bench.ask("foreseal_status", "[]")["age"], json!(0));
+    assert_eq!(bench.call("foreseal_status", "[]")["age"], json!(0));
     let mut age = 0;
     // Far beyond the end of the slot: reads never seal a block.
     for more in [1, 199, 4_800, 1, 3_600_000] {
@@ -77,18 +77,18 @@ fn while_ticks_stop_answers_stay_and_the_age_grows() {
         age += more;
         assert_pending_is_the_last_step(&bench, &format!("{age} ms"));
         assert_eq!(reads(&bench), before, "{age} ms");
-        let status = bench.ask("foreseal_status", "[]");
+        let status = bench.call("foreseal_status", "[]");
         assert_eq!((&status["age"], &status["phase"]), (&json!(age), &json!("producing")));
     }
     // The next tick recovers: it seals the block whose slot has ended, unchanged.
     bench.tick();
-    assert_eq!(bench.ask("foreseal_status", "[]")["age"], json!(0));
-    let sealed = bench.ask("eth_getBlockByNumber", r#"["0x2",true]"#);
+    assert_eq!(bench.call("foreseal_status", "[]")["age"], json!(0));
+    let sealed = bench.call("eth_getBlockByNumber", r#"["0x2",true]"#);
     assert_eq!(sealed["hash"], before[0]["hash"]);
 }
 
 #[test]
-fn a_full_disk_ends_production_and_submissions_but_no_reads() {
+fn a_full_disk_ends_production_and_submissions_but_not_reads() {
     let (mut bench, disk, executed) = building();
     let before = reads(&bench);
     let pooled = transfer(&bench, 1);
@@ -105,7 +105,7 @@ fn a_full_disk_ends_production_and_submissions_but_no_reads() {
     // Only the call that reads the pool differs: one more transaction.
     let (now, pool) = (reads(&bench), READS.len() - 1);
     assert_eq!((&now[..pool], &now[pool]["pending"]), (&before[..pool], &json!("0x1")));
-    let status = bench.ask("foreseal_status", "[]");
+    let status = bench.call("foreseal_status", "[]");
     assert_eq!(
         (&status["age"], &status["phase"], &status["reason"]),
         (&json!(1_200), &json!("failed"), &json!(reason))
@@ -113,17 +113,17 @@ fn a_full_disk_ends_production_and_submissions_but_no_reads() {
     let health = bench.api.node().status().healthy(bench.api.node().tick_limit());
     assert_eq!(health, Err(format!("production stopped: {reason}")));
 
-    let refused = SubmitError::Stopped(reason).to_string();
+    let stopped = SubmitError::Stopped(reason).to_string();
     for method in ["eth_sendRawTransaction", "eth_sendRawTransactionSync"] {
         let error = bench.error(method, &raw_params(&transfer(&bench, 2)));
-        assert_eq!((error.code, &error.message), (-32002, &refused), "{method}");
+        assert_eq!((error.code, &error.message), (-32002, &stopped), "{method}");
     }
     // The wait ends with an error before its deadline: the transaction is in the pool, but no step will
     // include it.
     assert_eq!(bench.api.node().changes().count(), seen + 1);
     assert!(bench.api.node().now().monotonic < waiting.deadline());
     let error = bench.api.poll(method(), &waiting).unwrap_err();
-    assert_eq!((error.code, &error.message), (-32002, &refused));
+    assert_eq!((error.code, &error.message), (-32002, &stopped));
     assert!(bench.api.node().pool().contains(&alloy_primitives::keccak256(&pooled)));
     // A transaction that was executed before still has its receipt.
     assert!(bench.api.poll(method(), &executed).unwrap().is_some());

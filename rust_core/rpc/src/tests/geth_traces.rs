@@ -107,8 +107,8 @@ fn comparable(tracer: &str, mut trace: Value) -> Value {
     for frame in trace.as_array_mut().unwrap() {
         let kind = frame["type"].as_str().unwrap().to_owned();
         let frame = frame.as_object_mut().unwrap();
-        for place in ["blockHash", "blockNumber", "transactionHash", "transactionPosition"] {
-            frame.remove(place);
+        for field in ["blockHash", "blockNumber", "transactionHash", "transactionPosition"] {
+            frame.remove(field);
         }
         let shown = match kind.as_str() {
             "suicide" => ["address", "balance", "refundAddress", "", "", ""],
@@ -138,7 +138,7 @@ fn number_logs(frame: &mut Value) {
 }
 
 #[test]
-fn geths_own_traces_are_answered_alike() {
+fn recorded_geth_traces_are_reproduced() {
     let Some(folder) = std::env::var_os("FORESEAL_GETH_TRACES").map(PathBuf::from) else {
         println!("skipped: FORESEAL_GETH_TRACES does not name a folder with geth's traces");
         return;

@@ -30,29 +30,29 @@ fn key(log: &Value) -> (Value, Value, Value) {
 struct Client {
     filter: Value,
     cursor: Value,
-    held: Vec<Value>,
+    received: Vec<Value>,
     removed: usize,
 }
 
 impl Client {
     fn new(filter: Value) -> Self {
-        Self { filter, cursor: Value::Null, held: Vec::new(), removed: 0 }
+        Self { filter, cursor: Value::Null, received: Vec::new(), removed: 0 }
     }
 
     /// Reads one page. Returns the number of logs in it.
     fn read(&mut self, bench: &Bench, limit: u64) -> usize {
         let query = json!([{"filter":self.filter,"cursor":self.cursor,"limit":format!("{limit:#x}")}]);
-        let mut page = bench.ask("foreseal_getLogs", &query.to_string());
+        let mut page = bench.call("foreseal_getLogs", &query.to_string());
         self.cursor = page["cursor"].take();
         let logs = page["logs"].as_array().unwrap();
         assert!(logs.len() as u64 <= limit);
         for log in logs {
             if log["removed"] == json!(true) {
-                let last = self.held.pop().expect("only what was seen is removed");
+                let last = self.received.pop().expect("only what was seen is removed");
                 assert_eq!(key(&last), key(log), "the last one first");
                 self.removed += 1;
             } else {
-                self.held.push(log.clone());
+                self.received.push(log.clone());
             }
         }
         logs.len()
@@ -63,9 +63,9 @@ impl Client {
         // Without a cursor the query would restart.
         while self.read(bench, limit) > 0 && !self.cursor.is_null() {}
         let mut filter = self.filter.clone();
-        let whole = bench.ask("eth_getLogs", &json!([filter.take()]).to_string());
+        let expected = bench.call("eth_getLogs", &json!([filter.take()]).to_string());
         let keys = |logs: &[Value]| logs.iter().map(key).collect::<Vec<_>>();
-        assert_eq!(keys(&self.held), keys(whole.as_array().unwrap()), "{}", self.filter);
+        assert_eq!(keys(&self.received), keys(expected.as_array().unwrap()), "{}", self.filter);
     }
 }
 
@@ -80,7 +80,7 @@ fn clients() -> Vec<Client> {
 }
 
 #[test]
-fn pages_of_any_size_make_up_the_whole_answer() {
+fn pages_of_any_size_concatenate_to_the_full_result() {
     let mut bench = Bench::new(4);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     for _ in 0..5 {
@@ -92,14 +92,14 @@ fn pages_of_any_size_make_up_the_whole_answer() {
     for limit in [1, 2, 7, 1000] {
         for mut client in clients() {
             client.catch_up(&bench, limit);
-            assert!(client.held.len() > 3 && client.removed == 0, "{}", client.filter);
+            assert!(client.received.len() > 3 && client.removed == 0, "{}", client.filter);
             assert!(client.cursor.is_string(), "a range up to a name never ends");
         }
     }
     // A range up to a number ends with it; a range ahead of the chain stays open.
     let mut bounded = Client::new(json!({"fromBlock":"0x2","toBlock":"0x3"}));
     bounded.catch_up(&bench, 1000);
-    assert!(!bounded.held.is_empty() && bounded.cursor.is_null());
+    assert!(!bounded.received.is_empty() && bounded.cursor.is_null());
     let mut ahead = Client::new(json!({"fromBlock":"0x7","toBlock":"0x7"}));
     assert_eq!(ahead.read(&bench, 10), 0);
     assert!(ahead.cursor.is_string());
@@ -130,8 +130,8 @@ fn happen(bench: &mut Bench, workload: &mut Workload, random: &mut StdRng) -> bo
         }
         10 => {
             let depth = random.random_range(0..=latest.min(3));
-            let mut given = || Arc::new(Transaction::decode(&workload.next_transaction()).unwrap());
-            let blocks: Vec<_> = (0..depth).map(|_| vec![given(), given()]).collect();
+            let mut next = || Arc::new(Transaction::decode(&workload.next_transaction()).unwrap());
+            let blocks: Vec<_> = (0..depth).map(|_| vec![next(), next()]).collect();
             bench.api.node().control(|writer| writer.reorg(&blocks)).unwrap();
             return depth > 0;
         }
@@ -149,7 +149,7 @@ fn happen(bench: &mut Bench, workload: &mut Workload, random: &mut StdRng) -> bo
 }
 
 #[test]
-fn a_client_that_reads_on_always_holds_what_the_chain_has() {
+fn a_client_following_pages_always_matches_the_chain() {
     let mut removed = 0;
     for seed in 0..12 {
         let mut bench = developing(4, Limits::default());
@@ -178,7 +178,7 @@ fn a_client_that_reads_on_always_holds_what_the_chain_has() {
 }
 
 #[test]
-fn a_block_is_read_page_by_page_by_its_hash() {
+fn a_block_hash_filter_is_paged() {
     let mut bench = Bench::new(3);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 8);
     for _ in 0..25 {
@@ -191,14 +191,14 @@ fn a_block_is_read_page_by_page_by_its_hash() {
     while !client.cursor.is_null() {
         client.read(&bench, 2);
     }
-    let whole = bench.ask("eth_getLogs", &json!([client.filter]).to_string());
-    assert_eq!(Value::Array(client.held), whole);
+    let expected = bench.call("eth_getLogs", &json!([client.filter]).to_string());
+    assert_eq!(Value::Array(client.received), expected);
 }
 
 #[test]
-fn a_cursor_is_of_its_filter_and_whole() {
+fn an_incomplete_cursor_or_one_of_another_filter_is_rejected() {
     let bench = Bench::new(1);
-    let page = bench.ask("foreseal_getLogs", r#"[{"filter":{"fromBlock":"earliest"}}]"#);
+    let page = bench.call("foreseal_getLogs", r#"[{"filter":{"fromBlock":"earliest"}}]"#);
     let cursor = page["cursor"].as_str().unwrap();
     let message = |filter: Value, cursor: &str| {
         let error = bench.error("foreseal_getLogs", &json!([{"filter":filter,"cursor":cursor}]).to_string());
@@ -216,7 +216,7 @@ fn a_cursor_is_of_its_filter_and_whole() {
 }
 
 #[test]
-fn a_cursor_whose_block_is_not_known_names_where_to_begin_again() {
+fn a_cursor_of_an_unknown_block_names_the_restart_position() {
     let mut bench = developing(2, Limits::default());
     let mut other = developing(2, Limits::default());
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 8);
@@ -234,7 +234,7 @@ fn a_cursor_whose_block_is_not_known_names_where_to_begin_again() {
     bench.seal();
     other.seal();
     let query = |cursor: &Value| json!([{"filter":{"fromBlock":"0x1"},"cursor":cursor}]).to_string();
-    let page = bench.ask("foreseal_getLogs", &query(&Value::Null));
+    let page = bench.call("foreseal_getLogs", &query(&Value::Null));
     let finalized = bench.view().finalized();
     assert!(finalized > 1);
     let error = other.error("foreseal_getLogs", &query(&page["cursor"]));
@@ -243,7 +243,7 @@ fn a_cursor_whose_block_is_not_known_names_where_to_begin_again() {
 }
 
 #[test]
-fn a_cursor_survives_a_restart_and_pre_confirmed_logs_are_not_given_twice() {
+fn a_cursor_survives_a_restart_without_repeated_logs() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let settings = || settings(datadir.path(), &wallets);
@@ -269,5 +269,5 @@ fn a_cursor_survives_a_restart_and_pre_confirmed_logs_are_not_given_twice() {
     run(&mut bench);
     bench.seal();
     run(&mut bench);
-    assert!(clients.iter().all(|client| client.removed == 0 && client.held.len() > 3));
+    assert!(clients.iter().all(|client| client.removed == 0 && client.received.len() > 3));
 }

@@ -11,8 +11,15 @@ use crate::Limits;
 
 /// Signs a call that makes the test contract log `topic`.
 fn log(wallet: &Wallet, nonce: u64, topic: u8) -> Bytes {
-    let word = Bytes::copy_from_slice(B256::with_last_byte(topic).as_slice());
-    wallet.eip1559(nonce, Contract::Logger.address().into(), U256::ZERO, 100_000, word, Fees::default())
+    let topic_bytes = Bytes::copy_from_slice(B256::with_last_byte(topic).as_slice());
+    wallet.eip1559(
+        nonce,
+        Contract::Logger.address().into(),
+        U256::ZERO,
+        100_000,
+        topic_bytes,
+        Fees::default(),
+    )
 }
 
 /// Creates one logging transaction in each of `blocks` sealed blocks and one in the pending block.
@@ -41,7 +48,7 @@ fn numbers(logs: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn ranges_take_every_tag_and_only_pending_reaches_the_block_being_built() {
+fn ranges_accept_every_tag_and_only_pending_includes_unsealed_logs() {
     let bench = bench_with_logs(3, Limits::default());
     for (filter, want) in [
         ("{}", &["0x3"][..]),
@@ -56,7 +63,7 @@ fn ranges_take_every_tag_and_only_pending_reaches_the_block_being_built() {
         (r#"{"fromBlock":"0x4","toBlock":"latest"}"#, &[]),
         (r#"{"fromBlock":"0x3","toBlock":"finalized"}"#, &[]),
     ] {
-        assert_eq!(numbers(&bench.ask("eth_getLogs", &format!("[{filter}]"))), want, "{filter}");
+        assert_eq!(numbers(&bench.call("eth_getLogs", &format!("[{filter}]"))), want, "{filter}");
     }
     for (filter, message) in [
         (r#"{"fromBlock":"0x3","toBlock":"0x2"}"#, "invalid block range params"),
@@ -70,13 +77,13 @@ fn ranges_take_every_tag_and_only_pending_reaches_the_block_being_built() {
 }
 
 #[test]
-fn a_block_hash_names_sealed_blocks_and_steps_and_outweighs_the_range() {
+fn a_block_hash_selects_blocks_and_steps_over_the_range() {
     let bench = bench_with_logs(1, Limits::default());
     for tag in ["latest", "pending"] {
-        let block = bench.ask("eth_getBlockByNumber", &format!("[\"{tag}\",false]"));
+        let block = bench.call("eth_getBlockByNumber", &format!("[\"{tag}\",false]"));
         let filter =
             format!("[{{\"blockHash\":{},\"fromBlock\":\"0x9\",\"toBlock\":\"0x1\"}}]", block["hash"]);
-        let logs = bench.ask("eth_getLogs", &filter);
+        let logs = bench.call("eth_getLogs", &filter);
         assert_eq!(numbers(&logs), [block["number"].as_str().unwrap()]);
         assert_eq!(logs[0]["blockHash"], block["hash"]);
         assert_eq!(logs[0]["blockTimestamp"], block["timestamp"]);
@@ -86,19 +93,19 @@ fn a_block_hash_names_sealed_blocks_and_steps_and_outweighs_the_range() {
 }
 
 #[test]
-fn the_limits_name_a_range_that_then_works() {
+fn a_limit_error_names_a_range_that_works() {
     let bench = bench_with_logs(5, Limits { logs: 2, ..Limits::default() });
     let logs = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x4"}]"#);
     assert_eq!(logs.code, -32005);
     assert_eq!(data(&logs), json!({"limit":"logs","max":2,"fromBlock":"0x1","toBlock":"0x2"}));
     assert_eq!(
-        numbers(&bench.ask("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x2"}]"#)),
+        numbers(&bench.call("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x2"}]"#)),
         ["0x1", "0x2"]
     );
 }
 
 #[test]
-fn a_query_out_of_time_names_the_range_it_came_through() {
+fn a_timed_out_query_names_the_range_it_searched() {
     // Two blocks have more logs than one search step covers, even if the store has them already.
     let bench = bench_with_many_logs(3, 520, Limits { log_time: Duration::ZERO, ..Limits::default() });
     let error = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x3"}]"#);
@@ -107,7 +114,7 @@ fn a_query_out_of_time_names_the_range_it_came_through() {
 }
 
 #[test]
-fn a_single_block_is_never_refused() {
+fn a_single_block_query_is_never_rejected() {
     let limits = Limits { logs: 1, log_time: Duration::ZERO, ..Limits::default() };
     let mut bench = Bench::with_limits(1, limits);
     let wallet = bench.wallets[0].clone();
@@ -116,17 +123,17 @@ fn a_single_block_is_never_refused() {
     }
     bench.tick();
     for _ in 0..2 {
-        assert_eq!(numbers(&bench.ask("eth_getLogs", r#"[{"fromBlock":"pending"}]"#)).len(), 5);
+        assert_eq!(numbers(&bench.call("eth_getLogs", r#"[{"fromBlock":"pending"}]"#)).len(), 5);
     }
     bench.seal();
-    assert_eq!(numbers(&bench.ask("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x1"}]"#)).len(), 5);
+    assert_eq!(numbers(&bench.call("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x1"}]"#)).len(), 5);
 }
 
 /// Returns the expected result of a filter, from the receipts alone and without blooms.
 fn scan(bench: &Bench, last: u64, addresses: &[Value], topics: &[Vec<Value>]) -> Vec<Value> {
     let mut found = Vec::new();
     for number in 0..=last {
-        let receipts = bench.ask("eth_getBlockReceipts", &format!("[\"{number:#x}\"]"));
+        let receipts = bench.call("eth_getBlockReceipts", &format!("[\"{number:#x}\"]"));
         for log in receipts.as_array().unwrap().iter().flat_map(|receipt| receipt["logs"].as_array().unwrap())
         {
             let has = log["topics"].as_array().unwrap();
@@ -170,7 +177,7 @@ fn filters_find_what_a_scan_of_all_receipts_finds() {
     }
     for (addresses, topics) in filters {
         let filter = json!([{"fromBlock":"earliest","address":addresses,"topics":topics}]).to_string();
-        let answer = bench.ask("eth_getLogs", &filter);
+        let answer = bench.call("eth_getLogs", &filter);
         assert_eq!(answer, Value::Array(scan(&bench, last, &addresses, &topics)), "{filter}");
     }
 }

@@ -2,7 +2,7 @@
 
 mod archive;
 mod arguments;
-mod asked;
+mod block_calls;
 mod blocks;
 mod call_traces;
 mod calls;
@@ -16,6 +16,7 @@ mod freshness;
 mod geth_traces;
 mod log_pages;
 mod logs;
+mod override_traces;
 mod overrides;
 mod pending;
 mod preconfirmation;
@@ -26,14 +27,13 @@ mod send_sync;
 mod shared_filters;
 mod signing;
 mod state;
-mod stored;
+mod store_reads;
 mod streams;
 mod submissions;
 mod submit;
 mod tags;
 mod traces;
 mod txpool;
-mod written_traces;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -132,8 +132,8 @@ impl Bench {
         let clock = Arc::new(SteppedClock::default());
         let randomness = counting();
         let secret = Box::new(|| B256::repeat_byte(1));
-        let surroundings = NodeEnvironment { clock: clock.clone(), randomness, secret, disk };
-        let node = Node::open(settings, surroundings).unwrap();
+        let environment = NodeEnvironment { clock: clock.clone(), randomness, secret, disk };
+        let node = Node::open(settings, environment).unwrap();
         Self {
             api: Api::new(Arc::new(node), limits, B256::ZERO),
             clock,
@@ -152,7 +152,7 @@ impl Bench {
     }
 
     /// Calls a method with the newest view. If the fast path answers as well, its result must be equal.
-    fn try_ask(&self, method: &str, params: &str) -> Result<Value, RpcError> {
+    fn try_call(&self, method: &str, params: &str) -> Result<Value, RpcError> {
         let view = self.view();
         let answer = self.api.call(Some(&view), method, params.as_bytes());
         if let Some(row) = table::method(method).filter(|row| row.mode == ExecutionMode::FastPath) {
@@ -166,16 +166,16 @@ impl Bench {
         Ok(serde_json::from_slice(&answer).expect("an answer is JSON"))
     }
 
-    fn ask(&self, method: &str, params: &str) -> Value {
-        self.try_ask(method, params).unwrap_or_else(|error| panic!("{method} {params}: {error:?}"))
+    fn call(&self, method: &str, params: &str) -> Value {
+        self.try_call(method, params).unwrap_or_else(|error| panic!("{method} {params}: {error:?}"))
     }
 
     fn error(&self, method: &str, params: &str) -> RpcError {
-        self.try_ask(method, params).expect_err(method)
+        self.try_call(method, params).expect_err(method)
     }
 
     fn submit(&self, raw: &[u8]) -> B256 {
-        let answer = self.ask("eth_sendRawTransaction", &raw_params(raw));
+        let answer = self.call("eth_sendRawTransaction", &raw_params(raw));
         answer.as_str().unwrap().parse().unwrap()
     }
 

@@ -19,55 +19,55 @@ fn with_code(source: &str, more: &str) -> String {
 }
 
 fn call(bench: &Bench, tag: &str, state: &str, block: &str) -> Value {
-    bench.ask("eth_call", &format!("[{{\"to\":\"{SOMEONE}\"}},\"{tag}\",{state},{block}]"))
+    bench.call("eth_call", &format!("[{{\"to\":\"{SOMEONE}\"}},\"{tag}\",{state},{block}]"))
 }
 
-fn word(value: u64) -> Value {
+fn uint256(value: u64) -> Value {
     json!(format!("0x{value:064x}"))
 }
 
 #[test]
-fn state_is_set_for_one_call_on_every_tag() {
+fn state_overrides_apply_to_one_call_on_every_tag() {
     let bench = Bench::new(1);
     let state = with_code("0x05 SLOAD PUSH0 MSTORE 0x20 PUSH0 RETURN", ",\"stateDiff\":{\"0x5\":\"0x2a\"}");
     for tag in ["latest", "pending", "safe", "finalized", "earliest", "0x0"] {
-        assert_eq!(call(&bench, tag, &state, "null"), word(42), "{tag}");
+        assert_eq!(call(&bench, tag, &state, "null"), uint256(42), "{tag}");
     }
-    assert_eq!(bench.ask("eth_getCode", &format!("[\"{SOMEONE}\",\"pending\"]")), json!("0x"));
+    assert_eq!(bench.call("eth_getCode", &format!("[\"{SOMEONE}\",\"pending\"]")), json!("0x"));
 }
 
 #[test]
-fn the_block_is_set_for_one_call() {
+fn block_overrides_apply_to_one_call() {
     let bench = Bench::new(1);
     let state = with_code("TIMESTAMP NUMBER ADD PUSH0 MSTORE 0x20 PUSH0 RETURN", "");
     let block = "{\"number\":\"0x64\",\"time\":\"0x7fffffff\"}";
-    assert_eq!(call(&bench, "latest", &state, block), word(0x7fff_ffff + 100));
+    assert_eq!(call(&bench, "latest", &state, block), uint256(0x7fff_ffff + 100));
 }
 
 #[test]
-fn an_estimate_is_made_for_what_is_set() {
+fn an_estimate_uses_the_overrides() {
     let bench = Bench::new(1);
-    let ask = |state: &str| {
+    let estimate = |state: &str| {
         let params =
             format!("[{{\"from\":\"{SOMEONE}\",\"to\":\"{SOMEONE}\",\"value\":\"0x1\"}},\"latest\",{state}]");
-        bench.try_ask("eth_estimateGas", &params)
+        bench.try_call("eth_estimateGas", &params)
     };
-    assert!(ask("{}").unwrap_err().message.starts_with("insufficient funds"));
+    assert!(estimate("{}").unwrap_err().message.starts_with("insufficient funds"));
     let rich = |more: &str| format!("{{\"{SOMEONE}\":{{\"balance\":\"0x1\"{more}}}}}");
-    assert_eq!(ask(&rich("")).unwrap(), json!("0x5208"));
+    assert_eq!(estimate(&rich("")).unwrap(), json!("0x5208"));
     let stores = format!(",\"code\":\"{}\"", code("0x01 PUSH0 SSTORE STOP"));
-    let needed = u64::from_str_radix(&ask(&rich(&stores)).unwrap().as_str().unwrap()[2..], 16).unwrap();
+    let needed = u64::from_str_radix(&estimate(&rich(&stores)).unwrap().as_str().unwrap()[2..], 16).unwrap();
     assert!(needed > 21_000 + 20_000);
 }
 
 #[test]
-fn an_access_list_is_made_for_what_is_set() {
+fn an_access_list_uses_the_overrides() {
     let bench = Bench::new(1);
     let state = with_code("0x07 SLOAD PUSH0 PUSH0 REVERT", "");
     let params = format!("[{{\"to\":\"{SOMEONE}\"}},\"pending\",{state}]");
-    let slot = word(7);
+    let slot = uint256(7);
     assert_eq!(
-        bench.ask("eth_createAccessList", &params),
+        bench.call("eth_createAccessList", &params),
         json!({
             "accessList": [{"address": SOMEONE, "storageKeys": [slot]}],
             "error": "execution reverted",
@@ -81,13 +81,13 @@ fn an_access_list_out_of_gas_reports_the_error() {
     let bench = Bench::new(1);
     let address = Contract::Counter.address();
     let params = format!("[{{\"to\":\"{address}\",\"gas\":\"0x6400\"}}]");
-    let answer = bench.ask("eth_createAccessList", &params);
+    let answer = bench.call("eth_createAccessList", &params);
     assert_eq!(answer["error"], json!("out of gas"));
     assert_eq!(answer["gasUsed"], json!("0x6400"));
 }
 
 #[test]
-fn overrides_that_cannot_be_are_refused() {
+fn invalid_overrides_are_rejected() {
     let bench = Bench::new(1);
     let error = |state: &str| {
         let error = bench.error("eth_call", &format!("[{{}},\"latest\",{state}]"));
@@ -100,8 +100,9 @@ fn overrides_that_cannot_be_are_refused() {
     let first = "0x0000000000000000000000000000000000000001";
     let itself = format!("{{\"{first}\":{{\"movePrecompileToAddress\":\"{first}\"}}}}");
     assert_eq!(error(&itself).0, -38022);
-    let taken = format!("{{\"{first}\":{{\"movePrecompileToAddress\":\"{SOMEONE}\"}},\"{SOMEONE}\":{{}}}}");
-    assert_eq!(error(&taken).0, -32000);
+    let conflicting =
+        format!("{{\"{first}\":{{\"movePrecompileToAddress\":\"{SOMEONE}\"}},\"{SOMEONE}\":{{}}}}");
+    assert_eq!(error(&conflicting).0, -32000);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use foreseal_chain::View;
 use foreseal_primitives::Block;
 use foreseal_testkit::{Contract, TransactionKinds, Wallet, Workload};
 
-use super::{Bench, asked};
+use super::{Bench, block_calls};
 
 /// Number of blocks in the test.
 const BLOCKS: u64 = 200;
@@ -44,12 +44,12 @@ fn traces(hash: &B256) -> Vec<(&'static str, String)> {
 }
 
 /// Returns calls about the pending block, with `TAG` as its placeholder.
-pub(super) fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
-    questions_about(wallets, &view.pending().block)
+pub(super) fn queries(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
+    queries_about(wallets, &view.pending().block)
 }
 
-pub(super) fn questions_about(wallets: &[Wallet], block: &Block) -> Vec<(&'static str, String)> {
-    let mut questions = vec![
+pub(super) fn queries_about(wallets: &[Wallet], block: &Block) -> Vec<(&'static str, String)> {
+    let mut queries = vec![
         ("eth_getBlockByNumber", "[TAG,false]".to_owned()),
         ("eth_getBlockByNumber", "[TAG,true]".to_owned()),
         ("eth_getBlockReceipts", "[TAG]".to_owned()),
@@ -59,23 +59,23 @@ pub(super) fn questions_about(wallets: &[Wallet], block: &Block) -> Vec<(&'stati
         ("eth_getBlockReceipts", format!("[\"{}\"]", block.hash)),
         ("eth_getLogs", format!("[{{\"blockHash\":\"{}\"}}]", block.hash)),
     ];
-    questions.extend(traces(&block.hash));
+    queries.extend(traces(&block.hash));
     for transaction in &block.transactions {
-        questions.push(("debug_traceTransaction", format!("[\"{}\",{CALLS}]", transaction.hash())));
-        questions.push(("eth_getTransactionByHash", format!("[\"{}\"]", transaction.hash())));
-        questions.push(("eth_getTransactionReceipt", format!("[\"{}\"]", transaction.hash())));
+        queries.push(("debug_traceTransaction", format!("[\"{}\",{CALLS}]", transaction.hash())));
+        queries.push(("eth_getTransactionByHash", format!("[\"{}\"]", transaction.hash())));
+        queries.push(("eth_getTransactionReceipt", format!("[\"{}\"]", transaction.hash())));
     }
     for receipt in &block.receipts {
         if let Some(created) = receipt.contract_address {
-            questions.push(("eth_getCode", format!("[\"{created}\",TAG]")));
+            queries.push(("eth_getCode", format!("[\"{created}\",TAG]")));
         }
     }
     for address in addresses(wallets) {
-        questions.push(("eth_getBalance", format!("[\"{address}\",TAG]")));
-        questions.push(("eth_getTransactionCount", format!("[\"{address}\",TAG]")));
-        questions.push(("eth_getCode", format!("[\"{address}\",TAG]")));
+        queries.push(("eth_getBalance", format!("[\"{address}\",TAG]")));
+        queries.push(("eth_getTransactionCount", format!("[\"{address}\",TAG]")));
+        queries.push(("eth_getCode", format!("[\"{address}\",TAG]")));
         for slot in 0..4 {
-            questions.push(("eth_getStorageAt", format!("[\"{address}\",\"{slot:#x}\",TAG]")));
+            queries.push(("eth_getStorageAt", format!("[\"{address}\",\"{slot:#x}\",TAG]")));
         }
     }
     for contract in Contract::ALL {
@@ -83,41 +83,41 @@ pub(super) fn questions_about(wallets: &[Wallet], block: &Block) -> Vec<(&'stati
         let object = format!("{{\"from\":\"{from}\",\"to\":\"{to}\"}}");
         let state = format!("{{\"{to}\":{{\"balance\":\"0x7\",\"stateDiff\":{{\"0x0\":\"0x9\"}}}}}}");
         for method in ["eth_call", "eth_estimateGas"] {
-            questions.push((method, format!("[{object},TAG]")));
-            questions.push((method, format!("[{object},TAG,{state},{{\"feeRecipient\":\"{from}\"}}]")));
+            queries.push((method, format!("[{object},TAG]")));
+            queries.push((method, format!("[{object},TAG,{state},{{\"feeRecipient\":\"{from}\"}}]")));
         }
-        questions.push(("eth_createAccessList", format!("[{object},TAG]")));
-        questions.push(("eth_createAccessList", format!("[{object},TAG,{state}]")));
+        queries.push(("eth_createAccessList", format!("[{object},TAG]")));
+        queries.push(("eth_createAccessList", format!("[{object},TAG,{state}]")));
     }
-    questions.extend(asked::about(block, &addresses(wallets)));
-    questions
+    queries.extend(block_calls::about(block, &addresses(wallets)));
+    queries
 }
 
-pub(super) fn answers(bench: &Bench, questions: &[(&'static str, String)], tag: &str) -> Vec<String> {
+pub(super) fn answers(bench: &Bench, queries: &[(&'static str, String)], tag: &str) -> Vec<String> {
     let view = bench.view();
-    let ask = |(method, params): &(&str, String)| {
+    let call = |(method, params): &(&str, String)| {
         let answer = bench.api.call(Some(&view), method, params.replace("TAG", tag).as_bytes());
         match answer {
             Ok(json) => format!("{method} {params}: {}", String::from_utf8_lossy(&json)),
             Err(error) => format!("{method} {params}: {error:?}"),
         }
     };
-    questions.iter().map(ask).collect()
+    queries.iter().map(call).collect()
 }
 
 /// Invariant 3: random workloads with every transaction type, including blobs and requests to system
 /// contracts. The pool is empty at the last step.
 #[test]
-fn answers_at_the_last_step_are_those_of_the_sealed_block() {
+fn results_at_the_last_step_equal_the_sealed_block() {
     let mut bench = Bench::new(8);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 5);
     let (mut kinds, mut failures, mut compared) = ([0_u64; 5], 0, 0);
     for block in 0..BLOCKS {
-        for turn in 0..3 {
-            for _ in 0..(block + turn) % 7 {
+        for round in 0..3 {
+            for _ in 0..(block + round) % 7 {
                 bench.submit(&workload.next_transaction());
             }
-            if block % 25 == 0 && turn == 1 {
+            if block % 25 == 0 && round == 1 {
                 bench.submit(&workload.next_blob());
             }
             bench.tick();
@@ -127,11 +127,11 @@ fn answers_at_the_last_step_are_those_of_the_sealed_block() {
         }
         let view = bench.view();
         let number = view.pending().number();
-        let questions = questions(&bench.wallets, &view);
-        let before = answers(&bench, &questions, "\"pending\"");
+        let queries = queries(&bench.wallets, &view);
+        let before = answers(&bench, &queries, "\"pending\"");
         bench.seal();
         assert_eq!(bench.view().latest().number(), number, "the slot did not end while it was being filled");
-        let after = answers(&bench, &questions, &format!("\"{number:#x}\""));
+        let after = answers(&bench, &queries, &format!("\"{number:#x}\""));
         for (before, after) in before.iter().zip(after) {
             assert_eq!(*before, after);
             compared += 1;

@@ -12,7 +12,7 @@ use crate::{
 };
 
 fn receipt_of(bench: &Bench, hash: B256) -> Value {
-    bench.ask("foreseal_preconfirmation", &format!("[\"{hash}\"]"))
+    bench.call("foreseal_preconfirmation", &format!("[\"{hash}\"]"))
 }
 
 fn parsed(receipt: &Value) -> PreconfirmationReceipt {
@@ -29,7 +29,7 @@ fn transfer(bench: &Bench, nonce: u64, value: u64) -> B256 {
 }
 
 #[test]
-fn a_receipt_is_of_the_first_step_and_stays_the_same() {
+fn a_receipt_refers_to_the_first_step_and_never_changes() {
     let mut bench = Bench::new(1);
     let hash = transfer(&bench, 0, 1);
     assert_eq!(receipt_of(&bench, hash), Value::Null, "only pooled");
@@ -60,7 +60,7 @@ fn a_receipt_is_of_the_first_step_and_stays_the_same() {
     };
     assert_eq!(shown, Ok(expected));
     assert_eq!(receipt_of(&bench, B256::ZERO), Value::Null);
-    assert_eq!(bench.ask("foreseal_status", "[]")["signer"], json!(signer(&bench)));
+    assert_eq!(bench.call("foreseal_status", "[]")["signer"], json!(signer(&bench)));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn an_imported_block_has_no_pre_confirmation_receipts() {
     let error = bench.error("foreseal_preconfirmation", &format!("[\"{hash}\"]"));
     let message = "block 1 was imported: its transactions were not pre-confirmed";
     assert_eq!((error.code, error.message.as_str()), (-32001, message));
-    assert_eq!(bench.ask("foreseal_status", "[]")["signer"], Value::Null);
+    assert_eq!(bench.call("foreseal_status", "[]")["signer"], Value::Null);
 }
 
 /// Creates a chain with several transactions in a step. Returns the receipts of all of them.
@@ -91,8 +91,8 @@ fn receipts() -> (Bench, Vec<PreconfirmationReceipt>) {
     let mut bench = Bench::new(4);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     let mut hashes = Vec::new();
-    for turn in 0..12 {
-        for _ in 0..turn % 5 {
+    for round in 0..12 {
+        for _ in 0..round % 5 {
             hashes.push(bench.submit(&workload.next_transaction()));
         }
         bench.tick();
@@ -151,7 +151,7 @@ fn changes(receipt: &PreconfirmationReceipt) -> Vec<(InvalidReceipt, Preconfirma
 }
 
 #[test]
-fn a_receipt_with_one_bit_changed_is_none() {
+fn a_receipt_with_one_changed_bit_is_rejected() {
     let (bench, receipts) = receipts();
     assert!(receipts.len() > 10);
     let mut tried = 0;
@@ -170,26 +170,26 @@ fn a_receipt_with_one_bit_changed_is_none() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn an_inconsistent_field_is_named() {
     let (_, receipts) = receipts();
     let (one, other) = (&receipts[0], receipts.last().unwrap());
-    let refused = |change: &dyn Fn(&mut PreconfirmationReceipt)| {
+    let rejection = |change: &dyn Fn(&mut PreconfirmationReceipt)| {
         let mut receipt = one.clone();
         change(&mut receipt);
         let InvalidReceiptError { field, why } = receipt.verify(None, None).unwrap_err();
         format!("{}: {why}", field.name())
     };
-    let said = [
-        (refused(&|r| r.number += 1), "blockNumber: the header is of block 1"),
-        (refused(&|r| r.proof.push(Bytes::new())), "proof: 1 nodes follow the one that decides the key"),
-        (refused(&|r| r.proof.clear()), "proof: it ends before the key is decided"),
-        (refused(&|r| r.transaction_index = 99), "proof: the proof has no transaction at this index"),
+    let cases = [
+        (rejection(&|r| r.number += 1), "blockNumber: the header is of block 1"),
+        (rejection(&|r| r.proof.push(Bytes::new())), "proof: 1 nodes follow the one that decides the key"),
+        (rejection(&|r| r.proof.clear()), "proof: it ends before the key is decided"),
+        (rejection(&|r| r.transaction_index = 99), "proof: the proof has no transaction at this index"),
         (
-            refused(&|r| r.signature = alloy_primitives::FixedBytes::ZERO),
+            rejection(&|r| r.signature = alloy_primitives::FixedBytes::ZERO),
             "signature: it is not a valid signature",
         ),
     ];
-    for (got, wanted) in said {
+    for (got, wanted) in cases {
         assert_eq!(got, wanted);
     }
     let mixed = PreconfirmationReceipt {
@@ -205,7 +205,7 @@ fn what_does_not_fit_is_named() {
 
 /// The second valid signature of the same key would make a second receipt of one commitment.
 #[test]
-fn a_signature_with_a_high_s_is_none() {
+fn a_signature_with_a_high_s_is_rejected() {
     let (_, receipts) = receipts();
     let mut receipt = receipts[0].clone();
     let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
@@ -218,26 +218,26 @@ fn a_signature_with_a_high_s_is_none() {
 }
 
 #[test]
-fn what_is_no_receipt_is_refused_by_the_name_of_the_field() {
+fn invalid_receipt_json_is_rejected_naming_the_field() {
     let (bench, _) = receipts();
     let hash = bench.view().pending().block.transactions[0].hash();
-    let whole = receipt_of(&bench, hash);
-    let refused = |name: &str, value: Value| {
-        let mut receipt = whole.clone();
+    let complete = receipt_of(&bench, hash);
+    let rejection = |name: &str, value: Value| {
+        let mut receipt = complete.clone();
         receipt[name] = value;
         PreconfirmationReceipt::parse(receipt.to_string().as_bytes()).unwrap_err().to_string()
     };
-    assert_eq!(refused("time", json!("0x01")), "time: hex number has leading zeros");
-    assert_eq!(refused("hash", json!("0x01")), "hash: expected 32 bytes, got 1");
-    assert_eq!(refused("proof", json!(["01"])), "proof: hex string without 0x prefix");
-    assert!(refused("signature", Value::Null).starts_with("receipt: invalid type: null"));
+    assert_eq!(rejection("time", json!("0x01")), "time: hex number has leading zeros");
+    assert_eq!(rejection("hash", json!("0x01")), "hash: expected 32 bytes, got 1");
+    assert_eq!(rejection("proof", json!(["01"])), "proof: hex string without 0x prefix");
+    assert!(rejection("signature", Value::Null).starts_with("receipt: invalid type: null"));
     for text in ["", "null", "[]", "{}", "\"0x\"", "{\"chainId\":\"0x1\"}"] {
         let error = PreconfirmationReceipt::parse(text.as_bytes()).unwrap_err();
         assert_eq!(error.field, InvalidReceipt::Receipt, "{text}");
     }
-    let mut more = whole.clone();
+    let mut more = complete.clone();
     more["note"] = json!({"of": "mine"});
-    assert_eq!(parsed(&more), parsed(&whole), "what is beside it does not matter");
+    assert_eq!(parsed(&more), parsed(&complete), "what is beside it does not matter");
 }
 
 fn evidence(one: &Value, other: &Value) -> Option<Contradiction> {
@@ -249,10 +249,10 @@ fn evidence(one: &Value, other: &Value) -> Option<Contradiction> {
 
 /// A sequencer that rewinds and builds a different step at the same position has signed twice.
 #[test]
-fn going_back_on_a_promise_leaves_evidence() {
+fn a_reorged_preconfirmation_leaves_evidence() {
     let mut bench = Bench::developing(2);
     let base = bench.api.node().control(foreseal_node::Sequencer::snapshot).unwrap();
-    let promise = |bench: &mut Bench, values: &[u64]| -> Vec<Value> {
+    let preconfirm = |bench: &mut Bench, values: &[u64]| -> Vec<Value> {
         let hashes: Vec<B256> = (0..)
             .zip(values)
             .map(|(nonce, value)| {
@@ -263,29 +263,33 @@ fn going_back_on_a_promise_leaves_evidence() {
             .collect();
         hashes.into_iter().map(|hash| receipt_of(bench, hash)).collect()
     };
-    let kept = promise(&mut bench, &[1, 2, 3]);
-    assert_eq!(evidence(&kept[0], &kept[1]), None);
-    assert_eq!(evidence(&kept[0], &kept[2]), None);
-    assert_eq!(evidence(&kept[1], &kept[1]), None);
+    let originals = preconfirm(&mut bench, &[1, 2, 3]);
+    assert_eq!(evidence(&originals[0], &originals[1]), None);
+    assert_eq!(evidence(&originals[0], &originals[2]), None);
+    assert_eq!(evidence(&originals[1], &originals[1]), None);
     assert!(bench.api.node().control(|writer| writer.revert(base)).unwrap());
-    let other = promise(&mut bench, &[7, 2, 9]);
-    assert_eq!(evidence(&kept[0], &other[0]), Some(Contradiction::TwoSteps));
-    assert_eq!(evidence(&kept[0], &other[1]), Some(Contradiction::BrokenOrder), "it follows another step");
-    assert_eq!(evidence(&kept[2], &other[2]), Some(Contradiction::TwoSteps));
-    assert_eq!(evidence(&kept[0], &other[2]), None, "neither shows where it came from");
+    let other = preconfirm(&mut bench, &[7, 2, 9]);
+    assert_eq!(evidence(&originals[0], &other[0]), Some(Contradiction::TwoSteps));
+    assert_eq!(
+        evidence(&originals[0], &other[1]),
+        Some(Contradiction::BrokenOrder),
+        "it follows another step"
+    );
+    assert_eq!(evidence(&originals[2], &other[2]), Some(Contradiction::TwoSteps));
+    assert_eq!(evidence(&originals[0], &other[2]), None, "neither shows where it came from");
 
     let stranger = Bench::new(1);
     drop(stranger);
-    let mut foreign = parsed(&kept[0]);
+    let mut foreign = parsed(&originals[0]);
     foreign.chain_id += 1;
-    let (which, error) = contradiction(&parsed(&kept[0]), &foreign).unwrap_err();
+    let (which, error) = contradiction(&parsed(&originals[0]), &foreign).unwrap_err();
     assert_eq!((which, error.field), (1, InvalidReceipt::Transaction));
 }
 
 /// After a rewind the transaction is included at another position, and another transaction at its original
 /// one.
 #[test]
-fn a_transaction_in_two_places_and_two_in_one_are_evidence() {
+fn conflicting_transaction_positions_are_evidence() {
     let mut bench = Bench::developing(2);
     let base = bench.api.node().control(foreseal_node::Sequencer::snapshot).unwrap();
     let first = transfer(&bench, 0, 1);

@@ -20,36 +20,36 @@ use crate::{Api, Limits, RpcError};
 /// Starts a process that follows the sequencer of `bench` through the socket `feed`.
 pub fn follower(bench: &Bench, settings: &Settings, feed: &Path, name: &str) -> Api {
     let role = Role::Follower { feed: feed.to_owned(), name: name.to_owned() };
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: bench.clock.clone(),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::ZERO),
         disk: Arc::new(RealDisk),
     };
-    let node = Node::open(Settings { role, ..settings.clone() }, surroundings).unwrap();
+    let node = Node::open(Settings { role, ..settings.clone() }, environment).unwrap();
     node.start();
     Api::new(Arc::new(node), Limits::default(), B256::ZERO)
 }
 
-pub fn try_ask(api: &Api, method: &str, params: &Value) -> Result<Value, RpcError> {
+pub fn try_call(api: &Api, method: &str, params: &Value) -> Result<Value, RpcError> {
     let answer = api.call(api.node().view().as_ref(), method, params.to_string().as_bytes())?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
 
-pub fn ask(api: &Api, method: &str, params: &Value) -> Value {
-    try_ask(api, method, params).unwrap()
+pub fn call(api: &Api, method: &str, params: &Value) -> Value {
+    try_call(api, method, params).unwrap()
 }
 
 /// Returns the next changes of a filter.
 pub fn changes(api: &Api, id: &Value) -> Vec<Value> {
-    ask(api, "eth_getFilterChanges", &json!([id])).as_array().unwrap().clone()
+    call(api, "eth_getFilterChanges", &json!([id])).as_array().unwrap().clone()
 }
 
 /// During `work`, four clients poll the same two filters through two processes: each log and each arrival
 /// reaches exactly one of them.
 pub fn read_at_once(bench: &mut Bench, apis: [&Api; 2], work: impl FnOnce(&mut Bench)) {
-    let logs = ask(apis[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
-    let arrivals = ask(apis[1], "eth_newPendingTransactionFilter", &json!([]));
+    let logs = call(apis[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
+    let arrivals = call(apis[1], "eth_newPendingTransactionFilter", &json!([]));
     let before = bench.api.node().pool().next_pending_sequence();
     let over = AtomicBool::new(false);
     let read = |api: &Api| {
@@ -78,7 +78,7 @@ pub fn read_at_once(bench: &mut Bench, apis: [&Api; 2], work: impl FnOnce(&mut B
         assert_eq!(log["removed"], json!(false));
         *times.entry(name(log)).or_default() += 1;
     }
-    let all = ask(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0"}]));
+    let all = call(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0"}]));
     assert_eq!(times, all.as_array().unwrap().iter().map(|log| (name(log), 1)).collect());
     let mut arrived: Vec<_> = found.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
     arrived.sort_unstable();

@@ -12,7 +12,7 @@ fn bytes(value: &Value) -> Bytes {
     hex::decode(value.as_str().unwrap()).unwrap().into()
 }
 
-fn word(value: &Value) -> U256 {
+fn uint256(value: &Value) -> U256 {
     U256::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
 }
 
@@ -27,8 +27,8 @@ fn nodes(value: &Value) -> Vec<Bytes> {
 /// Returns the value of an existing account in the state trie.
 fn leaf(proof: &Value) -> Vec<u8> {
     let fields: [&dyn Encodable; 4] = [
-        &word(&proof["nonce"]),
-        &word(&proof["balance"]),
+        &uint256(&proof["nonce"]),
+        &uint256(&proof["balance"]),
         &hash(&proof["storageHash"]),
         &hash(&proof["codeHash"]),
     ];
@@ -43,13 +43,13 @@ fn leaf(proof: &Value) -> Vec<u8> {
 
 /// Verifies account and slots against the block's state root.
 fn verify(bench: &Bench, proof: &Value, block: &str, exists: bool) {
-    let root = hash(&bench.ask("eth_getBlockByNumber", &format!("[{block},false]"))["stateRoot"]);
+    let root = hash(&bench.call("eth_getBlockByNumber", &format!("[{block},false]"))["stateRoot"]);
     let key = keccak256(bytes(&proof["address"]));
     let expected = exists.then(|| leaf(proof));
     verify_proof(root, Nibbles::unpack(key), expected, &nodes(&proof["accountProof"])).unwrap();
     for slot in proof["storageProof"].as_array().unwrap() {
-        let key = keccak256(word(&slot["key"]).to_be_bytes::<32>());
-        let value = word(&slot["value"]);
+        let key = keccak256(uint256(&slot["key"]).to_be_bytes::<32>());
+        let value = uint256(&slot["value"]);
         let expected = (!value.is_zero()).then(|| alloy_rlp::encode(value));
         let root = hash(&proof["storageHash"]);
         let nodes = nodes(&slot["proof"]);
@@ -84,7 +84,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn accounts_and_slots_there_or_not_are_proved_on_every_block() {
+fn present_and_absent_accounts_and_slots_are_proved() {
     let bench = bench();
     let token = Contract::Erc20.address();
     let balance_slot = erc20_balance_slot(bench.wallets[0].address);
@@ -97,7 +97,7 @@ fn accounts_and_slots_there_or_not_are_proved_on_every_block() {
             (bench.wallets[0].address, true),
             (Address::repeat_byte(0x77), false),
         ] {
-            let proof = bench.ask("eth_getProof", &format!("[\"{address}\",{slots},{block}]"));
+            let proof = bench.call("eth_getProof", &format!("[\"{address}\",{slots},{block}]"));
             verify(&bench, &proof, block, exists);
             assert_eq!(proof["address"], json!(address));
             proved += proof["storageProof"].as_array().unwrap().len();
@@ -107,14 +107,14 @@ fn accounts_and_slots_there_or_not_are_proved_on_every_block() {
 }
 
 #[test]
-fn a_slot_comes_back_as_it_was_asked_for() {
+fn a_proved_slot_has_the_requested_key_format() {
     let bench = bench();
     let counter = Contract::Counter.address();
-    let whole = B256::ZERO;
-    let proof = bench.ask("eth_getProof", &format!("[\"{counter}\",[\"0x0\",\"0x00\",\"{whole}\"]]"));
+    let padded = B256::ZERO;
+    let proof = bench.call("eth_getProof", &format!("[\"{counter}\",[\"0x0\",\"0x00\",\"{padded}\"]]"));
     let slots = proof["storageProof"].as_array().unwrap();
     let keys: Vec<&Value> = slots.iter().map(|slot| &slot["key"]).collect();
-    assert_eq!(keys, [&json!("0x0"), &json!("0x0"), &json!(whole)]);
+    assert_eq!(keys, [&json!("0x0"), &json!("0x0"), &json!(padded)]);
     assert!(slots.iter().all(|slot| slot["value"] == json!("0x1")), "latest is the default");
 }
 
@@ -122,7 +122,7 @@ fn a_slot_comes_back_as_it_was_asked_for() {
 fn an_absent_account_is_empty() {
     let bench = Bench::new(1);
     let address = Address::repeat_byte(0x77);
-    let proof = bench.ask("eth_getProof", &format!("[\"{address}\",[\"0x5\"],\"latest\"]"));
+    let proof = bench.call("eth_getProof", &format!("[\"{address}\",[\"0x5\"],\"latest\"]"));
     assert_eq!((&proof["nonce"], &proof["balance"]), (&json!("0x0"), &json!("0x0")));
     assert_eq!(proof["codeHash"], json!(KECCAK256_EMPTY));
     assert_eq!(proof["storageHash"], json!(EMPTY_ROOT_HASH));
@@ -131,11 +131,11 @@ fn an_absent_account_is_empty() {
 }
 
 #[test]
-fn slots_are_limited_and_the_block_must_be_known() {
+fn proofs_require_a_known_block_and_limit_the_slots() {
     let bench = Bench::new(1);
     let address = Address::ZERO;
     let keys = |count: usize| vec!["\"0x1\""; count].join(",");
-    let most = bench.ask("eth_getProof", &format!("[\"{address}\",[{}]]", keys(1024)));
+    let most = bench.call("eth_getProof", &format!("[\"{address}\",[{}]]", keys(1024)));
     assert_eq!(most["storageProof"].as_array().unwrap().len(), 1024);
     let many = bench.error("eth_getProof", &format!("[\"{address}\",[{}]]", keys(1025)));
     assert_eq!((many.code, data(&many)), (-32005, json!({"limit":"slots","max":1024})));
@@ -153,7 +153,7 @@ fn slots_are_limited_and_the_block_must_be_known() {
 }
 
 #[test]
-fn values_of_many_slots_are_those_of_each() {
+fn a_batch_of_slots_equals_single_reads() {
     let bench = bench();
     let [counter, token] = [Contract::Counter, Contract::Erc20].map(Contract::address);
     let slot: U256 = erc20_balance_slot(bench.wallets[1].address).into();
@@ -162,9 +162,9 @@ fn values_of_many_slots_are_those_of_each() {
             "[{{\"{token:#x}\":[\"{slot:#x}\",\"0x0\"],\"{counter:#x}\":[\"0x0\"],\"{:#x}\":[]}},\"{block}\"]",
             Address::ZERO
         );
-        let values = bench.ask("eth_getStorageValues", &params);
+        let values = bench.call("eth_getStorageValues", &params);
         let one = |address: Address, slot: U256| {
-            bench.ask("eth_getStorageAt", &format!("[\"{address}\",\"{slot:#x}\",\"{block}\"]"))
+            bench.call("eth_getStorageAt", &format!("[\"{address}\",\"{slot:#x}\",\"{block}\"]"))
         };
         let expected = json!({
             format!("{token:#x}"): [one(token, slot), one(token, U256::ZERO)],
@@ -176,9 +176,9 @@ fn values_of_many_slots_are_those_of_each() {
 }
 
 #[test]
-fn the_rules_name_precompiles_and_system_contracts() {
+fn the_chain_rules_name_precompiles_and_system_contracts() {
     let bench = Bench::new(1);
-    let config = bench.ask("eth_config", "[]");
+    let config = bench.call("eth_config", "[]");
     assert_eq!((&config["next"], &config["last"]), (&Value::Null, &Value::Null));
     let current = &config["current"];
     assert_eq!((&current["activationTime"], &current["chainId"]), (&json!(0), &json!("0x7a69")));
@@ -186,7 +186,7 @@ fn the_rules_name_precompiles_and_system_contracts() {
     assert_eq!(current["precompiles"].as_object().unwrap().len(), 18);
     assert_eq!(current["precompiles"]["P256VERIFY"], json!("0x0000000000000000000000000000000000000100"));
     assert_eq!(current["systemContracts"].as_object().unwrap().len(), 5);
-    let genesis = hash(&bench.ask("eth_getBlockByNumber", "[\"earliest\",false]")["hash"]);
+    let genesis = hash(&bench.call("eth_getBlockByNumber", "[\"earliest\",false]")["hash"]);
     let checksum = alloy_eips::eip2124::ForkHash::from(genesis);
     assert_eq!(current["forkId"], json!(Bytes::from(checksum.0)), "every fork is part of genesis");
 }

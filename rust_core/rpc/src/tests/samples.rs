@@ -17,8 +17,8 @@ use crate::Limits;
 /// Returns the folder of the samples: `FORESEAL_EXECUTION_APIS`, or `shared/vectors/execution-apis` next to
 /// the repository.
 fn folder() -> Option<PathBuf> {
-    if let Some(given) = std::env::var_os("FORESEAL_EXECUTION_APIS") {
-        return Some(given.into());
+    if let Some(directory) = std::env::var_os("FORESEAL_EXECUTION_APIS") {
+        return Some(directory.into());
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().map(|above| above.join("shared/vectors/execution-apis")).find(|found| found.is_dir())
@@ -54,7 +54,7 @@ fn exchanges(text: &str) -> Vec<(Value, Value)> {
 
 fn answer(bench: &Bench, request: &Value) -> Value {
     let params = request.get("params").map(Value::to_string).unwrap_or_default();
-    match bench.try_ask(request["method"].as_str().unwrap(), &params) {
+    match bench.try_call(request["method"].as_str().unwrap(), &params) {
         Ok(result) => json!({"jsonrpc":"2.0","id":request["id"],"result":result}),
         Err(error) => {
             let mut object = json!({"code":error.code,"message":error.message});
@@ -140,7 +140,7 @@ fn built_payloads_have_the_recorded_hashes() {
         \"withdrawals\":[]}";
     let build = |transactions: &str, extra: &str| {
         let params = format!("[\"{head}\",{attributes},{transactions},\"{extra}\"]");
-        bench.try_ask("testing_buildBlockV1", &params)
+        bench.try_call("testing_buildBlockV1", &params)
     };
     for (transactions, extra, hash) in BUILT_BLOCKS {
         let built = build(transactions, extra).unwrap();

@@ -49,7 +49,7 @@ fn advance(bench: &Bench, milliseconds: u64) {
 }
 
 #[test]
-fn the_receipt_comes_with_the_step_and_again_with_the_same_bytes() {
+fn the_receipt_arrives_with_the_step_and_on_resubmission() {
     let mut bench = Bench::new(1);
     let raw = transfer(&bench.wallets[0], 0);
     let wait = wait(&bench, &raw_params(&raw));
@@ -57,7 +57,7 @@ fn the_receipt_comes_with_the_step_and_again_with_the_same_bytes() {
     bench.tick();
     let receipt = poll(&bench, &wait).unwrap().unwrap();
     let hash = &receipt["transactionHash"];
-    assert_eq!(receipt, bench.ask("eth_getTransactionReceipt", &format!("[{hash}]")));
+    assert_eq!(receipt, bench.call("eth_getTransactionReceipt", &format!("[{hash}]")));
     assert_eq!((&receipt["status"], &receipt["blockNumber"]), (&json!("0x1"), &json!("0x1")));
     assert_eq!(ready(&bench, &raw_params(&raw)), receipt, "pre-confirmed");
     bench.seal();
@@ -65,7 +65,7 @@ fn the_receipt_comes_with_the_step_and_again_with_the_same_bytes() {
 }
 
 #[test]
-fn the_same_bytes_while_they_are_pooled_wait_for_the_same_receipt() {
+fn the_same_pooled_bytes_wait_for_the_same_receipt() {
     let mut bench = Bench::new(1);
     let raw = transfer(&bench.wallets[0], 0);
     let hash = bench.submit(&raw);
@@ -77,7 +77,7 @@ fn the_same_bytes_while_they_are_pooled_wait_for_the_same_receipt() {
 }
 
 #[test]
-fn a_time_out_is_code_4_with_the_hash_and_the_transaction_stays() {
+fn a_time_out_is_code_4_with_the_hash() {
     let mut bench = Bench::new(1);
     let raw = transfer(&bench.wallets[0], 0);
     let hash = alloy_primitives::keccak256(&raw);
@@ -106,7 +106,7 @@ fn a_time_out_is_code_4_with_the_hash_and_the_transaction_stays() {
 }
 
 #[test]
-fn a_receipt_is_better_than_a_time_out() {
+fn a_receipt_takes_precedence_over_a_time_out() {
     let mut bench = Bench::new(1);
     let wait = wait(&bench, &raw_params(&transfer(&bench.wallets[0], 0)));
     bench.tick();
@@ -115,7 +115,7 @@ fn a_receipt_is_better_than_a_time_out() {
 }
 
 #[test]
-fn a_nonce_gap_is_code_6_with_the_expected_nonce_and_is_not_pooled() {
+fn a_nonce_gap_is_code_6_with_the_expected_nonce() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     bench.submit(&transfer(&wallet, 0));
@@ -133,7 +133,7 @@ fn a_nonce_gap_is_code_6_with_the_expected_nonce_and_is_not_pooled() {
 }
 
 #[test]
-fn what_cannot_be_executed_otherwise_is_code_5_with_the_hash() {
+fn another_unexecutable_transaction_is_code_5_with_the_hash() {
     let bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     let cheap = wallet.transfer(0, TO, 1, Fees { max_fee: 1, tip: 0 });
@@ -158,7 +158,7 @@ fn a_transaction_replaced_during_the_wait_returns_its_replacement() {
 }
 
 #[test]
-fn errors_of_a_submission_are_those_of_a_submission() {
+fn submission_errors_equal_those_of_send_raw_transaction() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     bench.submit(&transfer(&wallet, 0));
@@ -172,7 +172,7 @@ fn errors_of_a_submission_are_those_of_a_submission() {
 }
 
 #[test]
-fn a_caller_who_cannot_come_back_is_given_no_time() {
+fn a_caller_that_cannot_wait_times_out_at_once() {
     let bench = Bench::new(1);
     let raw = transfer(&bench.wallets[0], 0);
     let hash: B256 = alloy_primitives::keccak256(&raw);
@@ -182,7 +182,7 @@ fn a_caller_who_cannot_come_back_is_given_no_time() {
 }
 
 #[test]
-fn who_waits_is_woken_by_the_step() {
+fn a_waiting_caller_is_woken_by_the_step() {
     let mut bench = Bench::new(1);
     let wait = wait(&bench, &raw_params(&transfer(&bench.wallets[0], 0)));
     let node = bench.api.node().clone();

@@ -16,27 +16,27 @@ fn signature(answer: &Value) -> Signature {
 }
 
 fn send(bench: &Bench, transaction: &Value) -> String {
-    bench.ask("eth_sendTransaction", &json!([transaction]).to_string()).as_str().unwrap().to_owned()
+    bench.call("eth_sendTransaction", &json!([transaction]).to_string()).as_str().unwrap().to_owned()
 }
 
 fn transaction(bench: &Bench, hash: &str) -> Value {
-    bench.ask("eth_getTransactionByHash", &format!("[\"{hash}\"]"))
+    bench.call("eth_getTransactionByHash", &format!("[\"{hash}\"]"))
 }
 
 fn receipt(bench: &Bench, hash: &str) -> Value {
-    bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"))
+    bench.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]"))
 }
 
-fn refused(bench: &Bench, transaction: &Value) -> (i64, String) {
+fn rejection(bench: &Bench, transaction: &Value) -> (i64, String) {
     let error = bench.error("eth_sendTransaction", &json!([transaction]).to_string());
     (error.code, error.message)
 }
 
 #[test]
-fn accounts_are_those_whose_keys_it_has() {
+fn accounts_lists_the_addresses_with_keys() {
     let bench = Bench::developing(3);
     let want: Vec<String> = bench.wallets.iter().map(|wallet| format!("{:#x}", wallet.address)).collect();
-    assert_eq!(bench.ask("eth_accounts", "[]"), json!(want));
+    assert_eq!(bench.call("eth_accounts", "[]"), json!(want));
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn messages_are_signed_with_the_prefix() {
     let bench = Bench::developing(2);
     for (index, data) in [(0, "0x"), (1, "0x48656c6c6f")] {
         let address = bench.wallets[index].address;
-        let signed = bench.ask("eth_sign", &json!([address, data]).to_string());
+        let signed = bench.call("eth_sign", &json!([address, data]).to_string());
         let message: Bytes = data.parse().unwrap();
         assert_eq!(signature(&signed).recover_address_from_msg(&message).unwrap(), address);
         for params in [json!([data, address]), json!([data, address, "secret"])] {
-            assert_eq!(bench.ask("personal_sign", &params.to_string()), signed);
+            assert_eq!(bench.call("personal_sign", &params.to_string()), signed);
         }
     }
     for (method, params) in [("eth_sign", json!([OTHER, "0x"])), ("personal_sign", json!(["0x", OTHER]))] {
@@ -69,14 +69,14 @@ fn typed_data_is_signed_as_object_and_as_text() {
     let separator = keccak256([keccak256("EIP712Domain(string name)").0, keccak256("D").0].concat());
     let message = keccak256([keccak256("T(uint8 a)").0, B256::with_last_byte(7).0].concat());
     let hash = keccak256([&[0x19, 0x01][..], &separator.0, &message.0].concat());
-    let signed = bench.ask("eth_signTypedData_v4", &json!([address, data]).to_string());
+    let signed = bench.call("eth_signTypedData_v4", &json!([address, data]).to_string());
     assert_eq!(signature(&signed).recover_address_from_prehash(&hash).unwrap(), address);
-    assert_eq!(bench.ask("eth_signTypedData_v4", &json!([address, data.to_string()]).to_string()), signed);
+    assert_eq!(bench.call("eth_signTypedData_v4", &json!([address, data.to_string()]).to_string()), signed);
     assert_eq!(bench.error("eth_signTypedData_v4", &json!([OTHER, data]).to_string()).code, -32000);
 }
 
 #[test]
-fn what_is_left_out_is_filled_in() {
+fn omitted_fields_are_filled_in() {
     let mut bench = Bench::developing(2);
     let from = bench.wallets[0].address;
     let first = send(&bench, &json!({"to": OTHER, "value": "0x7"}));
@@ -94,13 +94,13 @@ fn what_is_left_out_is_filled_in() {
     }
     bench.seal();
     assert_eq!(receipt(&bench, &first)["status"], json!("0x1"));
-    assert_eq!(bench.ask("eth_getBalance", &format!("[\"{OTHER}\",\"latest\"]")), json!("0x7"));
+    assert_eq!(bench.call("eth_getBalance", &format!("[\"{OTHER}\",\"latest\"]")), json!("0x7"));
     let third = send(&bench, &json!({"from": bench.wallets[1].address, "to": OTHER, "nonce": "0x5"}));
     assert_eq!(transaction(&bench, &third)["nonce"], json!("0x5"));
 }
 
 #[test]
-fn every_type_but_blobs_is_sent() {
+fn every_type_except_blobs_is_sent() {
     let mut bench = Bench::developing(1);
     let list = json!([{"address": OTHER, "storageKeys": [B256::ZERO]}]);
     let authorization = json!([{
@@ -118,65 +118,65 @@ fn every_type_but_blobs_is_sent() {
     ];
     let hashes: Vec<String> = cases.iter().map(|(_, transaction)| send(&bench, transaction)).collect();
     bench.seal();
-    for ((kind, given), hash) in cases.iter().zip(hashes) {
+    for ((kind, request), hash) in cases.iter().zip(hashes) {
         let sent = transaction(&bench, &hash);
-        assert_eq!(sent["type"], json!(kind), "{given}");
-        for (name, value) in given.as_object().unwrap() {
+        assert_eq!(sent["type"], json!(kind), "{request}");
+        for (name, value) in request.as_object().unwrap() {
             if !["data", "to", "authorizationList"].contains(&name.as_str()) {
-                assert_eq!(sent[name], *value, "{name} of {given}");
+                assert_eq!(sent[name], *value, "{name} of {request}");
             }
         }
-        assert_eq!(receipt(&bench, &hash)["status"], json!("0x1"), "{given}");
+        assert_eq!(receipt(&bench, &hash)["status"], json!("0x1"), "{request}");
     }
     for blobs in [json!({"to": OTHER, "type": "0x3"}), json!({"to": OTHER, "maxFeePerBlobGas": "0x1"})] {
-        assert_eq!(refused(&bench, &blobs).0, -32602);
+        assert_eq!(rejection(&bench, &blobs).0, -32602);
     }
-    let (code, message) = refused(&bench, &json!({"authorizationList": authorization, "gas": "0x186a0"}));
+    let (code, message) = rejection(&bench, &json!({"authorizationList": authorization, "gas": "0x186a0"}));
     assert_eq!((code, message.as_str()), (-32602, "a transaction with authorizations needs a recipient"));
-    let (code, message) = refused(&bench, &json!({"to": OTHER, "chainId": "0x1"}));
+    let (code, message) = rejection(&bench, &json!({"to": OTHER, "chainId": "0x1"}));
     assert!(code == -32602 && message.contains("chainId"), "{message}");
 }
 
 #[test]
-fn the_sender_must_be_known() {
+fn an_unknown_sender_is_rejected() {
     let bench = Bench::developing(1);
-    let (code, message) = refused(&bench, &json!({"from": OTHER, "to": OTHER}));
+    let (code, message) = rejection(&bench, &json!({"from": OTHER, "to": OTHER}));
     let want = format!("unknown account {OTHER}: neither its key is here, nor is it impersonated");
     assert_eq!((code, message), (-32000, want));
-    let nobody = Bench::developing(0);
-    let (code, message) = refused(&nobody, &json!({"to": OTHER}));
+    let without_keys = Bench::developing(0);
+    let (code, message) = rejection(&without_keys, &json!({"to": OTHER}));
     assert_eq!((code, message.as_str()), (-32602, "from is missing, and the node has no accounts"));
 }
 
 #[test]
-fn an_impersonated_account_sends_without_its_key_a_contract_too() {
+fn impersonated_accounts_and_contracts_send_without_a_key() {
     let mut bench = Bench::developing(1);
     let contract = Contract::ALL[0].address();
     for sender in [OTHER.parse::<Address>().unwrap(), contract] {
         let sending = json!({"from": sender, "to": SENTINEL, "value": "0x3"});
-        assert_eq!(refused(&bench, &sending).0, -32000);
-        bench.ask("anvil_setBalance", &json!([sender, "0xde0b6b3a7640000"]).to_string());
-        bench.ask("anvil_impersonateAccount", &json!([sender]).to_string());
+        assert_eq!(rejection(&bench, &sending).0, -32000);
+        bench.call("anvil_setBalance", &json!([sender, "0xde0b6b3a7640000"]).to_string());
+        bench.call("anvil_impersonateAccount", &json!([sender]).to_string());
         let hash = send(&bench, &sending);
         assert_eq!(transaction(&bench, &hash)["from"], json!(sender));
         bench.seal();
         assert_eq!(receipt(&bench, &hash)["status"], json!("0x1"));
-        bench.ask("anvil_stopImpersonatingAccount", &json!([sender]).to_string());
-        assert_eq!(refused(&bench, &sending).0, -32000);
+        bench.call("anvil_stopImpersonatingAccount", &json!([sender]).to_string());
+        assert_eq!(rejection(&bench, &sending).0, -32000);
     }
-    bench.ask("anvil_autoImpersonateAccount", "[true]");
+    bench.call("anvil_autoImpersonateAccount", "[true]");
     let sender =
         json!({"from": SENTINEL, "to": OTHER, "value": "0x1", "gasPrice": "0x77359400", "gas": "0x5208"});
     // The account is known now, but its balance does not cover the gas.
-    let (code, message) = refused(&bench, &sender);
+    let (code, message) = rejection(&bench, &sender);
     assert!(code == -32000 && !message.contains("unknown account"), "{message}");
 }
 
 #[test]
-fn what_would_revert_is_not_sent_without_a_gas_limit() {
+fn a_reverting_transaction_without_gas_limit_is_not_sent() {
     let mut bench = Bench::developing(1);
     // Code that reverts with empty output.
-    bench.ask("anvil_setCode", &json!([OTHER, "0x60006000fd"]).to_string());
+    bench.call("anvil_setCode", &json!([OTHER, "0x60006000fd"]).to_string());
     let error = bench.error("eth_sendTransaction", &json!([{"to": OTHER}]).to_string());
     assert_eq!((error.code, error.message.as_str()), (-32000, "execution reverted"));
     let hash = send(&bench, &json!({"to": OTHER, "gas": "0xc350"}));

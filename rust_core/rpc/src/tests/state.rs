@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 use super::Bench;
 
 #[test]
-fn every_tag_resolves_and_numbers_never_reach_the_block_being_built() {
+fn every_tag_resolves_and_numbers_exclude_the_pending_block() {
     let mut bench = Bench::new(2);
     for _ in 0..6 {
         bench.seal();
     }
     let number =
-        |tag: &str| bench.ask("eth_getBlockByNumber", &format!("[\"{tag}\",false]"))["number"].clone();
+        |tag: &str| bench.call("eth_getBlockByNumber", &format!("[\"{tag}\",false]"))["number"].clone();
     assert_eq!(number("earliest"), json!("0x0"));
     assert_eq!(number("finalized"), json!("0x2"));
     assert_eq!(number("safe"), json!("0x4"));
     assert_eq!(number("latest"), json!("0x6"));
     assert_eq!(number("pending"), json!("0x7"));
-    assert_eq!(bench.ask("eth_blockNumber", "[]"), json!("0x6"));
-    assert_eq!(bench.ask("eth_getBlockByNumber", r#"["0x7",false]"#), Value::Null);
-    assert_eq!(bench.ask("eth_getBlockReceipts", r#"["0x7"]"#), Value::Null);
+    assert_eq!(bench.call("eth_blockNumber", "[]"), json!("0x6"));
+    assert_eq!(bench.call("eth_getBlockByNumber", r#"["0x7",false]"#), Value::Null);
+    assert_eq!(bench.call("eth_getBlockReceipts", r#"["0x7"]"#), Value::Null);
     let account = bench.wallets[0].address;
     for (method, params) in [
         ("eth_getBalance", format!("[\"{account}\",\"0x7\"]")),
@@ -36,10 +36,10 @@ fn every_tag_resolves_and_numbers_never_reach_the_block_being_built() {
 
 /// Invariant 1.
 #[test]
-fn everything_asked_of_an_older_view_is_answered_from_it() {
+fn calls_on_an_older_view_use_its_state() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
-    let questions = [
+    let queries = [
         ("eth_getBlockByNumber", r#"["pending",true]"#.to_owned()),
         ("eth_getBlockByNumber", r#"["latest",true]"#.to_owned()),
         ("eth_getBlockReceipts", r#"["pending"]"#.to_owned()),
@@ -51,7 +51,7 @@ fn everything_asked_of_an_older_view_is_answered_from_it() {
     ];
     let view = bench.view();
     let answers = |bench: &Bench| {
-        questions
+        queries
             .each_ref()
             .map(|(method, params)| bench.api.call(Some(&view), method, params.as_bytes()).unwrap())
     };
@@ -68,24 +68,24 @@ fn everything_asked_of_an_older_view_is_answered_from_it() {
     bench.tick();
     bench.seal();
     assert_eq!(answers(&bench), before);
-    assert_ne!(bench.ask("eth_blockNumber", "[]"), json!("0x0"));
+    assert_ne!(bench.call("eth_blockNumber", "[]"), json!("0x0"));
 }
 
 #[test]
-fn a_superseded_step_is_found_by_hash_and_position_but_is_not_canonical() {
+fn a_superseded_step_is_found_but_is_not_canonical() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     let balance = |bench: &Bench, block: &str| {
-        bench.try_ask("eth_getBalance", &format!("[\"{}\",{block}]", wallet.address))
+        bench.try_call("eth_getBalance", &format!("[\"{}\",{block}]", wallet.address))
     };
     bench.submit(&wallet.transfer(0, wallet.address, 0, Fees::default()));
     bench.tick();
-    let then = bench.ask("eth_getBlockByNumber", r#"["pending",true]"#);
+    let then = bench.call("eth_getBlockByNumber", r#"["pending",true]"#);
     let balance_then = balance(&bench, "\"pending\"");
     bench.submit(&wallet.transfer(1, wallet.address, 0, Fees::default()));
     bench.tick();
     let hash = then["hash"].clone();
-    assert_eq!(bench.ask("eth_getBlockByHash", &format!("[{hash},true]")), then);
+    assert_eq!(bench.call("eth_getBlockByHash", &format!("[{hash},true]")), then);
     for block in [
         hash.to_string(),
         format!("{{\"blockHash\":{hash}}}"),
@@ -96,17 +96,17 @@ fn a_superseded_step_is_found_by_hash_and_position_but_is_not_canonical() {
     let canonical = format!("{{\"blockHash\":{hash},\"requireCanonical\":true}}");
     let error = balance(&bench, &canonical).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (-32000, "hash is not currently canonical"));
-    let receipts = bench.ask("eth_getBlockReceipts", &format!("[{hash}]"));
+    let receipts = bench.call("eth_getBlockReceipts", &format!("[{hash}]"));
     assert_eq!(receipts.as_array().unwrap().len(), 1);
     assert_eq!(receipts[0]["blockHash"], hash);
 }
 
 #[test]
-fn a_pending_block_has_the_shape_of_a_sealed_one_and_nothing_null() {
+fn a_pending_block_has_all_fields_of_a_sealed_block() {
     let mut bench = Bench::new(1);
-    let pending = bench.ask("eth_getBlockByNumber", r#"["pending",false]"#);
+    let pending = bench.call("eth_getBlockByNumber", r#"["pending",false]"#);
     bench.seal();
-    let sealed = bench.ask("eth_getBlockByNumber", r#"["latest",false]"#);
+    let sealed = bench.call("eth_getBlockByNumber", r#"["latest",false]"#);
     assert_eq!(pending, sealed);
     for (name, value) in pending.as_object().unwrap() {
         assert!(!value.is_null(), "{name}");
@@ -117,7 +117,7 @@ fn a_pending_block_has_the_shape_of_a_sealed_one_and_nothing_null() {
 }
 
 #[test]
-fn storage_is_a_whole_word_on_every_tag() {
+fn storage_is_32_bytes_on_every_tag() {
     let mut bench = Bench::new(1);
     let counter = Contract::Counter.address();
     let wallet = bench.wallets[0].clone();
@@ -125,7 +125,7 @@ fn storage_is_a_whole_word_on_every_tag() {
     bench.submit(&call);
     bench.tick();
     let slot = |tag: &str, position: &str| {
-        bench.ask("eth_getStorageAt", &format!("[\"{counter}\",\"{position}\",\"{tag}\"]"))
+        bench.call("eth_getStorageAt", &format!("[\"{counter}\",\"{position}\",\"{tag}\"]"))
     };
     assert_eq!(slot("latest", "0x0"), json!(B256::ZERO));
     assert_eq!(slot("pending", "0x0"), json!(B256::with_last_byte(1)));
@@ -133,23 +133,23 @@ fn storage_is_a_whole_word_on_every_tag() {
 }
 
 #[test]
-fn the_chain_and_the_node_say_who_they_are() {
+fn chain_id_and_client_version_are_reported() {
     let mut bench = Bench::new(1);
-    assert_eq!(bench.ask("eth_chainId", "[]"), json!("0x7a69"));
-    assert_eq!(bench.ask("net_version", "null"), json!("31337"));
-    assert_eq!(bench.ask("eth_syncing", ""), json!(false));
-    assert!(bench.ask("web3_clientVersion", "").as_str().unwrap().starts_with("foreseal/v"));
-    assert_eq!(bench.ask("net_listening", ""), json!(true));
-    assert_eq!(bench.ask("net_peerCount", "[]"), json!("0x0"));
+    assert_eq!(bench.call("eth_chainId", "[]"), json!("0x7a69"));
+    assert_eq!(bench.call("net_version", "null"), json!("31337"));
+    assert_eq!(bench.call("eth_syncing", ""), json!(false));
+    assert!(bench.call("web3_clientVersion", "").as_str().unwrap().starts_with("foreseal/v"));
+    assert_eq!(bench.call("net_listening", ""), json!(true));
+    assert_eq!(bench.call("net_peerCount", "[]"), json!("0x0"));
     for (bytes, hash) in [
         ("0x", "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"),
         ("0x68656c6c6f20776f726c64", "0x47173285a8d7341e5e972fc677286384f802f8ef42a5ec5f03bbfa254cb01fad"),
     ] {
-        assert_eq!(bench.ask("web3_sha3", &format!("[\"{bytes}\"]")), json!(hash));
+        assert_eq!(bench.call("web3_sha3", &format!("[\"{bytes}\"]")), json!(hash));
     }
     bench.submit(&bench.wallets[0].transfer(1, bench.wallets[0].address, 0, Fees::default()));
     bench.tick();
-    let status = bench.ask("foreseal_status", "[]");
+    let status = bench.call("foreseal_status", "[]");
     assert_eq!((&status["block"], &status["index"]), (&json!("0x1"), &json!("0x0")));
     assert_eq!(
         (&status["age"], &status["lag"], &status["role"]),
@@ -160,7 +160,7 @@ fn the_chain_and_the_node_say_who_they_are() {
 }
 
 #[test]
-fn the_status_in_a_batch_is_of_the_batchs_view() {
+fn the_node_status_in_a_batch_uses_its_view() {
     let mut bench = Bench::new(1);
     let older = bench.view();
     bench.submit(&bench.wallets[0].transfer(0, bench.wallets[0].address, 0, Fees::default()));
@@ -181,7 +181,7 @@ fn capabilities_name_the_head_and_the_window_of_proofs() {
     let latest = bench.view().latest().block.clone();
     let complete = json!({"disabled":false,"oldestBlock":"0x0"});
     assert_eq!(
-        bench.ask("eth_capabilities", "[]"),
+        bench.call("eth_capabilities", "[]"),
         json!({
             "head": {"number": "0x1", "hash": latest.hash},
             "state": complete, "tx": complete, "logs": complete, "receipts": complete, "blocks": complete,

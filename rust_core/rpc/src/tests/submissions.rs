@@ -32,8 +32,8 @@ fn read(api: &Arc<Api>, body: &str) -> Option<Submissions> {
 /// Decodes the chunks from the last to the first. Only the call for the last remaining chunk returns the
 /// results.
 fn answers(submissions: &Submissions) -> Vec<Answered> {
-    let pieces = (0..submissions.slices()).rev();
-    let mut worked: Vec<_> = pieces.map(|piece| submissions.work(piece)).collect();
+    let chunks = (0..submissions.slices()).rev();
+    let mut worked: Vec<_> = chunks.map(|chunk| submissions.work(chunk)).collect();
     let last = worked.pop().expect("there is one");
     assert!(worked.iter().all(Option::is_none));
     last.expect("the last has the answers")
@@ -57,7 +57,7 @@ fn a_batch_enters_the_pool_in_order_on_any_thread() {
 }
 
 #[test]
-fn each_call_of_a_batch_has_the_error_that_it_has_alone() {
+fn a_batched_call_has_the_same_error_as_alone() {
     let bench = Bench::new(2);
     let good = transfer(&bench.wallets[0], 0);
     let bad = Bytes::from_static(&[0x05, 0xc0]);
@@ -73,7 +73,7 @@ fn each_call_of_a_batch_has_the_error_that_it_has_alone() {
 }
 
 #[test]
-fn nothing_enters_before_all_pieces_are_read() {
+fn nothing_enters_before_all_chunks_are_read() {
     let bench = Bench::new(1);
     let raws: Vec<_> = (0..17).map(|nonce| transfer(&bench.wallets[0], nonce)).collect();
     let submissions = read(&api(&bench), &batch(&raws)).expect("it is plain");
@@ -84,7 +84,7 @@ fn nothing_enters_before_all_pieces_are_read() {
 }
 
 #[test]
-fn a_batch_with_invalid_json_in_parameters_is_rejected_as_a_whole() {
+fn a_batch_with_invalid_json_in_parameters_is_rejected_completely() {
     let bench = Bench::new(1);
     let api = api(&bench);
     let good = call(1, &transfer(&bench.wallets[0], 0));
@@ -98,7 +98,7 @@ fn a_batch_with_invalid_json_in_parameters_is_rejected_as_a_whole() {
 }
 
 #[test]
-fn other_bodies_go_the_long_way() {
+fn other_bodies_use_the_slow_path() {
     let bench = Bench::new(1);
     let one = call(1, &transfer(&bench.wallets[0], 0));
     let other = r#"{"jsonrpc":"2.0","id":2,"method":"eth_blockNumber","params":[]}"#;

@@ -10,7 +10,7 @@ use crate::{Error, RpcError};
 
 const TO: Address = Address::repeat_byte(0xaa);
 
-fn refused(bench: &Bench, raw: &[u8]) -> RpcError {
+fn rejection(bench: &Bench, raw: &[u8]) -> RpcError {
     let error = bench.error("eth_sendRawTransaction", &raw_params(raw));
     assert_eq!(error.code, -32000, "{error:?}");
     error
@@ -21,35 +21,35 @@ fn transfer(wallet: &Wallet, nonce: u64) -> Bytes {
 }
 
 #[test]
-fn the_four_errors_have_exactly_the_specified_messages_and_numbers_in_data() {
+fn the_four_errors_have_the_specified_messages_and_data() {
     let mut bench = Bench::new(2);
     let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];
     let first = transfer(&a, 0);
     bench.submit(&first);
-    assert_eq!(refused(&bench, &first).message, "already known");
-    let underpriced = refused(&bench, &a.transfer(0, TO, 2, Fees::default()));
+    assert_eq!(rejection(&bench, &first).message, "already known");
+    let underpriced = rejection(&bench, &a.transfer(0, TO, 2, Fees::default()));
     assert_eq!(underpriced.message, "replacement transaction underpriced");
     assert_eq!(data(&underpriced)["maxFeePerGas"], json!("0x2540be400"));
     let poor = b.eip1559(0, TO.into(), U256::MAX >> 8, 21_000, Bytes::new(), Fees::default());
-    let poor = refused(&bench, &poor);
+    let poor = rejection(&bench, &poor);
     assert_eq!(poor.message, "insufficient funds for gas * price + value");
     assert!(data(&poor)["have"].is_string() && data(&poor)["want"].is_string());
     bench.tick();
-    assert_eq!(refused(&bench, &first).message, "already known", "pre-confirmed");
-    let low = refused(&bench, &a.transfer(0, TO, 2, Fees::default()));
+    assert_eq!(rejection(&bench, &first).message, "already known", "pre-confirmed");
+    let low = rejection(&bench, &a.transfer(0, TO, 2, Fees::default()));
     assert_eq!(
         (low.message.as_str(), data(&low)),
         ("nonce too low", json!({"have":"0x0","want":"0x1","nextNonce":"0x1"}))
     );
     bench.seal();
-    assert_eq!(refused(&bench, &first).message, "nonce too low", "sealed");
+    assert_eq!(rejection(&bench, &first).message, "nonce too low", "sealed");
 }
 
 #[test]
-fn bytes_that_are_no_transaction_are_refused_without_data() {
+fn invalid_transaction_bytes_are_rejected_without_data() {
     let bench = Bench::new(1);
     for raw in [&[][..], &[0x02], &[0xc0], &[0x05, 0xc0], &[0xff; 40]] {
-        let error = refused(&bench, raw);
+        let error = rejection(&bench, raw);
         assert!(error.message.contains("EIP-2718"), "{raw:?}: {error:?}");
     }
 }
@@ -60,27 +60,27 @@ fn a_transaction_is_found_pooled_preconfirmed_and_sealed() {
     let wallet = bench.wallets[0].clone();
     let hash = bench.submit(&transfer(&wallet, 0));
     let params = format!("[\"{hash}\"]");
-    let find = |bench: &Bench| bench.ask("eth_getTransactionByHash", &params);
-    let receipt = |bench: &Bench| bench.ask("eth_getTransactionReceipt", &params);
+    let find = |bench: &Bench| bench.call("eth_getTransactionByHash", &params);
+    let receipt = |bench: &Bench| bench.call("eth_getTransactionReceipt", &params);
     let pooled = find(&bench);
     assert_eq!((&pooled["hash"], &pooled["blockHash"]), (&json!(hash), &Value::Null));
     assert_eq!(pooled["gasPrice"], pooled["maxFeePerGas"]);
     assert_eq!(receipt(&bench), Value::Null);
     bench.tick();
     let preconfirmed = find(&bench);
-    let partial = bench.ask("eth_getBlockByNumber", r#"["pending",true]"#);
+    let partial = bench.call("eth_getBlockByNumber", r#"["pending",true]"#);
     assert_eq!(preconfirmed["blockHash"], partial["hash"]);
     assert_eq!(partial["transactions"], json!([preconfirmed]));
     assert_eq!(receipt(&bench)["blockHash"], partial["hash"]);
-    assert_eq!(bench.ask("eth_getBlockReceipts", r#"["pending"]"#), json!([receipt(&bench)]));
+    assert_eq!(bench.call("eth_getBlockReceipts", r#"["pending"]"#), json!([receipt(&bench)]));
     let (before, receipt_before) = (find(&bench), receipt(&bench));
     bench.seal();
     assert_eq!((find(&bench), receipt(&bench)), (before, receipt_before));
-    assert_eq!(bench.ask("eth_getBlockByNumber", r#"["latest",true]"#), partial);
+    assert_eq!(bench.call("eth_getBlockByNumber", r#"["latest",true]"#), partial);
 }
 
 #[test]
-fn an_older_view_of_a_batch_still_finds_what_was_preconfirmed_meanwhile() {
+fn an_older_view_finds_transactions_preconfirmed_since() {
     let mut bench = Bench::new(2);
     let old = bench.view();
     let hash = bench.submit(&transfer(&bench.wallets[0], 0));
@@ -92,11 +92,11 @@ fn an_older_view_of_a_batch_still_finds_what_was_preconfirmed_meanwhile() {
 }
 
 #[test]
-fn the_pending_nonce_counts_what_is_preconfirmed_and_what_is_pooled_behind_it() {
+fn the_pending_nonce_counts_preconfirmed_and_pooled_transactions() {
     let mut bench = Bench::new(2);
     let wallet = bench.wallets[0].clone();
     let count = |bench: &Bench, tag: &str| {
-        bench.ask("eth_getTransactionCount", &format!("[\"{}\",\"{tag}\"]", wallet.address))
+        bench.call("eth_getTransactionCount", &format!("[\"{}\",\"{tag}\"]", wallet.address))
     };
     bench.submit(&transfer(&wallet, 0));
     bench.submit(&transfer(&wallet, 1));
@@ -120,7 +120,7 @@ fn a_contract_creation_names_its_contract() {
     let raw = bench.wallets[0].eip1559(0, TxKind::Create, U256::ZERO, 100_000, Bytes::new(), Fees::default());
     let hash = bench.submit(&raw);
     bench.tick();
-    let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
+    let receipt = bench.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
     assert_eq!(receipt["contractAddress"], json!(bench.wallets[0].address.create(0)));
     assert_eq!(receipt["to"], Value::Null);
 }

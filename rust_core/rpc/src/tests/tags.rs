@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{Kind, methods};
 
-use super::{Bench, asked};
+use super::{Bench, block_calls};
 
 const TAGS: [&str; 4] = ["earliest", "finalized", "safe", "latest"];
 
@@ -20,20 +20,20 @@ fn addresses(bench: &Bench) -> Vec<Address> {
 }
 
 /// Returns calls about a block that can refer to it by a tag.
-fn questions(bench: &Bench, number: u64) -> Vec<(&'static str, String)> {
+fn queries(bench: &Bench, number: u64) -> Vec<(&'static str, String)> {
     let found = bench.view().sealed(number).unwrap().expect("the block is sealed");
-    let mut questions = asked::about(&found.block, &addresses(bench));
-    questions.push(("foreseal_getLogs", "[{\"filter\":{\"fromBlock\":TAG,\"toBlock\":TAG}}]".to_owned()));
-    questions.push((
+    let mut queries = block_calls::about(&found.block, &addresses(bench));
+    queries.push(("foreseal_getLogs", "[{\"filter\":{\"fromBlock\":TAG,\"toBlock\":TAG}}]".to_owned()));
+    queries.push((
         "eth_call",
         format!("[{{\"to\":\"{}\"}},{{\"blockNumber\":TAG}}]", Contract::ALL[0].address()),
     ));
-    questions.retain(|(_, params)| params.contains(asked::TAG));
-    questions
+    queries.retain(|(_, params)| params.contains(block_calls::TAG));
+    queries
 }
 
 fn answer(bench: &Bench, view: &Arc<View>, method: &str, params: &str, block: &str) -> String {
-    let params = params.replace(asked::TAG, &format!("\"{block}\""));
+    let params = params.replace(block_calls::TAG, &format!("\"{block}\""));
     match bench.api.call(Some(view), method, params.as_bytes()) {
         // The cursor contains the filter as it was given.
         Ok(json) if method == "foreseal_getLogs" => {
@@ -47,9 +47,9 @@ fn answer(bench: &Bench, view: &Arc<View>, method: &str, params: &str, block: &s
 /// Returns the logs of a filter that was created with the tag.
 fn filtered(bench: &Bench, block: &str) -> Value {
     let filter = json!([{"fromBlock": block, "toBlock": block}]).to_string();
-    let id = bench.ask("eth_newFilter", &filter);
-    let logs = bench.ask("eth_getFilterLogs", &json!([id]).to_string());
-    assert_eq!(bench.ask("eth_uninstallFilter", &json!([id]).to_string()), json!(true));
+    let id = bench.call("eth_newFilter", &filter);
+    let logs = bench.call("eth_getFilterLogs", &json!([id]).to_string());
+    assert_eq!(bench.call("eth_uninstallFilter", &json!([id]).to_string()), json!(true));
     logs
 }
 
@@ -59,10 +59,10 @@ fn agree(bench: &Bench, numbers: [u64; 4]) -> usize {
     let view = bench.view();
     let mut compared = 0;
     for (tag, number) in TAGS.into_iter().zip(numbers) {
-        let block = bench.ask("eth_getBlockByNumber", &json!([tag, false]).to_string());
+        let block = bench.call("eth_getBlockByNumber", &json!([tag, false]).to_string());
         let hex = format!("{number:#x}");
         assert_eq!(block["number"], json!(hex), "{tag}");
-        for (method, params) in questions(bench, number) {
+        for (method, params) in queries(bench, number) {
             let by_tag = answer(bench, &view, method, &params, tag);
             assert_eq!(by_tag, answer(bench, &view, method, &params, &hex), "{method} {params} for {tag}");
             compared += 1;
@@ -82,20 +82,20 @@ fn seal(bench: &mut Bench, workload: &mut Workload, blocks: usize) {
 }
 
 #[test]
-fn every_method_with_a_block_or_a_filter_is_asked_by_tag() {
+fn tag_calls_cover_every_method_with_a_block_or_filter() {
     let bench = Bench::developing(2);
-    let asked: BTreeSet<&str> = questions(&bench, 0).iter().map(|(method, _)| *method).collect();
+    let covered: BTreeSet<&str> = queries(&bench, 0).iter().map(|(method, _)| *method).collect();
     let named = |kind| matches!(kind, Kind::Block | Kind::Filter | Kind::LogQuery);
-    let takes = methods().filter(|method| method.arguments.iter().any(|argument| named(argument.kind)));
-    let takes: BTreeSet<&str> = takes.map(|method| method.name).collect();
-    assert!(takes.len() > 20);
-    let left: Vec<&&str> = takes.difference(&asked).collect();
+    let expected = methods().filter(|method| method.arguments.iter().any(|argument| named(argument.kind)));
+    let expected: BTreeSet<&str> = expected.map(|method| method.name).collect();
+    assert!(expected.len() > 20);
+    let left: Vec<&&str> = expected.difference(&covered).collect();
     assert_eq!(left, [&"eth_newFilter"], "its logs are asked for one by one");
 }
 
 /// `finalized` trails by 4 blocks and `safe` by 2.
 #[test]
-fn tags_are_their_numbers_before_and_after_the_depth_when_set_and_across_an_unwind() {
+fn tags_equal_their_numbers_when_set_and_across_an_unwind() {
     let mut bench = Bench::developing(8);
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
     let mut compared = agree(&bench, [0, 0, 0, 0]);
@@ -105,7 +105,7 @@ fn tags_are_their_numbers_before_and_after_the_depth_when_set_and_across_an_unwi
     compared += agree(&bench, [0, 0, 1, 3]);
     seal(&mut bench, &mut workload, 5);
     compared += agree(&bench, [0, 4, 6, 8]);
-    bench.ask("foreseal_setFinality", "[{\"finalized\":\"0x5\",\"safe\":\"0x7\"}]");
+    bench.call("foreseal_setFinality", "[{\"finalized\":\"0x5\",\"safe\":\"0x7\"}]");
     compared += agree(&bench, [0, 5, 7, 8]);
     seal(&mut bench, &mut workload, 3);
     compared += agree(&bench, [0, 5, 7, 11]);
@@ -114,18 +114,18 @@ fn tags_are_their_numbers_before_and_after_the_depth_when_set_and_across_an_unwi
         .into_iter()
         .zip([0, 5, 7, 11])
         .flat_map(|(tag, number)| {
-            questions(&bench, number).into_iter().map(move |(m, params)| (m, params, tag))
+            queries(&bench, number).into_iter().map(move |(m, params)| (m, params, tag))
         })
         .map(|(method, params, tag)| {
             let answered = answer(&bench, &before, method, &params, tag);
             (method, params, tag, answered)
         })
         .collect();
-    bench.ask("anvil_rollback", "[3]");
+    bench.call("anvil_rollback", "[3]");
     compared += agree(&bench, [0, 5, 7, 8]);
-    bench.ask("anvil_rollback", "[2]");
+    bench.call("anvil_rollback", "[2]");
     compared += agree(&bench, [0, 5, 6, 6]);
-    bench.ask("anvil_rollback", "[3]");
+    bench.call("anvil_rollback", "[3]");
     compared += agree(&bench, [0, 3, 3, 3]);
     seal(&mut bench, &mut workload, 2);
     compared += agree(&bench, [0, 3, 3, 5]);

@@ -12,13 +12,13 @@ use crate::Limits;
 /// Sends a call of a contract and pre-confirms it. Returns its hash.
 fn send(bench: &mut Bench, to: impl Into<TxKind>, input: impl Into<Bytes>) -> B256 {
     let wallet = bench.wallets[0].clone();
-    let nonce = bench.ask("eth_getTransactionCount", &format!("[\"{}\",\"pending\"]", wallet.address));
+    let nonce = bench.call("eth_getTransactionCount", &format!("[\"{}\",\"pending\"]", wallet.address));
     let nonce = nonce.as_str().unwrap().parse::<U256>().unwrap().to();
     let raw = wallet.eip1559(nonce, to.into(), U256::ZERO, 500_000, input.into(), Fees::default());
     let hash = bench.submit(&raw);
     bench.tick();
     assert_eq!(
-        bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"))["transactionHash"],
+        bench.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]"))["transactionHash"],
         json!(hash)
     );
     hash
@@ -27,13 +27,13 @@ fn send(bench: &mut Bench, to: impl Into<TxKind>, input: impl Into<Bytes>) -> B2
 /// Deploys runtime code. Returns its address.
 fn deploy(bench: &mut Bench, code: &[u8]) -> Address {
     let hash = send(bench, TxKind::Create, deploy_code(code));
-    let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
+    let receipt = bench.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
     assert_eq!(receipt["status"], json!("0x1"));
     receipt["contractAddress"].as_str().unwrap().parse().unwrap()
 }
 
 fn trace(bench: &Bench, hash: B256, config: &Value) -> Value {
-    bench.ask("debug_traceTransaction", &format!("[\"{hash}\",{config}]"))
+    bench.call("debug_traceTransaction", &format!("[\"{hash}\",{config}]"))
 }
 
 /// Returns code that executes `CALL` for each of `targets` in turn with all remaining gas, without value or
@@ -46,11 +46,11 @@ fn caller(targets: &[Address]) -> Vec<u8> {
 }
 
 #[test]
-fn steps_show_what_each_instruction_finds() {
+fn steps_show_the_state_before_each_instruction() {
     let mut bench = Bench::new(1);
     let hash = send(&mut bench, Contract::Counter.address(), Bytes::new());
     let traced = trace(&bench, hash, &json!({}));
-    let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
+    let receipt = bench.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
     let gas = u64::from_str_radix(&receipt["gasUsed"].as_str().unwrap()[2..], 16).unwrap();
     assert_eq!(
         (&traced["gas"], &traced["failed"], &traced["returnValue"]),
@@ -71,7 +71,7 @@ fn steps_show_what_each_instruction_finds() {
 }
 
 #[test]
-fn options_of_steps_show_more_and_less() {
+fn step_options_add_and_remove_fields() {
     let mut bench = Bench::new(1);
     let hash = send(&mut bench, Contract::Logger.address(), vec![7_u8; 32]);
     let all = trace(&bench, hash, &json!({"enableMemory": true}));
@@ -119,7 +119,7 @@ fn caller_of_reverter() -> Vec<u8> {
 }
 
 #[test]
-fn failures_are_worded_as_geth_words_them() {
+fn failures_are_worded_like_geth() {
     let mut bench = Bench::new(1);
     let cases: [(&[u8], &str); 7] = [
         (&hex!("fe"), "invalid opcode: INVALID"),
@@ -130,14 +130,14 @@ fn failures_are_worded_as_geth_words_them() {
         (&hex!("60205f5f3e"), "return data out of bounds"),
         (&hex!("5b5f56"), "out of gas"),
     ];
-    for (code, words) in cases {
+    for (code, message) in cases {
         let target = deploy(&mut bench, code);
         let hash = send(&mut bench, target, Bytes::new());
         let call = trace(&bench, hash, &json!({"tracer": "callTracer"}));
-        assert_eq!((&call["error"], &call["gasUsed"]), (&json!(words), &json!("0x7a120")), "{words}");
+        assert_eq!((&call["error"], &call["gasUsed"]), (&json!(message), &json!("0x7a120")), "{message}");
         assert!(call.get("output").is_none() && call.get("revertReason").is_none());
         let steps = trace(&bench, hash, &json!({"limit": 0, "disableStack": true}));
-        assert_eq!(steps["structLogs"].as_array().unwrap().last().unwrap()["error"], json!(words));
+        assert_eq!(steps["structLogs"].as_array().unwrap().last().unwrap()["error"], json!(message));
         assert_eq!((&steps["failed"], &steps["returnValue"]), (&json!(true), &json!("0x")));
     }
     // A contract creation that cannot pay for its code: 24,576 bytes at 200 gas each.
@@ -148,7 +148,7 @@ fn failures_are_worded_as_geth_words_them() {
 }
 
 #[test]
-fn an_empty_reason_is_left_out() {
+fn an_empty_revert_reason_is_omitted() {
     let mut bench = Bench::new(1);
     // `Error("")`.
     let code = hex!("6308c379a0 60e0 1b 5f 52 6020 6004 52 6044 5f fd");
@@ -176,7 +176,7 @@ fn calls_form_a_tree() {
     let mut bench = Bench::new(1);
     let (outer, [reverter, destroyed, logger]) = family(&mut bench);
     let hash = send(&mut bench, outer, hex!("01020304").to_vec());
-    let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
+    let receipt = bench.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
     let call = trace(&bench, hash, &json!({"tracer": "callTracer"}));
     assert_eq!(call["from"], json!(bench.wallets[0].address));
     assert_eq!(
@@ -204,17 +204,17 @@ fn calls_form_a_tree() {
 }
 
 #[test]
-fn logs_of_calls_keep_their_place_and_number() {
+fn logs_of_calls_have_their_position_and_index() {
     let mut bench = Bench::new(1);
     let (outer, _) = family(&mut bench);
     send(&mut bench, Contract::Logger.address(), Bytes::new());
     let hash = send(&mut bench, outer, Bytes::new());
     let config = json!({"tracer": "callTracer", "tracerConfig": {"withLog": true}});
     let call = trace(&bench, hash, &config);
-    let place = |log: &Value| {
+    let position = |log: &Value| {
         (log["topics"][0].as_str().unwrap()[64..].to_owned(), log["position"].clone(), log["index"].clone())
     };
-    let own: Vec<_> = call["logs"].as_array().unwrap().iter().map(place).collect();
+    let own: Vec<_> = call["logs"].as_array().unwrap().iter().map(position).collect();
     assert_eq!(
         own,
         [("aa".to_owned(), json!("0x0"), json!("0x1")), ("bb".to_owned(), json!("0x3"), json!("0x3"))]
@@ -252,7 +252,7 @@ fn the_flat_list_has_the_same_calls() {
     assert_eq!(calls[2]["error"], json!("execution reverted"));
     assert!(calls[2]["result"]["output"].as_str().unwrap().starts_with("0x08c379a0"));
     assert_eq!(calls[4]["action"], json!({"address":destroyed,"balance":"0x0","refundAddress":outer}));
-    let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
+    let receipt = bench.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
     for call in &calls {
         assert_eq!((&call["transactionHash"], &call["blockHash"]), (&json!(hash), &receipt["blockHash"]));
     }
@@ -262,14 +262,14 @@ fn the_flat_list_has_the_same_calls() {
 }
 
 #[test]
-fn the_prestate_is_what_is_needed_or_what_changes() {
+fn the_prestate_lists_read_state_or_changes() {
     let mut bench = Bench::new(1);
     let counter = Contract::Counter.address();
     send(&mut bench, counter, Bytes::new());
     let sender = bench.wallets[0].address;
-    let before = bench.ask("eth_getBalance", &format!("[\"{sender}\",\"pending\"]"));
+    let before = bench.call("eth_getBalance", &format!("[\"{sender}\",\"pending\"]"));
     let hash = send(&mut bench, counter, Bytes::new());
-    let after = bench.ask("eth_getBalance", &format!("[\"{sender}\",\"pending\"]"));
+    let after = bench.call("eth_getBalance", &format!("[\"{sender}\",\"pending\"]"));
     let key = |value: u8| B256::with_last_byte(value).to_string();
     let prestate =
         |config: Value| trace(&bench, hash, &json!({"tracer": "prestateTracer", "tracerConfig": config}));
@@ -312,7 +312,7 @@ fn selectors_are_counted_with_the_length_of_the_rest() {
 }
 
 #[test]
-fn several_tracers_at_once_answer_as_each_alone() {
+fn a_mux_tracer_equals_its_single_tracers() {
     let mut bench = Bench::new(1);
     let (outer, _) = family(&mut bench);
     let hash = send(&mut bench, outer, hex!("01020304").to_vec());
@@ -332,7 +332,7 @@ fn several_tracers_at_once_answer_as_each_alone() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error() {
+fn a_missing_block_or_transaction_is_an_error() {
     let bench = Bench::new(1);
     let unknown = B256::repeat_byte(0xee);
     let genesis = bench.view().latest().block.hash;
@@ -361,11 +361,11 @@ fn what_is_not_there_is_an_error() {
         code("eth_simulateV1", "[{\"blockStateCalls\":[{}]},\"0x99\"]".to_owned()),
         (-32000, "header not found".to_owned())
     );
-    assert_eq!(bench.ask("debug_traceBlockByNumber", "[\"pending\"]"), json!([]));
+    assert_eq!(bench.call("debug_traceBlockByNumber", "[\"pending\"]"), json!([]));
 }
 
 #[test]
-fn time_and_size_are_limited() {
+fn traces_are_limited_in_time_and_size() {
     let mut bench = Bench::with_limits(1, Limits { trace_bytes: 2000, ..Limits::default() });
     let endless = deploy(&mut bench, &hex!("5b5f56"));
     let hash = send(&mut bench, endless, Bytes::new());
@@ -390,12 +390,12 @@ fn time_and_size_are_limited() {
 }
 
 #[test]
-fn a_step_is_traced_as_it_stood() {
+fn a_superseded_step_is_traced_in_its_own_state() {
     let mut bench = Bench::new(1);
     let first = send(&mut bench, Contract::Counter.address(), Bytes::new());
     let step = bench.view().pending().block.hash;
     send(&mut bench, Contract::Counter.address(), Bytes::new());
-    let traced = bench.ask("debug_traceBlockByHash", &format!("[\"{step}\"]"));
+    let traced = bench.call("debug_traceBlockByHash", &format!("[\"{step}\"]"));
     assert_eq!(
         traced.as_array().unwrap().iter().map(|one| &one["txHash"]).collect::<Vec<_>>(),
         [&json!(first)]
@@ -425,10 +425,10 @@ fn traces_agree_with_receipts() {
     let (mut transactions, mut logs, mut failures) = (0, 0, 0);
     for number in 1..=bench.view().latest().number() {
         let block = format!("\"{number:#x}\"");
-        let receipts = bench.ask("eth_getBlockReceipts", &format!("[{block}]"));
+        let receipts = bench.call("eth_getBlockReceipts", &format!("[{block}]"));
         let config = json!({"tracer": "callTracer", "tracerConfig": {"withLog": true}});
-        let traces = bench.ask("debug_traceBlockByNumber", &format!("[{block},{config}]"));
-        let steps = bench.ask("debug_traceBlockByNumber", &format!("[{block},{{\"disableStack\":true}}]"));
+        let traces = bench.call("debug_traceBlockByNumber", &format!("[{block},{config}]"));
+        let steps = bench.call("debug_traceBlockByNumber", &format!("[{block},{{\"disableStack\":true}}]"));
         let receipts = receipts.as_array().unwrap();
         assert_eq!(traces.as_array().unwrap().len(), receipts.len());
         for (index, receipt) in receipts.iter().enumerate() {

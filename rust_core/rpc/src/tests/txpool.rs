@@ -28,7 +28,7 @@ fn nonces(content: &Value) -> Vec<u64> {
 #[test]
 fn content_has_every_transaction_by_sender_and_nonce() {
     let (bench, [a, b]) = bench();
-    let content = bench.ask("txpool_content", "[]");
+    let content = bench.call("txpool_content", "[]");
     let (first, second) = (a.address.to_checksum(None), b.address.to_checksum(None));
     let pending = content["pending"].as_object().unwrap();
     assert_eq!(pending.len(), 2);
@@ -36,30 +36,30 @@ fn content_has_every_transaction_by_sender_and_nonce() {
     assert_eq!(content["queued"].as_object().unwrap().len(), 1);
     assert_eq!(nonces(&content["queued"][&first]), [9, 10]);
     let one = &content["queued"][&first]["9"];
-    assert_eq!(*one, bench.ask("eth_getTransactionByHash", &format!("[{}]", one["hash"])));
+    assert_eq!(*one, bench.call("eth_getTransactionByHash", &format!("[{}]", one["hash"])));
     assert_eq!((&one["nonce"], &one["blockHash"]), (&json!("0x9"), &Value::Null));
-    assert_eq!(bench.ask("txpool_status", "[]"), json!({"pending":"0x2","queued":"0x2"}));
+    assert_eq!(bench.call("txpool_status", "[]"), json!({"pending":"0x2","queued":"0x2"}));
 }
 
 #[test]
-fn content_of_one_sender_is_its_part_of_the_whole() {
+fn content_of_one_sender_equals_its_entry_in_the_content() {
     let (bench, wallets) = bench();
-    let content = bench.ask("txpool_content", "[]");
+    let content = bench.call("txpool_content", "[]");
     for wallet in wallets {
-        let from = bench.ask("txpool_contentFrom", &format!("[\"{}\"]", wallet.address));
+        let from = bench.call("txpool_contentFrom", &format!("[\"{}\"]", wallet.address));
         for list in ["pending", "queued"] {
-            let whole = &content[list][wallet.address.to_checksum(None)];
-            assert_eq!(from[list], if whole.is_null() { json!({}) } else { whole.clone() });
+            let entries = &content[list][wallet.address.to_checksum(None)];
+            assert_eq!(from[list], if entries.is_null() { json!({}) } else { entries.clone() });
         }
     }
-    let nobody = bench.ask("txpool_contentFrom", &format!("[\"{}\"]", Address::ZERO));
-    assert_eq!(nobody, json!({"pending":{},"queued":{}}));
+    let unknown = bench.call("txpool_contentFrom", &format!("[\"{}\"]", Address::ZERO));
+    assert_eq!(unknown, json!({"pending":{},"queued":{}}));
 }
 
 #[test]
 fn an_inspection_has_one_line_for_each() {
     let (bench, [a, b]) = bench();
-    let lines = bench.ask("txpool_inspect", "[]");
+    let lines = bench.call("txpool_inspect", "[]");
     let to = b.address.to_checksum(None);
     assert_eq!(
         lines["pending"][a.address.to_checksum(None)]["0"],
@@ -69,11 +69,11 @@ fn an_inspection_has_one_line_for_each() {
 }
 
 #[test]
-fn what_is_preconfirmed_has_left_the_pool() {
+fn a_preconfirmed_transaction_has_left_the_pool() {
     let (mut bench, _) = bench();
     bench.tick();
-    assert_eq!(bench.ask("txpool_status", "[]"), json!({"pending":"0x0","queued":"0x2"}));
-    assert_eq!(bench.ask("txpool_content", "[]")["pending"], json!({}));
+    assert_eq!(bench.call("txpool_status", "[]"), json!({"pending":"0x0","queued":"0x2"}));
+    assert_eq!(bench.call("txpool_content", "[]")["pending"], json!({}));
 }
 
 #[test]
@@ -82,22 +82,22 @@ fn a_pool_above_the_limit_is_not_listed_but_counted() {
     let bench = Bench::with_limits(1, limits);
     let wallet = bench.wallets[0].clone();
     bench.submit(&wallet.transfer(0, wallet.address, 0, Fees::default()));
-    assert!(bench.ask("txpool_content", "[]")["pending"].is_object());
+    assert!(bench.call("txpool_content", "[]")["pending"].is_object());
     bench.submit(&wallet.transfer(1, wallet.address, 0, Fees::default()));
     for method in ["txpool_content", "txpool_inspect"] {
         let error = bench.error(method, "[]");
         assert_eq!(error.code, -32005, "{method}");
         assert_eq!(data(&error), json!({"limit":"pool_transactions","max":1}));
     }
-    assert_eq!(bench.ask("txpool_status", "[]")["pending"], json!("0x2"));
+    assert_eq!(bench.call("txpool_status", "[]")["pending"], json!("0x2"));
 }
 
 fn status(bench: &Bench, hash: B256) -> Value {
-    bench.ask("foreseal_transactionStatus", &format!("[\"{hash}\"]"))
+    bench.call("foreseal_transactionStatus", &format!("[\"{hash}\"]"))
 }
 
-fn known(bench: &Bench, hash: B256) -> bool {
-    let answer = bench.ask("base_transactionStatus", &format!("[\"{hash}\"]"));
+fn is_known(bench: &Bench, hash: B256) -> bool {
+    let answer = bench.call("base_transactionStatus", &format!("[\"{hash}\"]"));
     match answer["status"].as_str().unwrap() {
         "Known" => true,
         "Unknown" => false,
@@ -106,7 +106,7 @@ fn known(bench: &Bench, hash: B256) -> bool {
 }
 
 #[test]
-fn a_transaction_is_followed_from_the_pool_to_its_sealed_block() {
+fn a_transaction_is_followed_from_pool_to_sealed_block() {
     let mut bench = Bench::new(1);
     let wallet = bench.wallets[0].clone();
     let ahead = bench.submit(&wallet.transfer(1, wallet.address, 0, Fees::default()));
@@ -116,14 +116,14 @@ fn a_transaction_is_followed_from_the_pool_to_its_sealed_block() {
     );
     bench.submit(&wallet.transfer(0, wallet.address, 0, Fees::default()));
     assert_eq!(status(&bench, ahead), json!({"status":"pooled"}));
-    assert!(known(&bench, ahead));
+    assert!(is_known(&bench, ahead));
     bench.tick();
-    let placed = json!({"status":"preconfirmed","blockNumber":"0x1","flashblockIndex":"0x1"});
-    assert_eq!(status(&bench, ahead), placed);
+    let preconfirmed = json!({"status":"preconfirmed","blockNumber":"0x1","flashblockIndex":"0x1"});
+    assert_eq!(status(&bench, ahead), preconfirmed);
     bench.seal();
     assert_eq!(status(&bench, ahead)["status"], json!("sealed"));
     assert_eq!(status(&bench, ahead)["blockNumber"], json!("0x1"));
-    assert!(known(&bench, ahead));
+    assert!(is_known(&bench, ahead));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_dropped_transaction_has_a_reason() {
     let dear = Fees { max_fee: 20_000_000_000, tip: 2_000_000_000 };
     let by = bench.submit(&wallet.transfer(0, wallet.address, 0, dear));
     assert_eq!(status(&bench, outbid), json!({"status":"replaced","replacedBy":by}));
-    assert!(!known(&bench, outbid));
+    assert!(!is_known(&bench, outbid));
     bench.tick();
     assert_eq!(status(&bench, by)["status"], json!("preconfirmed"));
     let hash = bench.submit(&wallet.transfer(1, wallet.address, 0, Fees::default()));
@@ -142,11 +142,11 @@ fn a_dropped_transaction_has_a_reason() {
     bench.api.node().pool().discard(&hash, reason);
     assert_eq!(status(&bench, hash), json!({"status":"dropped","reason":"rejected: for a test"}));
     assert_eq!(status(&bench, B256::ZERO), json!({"status":"unknown"}));
-    assert!(!known(&bench, B256::ZERO));
+    assert!(!is_known(&bench, B256::ZERO));
 }
 
 #[test]
-fn the_status_in_a_batch_is_of_the_newest_view() {
+fn a_transaction_status_in_a_batch_uses_the_newest_view() {
     let mut bench = Bench::new(1);
     let old = bench.view();
     let wallet = bench.wallets[0].clone();

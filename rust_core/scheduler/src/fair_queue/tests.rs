@@ -3,7 +3,7 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 
 fn pop(queue: &mut FairQueue<u32>) -> Option<(u64, u32)> {
-    queue.pop_if(|_| true).map(|taken| (taken.caller, taken.item))
+    queue.pop_if(|_| true).map(|popped| (popped.caller, popped.item))
 }
 
 /// Pops all items and settles each at `cost`; returns the callers in order.
@@ -17,7 +17,7 @@ fn served(queue: &mut FairQueue<u32>, cost: impl Fn(u64) -> i64) -> Vec<u64> {
 }
 
 #[test]
-fn items_of_one_caller_keep_their_order() {
+fn items_of_one_caller_stay_in_order() {
     let mut queue = FairQueue::default();
     (0..5).for_each(|item| queue.push(7, item));
     queue.push_front(7, 9);
@@ -31,20 +31,20 @@ fn an_absent_caller_is_served_before_a_backlog() {
     let mut queue = FairQueue::default();
     (0..100).for_each(|item| queue.push(1, item));
     for _ in 0..20 {
-        let taken = queue.pop_if(|_| true).unwrap();
-        queue.settle(1, taken.estimate, QUANTUM);
+        let popped = queue.pop_if(|_| true).unwrap();
+        queue.settle(1, popped.estimate, QUANTUM);
     }
     queue.push(2, 0);
     assert_eq!(pop(&mut queue), Some((2, 0)));
 }
 
 #[test]
-fn the_first_fresh_item_is_that_of_a_caller_that_was_absent() {
+fn the_first_fresh_item_belongs_to_an_absent_caller() {
     let mut queue = FairQueue::default();
     queue.push(1, 10);
     assert_eq!(queue.first_new_caller(), Some(&10));
-    let taken = queue.pop_if(|_| true).unwrap();
-    queue.settle(1, taken.estimate, 5 * QUANTUM);
+    let popped = queue.pop_if(|_| true).unwrap();
+    queue.settle(1, popped.estimate, 5 * QUANTUM);
     queue.push(1, 11);
     assert_eq!(queue.first_new_caller(), None);
     queue.push(2, 20);
@@ -52,14 +52,14 @@ fn the_first_fresh_item_is_that_of_a_caller_that_was_absent() {
 }
 
 #[test]
-fn the_indebted_item_is_that_of_the_caller_that_used_most() {
+fn the_indebted_item_belongs_to_the_heaviest_caller() {
     let mut queue = FairQueue::default();
     for (caller, quanta) in [(1, 3), (2, 9), (3, 5)] {
         queue.push(caller, 0);
         queue.push(caller, 1);
-        let taken = queue.pop_if(|_| true).unwrap();
-        assert_eq!(taken.caller, caller);
-        queue.settle(caller, taken.estimate, quanta * QUANTUM);
+        let popped = queue.pop_if(|_| true).unwrap();
+        assert_eq!(popped.caller, caller);
+        queue.settle(caller, popped.estimate, quanta * QUANTUM);
     }
     queue.push_front(3, 30);
     queue.push_front(1, 10);
@@ -70,21 +70,21 @@ fn the_indebted_item_is_that_of_the_caller_that_used_most() {
 }
 
 #[test]
-fn a_caller_that_calls_now_and_then_never_waits_for_backlogs() {
+fn an_occasional_caller_never_waits_for_backlogs() {
     let mut queue = FairQueue::default();
     for caller in 1..=50 {
         (0..100).for_each(|item| queue.push(caller, item));
-        let taken = queue.pop_if(|_| true).unwrap();
-        queue.settle(caller, taken.estimate, 5 * QUANTUM);
+        let popped = queue.pop_if(|_| true).unwrap();
+        queue.settle(caller, popped.estimate, 5 * QUANTUM);
     }
     for call in 0..40 {
         queue.push(99, call);
-        let taken = queue.pop_if(|_| true).unwrap();
-        assert_eq!((taken.caller, taken.item), (99, call));
-        queue.settle(99, taken.estimate, 40);
+        let popped = queue.pop_if(|_| true).unwrap();
+        assert_eq!((popped.caller, popped.item), (99, call));
+        queue.settle(99, popped.estimate, 40);
         for _ in 0..3 {
-            let taken = queue.pop_if(|_| true).unwrap();
-            queue.settle(taken.caller, taken.estimate, 5 * QUANTUM);
+            let popped = queue.pop_if(|_| true).unwrap();
+            queue.settle(popped.caller, popped.estimate, 5 * QUANTUM);
         }
     }
 }
@@ -108,8 +108,8 @@ fn processor_time_is_shared_and_not_the_number_of_items() {
 fn a_debt_outlives_an_empty_queue() {
     let mut queue = FairQueue::default();
     queue.push(1, 0);
-    let taken = queue.pop_if(|_| true).unwrap();
-    queue.settle(1, taken.estimate, 50 * QUANTUM);
+    let popped = queue.pop_if(|_| true).unwrap();
+    queue.settle(1, popped.estimate, 50 * QUANTUM);
     for item in 0..30 {
         queue.push(2, item);
     }
@@ -119,24 +119,24 @@ fn a_debt_outlives_an_empty_queue() {
 }
 
 #[test]
-fn callers_that_come_once_are_forgotten() {
+fn state_of_one_time_callers_is_removed() {
     let mut queue = FairQueue::default();
     for caller in 0..100_000 {
         queue.push(caller, 1);
-        let taken = queue.pop_if(|_| true).unwrap();
-        assert_eq!(taken.caller, caller);
-        queue.settle(caller, taken.estimate, MIN_COST);
+        let popped = queue.pop_if(|_| true).unwrap();
+        assert_eq!(popped.caller, caller);
+        queue.settle(caller, popped.estimate, MIN_COST);
     }
     assert!(queue.flows.len() <= 2 * MAX_REMEMBERED, "{} are remembered", queue.flows.len());
     assert_eq!(queue.flows.len(), queue.backlog.len() + queue.new_callers.len());
 }
 
 #[test]
-fn what_is_not_accepted_stays_and_holds_up_no_other_caller() {
+fn an_unaccepted_item_stays_and_blocks_no_other_caller() {
     let mut queue = FairQueue::default();
     queue.push(1, 10);
     queue.push(2, 3);
-    let small = |queue: &mut FairQueue<u32>| queue.pop_if(|item| *item < 5).map(|taken| taken.item);
+    let small = |queue: &mut FairQueue<u32>| queue.pop_if(|item| *item < 5).map(|popped| popped.item);
     assert_eq!(small(&mut queue), Some(3));
     assert_eq!(small(&mut queue), None);
     assert_eq!(queue.len(), 1);

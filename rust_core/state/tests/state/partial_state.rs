@@ -56,34 +56,34 @@ fn diff() -> impl Strategy<Value = StateDiff> {
     })
 }
 
-fn assert_same(whole: &State, stored: &State) {
-    assert_eq!(whole.root(), stored.root());
+fn assert_same(complete: &State, stored: &State) {
+    assert_eq!(complete.root(), stored.root());
     let addresses: Vec<Address> = (0..ACCOUNTS).map(address).collect();
-    assert_eq!(whole.accounts(&addresses), stored.accounts(&addresses));
+    assert_eq!(complete.accounts(&addresses), stored.accounts(&addresses));
     let slots: Vec<U256> = (0..SLOTS).map(U256::from).collect();
     for address in &addresses {
-        let account = whole.account(address).unwrap();
+        let account = complete.account(address).unwrap();
         assert_eq!(stored.account(address).unwrap(), account);
-        assert_eq!(stored.has_storage(address), whole.has_storage(address));
-        assert_eq!(stored.storage_root(address), whole.storage_root(address));
+        assert_eq!(stored.has_storage(address), complete.has_storage(address));
+        assert_eq!(stored.storage_root(address), complete.storage_root(address));
         let (one, other) =
-            (whole.account_storage(address).unwrap(), stored.account_storage(address).unwrap());
+            (complete.account_storage(address).unwrap(), stored.account_storage(address).unwrap());
         for slot in &slots {
-            let value = whole.storage(address, slot);
+            let value = complete.storage(address, slot);
             assert_eq!(stored.storage(address, slot), value, "{address} {slot}");
             assert_eq!((one.slot(slot), other.slot(slot)), (value.clone(), value));
         }
-        assert_eq!(stored.prove_account(address, &slots), whole.prove_account(address, &slots));
+        assert_eq!(stored.prove_account(address, &slots), complete.prove_account(address, &slots));
         let hash = account.map_or(KECCAK256_EMPTY, |account| account.code_hash);
-        assert_eq!(stored.code(&hash), whole.code(&hash));
+        assert_eq!(stored.code(&hash), complete.code(&hash));
     }
     let of = |state: &State| state.iter_accounts().collect::<Result<Vec<_>, _>>().unwrap();
-    assert_eq!(of(stored), of(whole));
-    for account in of(whole) {
+    assert_eq!(of(stored), of(complete));
+    for account in of(complete) {
         let slots = |state: &State| -> Vec<_> {
             state.iter_slots(account.hash).unwrap().collect::<Result<_, _>>().unwrap()
         };
-        assert_eq!(slots(stored), slots(whole));
+        assert_eq!(slots(stored), slots(complete));
     }
 }
 
@@ -93,7 +93,7 @@ struct History {
     store: Arc<dyn StateStore>,
     diffs: Vec<StateDiff>,
     /// States entirely in memory, and partly unloaded ones; both begin with the empty state of block 0.
-    whole: Vec<State>,
+    complete: Vec<State>,
     live: Vec<State>,
     /// Newest block that the store holds.
     stored: usize,
@@ -103,7 +103,7 @@ impl History {
     fn new() -> Self {
         let double = Arc::new(Double::default());
         let (store, nothing) = (double.clone(), vec![State::default()]);
-        Self { double, store, diffs: Vec::new(), whole: nothing.clone(), live: nothing, stored: 0 }
+        Self { double, store, diffs: Vec::new(), complete: nothing.clone(), live: nothing, stored: 0 }
     }
 
     fn from_diffs(diffs: &[StateDiff]) -> Self {
@@ -119,7 +119,7 @@ impl History {
     fn push(&mut self, diff: &StateDiff, lag: usize, portions: &[u8]) {
         let head = self.diffs.len();
         self.diffs.push(diff.clone());
-        self.whole.push(self.whole[head].apply(diff).unwrap());
+        self.complete.push(self.complete[head].apply(diff).unwrap());
         self.live.push(self.live[head].apply(diff).unwrap());
         while self.stored + lag < self.diffs.len() {
             self.write();
@@ -132,7 +132,7 @@ impl History {
     fn write(&mut self) {
         let (old, new) = (self.stored, self.stored + 1);
         let changes = self.live[new].changes_since(&self.live[old]).unwrap();
-        assert_eq!(changes, self.whole[new].changes_since(&self.whole[old]).unwrap());
+        assert_eq!(changes, self.complete[new].changes_since(&self.complete[old]).unwrap());
         self.double.write(new as u64, &self.diffs[old], &changes);
         self.stored = new;
     }
@@ -144,12 +144,12 @@ impl History {
     }
 
     fn assert_head(&self) {
-        assert_same(self.whole.last().unwrap(), self.live.last().unwrap());
+        assert_same(self.complete.last().unwrap(), self.live.last().unwrap());
     }
 
     /// Returns the state after a block with nothing of it in memory.
     fn opened(&self, block: usize) -> State {
-        State::from_store(Arc::clone(&self.store), block as u64, self.whole[block].root())
+        State::from_store(Arc::clone(&self.store), block as u64, self.complete[block].root())
     }
 }
 
@@ -158,17 +158,17 @@ proptest! {
 
     /// The store lags by up to `lag` blocks; the live state is unloaded in portions.
     #[test]
-    fn histories(blocks in vec((diff(), vec(any::<u8>(), 0..160)), 1..12), lag in 0usize..4) {
+    fn a_partial_history_matches_the_complete_history(blocks in vec((diff(), vec(any::<u8>(), 0..160)), 1..12), lag in 0usize..4) {
         let mut history = History::new();
         for (diff, portions) in &blocks {
             history.push(diff, lag, portions);
             history.assert_head();
         }
         for at in 0..=history.stored {
-            let (whole, opened) = (&history.whole[at], history.opened(at));
-            assert_same(whole, &opened);
+            let (complete, opened) = (&history.complete[at], history.opened(at));
+            assert_same(complete, &opened);
             if let Some(diff) = history.diffs.get(at) {
-                prop_assert_eq!(opened.apply(diff).unwrap().root(), history.whole[at + 1].root());
+                prop_assert_eq!(opened.apply(diff).unwrap().root(), history.complete[at + 1].root());
             }
         }
     }
@@ -176,11 +176,11 @@ proptest! {
     /// With one node missing or replaced, every operation that needs it reports it, and all others are
     /// correct.
     #[test]
-    fn a_spoiled_node_is_named(diffs in vec(diff(), 1..5), next in diff(), place in any::<Index>(), gone: bool) {
+    fn a_corrupted_node_is_named(diffs in vec(diff(), 1..5), next in diff(), index in any::<Index>(), gone: bool) {
         let history = History::from_diffs(&diffs);
-        let places = history.double.places();
-        prop_assume!(!places.is_empty());
-        let (trie, path) = place.get(&places).clone();
+        let paths = history.double.node_paths();
+        prop_assume!(!paths.is_empty());
+        let (trie, path) = index.get(&paths).clone();
         history.double.spoil(trie, &path, |node| {
             *node = node.take().filter(|_| !gone).map(|node| [&[node[0] ^ 1], &node[1..]].concat().into());
         });
@@ -191,24 +191,24 @@ proptest! {
             }
             _ => false,
         };
-        let (whole, opened) = (history.whole.last().unwrap(), history.opened(diffs.len()));
+        let (complete, opened) = (history.complete.last().unwrap(), history.opened(diffs.len()));
         let slots: Vec<U256> = (0..SLOTS).map(U256::from).collect();
         for address in (0..ACCOUNTS).map(address) {
             // Flat values need no trie node.
-            prop_assert_eq!(opened.account(&address), whole.account(&address));
-            prop_assert_eq!(opened.storage(&address, &slots[1]), whole.storage(&address, &slots[1]));
+            prop_assert_eq!(opened.account(&address), complete.account(&address));
+            prop_assert_eq!(opened.storage(&address, &slots[1]), complete.storage(&address, &slots[1]));
             match opened.prove_account(&address, &slots) {
-                Ok(proof) => prop_assert_eq!(Ok(proof), whole.prove_account(&address, &slots)),
+                Ok(proof) => prop_assert_eq!(Ok(proof), complete.prove_account(&address, &slots)),
                 Err(error) => prop_assert!(named(&error), "{error}"),
             }
         }
         match opened.apply(&next) {
-            Ok(state) => prop_assert_eq!(state.root(), whole.apply(&next).unwrap().root()),
+            Ok(state) => prop_assert_eq!(state.root(), complete.apply(&next).unwrap().root()),
             Err(error) => prop_assert!(named(&error), "{error}"),
         }
         let accounts: Result<Vec<_>, _> = opened.iter_accounts().collect();
         match accounts {
-            Ok(accounts) => prop_assert!(accounts.into_iter().eq(whole.iter_accounts().map(Result::unwrap))),
+            Ok(accounts) => prop_assert!(accounts.into_iter().eq(complete.iter_accounts().map(Result::unwrap))),
             Err(error) => prop_assert!(named(&error), "{error}"),
         }
     }
@@ -234,7 +234,7 @@ fn crowd() -> StateDiff {
 
 /// A value that changed and changed back reads correctly, although the store is read at a block in between.
 #[test]
-fn what_changes_and_comes_back_is_read_as_it_is() {
+fn a_value_changed_and_restored_is_read_correctly() {
     let all: Vec<u8> = (0..=u8::MAX).collect();
     let contract = Some(Account::default());
     let changed = one(address(0), contract, &[(5, 8), (299, 0)]);
@@ -255,7 +255,7 @@ fn what_changes_and_comes_back_is_read_as_it_is() {
 /// An unloaded part of a state is read from the store: without the store's nodes a value is available, a
 /// proof is not.
 #[test]
-fn what_is_let_go_of_is_not_in_memory() {
+fn evicted_nodes_are_not_in_memory() {
     let mut history = History::from_diffs(&[crowd()]);
     let proved = |history: &History| {
         let head = history.live.last().unwrap();
@@ -267,7 +267,7 @@ fn what_is_let_go_of_is_not_in_memory() {
             })
             .count()
     };
-    for (trie, path) in history.double.places() {
+    for (trie, path) in history.double.node_paths() {
         history.double.spoil(trie, &path, |node| *node = None);
     }
     assert_eq!(proved(&history), 599);
@@ -285,7 +285,7 @@ fn what_is_let_go_of_is_not_in_memory() {
         matches!(contract, Err(StateError::NodeMissing { trie: TrieName::Accounts, .. })),
         "{contract:?}"
     );
-    let error = State::from_store(Arc::clone(&history.store), 1, history.whole[1].root())
+    let error = State::from_store(Arc::clone(&history.store), 1, history.complete[1].root())
         .apply(&crowd())
         .unwrap_err();
     assert_eq!(error, StateError::NodeMissing { trie: TrieName::Accounts, path: NodePath::default() });

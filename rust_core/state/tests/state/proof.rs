@@ -43,7 +43,7 @@ fn verify(root: B256, proof: &AccountProof) {
 }
 
 #[test]
-fn accounts_and_slots_present_or_not() {
+fn proofs_verify_for_present_and_absent_accounts_and_slots() {
     let state = state();
     let slots: Vec<U256> = [0, 1, 5, 50, 98, 99, 1000].map(U256::from).to_vec();
     for seed in 0..130 {
@@ -61,7 +61,7 @@ fn accounts_and_slots_present_or_not() {
 }
 
 #[test]
-fn nothing_in_an_empty_state() {
+fn an_empty_state_proves_absence() {
     let proof = State::default().prove_account(&address(1), &[U256::ZERO]).unwrap();
     verify(State::default().root(), &proof);
     assert_eq!(proof.account, None);

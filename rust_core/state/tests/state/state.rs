@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn diffs_over_generations(diffs in diffs()) {
+    fn every_generation_of_diffs_matches_the_model(diffs in diffs()) {
         let mut model = Model::new();
         let mut state = State::default();
         let mut generations = Vec::new();
@@ -131,7 +131,7 @@ proptest! {
 /// Enough accounts and slots that all work is divided among threads, and then a second diff on the same
 /// accounts.
 #[test]
-fn a_large_diff() {
+fn a_large_diff_matches_the_model() {
     let slots =
         |value: u64| (0..1_500u64).map(|slot| (U256::from(slot), U256::from(value * (slot % 3)))).collect();
     let diff = |balance: u64| -> Diff {
@@ -152,7 +152,7 @@ fn a_large_diff() {
 }
 
 #[test]
-fn genesis_allocation() {
+fn the_genesis_allocation_has_its_root() {
     let code = Bytes::from_static(&[0x60, 0x00]);
     let slots =
         BTreeMap::from([(B256::with_last_byte(1), B256::with_last_byte(9)), (B256::ZERO, B256::ZERO)]);
@@ -176,7 +176,7 @@ fn genesis_allocation() {
 }
 
 #[test]
-fn code_is_shared_and_stays() {
+fn code_is_shared_and_never_removed() {
     let code = Bytes::from_static(&[0xef, 0x01, 0x00, 0x01]);
     let hash = keccak256(&code);
     let diff = StateDiff { accounts: Vec::new(), codes: vec![NewCode { hash, code: code.clone() }] };
@@ -188,7 +188,7 @@ fn code_is_shared_and_stays() {
 }
 
 #[test]
-fn accounts_read_together_are_those_read_one_by_one() {
+fn accounts_read_in_a_batch_equal_single_reads() {
     let account =
         |seed: u16| Account { nonce: u64::from(seed), balance: U256::from(seed), ..Account::default() };
     let changed = |seed| ChangedAccount {

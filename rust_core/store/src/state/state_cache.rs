@@ -108,11 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_known_from_the_block_that_wrote_it_to_the_newest_that_it_was_read_at() {
+    fn a_value_is_cached_from_write_to_newest_read() {
         let values = Values::new("test", 4096);
-        let lookups =
+        let cases =
             [(6, 40, true), (6, 40, false), (4, 40, false), (5, 40, false), (7, 70, true), (6, 40, true)];
-        for (at, value, read) in lookups {
+        for (at, value, read) in cases {
             assert_eq!(lookup(&values, 0, at), (value, read), "as of {at}");
         }
         assert_eq!(lookup(&values, 0, 3), (0, true), "nobody had written it");
@@ -120,22 +120,22 @@ mod tests {
     }
 
     #[test]
-    fn however_small_they_are_there_is_a_most_of_codes() {
+    fn the_number_of_cached_small_codes_is_bounded() {
         let sizes = StateCacheSizes { code: 4 << 20, ..StateCacheSizes::default() };
         let recent = StateCache::new(&sizes);
-        let capacity = sizes.code / CODE_OVERHEAD;
+        let most = sizes.code / CODE_OVERHEAD;
         let hash = |number: u64| B256::left_padding_from(&number.to_be_bytes());
-        for number in 0..capacity + 1_000 {
+        for number in 0..most + 1_000 {
             recent.insert_code(hash(number), Bytecode::new_legacy(vec![0].into()));
         }
         assert!(recent.codes.bytes() <= sizes.code);
-        let kept =
-            (0..capacity + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;
-        assert!((capacity / 2..capacity).contains(&kept), "{kept} of {capacity}");
+        let retained =
+            (0..most + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;
+        assert!((most / 2..most).contains(&retained), "{retained} of {most}");
     }
 
     #[test]
-    fn what_is_read_as_of_a_block_that_is_to_come_is_not_kept() {
+    fn a_value_read_at_a_future_block_is_not_cached() {
         let values = Values::new("test", 4096);
         assert_eq!(lookup(&values, 0, HEAD + 1), (70, true));
         assert_eq!(lookup(&values, 0, HEAD + 1), (70, true));

@@ -36,7 +36,7 @@ pub struct Recording {
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
 /// Held by one test at a time, from `record` to `stop`.
-static TURN: Mutex<bool> = Mutex::new(false);
+static BUSY: Mutex<bool> = Mutex::new(false);
 static FREE: std::sync::Condvar = std::sync::Condvar::new();
 
 fn recording() -> MutexGuard<'static, Option<Recording>> {
@@ -45,8 +45,8 @@ fn recording() -> MutexGuard<'static, Option<Recording>> {
 
 /// Records the operations on this file, as soon as no other recording is active.
 pub fn record(file: &Path) {
-    let turn = TURN.lock().unwrap();
-    *FREE.wait_while(turn, |taken| *taken).unwrap() = true;
+    let busy = BUSY.lock().unwrap();
+    *FREE.wait_while(busy, |active| *active).unwrap() = true;
     let (metadata, before) = (fs::metadata(file).unwrap(), fs::read(file).unwrap());
     let file = (metadata.dev(), metadata.ino());
     *recording() = Some(Recording { file, before, events: Vec::new() });
@@ -59,7 +59,7 @@ pub fn mark() {
 
 pub fn stop() -> Recording {
     let made = recording().take().unwrap();
-    *TURN.lock().unwrap() = false;
+    *BUSY.lock().unwrap() = false;
     FREE.notify_one();
     made
 }
@@ -89,8 +89,8 @@ impl Recording {
     }
 
     /// Returns the file as a disk may hold it after stopping in the middle of an event (or after the last
-    /// one): all synced data, and of the rest the sectors that `kept` selects.
-    pub fn crash(&self, at: usize, mut kept: impl FnMut(usize) -> bool) -> Vec<u8> {
+    /// one): all synced data, and of the rest the sectors that `is_retained` selects.
+    pub fn crash(&self, at: usize, mut is_retained: impl FnMut(usize) -> bool) -> Vec<u8> {
         let mut image = self.before.clone();
         let last_sync = self.events[..at].iter().rposition(|event| matches!(event, Event::Sync));
         for (number, event) in self.events.iter().enumerate().take(at + 1) {
@@ -98,14 +98,14 @@ impl Recording {
             let durable = last_sync.is_some_and(|sync| number < sync) || (*synced && number < at);
             let mut from = 0;
             while from < bytes.len() {
-                let place = offset + from;
-                let to = bytes.len().min(from + SECTOR - place % SECTOR);
-                if durable || kept(place) {
+                let position = offset + from;
+                let to = bytes.len().min(from + SECTOR - position % SECTOR);
+                if durable || is_retained(position) {
                     let end = offset + to;
                     if image.len() < end {
                         image.resize(end, 0);
                     }
-                    image[place..end].copy_from_slice(&bytes[from..to]);
+                    image[position..end].copy_from_slice(&bytes[from..to]);
                 }
                 from = to;
             }
@@ -163,15 +163,16 @@ pub unsafe extern "C" fn pwrite(fd: c_int, bytes: *const c_void, count: usize, o
 /// # Safety
 /// The requirements of writev(2).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn writev(fd: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+pub unsafe extern "C" fn writev(fd: c_int, buffers: *const libc::iovec, count: c_int) -> isize {
     // SAFETY: guaranteed by the caller; the parts are only read, and `length` of their bytes were written.
     unsafe {
         let offset = libc::syscall(libc::SYS_lseek, fd, 0, libc::SEEK_CUR);
-        let done = libc::syscall(libc::SYS_writev, fd, parts, count);
-        if let (Ok(length), Ok(parts_given)) = (usize::try_from(done), usize::try_from(count)) {
-            let given = slice::from_raw_parts(parts, parts_given).iter();
-            let given = given.flat_map(|part| slice::from_raw_parts(part.iov_base.cast(), part.iov_len));
-            written(fd, offset, given.take(length).copied().collect());
+        let done = libc::syscall(libc::SYS_writev, fd, buffers, count);
+        if let (Ok(length), Ok(count_given)) = (usize::try_from(done), usize::try_from(count)) {
+            let written_bytes = slice::from_raw_parts(buffers, count_given).iter();
+            let written_bytes = written_bytes
+                .flat_map(|buffer| slice::from_raw_parts(buffer.iov_base.cast(), buffer.iov_len));
+            written(fd, offset, written_bytes.take(length).copied().collect());
         }
         isize::try_from(done).unwrap_or(-1)
     }

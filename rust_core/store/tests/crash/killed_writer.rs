@@ -31,7 +31,7 @@ fn start(test: &str, folder: &Path) -> Child {
 
 /// The commit is durable although its number was not published. The next writer must continue after it.
 #[test]
-fn writer_continues_after_a_commit_that_was_not_published() {
+fn a_writer_continues_after_an_unpublished_commit() {
     let script = Script::new(SEED, WRITES);
     let folder = tempdir().unwrap();
     let first = Store::open(folder.path(), script.options).unwrap();
@@ -40,22 +40,22 @@ fn writer_continues_after_a_commit_that_was_not_published() {
     // Another process must have the store open: otherwise the next one initializes the lock file again.
     let follower = Store::open(folder.path(), StoreOptions { read_only: true, ..script.options }).unwrap();
 
-    let mut killed = start("process_that_is_killed_with_the_write_lock", folder.path());
+    let mut killed = start("child_process_is_killed_with_the_write_lock", folder.path());
     let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line == "locked"));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    assert!(start("process_that_unpublishes_the_newest_commit", folder.path()).wait().unwrap().success());
+    assert!(start("child_process_unpublishes_the_newest_commit", folder.path()).wait().unwrap().success());
     assert_eq!(done(&follower), WRITES / 2 - 1, "the follower reads the commit before");
 
-    let next = start("process_that_writes_the_rest", folder.path()).wait_with_output().unwrap();
+    let next = start("child_process_writes_the_remaining_blocks", folder.path()).wait_with_output().unwrap();
     assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stdout));
     assert_eq!(done(&follower), WRITES);
 }
 
 #[test]
 #[ignore = "run by another test of this file, which kills it"]
-fn process_that_is_killed_with_the_write_lock() {
+fn child_process_is_killed_with_the_write_lock() {
     let env = dump::open(&process_folder());
     let _locked = env.write_txn().unwrap();
     println!("\nlocked");
@@ -68,7 +68,7 @@ fn process_that_is_killed_with_the_write_lock() {
 /// of its own, because closing the lock file releases all locks that its process holds on it.
 #[test]
 #[ignore = "run by another test of this file"]
-fn process_that_unpublishes_the_newest_commit() {
+fn child_process_unpublishes_the_newest_commit() {
     let lock = process_folder().join("lock.mdb");
     let lock = OpenOptions::new().read(true).write(true).open(lock).unwrap();
     let mut number = [0; 8];
@@ -78,7 +78,7 @@ fn process_that_unpublishes_the_newest_commit() {
 
 #[test]
 #[ignore = "run by another test of this file"]
-fn process_that_writes_the_rest() {
+fn child_process_writes_the_remaining_blocks() {
     let script = Script::new(SEED, WRITES);
     let store = Store::open(process_folder(), script.options).unwrap();
     assert_eq!(done(&store), WRITES / 2);

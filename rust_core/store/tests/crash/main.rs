@@ -47,9 +47,9 @@ fn assert_prefix(folder: &Path, script: &Script, least: usize, most: usize) -> u
 
 /// Simulates a disk on which unsynced data may be present or not, sector by sector.
 #[test]
-fn power_loss() {
+fn power_loss_preserves_the_committed_blocks() {
     let mut random = StdRng::seed_from_u64(1);
-    let (mut lost, mut kept) = (0, 0);
+    let (mut lost, mut retained) = (0, 0);
     let rounds = 4;
     for seed in 0..rounds {
         let script = Script::new(seed, 8);
@@ -76,15 +76,15 @@ fn power_loss() {
             fs::write(after.path().join("data.mdb"), image).unwrap();
             let returned = recording.marks(at);
             let done = assert_prefix(after.path(), &script, returned, returned + 1);
-            if done > returned { kept += 1 } else { lost += 1 }
+            if done > returned { retained += 1 } else { lost += 1 }
         }
     }
-    assert!(lost > 0 && kept > 0, "{lost} writes under way were lost, {kept} were not");
+    assert!(lost > 0 && retained > 0, "{lost} writes under way were lost, {retained} were not");
 }
 
 /// Nothing is promised before the store is created: it is created again, or rejected with a clear error.
 #[test]
-fn power_loss_while_the_store_is_made() {
+fn power_loss_during_creation_leaves_a_usable_store() {
     let script = Script::new(9, 1);
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("data.mdb"), []).unwrap();
@@ -116,15 +116,15 @@ fn power_loss_while_the_store_is_made() {
 
 /// Kills a writing process with SIGKILL at random moments, repeatedly in one folder.
 #[test]
-fn killed_while_writing() {
+fn a_writer_killed_while_writing_loses_no_commit() {
     let (mut random, mut kills, mut seed) = (StdRng::seed_from_u64(3), 0, 100);
     while kills < crashes(15) {
         let script = Script::new(seed, 40);
         let folder = tempdir().unwrap();
         let mut done = 0;
         while done < script.len() && kills < crashes(15) {
-            let told = kill_at_random(folder.path(), seed, script.len() - done, &mut random);
-            done = assert_prefix(folder.path(), &script, told.unwrap_or(done), script.len());
+            let reported = kill_at_random(folder.path(), seed, script.len() - done, &mut random);
+            done = assert_prefix(folder.path(), &script, reported.unwrap_or(done), script.len());
             kills += 1;
         }
         seed += 1;
@@ -133,17 +133,17 @@ fn killed_while_writing() {
 
 /// Starts a writer and kills it. Returns the last write that it reported.
 fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) -> Option<usize> {
-    let mut child = test_process("a_writer", folder)
+    let mut child = test_process("child_process_writes_blocks", folder)
         .env("STORE_SEED", seed.to_string())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let told = |line: &String| line.strip_prefix("written ").map(|number| number.parse().unwrap());
+    let reported = |line: &String| line.strip_prefix("written ").map(|number| number.parse().unwrap());
     let mut last = None;
     for _ in 0..random.random_range(0..left.min(12)) {
         let Some(line) = lines.find(|line| line.starts_with("written ")) else { break };
-        last = told(&line);
+        last = reported(&line);
     }
     let wait = Duration::from_micros(random.random_range(0..4_000));
     let begun = Instant::now();
@@ -152,14 +152,14 @@ fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) ->
     }
     child.kill().unwrap();
     // Writes that it reported before it was killed, but that were not read yet.
-    last = lines.filter_map(|line| told(&line)).last().or(last);
+    last = lines.filter_map(|line| reported(&line)).last().or(last);
     child.wait().unwrap();
     last
 }
 
 #[test]
 #[ignore = "run by another test of this file, which kills it"]
-fn a_writer() {
+fn child_process_writes_blocks() {
     let seed = std::env::var("STORE_SEED").unwrap().parse().unwrap();
     let script = Script::new(seed, 40);
     let store = Store::open(process_folder(), script.options).unwrap();

@@ -63,14 +63,14 @@ impl Script {
 
     /// Runs one of the writes, in a store that holds those before it.
     pub fn run(&self, store: &Store, at: usize) {
-        let note = (at + 1).to_be_bytes();
+        let metadata = (at + 1).to_be_bytes();
         match &self.writes[at] {
             Write::Blocks(blocks) => {
                 let mut blocks = blocks.clone();
-                blocks.last_mut().unwrap().writer_metadata = note.to_vec().into();
+                blocks.last_mut().unwrap().writer_metadata = metadata.to_vec().into();
                 store.write(&blocks).unwrap();
             }
-            Write::Unwind(to) => store.unwind(*to, at as u64, &note).unwrap(),
+            Write::Unwind(to) => store.unwind(*to, at as u64, &metadata).unwrap(),
         }
     }
 

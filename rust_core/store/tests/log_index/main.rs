@@ -42,7 +42,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_search_finds_what_a_scan_finds_through_additions_and_unwinds(
+    fn searches_equal_a_scan_through_additions_and_unwinds(
         chunk_bits in prop_oneof![Just(1_u32), Just(3), Just(6), Just(16)],
         changes in vec(change(), 1..8),
         queries in vec((filter(), any::<Index>(), any::<Index>(), 1..20_u64), 1..20),
@@ -67,7 +67,7 @@ proptest! {
 }
 
 #[test]
-fn a_filter_of_nothing_but_wildcards_asks_for_topics_to_be_there() {
+fn a_filter_of_wildcards_requires_that_many_topics() {
     let mut bench = Bench::new(16);
     bench.append([vec![log(1, &[]), log(1, &[1]), log(2, &[1, 2]), log(2, &[1, 2, 3, 4])]]);
     let found = |topics: Vec<Vec<B256>>| bench.search(&LogFilter::new(vec![], topics), 0..4, 10);
@@ -90,7 +90,7 @@ fn work(bench: &Bench, filter: &LogFilter) -> (u64, usize) {
 }
 
 #[test]
-fn work_follows_the_rarest_criterion_and_the_chunks_not_the_logs() {
+fn search_work_follows_the_rarest_criterion() {
     let mut bench = Bench::new(6);
     // Address 1 and topic 1 are common, but together only once; address 7 and topic 8 are at two ordinals.
     let logs = (0..6400).map(|n| match n {
@@ -129,7 +129,7 @@ fn tampered(change: impl FnOnce(&mut Vec<u8>)) -> (Bench, String) {
 }
 
 #[test]
-fn damage_and_disagreement_are_found_and_named() {
+fn damage_and_inconsistencies_are_found_and_named() {
     let name = format!("address {}", address(0).to_string().to_lowercase());
     let (_, error) = tampered(|value| value.truncate(value.len() - 2));
     assert_eq!(error, format!("log index disagrees with the logs: {name} lacks log 15"));
@@ -143,12 +143,12 @@ fn damage_and_disagreement_are_found_and_named() {
     let txn = bench.env.read_txn().unwrap();
     let (mut work, filter) = (0, LogFilter::new(vec![address(0)], vec![]));
     let mut matches = bench.index.search(&txn, &filter, 0..40, &mut work).unwrap();
-    let refused = matches.next_within(&mut work, u64::MAX).unwrap_err();
-    assert_eq!(refused.to_string(), error, "a search does not pass over damage");
+    let rejection = matches.next_within(&mut work, u64::MAX).unwrap_err();
+    assert_eq!(rejection.to_string(), error, "a search does not pass over damage");
 }
 
 #[test]
-fn entries_that_no_log_accounts_for_are_found() {
+fn entries_without_a_log_are_found() {
     let mut bench = Bench::new(4);
     bench.append([(0..40).map(|n| log(n % 3, &[n % 5])).collect()]);
     bench.logs.truncate(20);

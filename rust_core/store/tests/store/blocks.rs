@@ -54,13 +54,13 @@ fn assert_steps(reader: &Reader, made: &Made, in_window: bool) {
     assert_eq!(&reader.steps(number).unwrap().unwrap(), steps);
     for (index, step) in (0..).zip(steps) {
         assert_eq!(reader.step(number, index).unwrap().as_ref(), Some(step));
-        let place = in_window.then_some((number, index));
-        assert_eq!(reader.step_position(&step.hash).unwrap(), place);
+        let position = in_window.then_some((number, index));
+        assert_eq!(reader.step_position(&step.hash).unwrap(), position);
     }
 }
 
 #[test]
-fn what_was_written_is_read_in_batches_of_any_size_and_after_a_restart() {
+fn blocks_written_in_any_batches_are_read_after_a_restart() {
     let mut maker = Maker::new(1, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 60);
@@ -103,7 +103,7 @@ fn what_was_written_is_read_in_batches_of_any_size_and_after_a_restart() {
 }
 
 #[test]
-fn steps_are_found_by_hash_as_long_as_their_block_is_in_the_window() {
+fn steps_are_found_by_hash_while_their_block_is_retained() {
     let mut maker = Maker::new(2, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 30);
@@ -122,29 +122,29 @@ fn steps_are_found_by_hash_as_long_as_their_block_is_in_the_window() {
 }
 
 #[test]
-fn a_block_that_does_not_follow_is_refused_and_nothing_of_its_batch_stays() {
+fn a_batch_with_a_non_consecutive_block_is_rejected() {
     let mut maker = Maker::new(3, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 3);
     let other = maker.chain(&genesis, 2);
     let folder = tempdir().unwrap();
     let store = Store::open(folder.path(), Maker::options(&genesis)).unwrap();
-    let refused = |blocks: &[Made], expected_head: Option<u64>| {
+    let rejection = |blocks: &[Made], expected_head: Option<u64>| {
         let error = store.write(&sealed(blocks)).unwrap_err();
         assert_eq!(store.head().unwrap().map(|head| head.number), expected_head);
         error
     };
-    let first = refused(&chain[..1], None);
+    let first = rejection(&chain[..1], None);
     assert_eq!(
         first.to_string(),
         "store: block 1 cannot be written: the store is empty: genesis comes first"
     );
     store.write(from_ref(&genesis.sealed)).unwrap();
-    let again = refused(from_ref(&genesis), Some(0));
+    let again = rejection(from_ref(&genesis), Some(0));
     assert!(matches!(again, StoreError::OutOfOrder { number: 0, .. }), "{again}");
-    let gap = refused(&[chain[0].clone(), chain[2].clone()], Some(0));
+    let gap = rejection(&[chain[0].clone(), chain[2].clone()], Some(0));
     assert!(matches!(gap, StoreError::OutOfOrder { number: 3, .. }), "{gap}");
-    let branch = refused(&[chain[0].clone(), other[1].clone()], Some(0));
+    let branch = rejection(&[chain[0].clone(), other[1].clone()], Some(0));
     assert!(matches!(branch, StoreError::OutOfOrder { number: 2, .. }), "{branch}");
     let stranger = Maker::new(4, Size::SMALL).genesis();
     let folder = tempdir().unwrap();

@@ -25,9 +25,9 @@ fn a_reported_page_is_read_before_its_damage_is_noted() {
     data.read_exact_at(&mut byte, page * 4096 + 100).unwrap();
     data.write_all_at(&[byte[0] ^ 1], page * 4096 + 100).unwrap();
     assert!(store.confirm_damage(&report(Some(page))));
-    let noted = store.damage_report().unwrap();
-    assert_eq!((noted.table.as_str(), noted.page), ("meta", Some(page)));
-    assert!(noted.reason.contains("fails its checksum"), "{}", noted.reason);
+    let recorded = store.damage_report().unwrap();
+    assert_eq!((recorded.table.as_str(), recorded.page), ("meta", Some(page)));
+    assert!(recorded.reason.contains("fails its checksum"), "{}", recorded.reason);
 }
 
 /// Without a page, nothing can prove that the entries are consistent after all.

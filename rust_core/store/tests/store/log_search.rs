@@ -32,13 +32,15 @@ fn scan(chain: &[Made], filter: &LogFilter, from: LogPosition, last: u64) -> Vec
     let mut logs = Vec::new();
     for made in chain {
         let (block, mut index) = (&made.sealed.block, 0);
-        for (place, (transaction, receipt)) in (0..).zip(block.transactions.iter().zip(&block.receipts)) {
+        for (transaction_index, (transaction, receipt)) in
+            (0..).zip(block.transactions.iter().zip(&block.receipts))
+        {
             for log in &receipt.logs {
                 let at = LogPosition { block: made.number(), index };
                 index += 1;
                 if at >= from && at.block <= last && filter.matches(log) {
                     let (block_hash, timestamp) = (block.hash, block.header.timestamp);
-                    let transaction = (transaction.hash(), place);
+                    let transaction = (transaction.hash(), transaction_index);
                     logs.push(ReadLog { at, block_hash, timestamp, transaction, log: log.clone() });
                 }
             }
@@ -118,7 +120,7 @@ fn some_filter(random: &mut StdRng) -> LogFilter {
 }
 
 #[test]
-fn searches_find_what_a_scan_finds_wherever_they_are_broken_off() {
+fn interrupted_searches_find_what_a_scan_finds() {
     let mut maker = Maker::new(5, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 500);
@@ -154,7 +156,7 @@ fn searches_find_what_a_scan_finds_wherever_they_are_broken_off() {
 }
 
 #[test]
-fn a_search_beyond_the_stored_blocks_is_an_error_and_not_half_an_answer() {
+fn a_search_beyond_the_stored_blocks_is_an_error() {
     let mut maker = Maker::new(7, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 20);

@@ -223,14 +223,14 @@ fn assert_needed(dump: &Dump, proofs_from: u64) {
     for name in ["account_nodes", "storage_nodes"] {
         let mut versions: BTreeMap<&[u8], Vec<(u64, bool)>> = BTreeMap::new();
         for (key, node) in &dump[name] {
-            let (place, number) = key.split_last_chunk().unwrap();
+            let (key_prefix, number) = key.split_last_chunk().unwrap();
             let version = (!u64::from_be_bytes(*number), node.is_empty());
-            versions.entry(place).or_default().push(version);
+            versions.entry(key_prefix).or_default().push(version);
         }
-        for (place, versions) in versions {
+        for (key_prefix, versions) in versions {
             let old: Vec<_> = versions.iter().filter(|(number, _)| *number <= proofs_from).collect();
-            assert!(old.len() <= 2, "{name} {place:?}: {versions:?}, window from {proofs_from}");
-            assert!(!old.first().is_some_and(|(_, gone)| *gone), "{name} {place:?}: {versions:?}");
+            assert!(old.len() <= 2, "{name} {key_prefix:?}: {versions:?}, window from {proofs_from}");
+            assert!(!old.first().is_some_and(|(_, gone)| *gone), "{name} {key_prefix:?}: {versions:?}");
         }
     }
     let first = dump["node_changes"].keys().next().and_then(|key| key.first_chunk().copied());
@@ -264,7 +264,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn whatever_is_done_the_store_holds_what_the_model_holds(seed: u64, steps in steps()) {
+    fn any_operations_leave_the_store_equal_to_the_model(seed: u64, steps in steps()) {
         let mut maker = Maker::new(seed, Size::SMALL);
         let genesis = maker.genesis();
         let folder = tempdir().unwrap();
@@ -287,9 +287,9 @@ proptest! {
                     model.proofs_from = proofs_from.min(to as u64);
                     let reader = store.reader().unwrap();
                     let before = Model { chain: model.chain.clone(), gone: Vec::new(), ..model };
-                    let note = model.chain[to].0.sealed.writer_metadata.clone();
-                    store.unwind(to as u64, 1_000, &note).unwrap();
-                    prop_assert_eq!(store.writer_metadata().unwrap(), note);
+                    let metadata = model.chain[to].0.sealed.writer_metadata.clone();
+                    store.unwind(to as u64, 1_000, &metadata).unwrap();
+                    prop_assert_eq!(store.writer_metadata().unwrap(), metadata);
                     let gone: Vec<Made> = model.chain.drain(to + 1..).map(|(made, _)| made).collect();
                     if !gone.is_empty() {
                         model.generation += 1;

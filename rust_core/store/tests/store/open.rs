@@ -30,7 +30,7 @@ fn filled() -> (TempDir, StoreOptions, Vec<Made>) {
     (folder, options, chain)
 }
 
-fn assert_whole(folder: &Path, options: StoreOptions, chain: &[Made]) {
+fn assert_consistent(folder: &Path, options: StoreOptions, chain: &[Made]) {
     let store = Store::open(folder, options).unwrap();
     let reader = store.reader().unwrap();
     assert_eq!(store.head().unwrap().unwrap().hash, chain.last().unwrap().hash());
@@ -52,24 +52,24 @@ fn put_meta(folder: &Path, key: &str, value: Option<&[u8]>) {
 }
 
 #[test]
-fn another_chain_or_genesis_is_refused() {
+fn another_chain_or_genesis_is_rejected() {
     let (folder, options, chain) = filled();
     let genesis = B256::repeat_byte(7);
     let error = Store::open(folder.path(), StoreOptions { genesis, ..options }).unwrap_err();
     assert_eq!(error, StoreError::OtherGenesis { found: options.genesis, expected: genesis });
     let error = Store::open(folder.path(), StoreOptions { chain_id: 5, ..options }).unwrap_err();
     assert_eq!(error.to_string(), "store belongs to the chain with id 31337, expected 5");
-    assert_whole(folder.path(), options, &chain);
+    assert_consistent(folder.path(), options, &chain);
 }
 
 #[test]
-fn a_newer_schema_is_refused() {
+fn a_newer_schema_is_rejected() {
     let (folder, options, chain) = filled();
     put_meta(folder.path(), "schema", Some(&(SCHEMA + 1).to_be_bytes()));
     let error = Store::open(folder.path(), options).unwrap_err();
     assert_eq!(error, StoreError::NewerSchema { found: SCHEMA + 1, supported: SCHEMA });
     put_meta(folder.path(), "schema", Some(&SCHEMA.to_be_bytes()));
-    assert_whole(folder.path(), options, &chain);
+    assert_consistent(folder.path(), options, &chain);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn damaged_meta_entries_are_named() {
 }
 
 #[test]
-fn what_is_not_a_store_is_refused_and_kept() {
+fn a_file_that_is_no_store_is_rejected_unchanged() {
     let folder = tempdir().unwrap();
     let options = StoreOptions::new(1, B256::ZERO);
     let data = folder.path().join("data.mdb");
@@ -104,7 +104,7 @@ fn what_is_not_a_store_is_refused_and_kept() {
 }
 
 #[test]
-fn the_lmdb_file_of_another_program_is_refused_and_kept() {
+fn the_lmdb_file_of_another_program_is_rejected_unchanged() {
     let folder = tempdir().unwrap();
     let mut open = EnvOpenOptions::new();
     // SAFETY: only this test uses the file.
@@ -122,7 +122,7 @@ fn the_lmdb_file_of_another_program_is_refused_and_kept() {
 }
 
 #[test]
-fn a_file_that_lost_its_end_is_refused_before_it_is_read() {
+fn a_truncated_file_is_rejected_before_it_is_read() {
     let (folder, options, _) = filled();
     let data = folder.path().join("data.mdb");
     let length = fs::metadata(&data).unwrap().len();
@@ -170,7 +170,7 @@ fn one_process_opens_a_store_once_and_shares_it() {
 }
 
 #[test]
-fn a_store_that_was_removed_is_not_shared_with_the_one_in_its_place() {
+fn a_removed_store_is_not_shared_with_its_replacement() {
     let (folder, options, _) = filled();
     let removed = Store::open(folder.path(), options).unwrap();
     fs::remove_file(folder.path().join("data.mdb")).unwrap();
@@ -188,7 +188,7 @@ fn a_read_only_store_reads_and_writes_nothing() {
     let store = Store::open(folder.path(), read_only).unwrap();
     assert_eq!(store.write(&sealed(&chain[..1])).unwrap_err(), StoreError::ReadOnly);
     drop(store);
-    assert_whole(folder.path(), read_only, &chain);
+    assert_consistent(folder.path(), read_only, &chain);
     assert_eq!(fs::read(folder.path().join("data.mdb")).unwrap(), before);
     let empty = tempdir().unwrap();
     let error = Store::open(empty.path(), read_only).unwrap_err();
@@ -197,7 +197,7 @@ fn a_read_only_store_reads_and_writes_nothing() {
 }
 
 #[test]
-fn a_full_map_keeps_the_last_commit() {
+fn a_full_map_preserves_the_last_commit() {
     let mut maker = Maker::new(12, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 400);
@@ -220,7 +220,7 @@ fn a_full_map_keeps_the_last_commit() {
     assert_eq!(store.head().unwrap().unwrap().hash, chain[written - 1].hash());
     drop(store);
     let larger = StoreOptions { map_size: 1 << 30, ..options };
-    assert_whole(folder.path(), larger, &chain[..written]);
+    assert_consistent(folder.path(), larger, &chain[..written]);
     let store = Store::open(folder.path(), larger).unwrap();
     store.write(&sealed(&chain[written..])).unwrap();
     assert_eq!(store.head().unwrap().unwrap().hash, chain[399].hash());
@@ -241,7 +241,7 @@ fn a_folder_without_write_permission_is_named() {
     fs::set_permissions(folder.path().join("lock.mdb"), fs::Permissions::from_mode(0o666)).unwrap();
     fs::set_permissions(folder.path().join("data.mdb"), fs::Permissions::from_mode(0o444)).unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
-    run_apart("open::apart_a_folder_without_write_permission", folder.path(), |child| {
+    run_apart("open::child_process_opens_a_folder_without_write_permission", folder.path(), |child| {
         // SAFETY: the call only returns a number.
         if unsafe { libc::geteuid() } == 0 {
             // The superuser may write anywhere.
@@ -253,7 +253,7 @@ fn a_folder_without_write_permission_is_named() {
 
 #[test]
 #[ignore = "run by a_folder_without_write_permission_is_named"]
-fn apart_a_folder_without_write_permission() {
+fn child_process_opens_a_folder_without_write_permission() {
     let folder = process_folder();
     let genesis = Maker::new(11, Size::SMALL).genesis();
     let options = Maker::options(&genesis);
@@ -267,15 +267,15 @@ fn apart_a_folder_without_write_permission() {
 }
 
 #[test]
-fn a_disk_without_space_keeps_the_last_commit() {
+fn a_disk_without_space_preserves_the_last_commit() {
     let (folder, options, chain) = filled();
-    run_apart("open::apart_a_disk_without_space", folder.path(), |_| {});
-    assert_whole(folder.path(), options, &chain);
+    run_apart("open::child_process_writes_to_a_disk_without_space", folder.path(), |_| {});
+    assert_consistent(folder.path(), options, &chain);
 }
 
 #[test]
-#[ignore = "run by a_disk_without_space_keeps_the_last_commit"]
-fn apart_a_disk_without_space() {
+#[ignore = "run by a_disk_without_space_preserves_the_last_commit"]
+fn child_process_writes_to_a_disk_without_space() {
     let folder = process_folder();
     let mut maker = Maker::new(11, Size::SMALL);
     let genesis = maker.genesis();
@@ -311,7 +311,7 @@ fn a_file_that_ends_before_free_pages_is_consistent() {
     let stats = store.stats().unwrap();
     assert!(stats.file_size < stats.map_used, "{stats:?}");
     drop(store);
-    assert_whole(folder.path(), options, &chain);
+    assert_consistent(folder.path(), options, &chain);
     let data = folder.path().join("data.mdb");
     let used = fs::metadata(&data).unwrap().len() - 4_096;
     fs::OpenOptions::new().write(true).open(&data).unwrap().set_len(used).unwrap();

@@ -22,7 +22,7 @@ fn filled(seed: u64) -> (TempDir, StoreOptions, Vec<Made>) {
     let folder = tempdir().unwrap();
     // Several commits, so that there are free pages.
     let store = Store::open(folder.path(), options).unwrap();
-    chain.chunks(5).for_each(|part| store.write(&sealed(part)).unwrap());
+    chain.chunks(5).for_each(|chunk| store.write(&sealed(chunk)).unwrap());
     (folder, options, chain)
 }
 
@@ -43,17 +43,17 @@ fn scrub(store: &Store, portion: u64) -> Result<Scrubbed, StoreError> {
 /// Results of all queries to a store, and the number of errors.
 #[derive(Default)]
 struct Answers {
-    given: Vec<Option<String>>,
+    results: Vec<Option<String>>,
     damaged: usize,
 }
 
 impl Answers {
     fn add(&mut self, answer: Result<String, String>) {
         match answer {
-            Ok(answer) => self.given.push(Some(answer)),
+            Ok(answer) => self.results.push(Some(answer)),
             Err(why) => {
-                assert!(why.contains("damaged"), "{why} after {} answers", self.given.len());
-                self.given.push(None);
+                assert!(why.contains("damaged"), "{why} after {} answers", self.results.len());
+                self.results.push(None);
                 self.damaged += 1;
             }
         }
@@ -104,22 +104,22 @@ fn every_single_bit_changes_the_folded_checksum() {
 }
 
 #[test]
-fn a_changed_bit_is_never_another_answer() {
+fn a_changed_bit_never_changes_a_result() {
     let (folder, options, chain) = filled(1);
-    let expected = answers(&Store::open(folder.path(), options).unwrap().reader().unwrap(), &chain).given;
-    let whole = std::fs::read(folder.path().join("data.mdb")).unwrap();
+    let expected = answers(&Store::open(folder.path(), options).unwrap().reader().unwrap(), &chain).results;
+    let content = std::fs::read(folder.path().join("data.mdb")).unwrap();
     let mut random = StdRng::seed_from_u64(9);
     let (mut at_open, mut at_read, mut scrubbed, mut unread) = (0, 0, 0, 0);
     for _ in 0..300 {
-        let byte = random.random_range(0..whole.len());
+        let byte = random.random_range(0..content.len());
         damage::flip(folder.path(), byte, random.random_range(0..8));
         match Store::open(folder.path(), options) {
             Err(_) => at_open += 1,
             Ok(store) => {
                 let reader = store.reader();
                 let found = reader
-                    .map_or(Answers { given: Vec::new(), damaged: 1 }, |reader| answers(&reader, &chain));
-                for (found, expected) in found.given.iter().zip(&expected) {
+                    .map_or(Answers { results: Vec::new(), damaged: 1 }, |reader| answers(&reader, &chain));
+                for (found, expected) in found.results.iter().zip(&expected) {
                     assert!(found.is_none() || found == expected, "a changed bit of byte {byte} was served");
                 }
                 let faults = scrub(&store, 1 << 16).unwrap().faults;
@@ -132,7 +132,7 @@ fn a_changed_bit_is_never_another_answer() {
                 assert_eq!(store.damage().is_some(), found.damaged > 0 || !faults.is_empty());
             }
         }
-        std::fs::write(folder.path().join("data.mdb"), &whole).unwrap();
+        std::fs::write(folder.path().join("data.mdb"), &content).unwrap();
     }
     // Free pages and the unused end of the meta pages are never read.
     assert!(at_read > 50, "{at_open} {at_read} {scrubbed} {unread}");
@@ -140,13 +140,13 @@ fn a_changed_bit_is_never_another_answer() {
 
 /// A page that is erased, or overwritten by another page, is damage as well.
 #[test]
-fn a_page_in_another_place_is_damage() {
+fn a_page_at_another_position_is_damage() {
     let (folder, options, _) = filled(2);
     let data = folder.path().join("data.mdb");
     let used = page_of_table(folder.path(), options);
-    let whole = std::fs::read(&data).unwrap();
+    let content = std::fs::read(&data).unwrap();
     for from in [None, Some(used - damage::PAGE), Some(used + damage::PAGE), Some(0)] {
-        let mut bytes = whole.clone();
+        let mut bytes = content.clone();
         match from {
             Some(from) => bytes.copy_within(from..from + damage::PAGE, used),
             None => bytes[used..used + damage::PAGE].fill(0),
@@ -158,7 +158,7 @@ fn a_page_in_another_place_is_damage() {
 }
 
 #[test]
-fn nothing_is_written_once_damage_was_found() {
+fn nothing_is_written_after_damage_was_found() {
     let (folder, options, chain) = filled(3);
     let (last, stored) = chain.split_last().unwrap();
     let folder_before = tempdir().unwrap();
@@ -180,26 +180,26 @@ fn nothing_is_written_once_damage_was_found() {
 /// Returns the offset of a leaf page with transactions.
 fn page_of_table(folder: &Path, options: StoreOptions) -> usize {
     let store = Store::open(folder, options).unwrap();
-    let whole = std::fs::read(folder.join("data.mdb")).unwrap();
+    let content = std::fs::read(folder.join("data.mdb")).unwrap();
     let transaction = store.reader().unwrap().transaction(3, 0).unwrap();
     let number = if transaction.is_some() { 3 } else { 4 };
     let transaction = store.reader().unwrap().transaction(number, 0).unwrap().unwrap();
     let encoded = transaction.encoded();
-    let at = whole.windows(encoded.len()).rposition(|bytes| bytes == &encoded[..]).unwrap();
+    let at = content.windows(encoded.len()).rposition(|bytes| bytes == &encoded[..]).unwrap();
     at - at % damage::PAGE
 }
 
 #[test]
-fn a_scrub_in_portions_reads_what_one_at_once_reads() {
+fn a_scrub_in_portions_reads_the_same_pages() {
     let (folder, options, _) = filled(4);
     let store = Store::open(folder.path(), options).unwrap();
-    let whole = scrub(&store, u64::MAX).unwrap();
-    assert_eq!((whole.faults.len(), whole.unchecked), (0, 0));
-    assert!(whole.bytes > 50 * damage::PAGE as u64);
+    let complete = scrub(&store, u64::MAX).unwrap();
+    assert_eq!((complete.faults.len(), complete.unchecked), (0, 0));
+    assert!(complete.bytes > 50 * damage::PAGE as u64);
     for portion in [1, 5_000, 100_000] {
-        let parts = scrub(&store, portion).unwrap();
-        assert!(parts.bytes >= whole.bytes, "each portion reads the branches above it again");
-        assert_eq!((parts.faults.len(), parts.unchecked), (0, 0));
+        let portions = scrub(&store, portion).unwrap();
+        assert!(portions.bytes >= complete.bytes, "each portion reads the branches above it again");
+        assert_eq!((portions.faults.len(), portions.unchecked), (0, 0));
     }
 }
 
@@ -215,12 +215,12 @@ fn a_store_of_schema_2_gets_checksums() {
         txn.commit().unwrap();
         env.prepare_for_closing().wait();
         damage::without_checksums(folder.path());
-        let (mut pieces, mut last) = (0, 0);
+        let (mut portions, mut last) = (0, 0);
         let broken = Store::open_with_progress(folder.path(), options, &mut |upgrading| {
             assert_eq!(upgrading.to, SCHEMA);
             assert!(upgrading.done >= last && upgrading.done <= upgrading.of);
-            (pieces, last) = (pieces + 1, upgrading.done);
-            if pieces > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            (portions, last) = (portions + 1, upgrading.done);
+            if portions > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         assert_eq!(broken.is_err(), stop != u64::MAX);
         drop(broken);
@@ -259,14 +259,14 @@ fn change_node(folder: &Path, wanted: &[u8], change: impl Fn(&mut [u8], u64)) {
     let mut bytes = std::fs::read(&data).unwrap();
     let mut changed = 0;
     for (number, page) in (0_u64..).zip(bytes.chunks_exact_mut(damage::PAGE)).skip(2) {
-        let word = |page: &[u8], at: usize| usize::from(u16::from_ne_bytes([page[at], page[at + 1]]));
-        if word(page, 10) & 0x82 != 0x82 || page[..8] != number.to_ne_bytes() {
+        let read_u16 = |page: &[u8], at: usize| usize::from(u16::from_ne_bytes([page[at], page[at + 1]]));
+        if read_u16(page, 10) & 0x82 != 0x82 || page[..8] != number.to_ne_bytes() {
             continue;
         }
-        for at in (16..word(page, 12)).step_by(2) {
-            let node = word(page, at);
-            let key = node + 8..node + 8 + word(page, node + 6);
-            if word(page, node + 4) & 1 == 1 && &page[key] == wanted {
+        for at in (16..read_u16(page, 12)).step_by(2) {
+            let node = read_u16(page, at);
+            let key = node + 8..node + 8 + read_u16(page, node + 6);
+            if read_u16(page, node + 4) & 1 == 1 && &page[key] == wanted {
                 change(&mut page[node..], number);
                 changed += 1;
             }
@@ -278,7 +278,7 @@ fn change_node(folder: &Path, wanted: &[u8], change: impl Fn(&mut [u8], u64)) {
 }
 
 #[test]
-fn a_value_is_read_only_from_a_run_with_room_for_it() {
+fn a_value_larger_than_its_page_run_is_corrupted() {
     let at_page = |node: &mut [u8], page: u64| node[13..21].copy_from_slice(&page.to_ne_bytes());
     let of_length = |node: &mut [u8], _: u64| node[2..4].copy_from_slice(&1_u16.to_ne_bytes());
     let changes: [fn(&mut [u8], u64); 2] = [at_page, of_length];

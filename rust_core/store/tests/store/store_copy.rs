@@ -12,7 +12,7 @@ use foreseal_store::{Store, StoreCopy, StoreError, StoreOptions};
 use tempfile::tempdir;
 
 #[test]
-fn a_copy_made_while_blocks_are_written_is_whole() {
+fn a_copy_made_during_writes_is_consistent() {
     let mut maker = Maker::new(21, Size::SMALL);
     let genesis = maker.genesis();
     let options = Maker::options(&genesis);
@@ -47,7 +47,7 @@ fn a_copy_made_while_blocks_are_written_is_whole() {
 }
 
 #[test]
-fn a_sink_that_is_full_ends_it() {
+fn a_full_destination_ends_the_copy() {
     let mut maker = Maker::new(22, Size::SMALL);
     let genesis = maker.genesis();
     let options = Maker::options(&genesis);

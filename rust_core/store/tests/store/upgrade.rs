@@ -37,25 +37,25 @@ fn assert_upgraded(folder: &Path, options: StoreOptions, chain: &[Made]) {
 }
 
 #[test]
-fn opening_to_write_upgrades() {
+fn opening_for_writing_upgrades_the_schema() {
     let (folder, options, chain) = of_schema_1();
     let options = StoreOptions { at: 77, ..options };
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     drop(
         Store::open_with_progress(folder.path(), options, &mut |upgrading| {
-            told.push(upgrading);
+            reported.push(upgrading);
             ControlFlow::Continue(())
         })
         .unwrap(),
     );
-    assert_eq!(told[0], UpgradeProgress { to: 2, done: 0, of: 1 });
-    assert!(told[1..].iter().all(|upgrading| upgrading.to == SCHEMA));
+    assert_eq!(reported[0], UpgradeProgress { to: 2, done: 0, of: 1 });
+    assert!(reported[1..].iter().all(|upgrading| upgrading.to == SCHEMA));
     // Opening it at a later time adds no entry.
     assert_upgraded(folder.path(), StoreOptions { at: 99, ..options }, &chain);
 }
 
 #[test]
-fn broken_off_it_stays_what_it_was() {
+fn an_interrupted_upgrade_leaves_the_old_schema() {
     let (folder, options, chain) = of_schema_1();
     let options = StoreOptions { at: 77, ..options };
     let ended = Store::open_with_progress(folder.path(), options, &mut |_| ControlFlow::Break(()));

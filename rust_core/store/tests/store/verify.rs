@@ -150,7 +150,7 @@ const WATCHED: [&str; 16] = [
 fn every_damage_is_found_and_no_read_panics() {
     let mut random = StdRng::seed_from_u64(5);
     let (folder, options, chain) = filled(2);
-    let whole = std::fs::read(folder.path().join("data.mdb")).unwrap();
+    let content = std::fs::read(folder.path().join("data.mdb")).unwrap();
     let mut found = 0;
     for name in WATCHED.into_iter().chain(["receipts", "steps"]) {
         for kind in [Damage::Flip, Damage::Flip, Damage::Flip, Damage::Delete, Damage::Cut] {
@@ -165,7 +165,7 @@ fn every_damage_is_found_and_no_read_panics() {
             let near = verified.faults.iter().any(|fault| related.contains(&fault.table));
             assert!(unknown || named || near, "{kind:?} of {name} {key:02x?}: {:?}", verified.faults);
             found += u64::from(named);
-            std::fs::write(folder.path().join("data.mdb"), &whole).unwrap();
+            std::fs::write(folder.path().join("data.mdb"), &content).unwrap();
         }
     }
     assert!(found >= 60, "{found} of 90 are named by their table");
@@ -173,15 +173,15 @@ fn every_damage_is_found_and_no_read_panics() {
 }
 
 #[test]
-fn strays_are_named() {
+fn stray_entries_are_named() {
     let (folder, options, _) = filled(3);
     let env = dump::open(folder.path());
     let next = (BLOCKS as u64 + 1).to_be_bytes();
-    let place = [&next[..], &[0; 4]].concat();
+    let stray_key = [&next[..], &[0; 4]].concat();
     let strays: [(&str, Vec<u8>, &[u8]); 8] = [
-        ("transactions", place.clone(), b"x"),
-        ("receipts", place.clone(), b"x"),
-        ("steps", place.clone(), b"x"),
+        ("transactions", stray_key.clone(), b"x"),
+        ("receipts", stray_key.clone(), b"x"),
+        ("steps", stray_key.clone(), b"x"),
         ("bodies", next.to_vec(), b"x"),
         ("transaction_hashes", vec![1; 32], &[0; 12]),
         ("block_hashes", vec![1; 32], &[0; 8]),
@@ -204,7 +204,7 @@ fn strays_are_named() {
 
 /// `report` can interrupt every part of a verification.
 #[test]
-fn a_verification_can_be_broken_off() {
+fn a_verification_can_be_interrupted() {
     let (folder, options, _) = filled(1);
     let store = Store::open(folder.path(), options).unwrap();
     for stop in
@@ -219,7 +219,7 @@ fn a_verification_can_be_broken_off() {
 
 /// Verification runs while blocks are written; the data that it verifies does not change.
 #[test]
-fn a_node_may_write_meanwhile() {
+fn a_node_can_write_during_a_verification() {
     let mut maker = Maker::new(4, Size::SMALL);
     let genesis = maker.genesis();
     let chain = maker.chain(&genesis, 60);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn names_mean_their_forks() {
+    fn network_names_map_to_their_forks() {
         let plain = [
             ("Frontier", SpecId::FRONTIER),
             ("Homestead", SpecId::HOMESTEAD),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn transitions_happen_where_they_say() {
+    fn transitions_happen_at_their_block_or_time() {
         assert_eq!(fork("BerlinToLondonAt5", 4, 0, false), SpecId::BERLIN);
         assert_eq!(fork("BerlinToLondonAt5", 5, 0, false), SpecId::LONDON);
         assert_eq!(fork("ShanghaiToCancunAtTime15k", 1, 14_999, true), SpecId::SHANGHAI);

@@ -78,7 +78,7 @@ impl BlockHashes for NumberHashes {
 struct Outcome {
     state: State,
     logs_hash: B256,
-    refused: Option<String>,
+    rejected: Option<String>,
 }
 
 pub fn run(file: &VectorFile, fork: Option<&str>) -> Result<Vec<Case>, serde_json::Error> {
@@ -107,7 +107,7 @@ fn judge(mut case: Case, expected: &Expected, outcome: Result<Outcome, String>) 
     };
     let root = outcome.state.root();
     (case.state_root, case.logs_hash) = (Some(root), Some(outcome.logs_hash));
-    let verdict = match (&expected.exception, &outcome.refused) {
+    let verdict = match (&expected.exception, &outcome.rejected) {
         (None, Some(reason)) => Err(format!("refused: {reason}")),
         (Some(exception), None) => Err(format!("executed, but {exception} is expected")),
         _ => same("stateRoot", &expected.hash, &root)
@@ -135,7 +135,7 @@ fn execute(network: &str, env: &Environment, pre: &State, post: &Expected) -> Re
     let logs = receipt.as_ref().map_or(&[][..], |receipt: &Receipt| &receipt.logs);
     let mut encoded = Vec::new();
     logs.to_vec().encode(&mut encoded);
-    Ok(Outcome { state, logs_hash: keccak256(encoded), refused: receipt.err() })
+    Ok(Outcome { state, logs_hash: keccak256(encoded), rejected: receipt.err() })
 }
 
 /// Touches the beneficiary. The block of a state test pays it nothing, but before EIP-161 that still creates

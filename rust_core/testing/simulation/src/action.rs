@@ -38,7 +38,7 @@ pub enum ChainChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Submit {
-        given: SubmissionKind,
+        submission: SubmissionKind,
         sender: usize,
         chance: u64,
     },
@@ -213,7 +213,7 @@ fn draw_action(random: &mut StdRng, development: bool) -> Action {
     }
     match random.random_range(0..1000) {
         0..250 => Action::Submit {
-            given: draw_submission(random),
+            submission: draw_submission(random),
             sender: random.random_range(0..3),
             chance: random.random(),
         },

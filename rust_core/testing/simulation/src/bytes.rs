@@ -18,15 +18,15 @@ pub struct Bytes {
     pub starts: u64,
     /// Starts that were refused with segment and offset. The others had the same chain, or lacked a torn last
     /// append.
-    pub refused: u64,
+    pub rejected: u64,
 }
 
 /// Returns acts that build some blocks with a few transactions. With `stored`, the store is written after
 /// each tick.
 fn acts(stored: bool) -> Vec<Action> {
     let mut acts = Vec::new();
-    for turn in 0..8 {
-        acts.push(Action::Submit { given: SubmissionKind::Next, sender: turn % 3, chance: 6 });
+    for round in 0..8 {
+        acts.push(Action::Submit { submission: SubmissionKind::Next, sender: round % 3, chance: 6 });
         acts.push(Action::Tick { ms: 400 });
         if stored {
             acts.push(Action::WriteStore);
@@ -64,10 +64,10 @@ pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
             for at in (first..content.len()).step_by(stride) {
                 let bit = u8::try_from(at % 8).unwrap_or(0);
                 for damage in [Damage::Flip { at, bit }, Damage::Cut { at }] {
-                    let refused = copy.try_with(number, damage, &run.ledger, run.rules())?;
+                    let rejected = copy.try_with(number, damage, &run.ledger, run.rules())?;
                     done.starts += 1;
-                    done.refused += u64::from(refused);
-                    if !refused {
+                    done.rejected += u64::from(rejected);
+                    if !rejected {
                         copy = Copy::new(&run)?;
                     }
                 }

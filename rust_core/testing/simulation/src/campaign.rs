@@ -122,7 +122,7 @@ pub fn run_seeds(first: u64, count: u64) -> Result<Counts, Box<Failure>> {
                 Ok((counts, _)) => total.0.add(&counts),
                 Err(failure) => {
                     stop.store(true, Ordering::Relaxed);
-                    if total.1.as_ref().is_none_or(|known| failure.seed < known.seed) {
+                    if total.1.as_ref().is_none_or(|previous| failure.seed < previous.seed) {
                         total.1 = Some(failure);
                     }
                 }

@@ -39,7 +39,7 @@ enum ChangeOutcome {
     Another,
     /// The chain equals this ledger.
     Back(Ledger),
-    Refused,
+    Rejected,
     /// The process or production ended during the change.
     BrokeOff,
 }
@@ -50,7 +50,7 @@ impl Run {
         self.instead = self.planned(change);
         let before = self.view()?;
         self.fault_plan().counts.fault(name(change));
-        let done = self.ask(change)?;
+        let done = self.apply_change(change)?;
         if matches!(done, ChangeOutcome::BrokeOff) {
             self.unwinds += 1;
             return self.settle();
@@ -64,7 +64,7 @@ impl Run {
             }
             _ => self.ledger.clone(),
         };
-        if matches!(done, ChangeOutcome::Refused) && !Arc::ptr_eq(&before, &view) {
+        if matches!(done, ChangeOutcome::Rejected) && !Arc::ptr_eq(&before, &view) {
             return Err(format!("{change:?} was refused and changed something"));
         }
         ledger.follow(&view, rules)?;
@@ -96,13 +96,13 @@ impl Run {
         }
     }
 
-    fn ask(&mut self, change: ChainChange) -> Result<ChangeOutcome, String> {
+    fn apply_change(&mut self, change: ChainChange) -> Result<ChangeOutcome, String> {
         let done = match change {
             ChainChange::Unwind { depth } => {
                 self.control(|writer| writer.unwind(writer.height().saturating_sub(depth)))
             }
             ChainChange::Reorg { depth, transactions } => {
-                let blocks = vec![self.given(transactions)?; depth];
+                let blocks = vec![self.next_transactions(transactions)?; depth];
                 self.control(|writer| writer.reorg(&blocks))
             }
             ChainChange::BaseFee { wei } => self.control(|writer| writer.set_base_fee(wei)),
@@ -117,7 +117,7 @@ impl Run {
             }
             ChainChange::Snapshot => {
                 let mut number = None;
-                let done = self.control(|writer| writer.snapshot().map(|taken| number = Some(taken)));
+                let done = self.control(|writer| writer.snapshot().map(|id| number = Some(id)));
                 self.snapshots.extend(number.map(|number| (number, self.ledger.clone())));
                 done
             }
@@ -126,14 +126,14 @@ impl Run {
         Ok(match (done, change) {
             (Some(Ok(())), ChainChange::Write { .. } | ChainChange::Snapshot) => ChangeOutcome::Onward,
             (Some(Ok(())), _) => ChangeOutcome::Another,
-            (Some(Err(_)), _) if self.is_up() && self.failure().is_none() => ChangeOutcome::Refused,
+            (Some(Err(_)), _) if self.is_up() && self.failure().is_none() => ChangeOutcome::Rejected,
             _ => ChangeOutcome::BrokeOff,
         })
     }
 
     fn revert(&mut self, newest_but: usize) -> ChangeOutcome {
         let Some(at) = self.snapshots.len().checked_sub(newest_but + 1) else {
-            return ChangeOutcome::Refused;
+            return ChangeOutcome::Rejected;
         };
         let (number, then) = self.snapshots[at].clone();
         self.snapshots.truncate(at);
@@ -141,20 +141,21 @@ impl Run {
         let done = self.control(|writer| writer.revert(number).map(|done| reverted = done));
         match done {
             Some(Ok(())) if reverted => ChangeOutcome::Back(then),
-            Some(Ok(())) => ChangeOutcome::Refused,
-            Some(Err(_)) if self.is_up() && self.failure().is_none() => ChangeOutcome::Refused,
+            Some(Ok(())) => ChangeOutcome::Rejected,
+            Some(Err(_)) if self.is_up() && self.failure().is_none() => ChangeOutcome::Rejected,
             _ => ChangeOutcome::BrokeOff,
         }
     }
 
     /// Returns transactions for a block, which may or may not be executable there.
-    fn given(&mut self, count: u64) -> Result<Vec<Arc<Transaction>>, String> {
+    fn next_transactions(&mut self, count: u64) -> Result<Vec<Arc<Transaction>>, String> {
         let view = self.view()?;
         let account = view.latest().state.account(&self.senders.address(1)).map_err(|e| e.to_string())?;
         let used = account.map_or(0, |account| account.nonce);
         let order = |nonce| TransactionSpec { wallet: 1, nonce, kind: nonce % 5, tip: 2 };
-        let given = (used..used + count).filter_map(|nonce| self.senders.give(order(nonce)).map(Arc::new));
-        Ok(given.collect())
+        let transactions =
+            (used..used + count).filter_map(|nonce| self.senders.create(order(nonce)).map(Arc::new));
+        Ok(transactions.collect())
     }
 
     fn control(

@@ -28,7 +28,7 @@ pub struct CutCounts {
 }
 
 fn submit(sender: usize) -> Action {
-    Action::Submit { given: SubmissionKind::Next, sender, chance: 6 }
+    Action::Submit { submission: SubmissionKind::Next, sender, chance: 6 }
 }
 
 fn run() -> Result<Run, String> {
@@ -62,7 +62,7 @@ fn rounds(run: &mut Run) -> Check {
 /// Returns the violated property.
 pub fn every_cut(first: usize, stride: usize) -> Result<CutCounts, String> {
     let mut run = run()?;
-    let (up, hash) = said(&mut run)?;
+    let (up, hash) = exchange(&mut run)?;
     let mut done = CutCounts { up: up.len() as u64, ..CutCounts::default() };
     for at in (first..=up.len()).step_by(stride) {
         cut_up(&run, &up[..at], hash).map_err(|what| format!("cut at byte {at} up: {what}"))?;
@@ -79,7 +79,7 @@ pub fn every_cut(first: usize, stride: usize) -> Result<CutCounts, String> {
 
 /// Returns the bytes that a follower sends to submit a transaction, and the hash of the transaction. The
 /// sequencer receives none of them.
-fn said(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
+fn exchange(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
     rounds(run)?;
     let slot = &mut run.feed.slots[0];
     let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else {
@@ -99,7 +99,7 @@ fn said(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
 fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
     let node = run.node()?;
     let (mut input, out) = (Pipe::from_bytes(up), Pipe::new(1));
-    let whole = frames(up);
+    let complete = frames(up);
     match node.serve_manual(&mut input, Box::new(out)) {
         Ok(mut serves) => {
             serves.run_once()?;
@@ -109,10 +109,10 @@ fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
                 return Err("a follower that has gone is served".to_owned());
             }
         }
-        Err(_) if whole.is_empty() => {}
+        Err(_) if complete.is_empty() => {}
         Err(why) => return Err(why),
     }
-    let wanted = whole.iter().any(|&(start, _)| up[start + 4] == SUBMIT);
+    let wanted = complete.iter().any(|&(start, _)| up[start + 4] == SUBMIT);
     if node.pool().contains(&hash) == wanted {
         Ok(())
     } else {
@@ -124,11 +124,11 @@ fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
 /// steps. Also returns the raw transaction.
 fn heard(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::Bytes), String> {
     rounds(run)?;
-    let sends = NetworkEvent::Submit { at: 0, given: SubmissionKind::Next, sender: 0, chance: 6 };
+    let sends = NetworkEvent::Submit { at: 0, submission: SubmissionKind::Next, sender: 0, chance: 6 };
     run.apply(&Action::Network(sends))?;
     let next = run.senders.accepted_count();
     rounds(run)?;
-    let raw = run.senders.taken(next).cloned().ok_or("the submission is not answered")?;
+    let raw = run.senders.any_accepted(next).cloned().ok_or("the submission is not answered")?;
     for act in [Action::Tick { ms: 200 }, submit(1), Action::Tick { ms: 1_000 }] {
         run.apply(&act)?;
         rounds(run)?;
@@ -148,7 +148,7 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
     let (mut input, mut sent) = (Pipe::from_bytes(down), false);
     loop {
         let heard = follower.receive(&mut input, true)?.ok_or("a panic")?;
-        follower.look(&published)?;
+        follower.poll(&published)?;
         answered(follower)?;
         if let Err(why) = heard {
             explain(&why, false, false, true)?;
@@ -165,7 +165,7 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
 /// Checks that no submission is rejected: each is accepted, or its outcome is unknown, or it was never sent.
 fn answered(follower: &mut Follower) -> Check {
     for (_, what) in follower.answers(true)? {
-        if matches!(what, SubmissionOutcome::Refused) {
+        if matches!(what, SubmissionOutcome::Rejected) {
             return Err("a submission is refused".to_owned());
         }
     }

@@ -91,7 +91,7 @@ impl Feed {
         }
     }
 
-    fn note(&mut self, at: usize, what: &str) {
+    fn record(&mut self, at: usize, what: &str) {
         self.notes.push(format!("  follower {at}: {what}"));
     }
 
@@ -117,13 +117,13 @@ impl Feed {
         let role = Role::Follower { feed: "feed".into(), name: format!("follower {at}") };
         let settings = Settings { role, ..world.settings.clone() };
         let none = || Box::new(|| alloy_primitives::B256::ZERO);
-        let surroundings = NodeEnvironment {
+        let environment = NodeEnvironment {
             clock: world.clocks.clone(),
             randomness: none(),
             secret: none(),
             disk: Arc::new(world.disk.clone()),
         };
-        let node = Node::open(settings, surroundings).map_err(|error| format!("a follower: {error}"))?;
+        let node = Node::open(settings, environment).map_err(|error| format!("a follower: {error}"))?;
         let watch = Arc::new(NodeProbe::for_follower(world.disk.clone(), world.fault_plan.clone()));
         self.slots[at].follower = Some(Follower::new(node, watch, self.ring)?);
         self.counts.followers += 1;
@@ -156,12 +156,12 @@ impl Feed {
         let Some(follower) = &mut slot.follower else { return Ok(()) };
         if world.sequencer.is_none() {
             follower.follows.connection_failed(std::io::ErrorKind::ConnectionRefused.into());
-            return follower.look(&self.published);
+            return follower.poll(&self.published);
         }
         let hello = match follower.follows.greet() {
             Ok(hello) => hello,
             Err(why) if world.empty => {
-                self.note(at, &why);
+                self.record(at, &why);
                 return Ok(());
             }
             Err(why) => return Err(format!("a follower cannot begin: {why}")),
@@ -184,7 +184,7 @@ impl Feed {
             }
             let ended = link.run_once(sequencer, random, all).err();
             if let Some(why) = &ended {
-                self.note(at, &format!("the sequencer leaves it: {why}"));
+                self.record(at, &format!("the sequencer leaves it: {why}"));
                 if why.contains("fell behind") {
                     self.counts.fault("follower falls behind the ring");
                 }
@@ -211,9 +211,9 @@ impl Feed {
             self.counts.frames += 1;
             match heard {
                 None => self.end(at, usize::MAX),
-                Some(Ok(())) => follower.look(&self.published)?,
+                Some(Ok(())) => follower.poll(&self.published)?,
                 Some(Err(why)) => {
-                    follower.look(&self.published)?;
+                    follower.poll(&self.published)?;
                     self.lose(at, &why);
                     explain(&why, connection.down.is_mangled(), world.trimmed, self.lasting)?;
                 }
@@ -236,7 +236,7 @@ impl Feed {
 
     /// Closes the connection of a follower.
     fn lose(&mut self, at: usize, why: &str) {
-        self.note(at, why);
+        self.record(at, why);
         if let Some(connection) = self.slots[at].connection.take() {
             connection.up.close();
             connection.down.close();
@@ -251,17 +251,17 @@ impl Feed {
         Ok(())
     }
 
-    /// Ends a follower's process; at most `kept` of its bytes in flight to the sequencer still arrive.
-    pub fn end(&mut self, at: usize, kept: usize) {
+    /// Ends a follower's process; at most `retained` of its bytes in flight to the sequencer still arrive.
+    pub fn end(&mut self, at: usize, retained: usize) {
         if let Some(follower) = self.slots[at].follower.take() {
             let unknown = follower.into_sent().map(|sent| (sent, SubmissionOutcome::Unknown));
             self.slots[at].answered.extend(unknown);
-            self.note(at, "its process ends");
+            self.record(at, "its process ends");
         }
         let slot = &mut self.slots[at];
         slot.held.clear();
         if let Some(connection) = slot.connection.take() {
-            connection.up.cut(kept, false);
+            connection.up.cut(retained, false);
             connection.down.close();
         }
     }
@@ -275,9 +275,9 @@ impl Feed {
             {
                 let _ = crate::quietly(|| serves.run_once());
             }
-            let kept = link.connection.down.under_way();
-            let kept = some(random, false, kept);
-            if link.connection.down.cut(kept, random.random_bool(0.3)) {
+            let retained = link.connection.down.in_flight();
+            let retained = some(random, false, retained);
+            if link.connection.down.cut(retained, random.random_bool(0.3)) {
                 self.counts.fault("sequencer ends in the middle of a frame");
             } else {
                 self.counts.fault("sequencer ends under a follower");
@@ -316,7 +316,7 @@ pub fn explain(why: &str, mangled: bool, trimmed: bool, lasting: bool) -> Check 
     let gone = why.contains("does not have the cursor") && !trimmed;
     let wrong =
         ["begins again", "does not decode", "greets with", "unknown kind", "larger", "empty", "came where"];
-    if gone || (wrong.iter().any(|word| why.contains(word)) && !mangled) {
+    if gone || (wrong.iter().any(|text| why.contains(text)) && !mangled) {
         return Err(format!("a follower leaves its sequencer: {why}"));
     }
     Ok(())

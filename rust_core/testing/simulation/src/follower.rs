@@ -30,7 +30,7 @@ pub enum SubmissionOutcome {
     Unknown,
     /// The transaction was never sent to the sequencer.
     Away,
-    Refused,
+    Rejected,
 }
 
 /// A follower's process.
@@ -59,21 +59,21 @@ impl Follower {
     /// Returns the property that was violated.
     pub fn receive(&mut self, input: &mut Pipe, lasting: bool) -> Result<Option<Result<(), String>>, String> {
         let live = self.follows.is_live();
-        let known = if live && lasting { self.known() } else { Vec::new() };
-        self.watch.keep(known.clone());
+        let tracked = if live && lasting { self.tracked() } else { Vec::new() };
+        self.watch.set_retained(tracked.clone());
         let Some(heard) = crate::quietly(|| self.follows.receive(input)) else { return Ok(None) };
-        self.watch.keep(Vec::new());
+        self.watch.set_retained(Vec::new());
         if let Some(missed) = self.watch.missed() {
             return Err(format!("on a follower, {missed}"));
         }
         if live && heard.is_ok() {
-            known.iter().try_for_each(|hash| self.find(hash))?;
+            tracked.iter().try_for_each(|hash| self.find(hash))?;
         }
         Ok(Some(heard))
     }
 
     /// Returns the transactions in its pool and in its pending block.
-    fn known(&self) -> Vec<B256> {
+    fn tracked(&self) -> Vec<B256> {
         let pooled = self.node.pool().all().iter().map(|pooled| pooled.hash()).collect::<Vec<_>>();
         let view = self.node.view();
         let pending = view.iter().flat_map(|view| view.pending().block.transactions.iter());
@@ -95,7 +95,7 @@ impl Follower {
 
     /// Checks that its view equals the one that the sequencer published, and that it publishes nothing while
     /// it catches up.
-    pub fn look(&mut self, published: &ViewDigests) -> Check {
+    pub fn poll(&mut self, published: &ViewDigests) -> Check {
         let Some(view) = self.node.view() else { return Ok(()) };
         let (next, live) = (self.follows.next(), self.follows.is_live());
         let (seen, appends) = match &self.seen {
@@ -152,7 +152,7 @@ impl Follower {
                 }
                 Some(Err(SubmitError::Unknown { .. })) => SubmissionOutcome::Unknown,
                 Some(Err(SubmitError::Away)) => SubmissionOutcome::Away,
-                Some(_) => SubmissionOutcome::Refused,
+                Some(_) => SubmissionOutcome::Rejected,
             };
             answered.push((sent, what));
         }

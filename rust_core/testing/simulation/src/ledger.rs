@@ -78,13 +78,13 @@ impl Block {
     }
 
     /// Checks that the block extends `before` without changing it.
-    fn keeps(&self, before: &Self) -> Check {
-        let kept = self.number == before.number
+    fn extends(&self, before: &Self) -> Check {
+        let preserved = self.number == before.number
             && self.parent == before.parent
             && self.timestamp == before.timestamp
             && self.steps.starts_with(&before.steps)
             && self.transactions.starts_with(&before.transactions);
-        if kept {
+        if preserved {
             Ok(())
         } else {
             Err(format!("block {} was shown and is now {}", before.name(), self.name()))
@@ -128,7 +128,7 @@ impl Ledger {
         }
         if let Some(last) = self.blocks.pop() {
             let now = block(view, last.number)?;
-            now.keeps(&last)?;
+            now.extends(&last)?;
             if rules.sealed_as_shown && now.sealed && now.steps != last.steps {
                 return Err(format!("block {} is sealed as {}", last.name(), now.name()));
             }
@@ -210,7 +210,7 @@ impl Ledger {
     pub fn began_as(&self, other: &Self) -> bool {
         let Some((last, sealed)) = other.blocks.split_last() else { return true };
         let now = self.blocks.get(sealed.len());
-        self.blocks.starts_with(sealed) && now.is_some_and(|now| now.keeps(last).is_ok())
+        self.blocks.starts_with(sealed) && now.is_some_and(|now| now.extends(last).is_ok())
     }
 
     /// Returns `true` if `other` is this ledger, or its state before the last append.

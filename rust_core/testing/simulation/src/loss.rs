@@ -126,7 +126,7 @@ impl Run {
 
     fn start_after_loss(&mut self, proofs: &Proofs, next: u64, damage: &Damage) -> Check {
         match self.try_start()? {
-            Err(error) if is_refusal_of(damage, &error) => {
+            Err(error) if is_rejection_of(damage, &error) => {
                 self.trace(&format!("refused: {error}"));
                 self.fault_plan().counts.fault("loss refused at start");
                 Ok(())
@@ -158,12 +158,12 @@ impl Run {
         if !self.ledger.began_as(&found) && !opened.is_some_and(|opened| self.ledger.began_as(&opened)) {
             return Err("what is left is not what was".to_owned());
         }
-        self.ask_followers(next)
+        self.call_followers(next)
     }
 
     /// Checks that the node does not serve a follower that has applied more appends. The follower must
     /// turn health red and stop production.
-    fn ask_followers(&mut self, next: u64) -> Check {
+    fn call_followers(&mut self, next: u64) -> Check {
         let node = self.node()?.clone();
         let mut seen = false;
         for slot in &mut self.feed.slots {
@@ -201,7 +201,7 @@ impl Run {
 
 /// Returns `true` if the node may refuse to start with this error after such damage. The error for a changed
 /// bit must name its segment or an earlier one.
-fn is_refusal_of(damage: &Damage, error: &NodeError) -> bool {
+fn is_rejection_of(damage: &Damage, error: &NodeError) -> bool {
     match damage {
         // The intact copy is read, and the damaged one is rewritten.
         Damage::None | Damage::End => false,

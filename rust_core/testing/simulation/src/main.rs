@@ -47,7 +47,7 @@ fn run(options: &Options) -> Result<(), String> {
     if let Some(bytes) = bytes {
         println!(
             "{} bytes of {} segments damaged: {} starts, {} refused by segment and offset",
-            bytes.bytes, bytes.segments, bytes.starts, bytes.refused
+            bytes.bytes, bytes.segments, bytes.starts, bytes.rejected
         );
     }
     if let Some(cuts) = cuts {

@@ -35,9 +35,9 @@ impl Run {
                 self.feed.counts.fault("heartbeat missing for too long");
                 Ok(())
             }
-            NetworkEvent::Kill { at, kept } => {
+            NetworkEvent::Kill { at, retained } => {
                 if self.feed.slots[at % slots].follower.is_some() {
-                    self.feed.end(at % slots, kept);
+                    self.feed.end(at % slots, retained);
                     self.feed.counts.fault("follower killed");
                 }
                 Ok(())
@@ -48,8 +48,8 @@ impl Run {
                 }
                 Ok(())
             }
-            NetworkEvent::Cut { at, kept, reset } => {
-                self.cut(at % slots, kept, reset);
+            NetworkEvent::Cut { at, retained, reset } => {
+                self.cut(at % slots, retained, reset);
                 Ok(())
             }
             NetworkEvent::Silence { at, down, up } => {
@@ -65,11 +65,11 @@ impl Run {
                 self.feed.counts.fault("slow follower");
                 Ok(())
             }
-            NetworkEvent::Submit { at, given, sender, chance } => {
-                self.submit_there(at % slots, given, sender, chance)
+            NetworkEvent::Submit { at, submission, sender, chance } => {
+                self.submit_there(at % slots, submission, sender, chance)
             }
             NetworkEvent::Hold { at, chance } => self.hold_there(at % slots, chance),
-            NetworkEvent::Look { at } => self.look_there(at % slots),
+            NetworkEvent::Poll { at } => self.poll_follower(at % slots),
             NetworkEvent::Follow { at } => self.follow_there(at % slots),
         }
     }
@@ -116,7 +116,7 @@ impl Run {
                             let shown = view.and_then(|view| view.transaction(&sent.hash).ok().flatten());
                             process.node.pool().contains(&sent.hash) || shown.is_some()
                         });
-                        self.senders.may_take(sent.hash);
+                        self.senders.mark_uncertain(sent.hash);
                         self.feed.counts.fault(if there {
                             "connection ends after a submission is admitted"
                         } else {
@@ -126,18 +126,18 @@ impl Run {
                     SubmissionOutcome::Away => {
                         self.feed.counts.fault("connection ends before a submission is sent");
                     }
-                    SubmissionOutcome::Refused => {}
+                    SubmissionOutcome::Rejected => {}
                 }
             }
         }
     }
 
-    fn cut(&mut self, at: usize, kept: [u64; 2], reset: bool) {
+    fn cut(&mut self, at: usize, retained: [u64; 2], reset: bool) {
         let Some(connection) = &self.feed.slots[at].connection else { return };
-        let part = |pipe: &crate::pipe::Pipe, chance: u64| {
-            usize::try_from(chance % (pipe.under_way() as u64 + 1)).unwrap_or(0)
+        let share = |pipe: &crate::pipe::Pipe, chance: u64| {
+            usize::try_from(chance % (pipe.in_flight() as u64 + 1)).unwrap_or(0)
         };
-        let (down, up) = (part(&connection.down, kept[0]), part(&connection.up, kept[1]));
+        let (down, up) = (share(&connection.down, retained[0]), share(&connection.up, retained[1]));
         let cut = (connection.down.cut(down, reset), connection.up.cut(up, reset));
         self.feed.counts.fault(match cut {
             (true, _) => "connection cut within a frame to the follower",
@@ -173,7 +173,7 @@ impl Run {
     }
 
     /// Submits through a follower, with the next nonce according to its view and pool.
-    fn submit_there(&mut self, at: usize, given: SubmissionKind, sender: usize, chance: u64) -> Check {
+    fn submit_there(&mut self, at: usize, submission: SubmissionKind, sender: usize, chance: u64) -> Check {
         let address = self.senders.address(sender);
         let Some(follower) = &mut self.feed.slots[at].follower else { return Ok(()) };
         let Some(view) = follower.node.view() else { return Ok(()) };
@@ -184,9 +184,9 @@ impl Run {
         let next = follower.node.pool().next_nonce(&address, account.map_or(0, |account| account.nonce));
         let order =
             TransactionSpec { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
-        let raw = match given {
+        let raw = match submission {
             SubmissionKind::Gap => self.senders.sign(TransactionSpec { nonce: next + 2, ..order }),
-            SubmissionKind::Again => match self.senders.taken(chance) {
+            SubmissionKind::Again => match self.senders.any_accepted(chance) {
                 Some(raw) => raw.clone(),
                 None => return Ok(()),
             },
@@ -210,7 +210,7 @@ impl Run {
         Ok(())
     }
 
-    fn look_there(&mut self, at: usize) -> Check {
+    fn poll_follower(&mut self, at: usize) -> Check {
         let accounts = self.senders.addresses();
         for held in &self.feed.slots[at].held {
             held.check(self.unwinds, &accounts)?;
@@ -232,14 +232,16 @@ impl Run {
         if !self.is_level(at)? {
             return Ok(());
         }
-        let told = (!self.written, self.is_trimmed());
+        let available = (!self.written, self.is_trimmed());
         let slot = &mut self.feed.slots[at];
         let Some(view) = slot.follower.as_ref().and_then(|follower| follower.node.view()) else {
             return Ok(());
         };
         let client = slot.client.get_or_insert_with(|| Client::new(&self.ledger, &view));
         let before = client.changes;
-        client.follow(&view, &self.ledger, told).map_err(|what| format!("through a follower, {what}"))?;
+        client
+            .follow(&view, &self.ledger, available)
+            .map_err(|what| format!("through a follower, {what}"))?;
         self.counts.changes += client.changes - before;
         Ok(())
     }
@@ -282,7 +284,7 @@ impl Run {
                 return Err(format!("after {BOUND} rounds follower {at} has not caught up: {what}"));
             }
             self.follow_there(at)?;
-            self.look_there(at)?;
+            self.poll_follower(at)?;
         }
         Ok(())
     }

@@ -59,13 +59,13 @@ pub fn open(
     disk: SimulatedDisk,
     mixes: Arc<AtomicU64>,
 ) -> Result<Node, NodeError> {
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: clocks,
         randomness: randomness(mixes),
         secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(disk),
     };
-    Node::open(settings.clone(), surroundings)
+    Node::open(settings.clone(), environment)
 }
 
 /// Outcome of a start.

@@ -95,7 +95,7 @@ impl Pipe {
     }
 
     /// Returns the number of bytes in flight.
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         let pipe = self.0.borrow();
         pipe.bytes.len() - pipe.arrived
     }
@@ -103,7 +103,7 @@ impl Pipe {
     /// Returns `true` if a writer must wait. Bytes that have arrived do not count, even if they are part of a
     /// frame.
     pub fn is_full(&self) -> bool {
-        self.under_way() > FULL
+        self.in_flight() > FULL
     }
 
     /// Delivers `count` more bytes, unless the stream is silent.
@@ -122,11 +122,11 @@ impl Pipe {
         }
     }
 
-    /// Breaks the stream after `kept` of the bytes in flight. Returns `true` if that is in the middle of a
+    /// Breaks the stream after `retained` of the bytes in flight. Returns `true` if that is in the middle of a
     /// frame.
-    pub fn cut(&self, kept: usize, reset: bool) -> bool {
+    pub fn cut(&self, retained: usize, reset: bool) -> bool {
         let mut pipe = self.0.borrow_mut();
-        let end = pipe.bytes.len().min(pipe.arrived.saturating_add(kept));
+        let end = pipe.bytes.len().min(pipe.arrived.saturating_add(retained));
         pipe.bytes.truncate(end);
         pipe.state = if reset { State::Reset } else { State::Closed };
         pipe.silent = false;
@@ -148,21 +148,21 @@ impl Pipe {
     /// them.
     pub fn mangle(&self, how: FrameFault, chance: u64) -> bool {
         let mut pipe = self.0.borrow_mut();
-        let whole: Vec<_> =
+        let complete: Vec<_> =
             frames(&pipe.bytes).into_iter().filter(|&(start, _)| start >= pipe.arrived).collect();
         // A swap needs a second frame.
         let wanted = if how == FrameFault::Swap { 2 } else { 1 };
-        let Some(choices) = whole.len().checked_sub(wanted - 1).filter(|choices| *choices > 0) else {
+        let Some(choices) = complete.len().checked_sub(wanted - 1).filter(|choices| *choices > 0) else {
             return false;
         };
         let at = usize::try_from(chance % choices as u64).unwrap_or(0);
-        let (start, end) = whole[at];
+        let (start, end) = complete[at];
         let frame = pipe.bytes[start..end].to_vec();
         match how {
             FrameFault::Twice => drop(pipe.bytes.splice(end..end, frame)),
             FrameFault::Lose => drop(pipe.bytes.drain(start..end)),
             FrameFault::Swap => {
-                let (_, second) = whole[at + 1];
+                let (_, second) = complete[at + 1];
                 drop(pipe.bytes.splice(second..second, frame));
                 drop(pipe.bytes.drain(start..end));
             }
@@ -223,7 +223,7 @@ pub fn frames(bytes: &[u8]) -> Vec<(usize, usize)> {
 
 impl PipeDirection {
     /// Draws a number from 1 to `most`, small ones more often.
-    fn piece(&mut self, most: usize) -> usize {
+    fn chunk_size(&mut self, most: usize) -> usize {
         self.dice = self.dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let draw = usize::try_from(self.dice >> 40).unwrap_or(0);
         let most = if draw.is_multiple_of(3) { most.min(5) } else { most };
@@ -245,7 +245,7 @@ impl Read for Pipe {
             };
         }
         let most = out.len().min(pipe.arrived);
-        let count = pipe.piece(most);
+        let count = pipe.chunk_size(most);
         if count == 3 {
             return Err(ErrorKind::Interrupted.into());
         }
@@ -266,7 +266,7 @@ impl Write for Pipe {
         if bytes.is_empty() {
             return Ok(0);
         }
-        let count = pipe.piece(bytes.len());
+        let count = pipe.chunk_size(bytes.len());
         pipe.bytes.extend_from_slice(&bytes[..count]);
         pipe.record.extend_from_slice(&bytes[..count]);
         Ok(count)

@@ -185,11 +185,11 @@ impl Run {
         };
         if !self.setup.development {
             // A block that was never published was opened by the interrupted tick.
-            self.check_opened(&ledger, self.time.given.unwrap_or(now))?;
+            self.check_opened(&ledger, self.time.fixed.unwrap_or(now))?;
             let timestamp = ledger.pending().map_or(0, |open| open.timestamp);
             self.time.due = timing::due(now, timestamp, self.setup.block_time);
         }
-        self.time.given = None;
+        self.time.fixed = None;
         self.ledger = ledger;
         self.check_age()
     }

@@ -78,7 +78,7 @@ enum ReaderEvent {
 #[derive(Clone)]
 pub struct Client {
     list: Vec<ReaderEvent>,
-    place: StepCursor,
+    cursor: StepCursor,
     /// Number of changes that it applied.
     pub changes: u64,
 }
@@ -108,7 +108,7 @@ fn step(step: &BlockAtStep) -> ReaderEvent {
 impl Client {
     /// Creates a subscriber that has received everything so far.
     pub fn new(ledger: &Ledger, view: &View) -> Self {
-        Self { list: expected_events(ledger), place: view.cursor(), changes: 0 }
+        Self { list: expected_events(ledger), cursor: view.cursor(), changes: 0 }
     }
 
     fn apply(&mut self, change: &Change, after: StepCursor) -> Check {
@@ -124,7 +124,7 @@ impl Client {
             Change::Removed(old) => Some(step(old)),
             Change::Unsealed(block) => Some(ReaderEvent::Sealed(block.header.number, block.hash)),
         };
-        (self.place, self.changes) = (after, self.changes + 1);
+        (self.cursor, self.changes) = (after, self.changes + 1);
         match gone {
             Some(gone) if self.list.pop().as_ref() != Some(&gone) => {
                 Err(format!("a subscriber is told to forget {gone:?}, which is not its newest"))
@@ -136,7 +136,7 @@ impl Client {
     /// Catches up from its cursor. If `compare` is set, checks that the result is the published chain, in
     /// order and without repetitions. `trimmed` is `true` if the journal has lost its beginning.
     pub fn follow(&mut self, view: &View, ledger: &Ledger, (compare, trimmed): (bool, bool)) -> Check {
-        let (from, mut fault) = (self.place, None);
+        let (from, mut fault) = (self.cursor, None);
         let reached = changes(view, from, &mut |change, after| {
             if let Err(what) = self.apply(&change, after) {
                 fault.get_or_insert(what);

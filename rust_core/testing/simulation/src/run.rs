@@ -146,7 +146,7 @@ impl Run {
 
     fn perform(&mut self, act: &Action) -> Check {
         match *act {
-            Action::Submit { given, sender, chance } => self.submit(given, sender, chance)?,
+            Action::Submit { submission, sender, chance } => self.submit(submission, sender, chance)?,
             Action::Tick { ms } => return self.tick(ms),
             Action::Stall { ms } => self.clocks.pass(ms),
             Action::JumpClock { ms } => {
@@ -203,15 +203,17 @@ impl Run {
     pub fn tick(&mut self, ms: u64) -> Check {
         self.clocks.pass(ms);
         let now = self.clocks.now();
-        self.time.given = Some(now);
+        self.time.fixed = Some(now);
         let latest = self.view()?.latest().number();
         let development = self.setup.development;
         let process = self.process()?;
         if !development {
-            process.watch.keep(process.node.pool().all().iter().map(|pooled| pooled.hash()).collect());
+            process
+                .watch
+                .set_retained(process.node.pool().all().iter().map(|pooled| pooled.hash()).collect());
         }
         let done = crate::quietly(|| process.producer.tick(now, &mut || true));
-        process.watch.keep(Vec::new());
+        process.watch.set_retained(Vec::new());
         if matches!(done, Some(Ok(()))) && self.is_up() {
             self.time.ticked = now.monotonic;
             let due = now.monotonic >= self.time.due;
@@ -266,7 +268,7 @@ impl Run {
         followed?;
         self.count(&ledger);
         if !self.setup.development
-            && let Some(now) = self.time.given
+            && let Some(now) = self.time.fixed
         {
             self.check_opened(&ledger, now)?;
         }
@@ -284,7 +286,7 @@ impl Run {
     /// is due.
     pub fn check_opened(&mut self, ledger: &Ledger, now: foreseal_chain::ClockReading) -> Check {
         let Some((open, sealed)) = ledger.blocks.split_last() else { return Ok(()) };
-        if self.ledger.pending().is_some_and(|known| known.number == open.number) {
+        if self.ledger.pending().is_some_and(|pending| pending.number == open.number) {
             return Ok(());
         }
         let block_time = self.setup.block_time;

@@ -101,12 +101,12 @@ impl Senders {
     }
 
     /// Records a transaction that the node may have accepted.
-    pub fn may_take(&mut self, hash: B256) {
+    pub fn mark_uncertain(&mut self, hash: B256) {
         self.hashes.insert(hash);
     }
 
     /// Returns a transaction that enters a block without the pool, and records it as accepted.
-    pub fn give(&mut self, order: TransactionSpec) -> Option<Transaction> {
+    pub fn create(&mut self, order: TransactionSpec) -> Option<Transaction> {
         let raw = self.sign(order);
         let transaction = Transaction::decode(&raw).ok()?;
         self.record_accepted(&raw, transaction.hash());
@@ -114,7 +114,7 @@ impl Senders {
     }
 
     /// Returns an accepted transaction: the one with this number, modulo their count.
-    pub fn taken(&self, chance: u64) -> Option<&Bytes> {
+    pub fn any_accepted(&self, chance: u64) -> Option<&Bytes> {
         let count = self.accepted.len() as u64;
         if count == 0 { None } else { self.accepted.get(usize::try_from(chance % count).ok()?) }
     }

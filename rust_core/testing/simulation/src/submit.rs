@@ -14,7 +14,7 @@ use crate::{
 
 impl Run {
     /// Submits a transaction and checks that the response is one that its kind allows.
-    pub fn submit(&mut self, given: SubmissionKind, sender: usize, chance: u64) -> Check {
+    pub fn submit(&mut self, submission: SubmissionKind, sender: usize, chance: u64) -> Check {
         let node = self.node()?.clone();
         let address = self.senders.address(sender);
         let view = self.view()?;
@@ -23,14 +23,14 @@ impl Run {
         let next = node.pool().next_nonce(&address, used);
         let order =
             TransactionSpec { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
-        let raw = match given {
+        let raw = match submission {
             SubmissionKind::Next => self.senders.sign(order),
             SubmissionKind::Gap => self.senders.sign(TransactionSpec { nonce: next + 2, ..order }),
             SubmissionKind::Instead { enough } => {
                 let tip = if enough { order.tip + 4 } else { 1 };
                 self.senders.sign(TransactionSpec { nonce: used, tip, ..order })
             }
-            SubmissionKind::Again => match self.senders.taken(chance) {
+            SubmissionKind::Again => match self.senders.any_accepted(chance) {
                 Some(raw) => raw.clone(),
                 None => return Ok(()),
             },
@@ -43,7 +43,7 @@ impl Run {
             SubmissionKind::Blob => self.senders.blob(sender, next),
         };
         let answer = node.submit(&raw);
-        let expected = match (given, &answer) {
+        let expected = match (submission, &answer) {
             (SubmissionKind::Next, answer) => answer.is_ok(),
             // After an unwind or the loss of the pool, the transaction may be accepted again.
             (SubmissionKind::Again, answer) => {
@@ -62,7 +62,11 @@ impl Run {
         if let Ok(hash) = &answer {
             self.senders.record_accepted(&raw, *hash);
         }
-        if expected { Ok(()) } else { Err(format!("a submission ({given:?}) is answered with {answer:?}")) }
+        if expected {
+            Ok(())
+        } else {
+            Err(format!("a submission ({submission:?}) is answered with {answer:?}"))
+        }
     }
 
     /// Returns a transaction with an unknown type byte, or a truncated one.

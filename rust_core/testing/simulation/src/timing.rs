@@ -13,7 +13,7 @@ pub struct Timing {
     /// Monotonic time from which a tick seals the block.
     pub due: Duration,
     /// Time passed to the last tick; `None` after a restart until the next tick.
-    pub given: Option<ClockReading>,
+    pub fixed: Option<ClockReading>,
 }
 
 /// Returns the timestamp of a block opened at `now` whose parent has timestamp `parent`. Timestamps and

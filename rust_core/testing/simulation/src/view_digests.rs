@@ -15,7 +15,7 @@ use crate::ledger::Check;
 /// Digest of a view: its place in the chain, and a hash of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewDigest {
-    place: StepCursor,
+    cursor: StepCursor,
     answers: u64,
 }
 
@@ -38,7 +38,7 @@ impl ViewDigest {
                 account.map(|account| (account.nonce, account.balance)).hash(&mut hasher);
             }
         }
-        Ok(Self { place: view.cursor(), answers: hasher.finish() })
+        Ok(Self { cursor: view.cursor(), answers: hasher.finish() })
     }
 }
 
@@ -54,13 +54,13 @@ impl ViewDigests {
     }
 
     /// Records a newly published view.
-    pub fn note(&self, appends: u64, view: &View) -> Check {
+    pub fn record(&self, appends: u64, view: &View) -> Check {
         let shown =
             ViewDigest::compute(view, &self.accounts).map_err(|error| format!("a new view: {error}"))?;
         let before = self.lock().insert(appends, shown);
         match before {
             Some(before) if before != shown => {
-                Err(format!("of {appends} appends it showed {:?} and then {:?}", before.place, shown.place))
+                Err(format!("of {appends} appends it showed {:?} and then {:?}", before.cursor, shown.cursor))
             }
             _ => Ok(()),
         }
@@ -83,8 +83,8 @@ impl ViewDigests {
             Some(wanted) if wanted == found => Ok(()),
             wanted => Err(format!(
                 "of {appends} appends a follower shows {:?}, the sequencer showed {:?}",
-                found.place,
-                wanted.map(|shown| shown.place)
+                found.cursor,
+                wanted.map(|shown| shown.cursor)
             )),
         }
     }

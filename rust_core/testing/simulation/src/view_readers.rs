@@ -45,9 +45,9 @@ impl Run {
             self.clients.push(Client::new(&self.ledger, &view));
         }
         let at = usize::try_from(chance).unwrap_or(0) % self.clients.len();
-        let told = (!self.written, self.is_trimmed());
+        let available = (!self.written, self.is_trimmed());
         let before = self.clients[at].changes;
-        self.clients[at].follow(&view, &self.ledger, told)?;
+        self.clients[at].follow(&view, &self.ledger, available)?;
         self.counts.changes += self.clients[at].changes - before;
         Ok(())
     }

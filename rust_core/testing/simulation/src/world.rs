@@ -93,7 +93,7 @@ pub struct FaultPlan {
 }
 
 /// Returns the name of a crash in `operation` if `before` was the previous operation.
-fn place(operation: Operation, before: Option<Operation>) -> &'static str {
+fn crash_point(operation: Operation, before: Option<Operation>) -> &'static str {
     use Operation as O;
     match (operation, before) {
         (O::CreateDir, _) => "disk: the journal's folder is made",
@@ -190,7 +190,7 @@ impl FaultPolicy for FaultPlan {
             self.due(operation).or(full.then_some(DiskFault::Full)).or(lies.then_some(DiskFault::Lost));
         let before = self.before.replace(operation);
         match fault {
-            Some(DiskFault::Crash) => self.counts.crash(place(operation, before)),
+            Some(DiskFault::Crash) => self.counts.crash(crash_point(operation, before)),
             Some(fault) => self.counts.fault(kind(operation, fault)),
             None => return None,
         }
@@ -221,7 +221,7 @@ pub struct NodeProbe {
     appends: AtomicU64,
     follows: bool,
     /// Transactions that every reader must find in the pool or on the chain.
-    kept: Mutex<Vec<B256>>,
+    retained: Mutex<Vec<B256>>,
     missed: Mutex<Option<String>>,
 }
 
@@ -240,7 +240,7 @@ impl NodeProbe {
             published: None,
             appends: AtomicU64::new(0),
             follows: false,
-            kept: Mutex::default(),
+            retained: Mutex::default(),
             missed: Mutex::default(),
         }
     }
@@ -267,7 +267,7 @@ impl NodeProbe {
             return;
         };
         let Some(view) = node.view() else { return };
-        if let Err(what) = published.note(self.appends.load(Ordering::SeqCst), &view) {
+        if let Err(what) = published.record(self.appends.load(Ordering::SeqCst), &view) {
             lock(&self.missed).get_or_insert(what);
         }
     }
@@ -288,8 +288,8 @@ impl NodeProbe {
 
     /// Requires that each transaction is in the pool or the view before and after every publication, until
     /// the next call.
-    pub fn keep(&self, transactions: Vec<B256>) {
-        *lock(&self.kept) = transactions;
+    pub fn set_retained(&self, transactions: Vec<B256>) {
+        *lock(&self.retained) = transactions;
     }
 
     /// Returns `true` if the process ended at a point.
@@ -302,11 +302,11 @@ impl NodeProbe {
         lock(&self.missed).clone()
     }
 
-    /// Checks that each transaction in `kept` is in the pool or the newest view, as a reader would find it.
+    /// Checks that each transaction in `retained` is in the pool or the newest view, as a reader would find it.
     fn inspect(&self, point: InspectionPoint) {
         let Some(node) = self.node.get().and_then(Weak::upgrade) else { return };
         let Some(view) = node.view() else { return };
-        for hash in lock(&self.kept).iter() {
+        for hash in lock(&self.retained).iter() {
             let pooled = node.pool().contains(hash);
             if !pooled && !matches!(view.transaction(hash), Ok(Some(_))) {
                 let what = format!("at {point:?}, transaction {hash} is neither in the pool nor in the view");

@@ -53,20 +53,20 @@ const OPCODES: &[(&str, u8)] = &[
 /// Panics on any other word.
 pub fn assemble(source: &str) -> Bytes {
     let (mut code, mut labels, mut uses) = (Vec::new(), HashMap::new(), Vec::new());
-    for word in source.split_whitespace() {
-        if let Some(label) = word.strip_suffix(':') {
+    for token in source.split_whitespace() {
+        if let Some(label) = token.strip_suffix(':') {
             labels.insert(label, code.len());
             code.push(0x5b);
-        } else if let Some(label) = word.strip_prefix('@') {
+        } else if let Some(label) = token.strip_prefix('@') {
             uses.push((label, code.len() + 1));
             code.extend([0x61, 0, 0]);
-        } else if let Some(digits) = word.strip_prefix("0x") {
+        } else if let Some(digits) = token.strip_prefix("0x") {
             let bytes = alloy_primitives::hex::decode(digits).expect("an even number of hex digits");
             code.push(0x5f + u8::try_from(bytes.len()).expect("at most 32 bytes"));
             code.extend(bytes);
         } else {
-            let found = OPCODES.iter().find(|(name, _)| *name == word);
-            code.push(found.unwrap_or_else(|| panic!("unknown opcode {word}")).1);
+            let found = OPCODES.iter().find(|(name, _)| *name == token);
+            code.push(found.unwrap_or_else(|| panic!("unknown opcode {token}")).1);
         }
     }
     for (label, position) in uses {

@@ -61,8 +61,8 @@ impl Workload {
     }
 
     fn random_address(&mut self) -> Address {
-        let known = self.wallets.choose(&mut self.random).expect("a workload has wallets").address;
-        if self.random.random_bool(0.3) { Address::new(self.random.random()) } else { known }
+        let existing = self.wallets.choose(&mut self.random).expect("a workload has wallets").address;
+        if self.random.random_bool(0.3) { Address::new(self.random.random()) } else { existing }
     }
 
     fn fees(&mut self) -> Fees {
@@ -78,13 +78,13 @@ impl Workload {
         let call = |contract: Contract, data: Bytes| {
             wallet.eip1559(nonce, contract.address().into(), U256::ZERO, 150_000, data, fees)
         };
-        let word = || Bytes::copy_from_slice(to.into_word().as_slice());
+        let padded_address = || Bytes::copy_from_slice(to.into_word().as_slice());
         match kind {
             1 => wallet.legacy(nonce, to.into(), value, 21_000, Bytes::new(), price),
             2 => wallet.eip2930(nonce, to.into(), value, 30_000, Bytes::new(), price),
             3 => call(Contract::Counter, Bytes::new()),
-            4 | 5 => call(Contract::Logger, word()),
-            6 => call(Contract::Reverter, word()),
+            4 | 5 => call(Contract::Logger, padded_address()),
+            6 => call(Contract::Reverter, padded_address()),
             7 => call(Contract::SelfDestructor, Bytes::new()),
             8 => call(Contract::Environment, Bytes::new()),
             9 => call(Contract::Erc20, erc20_transfer(to, U256::from(self.random.random_range(0..100)))),

@@ -25,7 +25,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn like_a_map(actions in vec(action(), 0..60)) {
+    fn a_byte_trie_behaves_like_a_map(actions in vec(action(), 0..60)) {
         let mut model = Model::new();
         let mut trie = ByteTrie::default();
         for action in actions {
@@ -58,14 +58,14 @@ proptest! {
 }
 
 #[test]
-fn of_equal_keys_the_last_counts() {
+fn the_last_value_of_equal_keys_wins() {
     let pairs = [("k", "first"), ("other", "gone"), ("k", "last"), ("other", "")];
     let root = trie_root(pairs.map(|(key, value)| (key, Bytes::from(value)))).unwrap();
     assert_eq!(root, crate::reference::root(&Model::from([(b"k".to_vec(), b"last".to_vec())])));
 }
 
 #[test]
-fn keys_that_are_too_long() {
+fn keys_that_are_too_long_are_rejected() {
     let long = [1; MAX_KEY_BYTES + 1];
     let mut trie = ByteTrie::default();
     assert_eq!(trie.set(&long, vec![1]).unwrap_err().length, long.len());
@@ -78,7 +78,7 @@ fn keys_that_are_too_long() {
 
 /// The case "any order" of the TrieTests in ethereum/tests, and the values of its branching test.
 #[test]
-fn known_roots() {
+fn published_roots_are_reproduced() {
     let root = |pairs: &[(&str, &str)]| -> B256 {
         trie_root(pairs.iter().map(|(key, value)| (*key, Bytes::copy_from_slice(value.as_bytes())))).unwrap()
     };

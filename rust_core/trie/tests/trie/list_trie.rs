@@ -10,7 +10,7 @@ fn items(count: usize) -> Vec<Bytes> {
 }
 
 #[test]
-fn roots_where_the_key_changes_its_shape() {
+fn roots_match_where_the_key_length_changes() {
     for count in [0, 1, 2, 16, 17, 127, 128, 129, 255, 256, 257, 1000] {
         let items = items(count);
         let mut list = ListTrie::default();
@@ -24,7 +24,7 @@ fn roots_where_the_key_changes_its_shape() {
 }
 
 #[test]
-fn an_empty_list() {
+fn an_empty_list_has_the_empty_root() {
     let list = ListTrie::default();
     assert!(list.is_empty());
     assert_eq!(list.root(), EMPTY_ROOT);
@@ -35,14 +35,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn appended_in_parts(parts in vec(vec(vec(any::<u8>(), 1..200), 0..90), 0..9)) {
+    fn a_list_appended_in_portions_has_the_same_root(chunks in vec(vec(vec(any::<u8>(), 1..200), 0..90), 0..9)) {
         let mut list = ListTrie::default();
         let mut all: Vec<Bytes> = Vec::new();
         let mut older = Vec::new();
-        for part in parts {
-            let part: Vec<Bytes> = part.into_iter().map(Bytes::from).collect();
-            all.extend(part.clone());
-            list.extend(part);
+        for chunk in chunks {
+            let chunk: Vec<Bytes> = chunk.into_iter().map(Bytes::from).collect();
+            all.extend(chunk.clone());
+            list.extend(chunk);
             older.push((list.clone(), all.len()));
         }
         for (list, length) in older {

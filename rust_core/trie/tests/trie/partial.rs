@@ -41,20 +41,20 @@ fn unloaded(mut trie: Tree, old: &Tree, portions: impl IntoIterator<Item = u8>) 
 }
 
 /// Compares every result of a stored version with that of the trie in memory.
-fn assert_same(whole: &Tree, stored: &Tree, source: &Version<'_>, asked: &[Vec<u8>]) {
-    assert_eq!(whole.root(), stored.root());
-    let loaded = stored.load(asked.iter().map(|bytes| want(bytes)), source).expect("every node is stored");
-    assert_eq!(loaded.root(), whole.root());
-    for bytes in asked {
-        assert_eq!(loaded.get(bytes).value(), whole.get(bytes).value());
-        assert_eq!(loaded.prove(bytes), whole.prove(bytes));
+fn assert_same(complete: &Tree, stored: &Tree, source: &Version<'_>, queried: &[Vec<u8>]) {
+    assert_eq!(complete.root(), stored.root());
+    let loaded = stored.load(queried.iter().map(|bytes| want(bytes)), source).expect("every node is stored");
+    assert_eq!(loaded.root(), complete.root());
+    for bytes in queried {
+        assert_eq!(loaded.get(bytes).value(), complete.get(bytes).value());
+        assert_eq!(loaded.prove(bytes), complete.prove(bytes));
         match stored.get(bytes) {
-            Lookup::Value(value) => assert_eq!(Some(value), whole.get(bytes).value()),
-            Lookup::Absent => assert_eq!(None, whole.get(bytes).value()),
+            Lookup::Value(value) => assert_eq!(Some(value), complete.get(bytes).value()),
+            Lookup::Absent => assert_eq!(None, complete.get(bytes).value()),
             Lookup::Stub => {}
         }
     }
-    let all: Vec<_> = whole.iter(InMemory).map(|pair| pair.expect("nothing is loaded")).collect();
+    let all: Vec<_> = complete.iter(InMemory).map(|pair| pair.expect("nothing is loaded")).collect();
     let read: Vec<_> = stored.iter(source).map(|pair| pair.expect("every node is stored")).collect();
     assert_eq!(read, all);
 }
@@ -80,34 +80,34 @@ proptest! {
 
     /// Unloads the live trie after every write, so that its next batch works on stubs.
     #[test]
-    fn histories_over_a_source((batches, every) in history(), first in 0u8..16, portions in 0u8..17) {
-        let (mut nodes, mut whole, mut live) = (Nodes::default(), Tree::default(), Tree::default());
+    fn a_history_over_a_node_source_matches_the_model((batches, every) in history(), first in 0u8..16, portions in 0u8..17) {
+        let (mut nodes, mut complete, mut live) = (Nodes::default(), Tree::default(), Tree::default());
         let mut written = (Tree::default(), 0);
-        let mut kept = vec![(Tree::default(), 0)];
+        let mut snapshots = vec![(Tree::default(), 0)];
         for (number, batch) in (1u64..).zip(&batches) {
             live = apply(&live, batch, &nodes.at(written.1));
-            whole = whole.apply(changes(batch));
-            prop_assert_eq!(live.root(), whole.root());
+            complete = complete.apply(changes(batch));
+            prop_assert_eq!(live.root(), complete.root());
             if number.is_multiple_of(every) {
                 let source = nodes.at(written.1);
                 let changes = live.diff_from(&source, &written.0, &source, false).expect("every node is stored");
                 nodes.write(number, &changes.nodes);
-                nodes.assert_holds(number, &whole);
+                nodes.assert_holds(number, &complete);
                 live = unloaded(live.clone(), &live, (first..16).chain(0..first).take(portions.into()));
                 written = (live.clone(), number);
-                kept.push((whole.clone(), number));
+                snapshots.push((complete.clone(), number));
             }
         }
-        let asked: Vec<Vec<u8>> = batches.iter().flatten().map(|(k, _)| k.clone()).collect();
-        for (whole, number) in &kept {
-            assert_same(whole, &Tree::from_root(whole.root()), &nodes.at(*number), &asked);
+        let queried: Vec<Vec<u8>> = batches.iter().flatten().map(|(k, _)| k.clone()).collect();
+        for (complete, number) in &snapshots {
+            assert_same(complete, &Tree::from_root(complete.root()), &nodes.at(*number), &queried);
         }
-        assert_same(&whole, &live, &nodes.at(written.1), &asked);
+        assert_same(&complete, &live, &nodes.at(written.1), &queried);
     }
 
     /// The differences between two snapshots do not depend on whether they are in memory.
     #[test]
-    fn changes_between_stubs((batches, _) in history()) {
+    fn changes_between_stubs_have_the_right_root((batches, _) in history()) {
         let mut nodes = Nodes::default();
         let mut tries = vec![Tree::default()];
         for (number, batch) in (1u64..).zip(&batches) {
@@ -119,21 +119,21 @@ proptest! {
         for (from, old) in (0..).zip(&tries) {
             for (to, new) in (0..).zip(&tries) {
                 let (new_source, old_source) = (nodes.at(to), nodes.at(from));
-                let whole = new.diff_from(&new_source, old, &old_source, true).unwrap();
+                let complete = new.diff_from(&new_source, old, &old_source, true).unwrap();
                 let stubs = Tree::from_root(new.root()).diff_from(&new_source, &Tree::from_root(old.root()), &old_source, true).unwrap();
-                prop_assert_eq!(&whole.nodes, &stubs.nodes);
-                prop_assert_eq!(&whole.new_values, &stubs.new_values);
-                prop_assert_eq!(&whole.old_values, &stubs.old_values);
-                prop_assert!(whole.nodes.is_sorted_by(|a, b| a.path < b.path));
-                prop_assert!(whole.new_values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
-                prop_assert!(whole.old_values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
+                prop_assert_eq!(&complete.nodes, &stubs.nodes);
+                prop_assert_eq!(&complete.new_values, &stubs.new_values);
+                prop_assert_eq!(&complete.old_values, &stubs.old_values);
+                prop_assert!(complete.nodes.is_sorted_by(|a, b| a.path < b.path));
+                prop_assert!(complete.new_values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
+                prop_assert!(complete.old_values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
                 // Every added, removed or changed value is listed.
                 let (old, new) = (model(old), model(new));
                 for (key, value) in &new {
-                    prop_assert!(old.get(key) == Some(value) || named(&whole.new_values, key));
+                    prop_assert!(old.get(key) == Some(value) || named(&complete.new_values, key));
                 }
                 for (key, value) in &old {
-                    prop_assert!(new.get(key) == Some(value) || named(&whole.old_values, key));
+                    prop_assert!(new.get(key) == Some(value) || named(&complete.old_values, key));
                 }
             }
         }
@@ -146,8 +146,8 @@ proptest! {
         (batches, _) in history(), node in any::<prop::sample::Index>(), byte in any::<prop::sample::Index>(),
         bit in 0u32..9, extra in any::<bool>(),
     ) {
-        let whole = batches.iter().fold(Tree::default(), |trie, batch| trie.apply(changes(batch)));
-        let mut nodes = Nodes::from_trie(&whole);
+        let complete = batches.iter().fold(Tree::default(), |trie, batch| trie.apply(changes(batch)));
+        let mut nodes = Nodes::from_trie(&complete);
         prop_assume!(!nodes.is_empty());
         let path = nodes.damage(node, |stored| {
             let at = byte.index(stored.len());
@@ -157,7 +157,7 @@ proptest! {
                 None => stored.truncate(at),
             }
         });
-        let stub = Tree::from_root(whole.root());
+        let stub = Tree::from_root(complete.root());
         let errors: Vec<_> = stub.iter(nodes.at(1)).filter_map(Result::err).collect();
         prop_assert_eq!(errors.len(), 1, "iteration reads every node, up to the damaged one");
         let error = errors[0].clone();
@@ -165,7 +165,7 @@ proptest! {
             return Err(TestCaseError::fail(format!("{error}")));
         };
         prop_assert_eq!(named, &path);
-        for (key, value) in model(&whole) {
+        for (key, value) in model(&complete) {
             match stub.load([RequiredKey { key: Key::new(&key).unwrap(), deleted: true }], &nodes.at(1)) {
                 Ok(loaded) => prop_assert_eq!(loaded.get(&key).value(), Some(&value)),
                 Err(other) => prop_assert_eq!(&other, &error),
@@ -233,24 +233,24 @@ fn the_last_child_of_a_branch_is_loaded() {
     ];
     for keys in trees {
         let batch: Batch = keys.iter().map(|key| (key.to_vec(), long.clone())).collect();
-        let whole = Tree::default().apply(changes(&batch));
-        let nodes = Nodes::from_trie(&whole);
+        let complete = Tree::default().apply(changes(&batch));
+        let nodes = Nodes::from_trie(&complete);
         let gone = vec![(vec![0x10], None)];
-        let next = apply(&Tree::from_root(whole.root()), &gone, &nodes.at(1));
-        assert_eq!(next.root(), whole.apply(changes(&gone)).root());
+        let next = apply(&Tree::from_root(complete.root()), &gone, &nodes.at(1));
+        assert_eq!(next.root(), complete.apply(changes(&gone)).root());
         assert_eq!(next.len(), None);
     }
 }
 
 /// Loading makes the requested part of a stub readable; nothing else is loaded.
 #[test]
-fn only_what_is_needed_is_loaded() {
+fn only_the_required_nodes_are_loaded() {
     let batch: Batch =
         (0u32..2_000).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect();
-    let whole = Tree::default().apply(changes(&batch));
-    let nodes = Nodes::from_trie(&whole);
+    let complete = Tree::default().apply(changes(&batch));
+    let nodes = Nodes::from_trie(&complete);
     let source = nodes.at(1);
-    let stub = Tree::from_root(whole.root());
+    let stub = Tree::from_root(complete.root());
     assert!(matches!(stub.get(&batch[0].0), Lookup::Stub));
     assert!(!stub.is_empty());
     let loaded = stub.load([want(&batch[0].0)], &source).unwrap();
@@ -273,19 +273,19 @@ fn only_what_is_needed_is_loaded() {
 
 /// A portion affects only its own sixteenth.
 #[test]
-fn a_portion_is_a_sixteenth() {
+fn a_portion_is_a_sixteenth_of_the_keys() {
     let batch: Batch =
         (0u32..2_000).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect();
-    let whole = Tree::default().apply(changes(&batch));
-    let less = unloaded(whole.clone(), &whole, [5]);
+    let complete = Tree::default().apply(changes(&batch));
+    let less = unloaded(complete.clone(), &complete, [5]);
     for (bytes, _) in &batch {
         assert_eq!(matches!(less.get(bytes), Lookup::Stub), bytes[0] >> 4 == 5);
     }
-    assert!(less.evict_unchanged(&whole, 5, true, |_, _| None).is_none());
+    assert!(less.evict_unchanged(&complete, 5, true, |_, _| None).is_none());
 }
 
 #[test]
-fn a_stub_of_nothing_is_nothing() {
+fn a_stub_of_the_empty_root_is_empty() {
     let stub = Tree::from_root(EMPTY_ROOT);
     assert!(stub.is_empty());
     assert_eq!(stub.len(), Some(0));
@@ -295,7 +295,7 @@ fn a_stub_of_nothing_is_nothing() {
 /// Equal does not mean unchanged: the node differed between the two
 /// snapshots, so a stub would not be valid there.
 #[test]
-fn what_came_back_stays() {
+fn a_node_changed_and_restored_is_not_evicted() {
     let batch: Batch =
         (0u32..2_000).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect();
     let old = Tree::default().apply(changes(&batch));

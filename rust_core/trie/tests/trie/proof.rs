@@ -7,7 +7,7 @@ use foreseal_trie::{ByteTrie, Key, ListTrie, Trie};
 use proptest::{collection::btree_map, collection::vec, prelude::*};
 
 #[test]
-fn presence_and_absence_of_hashed_keys() {
+fn proofs_show_presence_and_absence_of_hashed_keys() {
     for count in [0u64, 1, 2, 3, 17, 400] {
         let changes =
             (0..count).map(|at| (keccak256(at.to_be_bytes()).into(), Some(vec![0x11; 40]))).collect();
@@ -23,7 +23,7 @@ fn presence_and_absence_of_hashed_keys() {
 }
 
 #[test]
-fn positions_of_a_list() {
+fn proofs_show_positions_of_a_list() {
     for (count, length) in [(1, 40), (3, 2), (130, 3), (300, 3), (300, 90)] {
         let items: Vec<Bytes> =
             (0..count).map(|at: usize| vec![at.to_le_bytes()[0] | 1; length].into()).collect();
@@ -42,16 +42,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_keys(
+    fn proofs_verify_for_any_keys(
         model in btree_map(vec(prop_oneof![Just(0u8), Just(1), Just(0x10)], 0..5), vec(any::<u8>(), 1..50), 0..40),
-        asked in vec(vec(prop_oneof![Just(0u8), Just(1), Just(0x10)], 0..5), 0..20),
+        keys in vec(vec(prop_oneof![Just(0u8), Just(1), Just(0x10)], 0..5), 0..20),
     ) {
         let mut trie = ByteTrie::default();
         for (key, value) in &model {
             trie.set(key, value.clone()).unwrap();
         }
         prop_assert_eq!(trie.root(), crate::reference::root(&model));
-        for key in model.keys().chain(&asked) {
+        for key in model.keys().chain(&keys) {
             let proof = trie.prove(key);
             prop_assert_eq!(&crate::reference::proved(trie.root(), key, &proof), &model.get(key).cloned());
         }
@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn a_small_root_is_proved_although_nothing_names_it_by_hash() {
+fn a_root_shorter_than_a_hash_is_proved() {
     let trie = Trie::default().apply(vec![(Key::new(b"k").unwrap(), Some(vec![1]))]);
     let proof = trie.prove(b"k");
     assert_eq!(proof.len(), 1);

@@ -43,10 +43,10 @@ fn assert_holds(trie: &Trie<Vec<u8>>, model: &Model) {
         assert_eq!(trie.get(key).value(), Some(value));
     }
     // Looks up many keys together, including keys that extend those of the trie.
-    let asked: Vec<Vec<u8>> =
+    let queried: Vec<Vec<u8>> =
         model.keys().flat_map(|key| [key.clone(), [key, &[0x01][..]].concat()]).collect();
-    let expected: Vec<_> = asked.iter().map(|key| model.get(key)).collect();
-    assert_eq!(trie.get_many(&asked).into_iter().map(Lookup::value).collect::<Vec<_>>(), expected);
+    let expected: Vec<_> = queried.iter().map(|key| model.get(key)).collect();
+    assert_eq!(trie.get_many(&queried).into_iter().map(Lookup::value).collect::<Vec<_>>(), expected);
 }
 
 /// Generates keys that share prefixes or are prefixes of one another.
@@ -67,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn any_keys_over_generations(batches in batches()) {
+    fn every_generation_matches_the_model(batches in batches()) {
         let mut model = Model::new();
         let mut trie = Trie::default();
         let mut generations = Vec::new();
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn many_tries_at_once_are_the_same_as_one_by_one(first in vec(batches(), 1..6)) {
+    fn many_tries_at_once_equal_single_tries(first in vec(batches(), 1..6)) {
         let started: Vec<Trie<Vec<u8>>> =
             first.iter().map(|batches| Trie::default().apply(changes(&batches[0]))).collect();
         let second: Vec<_> = first.iter().map(|batches| changes(batches.last().unwrap())).collect();
@@ -141,7 +141,7 @@ proptest! {
 
 /// Enough changes to be sorted in parallel, each key twice: the later change counts.
 #[test]
-fn a_large_unsorted_batch() {
+fn a_large_unsorted_batch_has_the_right_root() {
     let value = |seed: u64| seed.to_be_bytes().to_vec();
     let keys: Vec<B256> = (0..4_000u64).map(|seed| keccak256(seed.to_be_bytes())).collect();
     let first = keys.iter().map(|key| ((*key).into(), Some(vec![1; 40])));
@@ -150,14 +150,14 @@ fn a_large_unsorted_batch() {
         .zip(0..)
         .map(|(key, seed)| ((*key).into(), (!u64::is_multiple_of(seed, 5)).then(|| value(seed))));
     let trie = Trie::default().apply(first.chain(second).collect());
-    let kept = keys.iter().zip(0..).filter(|(_, seed)| !u64::is_multiple_of(*seed, 5));
-    let model: BTreeMap<B256, Vec<u8>> = kept.map(|(key, seed)| (*key, value(seed))).collect();
+    let remaining = keys.iter().zip(0..).filter(|(_, seed)| !u64::is_multiple_of(*seed, 5));
+    let model: BTreeMap<B256, Vec<u8>> = remaining.map(|(key, seed)| (*key, value(seed))).collect();
     assert_eq!(trie.root(), crate::alloy::root(&model));
     assert_eq!(trie.len(), Some(model.len()));
 }
 
 #[test]
-fn nothing_has_the_empty_root() {
+fn an_empty_trie_has_the_empty_root() {
     let trie = Trie::<Bytes>::default();
     assert_eq!(trie.root(), alloy_trie::EMPTY_ROOT_HASH);
     assert_eq!(trie.apply(vec![(key(b"absent"), None)]).root(), EMPTY_ROOT);
@@ -165,7 +165,7 @@ fn nothing_has_the_empty_root() {
 }
 
 #[test]
-fn the_last_change_of_a_key_counts() {
+fn the_last_change_of_a_key_wins() {
     let values = [Some(vec![1]), None, Some(vec![2])];
     let trie = Trie::default().apply(values.into_iter().map(|value| (key(b"k"), value)).collect());
     assert_eq!(trie.get(b"k").value(), Some(&vec![2]));
@@ -173,7 +173,7 @@ fn the_last_change_of_a_key_counts() {
 }
 
 #[test]
-fn a_key_has_a_greatest_length() {
+fn key_length_is_limited() {
     assert!(Key::new(&[7; MAX_KEY_BYTES]).is_ok());
     let error = Key::new(&[7; MAX_KEY_BYTES + 1]).unwrap_err();
     assert_eq!(error.length, MAX_KEY_BYTES + 1);
@@ -181,7 +181,7 @@ fn a_key_has_a_greatest_length() {
 
 /// The deepest possible trie: every key is a prefix of the next.
 #[test]
-fn the_deepest_trie() {
+fn the_deepest_trie_has_the_right_root() {
     let deep: Model = (0..=MAX_KEY_BYTES).map(|length| (vec![0xab; length], vec![1, 2])).collect();
     let batch: Batch = deep.iter().map(|(k, v)| (k.clone(), Some(v.clone()))).collect();
     let trie = Trie::default().apply(changes(&batch));
@@ -193,7 +193,7 @@ fn the_deepest_trie() {
 
 /// A value type other than bytes: the trie encodes values only to hash them.
 #[test]
-fn values_are_typed() {
+fn typed_values_are_decoded() {
     #[derive(Clone)]
     struct Number(u64);
     impl Value for Number {

@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn a_proof_shows_what_the_trie_holds(content in content(), absent in key()) {
+    fn a_proof_shows_the_content_of_the_trie(content in content(), absent in key()) {
         let mut trie = built(&content);
         for key in content.keys().chain([&absent]) {
             let expected = content.get(key).map(|value| Bytes::copy_from_slice(value));
@@ -39,7 +39,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_proof_shows_nothing(content in content(), key in key(), at in any::<prop::sample::Index>(), flip in 1..=u8::MAX) {
+    fn a_changed_proof_is_rejected(content in content(), key in key(), at in any::<prop::sample::Index>(), flip in 1..=u8::MAX) {
         let mut trie = built(&content);
         let mut proof: Vec<Vec<u8>> = trie.prove(&key).iter().map(|node| node.to_vec()).collect();
         prop_assume!(!proof.is_empty());
@@ -50,14 +50,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_safe(nodes in vec(vec(any::<u8>(), 0..40), 0..4), key in key()) {
+    fn any_proof_bytes_never_panic(nodes in vec(vec(any::<u8>(), 0..40), 0..4), key in key()) {
         let root = nodes.first().map_or(B256::ZERO, |node| foreseal_keccak::keccak(node));
         let _ = verify_proof(root, &key, &nodes);
     }
 }
 
 #[test]
-fn a_proof_holds_exactly_the_nodes_on_the_way() {
+fn a_proof_has_exactly_the_nodes_on_the_path() {
     let content: Content = (0..200_u8).map(|i| (vec![i, i.wrapping_mul(7)], vec![i; 40])).collect();
     let mut trie = built(&content);
     let (root, key) = (trie.root(), [9, 63]);
@@ -77,7 +77,7 @@ fn the_empty_trie_needs_no_node() {
 }
 
 #[test]
-fn what_is_not_a_node_is_named() {
+fn an_invalid_node_is_named() {
     for node in
         [&[0x80][..], &[0xc0], &[0xc1, 0x80], &[0xc2, 0x80, 0x01], &[0xc2, 0x41, 0x01], &[0xc2, 0x00, 0x01]]
     {

@@ -20,16 +20,16 @@ pub struct Model {
     accounts: BTreeSet<Address>,
 }
 
-/// Call, and its expected result in the form of [`told`].
+/// Call, and its expected result in the form of [`normalized`].
 #[derive(Debug)]
-pub struct Question {
+pub struct Query {
     pub method: &'static str,
     pub params: String,
     pub answer: Value,
 }
 
 /// Returns the part of a result that is compared.
-pub fn told(method: &str, answer: &Value) -> Value {
+pub fn normalized(method: &str, answer: &Value) -> Value {
     match method {
         "eth_getBlockByNumber" => json!([answer["hash"], answer["stateRoot"], answer["transactions"]]),
         "eth_getTransactionReceipt" => {
@@ -111,22 +111,22 @@ impl Model {
         fixed.into_iter().chain(others).chain([(Address::new(random.random()), vec![U256::ZERO])]).collect()
     }
 
-    pub fn questions(&self, height: u64, random: &mut StdRng) -> Vec<Question> {
+    pub fn queries(&self, height: u64, random: &mut StdRng) -> Vec<Query> {
         let (block, tag) = (self.block(height), format!("{height:#x}"));
         let state = &block.state;
-        let mut questions = Vec::new();
-        let mut ask = |method, params: Value, answer| {
-            questions.push(Question { method, params: params.to_string(), answer });
+        let mut queries = Vec::new();
+        let mut push = |method, params: Value, answer| {
+            queries.push(Query { method, params: params.to_string(), answer });
         };
         for (address, slots) in self.some_accounts(random) {
             let account = state.account(&address).unwrap().unwrap_or_default();
-            ask("eth_getBalance", json!([address, tag]), quantity(account.balance));
-            ask("eth_getTransactionCount", json!([address, tag]), quantity(U256::from(account.nonce)));
+            push("eth_getBalance", json!([address, tag]), quantity(account.balance));
+            push("eth_getTransactionCount", json!([address, tag]), quantity(U256::from(account.nonce)));
             let code = state.code(&account.code_hash).unwrap().original_bytes();
-            ask("eth_getCode", json!([address, tag]), json!(hex::encode_prefixed(code)));
+            push("eth_getCode", json!([address, tag]), json!(hex::encode_prefixed(code)));
             for slot in slots {
-                let word = B256::from(state.storage(&address, &slot).unwrap());
-                ask("eth_getStorageAt", json!([address, B256::from(slot), tag]), json!(word));
+                let value = B256::from(state.storage(&address, &slot).unwrap());
+                push("eth_getStorageAt", json!([address, B256::from(slot), tag]), json!(value));
             }
         }
         for owner in &self.wallets {
@@ -134,11 +134,11 @@ impl Model {
             let data = [&[0x70, 0xa0, 0x82, 0x31], owner.into_word().as_slice()].concat();
             let balance = state.storage(&token, &erc20_balance_slot(*owner).into()).unwrap();
             let call = json!({"to": token, "data": hex::encode_prefixed(data)});
-            ask("eth_call", json!([call, tag]), json!(B256::from(balance)));
+            push("eth_call", json!([call, tag]), json!(B256::from(balance)));
         }
         let header = &block.block.header;
         let hashes = self.transactions(height);
-        ask(
+        push(
             "eth_getBlockByNumber",
             json!([tag, false]),
             json!([block.block.hash, header.state_root, hashes]),
@@ -146,9 +146,9 @@ impl Model {
         for (index, receipt) in block.block.receipts.iter().enumerate() {
             let logs: Vec<Value> = self.logs(height, |log| log[1] == json!(hashes[index]));
             let answer = json!([block.block.hash, quantity(U256::from(receipt.gas_used)), logs]);
-            ask("eth_getTransactionReceipt", json!([hashes[index]]), answer);
+            push("eth_getTransactionReceipt", json!([hashes[index]]), answer);
         }
-        questions
+        queries
     }
 
     /// Returns parameters of `eth_getProof`, with the expected storage root, account nodes, and values and
@@ -165,7 +165,7 @@ impl Model {
         self.some_accounts(random).into_iter().map(proof).collect()
     }
 
-    /// Returns the matching logs of a block in the form of [`told`].
+    /// Returns the matching logs of a block in the form of [`normalized`].
     fn logs(&self, height: u64, wanted: impl Fn(&[Value; 6]) -> bool) -> Vec<Value> {
         let block = &self.block(height).block;
         let of_receipt = block.transactions.iter().zip(&block.receipts).flat_map(|(transaction, receipt)| {
@@ -186,17 +186,17 @@ impl Model {
         let address = random
             .random_bool(0.6)
             .then(|| [Contract::Erc20, Contract::Logger].choose(random).expect("there are two").address());
-        let word =
+        let value =
             random.random_bool(0.6).then(|| self.wallets.choose(random).expect("a wallet").into_word());
         if let Some(address) = address {
             filter["address"] = json!(address);
         }
-        if let Some(word) = word {
-            filter["topics"] = json!([null, word]);
+        if let Some(value) = value {
+            filter["topics"] = json!([null, value]);
         }
         let wanted = |log: &[Value; 6]| {
             address.is_none_or(|address| log[3] == json!(address))
-                && word.is_none_or(|word| log[4].get(1) == Some(&json!(word)))
+                && value.is_none_or(|value| log[4].get(1) == Some(&json!(value)))
         };
         let logs: Vec<Value> = (from..=to).flat_map(|height| self.logs(height, wanted)).collect();
         (json!([filter]).to_string(), json!(logs))

@@ -42,7 +42,7 @@ fn replay(bench: &Bench, mut cursor: Value, limit: u64) -> (Vec<String>, Value) 
 }
 
 fn genesis(bench: &Bench) -> Value {
-    let block = bench.ask("eth_getBlockByNumber", r#"["0x0",false]"#);
+    let block = bench.call("eth_getBlockByNumber", r#"["0x0",false]"#);
     json!({"block": "0x0", "index": "0x0", "hash": block["hash"]})
 }
 
@@ -103,7 +103,7 @@ fn a_replay_from_the_store_equals_the_live_feed() {
 }
 
 #[test]
-fn a_reader_of_pages_is_led_back_from_what_was_undone() {
+fn a_page_reader_is_led_back_from_reorged_steps() {
     let mut bench = developing(3, Limits::default());
     let mut workload = Workload::new(bench.wallets.clone(), TransactionKinds::WithoutBlobs, 4);
     let mut fill = |bench: &mut Bench| {
@@ -113,36 +113,36 @@ fn a_reader_of_pages_is_led_back_from_what_was_undone() {
         }
         bench.seal();
     };
-    let mut held: Vec<Value> = Vec::new();
+    let mut received: Vec<Value> = Vec::new();
     let genesis = genesis(&bench);
     let mut cursor = genesis.clone();
-    for turn in 0..6 {
+    for round in 0..6 {
         fill(&mut bench);
-        if turn % 2 == 1 {
+        if round % 2 == 1 {
             let (texts, next) = replay(&bench, cursor, 3);
             cursor = next;
             for text in texts {
                 let mut message: Value = serde_json::from_str(&text).unwrap();
                 if message["removed"] == json!(true) {
                     message["removed"] = json!(false);
-                    assert!(held.pop() == Some(message), "the newest first, and as it was");
+                    assert!(received.pop() == Some(message), "the newest first, and as it was");
                 } else {
-                    assert!(held.last().is_none_or(|last| last["hash"] == message["parent"]));
-                    held.push(message);
+                    assert!(received.last().is_none_or(|last| last["hash"] == message["parent"]));
+                    received.push(message);
                 }
             }
         }
-        if turn == 3 {
+        if round == 3 {
             bench.api.node().control(|writer| writer.unwind(2)).unwrap();
         }
     }
-    let (whole, _) = replay(&bench, genesis, 1_000);
-    let whole: Vec<Value> = whole.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    assert!(held == whole, "{} of {}", held.len(), whole.len());
+    let (expected, _) = replay(&bench, genesis, 1_000);
+    let expected: Vec<Value> = expected.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    assert!(received == expected, "{} of {}", received.len(), expected.len());
 }
 
 #[test]
-fn a_page_of_a_view_that_an_unwind_took_away_is_of_the_newest_one() {
+fn a_page_of_an_unwound_view_uses_the_newest_view() {
     let mut bench = forgetful();
     for _ in 0..12 {
         bench.seal();
@@ -152,12 +152,12 @@ fn a_page_of_a_view_that_an_unwind_took_away_is_of_the_newest_one() {
     let old = bench.view();
     bench.api.node().control(|writer| writer.unwind(3)).unwrap();
     let params = json!([genesis(&bench), "0x64"]).to_string();
-    let asked =
+    let page_at =
         |view: &Arc<View>| bench.api.call(Some(view), "foreseal_getFlashblocks", params.as_bytes()).unwrap();
     let gone = bench.api.call(Some(&old), "eth_getBlockByNumber", br#"["0x2",false]"#).unwrap_err();
     assert_eq!(gone.message, "view no longer available");
-    let newest = asked(&bench.view());
-    assert_eq!(asked(&old), newest);
+    let newest = page_at(&bench.view());
+    assert_eq!(page_at(&old), newest);
     let page: Value = serde_json::from_slice(&newest).unwrap();
     assert_eq!((page["complete"].clone(), page["cursor"]["block"].clone()), (json!(true), json!("0x4")));
 }
@@ -187,12 +187,12 @@ fn pages_end_at_their_limits() {
 }
 
 #[test]
-fn a_cursor_that_is_not_kept_is_refused_and_the_oldest_one_named() {
+fn an_expired_cursor_is_rejected_and_the_oldest_one_named() {
     let mut bench = Bench::new(1);
     let genesis = genesis(&bench);
     bench.seal();
     let unknown = json!({"block": "0x1", "index": "0x1", "hash": format!("{:#066x}", 5)});
     let error = bench.error("foreseal_getFlashblocks", &json!([unknown]).to_string());
     assert_eq!((error.code, data(&error)), (-32001, json!({"oldest": genesis})));
-    assert_eq!(bench.ask("foreseal_getFlashblocks", &json!([genesis]).to_string())["complete"], json!(true));
+    assert_eq!(bench.call("foreseal_getFlashblocks", &json!([genesis]).to_string())["complete"], json!(true));
 }

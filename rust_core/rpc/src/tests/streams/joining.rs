@@ -12,29 +12,29 @@ fn steps(streams: &Streams, subscribed: &crate::Subscription) -> Vec<Value> {
     messages.filter(|message| message["heartbeat"].is_null()).collect()
 }
 
-fn place(bench: &Bench) -> Value {
-    bench.ask("foreseal_getFlashblocks", "[]")["cursor"].clone()
+fn newest_cursor(bench: &Bench) -> Value {
+    bench.call("foreseal_getFlashblocks", "[]")["cursor"].clone()
 }
 
 #[test]
-fn a_cursor_joins_when_it_is_the_newest_step_and_leaves_nothing_behind_otherwise() {
+fn only_the_newest_cursor_joins_and_others_leave_no_subscription() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 2);
-    let behind = place(&bench);
+    let behind = newest_cursor(&bench);
     bench.submit(&workload.next_transaction());
     bench.tick();
     assert_eq!(streams.try_subscribe(&json!(["foreseal_feed", behind])).unwrap(), None);
-    streams.tell();
-    assert_eq!(streams.said, [], "nobody listens");
-    let page = bench.ask("foreseal_getFlashblocks", &json!([behind]).to_string());
+    streams.deliver_all();
+    assert_eq!(streams.notices, [], "nobody listens");
+    let page = bench.call("foreseal_getFlashblocks", &json!([behind]).to_string());
     let joined = streams.subscribe(&json!(["foreseal_feed", page["cursor"]]));
     step(&mut bench, &mut streams, &mut workload, 1);
     let next = steps(&streams, &joined);
     assert_eq!(next.len(), 1);
     assert_eq!(next[0]["parent"], page["cursor"]["hash"]);
     for (field, wrong) in [("block", "0x7"), ("index", "0x9")] {
-        let mut other = place(&bench);
+        let mut other = newest_cursor(&bench);
         other[field] = json!(wrong);
         assert_eq!(streams.try_subscribe(&json!(["foreseal_feed", other])).unwrap(), None);
     }
@@ -52,7 +52,7 @@ fn a_new_subscriber_gets_no_earlier_notifications_in_flight() {
         bench.tick();
         joined.push(streams.subscribe(&json!(["foreseal_feed"])));
     }
-    streams.tell();
+    streams.deliver_all();
     let all = streams.texts(&first);
     assert_eq!(steps(&streams, &first).len(), 5);
     for (at, joined) in joined.iter().enumerate() {
@@ -64,22 +64,22 @@ fn a_new_subscriber_gets_no_earlier_notifications_in_flight() {
 
 /// The feed queues some hundreds of views for a pump that takes none, then merges them.
 #[test]
-fn skipped_views_are_notified_except_to_subscribers_that_joined_at_them() {
+fn skipped_views_are_notified_except_to_their_joiners() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);
     let mut joined = vec![streams.subscribe(&json!(["foreseal_feed"]))];
-    let begun = place(&bench);
-    for turn in 0..300 {
+    let begun = newest_cursor(&bench);
+    for round in 0..300 {
         bench.submit(&workload.next_transaction());
         bench.tick();
-        if turn % 7 == 0 {
-            joined.push(streams.subscribe(&json!(["foreseal_feed", place(&bench)])));
+        if round % 7 == 0 {
+            joined.push(streams.subscribe(&json!(["foreseal_feed", newest_cursor(&bench)])));
         }
     }
-    streams.tell();
+    streams.deliver_all();
     let all = steps(&streams, &joined[0]);
-    let page = bench.ask("foreseal_getFlashblocks", &json!([begun]).to_string());
+    let page = bench.call("foreseal_getFlashblocks", &json!([begun]).to_string());
     assert_eq!((json!(all), page["complete"].clone()), (page["flashblocks"].clone(), json!(true)));
     assert!(all.len() > 300);
     let mut before = all.len() + 1;
@@ -94,12 +94,12 @@ fn skipped_views_are_notified_except_to_subscribers_that_joined_at_them() {
 
 /// The feed merges waiting views. Taken views can no longer be merged, so the pump takes few.
 #[test]
-fn a_pump_that_is_slower_than_the_chain_does_not_pile_up_views() {
+fn a_slow_pump_does_not_accumulate_views() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);
     let joined = streams.subscribe(&json!(["foreseal_feed"]));
-    let begun = place(&bench);
+    let begun = newest_cursor(&bench);
     for _ in 0..600 {
         bench.submit(&workload.next_transaction());
         bench.tick();
@@ -107,12 +107,12 @@ fn a_pump_that_is_slower_than_the_chain_does_not_pile_up_views() {
     }
     let mut entries = 0;
     while streams.pump.deliver_next(Duration::ZERO) {
-        let said = &mut streams.said;
-        streams.pump.deliver(&mut |notice| said.push(notice));
+        let notices = &mut streams.notices;
+        streams.pump.deliver(&mut |notice| notices.push(notice));
         entries += 1;
     }
     assert!(entries < 600, "{entries} entries waited");
-    let page = bench.ask("foreseal_getFlashblocks", &json!([begun]).to_string());
+    let page = bench.call("foreseal_getFlashblocks", &json!([begun]).to_string());
     assert!(page["complete"] == json!(true) && page["flashblocks"] == json!(steps(&streams, &joined)));
 }
 
@@ -123,20 +123,20 @@ fn a_subscriber_joining_at_a_restored_step_gets_no_reorg() {
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);
     let first = streams.subscribe(&json!(["foreseal_feed"]));
-    let snapshot = bench.ask("evm_snapshot", "[]");
-    let nobody = json!([alloy_primitives::Address::repeat_byte(7), "0x1"]).to_string();
-    let begun = place(&bench);
-    bench.ask("anvil_setBalance", &nobody);
-    assert_ne!(place(&bench), begun);
-    assert_eq!(bench.ask("evm_revert", &json!([snapshot]).to_string()), json!(true));
-    assert_eq!(place(&bench), begun);
+    let snapshot = bench.call("evm_snapshot", "[]");
+    let override_params = json!([alloy_primitives::Address::repeat_byte(7), "0x1"]).to_string();
+    let begun = newest_cursor(&bench);
+    bench.call("anvil_setBalance", &override_params);
+    assert_ne!(newest_cursor(&bench), begun);
+    assert_eq!(bench.call("evm_revert", &json!([snapshot]).to_string()), json!(true));
+    assert_eq!(newest_cursor(&bench), begun);
     let second = streams.subscribe(&json!(["foreseal_feed"]));
     // More than the feed queues: the view at which the second one started is merged with later ones.
     for _ in 0..300 {
         bench.submit(&workload.next_transaction());
         bench.tick();
     }
-    streams.tell();
+    streams.deliver_all();
     let (of_first, of_second) = (steps(&streams, &first), steps(&streams, &second));
     let removed: Vec<&Value> = of_first.iter().map(|step| &step["removed"]).take(2).collect();
     assert_eq!(removed, [&json!(false), &json!(true)]);
@@ -145,25 +145,25 @@ fn a_subscriber_joining_at_a_restored_step_gets_no_reorg() {
 
 /// The node may publish its first views before the pump takes for the first time.
 #[test]
-fn a_subscription_made_before_the_pump_runs_begins_where_it_was_made() {
+fn a_subscription_created_before_the_pump_misses_nothing() {
     let mut bench = Bench::new(2);
     let mut workload = workload(&bench, 3);
     let mut streams = Streams::asleep(&bench);
     let joined = streams.subscribe(&json!(["foreseal_feed"]));
     let mut expected = Vec::new();
     for _ in 0..3 {
-        let before = place(&bench);
+        let before = newest_cursor(&bench);
         bench.submit(&workload.next_transaction());
         bench.tick();
-        let page = bench.ask("foreseal_getFlashblocks", &json!([before]).to_string());
+        let page = bench.call("foreseal_getFlashblocks", &json!([before]).to_string());
         expected.extend(page["flashblocks"].as_array().unwrap().clone());
     }
-    streams.tell();
+    streams.deliver_all();
     assert_eq!(steps(&streams, &joined), expected);
 }
 
 #[test]
-fn a_panic_ends_the_subscriptions_that_lost_something_and_the_pump_goes_on() {
+fn a_panic_ends_subscriptions_with_losses_and_the_pump_continues() {
     let mut bench = Bench::new(2);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 3);
@@ -171,19 +171,19 @@ fn a_panic_ends_the_subscriptions_that_lost_something_and_the_pump_goes_on() {
     let (heads, pending) =
         (streams.subscribe(&json!(["newHeads"])), streams.subscribe(&json!(["newPendingTransactions"])));
     bench.submit(&workload.next_transaction());
-    streams.tell();
+    streams.deliver_all();
     bench.tick();
     let later = streams.subscribe(&json!(["foreseal_feed"]));
     streams.pump.deliver_next(Duration::ZERO);
-    let (said, mut calls) = (&mut streams.said, 0);
-    let told = std::panic::catch_unwind(AssertUnwindSafe(|| {
+    let (notices, mut calls) = (&mut streams.notices, 0);
+    let delivered = std::panic::catch_unwind(AssertUnwindSafe(|| {
         while streams.pump.deliver(&mut |notice| {
             calls += 1;
             assert!(calls > 1, "on purpose");
-            said.push(notice);
+            notices.push(notice);
         }) {}
     }));
-    assert!(told.is_ok(), "it stays inside");
+    assert!(delivered.is_ok(), "it stays inside");
     assert!(streams.lost(&feed) && streams.lost(&heads));
     assert!(!streams.lost(&pending) && !streams.lost(&later));
     step(&mut bench, &mut streams, &mut workload, 1);

@@ -3,9 +3,9 @@
 mod flashblocks;
 mod joining;
 mod pool;
+mod reorgs;
 mod schedules;
 mod shapes;
-mod undone;
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,14 +19,14 @@ use crate::{DeliveryPump, Limits, Notification, RpcError, Subscription, Subscrip
 struct Streams {
     subscriptions: Arc<Subscriptions>,
     pump: DeliveryPump,
-    said: Vec<Notification>,
+    notices: Vec<Notification>,
 }
 
 impl Streams {
     fn new(bench: &Bench) -> Self {
         let mut streams = Self::asleep(bench);
         // From here on the feed records changes.
-        streams.tell();
+        streams.deliver_all();
         streams
     }
 
@@ -37,13 +37,13 @@ impl Streams {
 
     fn with_terms(bench: &Bench, terms: u64) -> Self {
         let subscriptions = Arc::new(Subscriptions::new(bench.api.node().clone(), terms));
-        Self { pump: DeliveryPump::new(subscriptions.clone()), subscriptions, said: Vec::new() }
+        Self { pump: DeliveryPump::new(subscriptions.clone()), subscriptions, notices: Vec::new() }
     }
 
     fn try_subscribe(&mut self, params: &Value) -> Result<Option<Subscription>, RpcError> {
         let subscribed = self.subscriptions.subscribe(params.to_string().as_bytes())?;
         let first = subscribed.as_ref().and_then(|subscribed| subscribed.first.clone());
-        self.said.extend(first);
+        self.notices.extend(first);
         Ok(subscribed)
     }
 
@@ -53,17 +53,17 @@ impl Streams {
     }
 
     /// Delivers all pending entries.
-    fn tell(&mut self) {
+    fn deliver_all(&mut self) {
         while self.pump.deliver_next(Duration::ZERO) {
-            let said = &mut self.said;
-            while self.pump.deliver(&mut |notice| said.push(notice)) {}
+            let notices = &mut self.notices;
+            while self.pump.deliver(&mut |notice| notices.push(notice)) {}
         }
     }
 
     /// Returns the messages of a subscription so far, unparsed.
     fn texts(&self, subscribed: &Subscription) -> Vec<String> {
         let mine =
-            self.said.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
+            self.notices.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
         mine.flat_map(|notice| notice.messages.clone().expect("nothing was lost")).collect()
     }
 
@@ -74,7 +74,7 @@ impl Streams {
     /// Returns `true` if a notice reported lost messages to a subscription.
     fn lost(&self, subscribed: &Subscription) -> bool {
         let mine =
-            self.said.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
+            self.notices.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
         mine.clone().any(|notice| notice.messages.is_none())
     }
 }
@@ -85,7 +85,7 @@ fn step(bench: &mut Bench, streams: &mut Streams, workload: &mut Workload, count
         bench.submit(&workload.next_transaction());
     }
     bench.tick();
-    streams.tell();
+    streams.deliver_all();
 }
 
 fn workload(bench: &Bench, seed: u64) -> Workload {

@@ -13,7 +13,7 @@ fn transfer(bench: &Bench, nonce: u64) -> Value {
 }
 
 fn pooled(bench: &Bench, hash: &Value) -> Value {
-    bench.ask("eth_getTransactionByHash", &json!([hash]).to_string())
+    bench.call("eth_getTransactionByHash", &json!([hash]).to_string())
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn each_transaction_is_notified_once_when_it_enters_the_pool() {
     expected.push(pooled(&bench, &replacing));
     bench.tick();
     assert_eq!(bench.api.node().pool().counts().pooled, 0);
-    streams.tell();
+    streams.deliver_all();
     assert_eq!(streams.messages(&full), expected);
     let all: Vec<Value> = expected.iter().map(|transaction| transaction["hash"].clone()).collect();
     assert_eq!(streams.messages(&hashes), all);
@@ -55,9 +55,9 @@ fn a_late_subscriber_gets_only_later_transactions() {
         let two = transfer(&bench, nonce + 1);
         let third = streams.subscribe(&params);
         assert_eq!([second.channel, third.channel], [first.channel; 2]);
-        streams.tell();
+        streams.deliver_all();
         let three = transfer(&bench, nonce + 2);
-        streams.tell();
+        streams.deliver_all();
         let hashes = |subscribed| -> Vec<Value> {
             let messages = streams.messages(subscribed).into_iter();
             messages.map(|m| if m.is_object() { m["hash"].clone() } else { m }).collect()
@@ -72,7 +72,7 @@ fn a_late_subscriber_gets_only_later_transactions() {
 }
 
 #[test]
-fn a_subscriber_that_missed_transactions_is_notified_of_the_loss() {
+fn a_subscriber_that_missed_transactions_gets_a_loss_notice() {
     let bench = Bench::with_pool(1, PoolConfig { max_pending_log: 4, ..PoolConfig::default() });
     let mut streams = Streams::new(&bench);
     for params in [json!(["newPendingTransactions"]), json!(["newPendingTransactions", true])] {
@@ -84,14 +84,14 @@ fn a_subscriber_that_missed_transactions_is_notified_of_the_loss() {
         let behind = streams.subscribe(&params);
         enter(3);
         let ahead = streams.subscribe(&params);
-        let kept = enter(4);
-        streams.tell();
+        let retained = enter(4);
+        streams.deliver_all();
         assert!(streams.lost(&behind), "the first three are no longer remembered");
         assert!(!streams.lost(&ahead), "it began behind them");
-        assert_eq!(streams.messages(&ahead).len(), kept.len());
+        assert_eq!(streams.messages(&ahead).len(), retained.len());
         streams.subscriptions.unsubscribe(behind.channel);
         let more = enter(1);
-        streams.tell();
+        streams.deliver_all();
         let last = streams.messages(&ahead).pop().unwrap();
         assert_eq!(if last.is_object() { last["hash"].clone() } else { last }, more[0]);
         streams.subscriptions.unsubscribe(ahead.channel);

@@ -30,7 +30,7 @@ enum Act {
     /// Replaces the newest sealed block by an empty one.
     Reorg,
     /// The pump takes the entries of the feed.
-    Take,
+    Poll,
     /// The pump delivers one entry to the channels.
     Deliver,
     /// The event loop sends the pump's notices to the clients.
@@ -59,7 +59,7 @@ struct Client {
     subscribed: Option<Subscription>,
     left: bool,
     /// Received messages, pages included.
-    told: Vec<Value>,
+    received: Vec<Value>,
     /// Number of steps and heads when the subscription was confirmed.
     answered: (usize, usize),
 }
@@ -88,9 +88,9 @@ fn chain(bench: &Bench, first: u64) -> (Vec<StepCursor>, Vec<B256>) {
     let (mut steps, mut sealed) = (Vec::new(), Vec::new());
     for number in first..=view.pending().number() {
         let block = view.at(number).unwrap().unwrap();
-        let places =
+        let cursors =
             block.steps.iter().zip(0..).map(|(step, index)| StepCursor { number, index, hash: step.hash });
-        steps.extend(places);
+        steps.extend(cursors);
         if number < view.pending().number() {
             sealed.push(view.resolve(BlockId::Number(number)).unwrap().block.hash);
         }
@@ -107,18 +107,18 @@ impl<'b> World<'b> {
         let streams = Streams::new(bench);
         let first = bench.view().latest().number() - 1;
         let (chain, sealed) = chain(bench, first);
-        let cursor = bench.ask("foreseal_getFlashblocks", "[]")["cursor"].clone();
+        let cursor = bench.call("foreseal_getFlashblocks", "[]")["cursor"].clone();
         let client = |wants: &Wants| Client {
             wants: *wants,
             cursor: cursor.clone(),
             joining: None,
             subscribed: None,
             left: false,
-            told: Vec::new(),
+            received: Vec::new(),
             answered: (0, 0),
         };
         let clients = wants.iter().map(client).collect();
-        let begun = chain.iter().map(|place| place.hash).collect();
+        let begun = chain.iter().map(|entry| entry.hash).collect();
         let (steps, heads, pushed) = (Vec::new(), Vec::new(), Vec::new());
         Self { bench, streams, pushed, clients, first, begun, chain, sealed, steps, heads }
     }
@@ -135,13 +135,13 @@ impl<'b> World<'b> {
             Act::Unwind => {
                 let number = self.bench.view().latest().number() - 1;
                 self.bench.api.node().control(|writer| writer.unwind(number)).unwrap();
-                self.look();
+                self.record_chain();
             }
             Act::Reorg => {
                 self.bench.api.node().control(|writer| writer.reorg(&[Vec::new()])).unwrap();
-                self.look();
+                self.record_chain();
             }
-            Act::Take => drop(self.streams.pump.deliver_next(Duration::ZERO)),
+            Act::Poll => drop(self.streams.pump.deliver_next(Duration::ZERO)),
             Act::Deliver => {
                 let pushed = &mut self.pushed;
                 self.streams.pump.deliver(&mut |notice| pushed.push(notice));
@@ -155,7 +155,7 @@ impl<'b> World<'b> {
 
     fn nonce(&self, wallet: &Wallet) -> u64 {
         let params = json!([wallet.address, "pending"]).to_string();
-        let nonce = self.bench.ask("eth_getTransactionCount", &params);
+        let nonce = self.bench.call("eth_getTransactionCount", &params);
         u64::from_str_radix(&nonce.as_str().unwrap()[2..], 16).unwrap()
     }
 
@@ -163,15 +163,15 @@ impl<'b> World<'b> {
         self.bench.clock.advance(by);
         let now = foreseal_chain::Clock::now(&*self.bench.clock);
         self.bench.producer.as_mut().unwrap().tick(now, &mut || true).unwrap();
-        self.look();
+        self.record_chain();
     }
 
     /// Records the changes of the chain.
-    fn look(&mut self) {
+    fn record_chain(&mut self) {
         let (chain, sealed) = chain(self.bench, self.first);
-        let kept = common(&self.chain, &chain);
-        self.steps.extend(self.chain[kept..].iter().rev().map(|gone| (gone.hash, true)));
-        self.steps.extend(chain[kept..].iter().map(|new| (new.hash, false)));
+        let shared = common(&self.chain, &chain);
+        self.steps.extend(self.chain[shared..].iter().rev().map(|gone| (gone.hash, true)));
+        self.steps.extend(chain[shared..].iter().map(|new| (new.hash, false)));
         self.heads.extend(&sealed[common(&self.sealed, &sealed)..]);
         (self.chain, self.sealed) = (chain, sealed);
     }
@@ -184,7 +184,9 @@ impl<'b> World<'b> {
                     continue;
                 }
                 let messages = notice.messages.as_ref().expect("nothing is lost");
-                client.told.extend(messages.iter().map(|text| serde_json::from_str::<Value>(text).unwrap()));
+                client
+                    .received
+                    .extend(messages.iter().map(|text| serde_json::from_str::<Value>(text).unwrap()));
             }
         }
     }
@@ -194,8 +196,8 @@ impl<'b> World<'b> {
         if client.wants != Wants::FeedFromCursor || client.subscribed.is_some() {
             return;
         }
-        let mut page = self.bench.ask("foreseal_getFlashblocks", &json!([client.cursor, "0x2"]).to_string());
-        client.told.extend(page["flashblocks"].as_array().unwrap().clone());
+        let mut page = self.bench.call("foreseal_getFlashblocks", &json!([client.cursor, "0x2"]).to_string());
+        client.received.extend(page["flashblocks"].as_array().unwrap().clone());
         client.cursor = page["cursor"].take();
     }
 
@@ -250,14 +252,14 @@ impl<'b> World<'b> {
         for client in &self.clients {
             match client.wants {
                 Wants::Heads => {
-                    let told: Vec<B256> = client.told.iter().map(|head| hash(head, "hash")).collect();
+                    let received: Vec<B256> = client.received.iter().map(|head| hash(head, "hash")).collect();
                     let expected = &self.heads[client.answered.1..];
-                    assert!(is_told(&told, expected, client.left), "{told:?} of {expected:?}");
+                    assert!(is_received(&received, expected, client.left), "{received:?} of {expected:?}");
                 }
                 Wants::Feed => {
                     let expected = &self.steps[client.answered.0..];
-                    let told = steps(&client.told);
-                    assert!(is_told(&told, expected, client.left), "{told:?} of {expected:?}");
+                    let received = steps(&client.received);
+                    assert!(is_received(&received, expected, client.left), "{received:?} of {expected:?}");
                 }
                 Wants::FeedFromCursor => self.check_reader(client),
             }
@@ -267,19 +269,19 @@ impl<'b> World<'b> {
     /// Checks that the client's steps equal the chain in the end, and that each step it received followed the
     /// ones it had.
     fn check_reader(&self, client: &Client) {
-        let mut held = self.begun.clone();
-        for message in client.told.iter().filter(|message| message["heartbeat"].is_null()) {
+        let mut applied = self.begun.clone();
+        for message in client.received.iter().filter(|message| message["heartbeat"].is_null()) {
             let (step, parent) = (hash(message, "hash"), hash(message, "parent"));
             if message["removed"] == json!(true) {
-                assert_eq!(held.pop(), Some(step), "what is undone was the newest");
+                assert_eq!(applied.pop(), Some(step), "what is undone was the newest");
             }
-            assert_eq!(held.last(), Some(&parent), "no step is left out and none comes twice");
+            assert_eq!(applied.last(), Some(&parent), "no step is left out and none comes twice");
             if message["removed"] == json!(false) {
-                held.push(step);
+                applied.push(step);
             }
         }
-        let newest: Vec<B256> = self.chain.iter().map(|place| place.hash).collect();
-        assert_eq!(held, newest, "it holds the chain");
+        let newest: Vec<B256> = self.chain.iter().map(|entry| entry.hash).collect();
+        assert_eq!(applied, newest, "it holds the chain");
     }
 }
 
@@ -294,8 +296,8 @@ fn steps(messages: &[Value]) -> Vec<(B256, bool)> {
 }
 
 /// Compares the received messages. A client that left has received a prefix.
-fn is_told<T: PartialEq>(told: &[T], expected: &[T], left: bool) -> bool {
-    if left { expected.starts_with(told) } else { told == expected }
+fn is_received<T: PartialEq>(received: &[T], expected: &[T], left: bool) -> bool {
+    if left { expected.starts_with(received) } else { received == expected }
 }
 
 /// Actors, each with its actions in order, and the subscriptions of the clients.
@@ -374,12 +376,12 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn a_subscriber_from_a_cursor_gets_every_step_once_in_any_schedule() {
-    use Act::{Deliver, Join, Page, Seal, Step, Take, Unwind};
+fn a_subscriber_from_a_cursor_gets_every_step_once() {
+    use Act::{Deliver, Join, Page, Poll, Seal, Step, Unwind};
     let scenario = Scenario {
         scripts: vec![
             vec![Step, Seal, Unwind],
-            vec![Take, Deliver, Take, Deliver, Deliver],
+            vec![Poll, Deliver, Poll, Deliver, Deliver],
             vec![Page(0), Join(0), Join(0)],
         ],
         clients: vec![Wants::FeedFromCursor],
@@ -390,12 +392,12 @@ fn a_subscriber_from_a_cursor_gets_every_step_once_in_any_schedule() {
 }
 
 #[test]
-fn clients_that_come_and_go_in_many_orders_see_what_happens_between() {
-    use Act::{Deliver, Drain, Join, Leave, Page, Reorg, Seal, Step, Take, Unwind};
+fn clients_get_every_event_of_their_subscription_in_any_schedule() {
+    use Act::{Deliver, Drain, Join, Leave, Page, Poll, Reorg, Seal, Step, Unwind};
     let scenario = Scenario {
         scripts: vec![
             vec![Step, Seal, Reorg, Unwind, Step, Seal],
-            vec![Take, Deliver, Deliver, Take, Deliver, Deliver, Take, Deliver],
+            vec![Poll, Deliver, Deliver, Poll, Deliver, Deliver, Poll, Deliver],
             vec![Join(0), Join(0), Drain, Join(1), Join(1), Drain, Leave(0), Drain],
             vec![Join(2), Join(2), Drain, Page(3), Join(3), Join(3)],
         ],

@@ -12,15 +12,15 @@ use crate::{
     tests::{Bench, settings},
 };
 
-type Turn<'a> = &'a mut dyn FnMut(&mut Bench, &mut Streams);
+type StepFn<'a> = &'a mut dyn FnMut(&mut Bench, &mut Streams);
 
 /// Produces steps of a block with transactions of every type, and calls `test` for each.
-fn each_step(test: &mut dyn FnMut(&mut Bench, &mut Streams, Turn<'_>)) {
+fn each_step(test: &mut dyn FnMut(&mut Bench, &mut Streams, StepFn<'_>)) {
     let mut bench = Bench::new(4);
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 11);
-    let mut turn = |bench: &mut Bench, streams: &mut Streams| step(bench, streams, &mut workload, 7);
-    test(&mut bench, &mut streams, &mut turn);
+    let mut next_step = |bench: &mut Bench, streams: &mut Streams| step(bench, streams, &mut workload, 7);
+    test(&mut bench, &mut streams, &mut next_step);
 }
 
 fn last(messages: Vec<Value>) -> Value {
@@ -29,14 +29,14 @@ fn last(messages: Vec<Value>) -> Value {
 
 #[test]
 fn new_heads_are_the_headers_of_sealed_blocks() {
-    each_step(&mut |bench, streams, turn| {
+    each_step(&mut |bench, streams, next_step| {
         let heads = streams.subscribe(&json!(["newHeads"]));
         let mut sealed = Vec::new();
         for _ in 0..25 {
             let before = bench.view().latest().number();
-            turn(bench, streams);
+            next_step(bench, streams);
             if bench.view().latest().number() > before {
-                let mut block = bench.ask("eth_getBlockByNumber", r#"["latest",false]"#);
+                let mut block = bench.call("eth_getBlockByNumber", r#"["latest",false]"#);
                 for field in ["size", "transactions", "uncles", "withdrawals"] {
                     assert!(block.as_object_mut().unwrap().remove(field).is_some());
                 }
@@ -49,8 +49,8 @@ fn new_heads_are_the_headers_of_sealed_blocks() {
 }
 
 #[test]
-fn logs_are_those_of_eth_get_logs_and_pending_logs_those_up_to_their_block_hash() {
-    each_step(&mut |bench, streams, turn| {
+fn logs_equal_get_logs_and_pending_logs_equal_their_step() {
+    each_step(&mut |bench, streams, next_step| {
         let address = Contract::Logger.address();
         let filters =
             [json!({}), json!({"address": address}), json!({"topics": [[format!("{:#066x}", 0xaa)]]})];
@@ -63,8 +63,8 @@ fn logs_are_those_of_eth_get_logs_and_pending_logs_those_up_to_their_block_hash(
             .collect();
         while bench.view().latest().number() < 2 {
             let before = streams.messages(&subscribed[0].1).len();
-            turn(bench, streams);
-            let block = bench.ask("eth_getBlockByNumber", r#"["pending",false]"#);
+            next_step(bench, streams);
+            let block = bench.call("eth_getBlockByNumber", r#"["pending",false]"#);
             for log in &streams.messages(&subscribed[0].1)[before..] {
                 // At a seal, the last step of the previous block may have some, too.
                 if log["blockNumber"] == block["number"] {
@@ -75,7 +75,7 @@ fn logs_are_those_of_eth_get_logs_and_pending_logs_those_up_to_their_block_hash(
         for (filter, (logs, pending)) in filters.iter().zip(&subscribed) {
             let mut range = filter.clone();
             (range["fromBlock"], range["toBlock"]) = (json!("0x1"), json!("0x2"));
-            let mut expected = bench.ask("eth_getLogs", &json!([range]).to_string());
+            let mut expected = bench.call("eth_getLogs", &json!([range]).to_string());
             assert!(expected.as_array().unwrap().len() > 5, "{filter}");
             assert_eq!(json!(streams.messages(logs)), expected, "{filter}");
             let without_hash = |logs: &mut Value| {
@@ -90,20 +90,20 @@ fn logs_are_those_of_eth_get_logs_and_pending_logs_those_up_to_their_block_hash(
 }
 
 #[test]
-fn flashblock_transactions_are_what_the_methods_answer_at_their_step() {
-    each_step(&mut |bench, streams, turn| {
+fn flashblock_transactions_equal_the_method_results_at_their_step() {
+    each_step(&mut |bench, streams, next_step| {
         let full = streams.subscribe(&json!(["newFlashblockTransactions", true]));
         let hashes = streams.subscribe(&json!(["newFlashblockTransactions"]));
         let also = streams.subscribe(&json!(["newFlashblockTransactions", false]));
         assert_eq!(also.channel, hashes.channel);
         let mut seen = 0;
         for _ in 0..6 {
-            turn(bench, streams);
+            next_step(bench, streams);
             let messages = streams.messages(&full);
             for message in &messages[seen..] {
                 let params = json!([message["hash"]]).to_string();
-                let mut expected = bench.ask("eth_getTransactionByHash", &params);
-                let receipt = bench.ask("eth_getTransactionReceipt", &params);
+                let mut expected = bench.call("eth_getTransactionByHash", &params);
+                let receipt = bench.call("eth_getTransactionReceipt", &params);
                 for (field, value) in receipt.as_object().unwrap() {
                     let before = expected[field].clone();
                     assert!(before.is_null() || before == *value, "{field} is the same in both");
@@ -120,24 +120,24 @@ fn flashblock_transactions_are_what_the_methods_answer_at_their_step() {
 }
 
 #[test]
-fn flashblocks_are_the_block_being_built_and_the_feed_what_each_step_adds() {
-    each_step(&mut |bench, streams, turn| {
+fn flashblocks_carry_the_pending_block_and_the_feed_its_additions() {
+    each_step(&mut |bench, streams, next_step| {
         let blocks = streams.subscribe(&json!(["newFlashblocks"]));
         let feed = streams.subscribe(&json!(["foreseal_feed"]));
-        let mut previous = bench.ask("eth_getBlockByNumber", r#"["pending",true]"#);
-        let mut told = 0;
+        let mut previous = bench.call("eth_getBlockByNumber", r#"["pending",true]"#);
+        let mut delivered = 0;
         for _ in 0..14 {
-            turn(bench, streams);
-            let block = bench.ask("eth_getBlockByNumber", r#"["pending",true]"#);
-            let news = streams.messages(&feed)[told..].to_vec();
-            told += news.len();
+            next_step(bench, streams);
+            let block = bench.call("eth_getBlockByNumber", r#"["pending",true]"#);
+            let news = streams.messages(&feed)[delivered..].to_vec();
+            delivered += news.len();
             let steps: Vec<&Value> = news.iter().filter(|m| m["heartbeat"].is_null()).collect();
             let newest = *steps.last().expect("every turn makes a step");
             assert_eq!(last(streams.messages(&blocks)), block);
             assert_eq!((&newest["number"], &newest["hash"]), (&block["number"], &block["hash"]));
             let first = steps[0];
             assert_eq!(first["parent"], previous["hash"]);
-            assert_eq!(newest["index"], bench.ask("foreseal_status", "[]")["index"]);
+            assert_eq!(newest["index"], bench.call("foreseal_status", "[]")["index"]);
             let transactions = block["transactions"].as_array().unwrap();
             let added: Vec<Value> = steps
                 .iter()
@@ -147,7 +147,7 @@ fn flashblocks_are_the_block_being_built_and_the_feed_what_each_step_adds() {
                 .collect();
             let hashes = |list: &[Value]| list.iter().map(|t| t["hash"].clone()).collect::<Vec<_>>();
             assert_eq!(hashes(&added), hashes(&transactions[transactions.len() - added.len()..]));
-            let receipts = bench.ask("eth_getBlockReceipts", r#"["pending"]"#);
+            let receipts = bench.call("eth_getBlockReceipts", r#"["pending"]"#);
             let count = newest["transactions"].as_array().unwrap().len();
             let receipts = receipts.as_array().unwrap();
             assert_eq!(newest["receipts"], json!(receipts[receipts.len() - count..]));
@@ -169,7 +169,7 @@ fn syncing_is_notified_once_per_subscriber() {
     let mut streams = Streams::new(&bench);
     let (first, second) = (streams.subscribe(&json!(["syncing"])), streams.subscribe(&json!(["syncing"])));
     bench.seal();
-    streams.tell();
+    streams.deliver_all();
     assert_eq!(
         (streams.messages(&first), streams.messages(&second)),
         (vec![json!(false)], vec![json!(false)])
@@ -177,7 +177,7 @@ fn syncing_is_notified_once_per_subscriber() {
 }
 
 #[test]
-fn equal_filters_share_a_channel_however_they_are_written() {
+fn equivalent_filters_share_a_channel() {
     let bench = Bench::new(1);
     let mut streams = Streams::new(&bench);
     let (a, b) = ("0x00000000000000000000000000000000000000Aa", "0x00000000000000000000000000000000000000bb");
@@ -208,12 +208,12 @@ fn a_channel_without_subscribers_gets_no_notification() {
     let (first, second) = (streams.subscribe(&json!(["newHeads"])), streams.subscribe(&json!(["newHeads"])));
     streams.subscriptions.unsubscribe(first.channel);
     bench.seal();
-    streams.tell();
+    streams.deliver_all();
     assert_eq!(streams.messages(&second).len(), 1);
     streams.subscriptions.unsubscribe(second.channel);
     streams.subscriptions.unsubscribe(second.channel);
     bench.seal();
-    streams.tell();
+    streams.deliver_all();
     assert_eq!(streams.messages(&second).len(), 1);
     assert_ne!(streams.subscribe(&json!(["newHeads"])).channel, first.channel, "no id is used again");
 }
@@ -271,7 +271,7 @@ fn subscribing_over_http_requires_a_websocket() {
 }
 
 #[test]
-fn before_there_is_a_view_a_subscription_is_refused() {
+fn before_the_first_view_a_subscription_is_rejected() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let settings = settings(datadir.path(), &wallets);
     let mut bench = Bench::unstarted(Arc::new(RealDisk), datadir, settings, wallets, Limits::default());
@@ -283,11 +283,11 @@ fn before_there_is_a_view_a_subscription_is_refused() {
     bench.start();
     let feed = streams.subscribe(&json!(["foreseal_feed"]));
     bench.tick();
-    streams.tell();
+    streams.deliver_all();
     let transfer = bench.wallets[0].transfer(0, bench.wallets[0].address, 1, Fees::default());
     bench.submit(&transfer);
     bench.tick();
-    streams.tell();
+    streams.deliver_all();
     let steps: Vec<Value> =
         streams.messages(&feed).into_iter().filter(|m| m["heartbeat"].is_null()).collect();
     assert_eq!(steps.len(), 1, "{steps:?}");

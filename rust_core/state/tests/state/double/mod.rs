@@ -58,7 +58,7 @@ impl Double {
     }
 
     /// Returns the paths of all stored nodes.
-    pub fn places(&self) -> Vec<(TrieName, NodePath)> {
+    pub fn node_paths(&self) -> Vec<(TrieName, NodePath)> {
         self.tables(|tables| {
             let accounts = tables.account_nodes.keys().map(|(path, _)| (TrieName::Accounts, path.clone()));
             let slots = tables.storage_nodes.keys();

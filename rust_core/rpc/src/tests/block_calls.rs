@@ -27,8 +27,8 @@ fn names_a_block(method: &Method) -> bool {
 
 /// Returns calls of every method that can refer to `block`, with every combination of argument values.
 pub fn about(block: &Block, addresses: &[Address]) -> Vec<(&'static str, String)> {
-    let asked = methods().filter(|method| names_a_block(method));
-    asked.flat_map(|method| combinations(method, block, addresses)).collect()
+    let selected = methods().filter(|method| names_a_block(method));
+    selected.flat_map(|method| combinations(method, block, addresses)).collect()
 }
 
 fn combinations(
@@ -84,15 +84,15 @@ fn values(kind: Kind, block: &Block, addresses: &[Address]) -> Vec<String> {
 }
 
 #[test]
-fn every_method_that_takes_a_block_is_asked() {
-    let asked = |name: &str| methods().any(|method| method.name == name && names_a_block(method));
+fn block_calls_cover_every_method_with_a_block() {
+    let is_covered = |name: &str| methods().any(|method| method.name == name && names_a_block(method));
     for name in
         ["eth_getBalance", "eth_getProof", "eth_call", "eth_feeHistory", "debug_getRawBlock", "eth_getLogs"]
     {
-        assert!(asked(name), "{name}");
+        assert!(is_covered(name), "{name}");
     }
     assert!(methods().filter(|method| names_a_block(method)).count() > 25);
     for (name, _) in APART {
-        assert!(!asked(name), "{name}");
+        assert!(!is_covered(name), "{name}");
     }
 }

@@ -22,13 +22,13 @@ fn call(bench: &mut Bench, nonce: u64, to: Address) -> B256 {
 }
 
 fn prestate(bench: &Bench, hash: B256) -> Value {
-    bench.ask("debug_traceTransaction", &format!("[\"{hash}\",{{\"tracer\":\"prestateTracer\"}}]"))
+    bench.call("debug_traceTransaction", &format!("[\"{hash}\",{{\"tracer\":\"prestateTracer\"}}]"))
 }
 
 /// Checks that traces agree with receipts, also for state that no transaction of the block wrote.
 fn compare_with_receipts(bench: &Bench, tag: &str) {
-    let receipts = bench.ask("eth_getBlockReceipts", &format!("[{tag}]"));
-    let traces = bench.ask("debug_traceBlockByNumber", &format!("[{tag},{{\"tracer\":\"callTracer\"}}]"));
+    let receipts = bench.call("eth_getBlockReceipts", &format!("[{tag}]"));
+    let traces = bench.call("debug_traceBlockByNumber", &format!("[{tag},{{\"tracer\":\"callTracer\"}}]"));
     let (receipts, traces) = (receipts.as_array().unwrap(), traces.as_array().unwrap());
     assert_eq!((receipts.len(), traces.len()), (3, 3));
     for (receipt, trace) in receipts.iter().zip(traces) {
@@ -39,7 +39,7 @@ fn compare_with_receipts(bench: &Bench, tag: &str) {
 }
 
 #[test]
-fn traces_find_what_was_written_between_the_transactions() {
+fn traces_see_overrides_between_the_transactions() {
     let mut bench = Bench::developing(1);
     let counter = Contract::Counter.address();
     let slot = |value: u64| Change::Slot { slot: U256::ZERO, value: U256::from(value) };
@@ -58,8 +58,8 @@ fn traces_find_what_was_written_between_the_transactions() {
     let found = |bench: &Bench, hash| prestate(bench, hash)[&format!("{counter:#x}")].clone();
     let check = |bench: &Bench, tag: &str| {
         let slots = [first, second].map(|hash| found(bench, hash)["storage"][&key].clone());
-        let word = |value: u8| json!(B256::with_last_byte(value));
-        assert_eq!(slots, [word(0x40), word(0x77)]);
+        let uint256 = |value: u8| json!(B256::with_last_byte(value));
+        assert_eq!(slots, [uint256(0x40), uint256(0x77)]);
         assert_eq!(
             (&found(bench, first)["balance"], &found(bench, second)["balance"]),
             (&json!("0x0"), &json!("0x5"))
@@ -75,14 +75,14 @@ fn traces_find_what_was_written_between_the_transactions() {
 }
 
 #[test]
-fn what_a_contract_sends_is_traced() {
+fn a_transaction_of_an_impersonated_contract_is_traced() {
     let mut bench = Bench::developing(1);
     let counter = Contract::Counter.address();
     write(&bench, counter, Change::Balance(U256::from(10_u64.pow(18))));
     let transaction = TxEip1559 {
         chain_id: bench.api.node().spec().chain_id(),
         nonce: bench
-            .ask("eth_getTransactionCount", &format!("[\"{counter}\",\"pending\"]"))
+            .call("eth_getTransactionCount", &format!("[\"{counter}\",\"pending\"]"))
             .as_str()
             .unwrap()
             .parse::<U256>()
@@ -98,12 +98,12 @@ fn what_a_contract_sends_is_traced() {
     let hash = bench.api.node().submit_impersonated(transaction).unwrap();
     bench.tick();
     let signed = call(&mut bench, 0, counter);
-    let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
+    let receipt = bench.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
     assert_eq!(receipt["status"], json!("0x1"));
     let config = json!({"tracer": "callTracer", "tracerConfig": {"withLog": true}});
-    let trace = bench.ask("debug_traceTransaction", &format!("[\"{hash}\",{config}]"));
+    let trace = bench.call("debug_traceTransaction", &format!("[\"{hash}\",{config}]"));
     assert_eq!((&trace["from"], &trace["gasUsed"]), (&json!(counter), &receipt["gasUsed"]));
     assert_eq!(trace["logs"][0]["data"], receipt["logs"][0]["data"]);
-    let both = bench.ask("debug_traceBlockByNumber", &format!("[\"pending\",{config}]"));
+    let both = bench.call("debug_traceBlockByNumber", &format!("[\"pending\",{config}]"));
     assert_eq!((&both[0]["result"], &both[1]["txHash"]), (&trace, &json!(signed)));
 }

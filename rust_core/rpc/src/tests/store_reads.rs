@@ -16,7 +16,7 @@ use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 
 use super::{
     Bench,
-    pending::{answers, questions},
+    pending::{answers, queries},
     settings,
 };
 use crate::{Limits, RpcError};
@@ -35,7 +35,7 @@ const AT_STEPS: [&str; 7] = [
     "eth_createAccessList",
 ];
 
-type PendingRequests = Vec<(&'static str, String)>;
+type Queries = Vec<(&'static str, String)>;
 
 /// Starts a node that stores few blocks in memory.
 fn start() -> (Bench, Workload) {
@@ -53,11 +53,11 @@ fn start() -> (Bench, Workload) {
 /// Fills the pending block in several steps until the pool is empty. Returns the view at the step before the
 /// last one.
 fn fill(bench: &mut Bench, workload: &mut Workload, block: u64) -> Arc<View> {
-    for turn in 0..3 {
-        for _ in 0..=(block + turn) % 4 {
+    for round in 0..3 {
+        for _ in 0..=(block + round) % 4 {
             bench.submit(&workload.next_transaction());
         }
-        if block.is_multiple_of(9) && turn == 1 {
+        if block.is_multiple_of(9) && round == 1 {
             bench.submit(&workload.next_blob());
         }
         bench.tick();
@@ -78,19 +78,19 @@ fn is_stored(view: &View, number: u64) -> bool {
 }
 
 #[test]
-fn answers_from_the_store_are_those_of_the_pending_block() {
+fn results_from_the_store_equal_those_of_the_pending_block() {
     let (mut bench, mut workload) = start();
-    let mut asked: Vec<(u64, PendingRequests, Vec<String>)> = Vec::new();
-    let mut steps: Vec<(String, PendingRequests, Vec<String>)> = Vec::new();
+    let mut recorded: Vec<(u64, Queries, Vec<String>)> = Vec::new();
+    let mut steps: Vec<(String, Queries, Vec<String>)> = Vec::new();
     let mut compared = 0;
     for block in 0..BLOCKS {
         let step = fill(&mut bench, &mut workload, block);
         let view = bench.view();
         let number = view.pending().number();
-        let questions_now = questions(&bench.wallets, &view);
-        let before = answers(&bench, &questions_now, "\"pending\"");
+        let current_queries = queries(&bench.wallets, &view);
+        let before = answers(&bench, &current_queries, "\"pending\"");
         if block % 6 == 0 {
-            let mut of_step = questions(&bench.wallets, &step);
+            let mut of_step = queries(&bench.wallets, &step);
             of_step.retain(|(method, params)| AT_STEPS.contains(method) && params.contains("TAG"));
             let then = of_step.iter().map(|(method, params)| {
                 let params = params.replace("TAG", "\"pending\"");
@@ -99,20 +99,21 @@ fn answers_from_the_store_are_those_of_the_pending_block() {
             let then = then.collect();
             steps.push((format!("{{\"blockHash\":\"{}\"}}", step.pending().block.hash), of_step, then));
         }
-        asked.push((number, questions_now, before));
+        recorded.push((number, current_queries, before));
         bench.seal();
         bench.api.node().drain().unwrap();
-        let old = asked.iter().position(|(number, ..)| number + RECENT + 1 < bench.view().latest().number());
-        let Some((number, questions, before)) = old.map(|old| asked.remove(old)) else { continue };
+        let old =
+            recorded.iter().position(|(number, ..)| number + RECENT + 1 < bench.view().latest().number());
+        let Some((number, queries, before)) = old.map(|old| recorded.remove(old)) else { continue };
         assert!(is_stored(&bench.view(), number));
-        let after = answers(&bench, &questions, &format!("\"{number:#x}\""));
+        let after = answers(&bench, &queries, &format!("\"{number:#x}\""));
         for (before, after) in before.iter().zip(after) {
             assert_eq!(*before, after);
             compared += 1;
         }
     }
-    for (name, questions, before) in &steps {
-        for ((method, params), before) in questions.iter().zip(before) {
+    for (name, queries, before) in &steps {
+        for ((method, params), before) in queries.iter().zip(before) {
             let params = params.replace("TAG", name);
             let after = bench.api.call(Some(&bench.view()), method, params.as_bytes());
             assert_eq!(*before, format!("{after:?}"), "{method} {params}");
@@ -123,7 +124,7 @@ fn answers_from_the_store_are_those_of_the_pending_block() {
 }
 
 /// Returns calls about blocks in the store, in memory, and the pending one.
-fn all_questions(bench: &Bench, view: &View) -> PendingRequests {
+fn all_queries(bench: &Bench, view: &View) -> Queries {
     let mut all = Vec::new();
     for number in [2, 9, view.latest().number() - 1, view.pending().number()] {
         let block = view.at(number).unwrap().unwrap();
@@ -132,13 +133,13 @@ fn all_questions(bench: &Bench, view: &View) -> PendingRequests {
         } else {
             format!("\"{number:#x}\"")
         };
-        let of_block = super::pending::questions_about(&bench.wallets, &block.block);
+        let of_block = super::pending::queries_about(&bench.wallets, &block.block);
         all.extend(of_block.into_iter().map(|(method, params)| (method, params.replace("TAG", &tag))));
     }
     all
 }
 
-fn ask(
+fn call(
     bench: &Bench,
     view: &Arc<View>,
     (method, params): &(&'static str, String),
@@ -156,7 +157,7 @@ struct Found {
 impl Found {
     fn see(
         &self,
-        question: &(&'static str, String),
+        query: &(&'static str, String),
         expected: &Result<Bytes, RpcError>,
         got: &Result<Bytes, RpcError>,
     ) {
@@ -165,7 +166,7 @@ impl Found {
                 self.gone.fetch_add(1, Ordering::SeqCst);
             }
             got => {
-                assert_eq!(format!("{got:?}"), format!("{expected:?}"), "{question:?}");
+                assert_eq!(format!("{got:?}"), format!("{expected:?}"), "{query:?}");
                 self.right.fetch_add(1, Ordering::SeqCst);
             }
         }
@@ -175,7 +176,7 @@ impl Found {
 /// Two copies of a chain: a view of the second returns the results of the first, or reports that it is gone,
 /// during any change of the second.
 #[test]
-fn a_view_that_an_unwind_overtakes_never_mixes() {
+fn a_view_overtaken_by_an_unwind_never_mixes_chains() {
     let ((mut first, mut workload), (mut second, mut again)) = (start(), start());
     for block in 0..16 {
         fill(&mut first, &mut workload, block);
@@ -188,20 +189,20 @@ fn a_view_that_an_unwind_overtakes_never_mixes() {
     second.api.node().drain().unwrap();
     let (view, old) = (first.view(), second.view());
     assert_eq!(view.pending().block.hash, old.pending().block.hash);
-    let questions = all_questions(&first, &view);
-    let expected: Vec<_> = questions.iter().map(|question| ask(&first, &view, question)).collect();
+    let queries = all_queries(&first, &view);
+    let expected: Vec<_> = queries.iter().map(|query| call(&first, &view, query)).collect();
     let mut producer = second.producer.take().unwrap();
     let (done, found) = (AtomicBool::new(false), Found::default());
     std::thread::scope(|scope| {
         let (second, done, found, old) = (&second, &done, &found, &old);
-        let (questions, expected) = (&questions, &expected);
+        let (queries, expected) = (&queries, &expected);
         for reader in 0..2 {
             scope.spawn(move || {
-                for at in (0..questions.len()).cycle().skip(reader * questions.len() / 2) {
+                for at in (0..queries.len()).cycle().skip(reader * queries.len() / 2) {
                     if done.load(Ordering::SeqCst) {
                         break;
                     }
-                    found.see(&questions[at], &expected[at], &ask(second, old, &questions[at]));
+                    found.see(&queries[at], &expected[at], &call(second, old, &queries[at]));
                 }
             });
         }
@@ -217,8 +218,8 @@ fn a_view_that_an_unwind_overtakes_never_mixes() {
     });
     // Repeats all calls once more, now that the store holds another chain.
     let after = Found::default();
-    for (question, expected) in questions.iter().zip(&expected) {
-        after.see(question, expected, &ask(&second, &old, question));
+    for (query, expected) in queries.iter().zip(&expected) {
+        after.see(query, expected, &call(&second, &old, query));
     }
     let (right, gone) = (after.right.into_inner(), after.gone.into_inner());
     assert!(right > 500 && gone > 500, "{right} right, {gone} gone");

@@ -14,10 +14,10 @@ use foreseal_node::{
 };
 use foreseal_state::StateError;
 use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
-use support::{Bench, SOMEBODY, balance, settings};
+use support::{Bench, OTHER_ACCOUNT, balance, settings};
 
 /// Waits until the store has everything, and verifies it completely.
-fn assert_whole(bench: &Bench) {
+fn assert_consistent(bench: &Bench) {
     bench.node.drain().unwrap();
     let view = bench.view();
     let verified = bench.node.store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
@@ -35,27 +35,27 @@ fn hashes(view: &View) -> Vec<B256> {
 /// Data that is read from the store again while the chain grows matches the roots, and so does everything
 /// written.
 #[test]
-fn a_chain_that_goes_on_keeps_a_whole_store() {
+fn a_continuing_chain_has_a_consistent_store() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(8);
     let mut bench = Bench::new(datadir.path(), &wallets);
     let mut workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 5);
     for block in 0..120 {
-        for turn in 0..3 {
-            for _ in 0..(block + turn) % 7 {
+        for round in 0..3 {
+            for _ in 0..(block + round) % 7 {
                 bench.node.submit(&workload.next_transaction()).unwrap();
             }
             bench.tick();
         }
         bench.seal();
     }
-    assert_whole(&bench);
+    assert_consistent(&bench);
 }
 
 /// Beyond the proof window the store restores the trie nodes of that block, and the chain continues from
 /// there.
 #[test]
-fn a_chain_goes_back_beyond_the_proof_window() {
+fn a_chain_unwinds_beyond_the_proof_window() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
     // The cache would answer for removed blocks that the unwind has read.
     let caches = CacheSizes { blocks: 0, ..CacheSizes::default() };
@@ -80,12 +80,14 @@ fn a_chain_goes_back_beyond_the_proof_window() {
     let old = bench.view();
     assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
     assert_eq!(hashes(&bench.view()), then);
-    let undone = (early + 1..early + 200).map(|number| (number, old.resolve(BlockId::Number(number))));
-    let (kept, gone): (Vec<_>, Vec<_>) = undone.partition(|(_, found)| found.is_ok());
-    assert!(kept.iter().all(|(number, found)| found.as_ref().is_ok_and(|block| block.number() == *number)));
+    let reorged = (early + 1..early + 200).map(|number| (number, old.resolve(BlockId::Number(number))));
+    let (resolved, gone): (Vec<_>, Vec<_>) = reorged.partition(|(_, found)| found.is_ok());
+    assert!(
+        resolved.iter().all(|(number, found)| found.as_ref().is_ok_and(|block| block.number() == *number))
+    );
     assert!(gone.iter().all(|(_, found)| matches!(found, Err(ResolveError::Read(StateError::ViewGone)))));
     assert!(!gone.is_empty(), "more blocks than are kept in memory");
-    assert_whole(&bench);
+    assert_consistent(&bench);
 
     bench.node.control(|writer| writer.mine(1_100, None)).unwrap();
     bench.node.control(|writer| writer.unwind(early)).unwrap();
@@ -96,12 +98,12 @@ fn a_chain_goes_back_beyond_the_proof_window() {
     drop(bench);
     let bench = Bench::open(settings(), clock, Arc::new(RealDisk)).unwrap();
     assert_eq!(hashes(&bench.view()), then);
-    assert_whole(&bench);
+    assert_consistent(&bench);
 }
 
-struct Nobody;
+struct NoWatcher;
 
-impl Watcher for Nobody {
+impl Watcher for NoWatcher {
     fn reached(&self, _point: InspectionPoint) {}
 }
 
@@ -109,14 +111,14 @@ impl Watcher for Nobody {
 fn with_a_slow_store(datadir: &Path, wallets: &[Wallet]) -> (Node, Producer) {
     let development = Some(Development::default());
     let node = support::open_node(Settings { development, ..settings(datadir, wallets) }).unwrap();
-    let producer = node.start_watched(Arc::new(Nobody)).unwrap().unwrap();
+    let producer = node.start_watched(Arc::new(NoWatcher)).unwrap().unwrap();
     (node, producer)
 }
 
 /// After many blocks mined at once, accounts untouched for longer than trie nodes are retained can still be
 /// read.
 #[test]
-fn a_long_stretch_with_a_slow_store_can_be_gone_on_from() {
+fn a_chain_continues_after_many_blocks_with_a_slow_store() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(256));
     let (node, _producer) = with_a_slow_store(datadir.path(), &wallets);
     let mine = |blocks| node.control(|writer| writer.mine(blocks, None)).unwrap();
@@ -127,7 +129,7 @@ fn a_long_stretch_with_a_slow_store_can_be_gone_on_from() {
     mine(1_600);
     node.drain().unwrap();
     for wallet in &wallets[..32] {
-        node.submit(&wallet.transfer(0, SOMEBODY, 1, Fees::default())).unwrap();
+        node.submit(&wallet.transfer(0, OTHER_ACCOUNT, 1, Fees::default())).unwrap();
     }
     mine(1);
 }

@@ -15,7 +15,7 @@ fn steps_and_blocks_are_counted() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let opened = bench.node.metrics().work.append.cumulative()[BOUNDS.len()];
+    let opened = bench.node.figures().work.append.cumulative()[BOUNDS.len()];
     for nonce in 0..3 {
         let raw = wallets[0].transfer(nonce, wallets[1].address, 7, Fees::default());
         bench.node.submit(&raw).unwrap();
@@ -25,15 +25,15 @@ fn steps_and_blocks_are_counted() {
         bench.tick();
     }
     bench.node.drain().unwrap();
-    let figures = bench.node.metrics();
-    let work = &figures.work;
+    let metrics = bench.node.figures();
+    let work = &metrics.work;
     let counts =
         [&work.steps, &work.transactions, &work.gas, &work.blocks].map(|n| n.load(Ordering::Relaxed));
     assert_eq!(counts, [1, 3, 63_000, 2]);
-    for part in StepStage::ALL {
+    for stage in StepStage::ALL {
         // The clock does not advance while a step is made.
-        assert_eq!(work.stage(part).cumulative(), vec![1; BOUNDS.len() + 1], "{}", part.name());
-        assert_eq!(work.stage(part).total(), Duration::ZERO);
+        assert_eq!(work.stage(stage).cumulative(), vec![1; BOUNDS.len() + 1], "{}", stage.name());
+        assert_eq!(work.stage(stage).total(), Duration::ZERO);
     }
     assert_eq!(
         work.append.cumulative()[BOUNDS.len()] - opened,
@@ -43,13 +43,13 @@ fn steps_and_blocks_are_counted() {
     assert!(work.commit.cumulative()[BOUNDS.len()] > 0);
     assert_eq!(work.journal_segments.load(Ordering::Relaxed), 1);
     assert_eq!(work.journal_written.load(Ordering::Relaxed) % 512, 0);
-    assert!(figures.store.used > 0 && figures.store.used < figures.store.limit);
-    assert_eq!((figures.pool.added, figures.pool.replaced), (3, 0));
-    assert!(figures.pool.dropped().all(|(_, count)| count == 0));
+    assert!(metrics.store.used > 0 && metrics.store.used < metrics.store.limit);
+    assert_eq!((metrics.pool.added, metrics.pool.replaced), (3, 0));
+    assert!(metrics.pool.dropped().all(|(_, count)| count == 0));
 }
 
 #[test]
-fn what_leaves_the_pool_is_counted_by_its_reason() {
+fn transactions_leaving_the_pool_are_counted_by_reason() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let bench = Bench::new(datadir.path(), &wallets);
@@ -59,8 +59,8 @@ fn what_leaves_the_pool_is_counted_by_its_reason() {
     }
     let hash = bench.node.pool().all()[0].hash();
     bench.node.pool().discard(&hash, foreseal_pool::DropReason::Requested).unwrap();
-    let figures = bench.node.metrics().pool;
-    assert_eq!((figures.added, figures.replaced), (3, 2));
-    let dropped: Vec<_> = figures.dropped().filter(|(_, count)| *count > 0).collect();
+    let metrics = bench.node.figures().pool;
+    assert_eq!((metrics.added, metrics.replaced), (3, 2));
+    let dropped: Vec<_> = metrics.dropped().filter(|(_, count)| *count > 0).collect();
     assert_eq!(dropped, [("requested", 1)]);
 }

@@ -22,8 +22,8 @@ fn missing(disk: &SimulatedDisk) -> (u64, u64) {
     assert_eq!(disk.operations(), operations + 1, "nothing but the folder is made");
     match &error {
         JournalError::Missing { next, mark, .. } => {
-            let words = format!("journal has lost {} acknowledged appends at ", mark.next - next);
-            assert!(error.to_string().starts_with(&words), "{error}");
+            let prefix = format!("journal has lost {} acknowledged appends at ", mark.next - next);
+            assert!(error.to_string().starts_with(&prefix), "{error}");
             assert!(error.to_string().contains("`foreseal journal repair`"), "{error}");
             (*next, mark.next)
         }
@@ -47,7 +47,7 @@ fn zero_the_tail(disk: &SimulatedDisk) {
 }
 
 #[test]
-fn a_zeroed_tail_is_rejected_after_a_stop_and_after_a_kill() {
+fn a_zeroed_tail_is_rejected_after_stop_and_kill() {
     for disk in [closed().0, written().0] {
         zero_the_tail(&disk);
         match open(&disk, 2).err().expect("refused") {
@@ -59,7 +59,7 @@ fn a_zeroed_tail_is_rejected_after_a_stop_and_after_a_kill() {
 }
 
 #[test]
-fn segments_that_are_gone_or_older_are_missed() {
+fn missing_or_older_segments_are_detected() {
     for (original, plan) in [closed(), written()] {
         let disk = original.fork();
         disk.remove_file(&path(6));
@@ -98,7 +98,7 @@ fn another_journal_of_the_same_length_is_rejected() {
 }
 
 #[test]
-fn the_mark_of_a_stop_is_taken_back_before_the_next_append() {
+fn a_stop_mark_is_cleared_before_the_next_append() {
     let (disk, plan) = closed();
     let before = disk.content(&end_path()).unwrap();
     let (mut journal, _) = open(&disk, 2).unwrap();
@@ -114,7 +114,7 @@ fn the_mark_of_a_stop_is_taken_back_before_the_next_append() {
 
 /// A program that does not record the end has appended since.
 #[test]
-fn an_older_mark_proves_less_and_is_no_reason_to_refuse() {
+fn an_older_or_missing_mark_does_not_reject_the_journal() {
     let (disk, plan) = closed();
     let mark = disk.content(&end_path()).unwrap();
     let (mut journal, _) = open(&disk, 2).unwrap();
@@ -127,7 +127,7 @@ fn an_older_mark_proves_less_and_is_no_reason_to_refuse() {
 }
 
 #[test]
-fn a_torn_append_is_cut_after_a_crash_and_a_recorded_one_never() {
+fn only_an_unrecorded_torn_append_is_cut_after_a_crash() {
     let (disk, plan) = written();
     let (mut journal, _) = open(&disk, 2).unwrap();
     disk.fail_at(disk.operations(), DiskFault::Broken);
@@ -171,7 +171,7 @@ fn only_a_repair_continues_after_a_loss() {
 
 /// The disk loses acknowledged appends a second time.
 #[test]
-fn an_accepted_loss_is_no_longer_accepted_once_an_append_follows() {
+fn an_accepted_loss_expires_with_the_next_append() {
     let (disk, plan) = closed();
     disk.remove_file(&path(6));
     let (_, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
@@ -203,7 +203,7 @@ fn a_loss_that_another_record_proves_can_be_accepted() {
 }
 
 #[test]
-fn a_damaged_mark_is_reported_and_one_without_a_whole_copy_needs_a_repair() {
+fn a_mark_without_an_intact_copy_needs_a_repair() {
     let (original, plan) = closed();
     for at in [9, 100, 520, 1000] {
         let disk = original.fork();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use foreseal_chain::{Chain, replay};
 use foreseal_journal::{Identity, Journal, JournalOptions};
 use proptest::prelude::*;
-use support::mix::{Act, Run, act, shown};
+use support::actions::{Act, Run, act, shown};
 
 /// Replays the journal into a new chain.
 fn replayed(run: &mut Run) -> Chain {
@@ -34,7 +34,7 @@ proptest! {
     /// Invariant 6: replaying the whole journal gives identical headers, for all changes of a development
     /// chain.
     #[test]
-    fn what_is_replayed_is_what_was_shown(small: bool, acts in prop::collection::vec(act(), 1..60)) {
+    fn a_replay_reproduces_the_shown_chain(small: bool, acts in prop::collection::vec(act(), 1..60)) {
         let datadir = tempfile::tempdir().unwrap();
         let mut run = Run::new(datadir.path(), small);
         for act in &acts {

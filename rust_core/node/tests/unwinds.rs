@@ -11,14 +11,15 @@ use foreseal_chain::{BlockId, FinalityDepth};
 use foreseal_journal::RealDisk;
 use foreseal_node::{ControlError, Development, Sequencer, Settings};
 use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
-use support::{Bench, SOMEBODY, balance, fingerprint, restart, settings, start};
+use support::{Bench, OTHER_ACCOUNT, balance, fingerprint, restart, settings, start};
 
 #[test]
 fn unwound_transactions_return_to_the_pool_and_run_again() {
     let (datadir, wallets, mut bench) = start();
     let mut hashes = Vec::new();
     for nonce in 0..6 {
-        hashes.push(bench.node.submit(&wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default())).unwrap());
+        hashes
+            .push(bench.node.submit(&wallets[0].transfer(nonce, OTHER_ACCOUNT, 7, Fees::default())).unwrap());
         bench.tick();
         if nonce % 2 == 1 {
             bench.seal();
@@ -45,28 +46,31 @@ fn unwound_transactions_return_to_the_pool_and_run_again() {
 #[test]
 fn a_reorg_replaces_blocks_in_one_change() {
     let (datadir, wallets, mut bench) = start();
-    let kept = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    let remaining = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.seal();
-    let returned = bench.node.submit(&wallets[0].transfer(1, SOMEBODY, 7, Fees::default())).unwrap();
+    let returned = bench.node.submit(&wallets[0].transfer(1, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.seal();
     bench.seal();
     let before = bench.view();
-    let given = wallets[1].transfer(0, SOMEBODY, 9, Fees::default());
-    let given = Arc::new(foreseal_primitives::Transaction::decode(&given).unwrap());
-    let blocks = [Vec::new(), vec![given.clone()]];
+    let included = wallets[1].transfer(0, OTHER_ACCOUNT, 9, Fees::default());
+    let included = Arc::new(foreseal_primitives::Transaction::decode(&included).unwrap());
+    let blocks = [Vec::new(), vec![included.clone()]];
     bench.node.control(|writer| writer.reorg(&blocks)).unwrap();
     let after = bench.view();
     assert_eq!(after.latest().number(), 3);
     assert_eq!(after.latest().block.header.timestamp, before.latest().block.header.timestamp);
     assert_ne!(after.latest().block.hash, before.latest().block.hash);
-    let place = |hash: &B256| bench.view().transaction(hash).unwrap().map(|(block, _)| block.number());
-    assert_eq!([place(&kept), place(&given.hash()), place(&returned)], [Some(1), Some(3), Some(4)]);
+    let block_of = |hash: &B256| bench.view().transaction(hash).unwrap().map(|(block, _)| block.number());
+    assert_eq!(
+        [block_of(&remaining), block_of(&included.hash()), block_of(&returned)],
+        [Some(1), Some(3), Some(4)]
+    );
     drop((before, after));
     restart(&datadir, &wallets, bench);
 }
 
 #[test]
-fn a_snapshot_brings_back_chain_pool_and_time() {
+fn a_snapshot_restores_chain_pool_and_time() {
     let (datadir, wallets, mut bench) = start();
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 3);
     let mut submit = |bench: &Bench| bench.node.submit(&workload.next_transaction()).unwrap();
@@ -75,7 +79,7 @@ fn a_snapshot_brings_back_chain_pool_and_time() {
         bench.tick();
     }
     bench.node.control(|writer| writer.write(&balance(5))).unwrap();
-    let pooled = bench.node.submit(&wallets[2].transfer(900, SOMEBODY, 7, Fees::default())).unwrap();
+    let pooled = bench.node.submit(&wallets[2].transfer(900, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     let (before, due) = (bench.view(), bench.time_left());
     assert!(before.pending_index() > 2 && before.latest().number() > 0);
     let first = bench.node.control(Sequencer::snapshot).unwrap();
@@ -91,7 +95,7 @@ fn a_snapshot_brings_back_chain_pool_and_time() {
         bench.node.control(|writer| writer.write(&balance(6))).unwrap();
         bench.node.control(|writer| writer.increase_time(1_000)).unwrap();
         bench.node.control(|writer| writer.set_finality(Some(2), Some(1))).unwrap();
-        let later = bench.node.submit(&wallets[2].transfer(901, SOMEBODY, 7, Fees::default())).unwrap();
+        let later = bench.node.submit(&wallets[2].transfer(901, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
         assert!(bench.node.control(|writer| writer.revert(id)).unwrap());
         let after = bench.view();
         assert_eq!(fingerprint(&after), fingerprint(&before));
@@ -106,7 +110,7 @@ fn a_snapshot_brings_back_chain_pool_and_time() {
 }
 
 #[test]
-fn a_snapshot_of_a_block_that_is_gone_is_none() {
+fn a_snapshot_of_a_removed_block_is_invalid() {
     let (_datadir, _, mut bench) = start();
     (0..3).for_each(|_| bench.seal());
     let id = bench.node.control(Sequencer::snapshot).unwrap();
@@ -130,7 +134,7 @@ fn snapshots_are_bounded() {
 }
 
 #[test]
-fn finality_that_was_set_trails_no_more() {
+fn finality_that_was_set_stops_following() {
     let (datadir, wallets, _) = start();
     let settings = Settings {
         finality: FinalityDepth { safe: 1, finalized: 2 },
@@ -166,7 +170,7 @@ fn finality_that_was_set_trails_no_more() {
 }
 
 #[test]
-fn a_node_that_only_serves_goes_back_and_has_finality() {
+fn a_read_only_node_unwinds_and_reports_finality() {
     let (datadir, wallets, mut bench) = start();
     (0..4).for_each(|_| bench.seal());
     drop(bench);

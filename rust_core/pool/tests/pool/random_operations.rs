@@ -36,7 +36,7 @@ impl PoolEventSink for Wire {
 }
 
 impl Wire {
-    pub fn take(&self) -> Vec<Vec<u8>> {
+    pub fn drain(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.0.lock())
     }
 }
@@ -197,11 +197,11 @@ impl World {
         let key = self.key(sender);
         let nonce = self.chain.accounts[&key.address].nonce + count;
         let content = self.leader.sender_content(&key.address).pooled;
-        let taken = content.iter().filter(|one| own && one.nonce() < nonce);
-        let taken: Vec<_> = taken.map(|one| one.transaction().clone()).collect();
+        let executed = content.iter().filter(|one| own && one.nonce() < nonce);
+        let executed: Vec<_> = executed.map(|one| one.transaction().clone()).collect();
         self.chain.set_nonce(&key, nonce);
-        self.leader.on_step(&taken, &self.chain.diff());
-        self.included.extend(taken);
+        self.leader.on_step(&executed, &self.chain.diff());
+        self.included.extend(executed);
     }
 
     fn unwind(&mut self, count: usize) {
@@ -214,13 +214,13 @@ impl World {
     }
 
     /// Sends the whole pool to the replica, which then receives all later events.
-    fn tell_whole(&self, replica: &mut Replica) {
+    fn send_snapshot(&self, replica: &mut Replica) {
         let before = replica.pool.next_pending_sequence();
-        let known: Vec<_> = replica.pool.all().iter().map(|one| one.hash()).collect();
-        let told = self.leader.full_snapshot(|event| bytes(&event));
-        replica.pool.apply(wire::decode(&told).unwrap());
+        let previous: Vec<_> = replica.pool.all().iter().map(|one| one.hash()).collect();
+        let message = self.leader.full_snapshot(|event| bytes(&event));
+        replica.pool.apply(wire::decode(&message).unwrap());
         let new: Vec<_> =
-            self.leader.all().iter().map(|one| one.hash()).filter(|hash| !known.contains(hash)).collect();
+            self.leader.all().iter().map(|one| one.hash()).filter(|hash| !previous.contains(hash)).collect();
         assert_eq!(
             replica.pool.pending_hashes_since(before, usize::MAX).transactions,
             new,
@@ -234,7 +234,7 @@ impl World {
         self.hear();
         let pool = Pool::new(self.leader.config().clone());
         let mut replica = Replica { pool, began: (0, 0), away: false };
-        self.tell_whole(&mut replica);
+        self.send_snapshot(&mut replica);
         self.replicas.push(replica);
     }
 
@@ -303,7 +303,7 @@ impl World {
                 replicas
                     .iter_mut()
                     .filter(|replica| replica.away)
-                    .for_each(|replica| self.tell_whole(replica));
+                    .for_each(|replica| self.send_snapshot(replica));
                 self.replicas = replicas;
             }
         }
@@ -315,14 +315,14 @@ impl World {
 
     /// Returns the events since the last call.
     pub fn events(&self) -> Vec<Vec<u8>> {
-        self.wire.take()
+        self.wire.drain()
     }
 
     /// Applies the new events to all connected replicas.
     fn hear(&self) {
-        for told in self.wire.take() {
+        for message in self.wire.drain() {
             for replica in self.replicas.iter().filter(|replica| !replica.away) {
-                replica.pool.apply(wire::decode(&told).unwrap());
+                replica.pool.apply(wire::decode(&message).unwrap());
             }
         }
     }
@@ -360,7 +360,7 @@ impl World {
             );
             assert_eq!(arrived.next - began.0, self.leader.next_pending_sequence() - began.1);
         }
-        assert!(self.wire.take().is_empty(), "who only looks changes nothing");
+        assert!(self.wire.drain().is_empty(), "who only looks changes nothing");
     }
 }
 

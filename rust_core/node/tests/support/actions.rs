@@ -142,10 +142,10 @@ impl Run {
     }
 
     /// Sends a control request; asserts that a rejected one changes nothing.
-    fn ask(&mut self, act: impl FnOnce(&mut Sequencer) -> Result<(), ControlError>) {
+    fn control(&mut self, act: impl FnOnce(&mut Sequencer) -> Result<(), ControlError>) {
         let before = self.bench().view();
-        let asked = self.bench().node.control(act);
-        if asked.is_err() {
+        let result = self.bench().node.control(act);
+        if result.is_err() {
             assert_eq!(shown(&self.bench().view()), shown(&before));
         }
     }
@@ -163,17 +163,17 @@ impl Run {
                 let now = self.clock.now();
                 self.bench().producer.tick(now, &mut || true).unwrap();
             }
-            Act::Write(change) => self.ask(|writer| writer.write(&change)),
+            Act::Write(change) => self.control(|writer| writer.write(&change)),
             Act::Mine { blocks, interval } => {
                 let before = self.bench().view().latest().number();
                 self.bench().node.control(|writer| writer.mine(blocks, interval)).unwrap();
                 assert_eq!(self.bench().view().latest().number(), before + blocks);
             }
-            Act::IncreaseTime(seconds) => self.ask(|writer| writer.increase_time(seconds).map(|_| ())),
-            Act::SetTime(unix) => self.ask(|writer| writer.set_time(unix).map(|_| ())),
+            Act::IncreaseTime(seconds) => self.control(|writer| writer.increase_time(seconds).map(|_| ())),
+            Act::SetTime(unix) => self.control(|writer| writer.set_time(unix).map(|_| ())),
             Act::NextTimestamp { after } => {
                 let timestamp = self.bench().view().latest().block.header.timestamp + after;
-                self.ask(|writer| writer.set_next_timestamp(timestamp));
+                self.control(|writer| writer.set_next_timestamp(timestamp));
             }
             Act::Unwind { depth } => {
                 let number = self.bench().view().latest().number().saturating_sub(depth);
@@ -181,12 +181,13 @@ impl Run {
                 assert_eq!(self.bench().view().latest().number(), number);
             }
             Act::Reorg { depth, transactions } => {
-                let mut given = Vec::new();
+                let mut replacement = Vec::new();
                 for _ in 0..transactions {
-                    given.push(Arc::new(Transaction::decode(&self.workload.next_transaction()).unwrap()));
+                    replacement
+                        .push(Arc::new(Transaction::decode(&self.workload.next_transaction()).unwrap()));
                 }
-                let blocks = vec![given; depth];
-                self.ask(|writer| writer.reorg(&blocks));
+                let blocks = vec![replacement; depth];
+                self.control(|writer| writer.reorg(&blocks));
             }
             Act::Snapshot => {
                 let id = self.bench().node.control(Sequencer::snapshot).unwrap();
@@ -196,10 +197,10 @@ impl Run {
             }
             Act::Revert { newest_but } => self.revert(newest_but),
             Act::Finality { safe, finalized } => {
-                self.ask(|writer| writer.set_finality(Some(safe), Some(finalized)));
+                self.control(|writer| writer.set_finality(Some(safe), Some(finalized)));
             }
-            Act::Mining(mining) => self.ask(|writer| writer.set_mining(mining)),
-            Act::BaseFee(wei) => self.ask(|writer| writer.set_base_fee(wei)),
+            Act::Mining(mining) => self.control(|writer| writer.set_mining(mining)),
+            Act::BaseFee(wei) => self.control(|writer| writer.set_base_fee(wei)),
             Act::Restart => self.restart(),
         }
     }

@@ -38,9 +38,9 @@ fn zero_the_tail(datadir: &Path) {
 }
 
 fn lost(settings: &Settings, clock: &Arc<SteppedClock>) -> String {
-    let refused = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).err().expect("refused");
-    assert!(matches!(refused, NodeError::Start(StartError::Lost { .. })), "{refused}");
-    refused.to_string()
+    let rejection = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).err().expect("refused");
+    assert!(matches!(rejection, NodeError::Start(StartError::Lost { .. })), "{rejection}");
+    rejection.to_string()
 }
 
 /// The journal loses its tail after a clean stop, while the store is retained.
@@ -56,7 +56,7 @@ fn a_zeroed_tail_is_rejected_and_the_loss_is_exact() {
         bench.node.save().unwrap();
         let before = fingerprint(&bench.view());
         drop(bench);
-        let whole = fs::read(datadir.join(SEGMENT)).unwrap();
+        let content = fs::read(datadir.join(SEGMENT)).unwrap();
         zero_the_tail(datadir);
         if without_mark {
             // Now the store alone proves the loss.
@@ -79,7 +79,7 @@ fn a_zeroed_tail_is_rejected_and_the_loss_is_exact() {
 
         // With the original journal the node starts as before.
         let damaged = fs::read(datadir.join(SEGMENT)).unwrap();
-        fs::write(datadir.join(SEGMENT), whole).unwrap();
+        fs::write(datadir.join(SEGMENT), content).unwrap();
         let bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
         assert_eq!(fingerprint(&bench.view()), before);
         drop(bench);
@@ -121,7 +121,7 @@ fn a_journal_that_another_writer_opened_is_not_written() {
 
 /// All files are restored to an older state; only a running follower has seen more.
 #[test]
-fn a_follower_that_has_seen_more_stops_production() {
+fn a_follower_ahead_of_the_sequencer_stops_production() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let (datadir, aside) = (folder.path().join("data"), folder.path().join("aside"));
     let store = StoreSettings { map_size: 64 << 20, ..StoreSettings::default() };
@@ -158,8 +158,12 @@ fn a_follower_that_has_seen_more_stops_production() {
     // The follower starts over from the sequencer's store; a view that a reader still holds stays valid.
     assert!(!shown.is_empty());
     drop((sequencer, node));
-    let refused = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).err().unwrap().to_string();
-    assert!(refused.contains("has seen append") && refused.contains("foreseal journal repair"), "{refused}");
+    let rejection =
+        Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).err().unwrap().to_string();
+    assert!(
+        rejection.contains("has seen append") && rejection.contains("foreseal journal repair"),
+        "{rejection}"
+    );
 
     // Once the loss is accepted, production continues.
     let repair = JournalRepair::plan(&datadir).unwrap();
@@ -197,7 +201,7 @@ fn damaged_in(folder: &Path, wallets: &[Wallet], segment: u64) -> (Settings, Arc
 }
 
 #[test]
-fn damaged_segments_that_the_store_has_applied_are_removed() {
+fn damaged_segments_already_in_the_store_are_removed() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let datadir = folder.path();
     let (settings, clock, head) = damaged_in(datadir, &wallets, 1);
@@ -212,7 +216,7 @@ fn damaged_segments_that_the_store_has_applied_are_removed() {
 }
 
 #[test]
-fn a_repair_that_would_leave_nothing_to_start_from_is_refused() {
+fn a_repair_that_leaves_no_starting_point_is_rejected() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
     let datadir = folder.path();
     let (settings, clock) = (settings(datadir, &wallets), Arc::<SteppedClock>::default());
@@ -224,7 +228,7 @@ fn a_repair_that_would_leave_nothing_to_start_from_is_refused() {
     let mut bytes = fs::read(datadir.join(SEGMENT)).unwrap();
     bytes[600] ^= 1;
     fs::write(datadir.join(SEGMENT), &bytes).unwrap();
-    let refused = JournalRepair::plan(datadir).err().unwrap().to_string();
-    assert!(refused.contains("could not start") && refused.contains("restore a backup"), "{refused}");
+    let rejection = JournalRepair::plan(datadir).err().unwrap().to_string();
+    assert!(rejection.contains("could not start") && rejection.contains("restore a backup"), "{rejection}");
     assert_eq!(fs::read(datadir.join(SEGMENT)).unwrap(), bytes);
 }

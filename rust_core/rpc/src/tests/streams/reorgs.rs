@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Returns `messages` in the form in which they are removed.
-fn taken_back(messages: &[Value]) -> Vec<Value> {
+fn removals(messages: &[Value]) -> Vec<Value> {
     let remove = |message: &Value| {
         if message.is_string() {
             return json!({"hash": message, "removed": true});
@@ -28,7 +28,7 @@ fn taken_back(messages: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
+fn an_unwind_removes_steps_and_sealed_blocks_newest_first() {
     let mut bench = developing(4, Limits::default());
     let mut streams = Streams::new(&bench);
     let mut workload = workload(&bench, 5);
@@ -53,32 +53,33 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
     for _ in 0..3 {
         step(&mut bench, &mut streams, &mut workload, 4);
     }
-    let told = |streams: &Streams| {
+    let all_messages = |streams: &Streams| {
         subscribed.each_ref().map(|subscribed| {
             let messages = streams.messages(subscribed).into_iter();
             messages.filter(|message| message["heartbeat"].is_null()).collect::<Vec<_>>()
         })
     };
-    let before = told(&streams);
+    let before = all_messages(&streams);
     assert!(before.iter().all(|messages| messages.len() > 1));
     // Blocks 2 and 3 are unwound. Steps of block 2 from before the subscription are removed as well.
     bench.api.node().control(|writer| writer.unwind(1)).unwrap();
-    streams.tell();
-    let after = told(&streams);
+    streams.deliver_all();
+    let after = all_messages(&streams);
     for (at, params) in everything.iter().enumerate() {
         let news = &after[at][before[at].len()..];
         if *params == json!(["newHeads"]) {
             assert_eq!(news, [] as [Value; 0]);
             continue;
         }
-        let back = taken_back(&before[at]);
+        let back = removals(&before[at]);
         assert!(news.len() >= back.len(), "{params}: {} of {}", news.len(), back.len());
         let (gone, _) = news.split_at(back.len());
         assert_eq!(gone, back, "{params}");
     }
     let feed = &after[5][before[5].len()..];
-    let first_kept = feed.iter().position(|message| message["removed"] == json!(false)).unwrap_or(feed.len());
-    let removed = &feed[..first_kept];
+    let first_added =
+        feed.iter().position(|message| message["removed"] == json!(false)).unwrap_or(feed.len());
+    let removed = &feed[..first_added];
     assert!(
         bytes(&removed[removed.len() - 1]["number"]) == "0x2"
             && removed[removed.len() - 1]["index"] == json!("0x0")
@@ -88,8 +89,8 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
     // The next blocks are delivered as usual.
     let heads = streams.messages(&subscribed[6]).len();
     bench.seal();
-    streams.tell();
-    let sealed = bench.ask("eth_getBlockByNumber", r#"["latest",false]"#);
+    streams.deliver_all();
+    let sealed = bench.call("eth_getBlockByNumber", r#"["latest",false]"#);
     let messages = streams.messages(&subscribed[6]);
     assert_eq!((messages.len(), &messages[heads]["hash"]), (heads + 1, &sealed["hash"]));
 }
@@ -110,33 +111,33 @@ fn a_lagging_pump_reports_the_final_result() {
     let hash = |message: &Value| bytes(&message["hash"]);
     let genesis =
         json!({"block": "0x0", "index": "0x0", "hash": bench.view().sealed(0).unwrap().unwrap().block.hash});
-    let first = bench.ask("foreseal_getFlashblocks", &json!([genesis]).to_string());
-    let mut held: Vec<String> = first["flashblocks"].as_array().unwrap().iter().map(hash).collect();
+    let first = bench.call("foreseal_getFlashblocks", &json!([genesis]).to_string());
+    let mut received: Vec<String> = first["flashblocks"].as_array().unwrap().iter().map(hash).collect();
     let feed = streams.subscribe(&json!(["foreseal_feed"]));
-    for turn in 0..4 {
+    for round in 0..4 {
         for _ in 0..6 {
             bench.submit(&workload.next_transaction());
             bench.tick();
             bench.seal();
         }
         bench.api.node().drain().unwrap();
-        if turn < 3 {
+        if round < 3 {
             let number = bench.view().latest().number() - 4;
             bench.api.node().control(|writer| writer.unwind(number)).unwrap();
         }
     }
-    streams.tell();
+    streams.deliver_all();
     for message in streams.messages(&feed).iter().filter(|message| message["heartbeat"].is_null()) {
         if message["removed"] == json!(true) {
-            assert_eq!(held.pop(), Some(hash(message)));
+            assert_eq!(received.pop(), Some(hash(message)));
         }
-        let parent = held.last().cloned();
+        let parent = received.last().cloned();
         if message["removed"] == json!(false) {
             assert!(bytes(&message["index"]) == "0x0" || parent == Some(bytes(&message["parent"])));
-            held.push(hash(message));
+            received.push(hash(message));
         }
     }
-    let whole = bench.ask("foreseal_getFlashblocks", &json!([genesis]).to_string());
-    let whole: Vec<String> = whole["flashblocks"].as_array().unwrap().iter().map(hash).collect();
-    assert_eq!(held, whole);
+    let expected = bench.call("foreseal_getFlashblocks", &json!([genesis]).to_string());
+    let expected: Vec<String> = expected["flashblocks"].as_array().unwrap().iter().map(hash).collect();
+    assert_eq!(received, expected);
 }

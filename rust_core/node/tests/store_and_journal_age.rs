@@ -60,14 +60,14 @@ fn segments(datadir: &Path) -> Vec<PathBuf> {
     names
 }
 
-fn assert_whole(bench: &Bench) {
+fn assert_consistent(bench: &Bench) {
     bench.node.drain().unwrap();
     let verified = bench.node.store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(verified.faults, []);
     assert_eq!(verified.head.unwrap().hash, bench.view().latest().block.hash);
 }
 
-fn refusal(settings: Settings, clock: &Arc<SteppedClock>) -> String {
+fn start_error(settings: Settings, clock: &Arc<SteppedClock>) -> String {
     match Bench::open(settings, clock.clone(), Arc::new(RealDisk)) {
         Ok(_) => panic!("it starts"),
         Err(error) => error.to_string(),
@@ -76,7 +76,7 @@ fn refusal(settings: Settings, clock: &Arc<SteppedClock>) -> String {
 
 /// Segments that the store has passed are removed. A start reports data that both lack, and changes nothing.
 #[test]
-fn segments_go_and_what_is_missing_then_is_named() {
+fn a_store_older_than_the_journal_names_missing_segments() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let (datadir, aside) = (folder.path().join("data"), folder.path().join("aside"));
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 31);
@@ -97,7 +97,7 @@ fn segments_go_and_what_is_missing_then_is_named() {
     let mut bench = open().unwrap();
     assert_eq!(fingerprint(&bench.view()), before);
     busy(&mut bench, &mut workload, 2);
-    assert_whole(&bench);
+    assert_consistent(&bench);
     let before = fingerprint(&bench.view());
     drop(bench);
 
@@ -105,59 +105,59 @@ fn segments_go_and_what_is_missing_then_is_named() {
         copy(&datadir.join(name), &aside.join(name));
     }
     fs::remove_dir_all(datadir.join("store")).unwrap();
-    let gone = refusal(small(&datadir, &wallets), &clock);
+    let gone = start_error(small(&datadir, &wallets), &clock);
     assert!(gone.starts_with("the store is empty, and the journal begins after block 1"), "{gone}");
     replace(&aside.join("older"), &datadir.join("store"));
-    let gap = refusal(small(&datadir, &wallets), &clock);
+    let gap = start_error(small(&datadir, &wallets), &clock);
     assert!(gap.contains("but the journal has lost what follows"), "{gap}");
     replace(&aside.join("store"), &datadir.join("store"));
     fs::remove_dir_all(datadir.join("journal")).unwrap();
-    let gone = refusal(small(&datadir, &wallets), &clock);
+    let gone = start_error(small(&datadir, &wallets), &clock);
     assert!(gone.starts_with("the journal is empty, but the store holds"), "{gone}");
     replace(&aside.join("journal"), &datadir.join("journal"));
     let bench = open().unwrap();
     assert_eq!(fingerprint(&bench.view()), before);
-    assert_whole(&bench);
+    assert_consistent(&bench);
 }
 
 /// A disk may lose the store's last writes, never the journal's: every commit of the store leads to the same
 /// chain.
 #[test]
-fn a_store_of_any_moment_leads_to_the_same_chain() {
+fn a_store_copied_at_any_time_yields_the_same_chain() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let datadir = folder.path().join("data");
     let mut workload = Workload::new(wallets.clone(), TransactionKinds::WithoutBlobs, 33);
     let clock = Arc::<SteppedClock>::default();
-    let kept = |datadir: &Path| Settings {
+    let retaining = |datadir: &Path| Settings {
         store: StoreSettings { retention: 1_024, ..small(datadir, &wallets).store },
         // The copies do not include the key.
         new_sequencer_key: true,
         ..small(datadir, &wallets)
     };
-    let mut bench = Bench::open(kept(&datadir), clock.clone(), Arc::new(RealDisk)).unwrap();
-    for moment in 0..12_u64 {
-        busy(&mut bench, &mut workload, 1 + moment % 3);
+    let mut bench = Bench::open(retaining(&datadir), clock.clone(), Arc::new(RealDisk)).unwrap();
+    for round in 0..12_u64 {
+        busy(&mut bench, &mut workload, 1 + round % 3);
         let latest = bench.view().latest().number();
-        match moment % 4 {
-            1 => bench.node.control(|writer| writer.unwind(latest.saturating_sub(moment % 5))).unwrap(),
+        match round % 4 {
+            1 => bench.node.control(|writer| writer.unwind(latest.saturating_sub(round % 5))).unwrap(),
             2 => bench.node.control(|writer| writer.reorg(&[Vec::new(), Vec::new()])).unwrap(),
-            3 => bench.node.control(|writer| writer.write(&balance(moment))).unwrap(),
+            3 => bench.node.control(|writer| writer.write(&balance(round))).unwrap(),
             _ => {}
         }
         bench.node.drain().unwrap();
-        copy(&datadir.join("store"), &folder.path().join(format!("store-{moment}")));
+        copy(&datadir.join("store"), &folder.path().join(format!("store-{round}")));
     }
     let before = fingerprint(&bench.view());
     drop(bench);
-    for moment in 0..12 {
-        let other = folder.path().join(format!("data-{moment}"));
+    for round in 0..12 {
+        let other = folder.path().join(format!("data-{round}"));
         copy(&datadir.join("journal"), &other.join("journal"));
-        copy(&folder.path().join(format!("store-{moment}")), &other.join("store"));
+        copy(&folder.path().join(format!("store-{round}")), &other.join("store"));
         fs::copy(datadir.join("genesis.json"), other.join("genesis.json")).unwrap();
-        let mut bench = Bench::open(kept(&other), clock.clone(), Arc::new(RealDisk)).unwrap();
-        assert_eq!(fingerprint(&bench.view()), before, "moment {moment}");
-        assert_whole(&bench);
+        let mut bench = Bench::open(retaining(&other), clock.clone(), Arc::new(RealDisk)).unwrap();
+        assert_eq!(fingerprint(&bench.view()), before, "round {round}");
+        assert_consistent(&bench);
         bench.seal();
-        assert_whole(&bench);
+        assert_consistent(&bench);
     }
 }

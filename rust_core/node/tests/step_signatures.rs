@@ -15,18 +15,18 @@ use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
 
 /// Number, index, hash, time and signature of a step.
-type Given = (u64, usize, B256, u64, Option<StepSignature>);
+type StepMetadata = (u64, usize, B256, u64, Option<StepSignature>);
 
 /// Returns the metadata of every step of a view, oldest first.
-fn given(view: &View) -> Vec<Given> {
+fn step_metadata(view: &View) -> Vec<StepMetadata> {
     let sealed = (0..=view.latest().number()).map(|number| view.sealed(number).unwrap().unwrap());
     let blocks = sealed.chain([view.pending().clone()]);
     let steps = |block: Arc<foreseal_chain::ExecutedBlock>| {
         let number = block.number();
-        let given = |(index, step): (usize, &Arc<foreseal_chain::Step>)| {
+        let of_step = |(index, step): (usize, &Arc<foreseal_chain::Step>)| {
             (number, index, step.hash, step.time, step.signature)
         };
-        block.steps.iter().enumerate().map(given).collect::<Vec<_>>()
+        block.steps.iter().enumerate().map(of_step).collect::<Vec<_>>()
     };
     blocks.flat_map(steps).collect()
 }
@@ -37,7 +37,7 @@ fn millis(bench: &Bench) -> u64 {
 
 /// Steps from memory, from the journal's replay and from the store.
 #[test]
-fn steps_keep_the_time_at_which_they_were_made() {
+fn steps_preserve_their_creation_time() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -47,54 +47,54 @@ fn steps_keep_the_time_at_which_they_were_made() {
         if tick % 3 > 0 {
             bench.node.submit(&workload.next_transaction()).unwrap();
         }
-        let before = given(&bench.view()).len();
+        let before = step_metadata(&bench.view()).len();
         bench.tick();
-        let new = given(&bench.view()).len() - before;
+        let new = step_metadata(&bench.view()).len() - before;
         made.extend(std::iter::repeat_n(millis(&bench), new));
     }
-    let shown = given(&bench.view());
+    let shown = step_metadata(&bench.view());
     assert_eq!(shown.iter().map(|step| step.3).collect::<Vec<_>>(), made);
     assert!(shown.len() > 40 && bench.view().latest().number() > 3);
 
     let clock = bench.clock.clone();
     drop(bench);
     let bench = Bench::open(settings(datadir.path(), &wallets), clock, Arc::new(RealDisk)).unwrap();
-    assert_eq!(given(&bench.view()), shown);
+    assert_eq!(step_metadata(&bench.view()), shown);
 }
 
 /// A chain that reverts to a snapshot shows the original steps; they are not made again.
 #[test]
-fn a_step_that_comes_back_is_the_one_that_was_made() {
+fn a_restored_step_has_its_original_time_and_signature() {
     let (datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
-    let (then, snapshot) = (given(&bench.view()), bench.node.control(Sequencer::snapshot).unwrap());
+    let (then, snapshot) = (step_metadata(&bench.view()), bench.node.control(Sequencer::snapshot).unwrap());
     bench.node.control(|writer| writer.write(&balance(5))).unwrap();
     bench.tick();
     assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
-    assert_eq!(given(&bench.view()), then);
+    assert_eq!(step_metadata(&bench.view()), then);
 
     let clock = bench.clock.clone();
     drop(bench);
     let settings =
         Settings { development: Some(Development::default()), ..settings(datadir.path(), &wallets) };
     let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
-    assert_eq!(given(&bench.view()), then);
+    assert_eq!(step_metadata(&bench.view()), then);
 }
 
 /// A control request rebuilds an identical block. It is not published, so its steps must keep their times.
 #[test]
-fn a_step_that_is_built_again_as_it_was_keeps_what_it_was_given() {
+fn an_identically_rebuilt_step_preserves_its_time_and_signature() {
     let (_datadir, wallets, mut bench) = start();
     bench.node.control(|writer| writer.set_base_fee(7)).unwrap();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
-    let then = given(&bench.view());
+    let then = step_metadata(&bench.view());
     bench.clock.advance(Duration::from_millis(100));
     bench.node.control(|writer| writer.set_base_fee(7)).unwrap();
-    assert_eq!(given(&bench.view()), then);
+    assert_eq!(step_metadata(&bench.view()), then);
     bench.node.control(|writer| writer.set_base_fee(8)).unwrap();
-    let now = given(&bench.view());
+    let now = step_metadata(&bench.view());
     assert!(now.iter().all(|step| step.3 == millis(&bench)), "these are others");
 }
 
@@ -102,17 +102,17 @@ fn a_step_that_is_built_again_as_it_was_keeps_what_it_was_given() {
 /// steps.
 fn assert_signed(view: &View, chain_id: u64, signer: Address) -> usize {
     let domain = CommitmentDomain::new(chain_id);
-    let steps = given(view);
+    let steps = step_metadata(view);
     let mut parent = view.sealed(0).unwrap().unwrap().block.hash;
     for (number, index, hash, time, signature) in &steps {
-        let promise = FlashblockCommitment {
+        let commitment = FlashblockCommitment {
             number: *number,
             index: u64::try_from(*index).unwrap(),
             hash: *hash,
             previous: parent,
             time: *time,
         };
-        assert_eq!(promise.signer(domain, &signature.unwrap()), Some(signer), "{number} {index}");
+        assert_eq!(commitment.signer(domain, &signature.unwrap()), Some(signer), "{number} {index}");
         parent = *hash;
     }
     steps.len()
@@ -120,7 +120,7 @@ fn assert_signed(view: &View, chain_id: u64, signer: Address) -> usize {
 
 /// The first start creates the key, and the second start finds it.
 #[test]
-fn every_step_is_signed_by_the_one_key_of_the_folder() {
+fn every_step_is_signed_by_the_key_of_the_folder() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(3);
     let mut bench = Bench::new(datadir.path(), &wallets);
@@ -148,7 +148,7 @@ fn every_step_is_signed_by_the_one_key_of_the_folder() {
 
 /// Steps made by overrides, mining and reorgs are signed like any other step.
 #[test]
-fn every_way_of_making_steps_signs_them() {
+fn every_kind_of_step_is_signed() {
     let (_datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
@@ -165,13 +165,13 @@ fn every_way_of_making_steps_signs_them() {
 }
 
 #[test]
-fn a_key_that_is_given_signs_and_the_folder_gets_none() {
+fn a_configured_key_signs_and_the_folder_gets_none() {
     let (datadir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let wallets = Wallet::some(1);
     let path = elsewhere.path().join("key");
     std::fs::write(&path, "02".repeat(32)).unwrap();
-    let given = Settings { sequencer_key: Some(path.clone()), ..settings(datadir.path(), &wallets) };
-    let open = || Bench::open(given.clone(), Arc::default(), Arc::new(RealDisk));
+    let with_key = Settings { sequencer_key: Some(path.clone()), ..settings(datadir.path(), &wallets) };
+    let open = || Bench::open(with_key.clone(), Arc::default(), Arc::new(RealDisk));
     let Err(NodeError::Key(error)) = open() else { panic!("others can read it") };
     assert!(matches!(error, KeyError::Permissions { .. }), "{error}");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -183,7 +183,7 @@ fn a_key_that_is_given_signs_and_the_folder_gets_none() {
 }
 
 #[test]
-fn a_node_that_only_serves_makes_no_key() {
+fn a_read_only_node_generates_no_key() {
     let datadir = tempfile::tempdir().unwrap();
     let serving = Settings { produce: false, ..settings(datadir.path(), &Wallet::some(1)) };
     let node = open_node(serving).unwrap();
