@@ -26,7 +26,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LostRecords {
     /// Start of the discarded data.
-    pub place: JournalPosition,
+    pub position: JournalPosition,
     /// Minimum number of discarded appends, derived from sequence numbers.
     pub appends: u64,
     /// Number of discarded appends that can still be read. `records` counts the records in them.
@@ -80,9 +80,9 @@ pub fn plan_repair(
     let (mut loss, cut) = match &report.fault {
         Some(fault) => {
             // The very first segment begins with append 0, whether its header is readable or not.
-            let first = (fault.place.segment == FIRST_SEGMENT).then_some(0);
+            let first = (fault.position.segment == FIRST_SEGMENT).then_some(0);
             let expected = chain.map(|chain| chain.sequence).or(first);
-            (measure_loss(&*disk, dir, fault.place, expected)?, true)
+            (measure_loss(&*disk, dir, fault.position, expected)?, true)
         }
         None if end_damaged || compared.is_err() => (LostRecords::none(end), false),
         None => return Ok((report, None)),
@@ -118,14 +118,14 @@ pub fn plan_leading_cut(
     let JournalExamination { report, .. } = examine(dir, disk.clone())?;
     let Some(fault) = &report.fault else { return Ok(None) };
     let numbers = segment_numbers(&*disk, dir)?;
-    for &number in numbers.iter().filter(|&&number| number > fault.place.segment) {
+    for &number in numbers.iter().filter(|&&number| number > fault.position.segment) {
         let Some(first) = first_sound_sequence(&disk, dir, number)? else { continue };
         if first > applied {
             break;
         }
         let segments = numbers.iter().copied().filter(|before| *before < number).collect();
         let appends = first.saturating_sub(report.first_sequence);
-        let loss = LostRecords { appends, segments, in_store: true, ..LostRecords::none(fault.place) };
+        let loss = LostRecords { appends, segments, in_store: true, ..LostRecords::none(fault.position) };
         return Ok(Some(JournalRepairPlan { disk, dir: dir.to_owned(), loss, cut: false, until: 0 }));
     }
     Ok(None)
@@ -174,8 +174,8 @@ impl JournalRepairPlan {
     fn record_accepted_loss(&self) -> Result<(), JournalError> {
         let Self { disk, dir, .. } = self;
         let JournalExamination { report, chain, .. } = examine(dir, disk.clone())?;
-        if let Some(SegmentFault { place, reason }) = report.fault {
-            return Err(JournalError::Corrupt { place, reason });
+        if let Some(SegmentFault { position, reason }) = report.fault {
+            return Err(JournalError::Corrupt { position, reason });
         }
         // Without a segment the next opening starts again from the genesis block, whose hash is not available
         // here.
@@ -210,31 +210,31 @@ impl JournalRepairPlan {
     fn cut(&self) -> Result<(), JournalError> {
         let Self { disk, dir, loss, .. } = self;
         self.remove(loss.segments.iter().rev())?;
-        if loss.place.offset == 0 {
+        if loss.position.offset == 0 {
             return Ok(());
         }
-        let mut reader = SegmentFile::open(&**disk, dir, loss.place.segment)?;
+        let mut reader = SegmentFile::open(&**disk, dir, loss.position.segment)?;
         let SegmentSector::Valid(mut header) = reader.header()? else {
             let reason = "the segment's header changed during the repair".to_owned();
-            return Err(JournalError::Corrupt { place: loss.place, reason });
+            return Err(JournalError::Corrupt { position: loss.position, reason });
         };
-        let bytes = reader.content_end(loss.place.offset)? - loss.place.offset;
+        let bytes = reader.content_end(loss.position.offset)? - loss.position.offset;
         let path = dir.join(segment_name(header.number));
         let file = disk.open(&path, true).map_err(JournalError::io("open", path))?;
-        write_zeros(&*file, loss.place, bytes, dir)?;
+        write_zeros(&*file, loss.position, bytes, dir)?;
         // A truncated file keeps its current size from now on.
         header.size = header.size.min(reader.size);
-        write_all(&*file, &header.encode(), JournalPosition { offset: 0, ..loss.place }, dir)?;
-        sync(&*file, loss.place, dir)
+        write_all(&*file, &header.encode(), JournalPosition { offset: 0, ..loss.position }, dir)?;
+        sync(&*file, loss.position, dir)
     }
 }
 
 impl LostRecords {
-    fn none(place: JournalPosition) -> Self {
+    fn none(position: JournalPosition) -> Self {
         let segments = Vec::new();
         let (blocks, recorded, tip) = (None, None, None);
         Self {
-            place,
+            position,
             appends: 0,
             readable: 0,
             records: 0,
@@ -248,27 +248,27 @@ impl LostRecords {
     }
 }
 
-/// Scans everything from `place` on and counts the loss.
+/// Scans everything from `position` on and counts the loss.
 fn measure_loss(
     disk: &dyn Disk,
     dir: &Path,
-    place: JournalPosition,
+    position: JournalPosition,
     expected: Option<u64>,
 ) -> Result<LostRecords, JournalError> {
-    let mut loss = LostRecords::none(place);
+    let mut loss = LostRecords::none(position);
     // The lowest sequence number that was found, and the one after the highest.
     let mut sequences: Option<(u64, u64)> = None;
     let mut extend_range = |first: u64, next: u64| {
         let (low, high) = sequences.unwrap_or((first, next));
         sequences = Some((low.min(first), high.max(next)));
     };
-    for number in segment_numbers(disk, dir)?.into_iter().filter(|&n| n >= place.segment) {
-        let cut = number == place.segment && place.offset > 0;
+    for number in segment_numbers(disk, dir)?.into_iter().filter(|&n| n >= position.segment) {
+        let cut = number == position.segment && position.offset > 0;
         if !cut {
             loss.segments.push(number);
         }
         let mut file = SegmentFile::open(disk, dir, number)?;
-        let start = if cut { place.offset } else { SECTOR };
+        let start = if cut { position.offset } else { SECTOR };
         loss.bytes += file.content_end(start)? - start;
         let SegmentSector::Valid(header) = file.header()? else { continue };
         if !cut {
@@ -301,7 +301,7 @@ fn extend_block_range(blocks: Option<(u64, u64)>, records: &[u8], count: u32) ->
 
 impl fmt::Display for LostRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, appends, readable, records, blocks, bytes, segments, in_store, recorded, tip } =
+        let Self { position, appends, readable, records, blocks, bytes, segments, in_store, recorded, tip } =
             self;
         if let (true, Some(first), Some(last)) = (in_store, segments.first(), segments.last()) {
             return write!(
@@ -309,7 +309,7 @@ impl fmt::Display for LostRecords {
                 "segments {first} to {last} are removed, with {appends} appends: the store has all of them"
             );
         }
-        write!(f, "everything from {place} on: at least {appends} appends, {bytes} bytes")?;
+        write!(f, "everything from {position} on: at least {appends} appends, {bytes} bytes")?;
         write!(f, "\n{readable} of them can be read, with {records} records")?;
         if let Some((first, last)) = blocks {
             write!(f, " of blocks {first} to {last}")?;
@@ -350,7 +350,7 @@ mod tests {
         assert!(error.to_string().contains(unknown), "{error}");
         let (report, repair) = plan_repair(dir, disk.clone()).unwrap();
         let position = JournalPosition { segment: 1, offset: 1024 };
-        assert_eq!((report.appends, report.fault.map(|fault| fault.place)), (1, Some(position)));
+        assert_eq!((report.appends, report.fault.map(|fault| fault.position)), (1, Some(position)));
         let repair = repair.unwrap();
         assert_eq!((repair.loss().appends, repair.loss().readable), (2, 2));
         repair.apply().unwrap();

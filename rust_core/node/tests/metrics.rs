@@ -15,7 +15,7 @@ fn steps_and_blocks_are_counted() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(2);
     let mut bench = Bench::new(datadir.path(), &wallets);
-    let opened = bench.node.figures().work.append.cumulative()[BOUNDS.len()];
+    let opened = bench.node.metrics().work.append.cumulative()[BOUNDS.len()];
     for nonce in 0..3 {
         let raw = wallets[0].transfer(nonce, wallets[1].address, 7, Fees::default());
         bench.node.submit(&raw).unwrap();
@@ -25,7 +25,7 @@ fn steps_and_blocks_are_counted() {
         bench.tick();
     }
     bench.node.drain().unwrap();
-    let metrics = bench.node.figures();
+    let metrics = bench.node.metrics();
     let work = &metrics.work;
     let counts =
         [&work.steps, &work.transactions, &work.gas, &work.blocks].map(|n| n.load(Ordering::Relaxed));
@@ -59,7 +59,7 @@ fn transactions_leaving_the_pool_are_counted_by_reason() {
     }
     let hash = bench.node.pool().all()[0].hash();
     bench.node.pool().discard(&hash, foreseal_pool::DropReason::Requested).unwrap();
-    let metrics = bench.node.figures().pool;
+    let metrics = bench.node.metrics().pool;
     assert_eq!((metrics.added, metrics.replaced), (3, 2));
     let dropped: Vec<_> = metrics.dropped().filter(|(_, count)| *count > 0).collect();
     assert_eq!(dropped, [("requested", 1)]);

@@ -268,15 +268,15 @@ mod tests {
             )
         };
         for depth in 1..6 {
-            let (call, most) = (nested(depth), depth + 1);
-            assert!(read(call.as_bytes(), most, 1).is_some());
-            assert!(read(call.as_bytes(), most - 1, 1).is_none());
+            let (call, max_depth) = (nested(depth), depth + 1);
+            assert!(read(call.as_bytes(), max_depth, 1).is_some());
+            assert!(read(call.as_bytes(), max_depth - 1, 1).is_none());
             let batch = format!("[{call} , {call}]");
             assert!(
-                matches!(read(batch.as_bytes(), most + 1, 2), Some(Body::Batch(calls)) if calls.len() == 2)
+                matches!(read(batch.as_bytes(), max_depth + 1, 2), Some(Body::Batch(calls)) if calls.len() == 2)
             );
-            assert!(read(batch.as_bytes(), most, 2).is_none());
-            assert!(read(batch.as_bytes(), most + 1, 1).is_none());
+            assert!(read(batch.as_bytes(), max_depth, 2).is_none());
+            assert!(read(batch.as_bytes(), max_depth + 1, 1).is_none());
         }
         assert!(read(b"{}", 0, 0).is_none());
         assert!(read(b"[]", 0, 0).is_none());

@@ -19,10 +19,12 @@ fn verdict(disk: &SimulatedDisk, plan: &[Blocks]) -> Option<JournalPosition> {
             assert!(read(&journal) == plan);
             // A flipped bit in the free space after the end is reported and cut.
             let free = JournalPosition { segment: SEGMENTS, offset: LAST_END };
-            assert!(recovery.torn_tail.is_none_or(|torn| torn.place == free));
+            assert!(recovery.torn_tail.is_none_or(|torn| torn.position == free));
             None
         }
-        Err(JournalError::Corrupt { place, .. } | JournalError::Missing { place, .. }) => Some(place),
+        Err(JournalError::Corrupt { position, .. } | JournalError::Missing { position, .. }) => {
+            Some(position)
+        }
         Err(other) => panic!("{other}"),
     }
 }
@@ -53,10 +55,10 @@ fn a_flipped_bit_is_named() {
             damage(&disk, segment, |content| content[at] ^= 1 << (at % 8));
             let at = at as u64;
             match verdict(&disk, &plan) {
-                Some(place) => {
+                Some(position) => {
                     rejected += 1;
-                    assert_eq!(place.segment, segment);
-                    assert!(place.offset <= at, "{place} for {at}");
+                    assert_eq!(position.segment, segment);
+                    assert!(position.offset <= at, "{position} for {at}");
                 }
                 // Padding has no meaning, as long as no append is lost with it.
                 None => assert!(read(&open(&disk, 1).unwrap().0) == plan, "segment {segment}, byte {at}"),
@@ -75,7 +77,9 @@ fn a_lost_sector_is_named() {
             let disk = disk.fork();
             damage(&disk, segment, |content| content[at..at + 512].fill(0));
             let verdict = verdict(&disk, &plan);
-            assert!(verdict.is_none_or(|place| place.segment == segment && place.offset <= at as u64));
+            assert!(
+                verdict.is_none_or(|position| position.segment == segment && position.offset <= at as u64)
+            );
             let zeros = segment == SEGMENTS && at as u64 >= LAST_END;
             assert!(verdict.is_some() || segment < SEGMENTS || zeros, "byte {at}");
         }

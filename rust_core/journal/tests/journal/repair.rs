@@ -113,12 +113,14 @@ fn repaired(disk: &SimulatedDisk, plan: &[Blocks]) -> (usize, u64) {
     let (report, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
     let fault = report.fault.expect("damaged");
     match open(disk, 1).err().expect("refused") {
-        JournalError::Corrupt { place, reason } => assert_eq!((place, reason), (fault.place, fault.reason)),
+        JournalError::Corrupt { position, reason } => {
+            assert_eq!((position, reason), (fault.position, fault.reason));
+        }
         other => panic!("{other}"),
     }
     let repair = repair.expect("there is something to repair");
     let loss = repair.loss().clone();
-    assert_eq!(loss.place, fault.place);
+    assert_eq!(loss.position, fault.position);
     assert!(loss.readable <= loss.appends && loss.records == loss.readable);
     repair.apply().unwrap();
     let (mut journal, recovery) = open(disk, 2).unwrap();
@@ -209,7 +211,7 @@ fn the_reported_loss_lists_its_blocks() {
     let position = JournalPosition { segment: 1, offset: 1536 };
     let repair = repair.unwrap();
     let loss = repair.loss();
-    assert_eq!((loss.place, loss.appends, loss.readable, loss.records), (position, 3, 2, 3));
+    assert_eq!((loss.position, loss.appends, loss.readable, loss.records), (position, 3, 2, 3));
     assert_eq!(loss.blocks, Some((3, 5)));
     let text = loss.to_string();
     assert!(

@@ -28,10 +28,10 @@ struct Open {
 
 impl PendingRequests {
     /// Sends a request and blocks until its response arrives. `send` receives the request's number and
-    /// returns `true` if there is a connection. Returns `None` after `most`, without a connection, or if too
+    /// returns `true` if there is a connection. Returns `None` after `timeout`, without a connection, or if too
     /// many requests are pending.
-    pub fn query(&self, most: Duration, send: impl FnOnce(u64) -> bool) -> Option<Bytes> {
-        let until = Instant::now() + most;
+    pub fn query(&self, timeout: Duration, send: impl FnOnce(u64) -> bool) -> Option<Bytes> {
+        let until = Instant::now() + timeout;
         let mut open = self.open.lock();
         if open.answers.len() >= MAX_IN_FLIGHT {
             return None;

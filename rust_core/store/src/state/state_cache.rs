@@ -123,15 +123,15 @@ mod tests {
     fn the_number_of_cached_small_codes_is_bounded() {
         let sizes = StateCacheSizes { code: 4 << 20, ..StateCacheSizes::default() };
         let recent = StateCache::new(&sizes);
-        let most = sizes.code / CODE_OVERHEAD;
+        let capacity = sizes.code / CODE_OVERHEAD;
         let hash = |number: u64| B256::left_padding_from(&number.to_be_bytes());
-        for number in 0..most + 1_000 {
+        for number in 0..capacity + 1_000 {
             recent.insert_code(hash(number), Bytecode::new_legacy(vec![0].into()));
         }
         assert!(recent.codes.bytes() <= sizes.code);
         let retained =
-            (0..most + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;
-        assert!((most / 2..most).contains(&retained), "{retained} of {most}");
+            (0..capacity + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;
+        assert!((capacity / 2..capacity).contains(&retained), "{retained} of {capacity}");
     }
 
     #[test]
