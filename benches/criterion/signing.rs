@@ -30,7 +30,7 @@ fn step() -> Flashblock {
         transactions: (0..TRANSACTIONS).map(transaction).collect(),
         receipts: Vec::new(),
         diff: Arc::default(),
-        tail: Arc::default(),
+        end_of_block_diff: Arc::default(),
     }
 }
 

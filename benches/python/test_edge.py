@@ -9,7 +9,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from foreseal._core import Node
 from foreseal.rpc import Dispatcher, HttpReply, Limits, Registry
-from foreseal.rpc.envelope import success
+from foreseal.rpc.response_envelope import success
 from live_node import ALICE, settings, wait_until
 
 BODIES = {

@@ -21,7 +21,7 @@ fn run(input: &[u8]) {
     let again = Flashblock::decode(&encoded).expect("what was encoded decodes");
     assert_eq!(again.encode(), encoded);
     assert_eq!((again.hash, again.signature), (step.hash, step.signature));
-    assert_eq!((&again.diff, &again.tail), (&step.diff, &step.tail));
+    assert_eq!((&again.diff, &again.end_of_block_diff), (&step.diff, &step.end_of_block_diff));
     assert_eq!((&again.transactions, &again.receipts), (&step.transactions, &step.receipts));
     // Older programs wrote neither `time` nor `signature`. All other steps have one encoding.
     let whole = step.time != 0 || step.signature.is_some();

@@ -12,12 +12,12 @@ from foreseal.rpc.call_metrics import QUICK, CallMetrics
 from foreseal.rpc.call_router import CallRouter
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core_protocol import CallOutcome, Core
-from foreseal.rpc.envelope import NULL, failure, over_limit, success
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.limits import Limits, ResponseBudget
 from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.rejected_call import RejectedCall, as_rejected_call
+from foreseal.rpc.response_envelope import NULL, failure, over_limit, success
 from foreseal.rpc.session import ConnectionSession, RequestExchange, SessionConnection
 from foreseal.rpc.submissions import METHOD, SubmittedBody
 from foreseal.rpc.time_slices import TimeSlices
@@ -173,7 +173,7 @@ class Dispatcher:
         """Answer a body on the slow path; see `answer`. `parsed` is the body if the core has parsed it already."""
         if parsed is None and len(body) > _LARGE_BODY:
             return self._answer_large(body, exchange, limiter)
-        return self._answer_now(body, exchange, limiter, parsed)
+        return self._parse_and_answer(body, exchange, limiter, parsed)
 
     async def _answer_large(
         self, body: bytes, exchange: RequestExchange | None, limiter: RateLimiter | None
@@ -181,12 +181,12 @@ class Dispatcher:
         """Answer a body whose parsing takes long, in a slice."""
         await self.time_slices.begin(limiter, is_public=self._is_public)
         try:
-            reply = self._answer_now(body, exchange, limiter)
+            reply = self._parse_and_answer(body, exchange, limiter)
         finally:
             self.time_slices.end()
         return reply if isinstance(reply, tuple) else await reply
 
-    def _answer_now(
+    def _parse_and_answer(
         self,
         body: bytes,
         exchange: RequestExchange | None,
@@ -218,7 +218,7 @@ class Dispatcher:
         if call.error is not None:
             return self._reply(ident, "", _charged("", limiter) or call.error, begun, limiter)
         if limiter is not None:
-            refusal = limiter.charge(method)
+            refusal = limiter.charge_call(method)
             if refusal is not None:
                 # The method was not looked up, so the call is counted without a name.
                 return self._reply(ident, "", refusal, begun, limiter)
@@ -380,4 +380,4 @@ class Dispatcher:
 
 
 def _charged(method: str, limiter: RateLimiter | None) -> RejectedCall | None:
-    return None if limiter is None else limiter.charge(method)
+    return None if limiter is None else limiter.charge_call(method)

@@ -10,9 +10,9 @@ import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc.core_protocol import CallOutcome
-from foreseal.rpc.envelope import over_limit
 from foreseal.rpc.fair_eviction import find_eviction_candidate
 from foreseal.rpc.rate_limiter import RateLimiter
+from foreseal.rpc.response_envelope import over_limit
 
 UNINSTALL = "eth_uninstallFilter"
 NEW = frozenset({"eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"})

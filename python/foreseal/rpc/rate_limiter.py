@@ -123,7 +123,7 @@ class RateLimiter:
         self._max_calls = max_calls
         self._refusals = refusals
 
-    def charge(self, method: str) -> RejectedCall | None:
+    def charge_call(self, method: str) -> RejectedCall | None:
         """Charge the cost of a call, or return its rejection."""
         exhausted = self._exhausted()
         if exhausted is not None or self._bucket is None:

@@ -9,10 +9,10 @@ import orjson
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import CallOutcome
-from foreseal.rpc.envelope import over_limit
 from foreseal.rpc.feed_replay import CallMethod, FeedReplay
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate_limiter import RateLimiter
+from foreseal.rpc.response_envelope import over_limit
 from foreseal.rpc.subscription import FEED, Subscriber, Subscription, SubscriptionState
 from foreseal.rpc.subscription_hub import CLOSING, SubscriptionHub
 

@@ -106,7 +106,8 @@ impl PendingBlock {
     }
 
     fn replay(&self, step: &Flashblock) -> Result<Self, BuildError> {
-        let end = |_: &State, _: &Body| Ok((step.header.requests_hash, StateDiff::clone(&step.tail)));
+        let end =
+            |_: &State, _: &Body| Ok((step.header.requests_hash, StateDiff::clone(&step.end_of_block_diff)));
         let (next, _) = self.apply_step_and_compute_roots(
             &step.transactions,
             &step.receipts,
@@ -152,7 +153,7 @@ impl PendingBlock {
             transactions,
             receipts,
             diff,
-            tail: Arc::new(tail),
+            end_of_block_diff: Arc::new(tail),
         };
         Ok((next, flashblock))
     }

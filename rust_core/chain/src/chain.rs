@@ -74,7 +74,7 @@ impl Open {
 
     /// Returns the state changes of the block: one diff for each step, then that of end-of-block processing.
     fn diffs(&self) -> Vec<Arc<StateDiff>> {
-        let tail = self.recorded.last().map(|last| last.step.tail.clone());
+        let tail = self.recorded.last().map(|last| last.step.end_of_block_diff.clone());
         self.recorded.iter().map(|one| one.step.diff.clone()).chain(tail).collect()
     }
 }
@@ -228,7 +228,7 @@ impl Chain {
 
     /// Drops from memory what left the windows. Call it only after the newest opening is durable: until then,
     /// readers hold views whose windows end one block earlier.
-    pub fn settle(&mut self) {
+    pub fn drop_expired(&mut self) {
         let window = if mutant!("keep-every-step") { u64::MAX } else { STEP_WINDOW };
         while self.forgotten.saturating_add(window) <= self.latest().number() {
             self.forget_steps(self.forgotten);

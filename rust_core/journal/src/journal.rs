@@ -33,7 +33,7 @@ pub struct Journal {
     /// Path of that file.
     pub(crate) path: PathBuf,
     /// The recorded end, and the identity of the writer.
-    pub(crate) end: EndFileWriter,
+    pub(crate) end_file: EndFileWriter,
     pub(crate) header: SegmentHeader,
     /// Offset of the next append in the open segment.
     pub(crate) offset: u64,
@@ -72,7 +72,7 @@ impl Journal {
         }
         let length = u32::try_from(bytes).map_err(|_| too_large())?;
         let count = u32::try_from(records.len()).map_err(|_| too_large())?;
-        let written = self.write_sync_and_record(length, count, records);
+        let written = self.write_and_mark_end(length, count, records);
         self.buffer.shrink_to(BUFFER);
         match written {
             Ok(sequence) => {
@@ -97,7 +97,7 @@ impl Journal {
             return Err(JournalError::Poisoned { cause: cause.clone() });
         }
         let checked = self.check_writer().and_then(|()| self.check_locations());
-        let closed = checked.and_then(|()| self.end.set_state(EndState::Closed));
+        let closed = checked.and_then(|()| self.end_file.set_state(EndState::Closed));
         if let Err(error) = &closed {
             self.failure = Some(error.to_string());
         }
@@ -106,17 +106,17 @@ impl Journal {
 
     /// Returns the number of this opening among all openings for writing.
     pub fn epoch(&self) -> u64 {
-        self.end.mark.epoch
+        self.end_file.mark.epoch
     }
 
     /// Returns the sequence numbers of the appends that the newest repair discarded.
     pub fn discarded(&self) -> Range<u64> {
-        self.end.mark.discarded_before()
+        self.end_file.mark.discarded_before()
     }
 
     /// Checks that no other process has opened the journal since.
     fn check_writer(&self) -> Result<(), JournalError> {
-        if mutant!("skip-epoch") { Ok(()) } else { self.end.check_writer() }
+        if mutant!("skip-epoch") { Ok(()) } else { self.end_file.check_writer() }
     }
 
     /// Checks that the open files are still at their paths.
@@ -124,7 +124,7 @@ impl Journal {
         if mutant!("skip-epoch") {
             return Ok(());
         }
-        self.end.check_location()?;
+        self.end_file.check_location()?;
         check_location(&*self.file, &self.path)
     }
 
@@ -139,7 +139,7 @@ impl Journal {
 
     /// Writes and syncs the append whose records are in the buffer, and records the new end. Fails if another
     /// process writes too.
-    fn write_sync_and_record(
+    fn write_and_mark_end(
         &mut self,
         length: u32,
         count: u32,
@@ -147,12 +147,12 @@ impl Journal {
     ) -> Result<u64, JournalError> {
         self.check_writer()?;
         self.check_length()?;
-        self.end.set_state(EndState::Open)?;
+        self.end_file.set_state(EndState::Open)?;
         let sequence = self.write_and_sync(length, count)?;
         // Checked again: an acknowledged append becomes visible to readers.
         self.check_writer()?;
         self.check_locations()?;
-        self.end.record_append(self.chain, records)?;
+        self.end_file.record_append(self.chain, records)?;
         Ok(sequence)
     }
 

@@ -255,7 +255,7 @@ mod tests {
             transactions: Vec::new(),
             receipts: Vec::new(),
             diff: Arc::default(),
-            tail: Arc::default(),
+            end_of_block_diff: Arc::default(),
             time: 7,
             signature: None,
         });

@@ -126,7 +126,7 @@ fn recover(
     let state = (EndState::Open, chain, tail_check.tip);
     let end_file = EndFileWriter::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
     let journal = Journal {
-        end: end_file,
+        end_file,
         path: dir.join(segment_name(header.number)),
         disk,
         dir: dir.to_owned(),

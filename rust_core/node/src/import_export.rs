@@ -35,7 +35,7 @@ pub fn import_chain(
     path: &Path,
     report: Report<'_>,
 ) -> Result<Summary, NodeError> {
-    let (_datadir, Started { mut chain, mut journal, mut link }) = open_offline(settings, disk)?;
+    let (_datadir, Started { mut chain, mut journal, mut store_writer }) = open_offline(settings, disk)?;
     let file = File::open(path).map_err(|e| NodeError::io("open", path, &e))?;
     let mut blocks = BlockReader::new(BufReader::new(file));
     let (mut imported, mut known) = (0, 0);
@@ -59,8 +59,8 @@ pub fn import_chain(
         if pending.len() == BLOCKS_PER_APPEND || pending_bytes >= BYTES_PER_APPEND {
             pending_bytes = 0;
             let sequence = journal.append(&std::mem::take(&mut pending))?;
-            link.follow(&mut chain, sequence)?;
-            link.trim(&mut journal);
+            store_writer.follow(&mut chain, sequence)?;
+            store_writer.trim(&mut journal);
         }
         let progress =
             Progress { block: chain.latest().number(), done: imported, bytes: blocks.bytes_read() };
@@ -70,9 +70,9 @@ pub fn import_chain(
     };
     if !pending.is_empty() {
         let sequence = journal.append(&pending)?;
-        link.follow(&mut chain, sequence)?;
+        store_writer.follow(&mut chain, sequence)?;
     }
-    link.drain()?;
+    store_writer.drain()?;
     outcome?;
     let head = chain.latest();
     Ok(Summary { blocks: imported, known, head: head.number(), hash: head.block.hash })

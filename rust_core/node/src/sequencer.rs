@@ -29,7 +29,7 @@ use crate::{
 /// Inputs of blocks and steps other than transactions.
 pub(crate) struct BlockInputs {
     pub random: Randomness,
-    /// Signer of the steps; `None` on a node that makes none.
+    /// Signer of the steps; `None` on a node that produces none.
     pub signer: Option<Arc<StepSigner>>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct BlockInputs {
 pub struct Sequencer {
     pub(crate) chain: Chain,
     journal: Journal,
-    link: StoreWriter,
+    store_writer: StoreWriter,
     /// Slot of the block being built; `None` on a node that only serves.
     pub(crate) slot: Option<BlockSlot>,
     pub(crate) shared: Arc<SharedState>,
@@ -46,7 +46,7 @@ pub struct Sequencer {
     pub(crate) mining: Mining,
     /// Number of the block whose timestamp was set explicitly.
     pub(crate) fixed: Option<u64>,
-    makes: BlockInputs,
+    inputs: BlockInputs,
     pub(crate) snapshots: Snapshots,
     /// Reason why nothing more can be written.
     pub(crate) halted: Option<String>,
@@ -61,9 +61,9 @@ impl Sequencer {
         started: Started,
         shared: Arc<SharedState>,
         settings: Settings,
-        makes: BlockInputs,
+        inputs: BlockInputs,
     ) -> Result<Self, ProductionError> {
-        let Started { chain, journal, link } = started;
+        let Started { chain, journal, store_writer } = started;
         let automine = settings.development.is_some_and(|development| development.automine);
         let timed = Mining::Interval { seconds: settings.production.block_time };
         let mining = if automine { Mining::Automatic } else { timed };
@@ -73,13 +73,13 @@ impl Sequencer {
         let mut sequencer = Self {
             chain,
             journal,
-            link,
+            store_writer,
             slot,
             shared,
             settings,
             mining,
             fixed,
-            makes,
+            inputs,
             snapshots,
             halted,
             unshown: Vec::new(),
@@ -94,7 +94,7 @@ impl Sequencer {
     fn begin(&mut self) -> Result<(), ProductionError> {
         let now = self.now();
         self.shared.tick(now.monotonic);
-        self.link.check()?;
+        self.store_writer.check()?;
         if let Some(open) = self.chain.open_block() {
             self.slot =
                 Some(BlockSlot::with_timestamp(now, open.header().timestamp, self.mining.block_time()));
@@ -117,7 +117,7 @@ impl Sequencer {
 
     /// Returns the time and signer for a step that is made now.
     fn stamp(&self) -> Stamp {
-        Stamp::at(self.shared.clock.now(), self.makes.signer.clone())
+        Stamp::at(self.shared.clock.now(), self.inputs.signer.clone())
     }
 
     /// Creates an empty draft.
@@ -136,7 +136,7 @@ impl Sequencer {
         NextBlockAttributes {
             merged: true,
             timestamp,
-            mix_hash: (self.makes.random)(),
+            mix_hash: (self.inputs.random)(),
             beneficiary: production.beneficiary,
             gas_limit: production.gas_limit.unwrap_or(self.chain.spec().genesis().gas_limit),
             extra_data: production.extra_data.clone(),
@@ -173,7 +173,7 @@ impl Sequencer {
         if let Some(reason) = self.halted.clone().or_else(|| self.shared.failure()) {
             return Err(ProductionError::Halted(reason));
         }
-        self.link.check()?;
+        self.store_writer.check()?;
         let Some(slot) = self.slot else { return Ok(()) };
         if self.mining.is_timed() && slot.ended(now) {
             self.seal(now.shifted(self.chain.clock_offset()))?;
@@ -270,7 +270,7 @@ impl Sequencer {
             return Err(ProductionError::Halted(reason));
         }
         // These records may derive from reads of the store, and a damaged store must not be built upon.
-        self.link.check()?;
+        self.store_writer.check()?;
         self.shared.reached(InspectionPoint::BeforeAppend);
         let mut laps = Stopwatch::begin(&*self.shared.clock);
         let waiting = self.shared.activity.wait_for_disk();
@@ -288,7 +288,7 @@ impl Sequencer {
     fn trim(&mut self) {
         self.shared.reached(InspectionPoint::BeforeTrim);
         let _waiting = self.shared.activity.wait_for_disk();
-        self.link.trim(&mut self.journal);
+        self.store_writer.trim(&mut self.journal);
     }
 
     /// Notifies the pool of the fees of the block being built.
@@ -309,15 +309,15 @@ impl Sequencer {
         self.chain = chain;
         let sequence = self.journal.next_sequence().saturating_sub(1);
         let waiting = self.shared.activity.wait_for_disk();
-        self.link.follow(&mut self.chain, sequence)?;
+        self.store_writer.follow(&mut self.chain, sequence)?;
         drop(waiting);
-        self.chain.settle();
+        self.chain.drop_expired();
         Ok(())
     }
 
     /// Writes one batch to the store: see [`Node::write_store`](crate::Node::write_store).
     pub(crate) fn write_store(&self) -> bool {
-        self.link.write()
+        self.store_writer.write()
     }
 
     /// Records durably that the journal ends here cleanly.
@@ -328,7 +328,7 @@ impl Sequencer {
     /// Waits until the store holds everything that was queued.
     pub(crate) fn drain(&self) -> Result<(), StoreFailed> {
         let _waiting = self.shared.activity.wait_for_disk();
-        self.link.drain()
+        self.store_writer.drain()
     }
 
     /// Executes the pool's best transactions on the block being built, and drops those that no block can hold.
@@ -440,6 +440,6 @@ impl Sequencer {
     /// A caller that owns the clock is not bound by it, so a step's content never depends on the speed of a
     /// disk. Far beyond the store's limit, sealing blocks instead.
     pub(crate) fn budget(&self) -> Duration {
-        self.settings.production.step / 2 * self.link.share() / 1000
+        self.settings.production.step / 2 * self.store_writer.share() / 1000
     }
 }

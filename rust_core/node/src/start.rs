@@ -28,11 +28,11 @@ use crate::{
     store_writer::{StoreObservers, StoreWriter},
 };
 
-/// A fully replayed chain, with its journal and the link to its store.
+/// A fully replayed chain, with its journal and the writer of its store.
 pub(crate) struct Started {
     pub chain: Chain,
     pub journal: Journal,
-    pub link: StoreWriter,
+    pub store_writer: StoreWriter,
 }
 
 /// Opens block 1 of a new chain in memory, with the code that opens every block, to check that the genesis is
@@ -69,10 +69,10 @@ pub(crate) fn start(
     check_contradiction(datadir, &journal)?;
     let mut from = begin(&store, &journal, &recovery)?;
     let meta = read_store_meta(&store)?;
-    let mut link = StoreWriter::start(store.clone(), &settings.store, &meta, observers)?;
-    let mut chain = open_chain(&store, spec, settings, &link, &meta)?;
+    let mut store_writer = StoreWriter::start(store.clone(), &settings.store, &meta, observers)?;
+    let mut chain = open_chain(&store, spec, settings, &store_writer, &meta)?;
     chain.remember(UnreplayedJournal::new(journal.reader(), (from.sequence, from.records)), 0);
-    let mut followed = link.follow(&mut chain, 0);
+    let mut followed = store_writer.follow(&mut chain, 0);
     let mut records = 0;
     for append in journal.replay_from(from.sequence)? {
         let append = append?;
@@ -83,19 +83,19 @@ pub(crate) fn start(
             if matches!(record, Record::Unwind { .. }) && followed.is_ok() {
                 // Later blocks may need trie nodes that the store has discarded and restores during the
                 // unwind.
-                followed = link.follow(&mut chain, append.sequence);
+                followed = store_writer.follow(&mut chain, append.sequence);
             }
         }
         if followed.is_ok() {
-            followed = link.follow(&mut chain, append.sequence);
+            followed = store_writer.follow(&mut chain, append.sequence);
         }
         // If the store cannot follow, the whole chain stays in memory.
         if followed.is_ok() {
-            chain.settle();
+            chain.drop_expired();
         }
         report(records);
     }
-    link.trim(&mut journal);
+    store_writer.trim(&mut journal);
     tracing::info!(
         records,
         head = chain.latest().number(),
@@ -103,7 +103,7 @@ pub(crate) fn start(
         appends = recovery.appends,
         "journal replayed"
     );
-    Ok(Started { chain, journal, link })
+    Ok(Started { chain, journal, store_writer })
 }
 
 /// Returns the chain metadata in the store.
@@ -116,10 +116,10 @@ pub(crate) fn open_chain(
     store: &Store,
     spec: Arc<ChainSpec>,
     settings: &Settings,
-    link: &StoreWriter,
+    store_writer: &StoreWriter,
     meta: &StoreMeta,
 ) -> Result<Chain, NodeError> {
-    let (history, depth, window) = (link.history()?, settings.finality, settings.store.recent);
+    let (history, depth, window) = (store_writer.history()?, settings.finality, settings.store.recent);
     let Some(head) = store.head()?.map(|head| head.number) else {
         return Ok(Chain::with_history(spec, depth, history, window, &settings.store.caches));
     };

@@ -62,7 +62,7 @@ impl Writer {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
         let files = (self.store.clone(), surroundings.disk, self.shared.store_observers());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
-        self.shared.set_gauge(started.link.gauge());
+        self.shared.set_gauge(started.store_writer.gauge());
         let (past, discarded) = (started.journal.reader(), started.journal.discarded());
         if let Some(room) = self.room() {
             let log = FrameLog::new(started.journal.next_sequence(), room);

@@ -12,9 +12,9 @@ use foreseal_state::{StateError, StateReader};
 use crate::{
     CheckedTransaction, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolMetrics, PooledTransaction,
     QueuedReason, Status,
+    arrival_log::ArrivalLog,
     dropped_history::DroppedHistory,
     eviction_order::{EvictionOrder, is_same_transaction},
-    pending_log::PendingTransactionLog,
     pool_event::PoolChange,
     priority_order::PriorityOrder,
     sender_queue::{QueueEnds, SenderQueue},
@@ -40,7 +40,7 @@ pub(crate) struct Contents {
     pub(crate) bytes: usize,
     pub(crate) executable_count: usize,
     next_sequence: u64,
-    pub(crate) pending_log: PendingTransactionLog,
+    pub(crate) arrivals: ArrivalLog,
     pub(crate) metrics: PoolMetrics,
     /// Changes since the lock was acquired; `None` without a listener.
     pub(crate) changes: Option<Vec<PoolChange>>,
@@ -50,7 +50,7 @@ impl Contents {
     pub(crate) fn new(config: PoolConfig) -> Self {
         Self {
             dropped_history: DroppedHistory::new(config.max_dropped_history),
-            pending_log: PendingTransactionLog::new(&config),
+            arrivals: ArrivalLog::new(&config),
             config,
             senders: AddressMap::default(),
             by_hash: B256HashMap::default(),
@@ -96,7 +96,7 @@ impl Contents {
         self.bytes += transaction.size();
         self.metrics.added += 1;
         let (sender, hash) = (transaction.sender(), transaction.hash());
-        self.pending_log.push(transaction.transaction());
+        self.arrivals.push(transaction.transaction());
         self.by_hash.insert(hash, transaction.clone());
         self.senders.entry(sender).or_insert_with(|| SenderQueue::new(account));
         let replaced = self.update_queue(sender, |queue| queue.insert(transaction))?;

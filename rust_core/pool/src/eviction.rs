@@ -41,10 +41,10 @@ impl Contents {
         if excess.is_zero() || mutant!("skip-pool-limit") {
             return Ok(candidates);
         }
-        let (executable, queued) = self.eviction_candidates();
+        let (executable, queued) = self.tail_snapshots();
         let mut plan = EvictionPlan { contents: self, executable, queued };
         if let Some(tail) = &sender_tail {
-            plan.evict(tail);
+            plan.remove_tail(tail);
         }
         let incoming_rank = self.incoming_rank(incoming, account);
         while !excess.is_zero() {
@@ -52,7 +52,7 @@ impl Contents {
             let Some((_, tail)) = cheapest else {
                 return Err(PoolError::PoolFull { limit: self.config.max_transactions });
             };
-            plan.evict(&tail);
+            plan.remove_tail(&tail);
             excess.count = excess.count.saturating_sub(1);
             excess.bytes = excess.bytes.saturating_sub(tail.size());
             candidates.push((tail, DropReason::Evicted));
@@ -62,7 +62,7 @@ impl Contents {
 
     /// Returns snapshots of the tails under the base fee of the newest block: those that can run, then the
     /// others.
-    fn eviction_candidates(&mut self) -> (Ranked, Ranked) {
+    fn tail_snapshots(&mut self) -> (Ranked, Ranked) {
         let base_fee = self.executable_heads.base_fee();
         let tails = self.tails.get_or_insert_with(|| {
             let mut tails = EvictionOrder::new(base_fee);
@@ -153,7 +153,7 @@ impl EvictionPlan<'_> {
         })
     }
 
-    fn evict(&mut self, tail: &Arc<PooledTransaction>) {
+    fn remove_tail(&mut self, tail: &Arc<PooledTransaction>) {
         // The tail is in one of the two; removal from the other has no effect.
         self.executable.remove(tail);
         self.queued.remove(tail);

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod admission;
+mod apply_events;
+mod arrival_log;
 mod best_transactions;
 mod config;
 mod contents;
@@ -13,11 +15,9 @@ mod forwarded_transaction;
 mod locked;
 mod metrics;
 mod origin;
-mod pending_log;
 mod pool;
 mod pool_event;
 mod priority_order;
-mod replica;
 mod rules;
 mod saved;
 mod sender_queue;
@@ -26,12 +26,12 @@ mod submission;
 mod transaction;
 
 pub use admission::{AddedTransaction, Admission, PendingHead};
+pub use arrival_log::PendingLogPage;
 pub use best_transactions::BestTransactions;
 pub use config::PoolConfig;
 pub use error::PoolError;
 pub use fees::Fees;
 pub use metrics::PoolMetrics;
-pub use pending_log::PendingLogPage;
 pub use pool::{Pool, PoolCounts, PoolSnapshot, SenderContent};
 pub use pool_event::{PoolEvent, PoolEventSink};
 pub use rules::Rules;

@@ -59,7 +59,7 @@ impl<'a> Locked<'a> {
     ) -> Contents {
         self.send_events();
         let ContentsAndSink { contents, sink } = &mut *self.0;
-        std::mem::swap(&mut new.pending_log, &mut contents.pending_log);
+        std::mem::swap(&mut new.arrivals, &mut contents.arrivals);
         std::mem::swap(&mut new.changes, &mut contents.changes);
         std::mem::swap(&mut new.metrics, &mut contents.metrics);
         let old = std::mem::replace(contents, new);

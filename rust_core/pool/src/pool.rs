@@ -220,24 +220,24 @@ impl Pool {
 
     /// Returns the number of the next arrival, counted over all transactions that ever entered.
     pub fn next_pending_sequence(&self) -> u64 {
-        self.lock().pending_log.next()
+        self.lock().arrivals.next()
     }
 
     /// Returns at most `limit` arrivals in order, from number `from` on, including transactions that have left
     /// since.
     pub fn pending_hashes_since(&self, from: u64, limit: usize) -> PendingLogPage {
-        self.lock().pending_log.since(from, limit)
+        self.lock().arrivals.since(from, limit)
     }
 
     /// Starts or stops retaining the transactions that enter, for [`Self::full_transactions_since`].
     pub fn set_full_transactions(&self, enabled: bool) {
-        self.lock().pending_log.set_full_transactions(enabled);
+        self.lock().arrivals.set_full_transactions(enabled);
     }
 
     /// Returns complete transactions where [`Self::pending_hashes_since`] returns hashes, and drops those
     /// before `from`.
     pub fn full_transactions_since(&self, from: u64) -> PendingLogPage<Arc<Transaction>> {
-        self.lock().pending_log.full_transactions_since(from)
+        self.lock().arrivals.full_transactions_since(from)
     }
 
     /// Returns the sender's next nonce: the first one at or above `state_nonce` that no transaction in

@@ -34,7 +34,7 @@ pub struct Flashblock {
     /// State changes of this step's transactions; at index 0, of the opening system calls.
     pub diff: Arc<StateDiff>,
     /// Further state changes of end-of-block processing; the next step does not build on them.
-    pub tail: Arc<StateDiff>,
+    pub end_of_block_diff: Arc<StateDiff>,
 }
 
 #[derive(RlpDecodable)]
@@ -47,7 +47,7 @@ struct FlashblockWire {
     transactions: Vec<TransactionWire>,
     receipts: Vec<Receipt>,
     diff: StateDiff,
-    tail: StateDiff,
+    end_of_block_diff: StateDiff,
     /// `time` and `signature` are absent in data of older programs.
     time: Option<u64>,
     signature: Option<Bytes>,
@@ -63,7 +63,7 @@ struct FlashblockOut<'a> {
     transactions: Vec<TransactionOut<'a>>,
     receipts: &'a Vec<Arc<Receipt>>,
     diff: &'a StateDiff,
-    tail: &'a StateDiff,
+    end_of_block_diff: &'a StateDiff,
     time: u64,
     /// Empty if the step is unsigned.
     signature: &'a [u8],
@@ -95,7 +95,7 @@ impl Flashblock {
             transactions: transactions.collect(),
             receipts: &self.receipts,
             diff: &self.diff,
-            tail: &self.tail,
+            end_of_block_diff: &self.end_of_block_diff,
             time: self.time,
             signature: self.signature.as_ref().map_or(&[][..], |signature| signature.as_slice()),
         };
@@ -127,7 +127,7 @@ impl Flashblock {
             transactions,
             receipts: wire.receipts.into_iter().map(Arc::new).collect(),
             diff: Arc::new(wire.diff),
-            tail: Arc::new(wire.tail),
+            end_of_block_diff: Arc::new(wire.end_of_block_diff),
         })
     }
 }

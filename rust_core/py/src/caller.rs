@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foreseal_rate_limit::{CpuQuota, RateLimitTable};
-use foreseal_scheduler::{Budget, Caller, Exhausted, Priority};
+use foreseal_scheduler::{Caller, CpuBudget, Exhausted, Priority};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
@@ -20,15 +20,15 @@ struct SharedCpuBudget {
 
 impl SharedCpuBudget {
     /// Charges `used` us and returns the us until the budget is positive again, 0 while it is.
-    fn charge_at(&self, now: u64, used: u64) -> u64 {
-        self.table.charge(self.bucket, now, &self.quota, used)
+    fn charge_table(&self, now: u64, used: u64) -> u64 {
+        self.table.charge_cpu(self.bucket, now, &self.quota, used)
     }
 }
 
-impl Budget for SharedCpuBudget {
+impl CpuBudget for SharedCpuBudget {
     fn charge(&self, used: Duration) -> Result<(), Exhausted> {
         let used = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
-        match self.charge_at(monotonic_us(), used) {
+        match self.charge_table(monotonic_us(), used) {
             0 => Ok(()),
             wait => Err(Exhausted { retry_after: Duration::from_micros(wait) }),
         }
@@ -80,13 +80,13 @@ impl PyCaller {
             Some(Arc::new(SharedCpuBudget { table, bucket, quota }))
         };
         let priority = if dedicated { Priority::Dedicated } else { Priority::Public };
-        let shared = budget.clone().map(|budget| -> Arc<dyn Budget> { budget });
+        let shared = budget.clone().map(|budget| -> Arc<dyn CpuBudget> { budget });
         Ok(Self { caller: Caller { id, priority, budget: shared }, budget })
     }
 
     /// Takes `used` us of processor time from the budget, into debt if necessary. Returns 0 while the budget
     /// is positive, otherwise the us until it is. `now` is the us of the clock of `time.monotonic_ns`.
     fn charge(&self, now: u64, used: u64) -> u64 {
-        self.budget.as_ref().map_or(0, |budget| budget.charge_at(now, used))
+        self.budget.as_ref().map_or(0, |budget| budget.charge_table(now, used))
     }
 }

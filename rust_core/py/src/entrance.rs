@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use foreseal_rpc::envelope::{Body, BodyLimits};
+use foreseal_rpc::envelope::{BodyLimits, CommonBody};
 use foreseal_rpc::ws_frame::{add_text, first_text};
 use foreseal_rpc::{Api, FastPath, FastPathLimits, SlowCall};
 use pyo3::prelude::*;
@@ -93,7 +93,7 @@ impl PyEntrance {
     /// Passes a body of submissions to the worker pool; returns `None` if it is not one, or the pool is full.
     fn submit(
         &self,
-        body: &Body<'_>,
+        body: &CommonBody<'_>,
         ticket: u64,
         head: Option<(Vec<u8>, Freshness)>,
         caller: Option<&PyCaller>,

@@ -1,7 +1,7 @@
 //! Request bodies whose calls Python decides on: parsed by the core, exported to Python.
 
 use foreseal_rpc::RpcError;
-use foreseal_rpc::envelope::{BodyLimits, ParsedCall, parse};
+use foreseal_rpc::envelope::{BodyLimits, ParsedCall, parse_any};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -49,7 +49,7 @@ impl PyParsedCall {
 impl PyParsedBody {
     /// Parses `body`.
     pub fn new(py: Python<'_>, body: &[u8], limits: &BodyLimits) -> PyResult<Self> {
-        match parse(body, limits) {
+        match parse_any(body, limits) {
             Ok(parsed) => {
                 let calls = parsed.calls.into_iter().map(|call| PyParsedCall::new(py, call));
                 Ok(Self { is_batch: parsed.is_batch, calls: calls.collect::<PyResult<_>>()?, error: None })

@@ -82,7 +82,7 @@ impl RateLimitTable {
     ///
     /// Returns 0 while the bucket has time left, otherwise the time in us until it does. `used` may be 0 to
     /// query the bucket.
-    pub fn charge(&self, key: u64, now: u64, quota: &CpuQuota, used: u64) -> u64 {
+    pub fn charge_cpu(&self, key: u64, now: u64, quota: &CpuQuota, used: u64) -> u64 {
         let now = now.min(LAST);
         loop {
             let (slot, seen, full_at) = self.find(key, now);

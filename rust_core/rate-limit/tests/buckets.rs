@@ -200,21 +200,21 @@ fn a_zero_or_oversized_quota_is_none() {
 fn processor_time_beyond_the_burst_is_repaid_at_the_rate() {
     let table = RateLimitTable::private(64, [7; 32]).unwrap();
     let (key, quota) = (table.key(b"caller"), CpuQuota::new(100, 500).unwrap());
-    assert_eq!(table.charge(key, 1_000, &quota, 400_000), 0);
-    assert_eq!(table.charge(key, 1_000, &quota, 0), 0);
+    assert_eq!(table.charge_cpu(key, 1_000, &quota, 400_000), 0);
+    assert_eq!(table.charge_cpu(key, 1_000, &quota, 0), 0);
     // The debt of 300 ms is repaid at 100 ms per second.
-    assert_eq!(table.charge(key, 1_000, &quota, 400_000), 3_000_000);
-    assert_eq!(table.charge(key, 2_001_000, &quota, 0), 1_000_000);
-    assert_eq!(table.charge(key, 3_001_000, &quota, 0), 0);
-    assert_eq!(table.charge(table.key(b"other"), 1_000, &quota, 0), 0);
+    assert_eq!(table.charge_cpu(key, 1_000, &quota, 400_000), 3_000_000);
+    assert_eq!(table.charge_cpu(key, 2_001_000, &quota, 0), 1_000_000);
+    assert_eq!(table.charge_cpu(key, 3_001_000, &quota, 0), 0);
+    assert_eq!(table.charge_cpu(table.key(b"other"), 1_000, &quota, 0), 0);
 }
 
 #[test]
 fn a_debt_of_processor_time_has_a_bound() {
     let table = RateLimitTable::private(64, [7; 32]).unwrap();
     let (key, quota) = (table.key(b"caller"), CpuQuota::new(1, 1_000).unwrap());
-    assert_eq!(table.charge(key, 5, &quota, u64::MAX), 30_000_000);
-    assert_eq!(table.charge(key, 5, &quota, 7), 30_000_000);
+    assert_eq!(table.charge_cpu(key, 5, &quota, u64::MAX), 30_000_000);
+    assert_eq!(table.charge_cpu(key, 5, &quota, 7), 30_000_000);
 }
 
 #[test]

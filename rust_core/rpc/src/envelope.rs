@@ -1,12 +1,12 @@
 //! Parser of JSON-RPC envelopes. It borrows from the body, and builds no JSON tree.
 //!
-//! [`read`] parses envelopes in their common form, for the fast path. A body outside this subset (escapes, non-ASCII
-//! characters, other members, notifications, other ids) may still be valid: [`parse`] accepts every valid form.
-//! Parameters are validated by the method.
+//! [`parse_common`] parses envelopes in their common form, for the fast path. A body outside this subset (escapes,
+//! non-ASCII characters, other members, notifications, other ids) may still be valid: [`parse_any`] accepts every
+//! valid form. Parameters are validated by the method.
 
 mod general;
 
-pub use general::{BodyLimits, MethodCall, ParsedBody, ParsedCall, parse};
+pub use general::{BodyLimits, MethodCall, ParsedBody, ParsedCall, parse_any};
 
 /// One call, borrowed from the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +18,9 @@ pub struct BorrowedCall<'a> {
     pub params: &'a str,
 }
 
-/// Parsed body of a request.
+/// Parsed body of a request in the common form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body<'a> {
+pub enum CommonBody<'a> {
     Call(BorrowedCall<'a>),
     /// At least one call.
     Batch(Vec<BorrowedCall<'a>>),
@@ -33,14 +33,14 @@ const DIGITS: usize = 18;
 ///
 /// Returns `None` if the body is outside the subset, nests more than `depth` arrays and objects, or is a
 /// batch of more than `batch` calls.
-pub fn read(body: &[u8], depth: usize, batch: usize) -> Option<Body<'_>> {
+pub fn parse_common(body: &[u8], depth: usize, batch: usize) -> Option<CommonBody<'_>> {
     let text = std::str::from_utf8(body).ok().filter(|text| text.is_ascii())?;
     let mut reader = Reader { text, at: 0 };
     reader.space();
     let read = if reader.next_is(b'[') {
-        Body::Batch(reader.batch(depth.checked_sub(1)?, batch)?)
+        CommonBody::Batch(reader.batch(depth.checked_sub(1)?, batch)?)
     } else {
-        Body::Call(reader.call(depth)?)
+        CommonBody::Call(reader.call(depth)?)
     };
     reader.space();
     (reader.at == text.len()).then_some(read)
@@ -207,9 +207,9 @@ mod tests {
     use super::*;
 
     fn call(body: &str) -> Option<BorrowedCall<'_>> {
-        match read(body.as_bytes(), 64, 100)? {
-            Body::Call(plain) => Some(plain),
-            Body::Batch(_) => None,
+        match parse_common(body.as_bytes(), 64, 100)? {
+            CommonBody::Call(plain) => Some(plain),
+            CommonBody::Batch(_) => None,
         }
     }
 
@@ -253,9 +253,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"m",}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m"}{}"#,
         ] {
-            assert_eq!(read(body.as_bytes(), 64, 100), None, "{body}");
+            assert_eq!(parse_common(body.as_bytes(), 64, 100), None, "{body}");
         }
-        assert_eq!(read(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", 64, 100), None);
+        assert_eq!(parse_common(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", 64, 100), None);
     }
 
     #[test]
@@ -269,17 +269,17 @@ mod tests {
         };
         for depth in 1..6 {
             let (call, max_depth) = (nested(depth), depth + 1);
-            assert!(read(call.as_bytes(), max_depth, 1).is_some());
-            assert!(read(call.as_bytes(), max_depth - 1, 1).is_none());
+            assert!(parse_common(call.as_bytes(), max_depth, 1).is_some());
+            assert!(parse_common(call.as_bytes(), max_depth - 1, 1).is_none());
             let batch = format!("[{call} , {call}]");
             assert!(
-                matches!(read(batch.as_bytes(), max_depth + 1, 2), Some(Body::Batch(calls)) if calls.len() == 2)
+                matches!(parse_common(batch.as_bytes(), max_depth + 1, 2), Some(CommonBody::Batch(calls)) if calls.len() == 2)
             );
-            assert!(read(batch.as_bytes(), max_depth, 2).is_none());
-            assert!(read(batch.as_bytes(), max_depth + 1, 1).is_none());
+            assert!(parse_common(batch.as_bytes(), max_depth, 2).is_none());
+            assert!(parse_common(batch.as_bytes(), max_depth + 1, 1).is_none());
         }
-        assert!(read(b"{}", 0, 0).is_none());
-        assert!(read(b"[]", 0, 0).is_none());
+        assert!(parse_common(b"{}", 0, 0).is_none());
+        assert!(parse_common(b"[]", 0, 0).is_none());
     }
 
     /// Generates bodies from fragments, most of them valid.
@@ -330,13 +330,13 @@ mod tests {
         /// Both parsers agree on every body in the common form.
         #[test]
         fn the_fast_and_the_general_parser_agree(text in body()) {
-            let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
+            let Some(read) = parse_common(text.as_bytes(), 64, 100) else { return Ok(()) };
             let (is_batch, calls) = match read {
-                Body::Call(call) => (false, vec![call]),
-                Body::Batch(calls) => (true, calls),
+                CommonBody::Call(call) => (false, vec![call]),
+                CommonBody::Batch(calls) => (true, calls),
             };
             let limits = BodyLimits { values: 1000, depth: 64, batch: 100 };
-            let Ok(parsed) = parse(text.as_bytes(), &limits) else {
+            let Ok(parsed) = parse_any(text.as_bytes(), &limits) else {
                 prop_assert!(calls.iter().any(|call| serde_json::from_str::<Value>(call.params).is_err()));
                 return Ok(());
             };
@@ -362,10 +362,10 @@ mod tests {
         /// Every parsed body agrees with a general JSON parser.
         #[test]
         fn the_envelope_parser_agrees_with_serde_json(text in body()) {
-            let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
+            let Some(read) = parse_common(text.as_bytes(), 64, 100) else { return Ok(()) };
             let (batch, calls) = match read {
-                Body::Call(call) => (false, vec![call]),
-                Body::Batch(calls) => (true, calls),
+                CommonBody::Call(call) => (false, vec![call]),
+                CommonBody::Batch(calls) => (true, calls),
             };
             // Invalid JSON in parameters is detected later.
             if calls.iter().any(|call| serde_json::from_str::<Value>(call.params).is_err()) {

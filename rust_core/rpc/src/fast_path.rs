@@ -18,7 +18,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::de::IgnoredAny;
 
 use crate::backoff::AdaptiveBackoff;
-use crate::envelope::{Body, BorrowedCall, read};
+use crate::envelope::{BorrowedCall, CommonBody, parse_common};
 use crate::rpc_error::METHOD_NOT_FOUND;
 use crate::submit::SEND;
 use crate::{
@@ -253,20 +253,20 @@ impl FastPath {
     }
 
     /// Parses `body`; returns `None` if it does not have the common form.
-    pub fn read<'a>(&self, body: &'a [u8]) -> Option<Body<'a>> {
-        read(body, self.limits.depth, self.limits.batch)
+    pub fn read<'a>(&self, body: &'a [u8]) -> Option<CommonBody<'a>> {
+        parse_common(body, self.limits.depth, self.limits.batch)
     }
 
     /// Returns the calls of `body` as submissions, if it contains only submissions that the core owns.
-    pub fn submissions(&self, body: &Body<'_>) -> Option<Submissions> {
+    pub fn submissions(&self, body: &CommonBody<'_>) -> Option<Submissions> {
         Submissions::new(&self.api, body).filter(|_| !self.owned.read().contains(SEND))
     }
 
     /// Responds to `body` from `view`; returns `None` if it must take the slow path.
-    pub fn respond<'a>(&self, view: Option<&Arc<View>>, body: &Body<'a>) -> Option<FastResponse<'a>> {
+    pub fn respond<'a>(&self, view: Option<&Arc<View>>, body: &CommonBody<'a>) -> Option<FastResponse<'a>> {
         match body {
-            Body::Call(call) => self.respond_to_call(view, call),
-            Body::Batch(calls) => {
+            CommonBody::Call(call) => self.respond_to_call(view, call),
+            CommonBody::Batch(calls) => {
                 let targets = self.targets(calls)?;
                 let may_be_long =
                     targets.iter().flatten().any(|row| row.method.mode == ExecutionMode::FastPath);

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Api, RpcError,
-    envelope::{Body, BorrowedCall},
+    envelope::{BorrowedCall, CommonBody},
     submit::{SEND, admit, read_submission},
 };
 
@@ -50,10 +50,10 @@ impl Call {
 
 impl Submissions {
     /// Returns `None` if `body` contains another method, or parameters that are not an array of strings.
-    pub(crate) fn new(api: &Arc<Api>, body: &Body<'_>) -> Option<Self> {
+    pub(crate) fn new(api: &Arc<Api>, body: &CommonBody<'_>) -> Option<Self> {
         let (calls, is_batch) = match body {
-            Body::Call(call) => (vec![Call::from_call(call)?], false),
-            Body::Batch(calls) => (calls.iter().map(Call::from_call).collect::<Option<_>>()?, true),
+            CommonBody::Call(call) => (vec![Call::from_call(call)?], false),
+            CommonBody::Batch(calls) => (calls.iter().map(Call::from_call).collect::<Option<_>>()?, true),
         };
         let left = AtomicUsize::new(calls.len().div_ceil(CHUNK_SIZE));
         Some(Self { api: api.clone(), calls, is_batch, left })

@@ -25,7 +25,7 @@ pub struct Exhausted {
 }
 
 /// A caller's budget of processor time.
-pub trait Budget: Send + Sync {
+pub trait CpuBudget: Send + Sync {
     /// Charges `used` to the budget, which may go into debt.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ pub struct Caller {
     pub id: u64,
     pub priority: Priority,
     /// `None`: processor time is not limited.
-    pub budget: Option<Arc<dyn Budget>>,
+    pub budget: Option<Arc<dyn CpuBudget>>,
 }
 
 impl fmt::Debug for Caller {

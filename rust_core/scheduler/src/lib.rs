@@ -10,7 +10,7 @@ mod running_job;
 mod scheduler;
 mod stopped;
 
-pub use caller::{Budget, Caller, Exhausted, Priority};
+pub use caller::{Caller, CpuBudget, Exhausted, Priority};
 pub use fair_queue::{FairQueue, PoppedItem, QUANTUM};
 pub use job::{Job, Work};
 pub use lane::{Lane, LaneConfig};

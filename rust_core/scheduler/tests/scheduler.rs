@@ -14,7 +14,8 @@ use std::{
 };
 
 use foreseal_scheduler::{
-    Budget, Caller, Exhausted, Job, Lane, LaneConfig, Priority, Scheduler, Stopped, SubmitError, checkpoint,
+    Caller, CpuBudget, Exhausted, Job, Lane, LaneConfig, Priority, Scheduler, Stopped, SubmitError,
+    checkpoint,
 };
 
 const LIMIT: Duration = Duration::from_mins(1);
@@ -263,7 +264,7 @@ fn the_time_limit_includes_waiting() {
 /// Budget that is exhausted after this much processor time.
 struct Fixed(Mutex<Duration>);
 
-impl Budget for Fixed {
+impl CpuBudget for Fixed {
     fn charge(&self, used: Duration) -> Result<(), Exhausted> {
         let mut left = self.0.lock().unwrap();
         *left = left.saturating_sub(used);
@@ -290,7 +291,7 @@ fn a_waiting_job_ends_when_its_time_is_over() {
 #[test]
 fn an_exhausted_budget_ends_the_job() {
     let scheduler = scheduler(preemptive());
-    let budget: Arc<dyn Budget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(10))));
+    let budget: Arc<dyn CpuBudget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(10))));
     let caller = Caller { id: 1, priority: Priority::Public, budget: Some(budget) };
     let (sender, receiver) = channel();
     scheduler

@@ -5,7 +5,7 @@ import pytest
 
 from foreseal._core import parse_body
 from foreseal.errors import RpcError
-from foreseal.rpc.envelope import failure, success
+from foreseal.rpc.response_envelope import failure, success
 
 
 def read(body: bytes) -> tuple[bytes | None, str, bytes]:

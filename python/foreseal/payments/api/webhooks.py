@@ -154,7 +154,7 @@ class WebhookOutbox:
             entries = {entry.id: entry for entry in tx.execute(query)}
         return [(row, entries[row.entry_id]) for row in found]
 
-    def record_outcomes(self, outcomes: Sequence[tuple[Row[Any], str | None]]) -> None:
+    def record_and_reschedule(self, outcomes: Sequence[tuple[Row[Any], str | None]]) -> None:
         """Record the outcomes of claimed deliveries: None for success, else the error."""
         now = self.clock()
         with self.database.transaction() as tx:

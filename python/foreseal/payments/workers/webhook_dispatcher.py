@@ -75,7 +75,7 @@ class WebhookDispatcher:
                 break
             outcomes.append((delivery, self._deliver(hook.url, secret, entry)))
         if outcomes:
-            self._outbox.record_outcomes(outcomes)
+            self._outbox.record_and_reschedule(outcomes)
         return len(outcomes)
 
     def _fan_out(self) -> None:

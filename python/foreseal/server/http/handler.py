@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import Core
-from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
+from foreseal.rpc.response_envelope import NULL, failure, over_limit
 from foreseal.server.auth.callers import Caller, Callers, Peer, SingleCaller, TooManyWrongKeys, WrongKey
 from foreseal.server.auth.origins import Headers, Origins, admin_hosts, endpoint_hosts, endpoint_origins
 from foreseal.server.cache import BoundedCache

@@ -62,7 +62,7 @@ fn step() -> Arc<Flashblock> {
         transactions: vec![Arc::new(Transaction::decode(&raw).unwrap())],
         receipts: vec![],
         diff: diff(),
-        tail: Arc::default(),
+        end_of_block_diff: Arc::default(),
     })
 }
 

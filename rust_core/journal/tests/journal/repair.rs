@@ -35,7 +35,7 @@ fn step(number: u64, index: u64) -> Record {
         transactions: vec![],
         receipts: vec![],
         diff: Arc::default(),
-        tail: Arc::default(),
+        end_of_block_diff: Arc::default(),
     }))
 }
 

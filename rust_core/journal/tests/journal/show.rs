@@ -48,7 +48,7 @@ fn step(number: u64, index: u64) -> Arc<Flashblock> {
         transactions: vec![],
         receipts: vec![],
         diff: Arc::default(),
-        tail: Arc::default(),
+        end_of_block_diff: Arc::default(),
     })
 }
 

@@ -298,7 +298,7 @@ impl<'p> StoreRepair<'p> {
         let mut broken = false;
         let mut report = |records| broken |= watch(RepairProgress::Replaying { records }).is_break();
         let mut started = start(&self.lock, self.spec.clone(), &self.node_settings(), files, &mut report)?;
-        started.link.drain().map_err(NodeError::from)?;
+        started.store_writer.drain().map_err(NodeError::from)?;
         started.journal.close()?;
         if broken { Err(StoreError::Interrupted.into()) } else { Ok(()) }
     }

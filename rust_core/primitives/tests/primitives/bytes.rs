@@ -145,7 +145,7 @@ fn flashblock(time: u64, signature: Option<StepSignature>) -> Flashblock {
         transactions: vec![],
         receipts: vec![],
         diff: Arc::default(),
-        tail: Arc::default(),
+        end_of_block_diff: Arc::default(),
     }
 }
 

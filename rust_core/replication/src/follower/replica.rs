@@ -163,7 +163,7 @@ impl Replica {
             self.follow();
         }
         self.cursor = Cursor::After { sequence: append.sequence, hash: append.hash };
-        self.chain.settle();
+        self.chain.drop_expired();
         Ok(())
     }
 

@@ -52,7 +52,7 @@ pub struct MethodCall<'a> {
 /// # Errors
 /// Returns the error of the whole body: -32700 if it is not JSON, -32005 if it exceeds a limit, -32600 if it is an
 /// empty batch. Errors of single entries are in [`ParsedCall::request`].
-pub fn parse<'a>(body: &'a [u8], limits: &BodyLimits) -> Result<ParsedBody<'a>, RpcError> {
+pub fn parse_any<'a>(body: &'a [u8], limits: &BodyLimits) -> Result<ParsedBody<'a>, RpcError> {
     // Checked before parsing, whose time depends on the number of values more than on their size.
     if body.len() > limits.values && max_values(body) > limits.values {
         let max = limits.values;
@@ -230,7 +230,7 @@ mod tests {
     const LIMITS: BodyLimits = BodyLimits { values: 100, depth: 4, batch: 3 };
 
     fn only(body: &str) -> ParsedCall<'_> {
-        let mut parsed = parse(body.as_bytes(), &LIMITS).unwrap();
+        let mut parsed = parse_any(body.as_bytes(), &LIMITS).unwrap();
         assert!(!parsed.is_batch);
         parsed.calls.pop().unwrap()
     }
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn bodies_beyond_a_limit_are_rejected_completely() {
-        let code = |body: &[u8]| parse(body, &LIMITS).map_or_else(|error| error.code, |_| 0);
+        let code = |body: &[u8]| parse_any(body, &LIMITS).map_or_else(|error| error.code, |_| 0);
         for body in ["", "{", "[1,]", "{'a':1}", "nul", "\"\\ud800\"", "[\"\\uD800\\u0041\"]", "1 2"] {
             assert_eq!(code(body.as_bytes()), -32700, "{body}");
         }

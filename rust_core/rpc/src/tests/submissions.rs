@@ -26,7 +26,7 @@ fn batch(raws: &[Bytes]) -> String {
 }
 
 fn read(api: &Arc<Api>, body: &str) -> Option<Submissions> {
-    Submissions::new(api, &envelope::read(body.as_bytes(), 8, 100)?)
+    Submissions::new(api, &envelope::parse_common(body.as_bytes(), 8, 100)?)
 }
 
 /// Decodes the chunks from the last to the first. Only the call for the last remaining chunk returns the

@@ -24,21 +24,21 @@ pub struct Matches<'t> {
     /// Lists of the filter, the shortest first; empty if every log matches.
     lists: Vec<Union<'t>>,
     /// Remaining matches in the current chunk.
-    found: MatchedLog,
+    found: ChunkMatches,
     /// Range in which the next chunk is searched.
     rest: Range<u64>,
     /// All matches below this ordinal have been returned.
     position: u64,
 }
 
-enum MatchedLog {
+enum ChunkMatches {
     /// Every ordinal.
     All(Range<u64>),
     /// Low bits in the chunk that begins at this ordinal.
     Chunk(u64, roaring::bitmap::IntoIter),
 }
 
-impl MatchedLog {
+impl ChunkMatches {
     fn next(&mut self) -> Option<u64> {
         match self {
             Self::All(range) => range.next(),
@@ -64,7 +64,7 @@ impl LogIndex {
             return Ok(Matches {
                 index: *self,
                 lists: Vec::new(),
-                found: MatchedLog::All(range),
+                found: ChunkMatches::All(range),
                 rest,
                 position,
             });
@@ -72,7 +72,7 @@ impl LogIndex {
         let chunks = (self.chunk(range.start), self.chunk(range.end - 1));
         let lists: Result<Vec<_>, _> =
             criteria.into_iter().map(|any| Union::new(*self, txn, any, chunks, work)).collect();
-        Ok(Matches { index: *self, lists: lists?, found: MatchedLog::All(0..0), rest: range, position })
+        Ok(Matches { index: *self, lists: lists?, found: ChunkMatches::All(0..0), rest: range, position })
     }
 }
 
@@ -138,7 +138,7 @@ impl Matches<'_> {
         }
         let low = |ordinal: u64| u32::try_from(ordinal - start).expect("inside the chunk");
         let inside = low(self.rest.start.max(start))..low(end);
-        self.found = MatchedLog::Chunk(start, matches.into_range(inside));
+        self.found = ChunkMatches::Chunk(start, matches.into_range(inside));
         self.rest.start = end;
         Ok(())
     }

@@ -186,7 +186,7 @@ def test_changed_rate_of_a_key_takes_effect(tiers: dict[str, CallerTier], tmp_pa
     def refused(times: int) -> list[bool]:
         limiter = subject.identify(None, {b"x-api-key": text.encode()}).limiter
         assert limiter is not None
-        return [limiter.charge("eth_blockNumber") is not None for _ in range(times)]
+        return [limiter.charge_call("eth_blockNumber") is not None for _ in range(times)]
 
     assert refused(2) == [False, True]
     ring.keys[key.id] = replace(key, rate=Rate(0), burst=None)

@@ -143,7 +143,7 @@ impl Contents {
         let mut missing: Vec<_> = new.by_hash.values().filter(is_new).collect();
         missing.sort_unstable_by_key(|transaction| transaction.arrival());
         for transaction in missing {
-            self.pending_log.push(transaction.transaction());
+            self.arrivals.push(transaction.transaction());
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::PoolConfig;
 
 /// Hashes of the most recent arrivals. An arrival stays listed after its transaction has left the pool.
 #[derive(Clone, Debug)]
-pub(crate) struct PendingTransactionLog {
+pub(crate) struct ArrivalLog {
     hashes: VecDeque<B256>,
     /// Number of the next arrival. It never decreases, not even when the pool is reset.
     next: u64,
@@ -54,7 +54,7 @@ pub struct PendingLogPage<T = B256> {
     pub missed: u64,
 }
 
-impl PendingTransactionLog {
+impl ArrivalLog {
     pub fn new(config: &PoolConfig) -> Self {
         let (capacity, max_bytes) = (config.max_pending_log, config.max_pending_log_bytes);
         Self { hashes: VecDeque::new(), next: 0, capacity, max_bytes, full_transactions: None }
@@ -123,8 +123,8 @@ mod tests {
     }
 
     /// Retains four arrivals.
-    fn few() -> PendingTransactionLog {
-        PendingTransactionLog::new(&PoolConfig { max_pending_log: 4, ..PoolConfig::default() })
+    fn few() -> ArrivalLog {
+        ArrivalLog::new(&PoolConfig { max_pending_log: 4, ..PoolConfig::default() })
     }
 
     fn arrived<T: Clone>(found: &[T], next: u64, missed: u64) -> PendingLogPage<T> {
@@ -193,10 +193,8 @@ mod tests {
     fn retained_transactions_are_bounded_in_bytes() {
         let all = transactions(3);
         let size = all[0].encoded().len();
-        let mut arrivals = PendingTransactionLog::new(&PoolConfig {
-            max_pending_log_bytes: 2 * size,
-            ..PoolConfig::default()
-        });
+        let mut arrivals =
+            ArrivalLog::new(&PoolConfig { max_pending_log_bytes: 2 * size, ..PoolConfig::default() });
         arrivals.set_full_transactions(true);
         for transaction in &all {
             arrivals.push(transaction);
