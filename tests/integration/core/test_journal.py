@@ -47,7 +47,7 @@ def test_a_damaged_journal_is_truncated_only_on_request(datadir: Path) -> None:
     content[starts[1] + 100] ^= 1
     segment.write_bytes(content)
     report = orjson.loads(journal_check(datadir))
-    assert report["fault"]["place"]["segment"] == 1
+    assert report["fault"]["position"]["segment"] == 1
     assert "corrupt" in refusal(datadir)
 
     plan = orjson.loads(journal_repair(datadir, False))
