@@ -4,8 +4,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 # Folder of test vectors and recorded exchanges, next to the clone. Tests that need them skip with a reason if they are absent.
 FORESEAL_SHARED ?= $(abspath ../shared)
-# Most tests wait for a node at times: three workers fully use two cores.
-PYTEST_WORKERS ?= 3
+# Tests wait for nodes at times: four workers fully use two cores.
+PYTEST_WORKERS ?= 4
 ARGS ?=
 KILLS ?= 200
 WORKERS ?= 2
