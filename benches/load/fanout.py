@@ -1,4 +1,4 @@
-"""Ten logs per step to many subscribers of `pendingLogs`: delay, CPU and memory, under granian and under uvicorn.
+"""Ten logs per step to many subscribers of `pendingLogs`: delay, CPU and memory, on each transport and under uvicorn.
 
 A delay runs from the moment at which the core had synced the step to its journal (its log line) to the moment at which
 the subscriber's process had the bytes. The subscribers are one other process on the same machine (`crowd.py`); the
@@ -37,8 +37,8 @@ from foreseal.bench.provenance import read_provenance, save
 RESULT = Path(__file__).parents[1] / "results" / "fanout.json"
 PACKAGES = ("granian", "uvicorn", "websockets", "orjson", "uvloop")
 LOGS, STEP_MS = 10, 200
-SERVERS = ("granian", "uvicorn")
-# The limit is far above the default, so that it does not affect the result.
+SERVERS = ("native", "asgi", "uvicorn")
+# The limits are far above the defaults, so that they do not affect the result.
 CONNECTIONS = 10_000
 FILES = 16_384
 PATIENCE = 60
@@ -74,9 +74,8 @@ class Server:
 
 def command(server: str) -> list[str]:
     """Return the command that starts the server; settings are in the environment."""
-    if server == "granian":
-        limit = ["--max-connections", str(CONNECTIONS)]
-        return [sys.executable, "-m", "foreseal", "dev", "--port", "0", "--step", f"{STEP_MS}ms", *limit]
+    if server != "uvicorn":
+        return [sys.executable, "-m", "foreseal", "dev", "--port", "0", "--transport", server]
     options = ["--port", "0", "--ws", "websockets-sansio", "--loop", "uvloop", "--no-access-log"]
     return [sys.executable, "-m", "uvicorn", *options, "foreseal.server:app"]
 
@@ -91,8 +90,9 @@ def served(server: str) -> Iterator[Server]:
             "FORESEAL_DATADIR": datadir,
             "FORESEAL_STEP": f"{STEP_MS}ms",
             "FORESEAL_MAX_CONNECTIONS": str(CONNECTIONS),
+            "FORESEAL_MAX_ADDRESS_CONNECTIONS": str(CONNECTIONS),
         }
-        if server != "granian":
+        if server == "uvicorn":
             # The name of the command implies it.
             environment["FORESEAL_DEV"] = "1"
         run = subprocess.Popen(

@@ -75,7 +75,7 @@ fn run(input: &[u8]) {
             let (again, recovery) =
                 Journal::open(folder, Arc::new(disk), options()).expect("what was opened opens again");
             assert_eq!(
-                (recovery.appends, recovery.torn_tail, recovery.half_made_segment),
+                (recovery.appends, recovery.torn_tail, recovery.unfinished_segment),
                 (kept, None, None)
             );
             assert_eq!(read(&again), (first, kept));

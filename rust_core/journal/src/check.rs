@@ -12,7 +12,7 @@ use crate::{
     journal_head::{JournalHead, imported},
     layout::{ChainLink, FIRST_SEGMENT, SECTOR},
     record::decode_records,
-    recovery::{TailCheck, end_position},
+    recovery::{RecordedEndCheck, end_position},
     segment_scanner::{SegmentScanner, TailState},
 };
 
@@ -38,7 +38,7 @@ pub struct JournalReport {
     /// lost.
     pub torn_tail: Option<TornTail>,
     /// A segment whose creation did not finish; the next opening removes it.
-    pub half_made_segment: Option<u64>,
+    pub unfinished_segment: Option<u64>,
     /// Damage to data that was synced, at which reading stopped. The node refuses to start.
     pub fault: Option<SegmentFault>,
     /// How the recorded end proves that the journal once held more, if it does. The node refuses to start.
@@ -90,7 +90,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExaminat
         Err(JournalError::EndDamaged { .. }) => None,
         Err(other) => return Err(other),
     };
-    let mut tail_check = TailCheck::new(recorded);
+    let mut end_check = RecordedEndCheck::new(recorded);
     let mut scanner = SegmentScanner::new(disk, dir, None)?;
     let mut report = JournalReport::default();
     let mut unreadable = None;
@@ -101,7 +101,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExaminat
             Err(JournalError::Corrupt { position, reason }) => break Some(SegmentFault { position, reason }),
             Err(other) => return Err(other),
         };
-        tail_check.observe(&found);
+        end_check.observe(&found);
         match decode_records(found.records, found.header.records) {
             Ok(records) => {
                 report.appends += 1;
@@ -127,7 +127,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExaminat
         position = end_position(&end);
         match (end.tail, end.segment) {
             (TailState::Torn { bytes }, Some(_)) => report.torn_tail = Some(TornTail { position, bytes }),
-            (TailState::UnfinishedSegment { segment }, _) => report.half_made_segment = Some(segment),
+            (TailState::UnfinishedSegment { segment }, _) => report.unfinished_segment = Some(segment),
             (TailState::Torn { .. }, None) | (TailState::Clean, _) => {}
         }
     }
@@ -136,7 +136,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExaminat
     let compared = if report.fault.is_some() {
         Ok(())
     } else {
-        tail_check.check(chain.unwrap_or(genesis), position, dir)
+        end_check.check(chain.unwrap_or(genesis), position, dir)
     };
     report.missing = compared.as_ref().err().map(ToString::to_string);
     Ok(JournalExamination { report, chain, end: position, compared })
@@ -191,7 +191,7 @@ impl fmt::Display for JournalReport {
         if let Some(TornTail { position, bytes }) = &self.torn_tail {
             write!(f, "\ntorn tail at {position}: {bytes} bytes, cut at the next start")?;
         }
-        if let Some(segment) = self.half_made_segment {
+        if let Some(segment) = self.unfinished_segment {
             write!(f, "\nsegment {segment} was being created, removed at the next start")?;
         }
         match &self.fault {

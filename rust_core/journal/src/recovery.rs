@@ -34,7 +34,7 @@ pub struct Recovery {
     /// The tail that was cut.
     pub torn_tail: Option<TornTail>,
     /// The segment whose creation did not finish; it was removed.
-    pub half_made_segment: Option<u64>,
+    pub unfinished_segment: Option<u64>,
     /// `true` if a repair accepted the loss of everything after the newest append.
     pub loss_accepted: bool,
     /// Offset in `journal.end` of a damaged copy of the recorded end; it was rewritten.
@@ -44,7 +44,7 @@ pub struct Recovery {
 impl Recovery {
     /// Records the remains of a crash after the newest append. Removes a segment whose creation did not
     /// finish.
-    fn record_tail(&mut self, disk: &dyn Disk, dir: &Path, end: &JournalEnd) -> Result<(), JournalError> {
+    fn report_tail(&mut self, disk: &dyn Disk, dir: &Path, end: &JournalEnd) -> Result<(), JournalError> {
         match end.tail {
             TailState::Clean => {}
             TailState::Torn { bytes } => {
@@ -56,7 +56,7 @@ impl Recovery {
             TailState::UnfinishedSegment { segment } => {
                 tracing::warn!(segment, "journal: removed a segment that was being created");
                 remove_unfinished_segment(disk, dir, segment)?;
-                self.half_made_segment = Some(segment);
+                self.unfinished_segment = Some(segment);
             }
         }
         Ok(())
@@ -93,16 +93,16 @@ fn recover(
     let recorded = read_end(&*disk, dir)?;
     let mut scanner = SegmentScanner::new(disk.clone(), dir, Some(options.identity))?;
     let mut recovery = Recovery::default();
-    let mut tail_check = TailCheck::new(recorded.map(|found| found.mark));
+    let mut end_check = RecordedEndCheck::new(recorded.map(|found| found.mark));
     while let Some(found) = scanner.next()? {
         recovery.appends += 1;
         recovery.records += u64::from(found.header.records);
-        tail_check.observe(&found);
+        end_check.observe(&found);
     }
     let end = scanner.end().expect("the walk has ended");
     let chain = scanner.chain().unwrap_or(ChainLink { sequence: 0, previous: options.identity.genesis });
     if !mutant!("ignore-marker") {
-        tail_check.check(chain, end_position(&end), dir)?;
+        end_check.check(chain, end_position(&end), dir)?;
     }
     if let Some(EndFileContent { mark, damaged }) = recorded {
         recovery.loss_accepted = mark.is_accepted_loss(chain.sequence);
@@ -112,9 +112,9 @@ fn recover(
         let path = end_path(dir);
         tracing::warn!(path = %path.display(), offset, "a copy of the journal's recorded end is damaged");
     }
-    recovery.record_tail(&*disk, dir, &end)?;
+    recovery.report_tail(&*disk, dir, &end)?;
     let (file, header) = match end.segment {
-        Some(header) => (zero_torn_tail(&*disk, dir, &header, &end)?, header),
+        Some(header) => (reopen_last_segment(&*disk, dir, &header, &end)?, header),
         None => create_segment(&*disk, dir, &options, (FIRST_SEGMENT, chain, 0))?,
     };
     let mut segments = scanner.visited_segments().to_vec();
@@ -123,7 +123,7 @@ fn recover(
     }
     recovery.segments = segments.len() as u64;
     let writer = writer_id(&options, recorded.map(|found| found.mark));
-    let state = (EndState::Open, chain, tail_check.tip);
+    let state = (EndState::Open, chain, end_check.tip);
     let end_file = EndFileWriter::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
     let journal = Journal {
         end_file,
@@ -161,7 +161,7 @@ pub(crate) fn writer_id(options: &JournalOptions, before: Option<RecordedEnd>) -
 }
 
 /// Comparison of the journal with its recorded end, while the journal is read.
-pub(crate) struct TailCheck {
+pub(crate) struct RecordedEndCheck {
     mark: Option<RecordedEnd>,
     /// Hash in the journal of the append that the mark names.
     found: Option<B256>,
@@ -169,7 +169,7 @@ pub(crate) struct TailCheck {
     pub tip: ChainTip,
 }
 
-impl TailCheck {
+impl RecordedEndCheck {
     pub(crate) fn new(mark: Option<RecordedEnd>) -> Self {
         Self { mark, found: None, tip: mark.map_or_else(ChainTip::default, |mark| mark.tip) }
     }
@@ -236,7 +236,7 @@ fn remove_unfinished_segment(disk: &dyn Disk, dir: &Path, segment: u64) -> Resul
 /// The previous process may have been killed between write and sync, or its sync may have failed. Then the
 /// bytes just read may exist in memory only, marked as written. So the header and the last append are
 /// rewritten with the same bytes; older appends were synced before those were written.
-fn zero_torn_tail(
+fn reopen_last_segment(
     disk: &dyn Disk,
     dir: &Path,
     header: &SegmentHeader,
@@ -245,11 +245,7 @@ fn zero_torn_tail(
     let path = dir.join(segment_name(header.number));
     let file = disk.open(&path, true).map_err(JournalError::io("open", &path))?;
     let position = |offset| JournalPosition { segment: header.number, offset };
-    if let TailState::Torn { bytes } = end.tail
-        && !mutant!("skip-zeroing")
-    {
-        write_zeros(&*file, position(end.offset), bytes, dir)?;
-    }
+    zero_torn_tail(&*file, position(end.offset), end.tail, dir)?;
     if !mutant!("skip-settling") {
         write_all(&*file, &header.encode(), position(0), dir)?;
         if let Some(last) = end.last_append {
@@ -263,6 +259,19 @@ fn zero_torn_tail(
         disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
     }
     Ok(file)
+}
+
+/// Overwrites a torn tail, which begins at `start`, with zeros.
+fn zero_torn_tail(
+    file: &dyn DiskFile,
+    start: JournalPosition,
+    tail: TailState,
+    dir: &Path,
+) -> Result<(), JournalError> {
+    match tail {
+        TailState::Torn { bytes } if !mutant!("skip-zeroing") => write_zeros(file, start, bytes, dir),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn write_zeros(

@@ -195,6 +195,19 @@ impl SegmentScanner {
             current.offset += header.padded();
             return Ok(Some(header));
         }
+        self.classify_tail()?;
+        Ok(None)
+    }
+
+    /// Determines what follows the last append of the current segment: nothing, meaningless bytes, a torn
+    /// append, or damage.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`] if a valid append follows, or if the file is shorter than its header states.
+    fn classify_tail(&mut self) -> Result<(), JournalError> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        let offset = current.offset;
+        let position = JournalPosition { segment: current.header.number, offset };
         let newest = self.opened == self.numbers.len();
         let bytes = current.file.content_end(offset)? - offset;
         if bytes > 0 {
@@ -212,7 +225,7 @@ impl SegmentScanner {
         } else if bytes > 0 {
             self.finish(TailState::Torn { bytes });
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Opens the next segment, or finishes the scan if none exists.

@@ -15,7 +15,7 @@ use foreseal_primitives::{
 use foreseal_state::{State, StateError, StateReader};
 use imbl::Vector;
 
-use crate::stamp::Stamp;
+use crate::step_stamp::StepStamp;
 
 /// A copy of the chain with changes, and the `records` that lead to it. Nothing is durable yet; dropping the
 /// draft discards it.
@@ -26,13 +26,13 @@ pub(crate) struct ChainDraft {
     /// was unwound.
     pub returning: Option<Vec<Arc<Transaction>>>,
     /// Time and signer for the steps of the draft.
-    pub stamp: Stamp,
+    pub stamp: StepStamp,
     /// Steps of the block that was being built when the draft began.
     pub before: Vector<Recorded>,
 }
 
 impl ChainDraft {
-    pub fn new(chain: &Chain, stamp: Stamp) -> Self {
+    pub fn new(chain: &Chain, stamp: StepStamp) -> Self {
         let before = chain.open_steps();
         Self { chain: chain.clone(), records: Vec::new(), returning: None, stamp, before }
     }
@@ -135,7 +135,7 @@ impl ChainDraft {
                 let Flashblock { time, signature, .. } = *known.step;
                 Arc::new(Flashblock { time, signature, ..step })
             }
-            _ => self.stamp.put(step),
+            _ => self.stamp.stamp_and_sign(step),
         }
     }
 

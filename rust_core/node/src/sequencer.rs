@@ -23,7 +23,7 @@ use foreseal_replication::Phase;
 use crate::{
     BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
     StepStage, StoreFailed, chain_draft::ChainDraft, shared_state::SharedState, snapshots::Snapshots,
-    stamp::Stamp, start::Started, store_writer::StoreWriter, writer_metrics::Stopwatch,
+    start::Started, step_stamp::StepStamp, store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
 
 /// Inputs of blocks and steps other than transactions.
@@ -101,10 +101,10 @@ impl Sequencer {
             return Ok(());
         }
         let slot = self.next_slot(&self.chain, now);
-        let opening = self.opening(slot.timestamp);
+        let attributes = self.next_block_attributes(slot.timestamp);
         let mut draft = self.draft();
-        draft.open(&opening)?;
-        self.append(&draft.records)?;
+        draft.open(&attributes)?;
+        self.append_to_journal(&draft.records)?;
         self.adopt(draft.chain)?;
         self.slot = Some(slot);
         Ok(())
@@ -116,8 +116,8 @@ impl Sequencer {
     }
 
     /// Returns the time and signer for a step that is made now.
-    fn stamp(&self) -> Stamp {
-        Stamp::at(self.shared.clock.now(), self.inputs.signer.clone())
+    fn stamp(&self) -> StepStamp {
+        StepStamp::at(self.shared.clock.now(), self.inputs.signer.clone())
     }
 
     /// Creates an empty draft.
@@ -127,11 +127,11 @@ impl Sequencer {
 
     /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.
     pub(crate) fn next_slot(&self, chain: &Chain, now: ClockReading) -> BlockSlot {
-        BlockSlot::at(now, chain.latest().block.header.timestamp, self.mining.block_time())
+        BlockSlot::next_after(now, chain.latest().block.header.timestamp, self.mining.block_time())
     }
 
-    /// Returns the opening of a block with this timestamp.
-    pub(crate) fn opening(&mut self, timestamp: u64) -> NextBlockAttributes {
+    /// Returns the attributes of the next block, with this timestamp.
+    pub(crate) fn next_block_attributes(&mut self, timestamp: u64) -> NextBlockAttributes {
         let production = &self.settings.production;
         NextBlockAttributes {
             merged: true,
@@ -176,7 +176,7 @@ impl Sequencer {
         self.store_writer.check()?;
         let Some(slot) = self.slot else { return Ok(()) };
         if self.mining.is_timed() && slot.ended(now) {
-            self.seal(now.shifted(self.chain.clock_offset()))?;
+            self.seal_and_open_next(now.shifted(self.chain.clock_offset()))?;
         }
         match self.mining {
             Mining::Automatic => self.seal_executable(keep_going).map_err(ControlError::into_production)?,
@@ -192,13 +192,13 @@ impl Sequencer {
 
     /// Seals the block being built and opens the next, with one append and one swap of views. `now` is on the
     /// chain's clock.
-    fn seal(&mut self, now: ClockReading) -> Result<(), ProductionError> {
+    fn seal_and_open_next(&mut self, now: ClockReading) -> Result<(), ProductionError> {
         let draft = self.draft();
-        self.seal_draft(draft, now)
+        self.seal_draft_and_open_next(draft, now)
     }
 
-    /// Seals the block being built in `draft` like [`Self::seal`].
-    pub(crate) fn seal_draft(
+    /// Seals the block being built in `draft` like [`Self::seal_and_open_next`].
+    pub(crate) fn seal_draft_and_open_next(
         &mut self,
         mut draft: ChainDraft,
         now: ClockReading,
@@ -206,8 +206,8 @@ impl Sequencer {
         draft.seal()?;
         self.shared.reached(InspectionPoint::BetweenSealAndOpen);
         let slot = self.next_slot(&draft.chain, now);
-        let opening = self.opening(slot.timestamp);
-        draft.open(&opening)?;
+        let attributes = self.next_block_attributes(slot.timestamp);
+        draft.open(&attributes)?;
         self.commit(draft, slot)
     }
 
@@ -222,7 +222,7 @@ impl Sequencer {
         {
             self.publish(view);
         }
-        self.append(&draft.records)?;
+        self.append_to_journal(&draft.records)?;
         self.shared.metrics.committed(&draft.records);
         self.adopt(draft.chain)?;
         self.slot = slot.into();
@@ -245,7 +245,7 @@ impl Sequencer {
 
     /// Commits like [`Self::commit`], and resets the pool to the snapshot `pool`.
     pub(crate) fn restore(&mut self, draft: ChainDraft, pool: &PoolSnapshot) -> Result<(), ProductionError> {
-        self.append(&draft.records)?;
+        self.append_to_journal(&draft.records)?;
         self.adopt(draft.chain)?;
         self.shared.pool.reset(pool);
         let view = self.view()?;
@@ -255,7 +255,7 @@ impl Sequencer {
         Ok(())
     }
 
-    pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), ProductionError> {
+    pub(crate) fn append_to_journal(&mut self, records: &[Record]) -> Result<(), ProductionError> {
         if records.is_empty() {
             return Ok(());
         }
@@ -361,7 +361,7 @@ impl Sequencer {
         let (clock, metrics) = (self.shared.clock.clone(), self.shared.metrics.clone());
         let mut laps = Stopwatch::begin(&*clock);
         let Some((block, flashblock)) = self.execute(keep_going)? else { return Ok(false) };
-        let step = self.stamp().put(flashblock);
+        let step = self.stamp().stamp_and_sign(flashblock);
         let recorded = Recorded { step: step.clone(), change: None };
         if mutant!("unpool-before-publish") {
             self.shared.pool.on_step(&step.transactions, &step.diff);
@@ -372,7 +372,7 @@ impl Sequencer {
             self.publish(view);
         }
         laps.lap();
-        self.append(&[Record::Step(step.clone())])?;
+        self.append_to_journal(&[Record::Step(step.clone())])?;
         metrics.stage(StepStage::Sync).add(laps.lap());
         tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         if !mutant!("publish-before-append") {

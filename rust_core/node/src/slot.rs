@@ -1,4 +1,4 @@
-//! The slot of a block: its timestamp, and the time at which it is due (durability.md, "Time").
+//! The slot of a block: its timestamp, and the time at which it is due.
 
 use std::time::Duration;
 
@@ -15,16 +15,17 @@ pub struct BlockSlot {
 }
 
 impl BlockSlot {
-    /// Returns the slot that contains `now`, for a child of a block with timestamp `parent`.
+    /// Returns the slot that contains `now`, for a child of a block with this timestamp.
     ///
     /// Slots end at multiples of the block time (in seconds) on the wall clock. A wall clock that steps back
     /// neither lowers a timestamp nor stalls production. The block after one that was sealed early still
     /// lasts a full block time. Otherwise every small step back would move timestamps another block time
     /// ahead of the clock.
-    pub fn at(now: ClockReading, parent: u64, block_time: u64) -> Self {
+    pub fn next_after(now: ClockReading, parent_timestamp: u64, block_time: u64) -> Self {
         let slot = (now.unix.as_secs() / block_time).saturating_add(1).saturating_mul(block_time);
-        let least = if mutant!("timestamp-from-the-clock") { 0 } else { parent.saturating_add(block_time) };
-        Self::with_timestamp(now, slot.max(least), block_time)
+        let min =
+            if mutant!("timestamp-from-the-clock") { 0 } else { parent_timestamp.saturating_add(block_time) };
+        Self::with_timestamp(now, slot.max(min), block_time)
     }
 
     /// Returns the slot of a block with this timestamp, whether new or found in progress after a restart. The
@@ -50,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_slot_has_the_timestamp_of_its_end() {
-        let slot = BlockSlot::at(now(10_700, 500), 8, 2);
+        let slot = BlockSlot::next_after(now(10_700, 500), 8, 2);
         assert_eq!(slot.timestamp, 12);
         assert_eq!(slot.due, Duration::from_millis(1_800));
         assert!(!slot.ended(now(11_999, 1_799)) && slot.ended(now(12_000, 1_800)));
@@ -58,12 +59,12 @@ mod tests {
 
     #[test]
     fn the_next_slot_begins_when_a_slot_ends() {
-        assert_eq!(BlockSlot::at(now(12_000, 0), 12, 2).timestamp, 14);
+        assert_eq!(BlockSlot::next_after(now(12_000, 0), 12, 2).timestamp, 14);
     }
 
     #[test]
     fn a_backward_clock_never_lowers_a_timestamp_or_stalls() {
-        let slot = BlockSlot::at(now(5_000, 0), 1_000, 2);
+        let slot = BlockSlot::next_after(now(5_000, 0), 1_000, 2);
         assert_eq!(slot.timestamp, 1_002);
         assert_eq!(slot.due, Duration::from_secs(2));
         let resumed = BlockSlot::with_timestamp(now(5_000, 0), 1_002, 2);
@@ -76,7 +77,7 @@ mod tests {
         let mut timestamp = 12;
         for block in 1..=10 {
             let due = 2_000 * block;
-            let slot = BlockSlot::at(now(9_999 + due, due), timestamp, 2);
+            let slot = BlockSlot::next_after(now(9_999 + due, due), timestamp, 2);
             assert_eq!(slot.due, Duration::from_millis(due + 2_000));
             timestamp = slot.timestamp;
         }
@@ -92,6 +93,6 @@ mod tests {
 
     #[test]
     fn missed_slots_are_not_filled_in() {
-        assert_eq!(BlockSlot::at(now(90_500, 0), 12, 2).timestamp, 92);
+        assert_eq!(BlockSlot::next_after(now(90_500, 0), 12, 2).timestamp, 92);
     }
 }

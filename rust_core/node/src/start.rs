@@ -44,9 +44,10 @@ pub(crate) fn try_first_block(
 ) -> Result<(), NodeError> {
     let production = &settings.production;
     let chain = Chain::new(spec.clone(), settings.finality);
-    let BlockSlot { timestamp, .. } = BlockSlot::at(now, spec.genesis().timestamp, production.block_time);
-    let opening = NextBlockAttributes { merged: true, timestamp, ..production.idle_opening(&chain) };
-    match chain.prepare_open(&opening) {
+    let BlockSlot { timestamp, .. } =
+        BlockSlot::next_after(now, spec.genesis().timestamp, production.block_time);
+    let attributes = NextBlockAttributes { merged: true, timestamp, ..production.idle_opening(&chain) };
+    match chain.prepare_open(&attributes) {
         Ok(_) => Ok(()),
         Err(why) => Err(NodeError::DeadGenesis { why }),
     }

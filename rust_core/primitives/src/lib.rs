@@ -1,4 +1,4 @@
-//! Layer 0: the data types of the chain that the other layers share. Built on alloy types; nothing here
+//! Layer 1: the data types of the chain that the other layers share. Built on alloy types; nothing here
 //! executes transactions or writes to disk.
 
 mod account;

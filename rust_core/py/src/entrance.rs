@@ -133,7 +133,7 @@ impl PyEntrance {
         caller: Option<PyRef<'_, PyCaller>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let body = data.get(start..).unwrap_or_default();
-        if let Some(read) = self.fast_path.read(body) {
+        if let Some(read) = self.fast_path.parse(body) {
             let (freshness, view) = Freshness::read(self.fast_path.api().node());
             if let Some(response) = self.fast_path.respond(view.as_ref(), &read) {
                 let parts = response.segments();
@@ -184,7 +184,7 @@ impl PyEntrance {
         let (mut frames, mut end, mut slow) = (Vec::new(), 0, Vec::new());
         while frames.len() < MAX_FRAMES_SIZE
             && let Some(text) = first_text(&data[end..], max_length)
-            && let Some(body) = self.fast_path.read(&text.content)
+            && let Some(body) = self.fast_path.parse(&text.content)
             && let Some(response) = self.fast_path.respond(view.as_ref(), &body)
         {
             add_text(&mut frames, &response.segments());

@@ -253,7 +253,7 @@ impl FastPath {
     }
 
     /// Parses `body`; returns `None` if it does not have the common form.
-    pub fn read<'a>(&self, body: &'a [u8]) -> Option<CommonBody<'a>> {
+    pub fn parse<'a>(&self, body: &'a [u8]) -> Option<CommonBody<'a>> {
         parse_common(body, self.limits.depth, self.limits.batch)
     }
 

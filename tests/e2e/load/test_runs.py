@@ -38,7 +38,7 @@ def test_visibility_run_samples_every_transaction_in_each_source(tmp_path: Path)
 
 
 def test_every_subscriber_gets_every_log(tmp_path: Path) -> None:
-    options = ("--subscribers", 3, "--servers", "granian", "uvicorn", "--seconds", 1)
+    options = ("--subscribers", 3, "--servers", "native", "asgi", "uvicorn", "--seconds", 1)
     for figures in run("fanout", tmp_path / "figures.json", *options):
         # Five steps per second, ten logs each.
         assert (figures["notifications"], figures["expected"], figures["closed"]) == (150, 150, {})

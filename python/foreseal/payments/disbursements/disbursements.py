@@ -43,7 +43,7 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
-from foreseal.payments.ledger.states import DISBURSEMENT, next_status
+from foreseal.payments.ledger.states import DISBURSEMENT_TRANSITIONS, next_status
 from foreseal.payments.ledger.tables import Purpose
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.transactions import (
@@ -120,7 +120,7 @@ class Disbursements(ABC):
         with self.ledger.database.reading() as tx:
             row = read(tx, self.table, id)
             legs = self.recipients(tx, row)
-        next_status(DISBURSEMENT, OrderStatus(row.state, row.step), Trigger.SUBMIT)
+        next_status(DISBURSEMENT_TRANSITIONS, OrderStatus(row.state, row.step), Trigger.SUBMIT)
         contract, data = self.call(row, legs)
         at_fault = self.forbidden(row.token, contract, legs)
         if at_fault in (self.merchant.payee, contract):

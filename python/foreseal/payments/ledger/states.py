@@ -194,7 +194,7 @@ def _effect(state: LedgerState, back: OrderStatus) -> Iterator[tuple[tuple[Order
         yield (status, Trigger.REOPEN), back
 
 
-def _order() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _order_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     drafted, signed, stored, voided = (
         OrderStatus(state) for state in (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
     )
@@ -216,7 +216,7 @@ def _order() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]
         yield (status, Trigger.EXPIRE), OrderStatus(OrderState.EXPIRED)
 
 
-def _disbursement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _disbursement_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     reserved, broadcast = DisbursementState.RESERVED, DisbursementState.BROADCAST
     yield (None, Trigger.RESERVE), OrderStatus(reserved)
     for step in (TxStatus.IDLE, TxStatus.FAILED):
@@ -232,7 +232,7 @@ def _disbursement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderS
     yield from _effect(DisbursementState.COMPLETE, OrderStatus(broadcast))
 
 
-def _settlement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _settlement_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     submitted, settled = SettlementState.SUBMITTED, SettlementState.SETTLED
     yield (None, Trigger.RELEASE), OrderStatus(SettlementState.RELEASED)
     for status in (None, OrderStatus(submitted, TxStatus.FAILED)):
@@ -243,7 +243,7 @@ def _settlement() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderSta
     yield from _effect(settled, OrderStatus(submitted, TxStatus.UNKNOWN))
 
 
-def _grant() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _grant_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     states = (GrantState.HELD, GrantState.DECLINED, GrantState.RELEASED)
     held, declined, released = (OrderStatus(state) for state in states)
     answered, unknown = OrderStatus(GrantState.ANSWERED), OrderStatus(GrantState.ANSWERED, TxStatus.UNKNOWN)
@@ -260,7 +260,7 @@ def _grant() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]
         yield (before, Trigger.GRANT), held
 
 
-def _purchase() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _purchase_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
     reserved, presented = OrderStatus(PurchaseState.RESERVED), OrderStatus(PurchaseState.PRESENTED)
     yield (None, Trigger.RESERVE), reserved
     yield (reserved, Trigger.PRESENT), presented
@@ -275,19 +275,19 @@ def _purchase() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatu
             yield (status, trigger), OrderStatus(state, Finality.FINAL)
 
 
-ORDER: Transitions = dict(_order())
+ORDER_TRANSITIONS: Transitions = dict(_order_transitions())
 """All transitions of an order. None stands for an order that does not exist yet."""
 
-DISBURSEMENT: Transitions = dict(_disbursement())
+DISBURSEMENT_TRANSITIONS: Transitions = dict(_disbursement_transitions())
 """All transitions of a refund or a payout."""
 
-SETTLEMENT: Transitions = dict(_settlement())
+SETTLEMENT_TRANSITIONS: Transitions = dict(_settlement_transitions())
 """All transitions of a settlement."""
 
-GRANT: Transitions = dict(_grant())
+GRANT_TRANSITIONS: Transitions = dict(_grant_transitions())
 """All transitions of a grant."""
 
-PURCHASE: Transitions = dict(_purchase())
+PURCHASE_TRANSITIONS: Transitions = dict(_purchase_transitions())
 """All transitions of a purchase."""
 
 

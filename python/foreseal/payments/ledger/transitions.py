@@ -12,8 +12,8 @@ from foreseal.payments.ledger.database import Database
 from foreseal.payments.ledger.errors import ConcurrentUpdate, DuplicateRecord, UnknownRecord
 from foreseal.payments.ledger.identifiers import is_storable
 from foreseal.payments.ledger.states import (
-    DISBURSEMENT,
-    ORDER,
+    DISBURSEMENT_TRANSITIONS,
+    ORDER_TRANSITIONS,
     Finality,
     OrderStatus,
     StatusStep,
@@ -24,17 +24,17 @@ from foreseal.payments.ledger.states import (
 from foreseal.payments.ledger.tables import orders, payouts, refunds
 from foreseal.payments.ledger.timeline import TimelineEntry, record_entry
 
-_TRANSITIONS: dict[str, Transitions] = {
-    orders.name: ORDER,
-    refunds.name: DISBURSEMENT,
-    payouts.name: DISBURSEMENT,
+_TRANSITIONS_BY_TABLE: dict[str, Transitions] = {
+    orders.name: ORDER_TRANSITIONS,
+    refunds.name: DISBURSEMENT_TRANSITIONS,
+    payouts.name: DISBURSEMENT_TRANSITIONS,
 }
-_DEEPER: dict[StatusStep, Trigger] = {
+_FINALITY_TRIGGERS: dict[StatusStep, Trigger] = {
     Finality.PROVISIONAL: Trigger.DEMOTE,
     Finality.CONFIRMED: Trigger.CONFIRM,
     Finality.FINAL: Trigger.FINALIZE,
 }
-TRANSITIONS = "transitions"
+TRANSITIONS_KEY = "transitions"
 """Key in a table's `info` for transitions that a component outside of the ledger defines."""
 
 
@@ -82,7 +82,7 @@ class Ledger:
         """Move an effected row to the step of its transfer."""
         if row.step is step or row.step is Finality.FINAL:
             return
-        self.move(tx, table, row, _DEEPER[step], **details)
+        self.move(tx, table, row, _FINALITY_TRIGGERS[step], **details)
 
     def allows(self, table: Table, row: Row[Any], trigger: Trigger) -> bool:
         """Return True if a trigger leads somewhere from the place of the row as it was read."""
@@ -90,8 +90,8 @@ class Ledger:
 
 
 def _transitions(table: Table) -> Transitions:
-    own: Transitions | None = table.info.get(TRANSITIONS)
-    return _TRANSITIONS[table.name] if own is None else own
+    own: Transitions | None = table.info.get(TRANSITIONS_KEY)
+    return _TRANSITIONS_BY_TABLE[table.name] if own is None else own
 
 
 def read(tx: Connection, table: Table, id: str) -> Row[Any]:

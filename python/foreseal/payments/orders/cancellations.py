@@ -8,7 +8,7 @@ from foreseal.payments.chain import Token
 from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
-from foreseal.payments.ledger.states import ORDER, next_status
+from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.reconciler import OrderReconciler
@@ -49,7 +49,7 @@ class Cancellations:
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
-        next_status(ORDER, OrderStatus(order.state, order.step), Trigger.CANCEL)
+        next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CANCEL)
         _require_authorization(order)
         message = Cancellation(order.payer, order.nonce)
         node = self._sender.node

@@ -11,7 +11,7 @@ from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import receive_call, separator
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
-from foreseal.payments.ledger.states import ORDER, next_status
+from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import authorization, message, permit
@@ -90,7 +90,7 @@ class Captures:
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
-        next_status(ORDER, OrderStatus(order.state, order.step), Trigger.CAPTURE)
+        next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CAPTURE)
         captured_amount = _capture_amount(order, amount)
         self._check(order, captured_amount)
         try:

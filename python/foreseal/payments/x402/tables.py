@@ -6,9 +6,16 @@ Columns have the same units as in `ledger.tables`.
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, String, Table, Text, UniqueConstraint
 
 from foreseal.payments.ledger.columns import EnumText, Units
-from foreseal.payments.ledger.states import GRANT, SETTLEMENT, Finality, GrantState, SettlementState, TxStatus
+from foreseal.payments.ledger.states import (
+    GRANT_TRANSITIONS,
+    SETTLEMENT_TRANSITIONS,
+    Finality,
+    GrantState,
+    SettlementState,
+    TxStatus,
+)
 from foreseal.payments.ledger.tables import metadata
-from foreseal.payments.ledger.transitions import TRANSITIONS
+from foreseal.payments.ledger.transitions import TRANSITIONS_KEY
 
 NAME = 200
 """Maximum characters of a payment's name."""
@@ -31,7 +38,7 @@ settlements = Table(
     Column("state", EnumText(SettlementState), nullable=False),
     Column("step", EnumText(TxStatus, Finality), nullable=False),
     UniqueConstraint("chain_id", "contract", "payer", "nonce"),
-    info={TRANSITIONS: SETTLEMENT},
+    info={TRANSITIONS_KEY: SETTLEMENT_TRANSITIONS},
 )
 
 payer_locks = Table(
@@ -65,7 +72,7 @@ grants = Table(
     Column("state", EnumText(GrantState), nullable=False),
     Column("step", EnumText(TxStatus, Finality), nullable=False),
     Index("x402_grants_place", "state", "step"),
-    info={TRANSITIONS: GRANT},
+    info={TRANSITIONS_KEY: GRANT_TRANSITIONS},
 )
 
 channels = Table(

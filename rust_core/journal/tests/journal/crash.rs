@@ -166,7 +166,7 @@ fn a_segment_that_cannot_be_created_stops_the_journal() {
         disk.kill();
         let (journal, recovery) = open(&disk, 1).unwrap();
         assert_eq!(read(&journal), plan[..2]);
-        assert_eq!(recovery.half_made_segment, (operation < 3).then_some(2));
+        assert_eq!(recovery.unfinished_segment, (operation < 3).then_some(2));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Blocks, damage, dir, noise, open, path, read, records, written};
-use foreseal_journal::{JournalError, JournalPosition, plan_repair, simulated::SimulatedDisk};
+use crate::plan::{Blocks, damage, dir, end_path, noise, open, path, read, records, written};
+use foreseal_journal::{Disk as _, JournalError, JournalPosition, plan_repair, simulated::SimulatedDisk};
 use proptest::prelude::*;
 
 /// Number of segments of the written journal; then the offset of its last append and the end of that append.
@@ -66,6 +66,22 @@ fn a_flipped_bit_is_named() {
         }
     }
     assert!(rejected > 20_000, "{rejected}");
+}
+
+/// Flips bits before the last append of a journal whose recorded end is lost, so that only the scan can find them.
+#[test]
+fn a_flipped_bit_is_named_without_the_recorded_end() {
+    let (disk, plan) = written();
+    disk.remove(&end_path()).unwrap();
+    for (segment, size) in [(SEGMENTS - 1, 4096), (SEGMENTS, LAST_APPEND)] {
+        for at in 0..size {
+            let disk = disk.fork();
+            damage(&disk, segment, |content| content[usize::try_from(at).unwrap()] ^= 1 << (at % 8));
+            if let Some(position) = verdict(&disk, &plan) {
+                assert!(position.segment == segment && position.offset <= at, "{position} for {at}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -260,7 +276,7 @@ proptest! {
         match open(&disk, 1) {
             Ok((journal, recovery)) => {
                 prop_assert_eq!(journal.next_sequence(), 0);
-                prop_assert_eq!(recovery.half_made_segment, Some(1));
+                prop_assert_eq!(recovery.unfinished_segment, Some(1));
             }
             Err(error) => {
                 let corrupt = matches!(error, JournalError::Corrupt { .. });

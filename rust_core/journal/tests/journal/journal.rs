@@ -20,7 +20,7 @@ fn options() -> JournalOptions {
 
 fn open(dir: &Path) -> Journal {
     let (journal, recovery) = Journal::open(dir, Arc::new(RealDisk), options()).unwrap();
-    assert_eq!((recovery.torn_tail, recovery.half_made_segment), (None, None));
+    assert_eq!((recovery.torn_tail, recovery.unfinished_segment), (None, None));
     journal
 }
 
@@ -228,7 +228,7 @@ fn a_segment_larger_than_any_file_is_an_error() {
     let options = JournalOptions { segment_bytes: u64::MAX, ..options() };
     assert!(matches!(open_error(dir.path(), options), JournalError::Io { action: "create", .. }));
     let (_, recovery) = Journal::open(dir.path(), Arc::new(RealDisk), self::options()).unwrap();
-    assert_eq!(recovery.half_made_segment, Some(1));
+    assert_eq!(recovery.unfinished_segment, Some(1));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_copy_has_all_durable_appends_although_segments_are_removed() {
             let (first, next) = copy(&pinned, began - 1, to.path());
             assert!(first < began && began <= next, "{first} {began} {next}");
             let report = check(to.path(), Arc::new(RealDisk)).unwrap();
-            assert_eq!((report.fault, report.torn_tail, report.half_made_segment), (None, None, None));
+            assert_eq!((report.fault, report.torn_tail, report.unfinished_segment), (None, None, None));
             assert_eq!((report.first_sequence, report.first_sequence + report.appends), (first, next));
         }
         stop.store(true, Ordering::Release);

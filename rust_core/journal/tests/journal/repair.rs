@@ -102,7 +102,7 @@ fn a_torn_tail_or_partial_segment_needs_no_repair() {
         disk.kill();
         let (report, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
         assert!(repair.is_none() && report.is_sound());
-        assert_eq!((report.torn_tail.is_some(), report.half_made_segment.is_some()), (torn, !torn));
+        assert_eq!((report.torn_tail.is_some(), report.unfinished_segment.is_some()), (torn, !torn));
         assert_eq!(report.torn_tail, open(&disk, 1).unwrap().1.torn_tail);
     }
 }

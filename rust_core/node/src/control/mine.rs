@@ -59,8 +59,8 @@ impl Sequencer {
             draft.seal()?;
             sealed += 1;
             let slot = self.slot_after(&mut draft, interval.filter(|_| sealed < left))?;
-            let opening = self.opening(slot.timestamp);
-            draft.open(&opening)?;
+            let attributes = self.next_block_attributes(slot.timestamp);
+            draft.open(&attributes)?;
             if sealed == left.min(TOGETHER) || self.shared.pool.counts().pooled > 0 {
                 self.commit(draft, slot)?;
                 return Ok(sealed);
@@ -106,7 +106,7 @@ impl Sequencer {
     ) -> Result<(), ControlError> {
         if self.chain.open_block().is_some_and(|open| open.index() > 0) {
             let (draft, now) = (self.draft(), self.now());
-            self.seal_draft(draft, now)?;
+            self.seal_draft_and_open_next(draft, now)?;
         }
         while self.shared.pool.counts().pooled > 0 && !self.shared.stopping() {
             self.catch_up()?;
@@ -126,7 +126,7 @@ impl Sequencer {
         let mut draft = self.draft();
         let step = draft.add(block, step);
         let now = self.now();
-        self.seal_draft(draft, now)?;
+        self.seal_draft_and_open_next(draft, now)?;
         self.shared.pool.on_step(&step.transactions, &step.diff);
         laps.lap();
         self.shared.metrics.step.add(laps.whole());
@@ -151,6 +151,6 @@ impl Sequencer {
     pub fn set_base_fee(&mut self, base_fee: u64) -> Result<(), ControlError> {
         self.developing()?;
         let slot = self.producing()?;
-        self.rebuild(self.draft(), slot, |opening| opening.base_fee = Some(base_fee))
+        self.rebuild(self.draft(), slot, |attributes| attributes.base_fee = Some(base_fee))
     }
 }

@@ -18,14 +18,14 @@ impl Sequencer {
     ) -> Result<(), ControlError> {
         let steps = self.chain.open_steps();
         draft.unwind(self.chain.latest().number())?;
-        let mut opening = self.opening(slot.timestamp);
+        let mut attributes = self.next_block_attributes(slot.timestamp);
         if let Some(first) = steps.front() {
-            opening.mix_hash = first.step.header.mix_hash;
+            attributes.mix_hash = first.step.header.mix_hash;
             // The base fee that follows from the parent, or the one that was set.
-            opening.base_fee = first.step.header.base_fee_per_gas;
+            attributes.base_fee = first.step.header.base_fee_per_gas;
         }
-        change(&mut opening);
-        draft.open(&opening)?;
+        change(&mut attributes);
+        draft.open(&attributes)?;
         for recorded in steps.iter().skip(1) {
             match &recorded.change {
                 Some(change) => {

@@ -49,8 +49,8 @@ impl Sequencer {
             // The new blocks are one block time apart, so the new head is about as old as the one it
             // replaces.
             let parent = draft.chain.latest().block.header.timestamp;
-            let opening = self.opening(parent.saturating_add(self.mining.block_time()));
-            draft.open(&opening)?;
+            let attributes = self.next_block_attributes(parent.saturating_add(self.mining.block_time()));
+            draft.open(&attributes)?;
             draft.include(transactions)?;
             draft.seal()?;
         }
@@ -61,8 +61,8 @@ impl Sequencer {
     /// the pool.
     fn resume(&mut self, mut draft: ChainDraft) -> Result<(), ControlError> {
         let slot = self.next_slot(&draft.chain, self.now());
-        let opening = self.opening(slot.timestamp);
-        draft.open(&opening)?;
+        let attributes = self.next_block_attributes(slot.timestamp);
+        draft.open(&attributes)?;
         self.commit(draft, slot)?;
         self.step(&mut || true)?;
         Ok(())
@@ -91,7 +91,7 @@ impl Sequencer {
             return Ok(draft);
         }
         let ChainDraft { chain, records, returning, .. } = draft;
-        self.append(&records)?;
+        self.append_to_journal(&records)?;
         self.adopt(chain)?;
         Ok(ChainDraft { returning, ..self.draft() })
     }

@@ -23,7 +23,7 @@ use crate::{
 use cursor::ReaderPosition;
 use log_list::SearchStop;
 use range::{Range, number};
-use search::{append_block, append_logs};
+use search::{append_block_logs, append_logs};
 
 pub use cursor::LogCursor;
 pub use log_list::LogList;
@@ -78,7 +78,7 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
         BlockSelection::Hash(hash) => {
             let found = context.block(view, BlockId::Hash { hash, require_canonical: false })?;
             let mut list = for_one_block(context);
-            match append_block(&found.block, &filter, 0, &mut list) {
+            match append_block_logs(&found.block, &filter, 0, &mut list) {
                 ControlFlow::Continue(()) => Ok(list.into_json()),
                 // Only the list of an attempt can be full.
                 ControlFlow::Break(_) => Err(Error::TooSlowInline),
@@ -167,7 +167,7 @@ fn page_of_block(
     let number = found.number();
     let mut cursor = cursor.unwrap_or_else(|| LogCursor::new(filter, number, view.finalized()));
     let done = cursor.seen().filter(|seen| seen.hash == hash).map_or(0, |seen| seen.logs);
-    let ended = append_block(&found.block, filter, done, list);
+    let ended = append_block_logs(&found.block, filter, done, list);
     Ok(ended.break_value().map(|at| {
         cursor.set_seen(Some(ReaderPosition { number, hash, logs: at.index }));
         cursor

@@ -26,7 +26,7 @@ pub fn append_logs(
     while let Some(matches) = search.next() {
         let appended = matches.and_then(|matches| match matches {
             LogMatches::Stored(ordinals) => stored.append(&ordinals, list),
-            LogMatches::Block { block, first } => Ok(append_block(&block.block, filter, first, list)),
+            LogMatches::Block { block, first } => Ok(append_block_logs(&block.block, filter, first, list)),
         });
         match appended {
             Ok(ControlFlow::Break(position)) => return Ok(position),
@@ -43,7 +43,7 @@ pub fn append_logs(
 
 /// Appends the matching logs of one block, from log index `first` on. Breaks with the position at which the list was
 /// full.
-pub fn append_block(
+pub fn append_block_logs(
     block: &Block,
     filter: &LogFilter,
     first: u64,

@@ -18,7 +18,7 @@ fn fast_path(bench: &Bench, limits: FastPathLimits) -> FastPath {
 /// Returns the response of the fast path as JSON; `None` if the body must take the slow path.
 fn response(path: &FastPath, bench: &Bench, body: &Value) -> Option<Value> {
     let (view, body) = (bench.view(), body.to_string());
-    let response = path.respond(Some(&view), &path.read(body.as_bytes())?)?;
+    let response = path.respond(Some(&view), &path.parse(body.as_bytes())?)?;
     assert!(response.slow.is_empty());
     Some(serde_json::from_slice(&response.segments().concat()).unwrap())
 }
@@ -122,7 +122,7 @@ fn python_methods_and_malformed_params_use_the_slow_path() {
         r#"{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x","to":"0x"}]}"#,
     ] {
         assert!(
-            path.read(body.as_bytes()).is_none_or(|read| path.respond(Some(&bench.view()), &read).is_none()),
+            path.parse(body.as_bytes()).is_none_or(|read| path.respond(Some(&bench.view()), &read).is_none()),
             "{body}"
         );
     }

@@ -1,4 +1,4 @@
-//! Independent implementation of the time rules in durability.md: the timestamp of a block, and when it is
+//! Independent implementation of the rules of block times: the timestamp of a block, and when it is
 //! due.
 
 use std::time::Duration;

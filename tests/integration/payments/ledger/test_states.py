@@ -14,7 +14,15 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
-from foreseal.payments.ledger.states import DISBURSEMENT, GRANT, ORDER, PURCHASE, SETTLEMENT, LedgerState, next_status
+from foreseal.payments.ledger.states import (
+    DISBURSEMENT_TRANSITIONS,
+    GRANT_TRANSITIONS,
+    ORDER_TRANSITIONS,
+    PURCHASE_TRANSITIONS,
+    SETTLEMENT_TRANSITIONS,
+    LedgerState,
+    next_status,
+)
 from foreseal.payments.ledger.tables import orders, refunds
 from payments.shop import Shop
 
@@ -141,11 +149,11 @@ def expected_of_purchases() -> set[Row]:
 each = pytest.mark.parametrize(
     ("transitions", "expected"),
     [
-        (ORDER, expected_of_orders()),
-        (DISBURSEMENT, expected_of_disbursements()),
-        (SETTLEMENT, expected_of_settlements()),
-        (GRANT, expected_of_grants()),
-        (PURCHASE, expected_of_purchases()),
+        (ORDER_TRANSITIONS, expected_of_orders()),
+        (DISBURSEMENT_TRANSITIONS, expected_of_disbursements()),
+        (SETTLEMENT_TRANSITIONS, expected_of_settlements()),
+        (GRANT_TRANSITIONS, expected_of_grants()),
+        (PURCHASE_TRANSITIONS, expected_of_purchases()),
     ],
     ids=["orders", "disbursements", "settlements", "grants", "purchases"],
 )
@@ -168,7 +176,7 @@ def test_transitions_equal_the_specified_table(transitions: dict[object, object]
 def test_states_and_triggers_match_the_specification() -> None:
     begun = {Trigger.CAPTURE: OrderState.CAPTURED, Trigger.CANCEL: OrderState.CANCELED}
     found = set()
-    for (before, trigger), after in ORDER.items():
+    for (before, trigger), after in ORDER_TRANSITIONS.items():
         state = None if before is None else before.state
         if trigger in begun:
             found.add((state, trigger.value, begun[trigger].value))
@@ -180,7 +188,7 @@ def test_states_and_triggers_match_the_specification() -> None:
 
 @pytest.mark.parametrize(("table", "states"), [(orders, OrderState), (refunds, DisbursementState)], ids=str)
 def test_transitions_outside_the_table_are_rejected(shop: Shop, table: Table, states: type[LedgerState]) -> None:
-    transitions = ORDER if table is orders else DISBURSEMENT
+    transitions = ORDER_TRANSITIONS if table is orders else DISBURSEMENT_TRANSITIONS
     refused = 0
     with shop.database.transaction() as tx:
         if table is refunds:

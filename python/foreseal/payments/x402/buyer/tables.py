@@ -3,9 +3,9 @@
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, String, Table, Text
 
 from foreseal.payments.ledger.columns import EnumText, Units
-from foreseal.payments.ledger.states import PURCHASE, Finality, PurchaseState, TxStatus
+from foreseal.payments.ledger.states import PURCHASE_TRANSITIONS, Finality, PurchaseState, TxStatus
 from foreseal.payments.ledger.tables import metadata
-from foreseal.payments.ledger.transitions import TRANSITIONS
+from foreseal.payments.ledger.transitions import TRANSITIONS_KEY
 
 purchases = Table(
     "purchases",
@@ -34,7 +34,7 @@ purchases = Table(
     Column("step", EnumText(TxStatus, Finality), nullable=False),
     Index("purchases_place", "state", "step"),
     Index("purchases_transaction", "transaction_hash"),
-    info={TRANSITIONS: PURCHASE},
+    info={TRANSITIONS_KEY: PURCHASE_TRANSITIONS},
 )
 
 budgets = Table(
