@@ -25,10 +25,6 @@ SPEED = {
 WHEEL_PROFILE = "dist"
 
 
-# Older files, to be measured again: this set may only shrink.
-STALE = {"anvil"}
-
-
 def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -58,5 +54,4 @@ def test_results_name_a_clean_commit_and_the_wheel_profile() -> None:
         pytest.skip("a shallow clone does not have the commits that the results name")
     reports = _reports()
     stale = {name for name, report in reports.items() if not (_is_clean(report) and _has_profile(name, report))}
-    assert stale - STALE == set(), "measure again on a clean commit"
-    assert STALE - stale == set(), "remove these from STALE"
+    assert stale == set(), "measure again on a clean commit"
