@@ -10,12 +10,12 @@ from repository import ROOT
 BY_PATH = {
     "campaigns": ("node", "slow"),
     "campaigns/differential": ("npm",),
+    "campaigns/wheels": ("network",),
     "e2e": ("node",),
     "e2e/bench": ("slow",),
     "e2e/clients/test_ethers.py": ("npm",),
     "e2e/clients/test_viem.py": ("npm",),
     "e2e/clients/test_web3_modules.py": ("slow",),
-    "e2e/distribution": ("network", "slow"),
     "e2e/load": ("slow",),
     "e2e/payments/x402/pairings": ("npm", "slow"),
     "e2e/server/test_proxies.py": ("nginx",),
