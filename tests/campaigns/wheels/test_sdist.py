@@ -8,7 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from distribution.build import ROOT, build_sdist
+from distribution.build import build_sdist
+from repository import ROOT
 
 pytestmark = pytest.mark.timeout(600)
 

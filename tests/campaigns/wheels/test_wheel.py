@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from distribution.build import ROOT, build_wheel
+from distribution.build import build_wheel
 from distribution.clean import CleanEnvironment
 from distribution.walkthrough import PAGES, Walkthrough
 from live.process import FAST, LiveNode
+from repository import ROOT
 
 pytestmark = pytest.mark.timeout(900)
 
