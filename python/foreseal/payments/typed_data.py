@@ -27,6 +27,7 @@ from foreseal.payments.amounts import check_amount
 
 # Half the order of secp256k1. The token accepts only the form of a signature with the lower s (EIP-2).
 _HIGHEST_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+ZERO_ADDRESS = "0x" + "00" * 20
 _DOMAIN = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
 
 

@@ -1,6 +1,7 @@
 """`pay.toml`: accepted input, and errors that name file and key for every fault."""
 
 import re
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,21 @@ def test_template_is_valid_and_has_every_key(file: Path) -> None:
     with pytest.raises(ConfigurationError) as error:
         read(file)
     assert [problem.split(": ")[1] for problem in error.value.problems] == ["payee", "facilitator", "webhooks[0]"]
+
+
+def test_template_shows_the_defaults(file: Path) -> None:
+    lines = [line.removeprefix("# ") for line in template().splitlines()]
+    alternatives = ("key_env", "secret_env")
+    file.write_text(
+        "\n".join(line for line in lines if re.match(r"\[|\w+ = ", line) and not line.startswith(alternatives))
+    )
+    found = read(file)
+    for section in (found.node, found.token, found.database, found.serve, found.facilitator, found.policy):
+        assert section is not None
+        shown = {field.name: getattr(section, field.name) for field in fields(section)}
+        defaults = {field.name: field.default for field in fields(section) if field.default not in (MISSING, None, ())}
+        assert {name: shown[name] for name in defaults} == defaults
+    assert found.serve.checkout not in (found.token.address, found.serve.payouts)
 
 
 def test_secret_is_read_from_its_source(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Fields of request bodies and query parameters: parsers and JSON Schema."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ def _amount(value: Any) -> int:
         raise TypeError(f"must be a string of whole smallest units, such as '1250000', got {kind}")
     if _DIGITS.fullmatch(value) is None:
         raise ValueError(f"{value!r} must be a whole number of smallest units")
+    if value == "0":
+        raise ValueError("must not be 0")
     return check_amount(int(value))
 
 
@@ -120,7 +123,7 @@ def list_field(fields: Sequence[Field], max_items: int) -> FieldKind:
     return FieldKind(read, {"type": "array", "minItems": 1, "maxItems": max_items, "items": build_schema(fields)})
 
 
-AMOUNT = FieldKind(_amount, {"type": "string", "pattern": "^(0|[1-9][0-9]{0,77})$"})
+AMOUNT = FieldKind(_amount, {"type": "string", "pattern": "^[1-9][0-9]{0,77}$"})
 ADDRESS = FieldKind(
     lambda value: address(_text(value), "address"), {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 )
@@ -136,7 +139,9 @@ TEXT = short_text_field(500)
 def parse_fields(fields: Sequence[Field], raw: Any, location: str = "") -> dict[str, Any]:
     """Return the values of an object by name. Raises `ApiError` 400 with the field at fault."""
     if not isinstance(raw, Mapping):
-        raise ApiError(400, "invalid_body", f"{raw!r} must be an object", location.rstrip(".") or None)
+        argument = location.rstrip(".")
+        subject = f"{argument}:" if argument else "the body"
+        raise ApiError(400, "invalid_body", f"{subject} must be an object, got {raw!r}", argument or None)
     fields_by_name = {field.name: field for field in fields}
     for name in raw:
         if name not in fields_by_name:
@@ -168,7 +173,19 @@ def parse_body(fields: Sequence[Field], raw: bytes) -> tuple[dict[str, Any], byt
         document = orjson.loads(raw or b"{}")
     except orjson.JSONDecodeError as error:
         raise ApiError(400, "invalid_body", f"the body is not JSON: {error}") from None
+    # orjson returns the last of several members with one name; another reader of the body may take the first.
+    try:
+        json.loads(raw or b"{}", object_pairs_hook=_reject_duplicates)
+    except (RecursionError, ValueError):
+        raise ApiError(400, "invalid_body", "the body is nested too deeply, or a number has too many digits") from None
     return parse_fields(fields, document), orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def _reject_duplicates(members: list[tuple[str, Any]]) -> None:
+    names = [name for name, _ in members]
+    if len(set(names)) != len(names):
+        name = next(name for index, name in enumerate(names) if name in names[:index])
+        raise ApiError(400, "duplicate_field", f"{name}: the field occurs more than once", name)
 
 
 def build_schema(fields: Sequence[Field]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.orm import aliased
 
 from foreseal.payments.api.tables import DeliveryState, WebhookOrigin, deliveries, hooks
@@ -65,6 +65,12 @@ def retire(tx: Connection, id: str, now: int) -> None:
     changed = tx.execute(update(hooks).where(hooks.c.id == id, hooks.c.retired.is_(None)).values(retired=now))
     if changed.rowcount != 1:
         raise UnknownRecord(f"webhooks: no active target {id}")
+
+
+def drop_pending(tx: Connection, id: str) -> None:
+    """Delete the pending deliveries of a target."""
+    pending = (deliveries.c.hook_id == id) & (deliveries.c.state == DeliveryState.WAITING)
+    tx.execute(delete(deliveries).where(pending))
 
 
 @dataclass(frozen=True, slots=True)

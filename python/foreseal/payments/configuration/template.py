@@ -16,6 +16,9 @@ _OPTIONAL = {"facilitator"}
 _EXAMPLES = {
     "facilitator.key_file": "facilitator.key",
     "facilitator.key_env": "FACILITATOR_KEY",
+    "facilitator.payees": ["0x90F79bf6EB2c4f870365E785982E1f101E93b906"],
+    "serve.checkout": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+    "serve.payouts": "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512",
     "webhooks.secret_file": "webhook.secret",
     "webhooks.secret_env": "HOOK_SECRET",
 }
@@ -38,7 +41,19 @@ def _section(name: str, kind: type[Any], heading: str, comment: str) -> Iterator
     yield f"{comment}{heading}"
     for field in fields(kind):
         key, path = described(field.metadata), f"{name}.{field.name}"
-        shown = _EXAMPLES.get(path, field.default if isinstance(field.default, str | int) else key.kind.example)
+        default = _default(field.default)
+        shown = _EXAMPLES.get(path, key.kind.example if default is None else default)
         optional = field.default is not MISSING and path not in _CHOSEN
         yield f"# {key.meaning}"
         yield f"{'# ' if optional or comment else ''}{field.name} = {orjson.dumps(shown).decode()}"
+
+
+def _default(default: Any) -> Any:
+    """Return a default as TOML has it, or None if the template shows an example instead."""
+    match default:
+        case str(host), int(port):
+            return f"{host}:{port}"
+        case str() | int():
+            return default
+        case _:
+            return None

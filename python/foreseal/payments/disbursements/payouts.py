@@ -13,11 +13,10 @@ from foreseal.payments.disbursements.disbursements import Disbursements, Recipie
 from foreseal.payments.ledger import DuplicateRecord, Trigger
 from foreseal.payments.ledger.tables import Purpose, payout_legs, payouts
 from foreseal.payments.transfers.authorization_logs import Topics
-from foreseal.payments.typed_data import address, bytes32
+from foreseal.payments.typed_data import ZERO_ADDRESS, address, bytes32
 
 MAX_RECIPIENTS = 100
 BASIS_POINTS = 10_000
-_ZERO_ADDRESS = "0x" + "00" * 20
 
 
 class NotFunded(Exception):
@@ -57,7 +56,7 @@ class Payouts(Disbursements):
             raise ValueError(f"legs: {len(checked_legs)} recipients, must be between 1 and {MAX_RECIPIENTS}")
         if any(amount == 0 for _, amount in checked_legs):
             raise ValueError("amount: must not be 0")
-        if any(recipient == _ZERO_ADDRESS for recipient, _ in checked_legs):
+        if any(recipient == ZERO_ADDRESS for recipient, _ in checked_legs):
             raise ValueError("recipient: must not be the zero address")
         with self.ledger.database.reading() as tx:
             if self._exists(tx, id, contract_address, checked_legs):

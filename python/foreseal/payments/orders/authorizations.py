@@ -16,7 +16,7 @@ from foreseal.payments.ledger.tables import authorizations, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.signatures import InvalidSignature, check_signature
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
-from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address, bytes32
+from foreseal.payments.typed_data import ZERO_ADDRESS, Permit, ReceiveAuthorization, address, bytes32
 
 # Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.
 _LATEST = 2**63 - 1
@@ -122,7 +122,11 @@ class Orders:
         return message
 
     def _create(self, id: str, **terms: Any) -> None:
-        """Insert a new order."""
+        """Insert a new order. Raises ValueError if the payer cannot sign it or would pay himself."""
+        if terms["payer"] == ZERO_ADDRESS:
+            raise ValueError("payer: must not be the zero address")
+        if terms["payer"] == self._merchant.payee:
+            raise ValueError("payer: must not be the payee")
         domain, since = self._merchant.domain, self._since()
         pinned = {"chain_id": domain.chain_id, "token": domain.contract, "payee": self._merchant.payee}
         with self._ledger.database.transaction() as tx:

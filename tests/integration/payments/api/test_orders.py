@@ -100,6 +100,9 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
     ({"payer": "0x12"}, "payer", "payer: address: '0x12' is not an address"),
     ({"payer": 5}, "payer", "payer: 5 must be a string"),
     ({"valid_before": 10**10, "valid_seconds": 5}, "valid_seconds", "valid_before is given as well"),
+    ({"payer": "0x" + "00" * 20}, "payer", "payer: must not be the zero address"),
+    ({"payer": SHOP.address}, "payer", "payer: must not be the payee"),
+    ({"valid_before": 1}, "valid_before", "valid_before: 1 is not after"),
     ({"valid_before": 0}, "valid_before", "valid_before: 0 must be between 1 and"),
     ({"valid_seconds": 0}, "valid_seconds", "valid_seconds: 0 must be between 1 and"),
     ({"valid_seconds": True}, "valid_seconds", "valid_seconds: True must be a whole number"),
@@ -123,6 +126,20 @@ def test_error_of_invalid_terms_names_the_argument(service: ServiceHarness) -> N
 def test_body_that_is_not_a_json_object_is_rejected(service: ServiceHarness) -> None:
     for body in (b"[]", b"{", b"\xff", b'"text"', b"1"):
         service.refused(400, "invalid_body", "/v1/orders", body)
+
+
+@pytest.mark.parametrize(
+    ("body", "argument"),
+    [
+        (b'{"id": "a", "amount": "1", "amount": "900"}', "amount"),
+        (b'{"id": "a", "amount": "1", "\\u0061mount": "900"}', "amount"),
+        (b'{"id": "a", "terms": {"x": 1, "x": 1}}', "x"),
+    ],
+)
+def test_field_that_occurs_twice_is_rejected(service: ServiceHarness, body: bytes, argument: str) -> None:
+    error = service.refused(400, "duplicate_field", "/v1/orders", body)
+    assert (error["argument"], error["message"]) == (argument, f"{argument}: the field occurs more than once")
+    assert service.ids() == []
 
 
 def test_oversized_body_is_rejected(service: ServiceHarness) -> None:

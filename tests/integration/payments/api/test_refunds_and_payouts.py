@@ -34,6 +34,8 @@ def test_refunds_never_exceed_the_capture(service: ServiceHarness) -> None:
     error = service.refused(409, "not_covered", "/v1/orders/a/refunds", {"amount": "301"})
     assert error["argument"] == "amount"
     service.made("/v1/orders/a/refunds", {"amount": "300", "id": "rest"})
+    error = service.refused(400, "invalid_value", "/v1/orders/a/refunds", {"amount": "0"})
+    assert (error["argument"], error["message"]) == ("amount", "amount: must not be 0")
     service.refused(409, "duplicate", "/v1/orders/a/refunds", {"amount": "1", "id": "rest"})
     service.settle()
     order = service.get("/v1/orders/a")["order"]
@@ -65,6 +67,9 @@ def test_payouts_and_splits_are_paid(service: ServiceHarness) -> None:
     shares[0]["basis_points"] = 1
     error = service.refused(400, "invalid_value", "/v1/splits", {"total": "100", "shares": shares})
     assert error["argument"] == "shares"
+    legs[1]["amount"] = "0"
+    error = service.refused(400, "invalid_value", "/v1/payouts", {"recipients": legs})
+    assert (error["argument"], error["message"]) == ("recipients[1].amount", "recipients[1].amount: must not be 0")
     legs[1]["amount"] = 5
     error = service.refused(400, "invalid_value", "/v1/payouts", {"recipients": legs})
     assert error["argument"] == "recipients[1].amount"

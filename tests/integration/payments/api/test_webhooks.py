@@ -201,6 +201,14 @@ def test_configured_targets_follow_the_configuration(service: ServiceHarness) ->
     assert service.process.telling.deliver(x) == 0
 
 
+def test_retirement_drops_pending_deliveries_of_the_target_only(service: ServiceHarness) -> None:
+    retired, other = register(service)["webhook"], register(service)["webhook"]
+    service.draft("a")
+    service.process.outbox.fan_out()
+    service.made(f"/v1/webhooks/{retired['id']}/retire")
+    assert [row["webhook_id"] for row in service.get("/v1/deliveries")["items"]] == [other["id"]]
+
+
 def test_a_retired_target_gets_no_events(service: ServiceHarness) -> None:
     made = register(service)["webhook"]
     assert service.made(f"/v1/webhooks/{made['id']}/retire")["retired"] is not None

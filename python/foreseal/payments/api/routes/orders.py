@@ -50,10 +50,12 @@ def _create(call: RouteCall) -> JsonReply:
             return made
     _check_terms(call)
     drafting, node = call.backend.prefetch_draft(body["payer"])
-    valid_before = body["valid_before"]
+    now, valid_before = building_head(node).timestamp, body["valid_before"]
     if valid_before is None:
-        seconds = body["valid_seconds"] or call.backend.configuration.policy.valid_seconds
-        valid_before = building_head(node).timestamp + seconds
+        valid_before = now + (body["valid_seconds"] or call.backend.configuration.policy.valid_seconds)
+    elif valid_before <= now:
+        expired = f"valid_before: {valid_before} is not after {now}, the timestamp of the pending block"
+        raise ApiError(400, "invalid_value", expired, "valid_before")
     try:
         if body["maximum"] is not None:
             drafting.draft_permit(id, PermitTerms(body["payer"], body["maximum"], valid_before - 1, random_nonce()))

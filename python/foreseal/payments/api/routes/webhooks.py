@@ -39,6 +39,7 @@ def _retire(call: RouteCall) -> JsonReply:
         row = tx.execute(select(hooks).where(hooks.c.id == id)).one_or_none()
         if not (call.required_claim.again and row is not None and row.retired is not None):
             webhooks.retire(tx, id, int(call.backend.clock()))
+            webhooks.drop_pending(tx, id)
         row = tx.execute(select(hooks).where(hooks.c.id == id)).one()
     return JsonReply(views.webhook(row))
 
@@ -78,7 +79,7 @@ ROUTES = (
     Route(
         "POST",
         "/v1/webhooks/{id}/retire",
-        "Send no further events to a target",
+        "Send no further events to a target, and drop its pending deliveries",
         _retire,
         {200: "Webhook"},
         Role.ADMIN,
