@@ -11,6 +11,7 @@ from repository import ROOT
 RESULTS = ROOT / "benches" / "results"
 # Suites that measure speed: built with the profile of the wheel.
 SPEED = {
+    "caches",
     "compare",
     "core",
     "entrance",
