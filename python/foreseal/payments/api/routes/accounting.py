@@ -60,11 +60,11 @@ _TRANSFER_KEY = (
 )
 
 
-def _suspended(*conditions: Any) -> Select[Any]:
+def _select_unmatched(*conditions: Any) -> Select[Any]:
     return select(transfers, *_NAMES).join(unmatched_transfers, _SAME).where(*conditions)
 
 
-def _suspense(call: RouteCall) -> JsonReply:
+def _list_unmatched_transfers(call: RouteCall) -> JsonReply:
     parameters = call.query
     limit, conditions = limited(parameters), []
     if parameters["reason"] is not None:
@@ -78,7 +78,7 @@ def _suspense(call: RouteCall) -> JsonReply:
     before = parse_cursor(parameters["cursor"], HIGHEST_TIER, LARGEST_ID)
     if before is not None:
         conditions.append(tuple_(*order) < before)
-    query = _suspended(*conditions).order_by(*(column.desc() for column in order)).limit(limit + 1)
+    query = _select_unmatched(*conditions).order_by(*(column.desc() for column in order)).limit(limit + 1)
     with call.backend.database.reading() as tx:
         rows = list(tx.execute(query))
         page = rows[:limit]
@@ -93,7 +93,7 @@ def _resolve(call: RouteCall) -> JsonReply:
         "transaction_hash": "0x" + call.path["transaction"].hex(),
         "position": call.path["position"],
     }
-    query = _suspended(*(transfers.c[name] == value for name, value in key.items()))
+    query = _select_unmatched(*(transfers.c[name] == value for name, value in key.items()))
     resolution = {"note": call.body["note"], "resolved_by": call.key.id}
     with call.backend.database.transaction() as tx:
         row = tx.execute(query).one_or_none()
@@ -212,7 +212,7 @@ ROUTES = (
         "GET",
         "/v1/unmatched-transfers",
         "List unmatched transfers to the merchant, newest first",
-        _suspense,
+        _list_unmatched_transfers,
         {200: "UnmatchedTransferPage"},
         query=(_REASON, _RESOLVED, *PAGE_FIELDS),
     ),
