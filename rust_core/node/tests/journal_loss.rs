@@ -12,12 +12,12 @@ use foreseal_node::{JournalRepair, NodeError, ProductionError, Settings, StartEr
 use foreseal_replication::Phase;
 use foreseal_testkit::{Fees, Wallet, wait_for};
 use support::{
-    Bench, fingerprint,
+    Bench,
+    damage::{SEGMENT, zero_journal_tail},
+    fingerprint,
     pair::{caught_up, follow_here, serving},
     settings,
 };
-
-const SEGMENT: &str = "journal/0000000001.segment";
 
 fn busy(bench: &mut Bench, wallets: &[Wallet], blocks: u64) {
     for _ in 0..blocks {
@@ -26,15 +26,6 @@ fn busy(bench: &mut Bench, wallets: &[Wallet], blocks: u64) {
         bench.tick();
         bench.seal();
     }
-}
-
-/// Zeroes the last 40 % of the used part of the journal.
-fn zero_the_tail(datadir: &Path) {
-    let path = datadir.join(SEGMENT);
-    let mut bytes = fs::read(&path).unwrap();
-    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-    bytes[used * 6 / 10..used].fill(0);
-    fs::write(path, bytes).unwrap();
 }
 
 fn lost(settings: &Settings, clock: &Arc<SteppedClock>) -> String {
@@ -57,7 +48,7 @@ fn a_zeroed_tail_is_rejected_and_the_loss_is_exact() {
         let before = fingerprint(&bench.view());
         drop(bench);
         let content = fs::read(datadir.join(SEGMENT)).unwrap();
-        zero_the_tail(datadir);
+        zero_journal_tail(datadir);
         if without_mark {
             // Now the store alone proves the loss.
             fs::remove_file(datadir.join("journal.end")).unwrap();

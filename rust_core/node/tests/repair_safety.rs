@@ -16,9 +16,11 @@ use foreseal_node::{
 };
 use foreseal_store::Store;
 use foreseal_testkit::{Fees, Wallet, wait_for};
-use support::{Bench, settings};
-
-const SEGMENT: &str = "journal/0000000001.segment";
+use support::{
+    Bench,
+    damage::{SEGMENT, zero_journal_tail},
+    settings,
+};
 
 /// Creates a stopped chain of ten blocks; returns its first transaction.
 fn chain(settings: &Settings, wallets: &[Wallet], clock: &Arc<SteppedClock>) -> Bytes {
@@ -57,14 +59,6 @@ fn apply(datadir: &Path, store: &StoreSettings) -> Result<(), StoreRepairError> 
     repair.apply(&method, &mut |_| ControlFlow::Continue(()))
 }
 
-fn zero_the_tail(datadir: &Path) {
-    let path = datadir.join(SEGMENT);
-    let mut bytes = fs::read(&path).unwrap();
-    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-    bytes[used * 6 / 10..used].fill(0);
-    fs::write(path, bytes).unwrap();
-}
-
 #[test]
 fn a_store_that_proves_a_loss_is_not_replaced() {
     for without_end in [false, true] {
@@ -73,7 +67,7 @@ fn a_store_that_proves_a_loss_is_not_replaced() {
         let settings = settings(datadir, &wallets);
         let transaction = chain(&settings, &wallets, &clock);
         damage(datadir, &transaction);
-        zero_the_tail(datadir);
+        zero_journal_tail(datadir);
         if without_end {
             // Now the store alone proves the loss.
             fs::remove_file(datadir.join("journal.end")).unwrap();

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod actions;
+pub mod damage;
 pub mod memory_history;
 pub mod pair;
 
