@@ -1,4 +1,4 @@
-"""Ethereum's encodings, computed natively: keccak-256, RLP, log blooms and Merkle-Patricia tries.
+"""Ethereum's encodings, computed natively: keccak-256, RLP, signatures, log blooms and Merkle-Patricia tries.
 
 Arguments and results are bytes; hexadecimal text is never interpreted as bytes. For many values, prefer the
 ``_batch`` form: it crosses into native code once and hashes several values at a time.
@@ -15,16 +15,19 @@ from foreseal._core import (
     Trie,
     bloom_contains,
     bloom_contains_batch,
+    checksum_address,
     keccak,
     keccak_batch,
     logs_bloom,
     logs_bloom_batch,
     ordered_trie_root,
     ordered_trie_root_batch,
+    recover_addresses,
     rlp_decode,
     rlp_decode_batch,
     rlp_encode,
     rlp_encode_batch,
+    sign_digests,
     trie_root,
     verify_proof,
 )
@@ -33,16 +36,19 @@ __all__ = [
     "Trie",
     "bloom_contains",
     "bloom_contains_batch",
+    "checksum_address",
     "keccak",
     "keccak_batch",
     "logs_bloom",
     "logs_bloom_batch",
     "ordered_trie_root",
     "ordered_trie_root_batch",
+    "recover_addresses",
     "rlp_decode",
     "rlp_decode_batch",
     "rlp_encode",
     "rlp_encode_batch",
+    "sign_digests",
     "trie_root",
     "verify_proof",
 ]

@@ -8,27 +8,25 @@ Permit                  an allowance of `value`           checkouts of a variabl
 ```
 
 The first two messages differ only in their type; a signature for one reverts with the other. Times are seconds since
-1970, amounts the token's smallest units. The package eth-account does hashing and recovery.
+1970, amounts the token's smallest units. The core does hashing, signing and recovery.
 """
 
+import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
-from eth_account import Account
-from eth_account.messages import SignableMessage, _hash_eip191_message, encode_typed_data
-from eth_keys.exceptions import BadSignature
-from eth_utils.address import is_hex_address, to_checksum_address
-from eth_utils.crypto import keccak
-
+from foreseal.codec import checksum_address, keccak, recover_addresses, sign_digests
 from foreseal.payments.amounts import check_amount
 
 # Half the order of secp256k1. The token accepts only the form of a signature with the lower s (EIP-2).
 _HIGHEST_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 ZERO_ADDRESS = "0x" + "00" * 20
 _DOMAIN = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 def address(value: str, name: str) -> str:
@@ -36,9 +34,9 @@ def address(value: str, name: str) -> str:
 
     Raises ValueError with the argument's name, also for a wrong checksum.
     """
-    if not isinstance(value, str) or not value.startswith("0x") or not is_hex_address(value):
+    if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
         raise ValueError(f"{name}: {value!r} is not an address")
-    found: str = to_checksum_address(value)
+    found = checksum_address(bytes.fromhex(value[2:]))
     if value not in (found, value.lower()):
         raise ValueError(f"{name}: {value} has a wrong checksum: a character was mistyped")
     return found
@@ -73,6 +71,26 @@ class Domain:
         check_amount(self.chain_id, "chain_id")
         object.__setattr__(self, "contract", address(self.contract, "contract"))
 
+    def separator(self) -> bytes:
+        """Return the hash of the domain, which every digest in it contains."""
+        return _separator(self)
+
+
+@lru_cache(maxsize=64)
+def _separator(domain: Domain) -> bytes:
+    hashes = keccak(domain.name.encode()) + keccak(domain.version.encode())
+    return keccak(keccak(_type("EIP712Domain", _DOMAIN)) + hashes + _word(domain.chain_id) + _word(domain.contract))
+
+
+def check_signature_form(signature: bytes) -> None:
+    """Raise ValueError for bytes that the token rejects as a signature of a key: length, v, or the upper s (EIP-2)."""
+    if len(signature) != 65:
+        raise ValueError(f"signature: must have 65 bytes, got {len(signature)}")
+    if signature[64] not in (27, 28):
+        raise ValueError(f"signature: v, the last byte, must be 27 or 28, got {signature[64]}")
+    if int.from_bytes(signature[32:64], "big") > _HIGHEST_S:
+        raise ValueError("signature: s is in the upper half of the curve order, which EIP-2 forbids")
+
 
 @dataclass(frozen=True, slots=True)
 class TypedMessage(ABC):
@@ -88,8 +106,7 @@ class TypedMessage(ABC):
     @classmethod
     def type_hash(cls) -> bytes:
         """Return keccak256 of the type, equal to the contract's typehash."""
-        fields = ",".join(f"{kind} {name}" for name, kind in cls.FIELDS)
-        return keccak(text=f"{cls.TYPE}({fields})")
+        return _type_hash(cls.TYPE, cls.FIELDS)
 
     def typed_data(self, domain: Domain) -> dict[str, Any]:
         """Return the argument of eth_signTypedData_v4: serializable as JSON, with integers as text."""
@@ -99,29 +116,27 @@ class TypedMessage(ABC):
 
         return self._full(domain) | {"message": {name: plain(value) for name, value in self.values().items()}}
 
+    def struct_hash(self) -> bytes:
+        """Return the hash of the type and the fields (EIP-712 `hashStruct`)."""
+        return keccak(self.type_hash() + b"".join(map(_word, self.values().values())))
+
     def digest(self, domain: Domain) -> bytes:
         """Return the hash that is signed."""
-        return bytes(_hash_eip191_message(self._signable(domain)))
+        return keccak(b"\x19\x01" + domain.separator() + self.struct_hash())
 
     def sign(self, domain: Domain, key: bytes | str) -> bytes:
         """Sign with a key. Return r, s and v, 65 bytes."""
-        return bytes(Account.sign_message(self._signable(domain), key).signature)
+        return sign_digests(bytes32(key, "key"), [self.digest(domain)])[0]
 
     def signer(self, domain: Domain, signature: bytes) -> str:
         """Return the address of the key that signed. Raises ValueError for a signature that the token would reject.
 
         A wallet with code has no key; check its signature by ERC-1271.
         """
-        if len(signature) != 65:
-            raise ValueError(f"signature: must have 65 bytes, got {len(signature)}")
-        if signature[64] not in (27, 28):
-            raise ValueError(f"signature: v, the last byte, must be 27 or 28, got {signature[64]}")
-        if int.from_bytes(signature[32:64], "big") > _HIGHEST_S:
-            raise ValueError("signature: s is in the upper half of the curve order, which EIP-2 forbids")
-        try:
-            found: str = Account.recover_message(self._signable(domain), signature=signature)
-        except BadSignature as error:
-            raise ValueError(f"signature: {error}") from None
+        check_signature_form(signature)
+        found = recover_addresses([self.digest(domain)], [signature])[0]
+        if found is None:
+            raise ValueError("signature: no key made it")
         return found
 
     def _full(self, domain: Domain) -> dict[str, Any]:
@@ -138,9 +153,6 @@ class TypedMessage(ABC):
                 "verifyingContract": domain.contract,
             },
         }
-
-    def _signable(self, domain: Domain) -> SignableMessage:
-        return encode_typed_data(full_message=self._full(domain) | {"message": self.values()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,3 +272,20 @@ def derive_nonce(terms: Mapping[str, str], secret: bytes) -> bytes:
     """
     lines = "".join(f"{name}={value}\n" for name, value in sorted(terms.items()))
     return keccak(lines.encode() + bytes32(secret, "secret"))
+
+
+@lru_cache(maxsize=16)
+def _type_hash(name: str, fields: tuple[tuple[str, str], ...]) -> bytes:
+    return keccak(_type(name, fields))
+
+
+def _type(name: str, fields: Sequence[tuple[str, str]]) -> bytes:
+    """Return the text of a struct type (EIP-712 `encodeType`)."""
+    return f"{name}({','.join(f'{kind} {field}' for field, kind in fields)})".encode()
+
+
+def _word(value: int | str | bytes) -> bytes:
+    """Encode an integer, an address or 32 bytes as one word of the ABI."""
+    if isinstance(value, int):
+        return value.to_bytes(32, "big")
+    return bytes.fromhex(value[2:]).rjust(32, b"\0") if isinstance(value, str) else value

@@ -55,6 +55,8 @@ mod _core {
     #[pymodule_export]
     use crate::codec::rlp::{rlp_decode, rlp_decode_batch, rlp_encode, rlp_encode_batch};
     #[pymodule_export]
+    use crate::codec::signatures::{checksum_address, recover_addresses, sign_digests};
+    #[pymodule_export]
     use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
     #[pymodule_export]
     use crate::entrance::{PyAnswered, PyEntrance, PySubmitted};

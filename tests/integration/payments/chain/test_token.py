@@ -28,5 +28,5 @@ def test_topics_equal_those_of_deployed_contracts() -> None:
 def test_domain_separator_follows_eip_712() -> None:
     domain = Domain("USD Coin", "2", 84532, ADDRESS)
     message = Permit(BUYER.address, ADDRESS, 1, 0, 1)
-    signable = encode_typed_data(full_message=message._full(domain) | {"message": message.values()})
+    signable = encode_typed_data(full_message=message.typed_data(domain))
     assert token.separator(domain) == signable.header
