@@ -25,7 +25,7 @@ from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, O
 from foreseal.payments.ledger.states import IN_FLIGHT
 from foreseal.payments.orders.authorizations import memo, message, permit
 from foreseal.payments.orders.cancellations import NotCancelable
-from foreseal.payments.orders.captures import NotCapturable
+from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.balance import expected_amount

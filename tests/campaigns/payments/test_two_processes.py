@@ -16,7 +16,7 @@ import pytest
 from foreseal.payments.chain import ChainError
 from foreseal.payments.ledger import LedgerError, OrderState
 from foreseal.payments.orders.cancellations import NotCancelable
-from foreseal.payments.orders.captures import NotCapturable
+from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.transactions import SendingError
 from payments.fake.node import FakeNode

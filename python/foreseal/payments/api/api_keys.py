@@ -10,9 +10,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from foreseal.payments.api.tables import Role, api_keys
-from foreseal.payments.ledger import UnknownRecord
+from foreseal.payments.ledger import Database, UnknownRecord
 
 LONGEST_NAME = 64
+
+# Only existing keys are cached.
+_CACHE_SIZE = 1_000
+_CACHE_SECONDS = 1.0
 
 _FORM = re.compile(r"pay_([0-9a-f]{10})_[0-9a-f]{64}")
 # Roles that satisfy a required role.
@@ -48,6 +52,36 @@ def find(tx: Connection, text: str) -> Row[Any] | None:
         return None
     row = tx.execute(select(api_keys).where(api_keys.c.id == match[1], api_keys.c.revoked.is_(None))).one_or_none()
     return row if row is not None and hmac.compare_digest(row.hash, _hash(text)) else None
+
+
+class KeyCache:
+    """Keys that were used within the last second. A revoked key works for at most that long. Safe from any thread."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+        self._keys: dict[str, tuple[float, Row[Any]]] = {}
+
+    def has(self, text: str) -> bool:
+        """Return True if `find` needs no database."""
+        found = self._keys.get(text)
+        return found is not None and self._clock() < found[0]
+
+    def find(self, text: str) -> Row[Any] | None:
+        """Return the key with this text if it exists and is not revoked."""
+        now = self._clock()
+        cached = self._keys.get(text)
+        if cached is not None and now < cached[0]:
+            return cached[1]
+        with self._database.reading() as tx:
+            row = find(tx, text)
+        if row is None:
+            self._keys.pop(text, None)
+            return None
+        if len(self._keys) >= _CACHE_SIZE:
+            self._keys.clear()
+        self._keys[text] = (now + _CACHE_SECONDS, row)
+        return row
 
 
 def listed(tx: Connection) -> list[Row[Any]]:

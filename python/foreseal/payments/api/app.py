@@ -12,6 +12,7 @@ from starlette.routing import Route as StarletteRoute
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests
+from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.route import RequestHandler, Route, error_response
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.service import Health, general_routes
@@ -21,9 +22,11 @@ log = logging.getLogger(__name__)
 Changed = Callable[[], None]
 
 
-def build_application(backend: Backend, requests: IdempotentRequests, health: Health, changed: Changed) -> Starlette:
+def build_application(
+    backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, health: Health, changed: Changed
+) -> Starlette:
     """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
-    handler = RequestHandler(backend, requests)
+    handler = RequestHandler(backend, requests, payments)
     routes = (*ROUTES, *general_routes(health, ROUTES))
     return Starlette(
         routes=[_endpoint(handler, route, changed) for route in routes],
@@ -34,7 +37,7 @@ def build_application(backend: Backend, requests: IdempotentRequests, health: He
 def _endpoint(handler: RequestHandler, route: Route, changed: Changed) -> StarletteRoute:
     async def answer(request: Request) -> Response:
         response = await handler.answer(route, request)
-        if route.claims:
+        if route.claims and not route.queued:  # the queue calls it after a group
             changed()
         return response
 

@@ -25,7 +25,7 @@ from foreseal.payments.ledger import (
     UnknownRecord,
 )
 from foreseal.payments.orders.cancellations import NotCancelable
-from foreseal.payments.orders.captures import NotCapturable
+from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import FeeTooHigh, SendingError, TransactionStillOpen
 

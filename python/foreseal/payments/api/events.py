@@ -23,6 +23,7 @@ OBJECTS = {"orders": "order", "refunds": "refund", "payouts": "payout"}
 
 _EVENTS = {
     Trigger.SET_TERMS: "created",
+    Trigger.PLACE: "created",
     Trigger.SIGN: "signed",
     Trigger.STORE: "stored",
     Trigger.CAPTURE: "capture_submitted",
@@ -43,9 +44,9 @@ _EVENTS = {
 }
 _OUTCOMES = {"Used, captured": "captured", "Canceled": "canceled", "Complete": "completed"}
 _KINDS = {
-    "order": (*list(_EVENTS)[:14], UNMATCHED),
-    "refund": tuple(_EVENTS)[7:17],
-    "payout": tuple(_EVENTS)[7:17],
+    "order": (*list(_EVENTS)[:15], UNMATCHED),
+    "refund": tuple(_EVENTS)[8:18],
+    "payout": tuple(_EVENTS)[8:18],
 }
 TYPES = tuple(
     sorted(

@@ -73,6 +73,12 @@ def _hex(value: Any) -> bytes:
     return bytes.fromhex(value[2:])
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} must be true or false")
+    return value
+
+
 def integer_field(minimum: int, maximum: int) -> FieldKind:
     """Return the kind of an integer; in a query, its decimal digits."""
 
@@ -132,6 +138,7 @@ BYTES32 = FieldKind(
 )
 HEX = FieldKind(_hex, {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
 ID = FieldKind(_id, {"type": "string", "minLength": 1, "maxLength": 200})
+FLAG = FieldKind(_flag, {"type": "boolean"})
 TIME = integer_field(0, LARGEST_TIME)
 TEXT = short_text_field(500)
 

@@ -14,7 +14,7 @@ Idempotency-Key. A transition of an order is in its timeline after `since`. Only
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,7 @@ class RequestClaim:
 
     def id(self, prefix: str) -> str:
         """Return the id of a row that the request creates. One key always gives the same id."""
-        return f"{prefix}_{hashlib.sha256(self.key.encode()).hexdigest()[:32]}"
+        return derived_id(self.key, prefix)
 
     def happened(self, tx: Connection, subject: str, subject_id: str, *triggers: str) -> bool:
         """Return True if one of these triggers entered the row's timeline since the request was first claimed."""
@@ -101,13 +101,11 @@ class IdempotentRequests:
         with self.database.transaction(durable=False) as tx:
             row = tx.execute(select(requests).where(requests.c.key == key).with_for_update()).one()
             if row.fingerprint != fingerprint:
-                message = "this key was used for another request: send a new request with a new key"
-                raise ApiError(422, "idempotency_key_reused", message, HEADER)
+                raise _reused()
             if row.status is not None:
                 return StoredResponse(row.status, bytes(row.answer))
             if row.leased_until > now:
-                message = "this request is in progress: retry with the same key"
-                raise ApiError(409, "in_progress", message, HEADER, Retry_After="1")
+                raise _in_progress()
             tx.execute(update(requests).where(requests.c.key == key).values(**lease))
             return RequestClaim(key, lease["owner"], int(row.since), again=True)
 
@@ -125,9 +123,55 @@ class IdempotentRequests:
         with self.database.transaction(durable=False) as tx:
             tx.execute(self._ours(claim).values(leased_until=0.0))
 
+    def stored(self, tx: Connection, fingerprints: Mapping[str, str]) -> dict[str, StoredResponse | ApiError]:
+        """Return, by key, the stored response, or the error if another request used the key or it is in progress.
+
+        `fingerprints` of requests are by their keys. A key without an entry is unused.
+        """
+        found: dict[str, StoredResponse | ApiError] = {}
+        for row in tx.execute(select(requests).where(requests.c.key.in_(list(fingerprints)))):
+            if row.fingerprint != fingerprints[row.key]:
+                found[row.key] = _reused()
+            elif row.status is not None:
+                found[row.key] = StoredResponse(row.status, bytes(row.answer))
+            else:
+                found[row.key] = _in_progress()
+        return found
+
+    def store(self, tx: Connection, key: str, fingerprint: str, answer: StoredResponse) -> None:
+        """Store a response in the transaction of its effect. Raises IntegrityError if the key exists."""
+        now = self.clock()
+        tx.execute(
+            insert(requests).values(
+                key=key,
+                fingerprint=fingerprint,
+                since=0,
+                owner=self.owner,
+                leased_until=now,
+                created=int(now),
+                status=answer.status,
+                answer=answer.body,
+            )
+        )
+
     def _ours(self, claim: RequestClaim) -> Any:
         mine = (requests.c.key == claim.key) & (requests.c.owner == claim.owner) & requests.c.status.is_(None)
         return update(requests).where(mine)
+
+
+def _reused() -> ApiError:
+    message = "this key was used for another request: send a new request with a new key"
+    return ApiError(422, "idempotency_key_reused", message, HEADER)
+
+
+def _in_progress() -> ApiError:
+    message = "this request is in progress: retry with the same key"
+    return ApiError(409, "in_progress", message, HEADER, Retry_After="1")
+
+
+def derived_id(key: str, prefix: str) -> str:
+    """Return the id of a row that a request with this key creates. One key always gives the same id."""
+    return f"{prefix}_{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def fingerprint(method: str, path: str, body: bytes) -> str:

@@ -5,6 +5,7 @@ API key -> path, query, body -> (POST: Idempotency-Key) -> handler -> response, 
 ```
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from foreseal.payments.api import api_keys, fields
+from foreseal.payments.api.api_keys import KeyCache
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.fields import Field
@@ -27,6 +29,7 @@ from foreseal.payments.api.idempotency import (
     StoredResponse,
     fingerprint,
 )
+from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
 from foreseal.payments.api.tables import Role
 from foreseal.payments.api.views import Views
 
@@ -47,13 +50,23 @@ class RouteCall:
     key: Row[Any] | None
     """The caller's API key; None if the route needs none."""
     claim: RequestClaim | None
-    """Claim of a POST."""
+    """Claim of a POST that is not queued."""
+    idempotency_key: str | None = None
+    """Idempotency-Key of a queued POST."""
+    fingerprint: str = ""
+    """Hash of a queued POST."""
 
     @property
     def required_claim(self) -> RequestClaim:
         """Claim of a POST."""
         assert self.claim is not None
         return self.claim
+
+    @property
+    def required_key(self) -> str:
+        """Idempotency-Key of a queued POST."""
+        assert self.idempotency_key is not None
+        return self.idempotency_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,8 @@ class StreamedReply:
     name: str
 
 
-RouteHandler = Callable[[RouteCall], JsonReply | StreamedReply]
+RouteHandler = Callable[[RouteCall], JsonReply | StreamedReply | PaymentJob]
+"""A handler that returns a job is called on the event loop; the queue processes the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +106,10 @@ class Route:
     """Fields of the path."""
     query: tuple[Field, ...] = ()
     body: tuple[Field, ...] = ()
+    max_body: int = LARGEST_BODY
+    """Maximum bytes of a request's body."""
+    queued: bool = False
+    """True if the handler returns a job."""
 
     @property
     def claims(self) -> bool:
@@ -102,20 +120,40 @@ class Route:
 class RequestHandler:
     """Handler of requests to the routes."""
 
-    def __init__(self, backend: Backend, requests: IdempotentRequests) -> None:
+    def __init__(self, backend: Backend, requests: IdempotentRequests, payments: PaymentQueue) -> None:
         self._backend = backend
         self._requests = requests
+        self._payments = payments
+        self._keys = KeyCache(backend.database, backend.clock)
         self._views = Views(backend.token)
 
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the response to a request. Library errors become error responses."""
         try:
-            raw = await _body(request)
+            raw = await _body(request, route.max_body)
+            if route.queued:
+                return await self._enqueue(route, request, raw)
             return await run_in_threadpool(self._answer, route, request, raw)
         except ApiError as error:
             return error_response(error)
         except LIBRARY_ERRORS as error:  # database errors before or after the handler
             return error_response(to_api_error(error))
+
+    async def _enqueue(self, route: Route, request: Request, raw: bytes) -> Response:
+        """Return the response to a payment request, from the queue."""
+        assert route.role is not None
+        text = _bearer(request)
+        if not self._keys.has(text):
+            await run_in_threadpool(self._keys.find, text)
+        key = self._allowed(self._keys.find(text), route.role)
+        body, canonical = fields.parse_body(route.body, raw)
+        found = fingerprint("POST", request.url.path, canonical)
+        call = RouteCall(self._backend, self._views, {}, {}, body, key, None, _idempotency_key(request), found)
+        job = route.handler(call)
+        assert isinstance(job, PaymentJob)
+        self._payments.submit(job)
+        answer, replayed = await asyncio.wrap_future(job.future)
+        return _json(answer, {REPLAYED: "true"} if replayed else None)
 
     def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
         key = None if route.role is None else self._caller(request, route.role)
@@ -146,14 +184,17 @@ class RequestHandler:
 
     def _execute(self, route: Route, call: RouteCall) -> JsonReply | StreamedReply:
         try:
-            return route.handler(call)
+            reply = route.handler(call)
         except LIBRARY_ERRORS as error:
             raise to_api_error(error) from error
+        assert not isinstance(reply, PaymentJob)
+        return reply
 
     def _caller(self, request: Request, needed: Role) -> Row[Any]:
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
-        with self._backend.database.reading() as tx:
-            found = api_keys.find(tx, text.strip()) if scheme.lower() == "bearer" else None
+        return self._allowed(self._keys.find(_bearer(request)), needed)
+
+    @staticmethod
+    def _allowed(found: Row[Any] | None, needed: Role) -> Row[Any]:
         if found is None:
             message = "an API key is required: Authorization: Bearer pay_..."
             raise ApiError(401, "invalid_api_key", message, "Authorization", WWW_Authenticate="Bearer")
@@ -197,10 +238,16 @@ def _query(request: Request) -> dict[str, str]:
     return found
 
 
-async def _body(request: Request) -> bytes:
+def _bearer(request: Request) -> str:
+    """Return the API key of a request; empty without one."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else ""
+
+
+async def _body(request: Request, max_size: int) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST_BODY:
-            raise ApiError(413, "body_too_large", f"the body is larger than {LARGEST_BODY} bytes")
+        if len(body) > max_size:
+            raise ApiError(413, "body_too_large", f"the body is larger than {max_size} bytes")
     return bytes(body)

@@ -83,15 +83,15 @@ _DISBURSEMENT = {"state": enum_schema(DisbursementState), **_REFINED}
 _STATUS = {"state": TEXT, **_REFINED}
 _PROBLEM = record_schema(code=TEXT, message={**TEXT, "description": "Description for people."})
 
+_ERROR = record_schema(
+    code=TEXT,
+    message=TEXT,
+    argument={**nullable(TEXT), "description": "The field, parameter or header at fault."},
+    reason={**nullable(TEXT), "description": "Obstacle to a capture, as a code."},
+)
+
 SCHEMAS: dict[str, Schema] = {
-    "Error": record_schema(
-        error=record_schema(
-            code=TEXT,
-            message=TEXT,
-            argument={**nullable(TEXT), "description": "The field, parameter or header at fault."},
-            reason={**nullable(TEXT), "description": "Obstacle to a capture, as a code."},
-        )
-    ),
+    "Error": record_schema(error=_ERROR),
     "Order": record_schema(
         id=TEXT,
         state=enum_schema(OrderState),
@@ -119,6 +119,16 @@ SCHEMAS: dict[str, Schema] = {
         result=nullable(enum_schema(TxResult)),
     ),
     "OrderDetail": record_schema(order=ref("Order"), transactions=many(ref("Transaction"))),
+    "OrderPlaced": record_schema(order=ref("Order")),
+    "PaymentBatch": record_schema(
+        items=many(
+            record_schema(
+                status={**UNSIGNED, "description": "Status that the item would have as a request of its own."},
+                order=nullable(ref("Order")),
+                error=nullable(_ERROR),
+            )
+        )
+    ),
     "OrderToSign": record_schema(order=ref("Order"), typed_data=ref("TypedData")),
     "TypedData": {
         "type": "object",

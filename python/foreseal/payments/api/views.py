@@ -10,7 +10,7 @@ from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.events import OBJECTS, event, event_id, refined
 from foreseal.payments.api.tables import DeliveryState, resolutions
 from foreseal.payments.configuration import TokenSection
-from foreseal.payments.ledger import DisbursementState
+from foreseal.payments.ledger import DisbursementState, OrderStatus
 from foreseal.payments.ledger.tables import (
     Purpose,
     attempts,
@@ -20,6 +20,8 @@ from foreseal.payments.ledger.tables import (
     transactions,
     transfers,
 )
+from foreseal.payments.orders.authorizations import SignedOrder
+from foreseal.payments.orders.payments import StoredPayment
 
 JsonView = dict[str, Any]
 
@@ -46,27 +48,38 @@ class Views:
             timeline.c.subject == "orders", timeline.c.subject_id.in_(ids), timeline.c.before.is_(None)
         )
         created = {row.subject_id: row.time for row in tx.execute(begun)}
-        return [self._order(row, created[row.id], paid.get(row.id), refunded[row.id]) for row in rows]
+        return [
+            self._order(
+                row, OrderStatus(row.state, row.step), row.memo, created[row.id], paid.get(row.id), refunded[row.id]
+            )
+            for row in rows
+        ]
+
+    def new_order(self, stored: StoredPayment) -> JsonView:
+        """Return an order that was stored just now."""
+        return self._order(stored.payment, stored.status, stored.memo, stored.created, None, 0)
 
     def order(self, tx: Connection, row: Row[Any]) -> JsonView:
         """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
 
-    def _order(self, row: Row[Any], created: int, paid: Row[Any] | None, refunded: int) -> JsonView:
+    def _order(
+        self, order: SignedOrder, status: OrderStatus, memo: bytes, created: int, paid: Row[Any] | None, refunded: int
+    ) -> JsonView:
         return {
-            "id": row.id,
-            "state": row.state,
-            **refined(row.step),
-            "chain_id": row.chain_id,
-            "token": row.token,
-            "payer": row.payer,
-            "payee": row.payee,
-            **self.money(row.amount),
-            "checkout": row.checkout,
-            "valid_after": row.valid_after,
-            "valid_before": row.valid_before,
-            "nonce": _hex(row.nonce),
-            "memo": _hex(row.memo),
+            "id": order.id,
+            "state": status.state,
+            **refined(status.step),
+            "chain_id": order.chain_id,
+            "token": order.token,
+            "payer": order.payer,
+            "payee": order.payee,
+            **self.money(order.amount),
+            "checkout": order.checkout,
+            "valid_after": order.valid_after,
+            "valid_before": order.valid_before,
+            "nonce": _hex(order.nonce),
+            "memo": _hex(memo),
             "created": created,
             "payment": None if paid is None else self._payment(paid),
             **self.money(refunded, "refunded"),

@@ -14,11 +14,24 @@ from foreseal.payments.chain.errors import (
     Reverted,
     Underpriced,
 )
-from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainNode, ChainReceipt, LogFilter
-from foreseal.payments.chain.prefetch import BatchClient, NodeQuery, prefetch_node
-from foreseal.payments.chain.rpc_node import RpcNode
-from foreseal.payments.chain.token import Token, Transfer
-from foreseal.payments.chain.transfer_restrictions import TransferParties, find_forbidden_account
+from foreseal.payments.chain.node import (
+    BlockHead,
+    BlockTag,
+    ChainLog,
+    ChainNode,
+    ChainReceipt,
+    LogFilter,
+    NodeRequest,
+)
+from foreseal.payments.chain.request_batch import PendingAnswer, RequestBatch
+from foreseal.payments.chain.rpc_node import BatchClient, RpcNode
+from foreseal.payments.chain.token import Transfer
+from foreseal.payments.chain.token_reads import Token, TokenReads
+from foreseal.payments.chain.transfer_restrictions import (
+    RestrictionReads,
+    TransferParties,
+    find_forbidden_account,
+)
 
 __all__ = [
     "BatchClient",
@@ -38,16 +51,19 @@ __all__ = [
     "Incomplete",
     "LogFilter",
     "NoResponse",
-    "NodeQuery",
+    "NodeRequest",
     "NonceTooLow",
+    "PendingAnswer",
     "RejectedByNode",
+    "RequestBatch",
+    "RestrictionReads",
     "Reverted",
     "RpcNode",
     "Token",
+    "TokenReads",
     "Transfer",
     "TransferParties",
     "Underpriced",
     "find_forbidden_account",
     "heads",
-    "prefetch_node",
 ]

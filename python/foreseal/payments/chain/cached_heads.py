@@ -1,6 +1,8 @@
-"""A node that requests each block's head once, for one pass over many rows."""
+"""A node that caches heads and receipts for one pass over many rows."""
 
-from foreseal.payments.chain.node import BlockHead, BlockTag, ChainNode
+from collections.abc import Mapping
+
+from foreseal.payments.chain.node import BlockHead, BlockTag, ChainNode, ChainReceipt
 
 
 class CachedHeads:
@@ -11,12 +13,15 @@ class CachedHeads:
     pass.
     """
 
-    def __init__(self, node: ChainNode) -> None:
+    def __init__(self, node: ChainNode, receipts: Mapping[str, ChainReceipt | None] | None = None) -> None:
+        """Set up the cache. `receipts` of transactions, by hash, were read at the start of the pass."""
         self._node = node
+        self._receipts = receipts or {}
         self._heads: dict[BlockTag, BlockHead | None] = {}
+        self.execute = node.execute
+        self.batch = node.batch
         self.chain_id = node.chain_id
         self.logs = node.logs
-        self.receipt = node.receipt
         self.transaction_count = node.transaction_count
         self.code = node.code
         self.call = node.call
@@ -31,3 +36,7 @@ class CachedHeads:
         if block not in self._heads:
             self._heads[block] = self._node.head(block)
         return self._heads[block]
+
+    def receipt(self, hash: str) -> ChainReceipt | None:
+        """Return the receipt as of the start of the pass, if it was read then. Raises the node's errors."""
+        return self._receipts[hash] if hash in self._receipts else self._node.receipt(hash)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from eth_abi.abi import encode
-
-from foreseal.payments.chain.node import BlockTag, ChainNode
-from foreseal.payments.chain.token import answered
+from foreseal.payments.chain.abi import words
+from foreseal.payments.chain.node import BlockTag, ChainNode, NodeRequest
+from foreseal.payments.chain.token_reads import number_request
 from foreseal.payments.typed_data import Permit
 
 CAPTURE = bytes.fromhex("9e1bccf0")
@@ -17,8 +16,6 @@ SIGNATURES = {
 }
 """Function signature behind each selector."""
 
-_KINDS = ["bytes32", "address", "uint256", "uint256", "uint256", "uint8", "bytes32", "bytes32"]
-
 
 def capture_call(order: bytes, amount: int, permit: Permit, signature: bytes) -> bytes:
     """Return the call data of `capture` for `amount` smallest units of a permit.
@@ -26,7 +23,7 @@ def capture_call(order: bytes, amount: int, permit: Permit, signature: bytes) ->
     The signature has 65 bytes: r, s, v.
     """
     r, s, v = signature[:32], signature[32:64], signature[64]
-    return CAPTURE + encode(_KINDS, [order, permit.owner, amount, permit.value, permit.deadline, v, r, s])
+    return CAPTURE + words(order, permit.owner, amount, permit.value, permit.deadline, v, r, s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +35,9 @@ class Checkout:
 
     def captured(self, order: bytes, block: BlockTag) -> bool:
         """Return True if the checkout has captured the order with these 32 bytes as its id."""
-        data = CAPTURED + encode(["bytes32"], [order])
-        return bool(answered(self.node, self.address, data, block))
+        return self.node.execute(captured_request(self.address, order, block))
+
+
+def captured_request(checkout: str, order: bytes, block: BlockTag) -> NodeRequest[bool]:
+    """Request if a checkout has captured the order with these 32 bytes as its id."""
+    return number_request(checkout, CAPTURED + words(order), block).map(bool)

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from foreseal.payments.chain import node_requests
 from foreseal.payments.chain.errors import ChainReorganized, Incomplete
 from foreseal.payments.chain.node import ChainNode
+from foreseal.payments.chain.request_batch import RequestBatch
 
 
 class ConfirmationTier(StrEnum):
@@ -74,7 +76,10 @@ def heads(node: ChainNode) -> Heads:
     Raises `ChainReorganized` if a safe or final block is above the newest. In that case two nodes answered, and one
     lacks the block that the other calls final.
     """
-    found = [node.head(name) for name in ("finalized", "safe", "latest")]
+    batch = RequestBatch()
+    answers = [batch.add(node_requests.head(name)) for name in ("finalized", "safe", "latest")]
+    batch.execute(node)
+    found = [answer.result() for answer in answers]
     if found[-1] is None:
         raise Incomplete("the node has no latest block")
     finalized, safe, latest = (-1 if head is None else head.number for head in found)

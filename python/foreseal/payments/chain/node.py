@@ -1,8 +1,15 @@
 """Node interface that the payment code needs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
+
+import orjson
+
+from foreseal.payments.chain.errors import ChainError
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 BlockTag = int | str
 """A block number, or `pending`, `latest`, `safe` or `finalized`."""
@@ -59,8 +66,43 @@ class LogFilter:
     last: BlockTag
 
 
+def _no_recovery(error: ChainError) -> Any:
+    raise error
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequest(Generic[T]):
+    """One request."""
+
+    method: str
+    params: tuple[Any, ...]
+    read: Callable[[Any], T]
+    """Converts the JSON result. Raises `Incomplete` if it lacks a field or has one of the wrong type."""
+    recover: Callable[[ChainError], T] = _no_recovery
+    """Converts an error of the node to a result, or raises it."""
+
+    def key(self) -> bytes:
+        """Return bytes that are equal for equal requests."""
+        return self.method.encode() + orjson.dumps(self.params, option=orjson.OPT_SORT_KEYS)
+
+    def map(self, convert: Callable[[T], U]) -> "NodeRequest[U]":
+        """Return the request whose result is converted further."""
+        read, recover = self.read, self.recover
+        return NodeRequest(
+            self.method, self.params, lambda found: convert(read(found)), lambda error: convert(recover(error))
+        )
+
+
 class ChainNode(Protocol):
     """An Ethereum node. Every method may raise `NoResponse`, `RejectedByNode` and `Incomplete`."""
+
+    def execute(self, request: NodeRequest[T]) -> T:
+        """Return the result of a request (`chain.node_requests`)."""
+        ...
+
+    def batch(self, requests: Sequence[NodeRequest[Any]]) -> list[Any]:
+        """Return the result of each request, or the `ChainError` that it failed with; a batch raises nothing."""
+        ...
 
     def chain_id(self) -> int:
         """Return the chain id (EIP-155)."""

@@ -1,240 +1,123 @@
 """A node over JSON-RPC, limited to methods that every Ethereum node has."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
 
-import orjson
-from eth_abi.abi import decode
-from eth_abi.exceptions import DecodingError
-from eth_utils.address import to_checksum_address
-
-from foreseal.client.errors import ConnectionLost, InvalidResponse, TimedOut
+from foreseal.client.calls import request as build_request
+from foreseal.client.errors import ClientError
+from foreseal.client.requests import Request
 from foreseal.errors import RpcError
-from foreseal.payments.chain.errors import (
-    ChainError,
-    Incomplete,
-    NonceTooLow,
-    NoResponse,
-    RejectedByNode,
-    Reverted,
-    Underpriced,
-)
-from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter
+from foreseal.payments.chain import node_requests
+from foreseal.payments.chain.answers import to_chain_error
+from foreseal.payments.chain.errors import ChainError
+from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter, NodeRequest
 
-_REVERTED = 3
-_ERROR_STRING = bytes.fromhex("08c379a0")
-# Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
-_DUPLICATE_ERRORS = (
-    "already known",
-    "already imported",
-    "known transaction",
-    "existing tx with same hash",
-    "existing txn with same",
-)
-_TOO_LOW = ("nonce too low", "nonce is too low")
-_UNDERPRICED = (
-    "replacement transaction underpriced",
-    "replacement underpriced",
-    "gas price too low to replace",
-    "insufficient gas price to replace",
-    "could not replace existing t",
-)
-# A node that lacks such a block, or does not support the tag, answers with an error.
-_OPTIONAL = ("pending", "safe", "finalized")
+T = TypeVar("T")
+
+# Requests per JSON-RPC batch; nodes limit the batch size.
+_BATCH_SIZE = 100
 
 
-class RequestClient(Protocol):
+class BatchClient(Protocol):
     """JSON-RPC client whose results are plain JSON values, such as `foreseal.client.Client`."""
 
     def request(self, method: str, *params: Any) -> Any:
         """Return the result of a request. Raises `RpcError` and `foreseal.client.ClientError`."""
         ...
 
+    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
+        """Return the results in request order. A failed request yields its `RpcError` as the result."""
+        ...
+
 
 class RpcNode:
     """A node behind a JSON-RPC client."""
 
-    def __init__(self, client: RequestClient) -> None:
+    def __init__(self, client: BatchClient) -> None:
         self._client = client
+
+    def execute(self, request: NodeRequest[T]) -> T:
+        """Return the result of a request. Raises `ChainError`."""
+        try:
+            found = self._client.request(request.method, *request.params)
+        except (ClientError, RpcError) as error:
+            return request.recover(to_chain_error(request.method, error))
+        return request.read(found)
+
+    def batch(self, requests: Sequence[NodeRequest[Any]]) -> list[Any]:
+        """Return the result of each request, or the `ChainError` that it failed with. Equal requests are sent once."""
+        distinct = {request.key(): request for request in requests}
+        keys = list(distinct)
+        found: dict[bytes, Any] = {}
+        for first in range(0, len(keys), _BATCH_SIZE):
+            chunk = keys[first : first + _BATCH_SIZE]
+            found |= zip(chunk, self._batch([distinct[key] for key in chunk]), strict=True)
+        return [found[request.key()] for request in requests]
+
+    def _batch(self, requests: Sequence[NodeRequest[Any]]) -> list[Any]:
+        if len(requests) == 1:
+            return [self._outcome(requests[0])]
+        built = [build_request(request.method, *request.params) for request in requests]
+        try:
+            answers = self._client.batch(built, return_errors=True)
+        except RpcError:  # some nodes lack batches
+            return [self._outcome(request) for request in requests]
+        except ClientError as error:
+            return [_converted(request, error) for request in requests]
+        return [_converted(request, answer) for request, answer in zip(requests, answers, strict=True)]
+
+    def _outcome(self, request: NodeRequest[Any]) -> Any:
+        try:
+            return self.execute(request)
+        except ChainError as error:
+            return error
 
     def chain_id(self) -> int:
         """Call eth_chainId."""
-        return _number(self._call("eth_chainId"))
+        return self.execute(node_requests.chain_id())
 
     def head(self, block: BlockTag) -> BlockHead | None:
         """Call eth_getBlockByNumber."""
-        try:
-            found = self._call("eth_getBlockByNumber", _block(block), False)
-        except RejectedByNode:
-            if block in _OPTIONAL:
-                return None
-            raise
-        with _complete("eth_getBlockByNumber"):
-            if found is None or found.get("number") is None:  # some nodes do not number the pending block
-                return None
-            hash = found.get("hash") or ""
-            fee = _number(found.get("baseFeePerGas") or "0x0")
-            head = BlockHead(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
-        if isinstance(block, int) and head.number != block:
-            raise Incomplete(f"eth_getBlockByNumber: requested block {block}, got {head.number}")
-        return head
+        return self.execute(node_requests.head(block))
 
     def logs(self, log_filter: LogFilter) -> Sequence[ChainLog]:
-        """Call eth_getLogs. A node without pre-confirmed logs rejects the query at `pending`; the result is then empty.
-
-        Pre-confirmed logs without a block number are left out. They appear again once they have one.
-        """
-        topics = [
-            None if alternatives is None else [_hex(topic) for topic in alternatives]
-            for alternatives in log_filter.topics
-        ]
-        parameters = {
-            "address": log_filter.address,
-            "topics": topics,
-            "fromBlock": _block(log_filter.first),
-            "toBlock": _block(log_filter.last),
-        }
-        try:
-            found = self._call("eth_getLogs", parameters)
-        except RejectedByNode:
-            if log_filter.first == "pending":
-                return []
-            raise
-        with _complete("eth_getLogs"):
-            if log_filter.first == "pending":
-                found = [log for log in found if log["blockNumber"] is not None]
-            return [_log(log) for log in found if not log.get("removed")]
+        """Call eth_getLogs."""
+        return self.execute(node_requests.logs(log_filter))
 
     def receipt(self, hash: str) -> ChainReceipt | None:
         """Call eth_getTransactionReceipt."""
-        found = self._call("eth_getTransactionReceipt", hash)
-        with _complete("eth_getTransactionReceipt"):
-            if found is None or found.get("blockNumber") is None:
-                return None
-            if found["transactionHash"].lower() != hash.lower():
-                raise Incomplete(f"eth_getTransactionReceipt: requested {hash}, got {found['transactionHash']}")
-            return ChainReceipt(
-                hash.lower(),
-                _number(found["blockNumber"]),
-                (found.get("blockHash") or "").lower(),
-                _number(found["status"]) == 1,
-                tuple(map(_log, found["logs"])),
-            )
+        return self.execute(node_requests.receipt(hash))
 
     def transaction_count(self, address: str, block: BlockTag) -> int:
         """Call eth_getTransactionCount."""
-        return _number(self._call("eth_getTransactionCount", address, _block(block)))
+        return self.execute(node_requests.transaction_count(address, block))
 
     def code(self, address: str, block: BlockTag) -> bytes:
         """Call eth_getCode."""
-        return bytes(_bytes(self._call("eth_getCode", address, _block(block))))
+        return self.execute(node_requests.code(address, block))
 
     def call(self, to: str, data: bytes, block: BlockTag, sender: str | None = None) -> bytes:
         """Call eth_call. Raises `Reverted`."""
-        made_by = {} if sender is None else {"from": sender}
-        return _bytes(self._call("eth_call", {"to": to, "data": _hex(data)} | made_by, _block(block)))
+        return self.execute(node_requests.call(to, data, block, sender))
 
     def estimate_gas(self, sender: str, to: str, data: bytes, block: BlockTag) -> int:
         """Call eth_estimateGas. Raises `Reverted`."""
-        return _number(self._call("eth_estimateGas", {"from": sender, "to": to, "data": _hex(data)}, _block(block)))
+        return self.execute(node_requests.estimate_gas(sender, to, data, block))
 
     def priority_fee(self) -> int:
         """Call eth_maxPriorityFeePerGas."""
-        return _number(self._call("eth_maxPriorityFeePerGas"))
+        return self.execute(node_requests.priority_fee())
 
     def send(self, raw: bytes) -> None:
         """Call eth_sendRawTransaction. Raises `NonceTooLow` and `Underpriced`; `already known` is success."""
-        try:
-            self._call("eth_sendRawTransaction", _hex(raw))
-        except RejectedByNode as error:
-            text = str(error).lower()
-            if any(message in text for message in _DUPLICATE_ERRORS):
-                return
-            if any(low in text for low in _TOO_LOW):
-                raise NonceTooLow(str(error)) from error
-            if any(low in text for low in _UNDERPRICED):
-                raise Underpriced(str(error)) from error
-            raise
-
-    def _call(self, method: str, *params: Any) -> Any:
-        try:
-            return self._client.request(method, *params)
-        except (ConnectionLost, TimedOut) as error:
-            raise NoResponse(f"{method}: {error}") from error
-        except InvalidResponse as error:
-            raise Incomplete(f"{method}: {error}") from error
-        except RpcError as error:
-            raise _rejection(method, error) from error
+        self.execute(node_requests.send(raw))
 
 
-@contextlib.contextmanager
-def _complete(method: str) -> Iterator[None]:
-    """Raise `Incomplete` if the answer lacks a field or has one of the wrong type."""
+def _converted(request: NodeRequest[Any], answer: Any) -> Any:
+    """Return the result for an answer of a batch, or the `ChainError` that the request failed with."""
     try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Incomplete(f"{method}: invalid response: {error!r}") from error
-
-
-def _rejection(method: str, error: RpcError) -> ChainError:
-    if method in ("eth_call", "eth_estimateGas") and (error.code == _REVERTED or "revert" in error.message.lower()):
-        data = _revert_data(error.data)
-        return Reverted(_reason(data) or error.message, data)
-    return RejectedByNode(f"{method}: {error.message} ({error.code})")
-
-
-def _revert_data(data: bytes | None) -> bytes:
-    """Return the revert data; nodes send it as a string or inside an object."""
-    found = None if data is None else orjson.loads(data)
-    if isinstance(found, Mapping):
-        found = found.get("data")
-    try:
-        return _bytes(found)
-    except (Incomplete, ValueError):
-        return b""
-
-
-def _reason(data: bytes) -> str | None:
-    if not data.startswith(_ERROR_STRING):
-        return None
-    try:
-        return str(decode(["string"], data[len(_ERROR_STRING) :])[0])
-    except (DecodingError, UnicodeDecodeError):
-        return None
-
-
-def _log(found: Mapping[str, Any]) -> ChainLog:
-    return ChainLog(
-        to_checksum_address(found["address"]),
-        tuple(map(_bytes, found["topics"])),
-        _bytes(found["data"]),
-        _number(found["blockNumber"]),
-        (found.get("blockHash") or "").lower(),
-        found["transactionHash"].lower(),
-        _number(found["logIndex"]),
-    )
-
-
-def _read(read: Callable[[str], Any]) -> Callable[[Any], Any]:
-    def checked(value: Any) -> Any:
-        if not isinstance(value, str) or not value.startswith("0x"):
-            raise Incomplete(f"{value!r} is not a 0x string")
-        try:
-            return read(value)
-        except ValueError:
-            raise Incomplete(f"{value!r} is not hexadecimal") from None
-
-    return checked
-
-
-_number: Callable[[Any], int] = _read(lambda text: int(text, 16))
-_bytes: Callable[[Any], bytes] = _read(lambda text: bytes.fromhex(text[2:]))
-
-
-def _hex(data: bytes) -> str:
-    return "0x" + data.hex()
-
-
-def _block(block: BlockTag) -> str:
-    return hex(block) if isinstance(block, int) else block
+        if isinstance(answer, RpcError | ClientError):
+            return request.recover(to_chain_error(request.method, answer))
+        return request.read(answer)
+    except ChainError as error:
+        return error

@@ -8,7 +8,7 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
 from foreseal.payments.chain import ChainError, ConfirmationPolicy, NoResponse, RpcNode, Token
-from foreseal.payments.chain.rpc_node import RequestClient
+from foreseal.payments.chain.rpc_node import BatchClient
 from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, TOKEN, VERSION, DevelopmentContracts
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.refunds import Refunds
@@ -38,7 +38,7 @@ class DemoEnvironment:
 
     def __init__(
         self,
-        requests: RequestClient,
+        requests: BatchClient,
         database: Database,
         accounts: Sequence[LocalAccount],
         pause: Callable[[], None],

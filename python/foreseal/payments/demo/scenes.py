@@ -19,7 +19,7 @@ from foreseal.payments.ledger import (
     TxStatus,
 )
 from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, authorization, message
-from foreseal.payments.orders.captures import NotCapturable
+from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.transfers.balance import balance
 from foreseal.payments.typed_data import random_nonce
 

@@ -21,7 +21,6 @@ from foreseal.payments.chain import (
     ChainReceipt,
     Incomplete,
     Reverted,
-    Token,
     Transfer,
     TransferParties,
     find_forbidden_account,
@@ -179,11 +178,9 @@ class Disbursements(ABC):
 
         `contract` executes the transfers; it is the token itself if the merchant sends them.
         """
-        token_contract, payee = Token(self.sender.node, token), self.merchant.payee
         executor = None if contract == token else contract
-        return find_forbidden_account(
-            token_contract, TransferParties(payee, [recipient for recipient, _ in legs], executor), "pending"
-        )
+        parties = TransferParties(self.merchant.payee, [recipient for recipient, _ in legs], executor)
+        return find_forbidden_account(self.sender.node, token, parties, "pending")
 
     def _check_logs(self, row: Row[Any], intent: int) -> None:
         """Raise `Incomplete` if logs show a transaction whose receipt the node withholds.

@@ -26,7 +26,7 @@ from foreseal.payments.ledger.states import (
     TxStatus,
 )
 from foreseal.payments.ledger.timeline import TimelineEntry, entries
-from foreseal.payments.ledger.transitions import Ledger, locked, read
+from foreseal.payments.ledger.transitions import Ledger, locked, locked_all, read
 
 __all__ = [
     "EFFECTED",
@@ -55,5 +55,6 @@ __all__ = [
     "ensure",
     "entries",
     "locked",
+    "locked_all",
     "read",
 ]

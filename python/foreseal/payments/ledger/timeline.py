@@ -1,6 +1,7 @@
 """Timeline of events of orders, refunds and payouts."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,17 +29,25 @@ class TimelineEntry:
 
 def record_entry(tx: Connection, entry: TimelineEntry) -> None:
     """Add an entry in the transaction of the event that it records."""
-    tx.execute(
-        insert(timeline).values(
-            subject=entry.subject,
-            subject_id=entry.subject_id,
-            time=entry.time,
-            trigger=entry.trigger,
-            before=entry.before,
-            after=entry.after,
-            details=json.dumps(entry.details, sort_keys=True),
-        )
-    )
+    record_entries(tx, [entry])
+
+
+def record_entries(tx: Connection, recorded: Sequence[TimelineEntry]) -> None:
+    """Add entries in the transaction of the events that they record."""
+    rows = [
+        {
+            "subject": entry.subject,
+            "subject_id": entry.subject_id,
+            "time": entry.time,
+            "trigger": entry.trigger,
+            "before": entry.before,
+            "after": entry.after,
+            "details": json.dumps(entry.details, sort_keys=True) if entry.details else "{}",
+        }
+        for entry in recorded
+    ]
+    if rows:
+        tx.execute(insert(timeline), rows)
 
 
 def entries(tx: Connection, subject: str, subject_id: str) -> list[TimelineEntry]:

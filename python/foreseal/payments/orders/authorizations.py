@@ -1,14 +1,14 @@
 """Orders: terms, stored authorizations, and voids."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from eth_utils.crypto import keccak
 from sqlalchemy import Connection, Row, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from foreseal.codec import keccak
 from foreseal.payments.amounts import check_amount
-from foreseal.payments.chain import ChainNode, Checkout, Incomplete, Token
+from foreseal.payments.chain import BlockHead, ChainNode, Checkout, Incomplete, RequestBatch, Token, node_requests
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderState, TimelineEntry, Trigger, entries, locked, read
 from foreseal.payments.ledger.identifiers import identifier
@@ -22,6 +22,35 @@ from foreseal.payments.typed_data import ZERO_ADDRESS, Permit, ReceiveAuthorizat
 _LATEST = 2**63 - 1
 # Bytes of r, s and v: the permit function takes them separately.
 _PERMIT_SIGNATURE = 65
+
+
+class SignedOrder(Protocol):
+    """Terms and signature of an order: a row, or a new order that is not stored yet."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def chain_id(self) -> int: ...
+    @property
+    def token(self) -> str: ...
+    @property
+    def payer(self) -> str: ...
+    @property
+    def payee(self) -> str: ...
+    @property
+    def amount(self) -> int: ...
+    @property
+    def valid_after(self) -> int: ...
+    @property
+    def valid_before(self) -> int: ...
+    @property
+    def nonce(self) -> bytes: ...
+    @property
+    def checkout(self) -> str | None: ...
+    @property
+    def permit_nonce(self) -> int | None: ...
+    @property
+    def signature(self) -> bytes | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +83,32 @@ class PermitTerms:
     The order's id would suffice only for a checkout with one ledger. If several ledgers share it, the capture of
     another ledger's order with the same id would count as this order's.
     """
+
+
+class EarliestBlock:
+    """Block below which no authorization signed now can be included. Available after the batch was executed.
+
+    The latest block is not safe: after a reorganization its number belongs to another block, or a lower block includes
+    the transaction.
+    """
+
+    def __init__(self, batch: RequestBatch) -> None:
+        self._latest, self._final = (batch.add(node_requests.head(tag)) for tag in ("latest", "finalized"))
+
+    def number(self) -> int:
+        """Return the number of the block. Raises the node's errors."""
+        latest, final = self._newest(), self._final.result()
+        return max(0, latest.number - MAX_LOG_RANGE) if final is None else min(final.number, latest.number)
+
+    def timestamp(self) -> int:
+        """Return the timestamp of the latest block. Raises the node's errors."""
+        return self._newest().timestamp
+
+    def _newest(self) -> BlockHead:
+        latest = self._latest.result()
+        if latest is None:
+            raise Incomplete("the node has no latest block")
+        return latest
 
 
 class Orders:
@@ -123,10 +178,7 @@ class Orders:
 
     def _create(self, id: str, **terms: Any) -> None:
         """Insert a new order. Raises ValueError if the payer cannot sign it or would pay himself."""
-        if terms["payer"] == ZERO_ADDRESS:
-            raise ValueError("payer: must not be the zero address")
-        if terms["payer"] == self._merchant.payee:
-            raise ValueError("payer: must not be the payee")
+        require_buyer(terms["payer"], self._merchant.payee)
         domain, since = self._merchant.domain, self._since()
         pinned = {"chain_id": domain.chain_id, "token": domain.contract, "payee": self._merchant.payee}
         with self._ledger.database.transaction() as tx:
@@ -135,16 +187,10 @@ class Orders:
             )
 
     def _since(self) -> int:
-        """Return a block below which no authorization drafted now can be included.
-
-        The latest block is not safe: after a reorganization its number belongs to another block, or a lower block
-        includes the transaction.
-        """
-        latest = self._node.head("latest")
-        if latest is None:
-            raise Incomplete("the node has no latest block")
-        final = self._node.head("finalized")
-        return max(0, latest.number - MAX_LOG_RANGE) if final is None else min(final.number, latest.number)
+        batch = RequestBatch()
+        earliest = EarliestBlock(batch)
+        batch.execute(self._node)
+        return earliest.number()
 
     def sign(self, id: str, signature: bytes) -> None:
         """Attach the buyer's signature after verifying it. Raises `InvalidSignature` and the node's errors."""
@@ -221,17 +267,27 @@ class Orders:
             return list(tx.execute(query).scalars())
 
 
-def message(order: Row[Any]) -> ReceiveAuthorization | Permit:
+def require_buyer(payer: str, payee: str) -> None:
+    """Raise ValueError if the payer cannot sign an order of this payee, or would pay himself."""
+    if payer == ZERO_ADDRESS:
+        raise ValueError("payer: must not be the zero address")
+    if payer == payee:
+        raise ValueError("payer: must not be the payee")
+
+
+def message(order: SignedOrder) -> ReceiveAuthorization | Permit:
     """Return the message that the buyer of an order signs."""
     return authorization(order) if order.checkout is None else permit(order)
 
 
-def permit(order: Row[Any]) -> Permit:
+def permit(order: SignedOrder) -> Permit:
     """Return the permit that the buyer signs, for an order with a permit."""
+    assert order.checkout is not None
+    assert order.permit_nonce is not None
     return Permit(order.payer, order.checkout, order.amount, order.permit_nonce, order.valid_before - 1)
 
 
-def authorization(order: Row[Any]) -> ReceiveAuthorization:
+def authorization(order: SignedOrder) -> ReceiveAuthorization:
     """Return the authorization that the buyer signs, for an order with a fixed amount."""
     return ReceiveAuthorization(
         order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
@@ -240,4 +296,4 @@ def authorization(order: Row[Any]) -> ReceiveAuthorization:
 
 def memo(id: str) -> bytes:
     """Return the memo by which a transfer refers to an order: keccak256 of the order's id."""
-    return keccak(text=id)
+    return keccak(id.encode())

@@ -1,69 +1,41 @@
-"""Captures: the checks before a capture, and the decision that excludes a void."""
+"""Captures: the decision that excludes a void, and the transaction that it sends.
 
-from enum import StrEnum
+```text
+check   node reads in one batch, nothing stored        CaptureChecks
+decide  compare-and-set, account nonces, signed bytes  one database transaction for all orders
+deliver the stored bytes                               one batch
+```
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from foreseal.payments.amounts import check_amount
-from foreseal.payments.chain import Reverted, Token, TransferParties, find_forbidden_account
-from foreseal.payments.chain.checkout import capture_call
-from foreseal.payments.chain.token import receive_call, separator
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
+from foreseal.payments.ledger import ConcurrentUpdate, Ledger, OrderStatus, Trigger, read
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import authorization, message, permit
+from foreseal.payments.orders.authorizations import SignedOrder
+from foreseal.payments.orders.capture_checks import (
+    CaptureChecks,
+    CaptureObstacle,
+    CaptureTarget,
+    NotCapturable,
+)
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.signatures import check_signature
-from foreseal.payments.transactions import TransactionSender, WrongChain, building_head
-from foreseal.payments.transfers.authorization_logs import is_used
+from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender
 
 
-class CaptureObstacle(StrEnum):
-    """Reason why a capture would fail now."""
+@dataclass(frozen=True, slots=True)
+class CheckedCapture:
+    """An order that can be captured, with the transaction for it."""
 
-    DOMAIN = "domain_mismatch"
-    EARLY = "not_yet_valid"
-    LATE = "too_late"
-    USED = "authorization_used"
-    BALANCE = "insufficient_balance"
-    PAUSED = "token_paused"
-    FORBIDDEN = "account_forbidden"
-    REVERTS = "would_revert"
-
-    @property
-    def message(self) -> str:
-        """A description for people."""
-        return _MESSAGES[self]
-
-
-_MESSAGES = {
-    CaptureObstacle.DOMAIN: "the token's domain, or the order's token or payee, is not the configured one",
-    CaptureObstacle.EARLY: "not yet valid",
-    CaptureObstacle.LATE: "too close to validBefore, or past it",
-    CaptureObstacle.USED: "used or canceled",
-    CaptureObstacle.BALANCE: "payer's balance is too low",
-    CaptureObstacle.PAUSED: "token is paused",
-    CaptureObstacle.FORBIDDEN: "payer, payee or checkout is forbidden",
-    CaptureObstacle.REVERTS: "would revert",
-}
-
-
-class NotCapturable(Exception):
-    """The capture was rejected before signing; the order is unchanged."""
-
-    def __init__(self, id: str, obstacle: CaptureObstacle, detail: str = "") -> None:
-        super().__init__(id, obstacle, detail)
-        self.id = id
-        self.obstacle = obstacle
-        self.detail = detail
-
-    def __str__(self) -> str:
-        return f"orders: {self.id} cannot be captured: {self.obstacle.message}" + (
-            f": {self.detail}" if self.detail else ""
-        )
+    target: CaptureTarget
+    call: TransactionCall
 
 
 class Captures:
@@ -75,6 +47,7 @@ class Captures:
         self._ledger = ledger
         self._sender = sender
         self._merchant = merchant
+        self._checks = CaptureChecks(sender, merchant)
         self._progress = OrderReconciler(ledger, sender, merchant)
 
     def capture(self, id: str, amount: int | None = None) -> Row[Any]:
@@ -91,64 +64,54 @@ class Captures:
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
         next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CAPTURE)
-        captured_amount = _capture_amount(order, amount)
-        self._check(order, captured_amount)
-        try:
-            call = self._sender.call(*build_capture_call(order, captured_amount))
-        except Reverted as error:
-            raise NotCapturable(id, CaptureObstacle.REVERTS, error.reason) from error
+        target = CaptureTarget(order, capture_amount(order, amount))
+        checked = self.check([target])[0]
+        if isinstance(checked, Exception):
+            raise checked
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         with self._ledger.database.transaction() as tx:
-            details = {} if order.checkout is None else {"amount": str(captured_amount), "checkout": order.checkout}
-            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CAPTURE, **details)
-            if order.checkout is not None:
-                tx.execute(update(orders).where(orders.c.id == id).values(actual=captured_amount))
-            intent = self._sender.intents.store(tx, Purpose.CAPTURE, id, call)
+            intents = self.decide(tx, [CheckedCapture(target, checked)])
             self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
         self._ledger.passed(CrashPoint.CAPTURE_STORED)
-        return self._progress.deliver(id, intent)
+        return self._progress.deliver(id, intents[id])
 
-    def _check(self, order: Row[Any], amount: int) -> None:
-        """Check all that can prevent a capture, at `pending`.
+    def check(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | Exception]:
+        """Return the transaction for each target, or the reason why it cannot be captured."""
+        results: list[TransactionCall | Exception] = list(self._checks.check(targets))
+        for position, (target, result) in enumerate(zip(targets, results, strict=True)):
+            if isinstance(result, NotCapturable) and result.obstacle is CaptureObstacle.USED:
+                try:
+                    self._progress.reconcile(target.order.id)
+                except Exception as error:
+                    results[position] = error
+        return results
 
-        No check reserves money; only a receipt proves payment.
+    def decide(self, tx: Connection, captures: Sequence[CheckedCapture]) -> dict[str, int]:
+        """Decide captures of stored orders in the caller's transaction. Return the intent of each order.
+
+        Raises `TransitionNotAllowed`, `ConcurrentUpdate` and `TransactionStillOpen`, which end the transaction.
         """
-        node, domain = self._sender.node, self._merchant.domain
-        found = node.chain_id()
-        if found != domain.chain_id:
-            raise WrongChain(f"the node has chain id {found}, configured is {domain.chain_id}")
-        token = Token(node, domain.contract)
-        pinned = (domain.chain_id, domain.contract, self._merchant.payee)
-        if (order.chain_id, order.token, order.payee) != pinned:
-            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
-        if order.checkout not in (None, self._merchant.checkout):
-            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
-        if token.domain_separator("pending") != separator(domain):
-            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
-        now = building_head(node).timestamp
-        if now <= order.valid_after:
-            raise NotCapturable(
-                order.id, CaptureObstacle.EARLY, f"valid after {order.valid_after}, the block time is {now}"
-            )
-        if now >= order.valid_before - self._merchant.margin:
-            raise NotCapturable(
-                order.id, CaptureObstacle.LATE, f"valid before {order.valid_before}, the block time is {now}"
-            )
-        check_signature(node, message(order), domain, order.payer, order.signature)
-        if is_used(node, order, "pending"):
-            self._progress.reconcile(order.id)
-            raise NotCapturable(order.id, CaptureObstacle.USED)
-        if token.paused("pending"):
-            raise NotCapturable(order.id, CaptureObstacle.PAUSED)
-        holder = find_forbidden_account(token, capture_parties(order), "pending")
-        if holder is not None:
-            raise NotCapturable(order.id, CaptureObstacle.FORBIDDEN, holder)
-        balance = token.balance(order.payer, "pending")
-        if balance < amount:
-            raise NotCapturable(order.id, CaptureObstacle.BALANCE, f"{balance} of {amount} units")
+        ids = [each.target.order.id for each in captures]
+        query = select(orders).where(orders.c.id.in_(ids)).order_by(orders.c.id).with_for_update()
+        rows = {row.id: row for row in tx.execute(query)}
+        if len(rows) != len(ids):
+            raise ConcurrentUpdate("orders: an order to capture is gone or occurs twice")
+        details = {each.target.order.id: _details(each.target) for each in captures}
+        self._ledger.move_all(tx, orders, [rows[id] for id in ids], Trigger.CAPTURE, details)
+        permits = [each.target for each in captures if each.target.order.checkout is not None]
+        if permits:
+            set_actual = update(orders).where(orders.c.id == bindparam("order_id")).values(actual=bindparam("captured"))
+            tx.execute(set_actual, [{"order_id": each.order.id, "captured": each.amount} for each in permits])
+        new = [NewIntent(Purpose.CAPTURE, each.target.order.id, each.call) for each in captures]
+        return dict(zip(ids, self._sender.intents.store_all(tx, new), strict=True))
 
 
-def _capture_amount(order: Row[Any], amount: int | None) -> int:
+def _details(target: CaptureTarget) -> Mapping[str, Any]:
+    order = target.order
+    return {} if order.checkout is None else {"amount": str(target.amount), "checkout": order.checkout}
+
+
+def capture_amount(order: SignedOrder, amount: int | None) -> int:
     """Return the amount to capture. Raises ValueError or TypeError if it does not fit the order."""
     if order.checkout is None:
         if amount not in (None, order.amount):
@@ -159,15 +122,3 @@ def _capture_amount(order: Row[Any], amount: int | None) -> int:
     if not 0 < check_amount(amount) <= order.amount:
         raise ValueError(f"amount: {amount} must be between 1 and {order.amount}, the amount of the permit")
     return amount
-
-
-def capture_parties(order: Row[Any]) -> TransferParties:
-    """Return the accounts that a capture involves."""
-    return TransferParties(order.payer, [order.payee], order.checkout or order.payee)
-
-
-def build_capture_call(order: Row[Any], amount: int | None) -> tuple[str, bytes]:
-    """Return contract and call data of a capture. `amount`, in smallest units, applies to orders with a permit."""
-    if order.checkout is None:
-        return order.token, receive_call(authorization(order), order.signature)
-    return order.checkout, capture_call(order.nonce, amount or 0, permit(order), order.signature)

@@ -1,11 +1,14 @@
 """Transactions of the merchant's key: one account nonce each, stored before they are sent."""
 
 from foreseal.payments.transactions.advance import advance_rows
+from foreseal.payments.transactions.call_estimates import CallEstimates
 from foreseal.payments.transactions.errors import FeeTooHigh, SendingError, TransactionStillOpen, WrongChain
 from foreseal.payments.transactions.fees import GWEI, FeeQuote, FeeSettings
 from foreseal.payments.transactions.intents import (
+    NewIntent,
     TransactionCall,
     TransactionIntents,
+    close_included,
     close_intent,
     is_intent_open,
     open_intent,
@@ -21,15 +24,17 @@ from foreseal.payments.transactions.sender import (
     building_head,
     classify_finality,
 )
-from foreseal.payments.transactions.status_updates import record_delivery, record_outcome
+from foreseal.payments.transactions.status_updates import record_deliveries, record_delivery, record_outcome
 
 __all__ = [
     "GWEI",
+    "CallEstimates",
     "DeliveryResult",
     "DeliveryStatus",
     "FeeQuote",
     "FeeSettings",
     "FeeTooHigh",
+    "NewIntent",
     "SendingError",
     "TransactionCall",
     "TransactionIntents",
@@ -41,11 +46,13 @@ __all__ = [
     "block_finality",
     "building_head",
     "classify_finality",
+    "close_included",
     "close_intent",
     "is_intent_open",
     "open_intent",
     "open_subjects",
     "read_intent",
+    "record_deliveries",
     "record_delivery",
     "record_outcome",
 ]

@@ -26,6 +26,6 @@ def is_nonce_used(tx: Connection, chain_id: int, sender: str, nonce: int) -> boo
 
 def fill_gap(node: ChainNode, intents: TransactionIntents, nonce: int, fees: FeeQuote) -> None:
     """Use up an account nonce. A rejection means that another transaction has it. Raises the node's errors."""
-    signed = intents.signed(nonce, intents.account.address, b"", _GAS, fees)
+    raw = intents.signed(nonce, intents.account.address, b"", _GAS, fees)
     with contextlib.suppress(RejectedByNode):
-        node.send(bytes(signed.raw_transaction))
+        node.send(raw)

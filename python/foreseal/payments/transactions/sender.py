@@ -12,6 +12,7 @@ share one account nonce, so at most one is included.
 """
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -31,14 +32,23 @@ from foreseal.payments.chain import (
     NonceTooLow,
     NoResponse,
     RejectedByNode,
+    RequestBatch,
     Underpriced,
     heads,
+    node_requests,
 )
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Finality, Ledger, StatusStep, TxStatus
-from foreseal.payments.transactions.errors import FeeTooHigh, WrongChain
+from foreseal.payments.ledger.tables import Purpose
+from foreseal.payments.transactions.call_estimates import CallEstimates
 from foreseal.payments.transactions.fees import FeeQuote, FeeSettings, quote
-from foreseal.payments.transactions.intents import TransactionCall, TransactionIntents, newest_ordinal, read_intent
+from foreseal.payments.transactions.intents import (
+    TransactionCall,
+    TransactionIntents,
+    newest_ordinal,
+    read_intent,
+    read_new_intents,
+)
 from foreseal.payments.transactions.nonce_gaps import fill_gap, is_nonce_used
 
 # A block may be sealed between a receipt and the check of its hash; a retry finds the new block.
@@ -111,16 +121,15 @@ class TransactionSender:
 
         Raises `Reverted` if it would revert, `FeeTooHigh`, `WrongChain`, and the node's errors.
         """
-        found = self.node.chain_id()
-        if found != self.intents.chain_id:
-            raise WrongChain(f"the node has chain id {found}, configured is {self.intents.chain_id}")
-        head = building_head(self.node)
-        fee_quote = quote(self.node, head)
-        if fee_quote.fee > self.fees.max_fee:
-            raise FeeTooHigh(f"{fee_quote.fee} wei per gas exceed the maximum of {self.fees.max_fee}")
-        gas = self.node.estimate_gas(self.account.address, target, data, "pending") * self.fees.gas_percent // 100
-        nonce = self.node.transaction_count(self.account.address, "pending")
-        return TransactionCall(target, data, gas, fee_quote, nonce, head.number)
+        batch = RequestBatch()
+        estimates = self.estimates(batch)
+        gas = estimates.add(target, data)
+        batch.execute(self.node)
+        return estimates.call(target, data, gas)
+
+    def estimates(self, batch: RequestBatch) -> CallEstimates:
+        """Return estimates for calls of this account, whose requests are added to a batch."""
+        return CallEstimates(batch, self.account.address, self.intents.chain_id, self.fees)
 
     def deliver(self, intent: int) -> DeliveryResult:
         """Send the newest bytes of an intent. If they waited too long, send a replacement with higher fees.
@@ -214,22 +223,44 @@ class TransactionSender:
     def _landed(self, hashes: list[str]) -> ChainReceipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
 
+    def deliver_new(self, purpose: Purpose, subjects: Sequence[str]) -> dict[str, DeliveryResult]:
+        """Send the bytes of new intents, in the order of their account nonces. Return the result of each subject."""
+        with self.ledger.database.reading() as tx:
+            raws = read_new_intents(tx, purpose, subjects)
+        answers = self.node.batch([node_requests.send(raw) for _, raw in raws])
+        self.ledger.passed(CrashPoint.TRANSACTION_SENT)
+        return {
+            subject: _delivery_result(answer if isinstance(answer, ChainError) else None, attempts=1)
+            for (subject, _), answer in zip(raws, answers, strict=True)
+        }
+
     def _send(self, history: list[Row[Any]]) -> DeliveryResult:
         """Send the newest of these attempts."""
+        error: ChainError | None = None
         try:
             self.node.send(history[-1].raw)
-            found = DeliveryResult(DeliveryStatus.ACCEPTED, pooled=True)
-        except Underpriced as error:
-            # The pool has a transaction with this account nonce. If there are several attempts, it is one of ours.
-            found = DeliveryResult(
-                DeliveryStatus.ACCEPTED if len(history) > 1 else DeliveryStatus.UNKNOWN, str(error), pooled=True
-            )
-        except (NonceTooLow, NoResponse, Incomplete) as error:
-            found = DeliveryResult(DeliveryStatus.UNKNOWN, str(error))
-        except RejectedByNode as error:
-            found = DeliveryResult(DeliveryStatus.REJECTED, str(error))
+        except ChainError as raised:
+            error = raised
+        found = _delivery_result(error, len(history))
         self.ledger.passed(CrashPoint.TRANSACTION_SENT)
         return found
+
+
+def _delivery_result(error: ChainError | None, attempts: int) -> DeliveryResult:
+    """Return the result of sending the newest of this many attempts. Raises an error of another kind."""
+    match error:
+        case None:
+            return DeliveryResult(DeliveryStatus.ACCEPTED, pooled=True)
+        case Underpriced():
+            # The pool has a transaction with this account nonce. If there are several attempts, it is one of ours.
+            status = DeliveryStatus.ACCEPTED if attempts > 1 else DeliveryStatus.UNKNOWN
+            return DeliveryResult(status, str(error), pooled=True)
+        case NonceTooLow() | NoResponse() | Incomplete():
+            return DeliveryResult(DeliveryStatus.UNKNOWN, str(error))
+        case RejectedByNode():
+            return DeliveryResult(DeliveryStatus.REJECTED, str(error))
+        case _:
+            raise error
 
 
 def building_head(node: ChainNode) -> BlockHead:

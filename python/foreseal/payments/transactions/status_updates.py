@@ -1,13 +1,13 @@
 """Effect of a delivery or a receipt on the row that a transaction serves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table
 
 from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked
+from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked, locked_all
 from foreseal.payments.ledger.tables import TxResult
 from foreseal.payments.transactions.intents import close_intent, is_intent_open
 from foreseal.payments.transactions.sender import DeliveryResult, DeliveryStatus, TransactionOutcome
@@ -23,12 +23,19 @@ def record_delivery(ledger: Ledger, table: Table, id: str, delivered: DeliveryRe
 
     After a rejection the row stays intended: nothing happened, and the same bytes are sent again.
     """
-    trigger = _TRIGGERS.get(delivered.status)
+    record_deliveries(ledger, table, {id: delivered})
+
+
+def record_deliveries(ledger: Ledger, table: Table, delivered: Mapping[str, DeliveryResult]) -> None:
+    """Apply the node's answers to rows of one table, by id, like `record_delivery`."""
     # If a power loss undoes this, the same bytes are sent again.
     with ledger.database.transaction(durable=False) as tx:
-        row = locked(tx, table, id)
-        if trigger is not None and ledger.allows(table, row, trigger):
-            ledger.move(tx, table, row, trigger, **({"node": delivered.message} if delivered.message else {}))
+        rows = locked_all(tx, table, list(delivered))
+        for status, trigger in _TRIGGERS.items():
+            moving = [row for row in rows if delivered[row.id].status is status and ledger.allows(table, row, trigger)]
+            messages = {row.id: delivered[row.id].message for row in moving}
+            details = {id: {"node": message} if message else {} for id, message in messages.items()}
+            ledger.move_all(tx, table, moving, trigger, details)
     ledger.passed(CrashPoint.TRANSACTION_NOTED)
 
 

@@ -16,10 +16,9 @@ Subscriptions only wake the watcher. The source of truth is eth_getLogs.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, insert, or_, select
 
 from foreseal.payments.chain import (
     BlockHead,
@@ -29,19 +28,20 @@ from foreseal.payments.chain import (
     ConfirmationPolicy,
     Heads,
     LogFilter,
-    NodeQuery,
     RejectedByNode,
+    RequestBatch,
     Transfer,
     heads,
+    node_requests,
 )
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, ensure, locked
-from foreseal.payments.ledger.tables import cursors, orders
+from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, StatusStep, ensure
+from foreseal.payments.ledger.tables import cursors
 from foreseal.payments.ledger.tables import transfers as transfer_table
 from foreseal.payments.transactions import classify_finality
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
-from foreseal.payments.transfers.matching import ObservedTransfer, record_transfer, remove_transfer
+from foreseal.payments.transfers.matching import ObservedTransfer, move_transfers, record_transfers, remove_transfer
 from foreseal.payments.typed_data import address
 
 
@@ -109,11 +109,9 @@ class TransferWatcher:
         node: ChainNode,
         watch: WatcherSettings,
         progressed: OnProgress | None = None,
-        ahead: Callable[[Sequence[NodeQuery]], ChainNode] | None = None,
     ) -> None:
-        """Set up the watcher. `ahead` returns a node with prefetched queries (`chain.prefetch_node`)."""
+        """Set up the watcher."""
         self._ledger = ledger
-        self._ahead = ahead
         self._established = False
         # Cursor after this watcher's last complete scan. Until the chain has a new block, only `pending` has news.
         self._tip: tuple[int, str] | None = None
@@ -203,12 +201,19 @@ class TransferWatcher:
         with self._ledger.database.reading() as tx:
             older = list(tx.execute(below.order_by(transfer_table.c.order_id)))
         settling = {row.block_number for row in older if row.block_number <= newest.finalized}
-        hashes = {number: self._head(number).hash for number in settling}
+        hashes = self._hashes(settling)
         current: list[Row[Any]] = []
         stale: list[Row[Any]] = []
         for row in older:
             (current if hashes.get(row.block_number, row.block_hash) == row.block_hash else stale).append(row)
         return current, stale
+
+    def _hashes(self, numbers: Collection[int]) -> dict[int, str]:
+        """Return the hashes of blocks on the chain."""
+        batch = RequestBatch()
+        heads = {number: batch.add(node_requests.head(number)) for number in sorted(numbers)}
+        batch.execute(self._node)
+        return {number: self._existing(head.result(), number).hash for number, head in heads.items()}
 
     def _cursors(self) -> tuple[tuple[int, str], int]:
         """Return the newest cursor, and the number of the newest cursor that is on the chain."""
@@ -251,9 +256,11 @@ class TransferWatcher:
             pending = [row.transaction_hash for row in stored_rows if row.block_number > latest]
             requested |= dict.fromkeys(hash for hash in pending if hash not in present)
         blocks = {log.transaction_hash: log.block_hash for log in logs if log.block_number <= latest}
-        node = self._requested_receipts(requested)
+        batch = RequestBatch()
+        receipts = {hash: batch.add(node_requests.receipt(hash)) for hash in requested}
+        batch.execute(self._node)
         for hash in requested:
-            receipt = node.receipt(hash)
+            receipt = receipts[hash].result()
             if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
                 raise ChainReorganized(f"transaction {hash} left its block during the read")
             if receipt is None or (hash not in present and receipt.block_number <= latest):
@@ -263,13 +270,11 @@ class TransferWatcher:
                     found[hash, transfer.position] = transfer
         return list(found.values())
 
-    def _requested_receipts(self, hashes: Collection[str]) -> ChainNode:
-        if self._ahead is None or len(hashes) < 2:
-            return self._node
-        return self._ahead([partial(_receipt, hash) for hash in hashes])
-
     def _head(self, number: int) -> BlockHead:
-        head = self._node.head(number)
+        return self._existing(self._node.head(number), number)
+
+    @staticmethod
+    def _existing(head: BlockHead | None, number: int) -> BlockHead:
         if head is None:
             raise ChainReorganized(f"block {number} left the chain during the read")
         return head
@@ -285,13 +290,15 @@ class TransferWatcher:
             if (row.transaction_hash, row.position) not in found:
                 self._vanish(tx, row)
         before = {(row.transaction_hash, row.position): row for row in blocks.stored_rows}
+        changed: list[ObservedTransfer] = []
         for transfer in sorted(blocks.found, key=lambda transfer: (transfer.log.block_number, transfer.log.log_index)):
             step = classify_finality(self._watch.policy, transfer.log.block_number, blocks.newest)
             observed = ObservedTransfer(self._watch.chain_id, transfer, step)
-            stored = before.get((transfer.log.transaction_hash, transfer.position))
+            stored = before.get(observed.key)
             # An unchanged row needs no write; a process that changed it in between has newer data.
             if stored is None or any(getattr(stored, name) != value for name, value in observed.values().items()):
-                record_transfer(self._ledger, tx, observed)
+                changed.append(observed)
+        record_transfers(self._ledger, tx, changed)
         self._deepen(tx, blocks)
         self._move(tx, blocks)
 
@@ -303,15 +310,13 @@ class TransferWatcher:
 
     def _deepen(self, tx: Connection, blocks: _BlockRange) -> None:
         """Move older rows, which are still on the chain, to their current step."""
+        moving: dict[StatusStep, list[Row[Any]]] = {}
         for row in blocks.older:
-            step = classify_finality(self._watch.policy, row.block_number, blocks.newest)
-            if step is row.step:
-                continue
-            changed = tx.execute(
-                update(transfer_table).where(_same(row), transfer_table.c.step == row.step).values(step=step)
-            )
-            if changed.rowcount == 1 and row.order_id is not None:
-                self._ledger.follow(tx, orders, locked(tx, orders, row.order_id), step)
+            finality = classify_finality(self._watch.policy, row.block_number, blocks.newest)
+            if finality is not row.step:
+                moving.setdefault(finality, []).append(row)
+        for step, rows in moving.items():
+            move_transfers(self._ledger, tx, rows, step)
 
     def _move(self, tx: Connection, blocks: _BlockRange) -> None:
         """Insert the new cursor. Delete cursors that left the chain, and all final ones except the newest."""
@@ -325,10 +330,6 @@ class TransferWatcher:
         settled = sorted(tx.execute(final).scalars())
         if len(settled) > 1:
             tx.execute(delete(cursors).where(self._mine, cursors.c.block_number.in_(settled[:-1])))
-
-
-def _receipt(hash: str, node: ChainNode) -> object:
-    return node.receipt(hash)
 
 
 def _matches(log: ChainLog, row: Row[Any]) -> bool:

@@ -14,6 +14,7 @@ from foreseal.payments.api import webhooks
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.idempotency import IdempotentRequests
+from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.tables import DeliveryState, deliveries, hooks
 from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.chain import ChainError
@@ -49,7 +50,8 @@ class Service:
         websocket = configuration.node.websocket
         self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
         requests = IdempotentRequests(backend.database, backend.clock, name, lease)
-        self.app: Starlette = build_application(backend, requests, self.health, self._dispatcher.wake)
+        self._payments = PaymentQueue(backend.database, requests, backend.payments, self._dispatcher.wake)
+        self.app: Starlette = build_application(backend, requests, self._payments, self.health, self._dispatcher.wake)
 
     def start(self) -> None:
         """Start all components. Raises the database's errors."""
@@ -57,11 +59,13 @@ class Service:
             webhooks.configure(tx, self._urls, int(self._backend.clock()))
         self._repeating.start()
         self._dispatcher.start()
+        self._payments.start()
         if self._waking is not None:
             self._waking.start()
 
     def stop(self) -> None:
         """Stop all components after their current work."""
+        self._payments.stop()
         if self._waking is not None:
             self._waking.stop()
         self._repeating.stop()

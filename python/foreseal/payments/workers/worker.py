@@ -16,14 +16,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.chain import CachedHeads, ChainError, ChainNode, FinalityBroken, NodeQuery
+from foreseal.payments.chain import CachedHeads, ChainError, ChainNode, ChainReceipt, FinalityBroken, node_requests
 from foreseal.payments.ledger import ConcurrentUpdate, LedgerError, OrderState
 from foreseal.payments.ledger.tables import attempts, orders, transactions
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
@@ -77,9 +76,7 @@ class Worker:
         self._pool = pool
         self._changed = changed
         self._scheduler = Scheduler()
-        self._watcher = TransferWatcher(
-            backend.ledger, backend.node, backend.watcher_settings, self._read, backend.prefetch
-        )
+        self._watcher = TransferWatcher(backend.ledger, backend.node, backend.watcher_settings, self._read)
         self._busy: set[tuple[str, str]] = set()
         self._polled: list[tuple[tuple[str, str], Any]] = []
         self._lock = threading.Lock()
@@ -151,18 +148,20 @@ class Worker:
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
         due = self._scheduler.due([candidate for candidate in waiting if share.has(candidate[1])], now)[:_MAX_SUBJECTS]
-        self._submit(due, CachedHeads(backend.prefetch(self._receipts(due))))
+        self._submit(due, CachedHeads(backend.node, self._receipts(due)))
 
-    def _receipts(self, subjects: list[tuple[str, str]]) -> list[NodeQuery]:
-        """Return queries for the receipts of these subjects' transactions, to be prefetched."""
-        found: list[NodeQuery] = []
+    def _receipts(self, subjects: list[tuple[str, str]]) -> dict[str, ChainReceipt | None]:
+        """Return the receipts of these subjects' transactions by hash, without those that the node failed to return."""
+        hashes: list[str] = []
         with self._backend.database.reading() as tx:
             for first in range(0, len(subjects), _AT_ONCE):
                 ids = [id for _, id in subjects[first : first + _AT_ONCE]]
                 mine = select(attempts.c.hash).join(transactions, transactions.c.id == attempts.c.transaction_id)
                 query = mine.where(transactions.c.subject.in_(ids), transactions.c.ending.is_(None))
-                found += [partial(_receipt, hash) for hash in tx.execute(query).scalars()]
-        return found
+                hashes += tx.execute(query).scalars()
+        found = self._backend.node.batch([node_requests.receipt(hash) for hash in hashes])
+        pairs = zip(hashes, found, strict=True)
+        return {hash: receipt for hash, receipt in pairs if not isinstance(receipt, ChainError)}
 
     def _submit(self, subjects: list[tuple[str, str]], moment: ChainNode) -> None:
         """Submit each subject to the pool, unless it is already in progress."""
@@ -203,7 +202,3 @@ class Worker:
             disbursements = self._backend.refunds if kind == "refunds" else self._backend.payouts
             row = type(disbursements)(ledger, sender, merchant).advance(id)
         return (row.state, row.step)
-
-
-def _receipt(hash: str, node: ChainNode) -> object:
-    return node.receipt(hash)

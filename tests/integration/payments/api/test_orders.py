@@ -168,7 +168,7 @@ def test_an_impossible_operation_has_a_reason(service: ServiceHarness) -> None:
 
 def test_unresponsive_node_is_503_and_changes_nothing(service: ServiceHarness) -> None:
     service.stored("a")
-    service.node.losses += [("eth_getBlockByNumber", False)] * 2  # of the batch, and of the request after it
+    service.node.losses += [("eth_getBlockByNumber", False)]
     key = service.key()
     service.refused(503, "node_unreachable", "/v1/orders/a/capture", key=key)
     assert service.state("a") == "Stored, unused / idle"

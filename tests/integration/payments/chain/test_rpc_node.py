@@ -1,11 +1,13 @@
 """The node over JSON-RPC: a real one in this process, and variations in the responses of others."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from eth_utils.address import to_checksum_address
 
 from foreseal.client import Client, ConnectionLost, InvalidResponse, TimedOut
+from foreseal.client.requests import Request
 from foreseal.errors import RpcError
 from foreseal.payments.chain import (
     ChainError,
@@ -131,6 +133,9 @@ class Scripted:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
+
+    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
+        return [self.answer for _ in requests]
 
 
 @pytest.mark.parametrize(

@@ -29,4 +29,4 @@ def test_domain_separator_follows_eip_712() -> None:
     domain = Domain("USD Coin", "2", 84532, ADDRESS)
     message = Permit(BUYER.address, ADDRESS, 1, 0, 1)
     signable = encode_typed_data(full_message=message.typed_data(domain))
-    assert token.separator(domain) == signable.header
+    assert domain.separator() == signable.header

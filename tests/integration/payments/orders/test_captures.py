@@ -7,7 +7,8 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, TransitionNotAllowed, TxStatus
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.cancellations import NotCancelable
-from foreseal.payments.orders.captures import CaptureObstacle, Captures, NotCapturable
+from foreseal.payments.orders.capture_checks import CaptureObstacle, NotCapturable
+from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import WrongChain

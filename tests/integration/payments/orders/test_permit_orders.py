@@ -13,7 +13,8 @@ from foreseal.payments.ledger import DuplicateRecord, InsufficientAmount, Transi
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders, memo, permit
 from foreseal.payments.orders.cancellations import NotCancelable
-from foreseal.payments.orders.captures import CaptureObstacle, Captures, NotCapturable
+from foreseal.payments.orders.capture_checks import CaptureObstacle, NotCapturable
+from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.typed_data import Permit

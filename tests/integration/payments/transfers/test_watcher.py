@@ -10,7 +10,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import ConcurrentUpdate, Ledger
 from foreseal.payments.ledger.tables import cursors, unmatched_transfers
 from foreseal.payments.orders.authorizations import memo
-from foreseal.payments.orders.captures import build_capture_call
+from foreseal.payments.orders.capture_checks import build_capture_call
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transfers.authorization_logs import windows
 from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings

@@ -19,6 +19,7 @@ from foreseal.payments.api import api_keys
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.idempotency import IdempotentRequests
+from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.tables import Role
 from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.configuration import read
@@ -94,7 +95,9 @@ class Process:
         self.telling = WebhookDispatcher(self.outbox, {}, service.post)
         self.worker = Worker(self.backend, self.processes, AtOnce(), lambda: None)
         self.requests = IdempotentRequests(self.backend.database, service.clock, name, LEASE)
-        self.app = build_application(self.backend, self.requests, lambda: service.health, lambda: None)
+        self.payments = PaymentQueue(self.backend.database, self.requests, self.backend.payments, lambda: None)
+        self.payments.start()
+        self.app = build_application(self.backend, self.requests, self.payments, lambda: service.health, lambda: None)
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Send a request without a socket, on a new event loop, from any thread."""
@@ -107,6 +110,7 @@ class Process:
         return asyncio.run(one())
 
     def close(self) -> None:
+        self.payments.stop()
         self.telling.stop()
         self.backend.close()
 

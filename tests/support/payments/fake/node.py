@@ -1,11 +1,13 @@
 """The fake chain as a node: JSON-RPC with responses, errors and lost responses like those of real nodes."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 from foreseal.client.errors import ConnectionLost
+from foreseal.client.requests import Request
 from foreseal.errors import RpcError
 from payments.fake.blocks import Block, FakeChain, decoded
 from payments.fake.contracts import TOKEN, Revert, accepts, selector
@@ -50,6 +52,17 @@ class Disturbed(ABC):
         if self.doubled and method == "eth_getLogs":
             return [*answer, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in answer[:1]), *answer]
         return answer
+
+    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
+        """Return the results in request order. A failed request yields its `RpcError`; a lost one loses the batch."""
+        assert return_errors
+        results: list[Any] = []
+        for request in requests:
+            try:
+                results.append(self.request(request.method, *request.params))
+            except RpcError as error:
+                results.append(error)
+        return results
 
     @abstractmethod
     def answer(self, method: str, *params: Any) -> Any:

@@ -1,8 +1,8 @@
 """Routes of the service, by topic."""
 
-from foreseal.payments.api.routes import accounting, orders, payouts, refunds, webhooks
+from foreseal.payments.api.routes import accounting, orders, payments, payouts, refunds, webhooks
 
-ROUTES = (*orders.ROUTES, *refunds.ROUTES, *payouts.ROUTES, *accounting.ROUTES, *webhooks.ROUTES)
+ROUTES = (*payments.ROUTES, *orders.ROUTES, *refunds.ROUTES, *payouts.ROUTES, *accounting.ROUTES, *webhooks.ROUTES)
 """Routes that need an API key."""
 
 __all__ = ["ROUTES"]

@@ -49,8 +49,8 @@ def _create(call: RouteCall) -> JsonReply:
         if made is not None:
             return made
     _check_terms(call)
-    drafting, node = call.backend.prefetch_draft(body["payer"])
-    now, valid_before = building_head(node).timestamp, body["valid_before"]
+    drafting = call.backend.orders
+    now, valid_before = building_head(call.backend.node).timestamp, body["valid_before"]
     if valid_before is None:
         valid_before = now + (body["valid_seconds"] or call.backend.configuration.policy.valid_seconds)
     elif valid_before <= now:
@@ -121,7 +121,7 @@ def _capture(call: RouteCall) -> JsonReply:
     id, amount = call.path["id"], call.body["amount"]
     if not _done_before(call, id, Trigger.CAPTURE):
         try:
-            call.backend.prefetch_capture(id, amount).capture(id, amount)
+            call.backend.captures.capture(id, amount)
         except InvalidSignature:
             raise
         except ValueError as error:

@@ -1,0 +1,75 @@
+"""Conversion of JSON-RPC results and errors to the types and errors of this package."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
+from eth_abi.abi import decode
+from eth_abi.exceptions import DecodingError
+
+from foreseal.client.errors import ClientError, ConnectionLost, TimedOut
+from foreseal.errors import RpcError
+from foreseal.payments.chain.errors import ChainError, Incomplete, NoResponse, RejectedByNode, Reverted
+
+_REVERTED = 3
+_ERROR_STRING = bytes.fromhex("08c379a0")
+
+
+@contextlib.contextmanager
+def read_object(method: str) -> Iterator[None]:
+    """Raise `Incomplete` if the answer lacks a field or has one of the wrong type."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Incomplete(f"{method}: invalid response: {error!r}") from error
+
+
+def to_chain_error(method: str, error: RpcError | ClientError) -> ChainError:
+    """Return the error of this package for an error of the client."""
+    if isinstance(error, ConnectionLost | TimedOut):
+        return NoResponse(f"{method}: {error}")
+    if isinstance(error, ClientError):
+        return Incomplete(f"{method}: {error}")
+    if method in ("eth_call", "eth_estimateGas") and (error.code == _REVERTED or "revert" in error.message.lower()):
+        data = _revert_data(error.data)
+        return Reverted(_reason(data) or error.message, data)
+    return RejectedByNode(f"{method}: {error.message} ({error.code})")
+
+
+def _revert_data(data: bytes | None) -> bytes:
+    """Return the revert data; nodes send it as a string or inside an object."""
+    found = None if data is None else orjson.loads(data)
+    if isinstance(found, Mapping):
+        found = found.get("data")
+    try:
+        return hex_bytes(found)
+    except (Incomplete, ValueError):
+        return b""
+
+
+def _reason(data: bytes) -> str | None:
+    if not data.startswith(_ERROR_STRING):
+        return None
+    try:
+        return str(decode(["string"], data[len(_ERROR_STRING) :])[0])
+    except (DecodingError, UnicodeDecodeError):
+        return None
+
+
+def _read(read: Callable[[str], Any]) -> Callable[[Any], Any]:
+    def checked(value: Any) -> Any:
+        if not isinstance(value, str) or not value.startswith("0x"):
+            raise Incomplete(f"{value!r} is not a 0x string")
+        try:
+            return read(value)
+        except ValueError:
+            raise Incomplete(f"{value!r} is not hexadecimal") from None
+
+    return checked
+
+
+hex_number: Callable[[Any], int] = _read(lambda text: int(text, 16))
+"""Converts a 0x quantity."""
+hex_bytes: Callable[[Any], bytes] = _read(lambda text: bytes.fromhex(text[2:]))
+"""Converts 0x bytes."""

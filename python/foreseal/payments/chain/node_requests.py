@@ -1,0 +1,170 @@
+"""Requests to a node, as values: method, parameters, and the conversion of the answer.
+
+`RpcNode` executes one of them, or many as one JSON-RPC batch, which a Foreseal node answers from one view.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from foreseal.codec import checksum_address
+from foreseal.payments.chain.answers import hex_bytes, hex_number, read_object
+from foreseal.payments.chain.errors import ChainError, Incomplete, NonceTooLow, RejectedByNode, Underpriced
+from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter, NodeRequest
+
+# Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
+_DUPLICATE_ERRORS = (
+    "already known",
+    "already imported",
+    "known transaction",
+    "existing tx with same hash",
+    "existing txn with same",
+)
+_TOO_LOW = ("nonce too low", "nonce is too low")
+_UNDERPRICED = (
+    "replacement transaction underpriced",
+    "replacement underpriced",
+    "gas price too low to replace",
+    "insufficient gas price to replace",
+    "could not replace existing t",
+)
+# A node that lacks such a block, or does not support the tag, answers with an error.
+_OPTIONAL = ("pending", "safe", "finalized")
+
+
+def chain_id() -> NodeRequest[int]:
+    """Request the chain id (EIP-155)."""
+    return NodeRequest("eth_chainId", (), hex_number)
+
+
+def head(block: BlockTag) -> NodeRequest[BlockHead | None]:
+    """Request a block's head: None if the block does not exist, or if the node lacks a tag such as `finalized`."""
+
+    def read(found: Any) -> BlockHead | None:
+        with read_object("eth_getBlockByNumber"):
+            if found is None or found.get("number") is None:  # some nodes do not number the pending block
+                return None
+            hash = found.get("hash") or ""
+            fee = hex_number(found.get("baseFeePerGas") or "0x0")
+            read = BlockHead(hex_number(found["number"]), hash.lower(), hex_number(found["timestamp"]), fee)
+        if isinstance(block, int) and read.number != block:
+            raise Incomplete(f"eth_getBlockByNumber: requested block {block}, got {read.number}")
+        return read
+
+    def recover(error: ChainError) -> None:
+        if not isinstance(error, RejectedByNode) or block not in _OPTIONAL:
+            raise error
+
+    return NodeRequest("eth_getBlockByNumber", (_block(block), False), read, recover)
+
+
+def logs(log_filter: LogFilter) -> NodeRequest[list[ChainLog]]:
+    """Request logs. A node without pre-confirmed logs rejects the query at `pending`; the result is then empty.
+
+    Pre-confirmed logs without a block number are left out. They appear again once they have one.
+    """
+    pending = log_filter.first == "pending"
+    topics = [
+        None if alternatives is None else ["0x" + topic.hex() for topic in alternatives]
+        for alternatives in log_filter.topics
+    ]
+    parameters = {
+        "address": log_filter.address,
+        "topics": topics,
+        "fromBlock": _block(log_filter.first),
+        "toBlock": _block(log_filter.last),
+    }
+
+    def read(found: Any) -> list[ChainLog]:
+        with read_object("eth_getLogs"):
+            if pending:
+                found = [log for log in found if log["blockNumber"] is not None]
+            return [read_log(log) for log in found if not log.get("removed")]
+
+    def recover(error: ChainError) -> list[ChainLog]:
+        if not isinstance(error, RejectedByNode) or not pending:
+            raise error
+        return []
+
+    return NodeRequest("eth_getLogs", (parameters,), read, recover)
+
+
+def receipt(hash: str) -> NodeRequest[ChainReceipt | None]:
+    """Request the receipt of a transaction that is on the chain or pre-confirmed."""
+
+    def read(found: Any) -> ChainReceipt | None:
+        with read_object("eth_getTransactionReceipt"):
+            if found is None or found.get("blockNumber") is None:
+                return None
+            if found["transactionHash"].lower() != hash.lower():
+                raise Incomplete(f"eth_getTransactionReceipt: requested {hash}, got {found['transactionHash']}")
+            return ChainReceipt(
+                hash.lower(),
+                hex_number(found["blockNumber"]),
+                (found.get("blockHash") or "").lower(),
+                hex_number(found["status"]) == 1,
+                tuple(map(read_log, found["logs"])),
+            )
+
+    return NodeRequest("eth_getTransactionReceipt", (hash,), read)
+
+
+def transaction_count(address: str, block: BlockTag) -> NodeRequest[int]:
+    """Request the next account nonce as of a block."""
+    return NodeRequest("eth_getTransactionCount", (address, _block(block)), hex_number)
+
+
+def code(address: str, block: BlockTag) -> NodeRequest[bytes]:
+    """Request the code of a contract; empty if the address has none."""
+    return NodeRequest("eth_getCode", (address, _block(block)), hex_bytes)
+
+
+def call(to: str, data: bytes, block: BlockTag, sender: str | None = None) -> NodeRequest[bytes]:
+    """Request the output of a call."""
+    made_by = {} if sender is None else {"from": sender}
+    return NodeRequest("eth_call", ({"to": to, "data": "0x" + data.hex()} | made_by, _block(block)), hex_bytes)
+
+
+def estimate_gas(sender: str, to: str, data: bytes, block: BlockTag) -> NodeRequest[int]:
+    """Request a sufficient gas limit."""
+    fields = {"from": sender, "to": to, "data": "0x" + data.hex()}
+    return NodeRequest("eth_estimateGas", (fields, _block(block)), hex_number)
+
+
+def priority_fee() -> NodeRequest[int]:
+    """Request a priority fee, in wei per gas, that gets a transaction included."""
+    return NodeRequest("eth_maxPriorityFeePerGas", (), hex_number)
+
+
+def send(raw: bytes) -> NodeRequest[None]:
+    """Send a signed transaction. A transaction that the node already has counts as success."""
+
+    def recover(error: ChainError) -> None:
+        if not isinstance(error, RejectedByNode):
+            raise error
+        text = str(error).lower()
+        if any(message in text for message in _DUPLICATE_ERRORS):
+            return
+        if any(low in text for low in _TOO_LOW):
+            raise NonceTooLow(str(error)) from error
+        if any(low in text for low in _UNDERPRICED):
+            raise Underpriced(str(error)) from error
+        raise error
+
+    return NodeRequest("eth_sendRawTransaction", ("0x" + raw.hex(),), lambda _: None, recover)
+
+
+def read_log(found: Mapping[str, Any]) -> ChainLog:
+    """Convert a log of eth_getLogs or of a receipt."""
+    return ChainLog(
+        checksum_address(hex_bytes(found["address"])),
+        tuple(map(hex_bytes, found["topics"])),
+        hex_bytes(found["data"]),
+        hex_number(found["blockNumber"]),
+        (found.get("blockHash") or "").lower(),
+        found["transactionHash"].lower(),
+        hex_number(found["logIndex"]),
+    )
+
+
+def _block(block: BlockTag) -> str:
+    return hex(block) if isinstance(block, int) else block

@@ -1,0 +1,211 @@
+"""Checks before captures, for any number of orders with one or two batches of requests.
+
+No check reserves money; only a receipt proves payment.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from foreseal.payments.chain import (
+    ChainError,
+    NodeRequest,
+    PendingAnswer,
+    RequestBatch,
+    RestrictionReads,
+    Reverted,
+    TokenReads,
+    TransferParties,
+)
+from foreseal.payments.chain.checkout import capture_call, captured_request
+from foreseal.payments.chain.node import BlockTag
+from foreseal.payments.chain.token import receive_call
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.authorizations import SignedOrder, authorization, message, permit
+from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
+from foreseal.payments.transactions import CallEstimates, SendingError, TransactionCall, TransactionSender
+
+_BLOCK: BlockTag = "pending"
+
+
+class CaptureObstacle(StrEnum):
+    """Reason why a capture would fail now."""
+
+    DOMAIN = "domain_mismatch"
+    EARLY = "not_yet_valid"
+    LATE = "too_late"
+    USED = "authorization_used"
+    BALANCE = "insufficient_balance"
+    PAUSED = "token_paused"
+    FORBIDDEN = "account_forbidden"
+    REVERTS = "would_revert"
+
+    @property
+    def message(self) -> str:
+        """A description for people."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    CaptureObstacle.DOMAIN: "the token's domain, or the order's token or payee, is not the configured one",
+    CaptureObstacle.EARLY: "not yet valid",
+    CaptureObstacle.LATE: "too close to validBefore, or past it",
+    CaptureObstacle.USED: "used or canceled",
+    CaptureObstacle.BALANCE: "payer's balance is too low",
+    CaptureObstacle.PAUSED: "token is paused",
+    CaptureObstacle.FORBIDDEN: "payer, payee or checkout is forbidden",
+    CaptureObstacle.REVERTS: "would revert",
+}
+
+
+class NotCapturable(Exception):
+    """The capture was rejected before signing; the order is unchanged."""
+
+    def __init__(self, id: str, obstacle: CaptureObstacle, detail: str = "") -> None:
+        super().__init__(id, obstacle, detail)
+        self.id = id
+        self.obstacle = obstacle
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"orders: {self.id} cannot be captured: {self.obstacle.message}" + (
+            f": {self.detail}" if self.detail else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureTarget:
+    """An order to capture."""
+
+    order: SignedOrder
+    amount: int
+    """Amount to capture, in smallest units."""
+
+
+CaptureRejection = NotCapturable | InvalidSignature | SendingError | ChainError
+"""Reason why a target is not captured. Nothing is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """Answers that concern one target."""
+
+    used: PendingAnswer[bool]
+    balance: PendingAnswer[int]
+    gas: PendingAnswer[int]
+
+
+class CaptureChecks:
+    """Checks of all that can prevent captures, at `pending`."""
+
+    def __init__(self, sender: TransactionSender, merchant: Merchant) -> None:
+        self._sender = sender
+        self._merchant = merchant
+
+    def check(
+        self, targets: Sequence[CaptureTarget], batch: RequestBatch | None = None
+    ) -> list[TransactionCall | CaptureRejection]:
+        """Return the transaction that captures each target, or the reason why it cannot be captured.
+
+        `batch` has further requests of the caller; it is executed here.
+        """
+        node, domain = self._sender.node, self._merchant.domain
+        batch = RequestBatch() if batch is None else batch
+        token = TokenReads(domain.contract)
+        estimates = self._sender.estimates(batch)
+        separator, paused = batch.add(token.domain_separator(_BLOCK)), batch.add(token.paused(_BLOCK))
+        signed = [SignedMessage(message(each.order), each.order.payer, each.order.signature or b"") for each in targets]
+        signatures = SignatureChecks(batch, domain, signed)
+        restrictions = RestrictionReads(token, _BLOCK, batch)
+        parties = [capture_parties(each.order) for each in targets]
+        for each in parties:
+            restrictions.add(each)
+        reads = [self._add_reads(batch, token, estimates, target) for target in targets]
+        batch.execute(node)
+        signatures.read_wallets(node)
+        restrictions.read_policies(node, parties)
+        results: list[TransactionCall | CaptureRejection] = []
+        for position, (target, read) in enumerate(zip(targets, reads, strict=True)):
+            try:
+                estimates.require_chain()
+                self._check_terms(target.order, separator, estimates)
+                signatures.require(position)
+                self._check_state(target, read, paused)
+                self._check_holders(target, restrictions)
+                self._check_balance(target, read)
+                results.append(self._call(target, read, estimates))
+            except (NotCapturable, InvalidSignature, SendingError, ChainError) as error:
+                results.append(error)
+        return results
+
+    @staticmethod
+    def _call(target: CaptureTarget, reads: _Reads, estimates: CallEstimates) -> TransactionCall:
+        try:
+            return estimates.call(*build_capture_call(target.order, target.amount), reads.gas)
+        except Reverted as error:
+            raise NotCapturable(target.order.id, CaptureObstacle.REVERTS, error.reason) from error
+
+    def _add_reads(
+        self, batch: RequestBatch, token: TokenReads, estimates: CallEstimates, target: CaptureTarget
+    ) -> _Reads:
+        order = target.order
+        return _Reads(
+            batch.add(is_used_request(order, _BLOCK)),
+            batch.add(token.balance(order.payer, _BLOCK)),
+            estimates.add(*build_capture_call(order, target.amount)),
+        )
+
+    def _check_terms(self, order: SignedOrder, separator: PendingAnswer[bytes], estimates: CallEstimates) -> None:
+        domain = self._merchant.domain
+        pinned = (domain.chain_id, domain.contract, self._merchant.payee)
+        if (order.chain_id, order.token, order.payee) != pinned:
+            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
+        if order.checkout not in (None, self._merchant.checkout) or separator.result() != domain.separator():
+            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
+        now = estimates.head().timestamp
+        if now <= order.valid_after:
+            detail = f"valid after {order.valid_after}, the block time is {now}"
+            raise NotCapturable(order.id, CaptureObstacle.EARLY, detail)
+        if now >= order.valid_before - self._merchant.margin:
+            detail = f"valid before {order.valid_before}, the block time is {now}"
+            raise NotCapturable(order.id, CaptureObstacle.LATE, detail)
+
+    @staticmethod
+    def _check_state(target: CaptureTarget, reads: _Reads, paused: PendingAnswer[bool]) -> None:
+        if reads.used.result():
+            raise NotCapturable(target.order.id, CaptureObstacle.USED)
+        if paused.result():
+            raise NotCapturable(target.order.id, CaptureObstacle.PAUSED)
+
+    @staticmethod
+    def _check_holders(target: CaptureTarget, restrictions: RestrictionReads) -> None:
+        holder = restrictions.forbidden(capture_parties(target.order))
+        if holder is not None:
+            raise NotCapturable(target.order.id, CaptureObstacle.FORBIDDEN, holder)
+
+    @staticmethod
+    def _check_balance(target: CaptureTarget, reads: _Reads) -> None:
+        balance = reads.balance.result()
+        if balance < target.amount:
+            detail = f"{balance} of {target.amount} units"
+            raise NotCapturable(target.order.id, CaptureObstacle.BALANCE, detail)
+
+
+def capture_parties(order: SignedOrder) -> TransferParties:
+    """Return the accounts that a capture involves."""
+    return TransferParties(order.payer, [order.payee], order.checkout or order.payee)
+
+
+def is_used_request(order: SignedOrder, block: BlockTag) -> NodeRequest[bool]:
+    """Request if an order is already captured or canceled."""
+    if order.checkout is None:
+        return TokenReads(order.token).authorization_used(order.payer, order.nonce, block)
+    return captured_request(order.checkout, order.nonce, block)
+
+
+def build_capture_call(order: SignedOrder, amount: int) -> tuple[str, bytes]:
+    """Return contract and call data of a capture. `amount`, in smallest units, applies to orders with a permit."""
+    signature = order.signature or b""
+    if order.checkout is None:
+        return order.token, receive_call(authorization(order), signature)
+    return order.checkout, capture_call(order.nonce, amount, permit(order), signature)

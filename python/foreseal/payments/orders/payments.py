@@ -1,0 +1,243 @@
+"""Payments in one step: terms and signature of many orders, each captured if requested.
+
+```text
+check  signatures, and what can prevent a capture; one batch of node requests, nothing stored
+store  orders, authorizations, timeline, account nonces and signed bytes; the caller's database transaction
+send   the stored bytes; one batch
+```
+
+A payment that cannot be captured stores nothing. States and crash points are those of orders that take each step in a
+request of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from foreseal.payments.amounts import check_amount
+from foreseal.payments.chain import ChainError, RequestBatch, node_requests
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderStatus, TimelineEntry, Trigger
+from foreseal.payments.ledger.identifiers import identifier
+from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
+from foreseal.payments.ledger.tables import Purpose, authorizations, orders
+from foreseal.payments.ledger.timeline import record_entries
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.authorizations import EarliestBlock, OrderTerms, memo, message, require_buyer
+from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
+from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
+from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender, record_deliveries
+
+# Values per query; databases limit their number.
+_CHUNK_SIZE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class NewPayment:
+    """A payment that is not stored yet. It has the attributes of `orders.authorizations.SignedOrder`."""
+
+    id: str
+    chain_id: int
+    token: str
+    payer: str
+    payee: str
+    amount: int
+    """Amount in smallest units."""
+    valid_after: int
+    valid_before: int
+    nonce: bytes
+    signature: bytes
+    capture: bool
+    """True to capture it at once."""
+    checkout: None = None
+    permit_nonce: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPayment:
+    """A payment that passed the checks."""
+
+    payment: NewPayment
+    since_block: int
+    """Earliest block that can include its authorization."""
+    call: TransactionCall | None
+    """Transaction that captures it, if requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPayment:
+    """A payment in the database."""
+
+    payment: NewPayment
+    status: OrderStatus
+    created: int
+    """Unix time in seconds."""
+    memo: bytes
+
+
+class Expired(ValueError):
+    """The terms end before the pending block."""
+
+
+class Payments:
+    """Payments of a merchant."""
+
+    def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
+        self._ledger = ledger
+        self._sender = sender
+        self._merchant = merchant
+        self._checks = CaptureChecks(sender, merchant)
+
+    def new(self, id: str, terms: OrderTerms, signature: bytes, *, capture: bool) -> NewPayment:
+        """Return a payment with these terms. Raises ValueError and TypeError that begin with the argument's name."""
+        if check_amount(terms.amount) == 0:
+            raise ValueError("amount: must not be 0")
+        if not terms.valid_after < terms.valid_before:
+            raise ValueError(f"valid_before: must be after valid_after, got {terms.valid_before}")
+        require_buyer(terms.payer, self._merchant.payee)
+        domain = self._merchant.domain
+        return NewPayment(
+            identifier(id),
+            domain.chain_id,
+            domain.contract,
+            terms.payer,
+            self._merchant.payee,
+            terms.amount,
+            terms.valid_after,
+            terms.valid_before,
+            terms.nonce,
+            signature,
+            capture,
+        )
+
+    def check(self, payments: Sequence[NewPayment]) -> list[CheckedPayment | Exception]:
+        """Return each payment that can be stored, and captured if requested, or the reason against it.
+
+        Reasons are `InvalidSignature`, `Expired`, `NotCapturable`, `SendingError` and `ChainError`.
+        """
+        batch = RequestBatch()
+        earliest, pending = EarliestBlock(batch), batch.add(node_requests.head("pending"))
+        kept = [payment for payment in payments if not payment.capture]
+        signed = [SignedMessage(message(payment), payment.payer, payment.signature) for payment in kept]
+        signatures = SignatureChecks(batch, self._merchant.domain, signed)
+        captured = [CaptureTarget(payment, payment.amount) for payment in payments if payment.capture]
+        calls = iter(self._checks.check(captured, batch))
+        signatures.read_wallets(self._sender.node)
+        results: list[CheckedPayment | Exception] = []
+        position = 0
+        for payment in payments:
+            call: TransactionCall | None = None
+            try:
+                if payment.capture:
+                    found = next(calls)
+                    if isinstance(found, Exception):
+                        results.append(found)
+                        continue
+                    call = found
+                else:
+                    signatures.require(position)
+                    position += 1
+                    head = pending.result()
+                    _require_open(payment, earliest.timestamp() if head is None else head.timestamp)
+                results.append(CheckedPayment(payment, earliest.number(), call))
+            except (InvalidSignature, Expired, ChainError) as error:
+                results.append(error)
+        self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
+        return results
+
+    def store(self, tx: Connection, checked: Sequence[CheckedPayment]) -> list[StoredPayment | DuplicateRecord]:
+        """Store payments in the caller's transaction, or return the reason against each.
+
+        Raises `sqlalchemy.exc.IntegrityError`, which ends the transaction, if another process stores one of them at
+        the same time. Raises `TransactionStillOpen`.
+        """
+        duplicates = self._duplicates(tx, [each.payment for each in checked])
+        now = self._ledger.clock()
+        new = [each for position, each in enumerate(checked) if position not in duplicates]
+        created = next_status(ORDER_TRANSITIONS, None, Trigger.PLACE)
+        submitted = next_status(ORDER_TRANSITIONS, created, Trigger.CAPTURE)
+        results: list[StoredPayment | DuplicateRecord] = []
+        stored: list[StoredPayment] = []
+        for position, each in enumerate(checked):
+            if position in duplicates:
+                results.append(duplicates[position])
+                continue
+            status = created if each.call is None else submitted
+            stored.append(StoredPayment(each.payment, status, now, memo(each.payment.id)))
+            results.append(stored[-1])
+        if not new:
+            return results
+        tx.execute(insert(orders), [_row(row, each.since_block) for row, each in zip(stored, new, strict=True)])
+        tx.execute(insert(authorizations), [_authorization(each.payment) for each in new])
+        record_entries(tx, list(_entries(stored, created, submitted)))
+        intents = [NewIntent(Purpose.CAPTURE, each.payment.id, each.call) for each in new if each.call is not None]
+        self._sender.intents.store_all(tx, intents)
+        self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
+        return results
+
+    def send(self, ids: Sequence[str]) -> None:
+        """Send the captures of stored payments, and record the node's answers. Raises nothing of the node."""
+        self._ledger.passed(CrashPoint.CAPTURE_STORED)
+        if ids:
+            record_deliveries(self._ledger, orders, self._sender.deliver_new(Purpose.CAPTURE, ids))
+
+    @staticmethod
+    def _duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int, DuplicateRecord]:
+        """Return the payments, by position, whose id or authorization is stored, or occurs earlier in the list."""
+        ids: set[str] = set()
+        used: set[tuple[str, str, bytes]] = set()
+        for first in range(0, len(payments), _CHUNK_SIZE):
+            chunk = payments[first : first + _CHUNK_SIZE]
+            ids |= set(tx.execute(select(orders.c.id).where(orders.c.id.in_([each.id for each in chunk]))).scalars())
+            columns = authorizations.c
+            nonces = columns.nonce.in_([each.nonce for each in chunk])
+            query = select(columns.contract, columns.payer, columns.nonce).where(
+                columns.chain_id == chunk[0].chain_id, nonces
+            )
+            used |= {(row.contract, row.payer, bytes(row.nonce)) for row in tx.execute(query)}
+        found: dict[int, DuplicateRecord] = {}
+        for position, payment in enumerate(payments):
+            key = (payment.token, payment.payer, payment.nonce)
+            if payment.id in ids:
+                found[position] = DuplicateRecord(f"orders: {payment.id} already exists")
+            elif key in used:
+                found[position] = DuplicateRecord(f"orders: the authorization of {payment.id} belongs to another order")
+            ids.add(payment.id)
+            used.add(key)
+        return found
+
+
+def _require_open(payment: NewPayment, now: int) -> None:
+    if payment.valid_before <= now:
+        message = f"valid_before: {payment.valid_before} is not after {now}, the timestamp of the pending block"
+        raise Expired(message)
+
+
+def _row(stored: StoredPayment, since_block: int) -> dict[str, Any]:
+    payment = stored.payment
+    names = ("id", "chain_id", "token", "payer", "payee", "amount", "valid_after", "valid_before", "nonce", "signature")
+    terms = {name: getattr(payment, name) for name in names}
+    status = {"state": stored.status.state, "step": stored.status.step}
+    return terms | status | {"memo": stored.memo, "since_block": since_block}
+
+
+def _authorization(payment: NewPayment) -> dict[str, Any]:
+    return {
+        "chain_id": payment.chain_id,
+        "contract": payment.token,
+        "payer": payment.payer,
+        "nonce": payment.nonce,
+        "order_id": payment.id,
+    }
+
+
+def _entries(stored: Sequence[StoredPayment], created: OrderStatus, submitted: OrderStatus) -> list[TimelineEntry]:
+    found = []
+    for each in stored:
+        id, time = each.payment.id, each.created
+        found.append(TimelineEntry(orders.name, id, time, Trigger.PLACE, None, str(created), {}))
+        if each.status == submitted:
+            found.append(TimelineEntry(orders.name, id, time, Trigger.CAPTURE, str(created), str(submitted), {}))
+    return found
