@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from foreseal.client import Client
-from foreseal.payments.api import tables
 from foreseal.payments.chain import BatchClient, ChainNode, NodeQuery, RpcNode, Token, find_forbidden_account
 from foreseal.payments.chain.prefetch import prefetch_node
 from foreseal.payments.configuration import Configuration, TokenSection
@@ -21,9 +20,6 @@ from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transactions import TransactionIntents, TransactionSender
 from foreseal.payments.transfers.authorization_logs import is_used
 from foreseal.payments.transfers.watcher import WatcherSettings
-
-# Imported for its tables: `Database` creates the tables that are registered.
-assert tables.api_keys is not None
 
 BackendClock = Callable[[], float]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Row
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -27,7 +26,7 @@ from foreseal.payments.api.idempotency import (
     StoredResponse,
     fingerprint,
 )
-from foreseal.payments.api.tables import Role
+from foreseal.payments.api.models import ApiKeyRecord, Role
 from foreseal.payments.api.views import Views
 
 LARGEST_BODY = 256 * 1024
@@ -44,7 +43,7 @@ class RouteCall:
     path: Mapping[str, Any]
     query: Mapping[str, Any]
     body: Mapping[str, Any]
-    key: Row[Any] | None
+    key: ApiKeyRecord | None
     """The caller's API key; None if the route needs none."""
     claim: RequestClaim | None
     """Claim of a POST."""
@@ -150,7 +149,7 @@ class RequestHandler:
         except LIBRARY_ERRORS as error:
             raise to_api_error(error) from error
 
-    def _caller(self, request: Request, needed: Role) -> Row[Any]:
+    def _caller(self, request: Request, needed: Role) -> ApiKeyRecord:
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         with self._backend.database.reading() as tx:
             found = api_keys.find(tx, text.strip()) if scheme.lower() == "bearer" else None

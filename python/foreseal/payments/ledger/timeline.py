@@ -6,7 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from foreseal.payments.ledger.tables import timeline
+from foreseal.payments.ledger.models import TimelineRecord
+from foreseal.payments.ledger.queries import fetch_each
+
+TRANSFER_UNMATCHED = "transfer unmatched"
+"""Trigger of an entry that records an unmatched transfer. It changes no state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +33,26 @@ class TimelineEntry:
 def record_entry(tx: Connection, entry: TimelineEntry) -> None:
     """Add an entry in the transaction of the event that it records."""
     tx.execute(
-        insert(timeline).values(
-            subject=entry.subject,
-            subject_id=entry.subject_id,
-            time=entry.time,
-            trigger=entry.trigger,
-            before=entry.before,
-            after=entry.after,
-            details=json.dumps(entry.details, sort_keys=True),
+        insert(TimelineRecord).values(
+            {
+                TimelineRecord.subject: entry.subject,
+                TimelineRecord.subject_id: entry.subject_id,
+                TimelineRecord.time: entry.time,
+                TimelineRecord.trigger: entry.trigger,
+                TimelineRecord.before: entry.before,
+                TimelineRecord.after: entry.after,
+                TimelineRecord.details: json.dumps(entry.details, sort_keys=True),
+            }
         )
     )
 
 
 def entries(tx: Connection, subject: str, subject_id: str) -> list[TimelineEntry]:
     """Return the timeline of one row, oldest entry first."""
-    condition = (timeline.c.subject == subject) & (timeline.c.subject_id == subject_id)
+    condition = (TimelineRecord.subject == subject) & (TimelineRecord.subject_id == subject_id)
     return [
         TimelineEntry(
             row.subject, row.subject_id, row.time, row.trigger, row.before, row.after, json.loads(row.details)
         )
-        for row in tx.execute(select(timeline).where(condition).order_by(timeline.c.id))
+        for row in fetch_each(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id))
     ]

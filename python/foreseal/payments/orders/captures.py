@@ -1,9 +1,8 @@
 """Captures: the checks before a capture, and the decision that excludes a void."""
 
 from enum import StrEnum
-from typing import Any
 
-from sqlalchemy import Row, update
+from sqlalchemy import update
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import Reverted, Token, TransferParties, find_forbidden_account
@@ -11,10 +10,10 @@ from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import receive_call, separator
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
+from foreseal.payments.ledger.models import OrderRecord, Purpose
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
-from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import authorization, message, permit
+from foreseal.payments.orders.authorizations import authorization, message, permit, stored_signature
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.signatures import check_signature
 from foreseal.payments.transactions import TransactionSender, WrongChain, building_head
@@ -77,7 +76,7 @@ class Captures:
         self._merchant = merchant
         self._progress = OrderReconciler(ledger, sender, merchant)
 
-    def capture(self, id: str, amount: int | None = None) -> Row[Any]:
+    def capture(self, id: str, amount: int | None = None) -> OrderRecord:
         """Decide to capture a stored order, and send the transaction. Return the updated order.
 
         `amount`, in smallest units, is the amount to capture. An order with a permit needs it: at most the permitted
@@ -89,7 +88,7 @@ class Captures:
         decided.
         """
         with self._ledger.database.reading() as tx:
-            order = read(tx, orders, id)
+            order = read(tx, OrderRecord, id)
         next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CAPTURE)
         captured_amount = _capture_amount(order, amount)
         self._check(order, captured_amount)
@@ -100,15 +99,17 @@ class Captures:
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         with self._ledger.database.transaction() as tx:
             details = {} if order.checkout is None else {"amount": str(captured_amount), "checkout": order.checkout}
-            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CAPTURE, **details)
+            self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.CAPTURE, **details)
             if order.checkout is not None:
-                tx.execute(update(orders).where(orders.c.id == id).values(actual=captured_amount))
+                tx.execute(
+                    update(OrderRecord).where(OrderRecord.id == id).values({OrderRecord.actual: captured_amount})
+                )
             intent = self._sender.intents.store(tx, Purpose.CAPTURE, id, call)
             self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
         self._ledger.passed(CrashPoint.CAPTURE_STORED)
         return self._progress.deliver(id, intent)
 
-    def _check(self, order: Row[Any], amount: int) -> None:
+    def _check(self, order: OrderRecord, amount: int) -> None:
         """Check all that can prevent a capture, at `pending`.
 
         No check reserves money; only a receipt proves payment.
@@ -134,7 +135,7 @@ class Captures:
             raise NotCapturable(
                 order.id, CaptureObstacle.LATE, f"valid before {order.valid_before}, the block time is {now}"
             )
-        check_signature(node, message(order), domain, order.payer, order.signature)
+        check_signature(node, message(order), domain, order.payer, stored_signature(order))
         if is_used(node, order, "pending"):
             self._progress.reconcile(order.id)
             raise NotCapturable(order.id, CaptureObstacle.USED)
@@ -148,7 +149,7 @@ class Captures:
             raise NotCapturable(order.id, CaptureObstacle.BALANCE, f"{balance} of {amount} units")
 
 
-def _capture_amount(order: Row[Any], amount: int | None) -> int:
+def _capture_amount(order: OrderRecord, amount: int | None) -> int:
     """Return the amount to capture. Raises ValueError or TypeError if it does not fit the order."""
     if order.checkout is None:
         if amount not in (None, order.amount):
@@ -161,13 +162,13 @@ def _capture_amount(order: Row[Any], amount: int | None) -> int:
     return amount
 
 
-def capture_parties(order: Row[Any]) -> TransferParties:
+def capture_parties(order: OrderRecord) -> TransferParties:
     """Return the accounts that a capture involves."""
     return TransferParties(order.payer, [order.payee], order.checkout or order.payee)
 
 
-def build_capture_call(order: Row[Any], amount: int | None) -> tuple[str, bytes]:
+def build_capture_call(order: OrderRecord, amount: int | None) -> tuple[str, bytes]:
     """Return contract and call data of a capture. `amount`, in smallest units, applies to orders with a permit."""
     if order.checkout is None:
-        return order.token, receive_call(authorization(order), order.signature)
-    return order.checkout, capture_call(order.nonce, amount or 0, permit(order), order.signature)
+        return order.token, receive_call(authorization(order), stored_signature(order))
+    return order.checkout, capture_call(order.nonce, amount or 0, permit(order), stored_signature(order))

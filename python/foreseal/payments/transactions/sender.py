@@ -14,10 +14,8 @@ share one account nonce, so at most one is included.
 import contextlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from eth_account.signers.local import LocalAccount
-from sqlalchemy import Row
 
 from foreseal.payments.chain import (
     BlockHead,
@@ -36,6 +34,7 @@ from foreseal.payments.chain import (
 )
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Finality, Ledger, StatusStep, TxStatus
+from foreseal.payments.ledger.models import AttemptRecord, TransactionRecord
 from foreseal.payments.transactions.errors import FeeTooHigh, WrongChain
 from foreseal.payments.transactions.fees import FeeQuote, FeeSettings, quote
 from foreseal.payments.transactions.intents import TransactionCall, TransactionIntents, newest_ordinal, read_intent
@@ -142,7 +141,7 @@ class TransactionSender:
                     return self._send(read_intent(tx, intent)[1])
         return delivered
 
-    def _is_cheap(self, row: Row[Any], last: Row[Any], newest: DeliveryResult) -> bool:
+    def _is_cheap(self, row: TransactionRecord, last: AttemptRecord, newest: DeliveryResult) -> bool:
         """Return True if the newest bytes need higher fees: they waited too long, or were rejected below current fees.
 
         Higher fees help neither after a rejection for another reason, such as an insufficient balance, nor behind an
@@ -200,7 +199,7 @@ class TransactionSender:
                 return TransactionOutcome(intent, landed, step)
         raise ChainReorganized("the chain changed during every search for the transaction")
 
-    def _missing(self, row: Row[Any], hashes: list[str]) -> TransactionOutcome:
+    def _missing(self, row: TransactionRecord, hashes: list[str]) -> TransactionOutcome:
         """Return the outcome of an intent without a receipt."""
         # The latest block comes first: not every node has the state of older blocks.
         if self.node.transaction_count(row.sender, "latest") <= row.account_nonce:
@@ -214,7 +213,7 @@ class TransactionSender:
     def _landed(self, hashes: list[str]) -> ChainReceipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
 
-    def _send(self, history: list[Row[Any]]) -> DeliveryResult:
+    def _send(self, history: list[AttemptRecord]) -> DeliveryResult:
         """Send the newest of these attempts."""
         try:
             self.node.send(history[-1].raw)

@@ -1,24 +1,26 @@
 """Effect of a delivery or a receipt on the row that a transaction serves."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Table
+from sqlalchemy import Connection
 
 from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked
-from foreseal.payments.ledger.tables import TxResult
+from foreseal.payments.ledger.models import TxResult
+from foreseal.payments.ledger.record import StatefulRecord
 from foreseal.payments.transactions.intents import close_intent, is_intent_open
 from foreseal.payments.transactions.sender import DeliveryResult, DeliveryStatus, TransactionOutcome
 
-FindEffect = Callable[[Row[Any], ChainReceipt], dict[str, Any] | None]
+S = TypeVar("S", bound=StatefulRecord)
+FindEffect = Callable[[S, ChainReceipt], dict[str, Any] | None]
 """Function that returns the log positions of the effect in a receipt, for the timeline, or None if it shows none."""
 
 _TRIGGERS = {DeliveryStatus.ACCEPTED: Trigger.ACCEPTED, DeliveryStatus.UNKNOWN: Trigger.LOST}
 
 
-def record_delivery(ledger: Ledger, table: Table, id: str, delivered: DeliveryResult) -> None:
+def record_delivery(ledger: Ledger, model: type[StatefulRecord], id: str, delivered: DeliveryResult) -> None:
     """Apply the node's answer to an order, refund or payout. An answer without news changes nothing.
 
     After a rejection the row stays intended: nothing happened, and the same bytes are sent again.
@@ -26,20 +28,20 @@ def record_delivery(ledger: Ledger, table: Table, id: str, delivered: DeliveryRe
     trigger = _TRIGGERS.get(delivered.status)
     # If a power loss undoes this, the same bytes are sent again.
     with ledger.database.transaction(durable=False) as tx:
-        row = locked(tx, table, id)
-        if trigger is not None and ledger.allows(table, row, trigger):
-            ledger.move(tx, table, row, trigger, **({"node": delivered.message} if delivered.message else {}))
+        row = locked(tx, model, id)
+        if trigger is not None and ledger.allows(model, row, trigger):
+            ledger.move(tx, model, row, trigger, **({"node": delivered.message} if delivered.message else {}))
     ledger.passed(CrashPoint.TRANSACTION_NOTED)
 
 
 def record_outcome(
-    ledger: Ledger, tx: Connection, table: Table, id: str, outcome: TransactionOutcome, shown: FindEffect
+    ledger: Ledger, tx: Connection, model: type[S], id: str, outcome: TransactionOutcome, shown: FindEffect[S]
 ) -> bool:
     """Move a refund, payout or settlement to the step of its transaction. Close the transaction once that is final.
 
     Return False if another process was faster and may have started the next intent. Raises the errors of `shown`.
     """
-    row = locked(tx, table, id)
+    row = locked(tx, model, id)
     if not is_intent_open(tx, outcome.intent):
         return False
     receipt, step = outcome.receipt, outcome.step
@@ -48,13 +50,13 @@ def record_outcome(
     if logs is not None:
         details |= logs
         if row.step not in EFFECTED:
-            row = ledger.move(tx, table, row, Trigger.LANDED, **details)
-        ledger.follow(tx, table, row, step, **details)
+            row = ledger.move(tx, model, row, Trigger.LANDED, **details)
+        ledger.follow(tx, model, row, step, **details)
     else:
         if row.step in EFFECTED:
-            row = ledger.move(tx, table, row, Trigger.REOPEN)
+            row = ledger.move(tx, model, row, Trigger.REOPEN)
         if step in (Finality.FINAL, TxStatus.FAILED):
-            ledger.move(tx, table, row, Trigger.FAIL, **details)
+            ledger.move(tx, model, row, Trigger.FAIL, **details)
     if step in (Finality.FINAL, TxStatus.FAILED):
         close_intent(tx, outcome.intent, TxResult.INCLUDED if step is Finality.FINAL else TxResult.REPLACED)
     return True

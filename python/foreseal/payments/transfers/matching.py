@@ -8,8 +8,9 @@ of the caller's database transaction.
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import InstrumentedAttribute
 
 from foreseal.payments.chain import FinalityBroken, Transfer
 from foreseal.payments.ledger import (
@@ -23,8 +24,15 @@ from foreseal.payments.ledger import (
     Trigger,
     locked,
 )
-from foreseal.payments.ledger.tables import Reason, authorizations, orders, transfers, unmatched_transfers
-from foreseal.payments.ledger.timeline import record_entry
+from foreseal.payments.ledger.models import (
+    AuthorizationRecord,
+    OrderRecord,
+    Reason,
+    TransferRecord,
+    UnmatchedTransferRecord,
+)
+from foreseal.payments.ledger.queries import ColumnValues, fetch_one_or_none
+from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED, record_entry
 
 _LATE = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
 
@@ -38,63 +46,84 @@ class ObservedTransfer:
     step: StatusStep
     """PROVISIONAL, CONFIRMED or FINAL."""
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> ColumnValues:
         """Return the columns of its row, except the order."""
         log = self.transfer.log
         return {
-            "chain_id": self.chain_id,
-            "transaction_hash": log.transaction_hash,
-            "position": self.transfer.position,
-            "block_hash": log.block_hash,
-            "log_index": log.log_index,
-            "block_number": log.block_number,
-            "token": log.address,
-            "sender": self.transfer.sender,
-            "recipient": self.transfer.recipient,
-            "amount": self.transfer.amount,
-            "nonce": self.transfer.nonce,
-            "memo": self.transfer.memo,
-            "checkout": self.transfer.checkout,
-            "step": self.step,
+            TransferRecord.chain_id: self.chain_id,
+            TransferRecord.transaction_hash: log.transaction_hash,
+            TransferRecord.position: self.transfer.position,
+            TransferRecord.block_hash: log.block_hash,
+            TransferRecord.log_index: log.log_index,
+            TransferRecord.block_number: log.block_number,
+            TransferRecord.token: log.address,
+            TransferRecord.sender: self.transfer.sender,
+            TransferRecord.recipient: self.transfer.recipient,
+            TransferRecord.amount: self.transfer.amount,
+            TransferRecord.nonce: self.transfer.nonce,
+            TransferRecord.memo: self.transfer.memo,
+            TransferRecord.checkout: self.transfer.checkout,
+            TransferRecord.step: self.step,
         }
+
+    def differs(self, row: TransferRecord) -> bool:
+        """Return True if a stored row has another value in any of these columns."""
+        return any(getattr(row, column.key) != value for column, value in self.values().items())
+
+    def replaces(self, row: TransferRecord) -> bool:
+        """Return True if a stored row describes another transfer: a reorganization may reuse the key."""
+        values = self.values()
+        return any(getattr(row, column.key) != values[column] for column in _CONTENT)
+
+    def is_row(self) -> ColumnElement[bool]:
+        """Return the condition for its row."""
+        return _is_transfer(self.chain_id, self.transfer.log.transaction_hash, self.transfer.position)
 
 
 # Columns that identify the content: after a reorganization, the same key may have a different transfer.
-_CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo", "checkout")
+_CONTENT: tuple[InstrumentedAttribute[Any], ...] = (
+    TransferRecord.token,
+    TransferRecord.sender,
+    TransferRecord.recipient,
+    TransferRecord.amount,
+    TransferRecord.nonce,
+    TransferRecord.memo,
+    TransferRecord.checkout,
+)
 
 
 def record_transfer(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     """Record a transfer or its new position, and move its order accordingly. Raises `FinalityBroken`."""
-    values = observed.values()
-    row = tx.execute(select(transfers).where(_key(transfers, values)).with_for_update()).one_or_none()
-    if row is not None and any(getattr(row, name) != values[name] for name in _CONTENT):
+    values, log = observed.values(), observed.transfer.log
+    row = fetch_one_or_none(tx, select(TransferRecord).where(observed.is_row()).with_for_update())
+    if row is not None and observed.replaces(row):
         remove_transfer(ledger, tx, row)
         row = None
     if row is None:
         try:
-            tx.execute(insert(transfers).values(**values))
+            tx.execute(insert(TransferRecord).values(values))
         except IntegrityError as error:
-            raise ConcurrentUpdate(f"transfer {values['transaction_hash']} was recorded by another process") from error
+            raise ConcurrentUpdate(f"transfer {log.transaction_hash} was recorded by another process") from error
         _match(ledger, tx, observed)
     elif row.step is Finality.FINAL:
-        if row.block_hash != values["block_hash"]:
+        if row.block_hash != log.block_hash:
             raise FinalityBroken(f"transfer {row.transaction_hash}: its final block {row.block_hash} is gone")
     else:
-        tx.execute(update(transfers).where(_key(transfers, values)).values(**values))
+        tx.execute(update(TransferRecord).where(observed.is_row()).values(values))
         if row.order_id is not None:
-            ledger.follow(tx, orders, locked(tx, orders, row.order_id), observed.step)
+            ledger.follow(tx, OrderRecord, locked(tx, OrderRecord, row.order_id), observed.step)
 
 
-def remove_transfer(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
+def remove_transfer(ledger: Ledger, tx: Connection, row: TransferRecord) -> None:
     """Delete a transfer that left the chain, and reopen its order. Raises `FinalityBroken`."""
     if row.step is Finality.FINAL:
         raise FinalityBroken(f"transfer {row.transaction_hash}: it was in the final block {row.block_hash}")
-    key = row._mapping
     if row.order_id is not None:
-        order = locked(tx, orders, row.order_id)
-        ledger.move(tx, orders, order, Trigger.REOPEN, transaction=row.transaction_hash, block=row.block_hash)
-    tx.execute(delete(unmatched_transfers).where(_key(unmatched_transfers, key)))
-    tx.execute(delete(transfers).where(_key(transfers, key)))
+        order = locked(tx, OrderRecord, row.order_id)
+        ledger.move(tx, OrderRecord, order, Trigger.REOPEN, transaction=row.transaction_hash, block=row.block_hash)
+    key = (row.chain_id, row.transaction_hash, row.position)
+    tx.execute(delete(UnmatchedTransferRecord).where(_is_unmatched(*key)))
+    tx.execute(delete(TransferRecord).where(_is_transfer(*key)))
 
 
 def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
@@ -109,7 +138,7 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     if order is None:
         _suspend(tx, observed, Reason.UNMATCHED, None)
         return
-    before = tx.execute(select(transfers).where(transfers.c.order_id == order.id)).one_or_none()
+    before = fetch_one_or_none(tx, select(TransferRecord).where(TransferRecord.order_id == order.id))
     if (
         by_authorization
         and before is not None
@@ -117,44 +146,49 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     ):
         # Each nonce allows one transfer, so the earlier one belongs to a chain that was reorganized away.
         remove_transfer(ledger, tx, before)
-        order, before = locked(tx, orders, order.id), None
+        order, before = locked(tx, OrderRecord, order.id), None
     reason = _reason(order, before, transfer, by_authorization=by_authorization)
     if reason is not None:
         _suspend(tx, observed, reason, order.id)
         status, log = str(OrderStatus(order.state, order.step)), transfer.log
         details = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
-        record_entry(tx, TimelineEntry(orders.name, order.id, ledger.clock(), "suspense", status, status, details))
+        entry = TimelineEntry(
+            OrderRecord.__tablename__, order.id, ledger.clock(), TRANSFER_UNMATCHED, status, status, details
+        )
+        record_entry(tx, entry)
         return
-    tx.execute(update(transfers).where(_key(transfers, observed.values())).values(order_id=order.id))
+    tx.execute(update(TransferRecord).where(observed.is_row()).values({TransferRecord.order_id: order.id}))
     details = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
     if order.checkout is not None:
         # If the ledger was restored from an older database, the amount may differ from the one decided here.
-        tx.execute(update(orders).where(orders.c.id == order.id).values(actual=transfer.amount))
-    order = ledger.move(tx, orders, order, Trigger.LANDED, **details)
-    ledger.follow(tx, orders, order, observed.step)
+        tx.execute(update(OrderRecord).where(OrderRecord.id == order.id).values({OrderRecord.actual: transfer.amount}))
+    order = ledger.move(tx, OrderRecord, order, Trigger.LANDED, **details)
+    ledger.follow(tx, OrderRecord, order, observed.step)
 
 
-def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> Row[Any] | None:
+def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
     same = and_(
-        authorizations.c.chain_id == observed.chain_id,
-        authorizations.c.contract == (observed.transfer.checkout or observed.transfer.log.address),
-        authorizations.c.payer == observed.transfer.sender,
-        authorizations.c.nonce == observed.transfer.nonce,
+        AuthorizationRecord.chain_id == observed.chain_id,
+        AuthorizationRecord.contract == (observed.transfer.checkout or observed.transfer.log.address),
+        AuthorizationRecord.payer == observed.transfer.sender,
+        AuthorizationRecord.nonce == observed.transfer.nonce,
     )
-    found = tx.execute(select(authorizations.c.order_id).where(same)).scalar_one_or_none()
-    return None if found is None else locked(tx, orders, found)
+    found = tx.execute(select(AuthorizationRecord.order_id).where(same)).scalar_one_or_none()
+    return None if found is None else locked(tx, OrderRecord, found)
 
 
-def _find_by_memo(tx: Connection, observed: ObservedTransfer) -> Row[Any] | None:
+def _find_by_memo(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
     same = and_(
-        orders.c.chain_id == observed.chain_id,
-        orders.c.token == observed.transfer.log.address,
-        orders.c.memo == observed.transfer.memo,
+        OrderRecord.chain_id == observed.chain_id,
+        OrderRecord.token == observed.transfer.log.address,
+        OrderRecord.memo == observed.transfer.memo,
     )
-    return tx.execute(select(orders).where(same).with_for_update()).one_or_none()
+    return fetch_one_or_none(tx, select(OrderRecord).where(same).with_for_update())
 
 
-def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_authorization: bool) -> Reason | None:
+def _reason(
+    order: OrderRecord, before: TransferRecord | None, transfer: Transfer, *, by_authorization: bool
+) -> Reason | None:
     """Return the reason why a transfer does not pay the order that it refers to; None if it does."""
     if before is not None:
         return Reason.DUPLICATE
@@ -169,9 +203,27 @@ def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_
 
 
 def _suspend(tx: Connection, observed: ObservedTransfer, reason: Reason, order: str | None) -> None:
-    key = {name: observed.values()[name] for name in ("chain_id", "transaction_hash", "position")}
-    tx.execute(insert(unmatched_transfers).values(**key, reason=reason, order_id=order))
+    values: ColumnValues = {
+        UnmatchedTransferRecord.chain_id: observed.chain_id,
+        UnmatchedTransferRecord.transaction_hash: observed.transfer.log.transaction_hash,
+        UnmatchedTransferRecord.position: observed.transfer.position,
+        UnmatchedTransferRecord.reason: reason,
+        UnmatchedTransferRecord.order_id: order,
+    }
+    tx.execute(insert(UnmatchedTransferRecord).values(values))
 
 
-def _key(table: Table, values: Any) -> Any:
-    return and_(*(table.c[name] == values[name] for name in ("chain_id", "transaction_hash", "position")))
+def _is_transfer(chain_id: int, transaction_hash: str, position: int) -> ColumnElement[bool]:
+    return and_(
+        TransferRecord.chain_id == chain_id,
+        TransferRecord.transaction_hash == transaction_hash,
+        TransferRecord.position == position,
+    )
+
+
+def _is_unmatched(chain_id: int, transaction_hash: str, position: int) -> ColumnElement[bool]:
+    return and_(
+        UnmatchedTransferRecord.chain_id == chain_id,
+        UnmatchedTransferRecord.transaction_hash == transaction_hash,
+        UnmatchedTransferRecord.position == position,
+    )
