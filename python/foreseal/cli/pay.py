@@ -6,6 +6,7 @@ from foreseal.cli.lazy_commands import LazyCommands
 
 _COMMANDS = {
     "check": "pay_check:check_command",
+    "db": "pay_db:db_group",
     "demo": "pay_demo:demo_command",
     "facilitator": "pay_facilitator:facilitator_command",
     "keys": "pay_keys:keys_group",

@@ -8,6 +8,7 @@ import click
 from eth_account.signers.local import LocalAccount
 
 from foreseal.cli.pay_check import configured, opening, read_configuration
+from foreseal.cli.pay_db import UPGRADE_EVENTS, upgrading
 from foreseal.cli.pay_serve import serve_application
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, RpcNode
@@ -22,7 +23,8 @@ from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 
 @click.command("facilitator")
 @configured
-def facilitator_command(config: Path) -> None:
+@upgrading
+def facilitator_command(config: Path, upgrade_database: bool) -> None:
     """Verify and settle x402 payments for sellers, and pay the gas: /verify, /settle, /supported, /status.
 
     Several processes may share one PostgreSQL database and one key. Ctrl-C stops it.
@@ -31,7 +33,7 @@ def facilitator_command(config: Path) -> None:
     with opening(config):
         section = configuration.need(configuration.facilitator, "facilitator")
         account = section.secret().account(os.environ)
-        database = Database(configuration.database.url)
+        database = Database(configuration.database.url, upgrade=upgrade_database, events=UPGRADE_EVENTS)
     with Client(configuration.node.url) as client:
         try:
             facilitator = _made(configuration, database, RpcNode(client), account)

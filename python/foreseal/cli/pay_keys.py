@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from foreseal.cli.output import format_time, print_table
 from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.payments.api import api_keys
-from foreseal.payments.api.tables import Role
+from foreseal.payments.api.models import Role
 from foreseal.payments.ledger import Database, UnknownRecord
 
 _HEADS = ("id", "name", "role", "created", "state")
@@ -49,21 +49,17 @@ def create_command(name: str, config: Path, role: str) -> None:
 def list_command(config: Path, as_json: bool) -> None:
     """Show all keys without their secrets, including revoked ones."""
     with _transaction(config) as tx:
-        found = [
-            {
-                "id": row.id,
-                "name": row.name,
-                "role": row.role,
-                "created": row.created,
-                "state": "active" if row.revoked is None else "revoked",
-            }
-            for row in api_keys.listed(tx)
-        ]
+        found = api_keys.listed(tx)
+    states = ["active" if row.revoked is None else "revoked" for row in found]
     if as_json:
-        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        shown = [
+            {"id": row.id, "name": row.name, "role": row.role, "created": row.created, "state": state}
+            for row, state in zip(found, states, strict=True)
+        ]
+        click.echo(orjson.dumps(shown, option=orjson.OPT_INDENT_2))
         return
-    shown = [row | {"created": format_time(row["created"])} for row in found]
-    print_table([_HEADS, *(tuple(map(str, row.values())) for row in shown)])
+    rows = zip(found, states, strict=True)
+    print_table([_HEADS, *((row.id, row.name, row.role, format_time(row.created), state) for row, state in rows)])
 
 
 @keys_group.command("revoke")

@@ -11,7 +11,9 @@ import click
 import uvloop
 
 from foreseal.cli.pay_check import configured, opening, read_configuration
+from foreseal.cli.pay_db import UPGRADE_EVENTS, upgrading
 from foreseal.payments.api.backend import Backend
+from foreseal.payments.ledger import Database
 from foreseal.payments.workers.service import Service
 from foreseal.server import interpreter
 from foreseal.server.asgi.granian import GranianListener
@@ -22,6 +24,7 @@ from foreseal.server.sockets.listening import bind
 
 @click.command("serve")
 @configured
+@upgrading
 @click.option(
     "--log",
     "level",
@@ -30,7 +33,7 @@ from foreseal.server.sockets.listening import bind
     help="Log level, optionally followed by levels of targets.",
 )
 @click.option("--log-format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Log format.")
-def serve_command(config: Path, level: str, form: str) -> None:
+def serve_command(config: Path, upgrade_database: bool, level: str, form: str) -> None:
     """Serve a merchant: orders, captures, refunds and payouts over HTTP, webhooks, and background processing.
 
     Several processes may share one PostgreSQL database. `foreseal pay keys create` creates API keys. Ctrl-C stops it.
@@ -41,6 +44,8 @@ def serve_command(config: Path, level: str, form: str) -> None:
         raise click.UsageError(f"--log: {error}") from None
     configuration = read_configuration(config)
     with opening(config):
+        if upgrade_database:
+            Database(configuration.database.url, upgrade=True, events=UPGRADE_EVENTS).close()
         backend = Backend.open(configuration, os.environ, time.time)
         service = Service(backend, os.environ)
         service.start()

@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from foreseal.cli.options import ParsedValue
 from foreseal.cli.output import print_table, show_progress
+from foreseal.cli.pay_db import UPGRADE_EVENTS, upgrading
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, ChainNode, RpcNode
 from foreseal.payments.ledger import Database, Ledger, LedgerError
@@ -34,13 +35,14 @@ _TEXTS = 4
 @click.option(
     "--node", "nodes", multiple=True, metavar="URL", help="Query this node for the outcome of reserved amounts first."
 )
-def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
+@upgrading
+def spent_command(url: str, payer: str | None, nodes: tuple[str, ...], upgrade_database: bool) -> None:
     """Print spent, reserved and released amounts; an amount is reserved while its outcome is unknown.
 
     Amounts are in the smallest unit of each token; days are in UTC.
     """
     try:
-        database = _opened(url)
+        database = _opened(url, upgrade_database)
         try:
             if nodes:
                 _resolve(database, payer, nodes)
@@ -56,12 +58,12 @@ def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
         click.echo("no purchases")
 
 
-def _opened(url: str) -> Database:
+def _opened(url: str, upgrade: bool) -> Database:
     """Open the database. Raise ClickException for a missing file, because opening it would create it."""
     parts = make_url(url)
     if parts.get_backend_name() == "sqlite" and not Path(parts.database or "").is_file():
         raise click.ClickException(f"--database: file {parts.database} does not exist")
-    return Database(url)
+    return Database(url, upgrade=upgrade, events=UPGRADE_EVENTS)
 
 
 def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from foreseal.payments.contracts.development import PAYOUTS, TOKEN
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Database, OrderState
-from foreseal.payments.ledger.tables import orders
+from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.transfers.balance import balance
 from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
@@ -104,7 +105,7 @@ def compare(database: str) -> None:
     opened = Database(database)
     with opened.reading() as tx:
         found = balance(tx)
-        states = {row.id: row.state for row in tx.execute(orders.select())}
+        states = dict(tx.execute(select(OrderRecord.id, OrderRecord.state)).all())
     opened.close()
     assert (found.received, found.captured, found.refunded) == (AMOUNT + ACTUAL, AMOUNT + ACTUAL, REFUND)
     assert (found.unmatched, found.reserved, found.faults) == (0, 0, ())

@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from eth_account.signers.local import LocalAccount
@@ -18,10 +17,10 @@ from eth_utils.address import to_checksum_address
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from sqlalchemy import Row
 
 from foreseal.payments.chain import ChainError
 from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, OrderState, TransitionNotAllowed
+from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.states import IN_FLIGHT
 from foreseal.payments.orders.authorizations import memo, message, permit
 from foreseal.payments.orders.cancellations import NotCancelable
@@ -101,7 +100,7 @@ class Life(RuleBasedStateMachine):
             self.act(lambda: self.shop.orders.sign(id, self._signature(order, buyer)))
             self.act(lambda: self.shop.orders.store(id))
 
-    def _signature(self, order: Row[Any], buyer: LocalAccount) -> bytes:
+    def _signature(self, order: OrderRecord, buyer: LocalAccount) -> bytes:
         return self.shop.signed(message(order), buyer)
 
     @rule(number=which, death=deaths)

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from foreseal.errors import RpcError
 from foreseal.payments.chain import ChainReorganized, Incomplete, RejectedByNode, Reverted
-from foreseal.payments.ledger.tables import attempts
+from foreseal.payments.ledger.models import AttemptRecord
 from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
 from payments.fake.blocks import decoded
@@ -127,7 +127,7 @@ def test_fees_do_not_rise_while_gas_cannot_be_paid(shop: Shop) -> None:
         shop.chain.mine(10)
         shop.go_on()
     with shop.database.reading() as tx:
-        raws = tx.execute(select(attempts.c.raw)).scalars().all()
+        raws = tx.execute(select(AttemptRecord.raw)).scalars().all()
     assert len(raws) == 1
     shop.node.poor.clear()
     shop.settle()

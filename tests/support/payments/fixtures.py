@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, inspect, update
+from sqlalchemy import create_engine, inspect
 
 from foreseal.payments.chain import ConfirmationPolicy
 from foreseal.payments.ledger import Database
-from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
+from foreseal.payments.ledger.models import metadata
+from foreseal.payments.ledger.schema import HEAD
 from payments.postgresql import programs, server
 from payments.real.node import make_node_chain
 from payments.shop import Chains, Make, Shop, make_fake_chain
@@ -102,11 +103,11 @@ def emptied(postgresql: str) -> str:
 def _emptied(url: str) -> str:
     engine = create_engine(url)
     with engine.begin() as tx:
-        there = inspect(tx).get_table_names()
-        if schema.name in there:
-            emptied = (table.name for table in reversed(metadata.sorted_tables) if table is not schema)
-            tx.exec_driver_sql("; ".join(f"DELETE FROM {name}" for name in emptied if name in there))
-            tx.execute(update(schema).values(version=SCHEMA))
+        tables = inspect(tx).get_table_names()
+        if "alembic_version" in tables:
+            emptied = [table.name for table in reversed(metadata.sorted_tables) if table.name in tables]
+            tx.exec_driver_sql("; ".join(f"DELETE FROM {name}" for name in emptied))
+            tx.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{HEAD}'")
     engine.dispose()
     return url
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.disbursements.payouts import Payouts
 from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.ledger.tables import transfers
+from foreseal.payments.ledger.models import OrderRecord, TransferRecord
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms
 from foreseal.payments.orders.cancellations import Cancellations
@@ -139,7 +139,7 @@ class Shop:
         self.settle()
         return id
 
-    def cancel(self, id: str, buyer: LocalAccount = BUYER) -> Row[Any]:
+    def cancel(self, id: str, buyer: LocalAccount = BUYER) -> OrderRecord:
         return self.cancellations.cancel(id, self.signed(self.cancellations.message(id), buyer))
 
     def pay(self, amount: int, memo: bytes | None = None, *, buyer: LocalAccount = BUYER) -> str:
@@ -187,7 +187,7 @@ class Shop:
         """Return the transfers in the ledger."""
         with self.database.reading() as tx:
             names = ("transaction_hash", "position", "block_hash", "block_number", "log_index", "sender", "amount")
-            return {tuple(getattr(row, name) for name in names) for row in tx.execute(select(transfers))}
+            return {tuple(getattr(row, name) for name in names) for row in tx.execute(select(TransferRecord))}
 
     def balance(self) -> Balance:
         with self.database.reading() as tx:

@@ -5,12 +5,12 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable
-from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
-from foreseal.payments.api.tables import Role, api_keys
+from foreseal.payments.api.models import ApiKeyRecord, Role
 from foreseal.payments.ledger import Database, UnknownRecord
+from foreseal.payments.ledger.queries import fetch_all, fetch_one_or_none
 
 LONGEST_NAME = 64
 
@@ -41,16 +41,27 @@ def create(
         raise ValueError(f"name: must have 1 to {LONGEST_NAME} printable characters")
     id = random(5).hex()
     text = f"pay_{id}_{random(32).hex()}"
-    tx.execute(insert(api_keys).values(id=id, name=name, role=role, hash=_hash(text), created=now, revoked=None))
+    tx.execute(
+        insert(ApiKeyRecord).values(
+            {
+                ApiKeyRecord.id: id,
+                ApiKeyRecord.name: name,
+                ApiKeyRecord.role: role,
+                ApiKeyRecord.hash: _hash(text),
+                ApiKeyRecord.created: now,
+                ApiKeyRecord.revoked: None,
+            }
+        )
+    )
     return text
 
 
-def find(tx: Connection, text: str) -> Row[Any] | None:
+def find(tx: Connection, text: str) -> ApiKeyRecord | None:
     """Return the key with this text if it exists and is not revoked."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None
-    row = tx.execute(select(api_keys).where(api_keys.c.id == match[1], api_keys.c.revoked.is_(None))).one_or_none()
+    row = fetch_one_or_none(tx, select(ApiKeyRecord).where(ApiKeyRecord.id == match[1], ApiKeyRecord.revoked.is_(None)))
     return row if row is not None and hmac.compare_digest(row.hash, _hash(text)) else None
 
 
@@ -60,14 +71,14 @@ class KeyCache:
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
-        self._keys: dict[str, tuple[float, Row[Any]]] = {}
+        self._keys: dict[str, tuple[float, ApiKeyRecord]] = {}
 
     def has(self, text: str) -> bool:
         """Return True if `find` needs no database."""
         found = self._keys.get(text)
         return found is not None and self._clock() < found[0]
 
-    def find(self, text: str) -> Row[Any] | None:
+    def find(self, text: str) -> ApiKeyRecord | None:
         """Return the key with this text if it exists and is not revoked."""
         now = self._clock()
         cached = self._keys.get(text)
@@ -84,19 +95,19 @@ class KeyCache:
         return row
 
 
-def listed(tx: Connection) -> list[Row[Any]]:
+def listed(tx: Connection) -> list[ApiKeyRecord]:
     """Return all keys, oldest first."""
-    return list(tx.execute(select(api_keys).order_by(api_keys.c.created, api_keys.c.id)))
+    return fetch_all(tx, select(ApiKeyRecord).order_by(ApiKeyRecord.created, ApiKeyRecord.id))
 
 
-def revoke(tx: Connection, id: str, now: int) -> Row[Any]:
+def revoke(tx: Connection, id: str, now: int) -> ApiKeyRecord:
     """Revoke a key by its id, or by a name that only one active key has. Raises `UnknownRecord`."""
-    named = (api_keys.c.id == id) | (api_keys.c.name == id)
-    found = list(tx.execute(select(api_keys).where(named, api_keys.c.revoked.is_(None))))
+    named = (ApiKeyRecord.id == id) | (ApiKeyRecord.name == id)
+    found = fetch_all(tx, select(ApiKeyRecord).where(named, ApiKeyRecord.revoked.is_(None)))
     if len(found) != 1:
         several = ", ".join(row.id for row in found)
         raise UnknownRecord(f"no active key {id}" if not found else f"{id} is the name of several keys: {several}")
-    tx.execute(update(api_keys).where(api_keys.c.id == found[0].id).values(revoked=now))
+    tx.execute(update(ApiKeyRecord).where(ApiKeyRecord.id == found[0].id).values({ApiKeyRecord.revoked: now}))
     return found[0]
 
 

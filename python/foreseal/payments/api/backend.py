@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from foreseal.client import Client
-from foreseal.payments.api import tables
 from foreseal.payments.chain import BatchClient, ChainNode, RpcNode
 from foreseal.payments.configuration import Configuration, TokenSection
 from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
@@ -20,9 +19,6 @@ from foreseal.payments.orders.payments import Payments
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transactions import TransactionIntents, TransactionSender
 from foreseal.payments.transfers.watcher import WatcherSettings
-
-# Imported for its tables: `Database` creates the tables that are registered.
-assert tables.api_keys is not None
 
 BackendClock = Callable[[], float]
 

@@ -7,21 +7,17 @@ event types, codes and fields.
 import json
 from typing import Any
 
-from sqlalchemy import Row
-
 from foreseal.payments.ledger import Trigger
+from foreseal.payments.ledger.models import TimelineRecord
 from foreseal.payments.ledger.states import EFFECTED, StatusStep, TxStatus, parsed
-from foreseal.payments.ledger.tables import STORED_REASONS
+from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED
 
 JsonObject = dict[str, Any]
-
-UNMATCHED = "suspense"
-"""Stored trigger of an entry that records an unmatched transfer."""
 
 OBJECTS = {"orders": "order", "refunds": "refund", "payouts": "payout"}
 """Kind of object by table."""
 
-_EVENTS = {
+_EVENTS: dict[str, str] = {
     Trigger.SET_TERMS: "created",
     Trigger.PLACE: "created",
     Trigger.SIGN: "signed",
@@ -40,11 +36,11 @@ _EVENTS = {
     Trigger.RESERVE: "created",
     Trigger.SUBMIT: "submitted",
     Trigger.BLOCK: "blocked",
-    UNMATCHED: "transfer_unmatched",
+    TRANSFER_UNMATCHED: "transfer_unmatched",
 }
 _OUTCOMES = {"Used, captured": "captured", "Canceled": "canceled", "Complete": "completed"}
 _KINDS = {
-    "order": (*list(_EVENTS)[:15], UNMATCHED),
+    "order": (*list(_EVENTS)[:15], TRANSFER_UNMATCHED),
     "refund": tuple(_EVENTS)[8:18],
     "payout": tuple(_EVENTS)[8:18],
 }
@@ -56,19 +52,8 @@ TYPES = tuple(
 )
 """Every value of an event's `type`."""
 
-# Codes of the reasons that earlier versions stored as sentences.
-_REASONS = {
-    "the payer canceled": "payer_canceled",
-    "nothing is under way": "no_transaction",
-    "its account nonce was used by another transaction": "account_nonce_used",
-    "it was reverted": "reverted",
-    **{stored: reason.value for reason, stored in STORED_REASONS.items()},
-}
-# Reasons that earlier versions stored as free text.
-_FREE = {Trigger.VOID: "merchant_voided", Trigger.BLOCK: "recipient_forbidden"}
 
-
-def event(row: Row[Any]) -> JsonObject:
+def event(row: TimelineRecord) -> JsonObject:
     """Return the event of a timeline entry. It is the same in every delivery."""
     kind = OBJECTS[row.subject]
     return {
@@ -78,7 +63,7 @@ def event(row: Row[Any]) -> JsonObject:
         "data": {
             "object": {"object": kind, "id": row.subject_id, **_status(row.after)},
             "previous": None if row.before is None else _status(row.before),
-            "details": _details(row),
+            "details": json.loads(row.details),
         },
     }
 
@@ -102,15 +87,7 @@ def _status(text: str) -> JsonObject:
     return {"state": state, **refined(step)}
 
 
-def _type(row: Row[Any]) -> str:
+def _type(row: TimelineRecord) -> str:
     if row.trigger == Trigger.LANDED:
         return _OUTCOMES[parsed(row.after)[0]]
     return _EVENTS[row.trigger]
-
-
-def _details(row: Row[Any]) -> JsonObject:
-    found: JsonObject = json.loads(row.details)
-    reason = found.get("reason")
-    if row.trigger in _FREE and "message" not in found and reason not in _REASONS and reason is not None:
-        return found | {"reason": _FREE[row.trigger], "message": reason}
-    return found if reason is None else found | {"reason": _REASONS.get(reason, reason)}

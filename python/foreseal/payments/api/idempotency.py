@@ -16,15 +16,15 @@ import hashlib
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Update, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.api.tables import requests
+from foreseal.payments.api.models import RequestRecord
 from foreseal.payments.ledger import Database
-from foreseal.payments.ledger.tables import timeline
+from foreseal.payments.ledger.models import TimelineRecord
+from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one
 
 HEADER = "Idempotency-Key"
 MAX_KEY_LENGTH = 255
@@ -56,11 +56,11 @@ class RequestClaim:
 
     def happened(self, tx: Connection, subject: str, subject_id: str, *triggers: str) -> bool:
         """Return True if one of these triggers entered the row's timeline since the request was first claimed."""
-        query = select(timeline.c.id).where(
-            timeline.c.subject == subject,
-            timeline.c.subject_id == subject_id,
-            timeline.c.id > self.since,
-            timeline.c.trigger.in_(triggers),
+        query = select(TimelineRecord.id).where(
+            TimelineRecord.subject == subject,
+            TimelineRecord.subject_id == subject_id,
+            TimelineRecord.id > self.since,
+            TimelineRecord.trigger.in_(triggers),
         )
         return tx.execute(query.limit(1)).first() is not None
 
@@ -84,36 +84,42 @@ class IdempotentRequests:
         Raises `ApiError` 422 if another request used the key, 409 while the request is being executed.
         """
         now, owner = self.clock(), f"{self.owner} {self.random()}"
-        lease = {"owner": owner, "leased_until": now + self.lease}
-        fresh = {"key": key, "fingerprint": fingerprint, "created": int(now)}
+        lease: ColumnValues = {RequestRecord.owner: owner, RequestRecord.leased_until: now + self.lease}
+        fresh: ColumnValues = {
+            RequestRecord.key: key,
+            RequestRecord.fingerprint: fingerprint,
+            RequestRecord.created: int(now),
+        }
         try:
             # Not durable: a durable effect makes it durable as well, and a loss means that there was no effect.
             with self.database.transaction(durable=False) as tx:
-                newest = int(tx.execute(select(func.max(timeline.c.id))).scalar_one() or 0)
-                tx.execute(insert(requests).values(**fresh, **lease, since=newest))
+                newest = int(tx.execute(select(func.max(TimelineRecord.id))).scalar_one() or 0)
+                tx.execute(insert(RequestRecord).values({**fresh, **lease, RequestRecord.since: newest}))
         except IntegrityError:  # the key exists
             return self._claim_again(key, fingerprint, now, lease)
         return RequestClaim(key, owner, newest, again=False)
 
     def _claim_again(
-        self, key: str, fingerprint: str, now: float, lease: dict[str, Any]
+        self, key: str, fingerprint: str, now: float, lease: ColumnValues
     ) -> RequestClaim | StoredResponse:
         with self.database.transaction(durable=False) as tx:
-            row = tx.execute(select(requests).where(requests.c.key == key).with_for_update()).one()
+            row = fetch_one(tx, select(RequestRecord).where(RequestRecord.key == key).with_for_update())
             if row.fingerprint != fingerprint:
                 raise _reused()
             if row.status is not None:
-                return StoredResponse(row.status, bytes(row.answer))
+                return StoredResponse(row.status, bytes(row.answer or b""))
             if row.leased_until > now:
                 raise _in_progress()
-            tx.execute(update(requests).where(requests.c.key == key).values(**lease))
-            return RequestClaim(key, lease["owner"], int(row.since), again=True)
+            tx.execute(update(RequestRecord).where(RequestRecord.key == key).values(lease))
+            return RequestClaim(key, lease[RequestRecord.owner], row.since, again=True)
 
     def conclude(self, claim: RequestClaim, answer: StoredResponse) -> None:
         """Store the response of a claimed request."""
         # Not durable: after a power loss, the response is determined again.
         with self.database.transaction(durable=False) as tx:
-            tx.execute(self._ours(claim).values(status=answer.status, answer=answer.body))
+            tx.execute(
+                self._ours(claim).values({RequestRecord.status: answer.status, RequestRecord.answer: answer.body})
+            )
 
     def release(self, claim: RequestClaim) -> None:
         """Release a claim so that the request can run again after a temporary failure.
@@ -121,7 +127,7 @@ class IdempotentRequests:
         A repeat finds any earlier effect.
         """
         with self.database.transaction(durable=False) as tx:
-            tx.execute(self._ours(claim).values(leased_until=0.0))
+            tx.execute(self._ours(claim).values({RequestRecord.leased_until: 0.0}))
 
     def stored(self, tx: Connection, fingerprints: Mapping[str, str]) -> dict[str, StoredResponse | ApiError]:
         """Return, by key, the stored response, or the error if another request used the key or it is in progress.
@@ -129,11 +135,11 @@ class IdempotentRequests:
         `fingerprints` of requests are by their keys. A key without an entry is unused.
         """
         found: dict[str, StoredResponse | ApiError] = {}
-        for row in tx.execute(select(requests).where(requests.c.key.in_(list(fingerprints)))):
+        for row in fetch_each(tx, select(RequestRecord).where(RequestRecord.key.in_(list(fingerprints)))):
             if row.fingerprint != fingerprints[row.key]:
                 found[row.key] = _reused()
             elif row.status is not None:
-                found[row.key] = StoredResponse(row.status, bytes(row.answer))
+                found[row.key] = StoredResponse(row.status, bytes(row.answer or b""))
             else:
                 found[row.key] = _in_progress()
         return found
@@ -142,21 +148,23 @@ class IdempotentRequests:
         """Store a response in the transaction of its effect. Raises IntegrityError if the key exists."""
         now = self.clock()
         tx.execute(
-            insert(requests).values(
-                key=key,
-                fingerprint=fingerprint,
-                since=0,
-                owner=self.owner,
-                leased_until=now,
-                created=int(now),
-                status=answer.status,
-                answer=answer.body,
+            insert(RequestRecord).values(
+                {
+                    RequestRecord.key: key,
+                    RequestRecord.fingerprint: fingerprint,
+                    RequestRecord.since: 0,
+                    RequestRecord.owner: self.owner,
+                    RequestRecord.leased_until: now,
+                    RequestRecord.created: int(now),
+                    RequestRecord.status: answer.status,
+                    RequestRecord.answer: answer.body,
+                }
             )
         )
 
-    def _ours(self, claim: RequestClaim) -> Any:
-        mine = (requests.c.key == claim.key) & (requests.c.owner == claim.owner) & requests.c.status.is_(None)
-        return update(requests).where(mine)
+    def _ours(self, claim: RequestClaim) -> Update:
+        mine = (RequestRecord.key == claim.key) & (RequestRecord.owner == claim.owner) & RequestRecord.status.is_(None)
+        return update(RequestRecord).where(mine)
 
 
 def _reused() -> ApiError:

@@ -1,12 +1,17 @@
 """Pagination of lists: newest first, with a cursor for the next page."""
 
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import TEXT, Field, integer_field
-from foreseal.payments.ledger.tables import timeline
+from foreseal.payments.api.models import DeliveryRecord
+from foreseal.payments.ledger.models import TimelineRecord
+from foreseal.payments.ledger.queries import fetch_all, fetch_pairs
+from foreseal.payments.ledger.record import StatefulRecord
+
+S = TypeVar("S", bound=StatefulRecord)
 
 MAX_LIMIT = 200
 PAGE_FIELDS = (
@@ -18,28 +23,35 @@ LARGEST_ID = 2**31 - 1
 _USUAL = 50
 
 
-def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
+def by_beginning(
+    tx: Connection, model: type[S], query: Any, *conditions: ColumnElement[bool]
+) -> tuple[list[S], str | None]:
     """Return one page of orders, refunds or payouts, newest first, and the cursor of the next page."""
     limit, before = limited(query), parse_cursor(query["cursor"], LARGEST_ID)
-    statement: Select[Any] = (
-        select(table, timeline.c.id.label("entry_id"))
-        .join(timeline, (timeline.c.subject_id == table.c.id) & (timeline.c.subject == table.name))
-        .where(timeline.c.before.is_(None), *conditions)
-        .order_by(timeline.c.id.desc())
+    entry = (TimelineRecord.subject_id == model.id) & (TimelineRecord.subject == model.__tablename__)
+    statement = (
+        select(model, TimelineRecord.id.label("entry_id"))
+        .join(TimelineRecord, entry)
+        .where(TimelineRecord.before.is_(None), *conditions)
+        .order_by(TimelineRecord.id.desc())
         .limit(limit + 1)
     )
     if before is not None:
-        statement = statement.where(timeline.c.id < before[0])
-    return _cut(list(tx.execute(statement)), limit, lambda row: str(row.entry_id))
+        statement = statement.where(TimelineRecord.id < before[0])
+    found = list(fetch_pairs(tx, statement))
+    return [row for row, _ in found[:limit]], str(found[limit - 1][1]) if len(found) > limit else None
 
 
-def by_id(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
+def by_id(
+    tx: Connection, model: type[DeliveryRecord], query: Any, *conditions: ColumnElement[bool]
+) -> tuple[list[DeliveryRecord], str | None]:
     """Return one page of numbered rows, newest first, and the cursor of the next page."""
     limit, before = limited(query), parse_cursor(query["cursor"], LARGEST_ID)
-    statement = select(table).where(*conditions).order_by(table.c.id.desc()).limit(limit + 1)
+    statement = select(model).where(*conditions).order_by(model.id.desc()).limit(limit + 1)
     if before is not None:
-        statement = statement.where(table.c.id < before[0])
-    return _cut(list(tx.execute(statement)), limit, lambda row: str(row.id))
+        statement = statement.where(model.id < before[0])
+    found = fetch_all(tx, statement)
+    return found[:limit], str(found[limit - 1].id) if len(found) > limit else None
 
 
 def parse_cursor(cursor: str | None, *limits: int) -> tuple[int, ...] | None:
@@ -60,8 +72,3 @@ def parse_cursor(cursor: str | None, *limits: int) -> tuple[int, ...] | None:
 def limited(query: Any) -> int:
     """Return the maximum number of items on the page."""
     return int(query["limit"] or _USUAL)
-
-
-def _cut(rows: list[Row[Any]], limit: int, cursor: Any) -> tuple[list[Row[Any]], str | None]:
-    page = rows[:limit]
-    return page, cursor(page[-1]) if len(rows) > limit else None

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Row
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -29,8 +28,8 @@ from foreseal.payments.api.idempotency import (
     StoredResponse,
     fingerprint,
 )
+from foreseal.payments.api.models import ApiKeyRecord, Role
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
-from foreseal.payments.api.tables import Role
 from foreseal.payments.api.views import Views
 
 LARGEST_BODY = 256 * 1024
@@ -47,7 +46,7 @@ class RouteCall:
     path: Mapping[str, Any]
     query: Mapping[str, Any]
     body: Mapping[str, Any]
-    key: Row[Any] | None
+    key: ApiKeyRecord | None
     """The caller's API key; None if the route needs none."""
     claim: RequestClaim | None
     """Claim of a POST that is not queued."""
@@ -190,11 +189,11 @@ class RequestHandler:
         assert not isinstance(reply, PaymentJob)
         return reply
 
-    def _caller(self, request: Request, needed: Role) -> Row[Any]:
+    def _caller(self, request: Request, needed: Role) -> ApiKeyRecord:
         return self._allowed(self._keys.find(_bearer(request)), needed)
 
     @staticmethod
-    def _allowed(found: Row[Any] | None, needed: Role) -> Row[Any]:
+    def _allowed(found: ApiKeyRecord | None, needed: Role) -> ApiKeyRecord:
         if found is None:
             message = "an API key is required: Authorization: Bearer pay_..."
             raise ApiError(401, "invalid_api_key", message, "Authorization", WWW_Authenticate="Bearer")

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from foreseal.payments.api.events import OBJECTS, TYPES
-from foreseal.payments.api.tables import DeliveryState, WebhookOrigin
+from foreseal.payments.api.models import DeliveryState, WebhookOrigin
 from foreseal.payments.ledger import DisbursementState, Finality, OrderState, TxStatus
-from foreseal.payments.ledger.tables import Purpose, Reason, TxResult
+from foreseal.payments.ledger.models import Purpose, Reason, TxResult
 
 Schema = Mapping[str, Any]
 

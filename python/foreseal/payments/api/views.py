@@ -4,26 +4,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.events import OBJECTS, event, event_id, refined
-from foreseal.payments.api.tables import DeliveryState, resolutions
+from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
 from foreseal.payments.configuration import TokenSection
 from foreseal.payments.ledger import DisbursementState, OrderStatus
-from foreseal.payments.ledger.tables import (
+from foreseal.payments.ledger.models import (
+    AttemptRecord,
+    OrderRecord,
+    PayoutLegRecord,
+    PayoutRecord,
     Purpose,
-    attempts,
-    payout_legs,
-    refunds,
-    timeline,
-    transactions,
-    transfers,
+    Reason,
+    RefundRecord,
+    TimelineRecord,
+    TransactionRecord,
+    TransferRecord,
 )
+from foreseal.payments.ledger.queries import fetch_all, fetch_each
+from foreseal.payments.ledger.record import Record
 from foreseal.payments.orders.authorizations import SignedOrder
 from foreseal.payments.orders.payments import StoredPayment
 
 JsonView = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedTransfer:
+    """A transfer that pays no order."""
+
+    transfer: TransferRecord
+    reason: Reason
+    order_id: str | None
+    """Order that it refers to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +51,19 @@ class Views:
         """Return an amount as an exact integer and as formatted text."""
         return {name: str(amount), f"{name}_shown": f"{to_tokens(amount, self.token.decimals):f} {self.token.symbol}"}
 
-    def orders(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[JsonView]:
+    def orders(self, tx: Connection, rows: Sequence[OrderRecord]) -> list[JsonView]:
         """Return orders with payment and refunds, in the order of `rows`."""
         ids = [row.id for row in rows]
-        paid = {row.order_id: row for row in tx.execute(select(transfers).where(transfers.c.order_id.in_(ids)))}
-        counting = refunds.c.order_id.in_(ids) & (refunds.c.state != DisbursementState.BLOCKED)
+        paid = {
+            row.order_id: row for row in fetch_each(tx, select(TransferRecord).where(TransferRecord.order_id.in_(ids)))
+        }
+        counting = RefundRecord.order_id.in_(ids) & (RefundRecord.state != DisbursementState.BLOCKED)
         refunded: dict[str, int] = dict.fromkeys(ids, 0)
-        for order_id, amount in tx.execute(select(refunds.c.order_id, refunds.c.amount).where(counting)):
+        for order_id, amount in tx.execute(select(RefundRecord.order_id, RefundRecord.amount).where(counting)):
             refunded[order_id] += amount
-        begun = select(timeline.c.subject_id, timeline.c.time).where(
-            timeline.c.subject == "orders", timeline.c.subject_id.in_(ids), timeline.c.before.is_(None)
-        )
-        created = {row.subject_id: row.time for row in tx.execute(begun)}
         return [
             self._order(
-                row, OrderStatus(row.state, row.step), row.memo, created[row.id], paid.get(row.id), refunded[row.id]
+                row, OrderStatus(row.state, row.step), row.memo, row.created, paid.get(row.id), refunded[row.id]
             )
             for row in rows
         ]
@@ -59,12 +72,18 @@ class Views:
         """Return an order that was stored just now."""
         return self._order(stored.payment, stored.status, stored.memo, stored.created, None, 0)
 
-    def order(self, tx: Connection, row: Row[Any]) -> JsonView:
+    def order(self, tx: Connection, row: OrderRecord) -> JsonView:
         """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
 
     def _order(
-        self, order: SignedOrder, status: OrderStatus, memo: bytes, created: int, paid: Row[Any] | None, refunded: int
+        self,
+        order: SignedOrder,
+        status: OrderStatus,
+        memo: bytes,
+        created: int,
+        paid: TransferRecord | None,
+        refunded: int,
     ) -> JsonView:
         return {
             "id": order.id,
@@ -85,10 +104,10 @@ class Views:
             **self.money(refunded, "refunded"),
         }
 
-    def _payment(self, row: Row[Any]) -> JsonView:
+    def _payment(self, row: TransferRecord) -> JsonView:
         return self._transfer(row) | {"block_hash": row.block_hash}
 
-    def _transfer(self, row: Row[Any]) -> JsonView:
+    def _transfer(self, row: TransferRecord) -> JsonView:
         return {
             "transaction_hash": row.transaction_hash,
             "log_index": row.log_index,
@@ -99,57 +118,72 @@ class Views:
             **self.money(row.amount),
         }
 
-    def refund(self, row: Row[Any]) -> JsonView:
+    def refund(self, row: RefundRecord) -> JsonView:
         """Return a refund."""
-        names = ("id", "order_id", "state", "chain_id", "token", "recipient")
-        return {name: getattr(row, name) for name in names} | refined(row.step) | self.money(row.amount)
+        return {
+            "id": row.id,
+            "order_id": row.order_id,
+            "state": row.state,
+            "chain_id": row.chain_id,
+            "token": row.token,
+            "recipient": row.recipient,
+            **refined(row.step),
+            **self.money(row.amount),
+        }
 
-    def payouts(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[JsonView]:
+    def payouts(self, tx: Connection, rows: Sequence[PayoutRecord]) -> list[JsonView]:
         """Return payouts with their recipients."""
-        condition = payout_legs.c.payout_id.in_([row.id for row in rows])
-        legs: dict[str, list[Row[Any]]] = {row.id: [] for row in rows}
-        for leg in tx.execute(select(payout_legs).where(condition).order_by(payout_legs.c.position)):
+        condition = PayoutLegRecord.payout_id.in_([row.id for row in rows])
+        legs: dict[str, list[PayoutLegRecord]] = {row.id: [] for row in rows}
+        for leg in fetch_each(tx, select(PayoutLegRecord).where(condition).order_by(PayoutLegRecord.position)):
             legs[leg.payout_id].append(leg)
-        names = ("id", "state", "chain_id", "token", "contract")
         return [
-            {name: getattr(row, name) for name in names}
-            | refined(row.step)
-            | self.money(sum(leg.amount for leg in legs[row.id]))
-            | {"recipients": [{"recipient": leg.recipient} | self.money(leg.amount) for leg in legs[row.id]]}
+            {
+                "id": row.id,
+                "state": row.state,
+                "chain_id": row.chain_id,
+                "token": row.token,
+                "contract": row.contract,
+                **refined(row.step),
+                **self.money(sum(leg.amount for leg in legs[row.id])),
+                "recipients": [{"recipient": leg.recipient} | self.money(leg.amount) for leg in legs[row.id]],
+            }
             for row in rows
         ]
 
-    def unmatched(self, tx: Connection, rows: Sequence[Row[Any]]) -> list[JsonView]:
-        """Return unmatched transfers: rows of `unmatched_transfers` joined with `transfers`."""
-        hashes = [row.transaction_hash for row in rows]
+    def unmatched(self, tx: Connection, rows: Sequence[UnmatchedTransfer]) -> list[JsonView]:
+        """Return unmatched transfers with their resolutions."""
+        hashes = [row.transfer.transaction_hash for row in rows]
         done = {
             (row.transaction_hash, row.position): {"note": row.note, "by": row.resolved_by, "time": row.time}
-            for row in tx.execute(select(resolutions).where(resolutions.c.transaction_hash.in_(hashes)))
+            for row in fetch_each(tx, select(ResolutionRecord).where(ResolutionRecord.transaction_hash.in_(hashes)))
         }
         return [
-            self._transfer(row)
+            self._transfer(row.transfer)
             | {
                 "reason": row.reason,
-                "order_id": row.intended_order,
-                "resolution": done.get((row.transaction_hash, row.position)),
+                "order_id": row.order_id,
+                "resolution": done.get((row.transfer.transaction_hash, row.transfer.position)),
             }
             for row in rows
         ]
 
 
-def list_events(tx: Connection, table: Table, id: str) -> list[JsonView]:
+def list_events(tx: Connection, model: type[Record], id: str) -> list[JsonView]:
     """Return the timeline of one row, oldest entry first."""
-    condition = (timeline.c.subject == table.name) & (timeline.c.subject_id == id)
-    return [event(row) for row in tx.execute(select(timeline).where(condition).order_by(timeline.c.id))]
+    condition = (TimelineRecord.subject == model.__tablename__) & (TimelineRecord.subject_id == id)
+    return [event(row) for row in fetch_each(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id))]
 
 
 def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[JsonView]:
     """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
-    condition = transactions.c.purpose.in_(purposes) & (transactions.c.subject == subject)
-    found = list(tx.execute(select(transactions).where(condition).order_by(transactions.c.id)))
+    condition = TransactionRecord.purpose.in_(purposes) & (TransactionRecord.subject == subject)
+    found = fetch_all(tx, select(TransactionRecord).where(condition).order_by(TransactionRecord.id))
     hashes: dict[int, list[str]] = {row.id: [] for row in found}
-    tried = attempts.c.transaction_id.in_(hashes)
-    for row in tx.execute(select(attempts).where(tried).order_by(attempts.c.transaction_id, attempts.c.ordinal)):
+    tried = AttemptRecord.transaction_id.in_(hashes)
+    for row in fetch_each(
+        tx, select(AttemptRecord).where(tried).order_by(AttemptRecord.transaction_id, AttemptRecord.ordinal)
+    ):
         hashes[row.transaction_id].append(row.hash)
     return [
         {"purpose": row.purpose, "account_nonce": row.account_nonce, "hashes": hashes[row.id], "result": row.ending}
@@ -157,22 +191,28 @@ def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[
     ]
 
 
-def webhook(row: Row[Any]) -> JsonView:
+def webhook(row: WebhookRecord) -> JsonView:
     """Return a webhook's target, without its secret."""
-    return {name: getattr(row, name) for name in ("id", "url", "origin", "created", "retired")}
+    return {
+        "id": row.id,
+        "url": row.url,
+        "origin": row.origin,
+        "created": row.created,
+        "retired": row.retired,
+    }
 
 
-def delivery(row: Row[Any]) -> JsonView:
+def delivery(row: DeliveryRecord) -> JsonView:
     """Return one event's delivery to one target."""
     return {
         "id": row.id,
-        "webhook_id": row.hook_id,
-        "event_id": event_id(row.entry_id),
+        "webhook_id": row.webhook_id,
+        "event_id": event_id(row.event_id),
         "object": OBJECTS[row.subject],
         "object_id": row.subject_id,
         "state": row.state,
         "attempts": row.attempts,
-        "next_attempt": int(row.due) if row.state is DeliveryState.WAITING else None,
+        "next_attempt": int(row.next_attempt) if row.state is DeliveryState.WAITING else None,
         "last_error": row.error or None,
     }
 

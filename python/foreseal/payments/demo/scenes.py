@@ -18,7 +18,7 @@ from foreseal.payments.ledger import (
     TransitionNotAllowed,
     TxStatus,
 )
-from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, authorization, message
+from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, authorization, message, stored_signature
 from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.transfers.balance import balance
 from foreseal.payments.typed_data import random_nonce
@@ -168,7 +168,7 @@ class DemoPlayer:
     def _late(self, id: str, reason: str) -> None:
         """Check that a capture sent directly to the token, bypassing the ledger, reverts."""
         stage, order = self.stage, self.stage.orders.get(id)
-        data = receive_call(authorization(order), order.signature)
+        data = receive_call(authorization(order), stored_signature(order))
         try:
             stage.node.estimate_gas(stage.key.address, order.token, data, "pending")
         except Reverted as error:

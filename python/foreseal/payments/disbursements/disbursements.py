@@ -13,9 +13,9 @@ Reserved --submit--> Reserved (intended) --> Broadcast --logs--> Complete (provi
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection, Row, Table, or_, select
+from sqlalchemy import Connection, or_, select
 
 from foreseal.payments.chain import (
     ChainReceipt,
@@ -42,8 +42,8 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
+from foreseal.payments.ledger.models import PayoutRecord, Purpose, RefundRecord
 from foreseal.payments.ledger.states import DISBURSEMENT_TRANSITIONS, next_status
-from foreseal.payments.ledger.tables import Purpose
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.transactions import (
     TransactionOutcome,
@@ -55,6 +55,8 @@ from foreseal.payments.transactions import (
     record_outcome,
 )
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE, Topics, newest_logs
+
+D = TypeVar("D", RefundRecord, PayoutRecord)
 
 
 class RecipientForbidden(LedgerError):
@@ -68,10 +70,10 @@ class RecipientForbidden(LedgerError):
         return f"{self.account} is forbidden by the token"
 
 
-class Disbursements(ABC):
+class Disbursements(ABC, Generic[D]):
     """Base class of refunds and payouts."""
 
-    table: Table
+    model: type[D]
     purpose: Purpose
     decided: CrashPoint
     stored: CrashPoint
@@ -84,32 +86,32 @@ class Disbursements(ABC):
         self.merchant = merchant
 
     @abstractmethod
-    def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
+    def recipients(self, tx: Connection, row: D) -> list[tuple[str, int]]:
         """Return recipients and their amounts in smallest units."""
 
     @abstractmethod
-    def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
+    def call(self, row: D, legs: list[tuple[str, int]]) -> tuple[str, bytes]:
         """Return contract and call data."""
 
     @abstractmethod
-    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+    def trace(self, row: D, legs: list[tuple[str, int]]) -> tuple[str, Topics]:
         """Return contract and topics of a log that exists if the row was paid."""
 
     @abstractmethod
-    def find_effect(self, row: Row[Any], legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
+    def find_effect(self, row: D, legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
         """Return the log indices of the Transfers in a receipt that paid all of it; None if it was not paid."""
 
-    def get(self, id: str) -> Row[Any]:
+    def get(self, id: str) -> D:
         """Return the current row. Raises `UnknownRecord`."""
         with self.ledger.database.reading() as tx:
-            return read(tx, self.table, id)
+            return read(tx, self.model, id)
 
     def timeline(self, id: str) -> list[TimelineEntry]:
         """Return the timeline of a row, oldest entry first."""
         with self.ledger.database.reading() as tx:
-            return entries(tx, self.table.name, id)
+            return entries(tx, self.model.__tablename__, id)
 
-    def submit(self, id: str) -> Row[Any]:
+    def submit(self, id: str) -> D:
         """Sign, store and send a reserved disbursement. Return the updated row.
 
         A forbidden recipient makes it Blocked. Raises `RecipientForbidden` if the token forbids the merchant or the
@@ -117,7 +119,7 @@ class Disbursements(ABC):
         `FeeTooHigh`, `ConcurrentUpdate`, and the node's errors.
         """
         with self.ledger.database.reading() as tx:
-            row = read(tx, self.table, id)
+            row = read(tx, self.model, id)
             legs = self.recipients(tx, row)
         next_status(DISBURSEMENT_TRANSITIONS, OrderStatus(row.state, row.step), Trigger.SUBMIT)
         contract, data = self.call(row, legs)
@@ -133,19 +135,19 @@ class Disbursements(ABC):
                 return self._block(id, error.reason)
             raise
         with self.ledger.database.transaction() as tx:
-            self.ledger.move(tx, self.table, locked(tx, self.table, id), Trigger.SUBMIT)
+            self.ledger.move(tx, self.model, locked(tx, self.model, id), Trigger.SUBMIT)
             intent = self.sender.intents.store(tx, self.purpose, id, call)
             self.ledger.passed(self.decided)
         self.ledger.passed(self.stored)
         return self._deliver(id, intent)
 
-    def advance(self, id: str) -> Row[Any]:
+    def advance(self, id: str) -> D:
         """Take the next step, including the first send. Return the updated row. Safe to repeat.
 
         Raises the same errors as `submit`.
         """
         with self.ledger.database.reading() as tx:
-            row = read(tx, self.table, id)
+            row = read(tx, self.model, id)
             intent = open_intent(tx, self.purpose, id)
         if intent is not None:
             outcome = self.sender.outcome(intent)
@@ -161,13 +163,13 @@ class Disbursements(ABC):
 
     def waiting(self) -> list[str]:
         """Return the ids of all rows that are not done."""
-        columns = self.table.c
+        model = self.model
         waiting = or_(
-            columns.state.in_((DisbursementState.RESERVED, DisbursementState.BROADCAST)),
-            (columns.state == DisbursementState.COMPLETE) & columns.step.in_(REVERSIBLE),
+            model.state.in_((DisbursementState.RESERVED, DisbursementState.BROADCAST)),
+            (model.state == DisbursementState.COMPLETE) & model.step.in_(REVERSIBLE),
         )
         with self.ledger.database.reading() as tx:
-            return list(tx.execute(select(columns.id).where(waiting).order_by(columns.id)).scalars())
+            return list(tx.execute(select(model.id).where(waiting).order_by(model.id)).scalars())
 
     def resume(self) -> dict[str, Exception]:
         """Advance all rows that are not done, for example after a start. Return the errors by id."""
@@ -182,7 +184,7 @@ class Disbursements(ABC):
         parties = TransferParties(self.merchant.payee, [recipient for recipient, _ in legs], executor)
         return find_forbidden_account(self.sender.node, token, parties, "pending")
 
-    def _check_logs(self, row: Row[Any], intent: int) -> None:
+    def _check_logs(self, row: D, intent: int) -> None:
         """Raise `Incomplete` if logs show a transaction whose receipt the node withholds.
 
         Nodes may drop receipts, or index them late. Without this check the row would be paid a second time.
@@ -196,16 +198,16 @@ class Disbursements(ABC):
         for log in newest_logs(self.sender.node, contract, topics, since):
             if log.transaction_hash in hashes:
                 raise Incomplete(
-                    f"{self.table.name}: {row.id} was paid by {log.transaction_hash}, which has no receipt"
+                    f"{self.model.__tablename__}: {row.id} was paid by {log.transaction_hash}, which has no receipt"
                 )
 
     def _apply(self, id: str, outcome: TransactionOutcome) -> None:
         with self.ledger.database.transaction() as tx:
-            record_outcome(self.ledger, tx, self.table, id, outcome, partial(self._paid, tx, outcome.step))
+            record_outcome(self.ledger, tx, self.model, id, outcome, partial(self._paid, tx, outcome.step))
             self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self.ledger.passed(CrashPoint.RECEIPT_STORED)
 
-    def _paid(self, tx: Connection, step: StatusStep, row: Row[Any], receipt: ChainReceipt) -> dict[str, Any] | None:
+    def _paid(self, tx: Connection, step: StatusStep, row: D, receipt: ChainReceipt) -> dict[str, Any] | None:
         paid = self.find_effect(row, self.recipients(tx, row), receipt)
         if paid is not None:
             return {"log_index": paid}
@@ -214,14 +216,14 @@ class Disbursements(ABC):
             raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
         return None
 
-    def _deliver(self, id: str, intent: int) -> Row[Any]:
-        record_delivery(self.ledger, self.table, id, self.sender.deliver(intent))
+    def _deliver(self, id: str, intent: int) -> D:
+        record_delivery(self.ledger, self.model, id, self.sender.deliver(intent))
         return self.get(id)
 
-    def _block(self, id: str, why: str) -> Row[Any]:
+    def _block(self, id: str, why: str) -> D:
         with self.ledger.database.transaction() as tx:
             return self.ledger.move(
-                tx, self.table, locked(tx, self.table, id), Trigger.BLOCK, reason="recipient_forbidden", message=why
+                tx, self.model, locked(tx, self.model, id), Trigger.BLOCK, reason="recipient_forbidden", message=why
             )
 
 

@@ -1,9 +1,8 @@
 """Payouts: one batch to many recipients through the payouts contract, and splits of a sum."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, insert, select
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainReceipt, Token
@@ -11,7 +10,8 @@ from foreseal.payments.chain.token import PAYOUT_SENT, payouts_call, payouts_sen
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.disbursements import Disbursements, RecipientForbidden, paid_by
 from foreseal.payments.ledger import DuplicateRecord, Trigger
-from foreseal.payments.ledger.tables import Purpose, payout_legs, payouts
+from foreseal.payments.ledger.models import PayoutLegRecord, PayoutRecord, Purpose
+from foreseal.payments.ledger.queries import ColumnValues, fetch_each
 from foreseal.payments.transfers.authorization_logs import Topics
 from foreseal.payments.typed_data import ZERO_ADDRESS, address, bytes32
 
@@ -34,10 +34,10 @@ class NotFunded(Exception):
         return f"the batch needs {self.needed} units, but only {self.there} are available"
 
 
-class Payouts(Disbursements):
+class Payouts(Disbursements[PayoutRecord]):
     """Payouts of a merchant."""
 
-    table = payouts
+    model = PayoutRecord
     purpose = Purpose.PAYOUT
     decided = CrashPoint.PAYOUT_DECIDED
     stored = CrashPoint.PAYOUT_STORED
@@ -68,32 +68,38 @@ class Payouts(Disbursements):
                 return id
             self.ledger.create(
                 tx,
-                payouts,
+                PayoutRecord,
                 Trigger.RESERVE,
-                id=id,
-                chain_id=domain.chain_id,
-                token=domain.contract,
-                contract=contract_address,
+                {
+                    PayoutRecord.id: id,
+                    PayoutRecord.chain_id: domain.chain_id,
+                    PayoutRecord.token: domain.contract,
+                    PayoutRecord.contract: contract_address,
+                },
             )
             for position, (recipient, amount) in enumerate(checked_legs):
-                tx.execute(
-                    insert(payout_legs).values(payout_id=id, position=position, recipient=recipient, amount=amount)
-                )
+                leg: ColumnValues = {
+                    PayoutLegRecord.payout_id: id,
+                    PayoutLegRecord.position: position,
+                    PayoutLegRecord.recipient: recipient,
+                    PayoutLegRecord.amount: amount,
+                }
+                tx.execute(insert(PayoutLegRecord).values(leg))
         return id
 
-    def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
+    def recipients(self, tx: Connection, row: PayoutRecord) -> list[tuple[str, int]]:
         """Return the legs of a batch."""
         return _legs(tx, row.id)
 
-    def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
+    def call(self, row: PayoutRecord, legs: list[tuple[str, int]]) -> tuple[str, bytes]:
         """Return the call of sendPayouts."""
         return row.contract, payouts_call(bytes32(row.id, "batch"), legs)
 
-    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+    def trace(self, row: PayoutRecord, legs: list[tuple[str, int]]) -> tuple[str, Topics]:
         """Return the filter for PayoutSent of the batch."""
         return row.contract, ((PAYOUT_SENT,), (bytes32(row.id, "batch"),))
 
-    def find_effect(self, row: Row[Any], legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
+    def find_effect(self, row: PayoutRecord, legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
         """Return the log index of a Transfer for each leg, if each leg has a PayoutSent as well."""
         sent = payouts_sent(receipt, row.contract, bytes32(row.id, "batch"))
         return paid_by(transfers(receipt, row.token), legs) if sent == legs else None
@@ -111,15 +117,15 @@ class Payouts(Disbursements):
     @staticmethod
     def _exists(tx: Connection, id: str, contract: str, legs: list[tuple[str, int]]) -> bool:
         """Return True if the batch is already reserved. Raises `DuplicateRecord` if its id belongs to another batch."""
-        found = tx.execute(select(payouts.c.contract).where(payouts.c.id == id)).scalar_one_or_none()
+        found = tx.execute(select(PayoutRecord.contract).where(PayoutRecord.id == id)).scalar_one_or_none()
         if found is not None and (found != contract or _legs(tx, id) != legs):
             raise DuplicateRecord(f"payouts: {id} is another batch")
         return found is not None
 
 
 def _legs(tx: Connection, id: str) -> list[tuple[str, int]]:
-    query = select(payout_legs).where(payout_legs.c.payout_id == id).order_by(payout_legs.c.position)
-    return [(leg.recipient, leg.amount) for leg in tx.execute(query)]
+    query = select(PayoutLegRecord).where(PayoutLegRecord.payout_id == id).order_by(PayoutLegRecord.position)
+    return [(leg.recipient, leg.amount) for leg in fetch_each(tx, query)]
 
 
 def split(total: int, shares: Sequence[int], remainder: int) -> list[int]:

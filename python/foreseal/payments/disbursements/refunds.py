@@ -1,8 +1,6 @@
 """Refunds: paid to the sender of the capture's transfer, and never more than the captured amount."""
 
-from typing import Any
-
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainReceipt
@@ -20,8 +18,8 @@ from foreseal.payments.ledger import (
     locked,
 )
 from foreseal.payments.ledger.identifiers import identifier
-from foreseal.payments.ledger.tables import Purpose, orders, refunds
-from foreseal.payments.ledger.tables import transfers as transfer_table
+from foreseal.payments.ledger.models import OrderRecord, Purpose, RefundRecord, TransferRecord
+from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
 
 
@@ -29,15 +27,15 @@ class NotRefundable(LedgerError):
     """The order is not captured, or its capture has not reached the merchant's required step."""
 
 
-class Refunds(Disbursements):
+class Refunds(Disbursements[RefundRecord]):
     """Refunds of a merchant."""
 
-    table = refunds
+    model = RefundRecord
     purpose = Purpose.REFUND
     decided = CrashPoint.REFUND_DECIDED
     stored = CrashPoint.REFUND_STORED
 
-    def refund(self, id: str, order: str, amount: int) -> Row[Any]:
+    def refund(self, id: str, order: str, amount: int) -> RefundRecord:
         """Reserve and send a refund of `amount` smallest units. Return the updated row.
 
         `id` is the caller's idempotency key: the same id, order and amount mean the same refund. Raises the same errors
@@ -58,8 +56,8 @@ class Refunds(Disbursements):
             raise ValueError("amount: must not be 0")
         with self.ledger.database.transaction() as tx:
             # The lock on the order serializes its refunds, so their sum is exact.
-            paid = locked(tx, orders, order)
-            before = tx.execute(select(refunds).where(refunds.c.id == id)).one_or_none()
+            paid = locked(tx, OrderRecord, order)
+            before = fetch_one_or_none(tx, select(RefundRecord).where(RefundRecord.id == id))
             if before is not None:
                 if (before.order_id, before.amount) != (order, amount):
                     raise DuplicateRecord(f"refunds: {id} is another refund")
@@ -68,20 +66,22 @@ class Refunds(Disbursements):
                 self.merchant.refundable
             ):
                 raise NotRefundable(f"orders: {order} is {paid.state}, {paid.step}")
-            transfer = tx.execute(select(transfer_table).where(transfer_table.c.order_id == order)).one()
+            transfer = fetch_one(tx, select(TransferRecord).where(TransferRecord.order_id == order))
             left = transfer.amount - self._promised(tx, order)
             if amount > left:
                 raise InsufficientAmount(amount, left)
             self.ledger.create(
                 tx,
-                refunds,
+                RefundRecord,
                 Trigger.RESERVE,
-                id=id,
-                order_id=order,
-                chain_id=transfer.chain_id,
-                token=transfer.token,
-                recipient=transfer.sender,
-                amount=amount,
+                {
+                    RefundRecord.id: id,
+                    RefundRecord.order_id: order,
+                    RefundRecord.chain_id: transfer.chain_id,
+                    RefundRecord.token: transfer.token,
+                    RefundRecord.recipient: transfer.sender,
+                    RefundRecord.amount: amount,
+                },
             )
         return True
 
@@ -89,28 +89,28 @@ class Refunds(Disbursements):
         """Return the captured units of an order that are neither refunded nor reserved for a refund."""
         with self.ledger.database.reading() as tx:
             amount = tx.execute(
-                select(transfer_table.c.amount).where(transfer_table.c.order_id == order)
+                select(TransferRecord.amount).where(TransferRecord.order_id == order)
             ).scalar_one_or_none()
             return (amount or 0) - self._promised(tx, order)
 
-    def list_for_order(self, order: str) -> list[Row[Any]]:
+    def list_for_order(self, order: str) -> list[RefundRecord]:
         """Return all refunds of an order."""
         with self.ledger.database.reading() as tx:
-            return list(tx.execute(select(refunds).where(refunds.c.order_id == order).order_by(refunds.c.id)))
+            return fetch_all(tx, select(RefundRecord).where(RefundRecord.order_id == order).order_by(RefundRecord.id))
 
-    def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
+    def recipients(self, tx: Connection, row: RefundRecord) -> list[tuple[str, int]]:
         """Return the payer, from the capture's Transfer log."""
         return [(row.recipient, row.amount)]
 
-    def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
+    def call(self, row: RefundRecord, legs: list[tuple[str, int]]) -> tuple[str, bytes]:
         """Return a transfer call of the token."""
         return row.token, transfer_call(*legs[0])
 
-    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+    def trace(self, row: RefundRecord, legs: list[tuple[str, int]]) -> tuple[str, Topics]:
         """Return the filter for its Transfer."""
         return row.token, ((TRANSFERRED,), (address_topic(self.merchant.payee),), (address_topic(row.recipient),))
 
-    def find_effect(self, row: Row[Any], legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
+    def find_effect(self, row: RefundRecord, legs: list[tuple[str, int]], receipt: ChainReceipt) -> list[int] | None:
         """Return the log index of that Transfer."""
         moved = [transfer for transfer in transfers(receipt, row.token) if transfer.sender == self.merchant.payee]
         return paid_by(moved, legs)
@@ -121,7 +121,7 @@ class Refunds(Disbursements):
 
         It is computed here: in SQL it would not be exact on every database.
         """
-        counting = select(refunds.c.amount).where(
-            refunds.c.order_id == order, refunds.c.state != DisbursementState.BLOCKED
+        counting = select(RefundRecord.amount).where(
+            RefundRecord.order_id == order, RefundRecord.state != DisbursementState.BLOCKED
         )
         return sum(tx.execute(counting).scalars())

@@ -1,6 +1,5 @@
 """Column types with the same meaning on SQLite and PostgreSQL."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -44,18 +43,14 @@ class Units(TypeDecorator[int]):
 
 
 class EnumText(TypeDecorator[E]):
-    """A value of one or more enumerations, stored as a text.
-
-    A member whose stored text differs from its value keeps databases of earlier versions readable.
-    """
+    """A value of one or more enumerations, stored as a text."""
 
     impl = String
     cache_ok = True
 
-    def __init__(self, *enumerations: type[E], stored: Mapping[E, str] | None = None) -> None:
+    def __init__(self, *enumerations: type[E]) -> None:
         super().__init__(40)
         self.enumerations = enumerations
-        self.stored = tuple((stored or {}).items())
 
     def process_bind_param(self, value: E | None, dialect: Dialect) -> Any:
         """Encode a value as its stored text. Raises ValueError for a value of another enumeration."""
@@ -63,15 +58,13 @@ class EnumText(TypeDecorator[E]):
             raise ValueError(
                 f"{value!r} is not a {' or '.join(enumeration.__name__ for enumeration in self.enumerations)}"
             )
-        return None if value is None else dict(self.stored).get(value, value.value)
+        return None if value is None else value.value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> E | None:
         """Decode a stored text. Raises ValueError."""
         if value is None:
             return None
-        members = {member.value: member for enumeration in self.enumerations for member in enumeration} | {
-            old: member for member, old in self.stored
-        }
+        members = {member.value: member for enumeration in self.enumerations for member in enumeration}
         try:
             return members[value]
         except KeyError:

@@ -5,11 +5,14 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, func, insert, inspect, make_url, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, make_url, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from foreseal.payments.ledger.errors import ConcurrentUpdate, WrongSchema
-from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
+from foreseal.payments.ledger.migrations.events import MigrationEvents
+from foreseal.payments.ledger.queries import ColumnValues
+from foreseal.payments.ledger.record import Record
+from foreseal.payments.ledger.schema import HEAD, migrate, needs_upgrade, read_revision
 
 _READING = "foreseal_reading"
 _DURABLE = "foreseal_durable"
@@ -27,30 +30,36 @@ class Database:
     Safe to use from any thread.
     """
 
-    def __init__(self, url: str) -> None:
-        """Create missing tables. Raises `WrongSchema` if the existing tables have another version."""
+    def __init__(self, url: str, *, upgrade: bool = False, events: MigrationEvents | None = None) -> None:
+        """Create the tables of an empty database. With `upgrade`, upgrade the tables of an earlier version.
+
+        `events` receives the progress. Raises `WrongSchema` if the tables have another version.
+        """
         self.engine = _engine(url)
         # SQLite waiters poll for the write lock with growing pauses; a thread lock wakes them at once.
         sqlite = self.engine.dialect.name == "sqlite"
         self._writing: contextlib.AbstractContextManager[Any] = threading.Lock() if sqlite else contextlib.nullcontext()
         try:
-            self._make()
-        except WrongSchema:
+            self._make(upgrade, events or MigrationEvents())
+        except BaseException:
             self.close()
             raise
 
-    def _make(self) -> None:
+    def _make(self, upgrade: bool, events: MigrationEvents) -> None:
+        with self.reading() as tx:
+            if read_revision(tx) == HEAD:
+                return
         with self.transaction() as tx:
             if tx.dialect.name == "postgresql":  # two processes may start at once; SQLite has one writer anyway
                 tx.execute(select(func.pg_advisory_xact_lock(_CREATION)))
-            new = not inspect(tx).has_table(schema.name)
-            # Other components add their own tables to the ledger's, possibly in a later version.
-            metadata.create_all(tx)
-            if new:
-                tx.execute(insert(schema).values(version=SCHEMA))
-            found = tx.execute(select(schema.c.version)).scalars().all()
-            if found != [SCHEMA]:  # rolls back: nothing is added to these tables
-                raise WrongSchema(f"the database has schema version {found}, expected {SCHEMA}")
+            revision = read_revision(tx)
+            if needs_upgrade(revision) and not upgrade:
+                raise WrongSchema(
+                    f"the database has schema {revision}, older than {HEAD} of this version: stop all processes that "
+                    "use it, then run `foreseal pay db upgrade pay.toml` or start once with --upgrade-database"
+                )
+            if revision != HEAD:
+                migrate(tx, events)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Connection]:
@@ -86,11 +95,21 @@ class Database:
         self.engine.dispose()
 
 
-def ensure(tx: Connection, table: Table, **values: Any) -> bool:
+def find_revision(url: str) -> str | None:
+    """Return the schema revision of a database, which is not changed; None if it is empty."""
+    engine = _engine(url)
+    try:
+        with engine.connect().execution_options(**{_READING: True}) as tx:
+            return read_revision(tx)
+    finally:
+        engine.dispose()
+
+
+def ensure(tx: Connection, model: type[Record], values: ColumnValues) -> bool:
     """Insert a row unless its key exists, even if the other insert commits only now. Return True if inserted."""
     try:
         with tx.begin_nested():
-            tx.execute(insert(table).values(**values))
+            tx.execute(insert(model).values(values))
     except IntegrityError:
         return False
     return True

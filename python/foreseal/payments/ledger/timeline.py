@@ -5,9 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
-from foreseal.payments.ledger.tables import timeline
+from foreseal.payments.ledger.models import TimelineRecord
+from foreseal.payments.ledger.queries import ColumnValues, fetch_each, insert_all
+
+TRANSFER_UNMATCHED = "transfer unmatched"
+"""Trigger of an entry that records an unmatched transfer. It changes no state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +38,27 @@ def record_entry(tx: Connection, entry: TimelineEntry) -> None:
 
 def record_entries(tx: Connection, recorded: Sequence[TimelineEntry]) -> None:
     """Add entries in the transaction of the events that they record."""
-    rows = [
+    rows: list[ColumnValues] = [
         {
-            "subject": entry.subject,
-            "subject_id": entry.subject_id,
-            "time": entry.time,
-            "trigger": entry.trigger,
-            "before": entry.before,
-            "after": entry.after,
-            "details": json.dumps(entry.details, sort_keys=True) if entry.details else "{}",
+            TimelineRecord.subject: entry.subject,
+            TimelineRecord.subject_id: entry.subject_id,
+            TimelineRecord.time: entry.time,
+            TimelineRecord.trigger: entry.trigger,
+            TimelineRecord.before: entry.before,
+            TimelineRecord.after: entry.after,
+            TimelineRecord.details: json.dumps(entry.details, sort_keys=True) if entry.details else "{}",
         }
         for entry in recorded
     ]
-    if rows:
-        tx.execute(insert(timeline), rows)
+    insert_all(tx, TimelineRecord, rows)
 
 
 def entries(tx: Connection, subject: str, subject_id: str) -> list[TimelineEntry]:
     """Return the timeline of one row, oldest entry first."""
-    condition = (timeline.c.subject == subject) & (timeline.c.subject_id == subject_id)
+    condition = (TimelineRecord.subject == subject) & (TimelineRecord.subject_id == subject_id)
     return [
         TimelineEntry(
             row.subject, row.subject_id, row.time, row.trigger, row.before, row.after, json.loads(row.details)
         )
-        for row in tx.execute(select(timeline).where(condition).order_by(timeline.c.id))
+        for row in fetch_each(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id))
     ]

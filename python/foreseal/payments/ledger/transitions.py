@@ -1,47 +1,30 @@
 """Transitions: compare-and-set of state and step with a timeline entry, in one database transaction."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Table, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
 from foreseal.payments.ledger.database import Database
 from foreseal.payments.ledger.errors import ConcurrentUpdate, DuplicateRecord, UnknownRecord
 from foreseal.payments.ledger.identifiers import is_storable
-from foreseal.payments.ledger.states import (
-    DISBURSEMENT_TRANSITIONS,
-    ORDER_TRANSITIONS,
-    Finality,
-    OrderStatus,
-    StatusStep,
-    Transitions,
-    Trigger,
-    next_status,
-)
-from foreseal.payments.ledger.tables import orders, payouts, refunds
+from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_all, fetch_one_or_none, update_all
+from foreseal.payments.ledger.record import StatefulRecord
+from foreseal.payments.ledger.states import Finality, OrderStatus, StatusStep, Trigger, next_status
 from foreseal.payments.ledger.timeline import TimelineEntry, record_entries, record_entry
 
-_TRANSITIONS_BY_TABLE: dict[str, Transitions] = {
-    orders.name: ORDER_TRANSITIONS,
-    refunds.name: DISBURSEMENT_TRANSITIONS,
-    payouts.name: DISBURSEMENT_TRANSITIONS,
-}
+S = TypeVar("S", bound=StatefulRecord)
+RowDetails = Mapping[str, Mapping[str, Any]]
+"""Details for the timeline by row id."""
+
 _FINALITY_TRIGGERS: dict[StatusStep, Trigger] = {
     Finality.PROVISIONAL: Trigger.DEMOTE,
     Finality.CONFIRMED: Trigger.CONFIRM,
     Finality.FINAL: Trigger.FINALIZE,
 }
-# Values per query; databases limit their number.
-_CHUNK_SIZE = 500
-
-RowDetails = Mapping[str, Mapping[str, Any]]
-"""Details for the timeline by row id."""
-TRANSITIONS_KEY = "transitions"
-"""Key in a table's `info` for transitions that a component outside of the ledger defines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,112 +39,95 @@ class Ledger:
     """
     passed: OnCrashPoint = ignore_crash_point
 
-    def create(self, tx: Connection, table: Table, trigger: Trigger, **values: Any) -> None:
+    def create(self, tx: Connection, model: type[StatefulRecord], trigger: Trigger, values: ColumnValues) -> None:
         """Insert the row that a trigger creates.
 
         Raises `DuplicateRecord`, which ends the transaction, if its id or another unique key already exists.
         """
-        status = next_status(_transitions(table), None, trigger)
+        status = next_status(model.transitions, None, trigger)
+        name, id = model.__tablename__, values[model.id]
         try:
-            tx.execute(insert(table).values(**values, state=status.state, step=status.step))
+            tx.execute(insert(model).values({**values, model.state: status.state, model.step: status.step}))
         except IntegrityError as error:
-            raise DuplicateRecord(f"{table.name}: {values['id']} or another of its keys already exists") from error
-        record_entry(tx, TimelineEntry(table.name, values["id"], self.clock(), trigger, None, str(status), {}))
+            raise DuplicateRecord(f"{name}: {id} or another of its keys already exists") from error
+        record_entry(tx, TimelineEntry(name, id, self.clock(), trigger, None, str(status), {}))
 
-    def move(self, tx: Connection, table: Table, row: Row[Any], trigger: Trigger, **details: Any) -> Row[Any]:
+    def move(self, tx: Connection, model: type[S], row: S, trigger: Trigger, **details: Any) -> S:
         """Apply a trigger to the row as it was read. Return the updated row.
 
         Raises `TransitionNotAllowed` if the table has no such transition, `ConcurrentUpdate` if the row has changed.
         `details` are JSON for the timeline.
         """
         before = OrderStatus(row.state, row.step)
-        after = next_status(_transitions(table), before, trigger)
-        same = (table.c.id == row.id) & (table.c.state == before.state) & (table.c.step == before.step)
-        changing = update(table).where(same).values(state=after.state, step=after.step)
-        moved = tx.execute(changing.returning(table)).one_or_none()
+        after = next_status(model.transitions, before, trigger)
+        same = (model.id == row.id) & (model.state == before.state) & (model.step == before.step)
+        changing = update(model).where(same).values({model.state: after.state, model.step: after.step})
+        moved = fetch_one_or_none(tx, changing.returning(model))
+        name = model.__tablename__
         if moved is None:
-            raise ConcurrentUpdate(f"{table.name}: {row.id} is no longer {before}")
-        record_entry(tx, TimelineEntry(table.name, row.id, self.clock(), trigger, str(before), str(after), details))
+            raise ConcurrentUpdate(f"{name}: {row.id} is no longer {before}")
+        record_entry(tx, TimelineEntry(name, row.id, self.clock(), trigger, str(before), str(after), details))
         return moved
 
     def move_all(
-        self, tx: Connection, table: Table, rows: Sequence[Row[Any]], trigger: Trigger, details: RowDetails
+        self, tx: Connection, model: type[S], rows: Sequence[S], trigger: Trigger, details: RowDetails | None = None
     ) -> None:
-        """Apply one trigger to rows as they were read and locked in this transaction.
+        """Apply one trigger to rows that were read and locked in this transaction.
 
         `details` are JSON for the timeline, by id. Raises like `move`; nothing is then committed.
         """
-        if not rows:
-            return
-        now = self.clock()
-        changes: list[dict[str, Any]] = []
+        now, name = self.clock(), model.__tablename__
+        changes: list[tuple[ColumnValues, ColumnValues]] = []
         logged: list[TimelineEntry] = []
         for row in rows:
             before = OrderStatus(row.state, row.step)
-            after = next_status(_transitions(table), before, trigger)
-            change = {"row": row.id, "state0": before.state, "step0": before.step}
-            changes.append(change | {"state1": after.state, "step1": after.step})
-            described = dict(details.get(row.id, {}))
-            logged.append(TimelineEntry(table.name, row.id, now, trigger, str(before), str(after), described))
-        if tx.execute(_compare_and_set(table), changes).rowcount != len(rows):
-            raise ConcurrentUpdate(f"{table.name}: one of {len(rows)} rows has changed")
+            after = next_status(model.transitions, before, trigger)
+            unchanged: ColumnValues = {model.id: row.id, model.state: before.state, model.step: before.step}
+            changes.append((unchanged, {model.state: after.state, model.step: after.step}))
+            described = dict((details or {}).get(row.id, {}))
+            logged.append(TimelineEntry(name, row.id, now, trigger, str(before), str(after), described))
+        if update_all(tx, model, changes) != len(rows):
+            raise ConcurrentUpdate(f"{name}: one of {len(rows)} rows has changed")
         record_entries(tx, logged)
 
-    def follow_all(
-        self, tx: Connection, table: Table, rows: Sequence[Row[Any]], step: StatusStep, details: RowDetails
-    ) -> None:
+    def follow_all(self, tx: Connection, model: type[S], rows: Sequence[S], step: StatusStep) -> None:
         """Move effected rows, read and locked in this transaction, to the step of their transfers."""
         moving = [row for row in rows if row.step is not step and row.step is not Finality.FINAL]
-        self.move_all(tx, table, moving, _FINALITY_TRIGGERS[step], details)
+        self.move_all(tx, model, moving, _FINALITY_TRIGGERS[step])
 
-    def follow(self, tx: Connection, table: Table, row: Row[Any], step: StatusStep, **details: Any) -> None:
+    def follow(self, tx: Connection, model: type[S], row: S, step: StatusStep, **details: Any) -> None:
         """Move an effected row to the step of its transfer."""
         if row.step is step or row.step is Finality.FINAL:
             return
-        self.move(tx, table, row, _FINALITY_TRIGGERS[step], **details)
+        self.move(tx, model, row, _FINALITY_TRIGGERS[step], **details)
 
-    def allows(self, table: Table, row: Row[Any], trigger: Trigger) -> bool:
-        """Return True if a trigger leads somewhere from the place of the row as it was read."""
-        return (OrderStatus(row.state, row.step), trigger) in _transitions(table)
-
-
-@lru_cache(maxsize=16)
-def _compare_and_set(table: Table) -> Update:
-    """Return the statement that moves rows from one state and step to another."""
-    columns = table.c
-    unchanged = (columns.state == bindparam("state0")) & (columns.step == bindparam("step0"))
-    moving = update(table).where(columns.id == bindparam("row"), unchanged)
-    return moving.values(state=bindparam("state1"), step=bindparam("step1"))
+    def allows(self, model: type[S], row: S, trigger: Trigger) -> bool:
+        """Return True if a trigger leads somewhere from the status of the row as it was read."""
+        return (OrderStatus(row.state, row.step), trigger) in model.transitions
 
 
-def _transitions(table: Table) -> Transitions:
-    own: Transitions | None = table.info.get(TRANSITIONS_KEY)
-    return _TRANSITIONS_BY_TABLE[table.name] if own is None else own
-
-
-def read(tx: Connection, table: Table, id: str) -> Row[Any]:
+def read(tx: Connection, model: type[S], id: str) -> S:
     """Return an order, refund or payout by its id. Raises `UnknownRecord`."""
-    return _fetch_row(tx, table, id, lock=False)
+    return _fetch_row(tx, model, id, lock=False)
 
 
-def locked(tx: Connection, table: Table, id: str) -> Row[Any]:
+def locked(tx: Connection, model: type[S], id: str) -> S:
     """Return a row like `read`, locked until the end of this transaction. Raises `UnknownRecord`."""
-    return _fetch_row(tx, table, id, lock=True)
+    return _fetch_row(tx, model, id, lock=True)
 
 
-def locked_all(tx: Connection, table: Table, ids: Sequence[str]) -> list[Row[Any]]:
+def locked_all(tx: Connection, model: type[S], ids: Collection[str]) -> list[S]:
     """Return the existing rows with these ids, ordered by id and locked until the end of this transaction."""
-    rows: list[Row[Any]] = []
-    ordered = sorted(ids)
-    for first in range(0, len(ordered), _CHUNK_SIZE):
-        query = select(table).where(table.c.id.in_(ordered[first : first + _CHUNK_SIZE]))
-        rows += tx.execute(query.order_by(table.c.id).with_for_update())
+    rows: list[S] = []
+    for chunk in chunks(sorted(ids)):
+        query = select(model).where(model.id.in_(chunk)).order_by(model.id)
+        rows += fetch_all(tx, query.with_for_update())
     return rows
 
 
-def _fetch_row(tx: Connection, table: Table, id: str, *, lock: bool) -> Row[Any]:
-    query = select(table).where(table.c.id == id)
-    row = tx.execute(query.with_for_update() if lock else query).one_or_none() if is_storable(id) else None
+def _fetch_row(tx: Connection, model: type[S], id: str, *, lock: bool) -> S:
+    query = select(model).where(model.id == id)
+    row = fetch_one_or_none(tx, query.with_for_update() if lock else query) if is_storable(id) else None
     if row is None:
-        raise UnknownRecord(f"{table.name}: no row has the id {id if is_storable(id) else ascii(id)}")
+        raise UnknownRecord(f"{model.__tablename__}: no row has the id {id if is_storable(id) else ascii(id)}")
     return row

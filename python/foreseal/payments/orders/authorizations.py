@@ -1,9 +1,9 @@
 """Orders: terms, stored authorizations, and voids."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from sqlalchemy import Connection, Row, and_, insert, select, update
+from sqlalchemy import Connection, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.codec import keccak
@@ -12,7 +12,8 @@ from foreseal.payments.chain import BlockHead, ChainNode, Checkout, Incomplete, 
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderState, TimelineEntry, Trigger, entries, locked, read
 from foreseal.payments.ledger.identifiers import identifier
-from foreseal.payments.ledger.tables import authorizations, orders
+from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord
+from foreseal.payments.ledger.queries import ColumnValues
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.signatures import InvalidSignature, check_signature
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
@@ -137,11 +138,13 @@ class Orders:
         )
         self._create(
             identifier(id),
-            payer=message.payer,
-            amount=message.value,
-            valid_after=message.valid_after,
-            valid_before=message.valid_before,
-            nonce=message.nonce,
+            {
+                OrderRecord.payer: message.payer,
+                OrderRecord.amount: message.value,
+                OrderRecord.valid_after: message.valid_after,
+                OrderRecord.valid_before: message.valid_before,
+                OrderRecord.nonce: message.nonce,
+            },
         )
         return message
 
@@ -166,25 +169,33 @@ class Orders:
         message = Permit(payer, self._merchant.checkout, terms.maximum, nonce, terms.deadline)
         self._create(
             identifier(id),
-            payer=payer,
-            amount=message.value,
-            valid_after=0,
-            valid_before=message.deadline + 1,
-            nonce=name,
-            checkout=message.spender,
-            permit_nonce=message.nonce,
+            {
+                OrderRecord.payer: payer,
+                OrderRecord.amount: message.value,
+                OrderRecord.valid_after: 0,
+                OrderRecord.valid_before: message.deadline + 1,
+                OrderRecord.nonce: name,
+                OrderRecord.checkout: message.spender,
+                OrderRecord.permit_nonce: message.nonce,
+            },
         )
         return message
 
-    def _create(self, id: str, **terms: Any) -> None:
+    def _create(self, id: str, terms: ColumnValues) -> None:
         """Insert a new order. Raises ValueError if the payer cannot sign it or would pay himself."""
-        require_buyer(terms["payer"], self._merchant.payee)
+        require_buyer(terms[OrderRecord.payer], self._merchant.payee)
         domain, since = self._merchant.domain, self._since()
-        pinned = {"chain_id": domain.chain_id, "token": domain.contract, "payee": self._merchant.payee}
+        pinned: ColumnValues = {
+            OrderRecord.id: id,
+            OrderRecord.chain_id: domain.chain_id,
+            OrderRecord.token: domain.contract,
+            OrderRecord.payee: self._merchant.payee,
+            OrderRecord.memo: memo(id),
+            OrderRecord.since_block: since,
+            OrderRecord.created: self._ledger.clock(),
+        }
         with self._ledger.database.transaction() as tx:
-            self._ledger.create(
-                tx, orders, Trigger.SET_TERMS, id=id, **pinned, **terms, memo=memo(id), since_block=since
-            )
+            self._ledger.create(tx, OrderRecord, Trigger.SET_TERMS, {**pinned, **terms})
 
     def _since(self) -> int:
         batch = RequestBatch()
@@ -201,7 +212,7 @@ class Orders:
     def store(self, id: str) -> None:
         """Bind the signed authorization to its order. Raises `DuplicateRecord` if another order has its nonce."""
         with self._ledger.database.transaction() as tx:
-            self._store(tx, locked(tx, orders, id))
+            self._store(tx, locked(tx, OrderRecord, id))
 
     def accept(self, id: str, signature: bytes) -> None:
         """Run `sign` and `store` in one database transaction. Raises the same errors; then neither takes effect."""
@@ -215,30 +226,38 @@ class Orders:
             raise InvalidSignature(f"signature: has {len(signature)} bytes; a checkout requires {_PERMIT_SIGNATURE}")
         check_signature(self._node, message(order), self._merchant.domain, order.payer, signature)
 
-    def _sign(self, tx: Connection, id: str, signature: bytes) -> Row[Any]:
-        order = self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.SIGN)
-        tx.execute(update(orders).where(orders.c.id == id).values(signature=signature))
+    def _sign(self, tx: Connection, id: str, signature: bytes) -> OrderRecord:
+        order = self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.SIGN)
+        tx.execute(update(OrderRecord).where(OrderRecord.id == id).values({OrderRecord.signature: signature}))
         return order
 
-    def _store(self, tx: Connection, order: Row[Any]) -> None:
-        order = self._ledger.move(tx, orders, order, Trigger.STORE)
+    def _store(self, tx: Connection, order: OrderRecord) -> None:
+        order = self._ledger.move(tx, OrderRecord, order, Trigger.STORE)
         if order.checkout is not None:
             self._require_free(tx, order)
-        key = {name: getattr(order, name) for name in ("chain_id", "payer", "nonce")}
-        key["contract"] = order.checkout or order.token
+        values: ColumnValues = {
+            AuthorizationRecord.chain_id: order.chain_id,
+            AuthorizationRecord.contract: order.checkout or order.token,
+            AuthorizationRecord.payer: order.payer,
+            AuthorizationRecord.nonce: order.nonce,
+            AuthorizationRecord.order_id: order.id,
+        }
         try:
-            tx.execute(insert(authorizations).values(**key, order_id=order.id))
+            tx.execute(insert(AuthorizationRecord).values(values))
         except IntegrityError as error:
             raise DuplicateRecord(f"orders: the authorization of {order.id} belongs to another order") from error
 
     @staticmethod
-    def _require_free(tx: Connection, order: Row[Any]) -> None:
+    def _require_free(tx: Connection, order: OrderRecord) -> None:
         """Raise `DuplicateRecord` if another open order has the permit's nonce: the token accepts one of them."""
         same = and_(
-            *(orders.c[name] == getattr(order, name) for name in ("chain_id", "token", "payer", "permit_nonce"))
+            OrderRecord.chain_id == order.chain_id,
+            OrderRecord.token == order.token,
+            OrderRecord.payer == order.payer,
+            OrderRecord.permit_nonce == order.permit_nonce,
         )
-        open_ = (orders.c.state == OrderState.STORED) & (orders.c.id != order.id)
-        other = tx.execute(select(orders.c.id).where(same, open_).limit(1)).scalar_one_or_none()
+        open_ = (OrderRecord.state == OrderState.STORED) & (OrderRecord.id != order.id)
+        other = tx.execute(select(OrderRecord.id).where(same, open_).limit(1)).scalar_one_or_none()
         if other is not None:
             raise DuplicateRecord(f"orders: the permit of {order.id} has the nonce of the open order {other}")
 
@@ -246,24 +265,24 @@ class Orders:
         """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final."""
         with self._ledger.database.transaction() as tx:
             self._ledger.move(
-                tx, orders, locked(tx, orders, id), Trigger.VOID, reason="merchant_voided", message=reason
+                tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.VOID, reason="merchant_voided", message=reason
             )
             self._ledger.passed(CrashPoint.VOID_DECIDED)
 
-    def get(self, id: str) -> Row[Any]:
+    def get(self, id: str) -> OrderRecord:
         """Return the current row of an order. Raises `UnknownRecord`."""
         with self._ledger.database.reading() as tx:
-            return read(tx, orders, id)
+            return read(tx, OrderRecord, id)
 
     def timeline(self, id: str) -> list[TimelineEntry]:
         """Return the timeline of an order, oldest entry first."""
         with self._ledger.database.reading() as tx:
-            return entries(tx, orders.name, id)
+            return entries(tx, OrderRecord.__tablename__, id)
 
     def in_state(self, *states: OrderState) -> list[str]:
         """Return the ids of all orders in these states."""
         with self._ledger.database.reading() as tx:
-            query = select(orders.c.id).where(orders.c.state.in_(states)).order_by(orders.c.id)
+            query = select(OrderRecord.id).where(OrderRecord.state.in_(states)).order_by(OrderRecord.id)
             return list(tx.execute(query).scalars())
 
 
@@ -292,6 +311,12 @@ def authorization(order: SignedOrder) -> ReceiveAuthorization:
     return ReceiveAuthorization(
         order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
     )
+
+
+def stored_signature(order: OrderRecord) -> bytes:
+    """Return the signature of a signed order."""
+    assert order.signature is not None, "every state after Drafted has a signature"
+    return order.signature
 
 
 def memo(id: str) -> bytes:

@@ -1,15 +1,11 @@
 """The payer's signed cancellation of a voided order, relayed to the token."""
 
-from typing import Any
-
-from sqlalchemy import Row
-
 from foreseal.payments.chain import Token
 from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, OrderStatus, Trigger, locked, read
+from foreseal.payments.ledger.models import OrderRecord, Purpose
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
-from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.signatures import check_signature
@@ -36,11 +32,11 @@ class Cancellations:
         Raises `NotCancelable` if a permit pays the order.
         """
         with self._ledger.database.reading() as tx:
-            order = read(tx, orders, id)
+            order = read(tx, OrderRecord, id)
         _require_authorization(order)
         return Cancellation(order.payer, order.nonce)
 
-    def cancel(self, id: str, signature: bytes) -> Row[Any]:
+    def cancel(self, id: str, signature: bytes) -> OrderRecord:
         """Relay the payer's cancellation of a voided order before it expires. Return the updated order.
 
         Raises `NotCancelable`, `InvalidSignature`, `Reverted` (for example, a paused token), `FeeTooHigh` and the
@@ -48,7 +44,7 @@ class Cancellations:
         of the order forbids it.
         """
         with self._ledger.database.reading() as tx:
-            order = read(tx, orders, id)
+            order = read(tx, OrderRecord, id)
         next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CANCEL)
         _require_authorization(order)
         message = Cancellation(order.payer, order.nonce)
@@ -62,13 +58,13 @@ class Cancellations:
             raise NotCancelable(f"orders: the authorization of {id} was used or canceled")
         call = self._sender.call(order.token, cancel_call(message, signature))
         with self._ledger.database.transaction() as tx:
-            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CANCEL)
+            self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.CANCEL)
             intent = self._sender.intents.store(tx, Purpose.CANCEL, id, call)
             self._ledger.passed(CrashPoint.CANCEL_DECIDED)
         self._ledger.passed(CrashPoint.CANCEL_STORED)
         return self._progress.deliver(id, intent)
 
 
-def _require_authorization(order: Row[Any]) -> None:
+def _require_authorization(order: OrderRecord) -> None:
     if order.checkout is not None:
         raise NotCancelable(f"orders: {order.id} has a permit, which cannot be canceled: void it")

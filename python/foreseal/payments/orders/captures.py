@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy import Connection
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import ConcurrentUpdate, Ledger, OrderStatus, Trigger, read
+from foreseal.payments.ledger import ConcurrentUpdate, Ledger, OrderStatus, Trigger, locked_all, read
+from foreseal.payments.ledger.models import OrderRecord, Purpose
+from foreseal.payments.ledger.queries import update_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
-from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import SignedOrder
 from foreseal.payments.orders.capture_checks import (
@@ -50,7 +51,7 @@ class Captures:
         self._checks = CaptureChecks(sender, merchant)
         self._progress = OrderReconciler(ledger, sender, merchant)
 
-    def capture(self, id: str, amount: int | None = None) -> Row[Any]:
+    def capture(self, id: str, amount: int | None = None) -> OrderRecord:
         """Decide to capture a stored order, and send the transaction. Return the updated order.
 
         `amount`, in smallest units, is the amount to capture. An order with a permit needs it: at most the permitted
@@ -62,7 +63,7 @@ class Captures:
         decided.
         """
         with self._ledger.database.reading() as tx:
-            order = read(tx, orders, id)
+            order = read(tx, OrderRecord, id)
         next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CAPTURE)
         target = CaptureTarget(order, capture_amount(order, amount))
         checked = self.check([target])[0]
@@ -92,16 +93,15 @@ class Captures:
         Raises `TransitionNotAllowed`, `ConcurrentUpdate` and `TransactionStillOpen`, which end the transaction.
         """
         ids = [each.target.order.id for each in captures]
-        query = select(orders).where(orders.c.id.in_(ids)).order_by(orders.c.id).with_for_update()
-        rows = {row.id: row for row in tx.execute(query)}
+        rows = {row.id: row for row in locked_all(tx, OrderRecord, ids)}
         if len(rows) != len(ids):
             raise ConcurrentUpdate("orders: an order to capture is gone or occurs twice")
         details = {each.target.order.id: _details(each.target) for each in captures}
-        self._ledger.move_all(tx, orders, [rows[id] for id in ids], Trigger.CAPTURE, details)
+        self._ledger.move_all(tx, OrderRecord, [rows[id] for id in ids], Trigger.CAPTURE, details)
         permits = [each.target for each in captures if each.target.order.checkout is not None]
-        if permits:
-            set_actual = update(orders).where(orders.c.id == bindparam("order_id")).values(actual=bindparam("captured"))
-            tx.execute(set_actual, [{"order_id": each.order.id, "captured": each.amount} for each in permits])
+        update_all(
+            tx, OrderRecord, [({OrderRecord.id: each.order.id}, {OrderRecord.actual: each.amount}) for each in permits]
+        )
         new = [NewIntent(Purpose.CAPTURE, each.target.order.id, each.call) for each in captures]
         return dict(zip(ids, self._sender.intents.store_all(tx, new), strict=True))
 

@@ -12,26 +12,23 @@ request of its own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainError, RequestBatch, node_requests
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderStatus, TimelineEntry, Trigger
 from foreseal.payments.ledger.identifiers import identifier
+from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, Purpose
+from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, insert_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
-from foreseal.payments.ledger.tables import Purpose, authorizations, orders
 from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import EarliestBlock, OrderTerms, memo, message, require_buyer
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
 from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender, record_deliveries
-
-# Values per query; databases limit their number.
-_CHUNK_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +166,8 @@ class Payments:
             results.append(stored[-1])
         if not new:
             return results
-        tx.execute(insert(orders), [_row(row, each.since_block) for row, each in zip(stored, new, strict=True)])
-        tx.execute(insert(authorizations), [_authorization(each.payment) for each in new])
+        insert_all(tx, OrderRecord, [_row(row, each.since_block) for row, each in zip(stored, new, strict=True)])
+        insert_all(tx, AuthorizationRecord, [_authorization(each.payment) for each in new])
         record_entries(tx, list(_entries(stored, created, submitted)))
         intents = [NewIntent(Purpose.CAPTURE, each.payment.id, each.call) for each in new if each.call is not None]
         self._sender.intents.store_all(tx, intents)
@@ -181,22 +178,21 @@ class Payments:
         """Send the captures of stored payments, and record the node's answers. Raises nothing of the node."""
         self._ledger.passed(CrashPoint.CAPTURE_STORED)
         if ids:
-            record_deliveries(self._ledger, orders, self._sender.deliver_new(Purpose.CAPTURE, ids))
+            record_deliveries(self._ledger, OrderRecord, self._sender.deliver_new(Purpose.CAPTURE, ids))
 
     @staticmethod
     def _duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int, DuplicateRecord]:
         """Return the payments, by position, whose id or authorization is stored, or occurs earlier in the list."""
         ids: set[str] = set()
         used: set[tuple[str, str, bytes]] = set()
-        for first in range(0, len(payments), _CHUNK_SIZE):
-            chunk = payments[first : first + _CHUNK_SIZE]
-            ids |= set(tx.execute(select(orders.c.id).where(orders.c.id.in_([each.id for each in chunk]))).scalars())
-            columns = authorizations.c
-            nonces = columns.nonce.in_([each.nonce for each in chunk])
-            query = select(columns.contract, columns.payer, columns.nonce).where(
-                columns.chain_id == chunk[0].chain_id, nonces
+        for chunk in chunks(payments):
+            ids |= set(
+                tx.execute(select(OrderRecord.id).where(OrderRecord.id.in_([each.id for each in chunk]))).scalars()
             )
-            used |= {(row.contract, row.payer, bytes(row.nonce)) for row in tx.execute(query)}
+            same_chain = AuthorizationRecord.chain_id == chunk[0].chain_id
+            same_nonce = AuthorizationRecord.nonce.in_([each.nonce for each in chunk])
+            query = select(AuthorizationRecord).where(same_chain, same_nonce)
+            used |= {(row.contract, row.payer, bytes(row.nonce)) for row in fetch_each(tx, query)}
         found: dict[int, DuplicateRecord] = {}
         for position, payment in enumerate(payments):
             key = (payment.token, payment.payer, payment.nonce)
@@ -215,21 +211,34 @@ def _require_open(payment: NewPayment, now: int) -> None:
         raise Expired(message)
 
 
-def _row(stored: StoredPayment, since_block: int) -> dict[str, Any]:
+def _row(stored: StoredPayment, since_block: int) -> ColumnValues:
     payment = stored.payment
-    names = ("id", "chain_id", "token", "payer", "payee", "amount", "valid_after", "valid_before", "nonce", "signature")
-    terms = {name: getattr(payment, name) for name in names}
-    status = {"state": stored.status.state, "step": stored.status.step}
-    return terms | status | {"memo": stored.memo, "since_block": since_block}
-
-
-def _authorization(payment: NewPayment) -> dict[str, Any]:
     return {
-        "chain_id": payment.chain_id,
-        "contract": payment.token,
-        "payer": payment.payer,
-        "nonce": payment.nonce,
-        "order_id": payment.id,
+        OrderRecord.id: payment.id,
+        OrderRecord.chain_id: payment.chain_id,
+        OrderRecord.token: payment.token,
+        OrderRecord.payer: payment.payer,
+        OrderRecord.payee: payment.payee,
+        OrderRecord.amount: payment.amount,
+        OrderRecord.valid_after: payment.valid_after,
+        OrderRecord.valid_before: payment.valid_before,
+        OrderRecord.nonce: payment.nonce,
+        OrderRecord.memo: stored.memo,
+        OrderRecord.signature: payment.signature,
+        OrderRecord.since_block: since_block,
+        OrderRecord.created: stored.created,
+        OrderRecord.state: stored.status.state,
+        OrderRecord.step: stored.status.step,
+    }
+
+
+def _authorization(payment: NewPayment) -> ColumnValues:
+    return {
+        AuthorizationRecord.chain_id: payment.chain_id,
+        AuthorizationRecord.contract: payment.token,
+        AuthorizationRecord.payer: payment.payer,
+        AuthorizationRecord.nonce: payment.nonce,
+        AuthorizationRecord.order_id: payment.id,
     }
 
 
@@ -237,7 +246,9 @@ def _entries(stored: Sequence[StoredPayment], created: OrderStatus, submitted: O
     found = []
     for each in stored:
         id, time = each.payment.id, each.created
-        found.append(TimelineEntry(orders.name, id, time, Trigger.PLACE, None, str(created), {}))
+        found.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.PLACE, None, str(created), {}))
         if each.status == submitted:
-            found.append(TimelineEntry(orders.name, id, time, Trigger.CAPTURE, str(created), str(submitted), {}))
+            found.append(
+                TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.CAPTURE, str(created), str(submitted), {})
+            )
     return found

@@ -13,7 +13,7 @@ A capture or cancellation that this ledger did not send is also found by the log
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, or_, select
+from sqlalchemy import Connection, or_, select
 
 from foreseal.payments.chain import ChainReceipt, ChainReorganized, Incomplete
 from foreseal.payments.chain.token import canceled, transfers
@@ -30,8 +30,8 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
-from foreseal.payments.ledger.tables import Purpose, TxResult, orders
-from foreseal.payments.ledger.tables import transfers as transfer_table
+from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord, TxResult
+from foreseal.payments.ledger.queries import fetch_one
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.transactions import (
     TransactionOutcome,
@@ -64,13 +64,13 @@ class OrderReconciler:
         self._sender = sender
         self._merchant = merchant
 
-    def advance(self, id: str) -> Row[Any]:
+    def advance(self, id: str) -> OrderRecord:
         """Take the next step of an order. Return the updated row. Safe to repeat, and safe against crashes.
 
         Raises the node's errors, `FinalityBroken`, and `ConcurrentUpdate` if another process was faster.
         """
         with self._ledger.database.reading() as tx:
-            order = read(tx, orders, id)
+            order = read(tx, OrderRecord, id)
             intents = [open_intent(tx, purpose, id) for purpose in _PURPOSES]
         intent = next((candidate for candidate in intents if candidate is not None), None)
         if intent is not None:
@@ -78,13 +78,13 @@ class OrderReconciler:
         elif order.step in IN_FLIGHT:
             # Without an open intent, a reorganization undid a transaction that this ledger did not send.
             with self._ledger.database.transaction() as tx:
-                order = locked(tx, orders, id)
+                order = locked(tx, OrderRecord, id)
                 if all(open_intent(tx, purpose, id) is None for purpose in _PURPOSES):
                     self._fail(tx, order, "no_transaction")
         elif order.state in _EFFECTED and order.step is not Finality.FINAL:
             self.reconcile(id)
         with self._ledger.database.reading() as tx:
-            return read(tx, orders, id)
+            return read(tx, OrderRecord, id)
 
     def waiting(self, *, watched: bool = False) -> list[str]:
         """Return the orders that wait for the chain: first those with open intents, by account nonce.
@@ -92,26 +92,26 @@ class OrderReconciler:
         With `watched`, skip captures that are not final yet: a `TransferWatcher` follows those.
         """
         # State and step have an index; nearly all orders are done.
-        captured = (orders.c.state == OrderState.CAPTURED) & orders.c.step.in_(REVERSIBLE)
+        captured = (OrderRecord.state == OrderState.CAPTURED) & OrderRecord.step.in_(REVERSIBLE)
         effected = (OrderState.CANCELED,) if watched else _EFFECTED
         waiting = or_(
-            orders.c.state.in_(_SENDING) & orders.c.step.in_(IN_FLIGHT),
-            orders.c.state.in_(effected) & orders.c.step.in_(REVERSIBLE),
+            OrderRecord.state.in_(_SENDING) & OrderRecord.step.in_(IN_FLIGHT),
+            OrderRecord.state.in_(effected) & OrderRecord.step.in_(REVERSIBLE),
         )
         with self._ledger.database.reading() as tx:
-            moving = tx.execute(select(orders.c.id).where(waiting).order_by(orders.c.id)).scalars()
-            left_out = select(orders.c.id).where(captured) if watched else None
+            moving = tx.execute(select(OrderRecord.id).where(waiting).order_by(OrderRecord.id)).scalars()
+            left_out = select(OrderRecord.id).where(captured) if watched else None
             return list(dict.fromkeys([*open_subjects(tx, *_PURPOSES, without=left_out), *moving]))
 
     def resume(self) -> dict[str, Exception]:
         """Advance every order that waits for the chain, for example after a start. Return the errors by order."""
         return advance_rows(self.waiting(), self.advance)
 
-    def deliver(self, id: str, intent: int) -> Row[Any]:
+    def deliver(self, id: str, intent: int) -> OrderRecord:
         """Send an intent of an order, and record the node's answer. Return the updated order."""
-        record_delivery(self._ledger, orders, id, self._sender.deliver(intent))
+        record_delivery(self._ledger, OrderRecord, id, self._sender.deliver(intent))
         with self._ledger.database.reading() as tx:
-            return read(tx, orders, id)
+            return read(tx, OrderRecord, id)
 
     def reconcile(self, id: str) -> None:
         """Determine from logs what happened to an order's authorization, independent of the sender.
@@ -119,7 +119,7 @@ class OrderReconciler:
         Raises the node's errors.
         """
         with self._ledger.database.reading() as tx:
-            order = read(tx, orders, id)
+            order = read(tx, OrderRecord, id)
         found = find_order_consumption(self._sender.node, order)
         step = (
             None
@@ -129,7 +129,7 @@ class OrderReconciler:
         if found is not None and step is None:
             raise ChainReorganized(f"transaction {found.transaction_hash} left its block during the read")
         with self._ledger.database.transaction() as tx:
-            order = locked(tx, orders, id)
+            order = locked(tx, OrderRecord, id)
             if found is None or step is None:
                 self._reopen(tx, order)
             elif canceled(found, order.token, order.payer, order.nonce):
@@ -144,7 +144,7 @@ class OrderReconciler:
         node's errors.
         """
         with self._ledger.database.reading() as tx:
-            order = read(tx, orders, id)
+            order = read(tx, OrderRecord, id)
         final = self._sender.node.head("finalized")
         if final is None or final.timestamp < order.valid_before:
             raise NotExpired(f"orders: {id} is valid until {order.valid_before}, which no final block has reached")
@@ -152,10 +152,10 @@ class OrderReconciler:
             self.reconcile(id)
             raise NotExpired(f"orders: the authorization of {id} was used or canceled")
         with self._ledger.database.transaction() as tx:
-            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.EXPIRE, block=final.hash)
+            self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.EXPIRE, block=final.hash)
             self._ledger.passed(CrashPoint.EXPIRY_DECIDED)
 
-    def _is_used(self, order: Row[Any], final: int) -> bool:
+    def _is_used(self, order: OrderRecord, final: int) -> bool:
         """Return True if an order's signature is used or canceled as of a final block.
 
         If the latest block shows it as unused, so do all earlier blocks. Not every node has the state of earlier
@@ -166,14 +166,14 @@ class OrderReconciler:
         blocks = [latest.number, final] if latest is not None and latest.number > final else [final]
         return all(is_used(node, order, block) for block in blocks)
 
-    def _reconcile_transaction(self, order: Row[Any], intent: int) -> None:
+    def _reconcile_transaction(self, order: OrderRecord, intent: int) -> None:
         outcome = self._sender.outcome(intent)
         self._ledger.passed(CrashPoint.RECEIPT_READ)
         if outcome.receipt is not None:
             self._landed(order.id, intent, outcome)
         elif outcome.step is TxStatus.FAILED:
             with self._ledger.database.transaction() as tx:
-                order = locked(tx, orders, order.id)
+                order = locked(tx, OrderRecord, order.id)
                 if is_intent_open(tx, intent):
                     self._fail(tx, order, "account_nonce_used")
                     close_intent(tx, intent, TxResult.REPLACED)
@@ -186,7 +186,7 @@ class OrderReconciler:
         receipt, step = outcome.receipt, outcome.step
         assert receipt is not None
         with self._ledger.database.transaction() as tx:
-            order = locked(tx, orders, id)
+            order = locked(tx, OrderRecord, id)
             if not is_intent_open(tx, intent):  # another process was faster, and may have started the next intent
                 return
             if canceled(receipt, order.token, order.payer, order.nonce):
@@ -199,13 +199,13 @@ class OrderReconciler:
                 if nothing and receipt.succeeded:
                     raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
                 if nothing:
-                    self._fail(tx, locked(tx, orders, id), "reverted", transaction=receipt.transaction_hash)
+                    self._fail(tx, locked(tx, OrderRecord, id), "reverted", transaction=receipt.transaction_hash)
             self._ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self._ledger.passed(CrashPoint.RECEIPT_STORED)
         if nothing and (step is Finality.FINAL or order.state in _EFFECTED):
             self.reconcile(id)
 
-    def _captured(self, tx: Connection, order: Row[Any], receipt: ChainReceipt, step: StatusStep) -> bool:
+    def _captured(self, tx: Connection, order: OrderRecord, receipt: ChainReceipt, step: StatusStep) -> bool:
         """Record the transfers of a receipt that used this authorization. Return True if there was one."""
         found = [
             candidate
@@ -217,7 +217,7 @@ class OrderReconciler:
             record_transfer(self._ledger, tx, ObservedTransfer(order.chain_id, transfer, step))
         return bool(found)
 
-    def _canceled(self, tx: Connection, order: Row[Any], receipt: ChainReceipt, step: StatusStep) -> None:
+    def _canceled(self, tx: Connection, order: OrderRecord, receipt: ChainReceipt, step: StatusStep) -> None:
         """Record that the authorization of an order was canceled on the chain.
 
         If the payer canceled a stored order directly, the order is also voided, once the cancellation is final.
@@ -226,22 +226,22 @@ class OrderReconciler:
         if order.state is OrderState.CAPTURED:
             self._reopen(tx, order)
             return
-        if step is Finality.FINAL and self._ledger.allows(orders, order, Trigger.VOID):
-            order = self._ledger.move(tx, orders, order, Trigger.VOID, reason="payer_canceled", **details)
+        if step is Finality.FINAL and self._ledger.allows(OrderRecord, order, Trigger.VOID):
+            order = self._ledger.move(tx, OrderRecord, order, Trigger.VOID, reason="payer_canceled", **details)
         if order.state is OrderState.VOIDED:
-            order = self._ledger.move(tx, orders, order, Trigger.LANDED, **details)
+            order = self._ledger.move(tx, OrderRecord, order, Trigger.LANDED, **details)
         if order.state is OrderState.CANCELED:
-            self._ledger.follow(tx, orders, order, step, **details)
+            self._ledger.follow(tx, OrderRecord, order, step, **details)
 
-    def _reopen(self, tx: Connection, order: Row[Any]) -> None:
+    def _reopen(self, tx: Connection, order: OrderRecord) -> None:
         """Undo the recorded effect of an order that the chain no longer has."""
         if order.state is OrderState.CAPTURED:
             remove_transfer(
-                self._ledger, tx, tx.execute(select(transfer_table).where(transfer_table.c.order_id == order.id)).one()
+                self._ledger, tx, fetch_one(tx, select(TransferRecord).where(TransferRecord.order_id == order.id))
             )
         elif order.state is OrderState.CANCELED:
-            self._ledger.move(tx, orders, order, Trigger.REOPEN)
+            self._ledger.move(tx, OrderRecord, order, Trigger.REOPEN)
 
-    def _fail(self, tx: Connection, order: Row[Any], reason: str, **details: Any) -> None:
-        if self._ledger.allows(orders, order, Trigger.FAIL):
-            self._ledger.move(tx, orders, order, Trigger.FAIL, reason=reason, **details)
+    def _fail(self, tx: Connection, order: OrderRecord, reason: str, **details: Any) -> None:
+        if self._ledger.allows(OrderRecord, order, Trigger.FAIL):
+            self._ledger.move(tx, OrderRecord, order, Trigger.FAIL, reason=reason, **details)

@@ -6,16 +6,21 @@ from itertools import groupby
 from typing import Any
 
 from eth_account.signers.local import LocalAccount
-from sqlalchemy import Connection, Row, Select, func, insert, select, update
+from sqlalchemy import Connection, Select, func, select, update
 
 from foreseal._core import sign_transactions
 from foreseal.payments.ledger import ensure
-from foreseal.payments.ledger.tables import Purpose, TxResult, accounts, attempts, transactions
+from foreseal.payments.ledger.models import AccountRecord, AttemptRecord, Purpose, TransactionRecord, TxResult
+from foreseal.payments.ledger.queries import (
+    ColumnValues,
+    chunks,
+    fetch_all,
+    fetch_one,
+    insert_all,
+    insert_all_returning,
+)
 from foreseal.payments.transactions.errors import TransactionStillOpen
 from foreseal.payments.transactions.fees import FeeQuote
-
-# Values per query; databases limit their number.
-_CHUNK_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +68,34 @@ class TransactionIntents:
             return []
         rounds = self._next_rounds(tx, new)
         first = self._allocate(tx, max(each.call.next_nonce for each in new), len(new))
-        rows = [
+        rows: list[ColumnValues] = [
             {
-                "chain_id": self.chain_id,
-                "sender": self.account.address,
-                "account_nonce": first + position,
-                "purpose": each.purpose,
-                "subject": each.subject,
-                "round": rounds[position],
-                "target": each.call.target,
-                "data": each.call.data,
-                "gas": each.call.gas,
+                TransactionRecord.chain_id: self.chain_id,
+                TransactionRecord.sender: self.account.address,
+                TransactionRecord.account_nonce: first + position,
+                TransactionRecord.purpose: each.purpose,
+                TransactionRecord.subject: each.subject,
+                TransactionRecord.round: rounds[position],
+                TransactionRecord.target: each.call.target,
+                TransactionRecord.data: each.call.data,
+                TransactionRecord.gas: each.call.gas,
             }
             for position, each in enumerate(new)
         ]
-        inserting = insert(transactions).returning(transactions.c.id, sort_by_parameter_order=True)
-        ids = [int(id) for id in tx.execute(inserting, rows).scalars()]
+        ids = insert_all_returning(tx, TransactionRecord.id, rows)
         signed = self._sign_all(first, [each.call for each in new])
         attempted = [
             _attempt(id, 0, raw, hash, each.call.quote, each.call.block)
             for id, (raw, hash), each in zip(ids, signed, new, strict=True)
         ]
-        tx.execute(insert(attempts), attempted)
+        insert_all(tx, AttemptRecord, attempted)
         return ids
 
-    def attempt(self, tx: Connection, intent: Row[Any], ordinal: int, quote: FeeQuote, block: int) -> None:
+    def attempt(self, tx: Connection, intent: TransactionRecord, ordinal: int, quote: FeeQuote, block: int) -> None:
         """Sign an intent with these fees, and store the bytes."""
         call = TransactionCall(intent.target, intent.data, intent.gas, quote, intent.account_nonce, block)
         ((raw, hash),) = self._sign_all(intent.account_nonce, [call])
-        tx.execute(insert(attempts), [_attempt(intent.id, ordinal, raw, hash, quote, block)])
+        insert_all(tx, AttemptRecord, [_attempt(intent.id, ordinal, raw, hash, quote, block)])
 
     def signed(self, nonce: int, target: str, data: bytes, gas: int, quote: FeeQuote) -> bytes:
         """Sign an EIP-1559 transaction that transfers no ether. Return its bytes."""
@@ -112,8 +116,8 @@ class TransactionIntents:
         """Return the number of earlier intents with the purpose and subject of each. All must have ended."""
         earlier: dict[tuple[Purpose, str], int] = {}
         subjects = {each.subject for each in new}
-        query = select(transactions.c.purpose, transactions.c.subject, transactions.c.ending)
-        for row in tx.execute(query.where(transactions.c.subject.in_(subjects))):
+        query = select(TransactionRecord.purpose, TransactionRecord.subject, TransactionRecord.ending)
+        for row in tx.execute(query.where(TransactionRecord.subject.in_(subjects))):
             if row.ending is None and any((each.purpose, each.subject) == (row.purpose, row.subject) for each in new):
                 message = f"{row.purpose} of {row.subject}: its transaction may still be included"
                 raise TransactionStillOpen(message)
@@ -125,85 +129,95 @@ class TransactionIntents:
 
         The row stays locked until the commit, so no other process gets the same nonces.
         """
-        mine = (accounts.c.chain_id == self.chain_id) & (accounts.c.address == self.account.address)
-        query = select(accounts.c.next_nonce).where(mine).with_for_update()
+        mine = (AccountRecord.chain_id == self.chain_id) & (AccountRecord.address == self.account.address)
+        query = select(AccountRecord.next_nonce).where(mine).with_for_update()
         found = tx.execute(query).scalar_one_or_none()
         if found is None:
             # If another process inserted the row first, lock that one.
-            ensure(tx, accounts, chain_id=self.chain_id, address=self.account.address, next_nonce=minimum)
+            ensure(
+                tx,
+                AccountRecord,
+                {
+                    AccountRecord.chain_id: self.chain_id,
+                    AccountRecord.address: self.account.address,
+                    AccountRecord.next_nonce: minimum,
+                },
+            )
             found = tx.execute(query).scalar_one()
         nonce = max(int(found), minimum)
-        tx.execute(update(accounts).where(mine).values(next_nonce=nonce + count))
+        tx.execute(update(AccountRecord).where(mine).values({AccountRecord.next_nonce: nonce + count}))
         return nonce
 
 
-def _attempt(intent: int, ordinal: int, raw: bytes, hash: bytes, quote: FeeQuote, block: int) -> dict[str, Any]:
+def _attempt(intent: int, ordinal: int, raw: bytes, hash: bytes, quote: FeeQuote, block: int) -> ColumnValues:
     return {
-        "transaction_id": intent,
-        "ordinal": ordinal,
-        "hash": "0x" + hash.hex(),
-        "raw": raw,
-        "fee": quote.fee,
-        "priority_fee": quote.priority_fee,
-        "since_block": block,
+        AttemptRecord.transaction_id: intent,
+        AttemptRecord.ordinal: ordinal,
+        AttemptRecord.hash: "0x" + hash.hex(),
+        AttemptRecord.raw: raw,
+        AttemptRecord.fee: quote.fee,
+        AttemptRecord.priority_fee: quote.priority_fee,
+        AttemptRecord.since_block: block,
     }
 
 
 def open_intent(tx: Connection, purpose: Purpose, subject: str) -> int | None:
     """Return the intent that may still be included or undone; there is at most one."""
-    same = (transactions.c.purpose == purpose) & (transactions.c.subject == subject)
-    return tx.execute(select(transactions.c.id).where(same, transactions.c.ending.is_(None))).scalar_one_or_none()
+    same = (TransactionRecord.purpose == purpose) & (TransactionRecord.subject == subject)
+    return tx.execute(select(TransactionRecord.id).where(same, TransactionRecord.ending.is_(None))).scalar_one_or_none()
 
 
 def open_subjects(tx: Connection, *purposes: Purpose, without: Select[Any] | None = None) -> list[str]:
     """Return the subjects of open intents, without the ids that `without` selects, ordered by account nonce."""
-    query = select(transactions.c.subject).where(transactions.c.purpose.in_(purposes), transactions.c.ending.is_(None))
+    query = select(TransactionRecord.subject).where(
+        TransactionRecord.purpose.in_(purposes), TransactionRecord.ending.is_(None)
+    )
     if without is not None:
-        query = query.where(transactions.c.subject.not_in(without))
-    return list(dict.fromkeys(tx.execute(query.order_by(transactions.c.account_nonce)).scalars()))
+        query = query.where(TransactionRecord.subject.not_in(without))
+    return list(dict.fromkeys(tx.execute(query.order_by(TransactionRecord.account_nonce)).scalars()))
 
 
 def is_intent_open(tx: Connection, intent: int) -> bool:
     """Return True if the intent is still open. Call it with the intent's subject locked."""
-    return tx.execute(select(transactions.c.ending).where(transactions.c.id == intent)).scalar_one() is None
+    return tx.execute(select(TransactionRecord.ending).where(TransactionRecord.id == intent)).scalar_one() is None
 
 
 def close_intent(tx: Connection, intent: int, ending: TxResult) -> None:
     """Record that an intent needs no further tracking."""
-    tx.execute(update(transactions).where(transactions.c.id == intent).values(ending=ending))
+    tx.execute(
+        update(TransactionRecord).where(TransactionRecord.id == intent).values({TransactionRecord.ending: ending})
+    )
 
 
 def close_included(tx: Connection, purpose: Purpose, hashes: Mapping[str, str]) -> None:
     """Close the open intents of these subjects that final blocks include, by the hash of the included attempt."""
-    attempted = select(attempts.c.transaction_id).where(attempts.c.hash.in_(list(hashes.values())))
-    mine = (transactions.c.purpose == purpose) & transactions.c.subject.in_(list(hashes))
-    included = mine & transactions.c.ending.is_(None) & transactions.c.id.in_(attempted)
-    tx.execute(update(transactions).where(included).values(ending=TxResult.INCLUDED))
+    attempted = select(AttemptRecord.transaction_id).where(AttemptRecord.hash.in_(list(hashes.values())))
+    mine = (TransactionRecord.purpose == purpose) & TransactionRecord.subject.in_(list(hashes))
+    included = mine & TransactionRecord.ending.is_(None) & TransactionRecord.id.in_(attempted)
+    tx.execute(update(TransactionRecord).where(included).values({TransactionRecord.ending: TxResult.INCLUDED}))
 
 
-def read_intent(tx: Connection, intent: int) -> tuple[Row[Any], list[Row[Any]]]:
+def read_intent(tx: Connection, intent: int) -> tuple[TransactionRecord, list[AttemptRecord]]:
     """Return an intent and its attempts, newest last."""
-    found = tx.execute(select(transactions).where(transactions.c.id == intent)).one()
-    of_it = select(attempts).where(attempts.c.transaction_id == intent).order_by(attempts.c.ordinal)
-    return found, list(tx.execute(of_it))
+    found = fetch_one(tx, select(TransactionRecord).where(TransactionRecord.id == intent))
+    of_it = select(AttemptRecord).where(AttemptRecord.transaction_id == intent).order_by(AttemptRecord.ordinal)
+    return found, fetch_all(tx, of_it)
 
 
 def read_new_intents(tx: Connection, purpose: Purpose, subjects: Sequence[str]) -> list[tuple[str, bytes]]:
     """Return subject and first bytes of the open intents of these subjects, ordered by account nonce."""
     found: list[tuple[int, str, bytes]] = []
-    for first in range(0, len(subjects), _CHUNK_SIZE):
-        mine = transactions.c.subject.in_(subjects[first : first + _CHUNK_SIZE])
-        query = (
-            select(transactions.c.account_nonce, transactions.c.subject, attempts.c.raw)
-            .join(attempts, attempts.c.transaction_id == transactions.c.id)
-            .where(mine, transactions.c.purpose == purpose, transactions.c.ending.is_(None), attempts.c.ordinal == 0)
-        )
-        found += [(row.account_nonce, row.subject, bytes(row.raw)) for row in tx.execute(query)]
+    columns = (TransactionRecord.account_nonce, TransactionRecord.subject, AttemptRecord.raw)
+    for chunk in chunks(subjects):
+        mine = (TransactionRecord.purpose == purpose) & TransactionRecord.subject.in_(chunk)
+        new = TransactionRecord.ending.is_(None) & (AttemptRecord.ordinal == 0)
+        query = select(*columns).join(AttemptRecord, AttemptRecord.transaction_id == TransactionRecord.id)
+        found += [(nonce, subject, bytes(raw)) for nonce, subject, raw in tx.execute(query.where(mine, new))]
     return [(subject, raw) for _, subject, raw in sorted(found)]
 
 
 def newest_ordinal(tx: Connection, intent: int) -> int:
     """Return the ordinal of the newest attempt, and lock the intent until the transaction ends."""
-    tx.execute(select(transactions.c.id).where(transactions.c.id == intent).with_for_update())
-    found = select(func.max(attempts.c.ordinal)).where(attempts.c.transaction_id == intent)
+    tx.execute(select(TransactionRecord.id).where(TransactionRecord.id == intent).with_for_update())
+    found = select(func.max(AttemptRecord.ordinal)).where(AttemptRecord.transaction_id == intent)
     return int(tx.execute(found).scalar_one())

@@ -11,7 +11,7 @@ import contextlib
 from sqlalchemy import Connection, select
 
 from foreseal.payments.chain import ChainNode, RejectedByNode
-from foreseal.payments.ledger.tables import transactions
+from foreseal.payments.ledger.models import TransactionRecord
 from foreseal.payments.transactions.fees import FeeQuote
 from foreseal.payments.transactions.intents import TransactionIntents
 
@@ -20,8 +20,11 @@ _GAS = 21_000
 
 def is_nonce_used(tx: Connection, chain_id: int, sender: str, nonce: int) -> bool:
     """Return True if an intent has this account nonce."""
-    same = (transactions.c.chain_id == chain_id) & (transactions.c.sender == sender)
-    return tx.execute(select(transactions.c.id).where(same, transactions.c.account_nonce == nonce)).first() is not None
+    same = (TransactionRecord.chain_id == chain_id) & (TransactionRecord.sender == sender)
+    return (
+        tx.execute(select(TransactionRecord.id).where(same, TransactionRecord.account_nonce == nonce)).first()
+        is not None
+    )
 
 
 def fill_gap(node: ChainNode, intents: TransactionIntents, nonce: int, fees: FeeQuote) -> None:

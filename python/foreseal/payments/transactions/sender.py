@@ -15,10 +15,8 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from eth_account.signers.local import LocalAccount
-from sqlalchemy import Row
 
 from foreseal.payments.chain import (
     BlockHead,
@@ -39,7 +37,7 @@ from foreseal.payments.chain import (
 )
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Finality, Ledger, StatusStep, TxStatus
-from foreseal.payments.ledger.tables import Purpose
+from foreseal.payments.ledger.models import AttemptRecord, Purpose, TransactionRecord
 from foreseal.payments.transactions.call_estimates import CallEstimates
 from foreseal.payments.transactions.fees import FeeQuote, FeeSettings, quote
 from foreseal.payments.transactions.intents import (
@@ -151,7 +149,7 @@ class TransactionSender:
                     return self._send(read_intent(tx, intent)[1])
         return delivered
 
-    def _is_cheap(self, row: Row[Any], last: Row[Any], newest: DeliveryResult) -> bool:
+    def _is_cheap(self, row: TransactionRecord, last: AttemptRecord, newest: DeliveryResult) -> bool:
         """Return True if the newest bytes need higher fees: they waited too long, or were rejected below current fees.
 
         Higher fees help neither after a rejection for another reason, such as an insufficient balance, nor behind an
@@ -209,7 +207,7 @@ class TransactionSender:
                 return TransactionOutcome(intent, landed, step)
         raise ChainReorganized("the chain changed during every search for the transaction")
 
-    def _missing(self, row: Row[Any], hashes: list[str]) -> TransactionOutcome:
+    def _missing(self, row: TransactionRecord, hashes: list[str]) -> TransactionOutcome:
         """Return the outcome of an intent without a receipt."""
         # The latest block comes first: not every node has the state of older blocks.
         if self.node.transaction_count(row.sender, "latest") <= row.account_nonce:
@@ -234,7 +232,7 @@ class TransactionSender:
             for (subject, _), answer in zip(raws, answers, strict=True)
         }
 
-    def _send(self, history: list[Row[Any]]) -> DeliveryResult:
+    def _send(self, history: list[AttemptRecord]) -> DeliveryResult:
         """Send the newest of these attempts."""
         error: ChainError | None = None
         try:

@@ -1,52 +1,54 @@
 """Effect of a delivery or a receipt on the row that a transaction serves."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Table
+from sqlalchemy import Connection
 
 from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked, locked_all
-from foreseal.payments.ledger.tables import TxResult
+from foreseal.payments.ledger.models import TxResult
+from foreseal.payments.ledger.record import StatefulRecord
 from foreseal.payments.transactions.intents import close_intent, is_intent_open
 from foreseal.payments.transactions.sender import DeliveryResult, DeliveryStatus, TransactionOutcome
 
-FindEffect = Callable[[Row[Any], ChainReceipt], dict[str, Any] | None]
+S = TypeVar("S", bound=StatefulRecord)
+FindEffect = Callable[[S, ChainReceipt], dict[str, Any] | None]
 """Function that returns the log positions of the effect in a receipt, for the timeline, or None if it shows none."""
 
 _TRIGGERS = {DeliveryStatus.ACCEPTED: Trigger.ACCEPTED, DeliveryStatus.UNKNOWN: Trigger.LOST}
 
 
-def record_delivery(ledger: Ledger, table: Table, id: str, delivered: DeliveryResult) -> None:
+def record_delivery(ledger: Ledger, model: type[StatefulRecord], id: str, delivered: DeliveryResult) -> None:
     """Apply the node's answer to an order, refund or payout. An answer without news changes nothing.
 
     After a rejection the row stays intended: nothing happened, and the same bytes are sent again.
     """
-    record_deliveries(ledger, table, {id: delivered})
+    record_deliveries(ledger, model, {id: delivered})
 
 
-def record_deliveries(ledger: Ledger, table: Table, delivered: Mapping[str, DeliveryResult]) -> None:
+def record_deliveries(ledger: Ledger, model: type[StatefulRecord], delivered: Mapping[str, DeliveryResult]) -> None:
     """Apply the node's answers to rows of one table, by id, like `record_delivery`."""
     # If a power loss undoes this, the same bytes are sent again.
     with ledger.database.transaction(durable=False) as tx:
-        rows = locked_all(tx, table, list(delivered))
+        rows = locked_all(tx, model, delivered)
         for status, trigger in _TRIGGERS.items():
-            moving = [row for row in rows if delivered[row.id].status is status and ledger.allows(table, row, trigger)]
+            moving = [row for row in rows if delivered[row.id].status is status and ledger.allows(model, row, trigger)]
             messages = {row.id: delivered[row.id].message for row in moving}
             details = {id: {"node": message} if message else {} for id, message in messages.items()}
-            ledger.move_all(tx, table, moving, trigger, details)
+            ledger.move_all(tx, model, moving, trigger, details)
     ledger.passed(CrashPoint.TRANSACTION_NOTED)
 
 
 def record_outcome(
-    ledger: Ledger, tx: Connection, table: Table, id: str, outcome: TransactionOutcome, shown: FindEffect
+    ledger: Ledger, tx: Connection, model: type[S], id: str, outcome: TransactionOutcome, shown: FindEffect[S]
 ) -> bool:
     """Move a refund, payout or settlement to the step of its transaction. Close the transaction once that is final.
 
     Return False if another process was faster and may have started the next intent. Raises the errors of `shown`.
     """
-    row = locked(tx, table, id)
+    row = locked(tx, model, id)
     if not is_intent_open(tx, outcome.intent):
         return False
     receipt, step = outcome.receipt, outcome.step
@@ -55,13 +57,13 @@ def record_outcome(
     if logs is not None:
         details |= logs
         if row.step not in EFFECTED:
-            row = ledger.move(tx, table, row, Trigger.LANDED, **details)
-        ledger.follow(tx, table, row, step, **details)
+            row = ledger.move(tx, model, row, Trigger.LANDED, **details)
+        ledger.follow(tx, model, row, step, **details)
     else:
         if row.step in EFFECTED:
-            row = ledger.move(tx, table, row, Trigger.REOPEN)
+            row = ledger.move(tx, model, row, Trigger.REOPEN)
         if step in (Finality.FINAL, TxStatus.FAILED):
-            ledger.move(tx, table, row, Trigger.FAIL, **details)
+            ledger.move(tx, model, row, Trigger.FAIL, **details)
     if step in (Finality.FINAL, TxStatus.FAILED):
         close_intent(tx, outcome.intent, TxResult.INCLUDED if step is Finality.FINAL else TxResult.REPLACED)
     return True

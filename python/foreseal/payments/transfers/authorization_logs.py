@@ -1,12 +1,10 @@
 """Fate of an authorization, from its logs: authorizationState cannot distinguish captured from canceled."""
 
 from collections.abc import Iterator
-from typing import Any
-
-from sqlalchemy import Row
 
 from foreseal.payments.chain import BlockTag, ChainLog, ChainNode, ChainReceipt, Checkout, Incomplete, LogFilter, Token
 from foreseal.payments.chain.token import AUTHORIZATION_USED, CANCELED, PAYMENT_CAPTURED, address_topic
+from foreseal.payments.ledger.models import OrderRecord
 
 Topics = tuple[tuple[bytes, ...] | None, ...]
 
@@ -37,7 +35,7 @@ def _receipt(node: ChainNode, contract: str, topics: Topics, since: int) -> Chai
     return None
 
 
-def find_order_consumption(node: ChainNode, order: Row[Any]) -> ChainReceipt | None:
+def find_order_consumption(node: ChainNode, order: OrderRecord) -> ChainReceipt | None:
     """Return the receipt of the transaction that captured an order or canceled its authorization.
 
     Raises the same errors as `find_consumption`.
@@ -48,7 +46,7 @@ def find_order_consumption(node: ChainNode, order: Row[Any]) -> ChainReceipt | N
     return _receipt(node, order.checkout, topics, order.since_block)
 
 
-def is_used(node: ChainNode, order: Row[Any], block: BlockTag) -> bool:
+def is_used(node: ChainNode, order: OrderRecord, block: BlockTag) -> bool:
     """Return True if an order is already captured or canceled. Raises the node's errors."""
     if order.checkout is None:
         return Token(node, order.token).authorization_used(order.payer, order.nonce, block)

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
+from foreseal.payments.ledger.models import OrderRecord, RefundRecord, TransferRecord, UnmatchedTransferRecord
+from foreseal.payments.ledger.queries import fetch_each
 from foreseal.payments.ledger.states import DisbursementState, OrderState
-from foreseal.payments.ledger.tables import orders, refunds, transfers, unmatched_transfers
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,12 +44,13 @@ def balance(tx: Connection) -> Balance:
     once. The refunds of an order, including pending ones, never exceed its capture.
     """
     faults: list[BalanceFault] = []
-    captured_orders = {row.id: row for row in tx.execute(select(orders).where(orders.c.state == OrderState.CAPTURED))}
-    rows = tx.execute(select(unmatched_transfers))
-    held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in rows}
+    captured_query = select(OrderRecord).where(OrderRecord.state == OrderState.CAPTURED)
+    captured_orders = {order.id: order for order in fetch_each(tx, captured_query)}
+    unmatched_rows = fetch_each(tx, select(UnmatchedTransferRecord))
+    held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in unmatched_rows}
     received = captured = unmatched = 0
     matched: dict[str, int] = {}
-    for row in tx.execute(select(transfers)):
+    for row in fetch_each(tx, select(TransferRecord)):
         received += row.amount
         is_held = held.pop((row.chain_id, row.transaction_hash, row.position), ...) is not ...
         if is_held:
@@ -103,17 +104,16 @@ def balance(tx: Connection) -> Balance:
     return Balance(received, captured, unmatched, sum(paid.values()), sum(promised.values()), tuple(sorted(faults)))
 
 
-def expected_amount(order: Row[Any]) -> int | None:
+def expected_amount(order: OrderRecord) -> int | None:
     """Return the amount that a capture moves. For a permit it is the decided amount, or None before the decision."""
-    amount: int | None = order.amount if order.checkout is None else order.actual
-    return amount
+    return order.amount if order.checkout is None else order.actual
 
 
 def _refunds(tx: Connection) -> tuple[dict[str, int], dict[str, int]]:
     """Return paid and pending refund amounts by order."""
     paid: dict[str, int] = defaultdict(int)
     promised: dict[str, int] = defaultdict(int)
-    for row in tx.execute(select(refunds).where(refunds.c.state != DisbursementState.BLOCKED)):
+    for row in fetch_each(tx, select(RefundRecord).where(RefundRecord.state != DisbursementState.BLOCKED)):
         sums = paid if row.state is DisbursementState.COMPLETE else promised
         sums[row.order_id] += row.amount
     return paid, promised

@@ -6,12 +6,13 @@ of the caller's database transaction.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import Connection, Row, Table, and_, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import InstrumentedAttribute
 
 from foreseal.payments.chain import FinalityBroken, Transfer
 from foreseal.payments.ledger import (
@@ -26,11 +27,25 @@ from foreseal.payments.ledger import (
     locked,
     locked_all,
 )
-from foreseal.payments.ledger.tables import Purpose, Reason, authorizations, orders, transfers, unmatched_transfers
-from foreseal.payments.ledger.timeline import record_entry
+from foreseal.payments.ledger.models import (
+    AuthorizationRecord,
+    OrderRecord,
+    Purpose,
+    Reason,
+    TransferRecord,
+    UnmatchedTransferRecord,
+)
+from foreseal.payments.ledger.queries import (
+    ColumnValues,
+    chunks,
+    fetch_each,
+    fetch_one_or_none,
+    insert_all,
+    update_all,
+)
+from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED, record_entry
 from foreseal.payments.transactions import close_included
 
-T = TypeVar("T")
 TransferKey = tuple[str, int]
 """Transaction hash, and position of the Transfer among the transaction's logs."""
 
@@ -46,24 +61,24 @@ class ObservedTransfer:
     step: StatusStep
     """PROVISIONAL, CONFIRMED or FINAL."""
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> ColumnValues:
         """Return the columns of its row, except the order."""
         log = self.transfer.log
         return {
-            "chain_id": self.chain_id,
-            "transaction_hash": log.transaction_hash,
-            "position": self.transfer.position,
-            "block_hash": log.block_hash,
-            "log_index": log.log_index,
-            "block_number": log.block_number,
-            "token": log.address,
-            "sender": self.transfer.sender,
-            "recipient": self.transfer.recipient,
-            "amount": self.transfer.amount,
-            "nonce": self.transfer.nonce,
-            "memo": self.transfer.memo,
-            "checkout": self.transfer.checkout,
-            "step": self.step,
+            TransferRecord.chain_id: self.chain_id,
+            TransferRecord.transaction_hash: log.transaction_hash,
+            TransferRecord.position: self.transfer.position,
+            TransferRecord.block_hash: log.block_hash,
+            TransferRecord.log_index: log.log_index,
+            TransferRecord.block_number: log.block_number,
+            TransferRecord.token: log.address,
+            TransferRecord.sender: self.transfer.sender,
+            TransferRecord.recipient: self.transfer.recipient,
+            TransferRecord.amount: self.transfer.amount,
+            TransferRecord.nonce: self.transfer.nonce,
+            TransferRecord.memo: self.transfer.memo,
+            TransferRecord.checkout: self.transfer.checkout,
+            TransferRecord.step: self.step,
         }
 
     @property
@@ -71,13 +86,30 @@ class ObservedTransfer:
         """Transaction hash and position, which identify the transfer on its chain."""
         return self.transfer.log.transaction_hash, self.transfer.position
 
+    def differs(self, row: TransferRecord) -> bool:
+        """Return True if a stored row has another value in any of these columns."""
+        return any(getattr(row, column.key) != value for column, value in self.values().items())
 
-# Columns of the primary key.
-_KEY = ("chain_id", "transaction_hash", "position")
-# Values per query.
-_CHUNK_SIZE = 500
+    def replaces(self, row: TransferRecord) -> bool:
+        """Return True if a stored row describes another transfer: a reorganization may reuse the key."""
+        values = self.values()
+        return any(getattr(row, column.key) != values[column] for column in _CONTENT)
+
+    def is_row(self) -> ColumnElement[bool]:
+        """Return the condition for its row."""
+        return _is_transfer(self.chain_id, self.transfer.log.transaction_hash, self.transfer.position)
+
+
 # Columns that identify the content: after a reorganization, the same key may have a different transfer.
-_CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo", "checkout")
+_CONTENT: tuple[InstrumentedAttribute[Any], ...] = (
+    TransferRecord.token,
+    TransferRecord.sender,
+    TransferRecord.recipient,
+    TransferRecord.amount,
+    TransferRecord.nonce,
+    TransferRecord.memo,
+    TransferRecord.checkout,
+)
 
 
 def record_transfer(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
@@ -94,48 +126,50 @@ def record_transfers(ledger: Ledger, tx: Connection, observed: Sequence[Observed
     new: list[ObservedTransfer] = []
     changed: list[ObservedTransfer] = []
     for each in observed:
-        values = each.values()
         row = stored.get(each.key)
-        if row is not None and any(getattr(row, name) != values[name] for name in _CONTENT):
+        if row is not None and each.replaces(row):
             remove_transfer(ledger, tx, row)
             row = None
         if row is None:
             new.append(each)
         elif row.step is not Finality.FINAL:
             changed.append(each)
-        elif row.block_hash != values["block_hash"]:
+        elif row.block_hash != each.transfer.log.block_hash:
             raise FinalityBroken(f"transfer {row.transaction_hash}: its final block {row.block_hash} is gone")
     _update(ledger, tx, changed, stored)
     _insert(ledger, tx, new)
 
 
-def _stored(tx: Connection, observed: Sequence[ObservedTransfer]) -> dict[TransferKey, Row[Any]]:
+def _stored(tx: Connection, observed: Sequence[ObservedTransfer]) -> dict[TransferKey, TransferRecord]:
     """Return the rows of these transfers, locked."""
-    found: dict[TransferKey, Row[Any]] = {}
+    found: dict[TransferKey, TransferRecord] = {}
     if not observed:
         return found
-    chain_id = transfers.c.chain_id == observed[0].chain_id
-    for hashes in _chunks(sorted({each.transfer.log.transaction_hash for each in observed})):
-        query = select(transfers).where(chain_id, transfers.c.transaction_hash.in_(hashes))
-        for row in tx.execute(query.with_for_update()):
+    chain_id = TransferRecord.chain_id == observed[0].chain_id
+    for hashes in chunks(sorted({each.transfer.log.transaction_hash for each in observed})):
+        query = select(TransferRecord).where(chain_id, TransferRecord.transaction_hash.in_(hashes))
+        for row in fetch_each(tx, query.with_for_update()):
             found[row.transaction_hash, row.position] = row
     return found
 
 
 def _update(
-    ledger: Ledger, tx: Connection, changed: Sequence[ObservedTransfer], stored: Mapping[TransferKey, Row[Any]]
+    ledger: Ledger, tx: Connection, changed: Sequence[ObservedTransfer], stored: Mapping[TransferKey, TransferRecord]
 ) -> None:
     """Write the new positions of recorded transfers, and let their orders follow."""
     if not changed:
         return
-    names = ("block_hash", "log_index", "block_number", "step")
-    setting = update(transfers).values({name: bindparam(f"new_{name}") for name in names})
-    setting = setting.where(*(transfers.c[name] == bindparam(f"old_{name}") for name in _KEY))
-    writes = []
+    writes: list[tuple[ColumnValues, ColumnValues]] = []
     for each in changed:
-        values = each.values()
-        writes.append({f"old_{name}": values[name] for name in _KEY} | {f"new_{name}": values[name] for name in names})
-    tx.execute(setting, writes)
+        log = each.transfer.log
+        position: ColumnValues = {
+            TransferRecord.block_hash: log.block_hash,
+            TransferRecord.log_index: log.log_index,
+            TransferRecord.block_number: log.block_number,
+            TransferRecord.step: each.step,
+        }
+        writes.append((_key(each.chain_id, *each.key), position))
+    update_all(tx, TransferRecord, writes)
     steps: dict[StatusStep, dict[str, str]] = {}
     for each in changed:
         order_id = stored[each.key].order_id
@@ -145,25 +179,23 @@ def _update(
         follow_orders(ledger, tx, paid, step)
 
 
-def move_transfers(ledger: Ledger, tx: Connection, rows: Sequence[Row[Any]], step: StatusStep) -> None:
+def move_transfers(ledger: Ledger, tx: Connection, rows: Sequence[TransferRecord], step: StatusStep) -> None:
     """Move transfers that are on the chain in the same blocks to another step, and let their orders follow.
 
     A row that another process changed since it was read is left to it.
     """
-    current: list[Row[Any]] = []
-    for chunk in _chunks(rows):
+    current: list[TransferRecord] = []
+    for chunk in chunks(rows):
         read = {(row.transaction_hash, row.position): row for row in chunk}
         hashes = sorted({row.transaction_hash for row in chunk})
-        same = (transfers.c.chain_id == chunk[0].chain_id) & transfers.c.transaction_hash.in_(hashes)
-        for row in tx.execute(select(transfers).where(same).with_for_update()):
+        same = (TransferRecord.chain_id == chunk[0].chain_id) & TransferRecord.transaction_hash.in_(hashes)
+        for row in fetch_each(tx, select(TransferRecord).where(same).with_for_update()):
             before = read.get((row.transaction_hash, row.position))
             if before is not None and (before.block_hash, before.step) == (row.block_hash, row.step):
                 current.append(row)
-    if not current:
-        return
-    setting = update(transfers).values(step=bindparam("new_step"))
-    setting = setting.where(*(transfers.c[name] == bindparam(f"old_{name}") for name in _KEY))
-    tx.execute(setting, [{f"old_{name}": row._mapping[name] for name in _KEY} | {"new_step": step} for row in current])
+    setting: ColumnValues = {TransferRecord.step: step}
+    keys = [_key(row.chain_id, row.transaction_hash, row.position) for row in current]
+    update_all(tx, TransferRecord, [(key, setting) for key in keys])
     paid = {row.order_id: row.transaction_hash for row in current if row.order_id is not None}
     follow_orders(ledger, tx, paid, step)
 
@@ -173,10 +205,10 @@ def follow_orders(ledger: Ledger, tx: Connection, paid: Mapping[str, str], step:
 
     An order that becomes final needs no tracking of the own transaction that captured it.
     """
-    rows = locked_all(tx, orders, list(paid))
-    ledger.follow_all(tx, orders, rows, step, {})
+    rows = locked_all(tx, OrderRecord, paid)
+    ledger.follow_all(tx, OrderRecord, rows, step)
     if step is Finality.FINAL:
-        for ids in _chunks([row.id for row in rows]):
+        for ids in chunks([row.id for row in rows]):
             close_included(tx, Purpose.CAPTURE, {id: paid[id] for id in ids})
 
 
@@ -185,7 +217,7 @@ def _insert(ledger: Ledger, tx: Connection, new: Sequence[ObservedTransfer]) -> 
     if not new:
         return
     try:
-        tx.execute(insert(transfers), [each.values() for each in new])
+        insert_all(tx, TransferRecord, [each.values() for each in new])
     except IntegrityError as error:
         raise ConcurrentUpdate("a transfer was recorded by another process") from error
     plain = _plain_captures(tx, new)
@@ -195,21 +227,23 @@ def _insert(ledger: Ledger, tx: Connection, new: Sequence[ObservedTransfer]) -> 
     _capture(ledger, tx, [(each, plain[each.key]) for each in new if each.key in plain])
 
 
-def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[TransferKey, Row[Any]]:
+def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[TransferKey, OrderRecord]:
     """Return the orders of transfers that use the authorization of an order which nothing else in `new` refers to.
 
     All others are matched one by one, in the order of the chain.
     """
     by_authorization = _find_by_authorizations(tx, new)
     memos = [each.transfer.memo for each in new if each.transfer.memo is not None]
-    disputed = {row.id for row in tx.execute(select(orders.c.id).where(orders.c.memo.in_(memos)))} if memos else set()
+    disputed = (
+        {row.id for row in tx.execute(select(OrderRecord.id).where(OrderRecord.memo.in_(memos)))} if memos else set()
+    )
     counts = Counter(by_authorization.values())
     ids = [id for id, count in counts.items() if count == 1 and id not in disputed]
-    rows = {row.id: row for row in locked_all(tx, orders, ids)}
-    paid: set[str] = set()
-    for chunk in _chunks(ids):
-        paid |= set(tx.execute(select(transfers.c.order_id).where(transfers.c.order_id.in_(chunk))).scalars())
-    found: dict[TransferKey, Row[Any]] = {}
+    rows = {row.id: row for row in locked_all(tx, OrderRecord, ids)}
+    paid: set[str | None] = set()
+    for chunk in chunks(ids):
+        paid |= set(tx.execute(select(TransferRecord.order_id).where(TransferRecord.order_id.in_(chunk))).scalars())
+    found: dict[TransferKey, OrderRecord] = {}
     for each in new:
         order = rows.get(by_authorization.get(each.key, ""))
         if order is None or order.id in paid or order.checkout is not None:
@@ -227,31 +261,28 @@ def _find_by_authorizations(tx: Connection, new: Sequence[ObservedTransfer]) -> 
         if each.transfer.nonce is not None
     }
     found: dict[TransferKey, str] = {}
-    columns = authorizations.c
-    for nonces in _chunks([nonce for _, _, nonce in wanted]):
-        same = (columns.chain_id == new[0].chain_id) & columns.nonce.in_(nonces)
-        for row in tx.execute(select(authorizations).where(same)):
+    for nonces in chunks([nonce for _, _, nonce in wanted]):
+        same = (AuthorizationRecord.chain_id == new[0].chain_id) & AuthorizationRecord.nonce.in_(nonces)
+        for row in fetch_each(tx, select(AuthorizationRecord).where(same)):
             key = wanted.get((row.contract, row.payer, bytes(row.nonce)))
             if key is not None:
                 found[key] = row.order_id
     return found
 
 
-def _capture(ledger: Ledger, tx: Connection, captured: Sequence[tuple[ObservedTransfer, Row[Any]]]) -> None:
+def _capture(ledger: Ledger, tx: Connection, captured: Sequence[tuple[ObservedTransfer, OrderRecord]]) -> None:
     """Record that these transfers captured these orders, which are locked."""
     if not captured:
         return
-    setting = update(transfers).values(order_id=bindparam("paid_order"))
-    setting = setting.where(*(transfers.c[name] == bindparam(f"old_{name}") for name in _KEY))
-    tx.execute(
-        setting,
-        [{f"old_{name}": each.values()[name] for name in _KEY} | {"paid_order": order.id} for each, order in captured],
-    )
+    writes: list[tuple[ColumnValues, ColumnValues]] = [
+        (_key(each.chain_id, *each.key), {TransferRecord.order_id: order.id}) for each, order in captured
+    ]
+    update_all(tx, TransferRecord, writes)
     details = {
         order.id: {"transaction": each.transfer.log.transaction_hash, "block": each.transfer.log.block_hash}
         for each, order in captured
     }
-    ledger.move_all(tx, orders, [order for _, order in captured], Trigger.LANDED, details)
+    ledger.move_all(tx, OrderRecord, [order for _, order in captured], Trigger.LANDED, details)
     steps: dict[StatusStep, dict[str, str]] = {}
     for each, order in captured:
         if each.step is not Finality.PROVISIONAL:
@@ -260,16 +291,16 @@ def _capture(ledger: Ledger, tx: Connection, captured: Sequence[tuple[ObservedTr
         follow_orders(ledger, tx, paid, step)
 
 
-def remove_transfer(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
+def remove_transfer(ledger: Ledger, tx: Connection, row: TransferRecord) -> None:
     """Delete a transfer that left the chain, and reopen its order. Raises `FinalityBroken`."""
     if row.step is Finality.FINAL:
         raise FinalityBroken(f"transfer {row.transaction_hash}: it was in the final block {row.block_hash}")
-    key = row._mapping
     if row.order_id is not None:
-        order = locked(tx, orders, row.order_id)
-        ledger.move(tx, orders, order, Trigger.REOPEN, transaction=row.transaction_hash, block=row.block_hash)
-    tx.execute(delete(unmatched_transfers).where(_key(unmatched_transfers, key)))
-    tx.execute(delete(transfers).where(_key(transfers, key)))
+        order = locked(tx, OrderRecord, row.order_id)
+        ledger.move(tx, OrderRecord, order, Trigger.REOPEN, transaction=row.transaction_hash, block=row.block_hash)
+    key = (row.chain_id, row.transaction_hash, row.position)
+    tx.execute(delete(UnmatchedTransferRecord).where(_is_unmatched(*key)))
+    tx.execute(delete(TransferRecord).where(_is_transfer(*key)))
 
 
 def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
@@ -284,7 +315,7 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     if order is None:
         _suspend(tx, observed, Reason.UNMATCHED, None)
         return
-    before = tx.execute(select(transfers).where(transfers.c.order_id == order.id)).one_or_none()
+    before = fetch_one_or_none(tx, select(TransferRecord).where(TransferRecord.order_id == order.id))
     if (
         by_authorization
         and before is not None
@@ -292,44 +323,49 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     ):
         # Each nonce allows one transfer, so the earlier one belongs to a chain that was reorganized away.
         remove_transfer(ledger, tx, before)
-        order, before = locked(tx, orders, order.id), None
+        order, before = locked(tx, OrderRecord, order.id), None
     reason = _reason(order, before, transfer, by_authorization=by_authorization)
     if reason is not None:
         _suspend(tx, observed, reason, order.id)
         status, log = str(OrderStatus(order.state, order.step)), transfer.log
         details = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
-        record_entry(tx, TimelineEntry(orders.name, order.id, ledger.clock(), "suspense", status, status, details))
+        entry = TimelineEntry(
+            OrderRecord.__tablename__, order.id, ledger.clock(), TRANSFER_UNMATCHED, status, status, details
+        )
+        record_entry(tx, entry)
         return
-    tx.execute(update(transfers).where(_key(transfers, observed.values())).values(order_id=order.id))
+    tx.execute(update(TransferRecord).where(observed.is_row()).values({TransferRecord.order_id: order.id}))
     details = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
     if order.checkout is not None:
         # If the ledger was restored from an older database, the amount may differ from the one decided here.
-        tx.execute(update(orders).where(orders.c.id == order.id).values(actual=transfer.amount))
-    order = ledger.move(tx, orders, order, Trigger.LANDED, **details)
-    ledger.follow(tx, orders, order, observed.step)
+        tx.execute(update(OrderRecord).where(OrderRecord.id == order.id).values({OrderRecord.actual: transfer.amount}))
+    order = ledger.move(tx, OrderRecord, order, Trigger.LANDED, **details)
+    ledger.follow(tx, OrderRecord, order, observed.step)
 
 
-def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> Row[Any] | None:
+def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
     same = and_(
-        authorizations.c.chain_id == observed.chain_id,
-        authorizations.c.contract == (observed.transfer.checkout or observed.transfer.log.address),
-        authorizations.c.payer == observed.transfer.sender,
-        authorizations.c.nonce == observed.transfer.nonce,
+        AuthorizationRecord.chain_id == observed.chain_id,
+        AuthorizationRecord.contract == (observed.transfer.checkout or observed.transfer.log.address),
+        AuthorizationRecord.payer == observed.transfer.sender,
+        AuthorizationRecord.nonce == observed.transfer.nonce,
     )
-    found = tx.execute(select(authorizations.c.order_id).where(same)).scalar_one_or_none()
-    return None if found is None else locked(tx, orders, found)
+    found = tx.execute(select(AuthorizationRecord.order_id).where(same)).scalar_one_or_none()
+    return None if found is None else locked(tx, OrderRecord, found)
 
 
-def _find_by_memo(tx: Connection, observed: ObservedTransfer) -> Row[Any] | None:
+def _find_by_memo(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
     same = and_(
-        orders.c.chain_id == observed.chain_id,
-        orders.c.token == observed.transfer.log.address,
-        orders.c.memo == observed.transfer.memo,
+        OrderRecord.chain_id == observed.chain_id,
+        OrderRecord.token == observed.transfer.log.address,
+        OrderRecord.memo == observed.transfer.memo,
     )
-    return tx.execute(select(orders).where(same).with_for_update()).one_or_none()
+    return fetch_one_or_none(tx, select(OrderRecord).where(same).with_for_update())
 
 
-def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_authorization: bool) -> Reason | None:
+def _reason(
+    order: OrderRecord, before: TransferRecord | None, transfer: Transfer, *, by_authorization: bool
+) -> Reason | None:
     """Return the reason why a transfer does not pay the order that it refers to; None if it does."""
     if before is not None:
         return Reason.DUPLICATE
@@ -344,15 +380,35 @@ def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_
 
 
 def _suspend(tx: Connection, observed: ObservedTransfer, reason: Reason, order: str | None) -> None:
-    key = {name: observed.values()[name] for name in _KEY}
-    tx.execute(insert(unmatched_transfers).values(**key, reason=reason, order_id=order))
+    values: ColumnValues = {
+        UnmatchedTransferRecord.chain_id: observed.chain_id,
+        UnmatchedTransferRecord.transaction_hash: observed.transfer.log.transaction_hash,
+        UnmatchedTransferRecord.position: observed.transfer.position,
+        UnmatchedTransferRecord.reason: reason,
+        UnmatchedTransferRecord.order_id: order,
+    }
+    tx.execute(insert(UnmatchedTransferRecord).values(values))
 
 
-def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split the values of a query; databases limit their number."""
-    for first in range(0, len(values), _CHUNK_SIZE):
-        yield values[first : first + _CHUNK_SIZE]
+def _key(chain_id: int, transaction_hash: str, position: int) -> ColumnValues:
+    return {
+        TransferRecord.chain_id: chain_id,
+        TransferRecord.transaction_hash: transaction_hash,
+        TransferRecord.position: position,
+    }
 
 
-def _key(table: Table, values: Any) -> Any:
-    return and_(*(table.c[name] == values[name] for name in _KEY))
+def _is_transfer(chain_id: int, transaction_hash: str, position: int) -> ColumnElement[bool]:
+    return and_(
+        TransferRecord.chain_id == chain_id,
+        TransferRecord.transaction_hash == transaction_hash,
+        TransferRecord.position == position,
+    )
+
+
+def _is_unmatched(chain_id: int, transaction_hash: str, position: int) -> ColumnElement[bool]:
+    return and_(
+        UnmatchedTransferRecord.chain_id == chain_id,
+        UnmatchedTransferRecord.transaction_hash == transaction_hash,
+        UnmatchedTransferRecord.position == position,
+    )

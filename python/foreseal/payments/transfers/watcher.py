@@ -16,9 +16,8 @@ Subscriptions only wake the watcher. The source of truth is eth_getLogs.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select
 
 from foreseal.payments.chain import (
     BlockHead,
@@ -37,8 +36,8 @@ from foreseal.payments.chain import (
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, StatusStep, ensure
-from foreseal.payments.ledger.tables import cursors
-from foreseal.payments.ledger.tables import transfers as transfer_table
+from foreseal.payments.ledger.models import CursorRecord, TransferRecord
+from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
 from foreseal.payments.transactions import classify_finality
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
 from foreseal.payments.transfers.matching import ObservedTransfer, move_transfers, record_transfers, remove_transfer
@@ -84,9 +83,9 @@ class _BlockRange:
     """Number of the newest cursor that is on the chain."""
     cursor: tuple[int, str]
     """Newest cursor: number and hash."""
-    stored_rows: Sequence[Row[Any]]
+    stored_rows: Sequence[TransferRecord]
     """Stored rows of these blocks, and rows below whose block is no longer on the chain."""
-    older: Sequence[Row[Any]]
+    older: Sequence[TransferRecord]
     """Rows below the range whose step must change."""
     found: Sequence[Transfer]
     """Transfers on the chain in these blocks. The last range includes pre-confirmed ones."""
@@ -118,9 +117,15 @@ class TransferWatcher:
         self._node = node
         self._watch = watch
         self._progressed = progressed
-        self._key = {"chain_id": watch.chain_id, "token": watch.token, "recipient": watch.recipient}
-        self._mine, self._ours = (
-            and_(*(table.c[name] == value for name, value in self._key.items())) for table in (cursors, transfer_table)
+        self._mine = and_(
+            CursorRecord.chain_id == watch.chain_id,
+            CursorRecord.token == watch.token,
+            CursorRecord.recipient == watch.recipient,
+        )
+        self._ours = and_(
+            TransferRecord.chain_id == watch.chain_id,
+            TransferRecord.token == watch.token,
+            TransferRecord.recipient == watch.recipient,
         )
 
     def poll(self) -> None:
@@ -153,8 +158,8 @@ class TransferWatcher:
             return
         before = self._watch.start - 1
         with self._ledger.database.transaction() as tx:
-            if tx.execute(select(cursors.c.block_number).where(self._mine).limit(1)).first() is None:
-                ensure(tx, cursors, **self._key, block_number=before, block_hash="")
+            if tx.execute(select(CursorRecord.block_number).where(self._mine).limit(1)).first() is None:
+                ensure(tx, CursorRecord, self._cursor(before, ""))
         self._established = True
 
     def _read(self, again: bool) -> _BlockRange:
@@ -171,9 +176,9 @@ class TransferWatcher:
         logs = list(self._logs(first, end)) if first <= end else []
         last = end == newest.latest
         with self._ledger.database.reading() as tx:
-            upper = [] if last else [transfer_table.c.block_number <= end]
-            stored_rows = list(
-                tx.execute(select(transfer_table).where(self._ours, transfer_table.c.block_number >= first, *upper))
+            upper = [] if last else [TransferRecord.block_number <= end]
+            stored_rows = fetch_all(
+                tx, select(TransferRecord).where(self._ours, TransferRecord.block_number >= first, *upper)
             )
         if last:
             logs += [log for log in pending if log.block_number > newest.latest]
@@ -184,29 +189,39 @@ class TransferWatcher:
             raise ChainReorganized("the chain was reorganized during a read")
         return _BlockRange(first, reached, newest, anchor, cursor, [*stored_rows, *stale], older, found)
 
-    def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
+    def _older(self, first: int, newest: Heads) -> tuple[list[TransferRecord], list[TransferRecord]]:
         """Return rows below a range whose step must change, and separately those from a reorganized chain.
 
         Receipts also create rows. A receipt may have been read before a reorganization and recorded after a scan.
         """
         reach = self._watch.policy.reach(newest)
         changing = or_(
-            transfer_table.c.block_number <= newest.finalized,
-            and_(transfer_table.c.step == Finality.PROVISIONAL, transfer_table.c.block_number <= reach),
-            and_(transfer_table.c.step == Finality.CONFIRMED, transfer_table.c.block_number > reach),
+            TransferRecord.block_number <= newest.finalized,
+            and_(TransferRecord.step == Finality.PROVISIONAL, TransferRecord.block_number <= reach),
+            and_(TransferRecord.step == Finality.CONFIRMED, TransferRecord.block_number > reach),
         )
-        below = select(transfer_table).where(
-            self._ours, transfer_table.c.block_number < first, transfer_table.c.step.in_(REVERSIBLE), changing
+        below = select(TransferRecord).where(
+            self._ours, TransferRecord.block_number < first, TransferRecord.step.in_(REVERSIBLE), changing
         )
         with self._ledger.database.reading() as tx:
-            older = list(tx.execute(below.order_by(transfer_table.c.order_id)))
+            older = fetch_all(tx, below.order_by(TransferRecord.order_id))
         settling = {row.block_number for row in older if row.block_number <= newest.finalized}
         hashes = self._hashes(settling)
-        current: list[Row[Any]] = []
-        stale: list[Row[Any]] = []
+        current: list[TransferRecord] = []
+        stale: list[TransferRecord] = []
         for row in older:
             (current if hashes.get(row.block_number, row.block_hash) == row.block_hash else stale).append(row)
         return current, stale
+
+    def _cursor(self, number: int, hash: str) -> ColumnValues:
+        """Return the columns of a cursor."""
+        return {
+            CursorRecord.chain_id: self._watch.chain_id,
+            CursorRecord.token: self._watch.token,
+            CursorRecord.recipient: self._watch.recipient,
+            CursorRecord.block_number: number,
+            CursorRecord.block_hash: hash,
+        }
 
     def _hashes(self, numbers: Collection[int]) -> dict[int, str]:
         """Return the hashes of blocks on the chain."""
@@ -218,7 +233,9 @@ class TransferWatcher:
     def _cursors(self) -> tuple[tuple[int, str], int]:
         """Return the newest cursor, and the number of the newest cursor that is on the chain."""
         with self._ledger.database.reading() as tx:
-            stored_cursors = list(tx.execute(select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())))
+            stored_cursors = fetch_all(
+                tx, select(CursorRecord).where(self._mine).order_by(CursorRecord.block_number.desc())
+            )
         cursor = (stored_cursors[0].block_number, stored_cursors[0].block_hash)
         for stored_cursor in stored_cursors[:-1]:
             head = self._node.head(stored_cursor.block_number)
@@ -237,7 +254,9 @@ class TransferWatcher:
             middle = (first + last) // 2
             return [*self._logs(first, middle), *self._logs(middle + 1, last)]
 
-    def _transfers(self, logs: Sequence[ChainLog], stored_rows: Sequence[Row[Any]], latest: int) -> list[Transfer]:
+    def _transfers(
+        self, logs: Sequence[ChainLog], stored_rows: Sequence[TransferRecord], latest: int
+    ) -> list[Transfer]:
         """Return the transfers of logs. Receipts give the position of a log in its transaction."""
         stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in stored_rows}
         requested: dict[str, None] = {}
@@ -281,9 +300,9 @@ class TransferWatcher:
 
     def _replace(self, tx: Connection, blocks: _BlockRange) -> None:
         """Apply a range to rows and cursor. Raises `ConcurrentUpdate` if the cursor changed since it was read."""
-        query = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
-        newest = tx.execute(query.with_for_update()).first()
-        if newest is None or (newest.block_number, newest.block_hash) != blocks.cursor:
+        query = select(CursorRecord).where(self._mine).order_by(CursorRecord.block_number.desc())
+        rows = fetch_all(tx, query.with_for_update())
+        if not rows or (rows[0].block_number, rows[0].block_hash) != blocks.cursor:
             raise ConcurrentUpdate("another watcher moved the cursor")
         found = {(transfer.log.transaction_hash, transfer.position) for transfer in blocks.found}
         for row in sorted(blocks.stored_rows, key=lambda row: row.order_id or ""):
@@ -296,21 +315,21 @@ class TransferWatcher:
             observed = ObservedTransfer(self._watch.chain_id, transfer, step)
             stored = before.get(observed.key)
             # An unchanged row needs no write; a process that changed it in between has newer data.
-            if stored is None or any(getattr(stored, name) != value for name, value in observed.values().items()):
+            if stored is None or observed.differs(stored):
                 changed.append(observed)
         record_transfers(self._ledger, tx, changed)
         self._deepen(tx, blocks)
         self._move(tx, blocks)
 
-    def _vanish(self, tx: Connection, row: Row[Any]) -> None:
+    def _vanish(self, tx: Connection, row: TransferRecord) -> None:
         """Delete a row, unless another process has recorded a new block for its transaction."""
-        current = tx.execute(select(transfer_table).where(_same(row)).with_for_update()).one_or_none()
+        current = fetch_one_or_none(tx, select(TransferRecord).where(_same(row)).with_for_update())
         if current is not None:
             remove_transfer(self._ledger, tx, current)
 
     def _deepen(self, tx: Connection, blocks: _BlockRange) -> None:
         """Move older rows, which are still on the chain, to their current step."""
-        moving: dict[StatusStep, list[Row[Any]]] = {}
+        moving: dict[StatusStep, list[TransferRecord]] = {}
         for row in blocks.older:
             finality = classify_finality(self._watch.policy, row.block_number, blocks.newest)
             if finality is not row.step:
@@ -320,34 +339,36 @@ class TransferWatcher:
 
     def _move(self, tx: Connection, blocks: _BlockRange) -> None:
         """Insert the new cursor. Delete cursors that left the chain, and all final ones except the newest."""
-        abandoned = cursors.c.block_number > blocks.anchor
-        tx.execute(delete(cursors).where(self._mine, abandoned))
+        abandoned = CursorRecord.block_number > blocks.anchor
+        tx.execute(delete(CursorRecord).where(self._mine, abandoned))
         if blocks.end.number > blocks.anchor:
-            tx.execute(insert(cursors).values(**self._key, block_number=blocks.end.number, block_hash=blocks.end.hash))
-        final = select(cursors.c.block_number).where(
-            self._mine, cursors.c.block_number <= blocks.newest.finalized, cursors.c.block_number >= self._watch.start
+            tx.execute(insert(CursorRecord).values(self._cursor(blocks.end.number, blocks.end.hash)))
+        final = select(CursorRecord.block_number).where(
+            self._mine,
+            CursorRecord.block_number <= blocks.newest.finalized,
+            CursorRecord.block_number >= self._watch.start,
         )
         settled = sorted(tx.execute(final).scalars())
         if len(settled) > 1:
-            tx.execute(delete(cursors).where(self._mine, cursors.c.block_number.in_(settled[:-1])))
+            tx.execute(delete(CursorRecord).where(self._mine, CursorRecord.block_number.in_(settled[:-1])))
 
 
-def _matches(log: ChainLog, row: Row[Any]) -> bool:
+def _matches(log: ChainLog, row: TransferRecord) -> bool:
     """Return True if the log matches the row's sender and amount."""
     return (topic_address(log.topics[1]), int.from_bytes(log.data[:32], "big")) == (row.sender, row.amount)
 
 
-def _noted(row: Row[Any], log: ChainLog) -> Transfer:
+def _noted(row: TransferRecord, log: ChainLog) -> Transfer:
     """Return the transfer of a row whose log appeared again."""
     rest = (row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo, row.checkout)
     return Transfer(replace(log, block_hash=row.block_hash), *rest)
 
 
-def _same(row: Row[Any]) -> Any:
+def _same(row: TransferRecord) -> ColumnElement[bool]:
     """Return the condition for the row as it was read: the same transfer in the same block."""
     return and_(
-        transfer_table.c.chain_id == row.chain_id,
-        transfer_table.c.transaction_hash == row.transaction_hash,
-        transfer_table.c.position == row.position,
-        transfer_table.c.block_hash == row.block_hash,
+        TransferRecord.chain_id == row.chain_id,
+        TransferRecord.transaction_hash == row.transaction_hash,
+        TransferRecord.position == row.position,
+        TransferRecord.block_hash == row.block_hash,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete, insert, select, update
 
-from foreseal.payments.api.tables import processes
+from foreseal.payments.api.models import ProcessRecord
 from foreseal.payments.ledger import Database
 
 # Number of leases after which an unseen process is deleted.
@@ -41,20 +41,20 @@ class ProcessRegistry:
     def heartbeat(self, now: float) -> WorkShare:
         """Record that this process is alive. Return its share."""
         with self.database.transaction(durable=False) as tx:
-            mine = processes.c.id == self.id
-            if tx.execute(update(processes).where(mine).values(seen=now)).rowcount == 0:
-                tx.execute(insert(processes).values(id=self.id, seen=now))
-                tx.execute(delete(processes).where(processes.c.seen < now - _FORGOTTEN * self.lease))
-            living = select(processes.c.id).where(processes.c.seen > now - self.lease).order_by(processes.c.id)
+            mine = ProcessRecord.id == self.id
+            if tx.execute(update(ProcessRecord).where(mine).values({ProcessRecord.seen: now})).rowcount == 0:
+                tx.execute(insert(ProcessRecord).values({ProcessRecord.id: self.id, ProcessRecord.seen: now}))
+                tx.execute(delete(ProcessRecord).where(ProcessRecord.seen < now - _FORGOTTEN * self.lease))
+            living = select(ProcessRecord.id).where(ProcessRecord.seen > now - self.lease).order_by(ProcessRecord.id)
             ids = list(tx.execute(living).scalars())
         return WorkShare(ids.index(self.id), len(ids))
 
     def remove(self) -> None:
         """Remove this process from the registry."""
         with self.database.transaction() as tx:
-            tx.execute(delete(processes).where(processes.c.id == self.id))
+            tx.execute(delete(ProcessRecord).where(ProcessRecord.id == self.id))
 
     def count(self, now: float) -> int:
         """Return the number of active processes."""
         with self.database.reading() as tx:
-            return len(list(tx.execute(select(processes.c.id).where(processes.c.seen > now - self.lease))))
+            return len(list(tx.execute(select(ProcessRecord.id).where(ProcessRecord.seen > now - self.lease))))

@@ -14,8 +14,8 @@ from foreseal.payments.api import webhooks
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.idempotency import IdempotentRequests
+from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookRecord
 from foreseal.payments.api.payment_queue import PaymentQueue
-from foreseal.payments.api.tables import DeliveryState, deliveries, hooks
 from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.chain import ChainError
 from foreseal.payments.periodic_thread import PeriodicThread
@@ -119,11 +119,11 @@ class Service:
     def _counts(self, now: float) -> tuple[int, int, int]:
         with self._backend.database.reading() as tx:
             # Delivered ones are never deleted, so a count of all would grow without bound.
-            open_ = deliveries.c.state.in_((DeliveryState.WAITING, DeliveryState.DEAD))
+            open_ = DeliveryRecord.state.in_((DeliveryState.WAITING, DeliveryState.DEAD))
             # A target that the configuration no longer has retains its deliveries, and gets them once it is back.
-            active = deliveries.c.hook_id.in_(select(hooks.c.id).where(hooks.c.retired.is_(None)))
-            query = select(deliveries.c.state, func.count().label("number")).where(open_, active)
-            counts = {row.state: row.number for row in tx.execute(query.group_by(deliveries.c.state))}
+            active = DeliveryRecord.webhook_id.in_(select(WebhookRecord.id).where(WebhookRecord.retired.is_(None)))
+            query = select(DeliveryRecord.state, func.count()).where(open_, active)
+            counts = dict(tx.execute(query.group_by(DeliveryRecord.state)).all())
         waiting, dead = counts.get(DeliveryState.WAITING, 0), counts.get(DeliveryState.DEAD, 0)
         return waiting, dead, self._processes.count(now)
 

@@ -7,16 +7,16 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import httpx
 import orjson
-from sqlalchemy import Row
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.events import event, event_id
+from foreseal.payments.api.models import WebhookRecord
 from foreseal.payments.api.webhook_signature import HEADER, sign
 from foreseal.payments.api.webhooks import WebhookOutbox
+from foreseal.payments.ledger.models import TimelineRecord
 from foreseal.payments.periodic_thread import PeriodicThread
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class WebhookDispatcher:
         """Signal that there may be new events. After the fan-out, each target's thread is woken."""
         self._fanning_out.wake()
 
-    def deliver(self, hook: Row[Any]) -> int:
+    def deliver(self, hook: WebhookRecord) -> int:
         """Post the due deliveries to a target. Return the number of attempts."""
         secret = hook.secret or self._secrets.get(hook.id)
         if secret is None:  # configured in another process, which has the secret
@@ -103,7 +103,7 @@ class WebhookDispatcher:
 
         return act
 
-    def _deliver(self, url: str, secret: str, entry: Row[Any]) -> str | None:
+    def _deliver(self, url: str, secret: str, entry: TimelineRecord) -> str | None:
         """Post one entry. Return the error, or None."""
         body = orjson.dumps(event(entry))
         headers = {

@@ -24,7 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.chain import CachedHeads, ChainError, ChainNode, ChainReceipt, FinalityBroken, node_requests
 from foreseal.payments.ledger import ConcurrentUpdate, LedgerError, OrderState
-from foreseal.payments.ledger.tables import attempts, orders, transactions
+from foreseal.payments.ledger.models import AttemptRecord, OrderRecord, TransactionRecord
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
 from foreseal.payments.transactions import SendingError, TransactionSender
 from foreseal.payments.transfers.watcher import TransferWatcher
@@ -133,9 +133,9 @@ class Worker:
         final = moment.head("finalized")
         if final is None:
             return []
-        over = select(orders.c.id).where(orders.c.state.in_(_UNUSED), orders.c.valid_before <= final.timestamp)
+        over = select(OrderRecord.id).where(OrderRecord.state.in_(_UNUSED), OrderRecord.valid_before <= final.timestamp)
         with self._backend.database.reading() as tx:
-            return list(tx.execute(over.order_by(orders.c.id)).scalars())
+            return list(tx.execute(over.order_by(OrderRecord.id)).scalars())
 
     def _advance(self, expiring: list[str], now: float) -> None:
         with self._lock:
@@ -156,8 +156,10 @@ class Worker:
         with self._backend.database.reading() as tx:
             for first in range(0, len(subjects), _AT_ONCE):
                 ids = [id for _, id in subjects[first : first + _AT_ONCE]]
-                mine = select(attempts.c.hash).join(transactions, transactions.c.id == attempts.c.transaction_id)
-                query = mine.where(transactions.c.subject.in_(ids), transactions.c.ending.is_(None))
+                mine = select(AttemptRecord.hash).join(
+                    TransactionRecord, TransactionRecord.id == AttemptRecord.transaction_id
+                )
+                query = mine.where(TransactionRecord.subject.in_(ids), TransactionRecord.ending.is_(None))
                 hashes += tx.execute(query).scalars()
         found = self._backend.node.batch([node_requests.receipt(hash) for hash in hashes])
         pairs = zip(hashes, found, strict=True)
@@ -197,8 +199,8 @@ class Worker:
             OrderReconciler(ledger, sender, merchant).expire(id)
             return ("", "")
         if kind == "orders":
-            row = OrderReconciler(ledger, sender, merchant).advance(id)
-        else:
-            disbursements = self._backend.refunds if kind == "refunds" else self._backend.payouts
-            row = type(disbursements)(ledger, sender, merchant).advance(id)
+            order = OrderReconciler(ledger, sender, merchant).advance(id)
+            return (order.state, order.step)
+        disbursements = self._backend.refunds if kind == "refunds" else self._backend.payouts
+        row = type(disbursements)(ledger, sender, merchant).advance(id)
         return (row.state, row.step)

@@ -14,7 +14,7 @@ from x402.mechanisms.evm.batch_settlement.types import ChannelConfig
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.ledger import ConcurrentUpdate, Database
-from foreseal.payments.x402.tables import channels
+from foreseal.payments.x402.models import SellerChannelRecord
 
 # The first two updates of a channel may find no row to lock; one of them retries.
 _ATTEMPTS = 3
@@ -30,14 +30,17 @@ class SellerChannels:
         """Return the stored channel."""
         with self._database.reading() as tx:
             found = tx.execute(
-                select(channels.c.record).where(channels.c.id == channel_id.lower())
+                select(SellerChannelRecord.record).where(SellerChannelRecord.id == channel_id.lower())
             ).scalar_one_or_none()
         return None if found is None else _read(found)
 
     def list(self) -> list[Channel]:
         """Return all channels."""
         with self._database.reading() as tx:
-            return [_read(record) for record in tx.execute(select(channels.c.record).order_by(channels.c.id)).scalars()]
+            return [
+                _read(record)
+                for record in tx.execute(select(SellerChannelRecord.record).order_by(SellerChannelRecord.id)).scalars()
+            ]
 
     def update_channel(
         self, channel_id: str, update: Callable[[Channel | None], Channel | None]
@@ -55,20 +58,22 @@ class SellerChannels:
 
     def _update(self, id: str, change: Callable[[Channel | None], Channel | None]) -> ChannelUpdateResult:
         with self._database.transaction() as tx:
-            mine = channels.c.id == id
-            stored = tx.execute(select(channels.c.record).where(mine).with_for_update()).scalar_one_or_none()
+            mine = SellerChannelRecord.id == id
+            stored = tx.execute(select(SellerChannelRecord.record).where(mine).with_for_update()).scalar_one_or_none()
             before = None if stored is None else _read(stored)
             after = change(before)
             if after is before:
                 return ChannelUpdateResult(before, "unchanged")
             if after is None:
-                tx.execute(delete(channels).where(mine))
+                tx.execute(delete(SellerChannelRecord).where(mine))
                 return ChannelUpdateResult(None, "deleted")
             record = orjson.dumps(after.to_dict()).decode()
             if stored is None:
-                tx.execute(insert(channels).values(id=id, record=record))
+                tx.execute(
+                    insert(SellerChannelRecord).values({SellerChannelRecord.id: id, SellerChannelRecord.record: record})
+                )
             else:
-                tx.execute(update(channels).where(mine).values(record=record))
+                tx.execute(update(SellerChannelRecord).where(mine).values({SellerChannelRecord.record: record}))
             return ChannelUpdateResult(after.copy(), "updated")
 
 

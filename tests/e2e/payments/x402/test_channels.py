@@ -21,7 +21,7 @@ from x402.mechanisms.evm.batch_settlement.server.channel_manager import (
 from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas import PaymentPayload
 
-from foreseal.payments.x402.tables import grants
+from foreseal.payments.x402.models import GrantRecord
 from payments.x402.selling import ORIGIN, Selling, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, NETWORK, SHOP, TOKEN, World
 
@@ -146,7 +146,7 @@ def test_a_handler_that_outlives_its_reservation_charges_nothing(selling: Sellin
         channel.pending_request.expires_at = 0
         selling.seller.channels.update_channel(channel.channel_id, lambda _: channel)
         with selling.seller.ledger.database.reading() as tx:
-            ids.extend(tx.execute(select(grants.c.id)).scalars())
+            ids.extend(tx.execute(select(GrantRecord.id)).scalars())
         status = selling.get(f"/x402/payments/{ids[-1]}").json()
         assert (status["neverSettled"], status["status"]) == (True, "unsettled")
 

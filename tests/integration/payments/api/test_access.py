@@ -7,9 +7,8 @@ from sqlalchemy import select
 
 from foreseal.cli.main import run
 from foreseal.payments.api import api_keys
+from foreseal.payments.api.models import ApiKeyRecord, Role
 from foreseal.payments.api.routes import ROUTES
-from foreseal.payments.api.tables import Role
-from foreseal.payments.api.tables import api_keys as rows
 from payments.api.service_harness import ServiceHarness
 
 ROLES = {
@@ -41,7 +40,7 @@ def test_every_route_enforces_its_documented_roles(service: ServiceHarness) -> N
 def test_key_is_stored_as_hash_and_ends_at_revocation(service: ServiceHarness) -> None:
     with service.database.transaction() as tx:
         text = api_keys.create(tx, "shop", Role.READER, 1)
-        row = tx.execute(select(rows).where(rows.c.name == "shop")).one()
+        row = tx.execute(select(ApiKeyRecord).where(ApiKeyRecord.name == "shop")).one()
         assert text.rpartition("_")[2] not in str(tuple(row))
     headers = {"authorization": f"Bearer {text}"}
     assert service.request("GET", "/v1/orders", role=None, headers=headers).status_code == 200

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import select
 
 from foreseal.payments.api.idempotency import IdempotentRequests, RequestClaim, StoredResponse
-from foreseal.payments.api.tables import Role, requests
-from foreseal.payments.ledger.tables import payouts, refunds, transactions
+from foreseal.payments.api.models import RequestRecord, Role
+from foreseal.payments.ledger.models import PayoutRecord, RefundRecord, TransactionRecord
 from payments.api.service_harness import LEASE, ServiceHarness
 from payments.fake.contracts import PAYOUTS
 from payments.shop import BUYER, BUYERS, SHOP
@@ -118,7 +118,7 @@ def _request_and_crash(
         with pytest.raises(_Died):
             service.request("POST", path, body, key=key)
     with service.database.reading() as tx:
-        assert tx.execute(select(requests.c.status).where(requests.c.key == key)).scalar_one() is None
+        assert tx.execute(select(RequestRecord.status).where(RequestRecord.key == key)).scalar_one() is None
 
 
 def _after_the_lease(service: ServiceHarness) -> None:
@@ -143,8 +143,8 @@ def test_crash_after_any_effect_does_not_repeat_it(service: ServiceHarness, monk
     through(f"/v1/orders/{id}/refunds", {"amount": "200"})
     service.settle()
     with service.database.reading() as tx:
-        assert len(tx.execute(select(refunds)).all()) == 1
-        assert len(tx.execute(select(transactions)).all()) == 2
+        assert len(tx.execute(select(RefundRecord)).all()) == 1
+        assert len(tx.execute(select(TransactionRecord)).all()) == 2
 
     service.stored("v")
     assert through("/v1/orders/v/void")["order"]["state"] == "Voided offchain"
@@ -156,7 +156,7 @@ def test_crash_after_any_effect_does_not_repeat_it(service: ServiceHarness, monk
     through("/v1/payouts", {"recipients": legs})
     service.settle()
     with service.database.reading() as tx:
-        assert len(tx.execute(select(payouts)).all()) == 1
+        assert len(tx.execute(select(PayoutRecord)).all()) == 1
     assert service.get("/v1/balance")["faults"] == []
     hook = through("/v1/webhooks", {"url": "http://x.example/"})["webhook"]["id"]
     assert [each["id"] for each in service.get("/v1/webhooks")["items"]] == [hook]

@@ -1,9 +1,10 @@
-"""A database that an earlier version wrote, with its own words for reasons, endings and deliveries."""
+"""An upgraded database that an earlier version wrote, with its own words for reasons, endings and deliveries."""
 
 import sqlite3
 from pathlib import Path
 from typing import Any
 
+from foreseal.payments.ledger import Database
 from payments.api.service_harness import ServiceHarness
 from repository import SUPPORT
 
@@ -15,6 +16,7 @@ def opened(folder: Path) -> ServiceHarness:
     with sqlite3.connect(folder / "pay.db") as database:
         database.executescript(DUMP.read_text())
     database.close()
+    Database(f"sqlite:///{folder}/pay.db", upgrade=True).close()
     return ServiceHarness(f"sqlite:///{folder}/pay.db", folder)
 
 
@@ -24,7 +26,7 @@ def events(service: ServiceHarness, path: str) -> list[tuple[str, Any]]:
     return [(each["type"], each["data"]["details"].get("reason")) for each in found]
 
 
-def test_database_of_an_earlier_version_is_readable(tmp_path: Path) -> None:
+def test_upgraded_database_of_an_earlier_version_is_readable(tmp_path: Path) -> None:
     service = opened(tmp_path)
     try:
         found = {each["id"]: each for each in service.get("/v1/orders")["items"]}

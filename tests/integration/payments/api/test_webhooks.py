@@ -10,11 +10,11 @@ from sqlalchemy import select
 
 from foreseal.payments.api import webhooks as hooks
 from foreseal.payments.api.events import event
-from foreseal.payments.api.tables import DeliveryState, Role, deliveries
+from foreseal.payments.api.models import DeliveryRecord, DeliveryState, Role
 from foreseal.payments.api.webhook_signature import InvalidWebhookSignature, sign, verify
 from foreseal.payments.api.webhooks import ATTEMPTS, MAX_RETRY_DELAY
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger.tables import timeline
+from foreseal.payments.ledger.models import TimelineRecord
 from payments.api.service_harness import LEASE, Process, ServiceHarness
 from payments.shop import Killed
 
@@ -46,7 +46,7 @@ def test_a_target_gets_later_events_signed_and_in_order(service: ServiceHarness)
     service.captured("a")
     deliver(service)
     with service.database.reading() as tx:
-        wanted = select(timeline).where(timeline.c.subject_id == "a").order_by(timeline.c.id)
+        wanted = select(TimelineRecord).where(TimelineRecord.subject_id == "a").order_by(TimelineRecord.id)
         told = [(row.subject_id, event(row)["type"]) for row in tx.execute(wanted)]
     assert len(told) > 5
     assert entries(service) == told
@@ -193,8 +193,8 @@ def test_configured_targets_follow_the_configuration(service: ServiceHarness) ->
     service.draft("c")
     service.process.outbox.fan_out()
     with service.database.reading() as tx:
-        waiting = tx.execute(select(deliveries).where(deliveries.c.state == DeliveryState.WAITING)).all()
-    told = {id: [row.subject_id for row in waiting if row.hook_id == id] for id in ("x", "y")}
+        waiting = tx.execute(select(DeliveryRecord).where(DeliveryRecord.state == DeliveryState.WAITING)).all()
+    told = {id: [row.subject_id for row in waiting if row.webhook_id == id] for id in ("x", "y")}
     assert told == {"x": ["a", "c"], "y": ["a", "b", "c"]}
     # Its secret is in the configuration of another process.
     (x, _) = service.process.outbox.targets()

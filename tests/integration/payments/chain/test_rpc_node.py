@@ -22,7 +22,7 @@ from foreseal.payments.chain import (
     Underpriced,
     heads,
 )
-from foreseal.payments.ledger.tables import Purpose
+from foreseal.payments.ledger.models import Purpose
 from foreseal.payments.transactions import GWEI, DeliveryStatus, FeeQuote, TransactionIntents, TransactionSender
 from foreseal.testing import Chain, ChainSettings
 from payments.shop import Shop

@@ -1,7 +1,7 @@
 """The transitions, compared with the specification's table."""
 
 import pytest
-from sqlalchemy import Table, insert
+from sqlalchemy import insert
 
 from foreseal.payments.ledger import (
     DisbursementState,
@@ -14,6 +14,8 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
+from foreseal.payments.ledger.models import OrderRecord, RefundRecord
+from foreseal.payments.ledger.record import StatefulRecord
 from foreseal.payments.ledger.states import (
     DISBURSEMENT_TRANSITIONS,
     GRANT_TRANSITIONS,
@@ -23,7 +25,6 @@ from foreseal.payments.ledger.states import (
     LedgerState,
     next_status,
 )
-from foreseal.payments.ledger.tables import orders, refunds
 from payments.shop import Shop
 
 STEPS = (*TxStatus, *Finality)
@@ -186,39 +187,43 @@ def test_states_and_triggers_match_the_specification() -> None:
     assert found == SPECIFIED | FILLED_IN
 
 
-@pytest.mark.parametrize(("table", "states"), [(orders, OrderState), (refunds, DisbursementState)], ids=str)
-def test_transitions_outside_the_table_are_rejected(shop: Shop, table: Table, states: type[LedgerState]) -> None:
-    transitions = ORDER_TRANSITIONS if table is orders else DISBURSEMENT_TRANSITIONS
+@pytest.mark.parametrize(
+    ("model", "states"), [(OrderRecord, OrderState), (RefundRecord, DisbursementState)], ids=["orders", "refunds"]
+)
+def test_transitions_outside_the_table_are_rejected(
+    shop: Shop, model: type[StatefulRecord], states: type[LedgerState]
+) -> None:
+    transitions = ORDER_TRANSITIONS if model is OrderRecord else DISBURSEMENT_TRANSITIONS
     refused = 0
     with shop.database.transaction() as tx:
-        if table is refunds:
-            _insert(shop, tx, orders, "o", OrderStatus(OrderState.CAPTURED, Finality.FINAL))
+        if model is RefundRecord:
+            _insert(shop, tx, OrderRecord, "o", OrderStatus(OrderState.CAPTURED, Finality.FINAL))
         for number, place in enumerate(OrderStatus(state, step) for state in states for step in STEPS):
-            id = f"{table.name} {number}"
-            _insert(shop, tx, table, id, place)
-            row = locked(tx, table, id)
+            id = f"{model.__tablename__} {number}"
+            _insert(shop, tx, model, id, place)
+            row = locked(tx, model, id)
             for trigger in Trigger:
                 if (place, trigger) in transitions:
                     continue
                 with pytest.raises(TransitionNotAllowed) as error:
-                    shop.ledger.move(tx, table, row, trigger)
+                    shop.ledger.move(tx, model, row, trigger)
                 assert str(place) in str(error.value)
                 assert trigger.value in str(error.value)
                 refused += 1
-            assert read(tx, table, id) == row
+            assert read(tx, model, id) == row
     assert refused == len(states) * len(STEPS) * len(Trigger) - len(transitions) + 1
     with pytest.raises(TransitionNotAllowed, match=r"^\(none\): payer signs"):
         next_status(transitions, None, Trigger.SIGN)
 
 
-def _insert(shop: Shop, tx: object, table: Table, id: str, place: OrderStatus) -> None:
+def _insert(shop: Shop, tx: object, model: type[StatefulRecord], id: str, place: OrderStatus) -> None:
     values: dict[str, object] = {"id": id, "chain_id": 1, "token": "0x", "amount": 1}
-    if table is orders:
+    if model is OrderRecord:
         values |= {"payer": "0x", "payee": "0x", "valid_after": 0, "valid_before": 1, "nonce": b"", "since_block": 0}
         values["memo"] = id.encode()
     else:
         values |= {"order_id": "o", "recipient": "0x"}
-    tx.execute(insert(table).values(**values, state=place.state, step=place.step))  # type: ignore[attr-defined]
+    tx.execute(insert(model).values(**values, state=place.state, step=place.step))  # type: ignore[attr-defined]
 
 
 def test_each_transition_is_in_the_timeline(shop: Shop) -> None:

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import func, select
 
 from foreseal.errors import RpcError
-from foreseal.payments.ledger.tables import Purpose, attempts
+from foreseal.payments.ledger.models import AttemptRecord, Purpose
 from foreseal.payments.transactions import DeliveryStatus, open_intent
 from payments.fake.blocks import decoded
 from payments.fake.contracts import TOKEN
@@ -17,7 +17,7 @@ OWN = SHOP.address.lower()
 
 def tried(shop: Shop) -> int:
     with shop.database.reading() as tx:
-        return int(tx.execute(select(func.count()).select_from(attempts)).scalar_one())
+        return int(tx.execute(select(func.count()).select_from(AttemptRecord)).scalar_one())
 
 
 def test_dropped_foreign_transaction_blocks_no_nonce(shop: Shop) -> None:

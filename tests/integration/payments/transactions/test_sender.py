@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from foreseal.payments.chain import RejectedByNode
 from foreseal.payments.ledger import Finality, TxStatus
-from foreseal.payments.ledger.tables import Purpose, TxResult, attempts, transactions
+from foreseal.payments.ledger.models import AttemptRecord, Purpose, TransactionRecord, TxResult
 from foreseal.payments.transactions import (
     GWEI,
     DeliveryStatus,
@@ -40,7 +40,9 @@ def store(shop: Shop, subject: str, call: TransactionCall | None = None) -> int:
 def raws(shop: Shop) -> list[bytes]:
     with shop.database.reading() as tx:
         return list(
-            tx.execute(select(attempts.c.raw).order_by(attempts.c.transaction_id, attempts.c.ordinal)).scalars()
+            tx.execute(
+                select(AttemptRecord.raw).order_by(AttemptRecord.transaction_id, AttemptRecord.ordinal)
+            ).scalars()
         )
 
 
@@ -65,7 +67,7 @@ def test_concurrent_senders_get_distinct_account_nonces(shop: Shop) -> None:
         thread.join()
     assert not failed
     with shop.database.reading() as tx:
-        nonces = tx.execute(select(transactions.c.account_nonce)).scalars().all()
+        nonces = tx.execute(select(TransactionRecord.account_nonce)).scalars().all()
     assert sorted(nonces) == list(range(15))
     assert sorted(decoded(raw).nonce for raw in raws(shop)) == list(range(15))
 

@@ -6,19 +6,19 @@ import pytest
 from sqlalchemy import Connection, delete, insert, update
 
 from foreseal.payments.ledger import Finality
-from foreseal.payments.ledger.tables import Reason, orders, refunds, transfers, unmatched_transfers
+from foreseal.payments.ledger.models import OrderRecord, Reason, RefundRecord, TransferRecord, UnmatchedTransferRecord
 from foreseal.payments.transfers.balance import Balance, BalanceFault
 from payments.shop import Shop
 
 DAMAGE: dict[str, Callable[[Connection], object]] = {
-    "is captured without a transfer": lambda tx: tx.execute(update(transfers).values(order_id=None)),
-    "both matched and unmatched, or neither": lambda tx: tx.execute(delete(unmatched_transfers)),
-    "which is not captured": lambda tx: tx.execute(update(transfers).values(order_id="open")),
-    "differs from the terms of order a": lambda tx: tx.execute(update(orders).values(amount=501)),
+    "is captured without a transfer": lambda tx: tx.execute(update(TransferRecord).values(order_id=None)),
+    "both matched and unmatched, or neither": lambda tx: tx.execute(delete(UnmatchedTransferRecord)),
+    "which is not captured": lambda tx: tx.execute(update(TransferRecord).values(order_id="open")),
+    "differs from the terms of order a": lambda tx: tx.execute(update(OrderRecord).values(amount=501)),
     "order a is provisional, its transfer final": lambda tx: tx.execute(
-        update(orders).values(step=Finality.PROVISIONAL)
+        update(OrderRecord).values(step=Finality.PROVISIONAL)
     ),
-    "refunds of order a are 501, its capture 500": lambda tx: tx.execute(update(refunds).values(amount=501)),
+    "refunds of order a are 501, its capture 500": lambda tx: tx.execute(update(RefundRecord).values(amount=501)),
 }
 
 
@@ -46,7 +46,7 @@ def test_unmatched_transfer_of_an_order_is_a_fault(shop: Shop) -> None:
     ((hash, position, *_),) = shop.rows()
     key = {"chain_id": shop.chain.chain_id, "transaction_hash": hash, "position": position}
     with shop.database.transaction() as tx:
-        tx.execute(insert(unmatched_transfers).values(**key, reason=Reason.DUPLICATE))
+        tx.execute(insert(UnmatchedTransferRecord).values(**key, reason=Reason.DUPLICATE))
     assert shop.balance().faults == (
         BalanceFault("transfer_misfiled", f"transfer {hash} is both matched and unmatched, or neither"),
     )

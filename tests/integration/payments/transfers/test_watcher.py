@@ -8,7 +8,7 @@ from sqlalchemy import select
 from foreseal.payments.chain import ChainReorganized, ConfirmationPolicy, ConfirmationTier, FinalityBroken, NoResponse
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import ConcurrentUpdate, Ledger
-from foreseal.payments.ledger.tables import cursors, unmatched_transfers
+from foreseal.payments.ledger.models import CursorRecord, UnmatchedTransferRecord
 from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.orders.capture_checks import build_capture_call
 from foreseal.payments.orders.reconciler import OrderReconciler
@@ -25,7 +25,7 @@ def fresh(shop: Shop) -> set[tuple[object, ...]]:
 def reasons(shop: Shop) -> dict[str, tuple[str, str | None]]:
     """Return the reasons of unmatched transfers, with their orders."""
     with shop.database.reading() as tx:
-        rows = tx.execute(select(unmatched_transfers))
+        rows = tx.execute(select(UnmatchedTransferRecord))
         return {row.transaction_hash: (row.reason.value, row.order_id) for row in rows}
 
 
@@ -305,7 +305,7 @@ def test_cursors_below_the_final_block_are_deleted(shop: Shop) -> None:
         shop.chain.mine(3)
         shop.watcher.poll()
     with shop.database.reading() as tx:
-        numbers = sorted(tx.execute(select(cursors.c.block_number)).scalars())
+        numbers = sorted(tx.execute(select(CursorRecord.block_number)).scalars())
     assert numbers[0] == -1
     assert numbers[1] <= shop.chain.finalized < numbers[2]
     assert len(numbers) == 2 + shop.chain.finality // 3 + 1
@@ -319,7 +319,7 @@ def test_crash_between_rows_and_cursor_leaves_both_unchanged(shop: Shop) -> None
     with pytest.raises(Killed):
         shop.watcher.poll()
     with shop.database.reading() as tx:
-        assert list(tx.execute(select(cursors.c.block_number)).scalars()) == [-1]
+        assert list(tx.execute(select(CursorRecord.block_number)).scalars()) == [-1]
     assert shop.rows() == set()
     shop.restart()
     shop.watcher.poll()

@@ -19,11 +19,11 @@ from foreseal.payments.api import api_keys
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.idempotency import IdempotentRequests
+from foreseal.payments.api.models import Role
 from foreseal.payments.api.payment_queue import PaymentQueue
-from foreseal.payments.api.tables import Role
 from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.configuration import read
-from foreseal.payments.ledger.tables import orders
+from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.typed_data import Cancellation, ReceiveAuthorization
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
@@ -275,7 +275,7 @@ payouts = "{PAYOUTS}"
 
     def ids(self) -> list[str]:
         with self.database.reading() as tx:
-            return list(tx.execute(select(orders.c.id).order_by(orders.c.id)).scalars())
+            return list(tx.execute(select(OrderRecord.id).order_by(OrderRecord.id)).scalars())
 
 
 def conforms(document: dict[str, Any], method: str, path: str, response: httpx.Response) -> None:

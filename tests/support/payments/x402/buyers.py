@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from foreseal.payments.ledger import Database, Ledger, entries
+from foreseal.payments.ledger.queries import fetch_all
 from foreseal.payments.x402.buyer import Asset, Buyer, Caps, PayingTransport, Purchases, SpendingPolicy
+from foreseal.payments.x402.buyer.models import BudgetRecord, PurchaseRecord
 from foreseal.payments.x402.buyer.purchases import counted
-from foreseal.payments.x402.buyer.tables import budgets, purchases
 from payments.shop import BUYER
 from payments.x402.seller_double import NETWORK, TOKEN, Seller
 
@@ -51,9 +52,9 @@ class Buyers:
         buyer = self.buyer(rules, session, key)
         return httpx.Client(transport=PayingTransport(buyer, httpx.MockTransport(seller)), base_url="http://seller")
 
-    def rows(self) -> list[Row[Any]]:
+    def rows(self) -> list[PurchaseRecord]:
         with self.database.reading() as tx:
-            return list(tx.execute(select(purchases)))
+            return fetch_all(tx, select(PurchaseRecord))
 
     def states(self) -> list[str]:
         return sorted(row.state for row in self.rows())
@@ -61,13 +62,13 @@ class Buyers:
     def triggers(self, id: str) -> list[str]:
         """Return the triggers in a purchase's timeline."""
         with self.database.reading() as tx:
-            return [entry.trigger for entry in entries(tx, purchases.name, id)]
+            return [entry.trigger for entry in entries(tx, PurchaseRecord.__tablename__, id)]
 
     def committed(self) -> dict[str, int]:
         """Return committed amounts by period, checked against the sum over the purchases of each."""
         with self.database.reading() as tx:
-            found = {row.period: row.committed for row in tx.execute(select(budgets))}
-            rows = list(tx.execute(select(purchases)))
+            found = {row.period: row.committed for row in fetch_all(tx, select(BudgetRecord))}
+            rows = fetch_all(tx, select(PurchaseRecord))
         sums = dict.fromkeys(found, 0)
         for row in rows:
             sums[f"session {row.session}"] += counted(row)

@@ -5,27 +5,36 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, and_, insert, select, tuple_
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import ColumnElement, Connection, Select, and_, select, tuple_
 
 from foreseal.payments.amounts import to_tokens
+from foreseal.payments.api import views
 from foreseal.payments.api.fields import BYTES32, Field, choice_field, integer_field, short_text_field
+from foreseal.payments.api.models import ResolutionRecord, Role
 from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, limited, parse_cursor
 from foreseal.payments.api.route import JsonReply, Route, RouteCall, StreamedReply
-from foreseal.payments.api.tables import Role, resolutions
 from foreseal.payments.chain.confirmation_policy import HIGHEST_TIER
-from foreseal.payments.ledger import DisbursementState, DuplicateRecord, Finality, Trigger, UnknownRecord
-from foreseal.payments.ledger.tables import (
-    Reason,
-    payout_legs,
-    payouts,
-    refunds,
-    timeline,
-    transfers,
-    unmatched_transfers,
+from foreseal.payments.ledger import (
+    DisbursementState,
+    DuplicateRecord,
+    Finality,
+    StatusStep,
+    Trigger,
+    UnknownRecord,
+    ensure,
 )
+from foreseal.payments.ledger.models import (
+    PayoutLegRecord,
+    PayoutRecord,
+    Reason,
+    RefundRecord,
+    TimelineRecord,
+    TransferRecord,
+    UnmatchedTransferRecord,
+)
+from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one, fetch_triples
 from foreseal.payments.transfers.balance import balance
 
 HEADS = (
@@ -46,9 +55,16 @@ HEADS = (
 _ROWS = 500
 # Timeline triggers whose details contain the log position of a transfer.
 _LANDED = (Trigger.LANDED, Trigger.CONFIRM, Trigger.DEMOTE, Trigger.FINALIZE)
-_KEY = ("chain_id", "transaction_hash", "position")
-_SAME = and_(*(unmatched_transfers.c[name] == transfers.c[name] for name in _KEY))
-_NAMES = (unmatched_transfers.c.reason, unmatched_transfers.c.order_id.label("intended_order"))
+_SAME = and_(
+    UnmatchedTransferRecord.chain_id == TransferRecord.chain_id,
+    UnmatchedTransferRecord.transaction_hash == TransferRecord.transaction_hash,
+    UnmatchedTransferRecord.position == TransferRecord.position,
+)
+_RESOLVED_BY = and_(
+    ResolutionRecord.chain_id == TransferRecord.chain_id,
+    ResolutionRecord.transaction_hash == TransferRecord.transaction_hash,
+    ResolutionRecord.position == TransferRecord.position,
+)
 _TRANSFER_KEY = (
     Field("transaction", BYTES32, "Hash of the transaction.", required=True),
     Field(
@@ -60,57 +76,70 @@ _TRANSFER_KEY = (
 )
 
 
-def _select_unmatched(*conditions: Any) -> Select[Any]:
-    return select(transfers, *_NAMES).join(unmatched_transfers, _SAME).where(*conditions)
+def _select_unmatched(*conditions: ColumnElement[bool]) -> "Select[TransferRecord, Reason, str | None]":
+    columns = (UnmatchedTransferRecord.reason, UnmatchedTransferRecord.order_id.label("intended_order"))
+    return select(TransferRecord, *columns).join(UnmatchedTransferRecord, _SAME).where(*conditions)
+
+
+def _fetch_unmatched(
+    tx: Connection, query: "Select[TransferRecord, Reason, str | None]"
+) -> list[views.UnmatchedTransfer]:
+    return [views.UnmatchedTransfer(*found) for found in fetch_triples(tx, query)]
 
 
 def _list_unmatched_transfers(call: RouteCall) -> JsonReply:
     parameters = call.query
     limit, conditions = limited(parameters), []
     if parameters["reason"] is not None:
-        conditions.append(unmatched_transfers.c.reason == Reason(parameters["reason"]))
+        conditions.append(UnmatchedTransferRecord.reason == Reason(parameters["reason"]))
     if parameters["resolved"] is not None:
-        done = select(resolutions.c.position).where(
-            *(resolutions.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position"))
-        )
+        done = select(ResolutionRecord.position).where(_RESOLVED_BY)
         conditions.append(done.exists() if parameters["resolved"] == "true" else ~done.exists())
-    order = (transfers.c.block_number, transfers.c.log_index)
+    order = (TransferRecord.block_number, TransferRecord.log_index)
     before = parse_cursor(parameters["cursor"], HIGHEST_TIER, LARGEST_ID)
     if before is not None:
         conditions.append(tuple_(*order) < before)
     query = _select_unmatched(*conditions).order_by(*(column.desc() for column in order)).limit(limit + 1)
     with call.backend.database.reading() as tx:
-        rows = list(tx.execute(query))
+        rows = _fetch_unmatched(tx, query)
         page = rows[:limit]
-        following = f"{page[-1].block_number}-{page[-1].log_index}" if len(rows) > limit else None
+        last = page[-1].transfer if len(rows) > limit else None
+        following = None if last is None else f"{last.block_number}-{last.log_index}"
         return JsonReply({"items": call.views.unmatched(tx, page), "next": following})
 
 
 def _resolve(call: RouteCall) -> JsonReply:
     assert call.key is not None
-    key = {
-        "chain_id": call.backend.merchant.domain.chain_id,
-        "transaction_hash": "0x" + call.path["transaction"].hex(),
-        "position": call.path["position"],
+    chain_id, position = call.backend.merchant.domain.chain_id, call.path["position"]
+    hash, note, caller = "0x" + call.path["transaction"].hex(), call.body["note"], call.key.id
+    query = _select_unmatched(
+        TransferRecord.chain_id == chain_id,
+        TransferRecord.transaction_hash == hash,
+        TransferRecord.position == position,
+    )
+    values: ColumnValues = {
+        ResolutionRecord.chain_id: chain_id,
+        ResolutionRecord.transaction_hash: hash,
+        ResolutionRecord.position: position,
+        ResolutionRecord.note: note,
+        ResolutionRecord.resolved_by: caller,
+        ResolutionRecord.time: int(call.backend.clock()),
     }
-    query = _select_unmatched(*(transfers.c[name] == value for name, value in key.items()))
-    resolution = {"note": call.body["note"], "resolved_by": call.key.id}
     with call.backend.database.transaction() as tx:
-        row = tx.execute(query).one_or_none()
-        if row is None:
-            raise UnknownRecord(f"unmatched transfers: no transfer {key['position']} of {key['transaction_hash']}")
-        try:
-            with tx.begin_nested():
-                tx.execute(insert(resolutions).values(**key, **resolution, time=int(call.backend.clock())))
-        except IntegrityError as error:
-            before = tx.execute(select(resolutions).filter_by(**key)).one()
+        found = _fetch_unmatched(tx, query)
+        if not found:
+            raise UnknownRecord(f"unmatched transfers: no transfer {position} of {hash}")
+        if not ensure(tx, ResolutionRecord, values):
+            same = and_(
+                ResolutionRecord.chain_id == chain_id,
+                ResolutionRecord.transaction_hash == hash,
+                ResolutionRecord.position == position,
+            )
+            before = fetch_one(tx, select(ResolutionRecord).where(same))
             # An earlier execution of this request may have inserted it before a crash.
-            if not (
-                call.required_claim.again
-                and (before.note, before.resolved_by) == (resolution["note"], resolution["resolved_by"])
-            ):
-                raise DuplicateRecord(f"unmatched transfers: {key['transaction_hash']} is already resolved") from error
-        return JsonReply(call.views.unmatched(tx, [row])[0], 201)
+            if not (call.required_claim.again and (before.note, before.resolved_by) == (note, caller)):
+                raise DuplicateRecord(f"unmatched transfers: {hash} is already resolved")
+        return JsonReply(call.views.unmatched(tx, found)[0], 201)
 
 
 def _balance(call: RouteCall) -> JsonReply:
@@ -144,52 +173,77 @@ def _lines(call: RouteCall) -> Iterator[str]:
 
 def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
     """Yield captured and unmatched transfers in chain order, then completed refunds and payouts."""
-    everything = select(transfers, *_NAMES).outerjoin(unmatched_transfers, _SAME)
-    for row in tx.execute(everything.order_by(transfers.c.block_number, transfers.c.log_index)):
+    columns = (UnmatchedTransferRecord.reason, UnmatchedTransferRecord.order_id.label("intended_order"))
+    everything = select(TransferRecord, *columns).outerjoin(UnmatchedTransferRecord, _SAME)
+    in_chain_order = everything.order_by(TransferRecord.block_number, TransferRecord.log_index)
+    for transfer, reason, intended_order in fetch_triples(tx, in_chain_order):
         yield {
-            "kind": "captured" if row.order_id is not None else "unmatched",
-            "transaction_hash": row.transaction_hash,
-            "log_index": row.log_index,
-            "block_number": row.block_number,
-            "order_id": row.order_id or row.intended_order or "",
-            "account": row.sender,
-            "amount": row.amount,
-            "finality": _finality(row),
-            "reason": row.reason or "",
+            "kind": "captured" if transfer.order_id is not None else "unmatched",
+            "transaction_hash": transfer.transaction_hash,
+            "log_index": transfer.log_index,
+            "block_number": transfer.block_number,
+            "order_id": transfer.order_id or intended_order or "",
+            "account": transfer.sender,
+            "amount": transfer.amount,
+            "finality": _finality(transfer.step),
+            "reason": reason or "",
         }
     yield from _sent(tx)
 
 
 def _sent(tx: Connection) -> Iterator[dict[str, Any]]:
     """Yield the transfers of refunds and payouts, at the positions in their latest receipts."""
-    landed = timeline.c.subject.in_((refunds.name, payouts.name)) & timeline.c.trigger.in_(_LANDED)
+    subjects = (RefundRecord.__tablename__, PayoutRecord.__tablename__)
+    landed = TimelineRecord.subject.in_(subjects) & TimelineRecord.trigger.in_(_LANDED)
     landings: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in tx.execute(select(timeline).where(landed).order_by(timeline.c.id)):
-        landings[row.subject, row.subject_id] = json.loads(row.details)
+    for entry in fetch_each(tx, select(TimelineRecord).where(landed).order_by(TimelineRecord.id)):
+        landings[entry.subject, entry.subject_id] = json.loads(entry.details)
     paid = DisbursementState.COMPLETE
-    for row in tx.execute(select(refunds).where(refunds.c.state == paid).order_by(refunds.c.id)):
-        landing = landings[refunds.name, row.id]
-        yield _leg("refunded", landing, 0, row) | {"order_id": row.order_id}
-    legs = select(payouts, payout_legs).join(payout_legs, payout_legs.c.payout_id == payouts.c.id)
-    order = (payouts.c.id, payout_legs.c.position)
-    for row in tx.execute(legs.where(payouts.c.state == paid).order_by(*order)):
-        yield _leg("paid_out", landings[payouts.name, row.id], row.position, row)
+    for refund in fetch_each(tx, select(RefundRecord).where(RefundRecord.state == paid).order_by(RefundRecord.id)):
+        landing = landings[RefundRecord.__tablename__, refund.id]
+        leg = _Leg(refund.id, refund.step, 0, refund.recipient, refund.amount)
+        yield _sent_line("refunded", landing, leg) | {"order_id": refund.order_id}
+    legs = (
+        select(
+            PayoutRecord.id,
+            PayoutRecord.step,
+            PayoutLegRecord.position,
+            PayoutLegRecord.recipient,
+            PayoutLegRecord.amount,
+        )
+        .join(PayoutLegRecord, PayoutLegRecord.payout_id == PayoutRecord.id)
+        .where(PayoutRecord.state == paid)
+        .order_by(PayoutRecord.id, PayoutLegRecord.position)
+    )
+    for columns in tx.execute(legs):
+        leg = _Leg(*columns)
+        yield _sent_line("paid_out", landings[PayoutRecord.__tablename__, leg.id], leg)
 
 
-def _leg(kind: str, position: dict[str, Any], number: int, row: Row[Any]) -> dict[str, Any]:
+class _Leg(NamedTuple):
+    """One recipient of a refund or a payout."""
+
+    id: str
+    step: StatusStep
+    position: int
+    recipient: str
+    amount: int
+
+
+def _sent_line(kind: str, landing: dict[str, Any], leg: _Leg) -> dict[str, Any]:
     return {
         "kind": kind,
-        "transaction_hash": position["transaction"],
-        "log_index": position["log_index"][number],
-        "id": row.id,
-        "account": row.recipient,
-        "amount": row.amount,
-        "finality": _finality(row),
+        "transaction_hash": landing["transaction"],
+        "log_index": landing["log_index"][leg.position],
+        "id": leg.id,
+        "account": leg.recipient,
+        "amount": leg.amount,
+        "finality": _finality(leg.step),
     }
 
 
-def _finality(row: Row[Any]) -> str:
-    return "final" if row.step is Finality.FINAL else "provisional"
+def _finality(step: StatusStep) -> str:
+    return "final" if step is Finality.FINAL else "provisional"
 
 
 def _safe(text: str) -> str:

@@ -17,10 +17,10 @@ from foreseal.payments.api.fields import (
     choice_field,
     integer_field,
 )
+from foreseal.payments.api.models import Role
 from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.schemas import TX_STATUSES
-from foreseal.payments.api.tables import Role
 from foreseal.payments.ledger import (
     DuplicateRecord,
     Finality,
@@ -30,7 +30,7 @@ from foreseal.payments.ledger import (
     TxStatus,
     read,
 )
-from foreseal.payments.ledger.tables import Purpose, orders, transfers
+from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import building_head
@@ -82,9 +82,9 @@ def _check_terms(call: RouteCall) -> None:
 def _made_before(call: RouteCall, id: str) -> JsonReply | None:
     """Return the order if an earlier execution of this request created it."""
     with call.backend.database.reading() as tx:
-        if not call.required_claim.happened(tx, orders.name, id, Trigger.SET_TERMS):
+        if not call.required_claim.happened(tx, OrderRecord.__tablename__, id, Trigger.SET_TERMS):
             return None
-        order = read(tx, orders, id)
+        order = read(tx, OrderRecord, id)
     if (order.payer, order.amount) != (call.body["payer"], call.body["amount"] or call.body["maximum"]):
         raise DuplicateRecord(f"orders: {id} or another of its keys already exists")
     return _to_sign(call, id)
@@ -92,7 +92,7 @@ def _made_before(call: RouteCall, id: str) -> JsonReply | None:
 
 def _to_sign(call: RouteCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
-        order = read(tx, orders, id)
+        order = read(tx, OrderRecord, id)
         shown = call.views.order(tx, order)
     return JsonReply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
 
@@ -147,7 +147,7 @@ def _done_before(call: RouteCall, id: str, trigger: Trigger) -> bool:
     if not call.required_claim.again:
         return False
     with call.backend.database.reading() as tx:
-        return call.required_claim.happened(tx, orders.name, id, trigger)
+        return call.required_claim.happened(tx, OrderRecord.__tablename__, id, trigger)
 
 
 def _get(call: RouteCall) -> JsonReply:
@@ -157,7 +157,7 @@ def _get(call: RouteCall) -> JsonReply:
 def _detail(call: RouteCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
         found = {
-            "order": call.views.order(tx, read(tx, orders, id)),
+            "order": call.views.order(tx, read(tx, OrderRecord, id)),
             "transactions": views.list_transactions(tx, id, Purpose.CAPTURE, Purpose.CANCEL),
         }
     return JsonReply(found)
@@ -166,32 +166,32 @@ def _detail(call: RouteCall, id: str) -> JsonReply:
 def _list(call: RouteCall) -> JsonReply:
     parameters, conditions = call.query, []
     if parameters["state"] is not None:
-        conditions.append(orders.c.state == OrderState(parameters["state"]))
+        conditions.append(OrderRecord.state == OrderState(parameters["state"]))
     if parameters["finality"] is not None:
-        conditions.append(orders.c.step == Finality(parameters["finality"]))
+        conditions.append(OrderRecord.step == Finality(parameters["finality"]))
     if parameters["tx_status"] is not None:
-        conditions.append(orders.c.step == TxStatus(parameters["tx_status"]))
+        conditions.append(OrderRecord.step == TxStatus(parameters["tx_status"]))
     if parameters["payer"] is not None:
-        conditions.append(orders.c.payer == parameters["payer"])
+        conditions.append(OrderRecord.payer == parameters["payer"])
     if parameters["nonce"] is not None:
-        conditions.append(orders.c.nonce == parameters["nonce"])
+        conditions.append(OrderRecord.nonce == parameters["nonce"])
     if parameters["id"] is not None:
-        conditions.append(orders.c.id.startswith(parameters["id"], autoescape=True))
+        conditions.append(OrderRecord.id.startswith(parameters["id"], autoescape=True))
     if parameters["transaction"] is not None:
-        paid = select(transfers.c.order_id).where(
-            transfers.c.transaction_hash == "0x" + parameters["transaction"].hex()
+        paid = select(TransferRecord.order_id).where(
+            TransferRecord.transaction_hash == "0x" + parameters["transaction"].hex()
         )
-        conditions.append(orders.c.id.in_(paid))
+        conditions.append(OrderRecord.id.in_(paid))
     with call.backend.database.reading() as tx:
-        rows, following = by_beginning(tx, orders, parameters, *conditions)
+        rows, following = by_beginning(tx, OrderRecord, parameters, *conditions)
         shown = call.views.orders(tx, rows)
     return JsonReply({"items": shown, "next": following})
 
 
 def _timeline(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
-        read(tx, orders, call.path["id"])
-        return JsonReply({"items": views.list_events(tx, orders, call.path["id"])})
+        read(tx, OrderRecord, call.path["id"])
+        return JsonReply({"items": views.list_events(tx, OrderRecord, call.path["id"])})
 
 
 def _named(error: ValueError) -> ApiError:

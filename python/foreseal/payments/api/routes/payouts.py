@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import ADDRESS, AMOUNT, BYTES32, Field, integer_field, list_field
+from foreseal.payments.api.models import Role
 from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.routes.refunds import STATE
-from foreseal.payments.api.tables import Role
 from foreseal.payments.disbursements.payouts import BASIS_POINTS, MAX_RECIPIENTS, split
 from foreseal.payments.ledger import DisbursementState, read
-from foreseal.payments.ledger.tables import Purpose, payouts
+from foreseal.payments.ledger.models import PayoutRecord, Purpose
 from foreseal.payments.typed_data import bytes32
 
 _PAYOUT_ID = Field("id", BYTES32, "Reference of the payout.", required=True)
@@ -58,22 +58,22 @@ def _get(call: RouteCall) -> JsonReply:
 
 def _detail(call: RouteCall, id: str) -> views.JsonView:
     with call.backend.database.reading() as tx:
-        (shown,) = call.views.payouts(tx, [read(tx, payouts, id)])
+        (shown,) = call.views.payouts(tx, [read(tx, PayoutRecord, id)])
         return {"payout": shown, "transactions": views.list_transactions(tx, id, Purpose.PAYOUT)}
 
 
 def _list(call: RouteCall) -> JsonReply:
     state = call.query["state"]
-    conditions = [] if state is None else [payouts.c.state == DisbursementState(state)]
+    conditions = [] if state is None else [PayoutRecord.state == DisbursementState(state)]
     with call.backend.database.reading() as tx:
-        rows, following = by_beginning(tx, payouts, call.query, *conditions)
+        rows, following = by_beginning(tx, PayoutRecord, call.query, *conditions)
         return JsonReply({"items": call.views.payouts(tx, rows), "next": following})
 
 
 def _timeline(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
-        read(tx, payouts, _id(call))
-        return JsonReply({"items": views.list_events(tx, payouts, _id(call))})
+        read(tx, PayoutRecord, _id(call))
+        return JsonReply({"items": views.list_events(tx, PayoutRecord, _id(call))})
 
 
 def _id(call: RouteCall) -> str:

@@ -2,12 +2,12 @@
 
 from foreseal.payments.api import views
 from foreseal.payments.api.fields import AMOUNT, ID, Field, choice_field
+from foreseal.payments.api.models import Role
 from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.routes.orders import ORDER_ID
-from foreseal.payments.api.tables import Role
 from foreseal.payments.ledger import DisbursementState, read
-from foreseal.payments.ledger.tables import Purpose, refunds
+from foreseal.payments.ledger.models import Purpose, RefundRecord
 
 STATE = Field("state", choice_field([state.value for state in DisbursementState]), "Filter by state.")
 
@@ -27,25 +27,25 @@ def _get(call: RouteCall) -> JsonReply:
 
 def _detail(call: RouteCall, id: str) -> views.JsonView:
     with call.backend.database.reading() as tx:
-        row = read(tx, refunds, id)
+        row = read(tx, RefundRecord, id)
         return {"refund": call.views.refund(row), "transactions": views.list_transactions(tx, id, Purpose.REFUND)}
 
 
 def _list(call: RouteCall) -> JsonReply:
     conditions = []
     if call.query["state"] is not None:
-        conditions.append(refunds.c.state == DisbursementState(call.query["state"]))
+        conditions.append(RefundRecord.state == DisbursementState(call.query["state"]))
     if call.query["order"] is not None:
-        conditions.append(refunds.c.order_id == call.query["order"])
+        conditions.append(RefundRecord.order_id == call.query["order"])
     with call.backend.database.reading() as tx:
-        rows, following = by_beginning(tx, refunds, call.query, *conditions)
+        rows, following = by_beginning(tx, RefundRecord, call.query, *conditions)
     return JsonReply({"items": [call.views.refund(row) for row in rows], "next": following})
 
 
 def _timeline(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
-        read(tx, refunds, call.path["id"])
-        return JsonReply({"items": views.list_events(tx, refunds, call.path["id"])})
+        read(tx, RefundRecord, call.path["id"])
+        return JsonReply({"items": views.list_events(tx, RefundRecord, call.path["id"])})
 
 
 ROUTES = (

@@ -7,9 +7,10 @@ from sqlalchemy import select
 from foreseal.payments.api import views, webhooks
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import ID, TEXT, Field, choice_field, integer_field
+from foreseal.payments.api.models import DeliveryRecord, DeliveryState, Role, WebhookRecord
 from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, by_id
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
-from foreseal.payments.api.tables import DeliveryState, Role, deliveries, hooks
+from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
 
 _URL = re.compile(r"https?://[^\s/@]+(?:/\S*)?")
 _HOOK_ID = Field("id", ID, "The target.", required=True)
@@ -20,48 +21,48 @@ def _register(call: RouteCall) -> JsonReply:
     if _URL.fullmatch(url) is None:
         raise ApiError(400, "invalid_value", f"url must be a URL with http or https, got {url!r}", "url")
     with call.backend.database.transaction() as tx:
-        row = tx.execute(select(hooks).where(hooks.c.id == id)).one_or_none()
+        row = fetch_one_or_none(tx, select(WebhookRecord).where(WebhookRecord.id == id))
         # It exists if an earlier execution of this request created it.
         secret = webhooks.register(tx, id, url, now) if row is None else row.secret
-        row = tx.execute(select(hooks).where(hooks.c.id == id)).one()
+        row = fetch_one(tx, select(WebhookRecord).where(WebhookRecord.id == id))
     return JsonReply({"webhook": views.webhook(row), "secret": secret}, 201)
 
 
 def _list(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
-        rows = list(tx.execute(select(hooks).order_by(hooks.c.created, hooks.c.id)))
+        rows = fetch_all(tx, select(WebhookRecord).order_by(WebhookRecord.created, WebhookRecord.id))
     return JsonReply({"items": [views.webhook(row) for row in rows]})
 
 
 def _retire(call: RouteCall) -> JsonReply:
     id = call.path["id"]
     with call.backend.database.transaction() as tx:
-        row = tx.execute(select(hooks).where(hooks.c.id == id)).one_or_none()
+        row = fetch_one_or_none(tx, select(WebhookRecord).where(WebhookRecord.id == id))
         if not (call.required_claim.again and row is not None and row.retired is not None):
             webhooks.retire(tx, id, int(call.backend.clock()))
             webhooks.drop_pending(tx, id)
-        row = tx.execute(select(hooks).where(hooks.c.id == id)).one()
+        row = fetch_one(tx, select(WebhookRecord).where(WebhookRecord.id == id))
     return JsonReply(views.webhook(row))
 
 
 def _deliveries(call: RouteCall) -> JsonReply:
     parameters, conditions = call.query, []
     if parameters["state"] is not None:
-        conditions.append(deliveries.c.state == DeliveryState(parameters["state"]))
+        conditions.append(DeliveryRecord.state == DeliveryState(parameters["state"]))
     if parameters["webhook"] is not None:
-        conditions.append(deliveries.c.hook_id == parameters["webhook"])
+        conditions.append(DeliveryRecord.webhook_id == parameters["webhook"])
     with call.backend.database.reading() as tx:
-        rows, following = by_id(tx, deliveries, parameters, *conditions)
+        rows, following = by_id(tx, DeliveryRecord, parameters, *conditions)
     return JsonReply({"items": [views.delivery(row) for row in rows], "next": following})
 
 
 def _retry(call: RouteCall) -> JsonReply:
     id = call.path["id"]
     with call.backend.database.transaction() as tx:
-        row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one_or_none()
+        row = fetch_one_or_none(tx, select(DeliveryRecord).where(DeliveryRecord.id == id))
         if not (call.required_claim.again and row is not None and row.state is not DeliveryState.DEAD):
             webhooks.revive(tx, id, call.backend.clock())
-        row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one()
+        row = fetch_one(tx, select(DeliveryRecord).where(DeliveryRecord.id == id))
     return JsonReply(views.delivery(row))
 
 

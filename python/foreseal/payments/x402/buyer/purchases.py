@@ -4,15 +4,15 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import DuplicateRecord, Finality, Ledger, PurchaseState, Trigger, ensure, read
+from foreseal.payments.ledger.queries import ColumnValues, fetch_all
 from foreseal.payments.x402.buyer.errors import OutcomeUnknown, PolicyViolation, PurchaseRejected, Rule
+from foreseal.payments.x402.buyer.models import BudgetRecord, PurchaseRecord
 from foreseal.payments.x402.buyer.spending_policy import Offer
-from foreseal.payments.x402.buyer.tables import budgets, purchases
 from foreseal.payments.x402.payment_key import Payment
 
 
@@ -77,10 +77,15 @@ class Purchases:
                 if committed + intent.amount > cap:
                     raise PurchaseRejected((_over(rule, period, intent.amount, committed, cap, offer),))
                 _commit(tx, (intent.payer, offer.asset.network, offer.asset.token, period), committed + intent.amount)
-            values = {"id": id, "day": today, "reserved_at": now, **_row(offer, intent)}
+            values: ColumnValues = {
+                **_row(offer, intent),
+                PurchaseRecord.id: id,
+                PurchaseRecord.day: today,
+                PurchaseRecord.reserved_at: now,
+            }
             try:
                 with tx.begin_nested():
-                    self.ledger.create(tx, purchases, Trigger.RESERVE, **values)
+                    self.ledger.create(tx, PurchaseRecord, Trigger.RESERVE, values)
             except DuplicateRecord:  # another process inserted one between check and insert
                 self._refuse_a_second(tx, intent)
                 raise
@@ -91,16 +96,22 @@ class Purchases:
 
         Raises `TransitionNotAllowed` or `ConcurrentUpdate` if the purchase was returned in the meantime.
         """
-        values = {"contract": signed.key.contract, "nonce": signed.key.nonce, "valid_before": signed.deadline}
+        values: ColumnValues = {
+            PurchaseRecord.contract: signed.key.contract,
+            PurchaseRecord.nonce: signed.key.nonce,
+            PurchaseRecord.valid_before: signed.deadline,
+        }
         with self.ledger.database.transaction() as tx:
-            row = read(tx, purchases, id)
-            tx.execute(update(purchases).where(purchases.c.id == id).values(**values))
-            self.ledger.move(tx, purchases, row, Trigger.PRESENT)
+            row = read(tx, PurchaseRecord, id)
+            tx.execute(update(PurchaseRecord).where(PurchaseRecord.id == id).values(values))
+            self.ledger.move(tx, PurchaseRecord, row, Trigger.PRESENT)
 
     def point(self, id: str, status_url: str) -> None:
         """Store the seller's status URL of a purchase."""
         with self.ledger.database.transaction() as tx:
-            tx.execute(update(purchases).where(purchases.c.id == id).values(status_url=status_url))
+            tx.execute(
+                update(PurchaseRecord).where(PurchaseRecord.id == id).values({PurchaseRecord.status_url: status_url})
+            )
 
     def conclude(self, id: str, outcome: PurchaseOutcome, unless_presented: bool = False) -> bool:
         """Apply an outcome. Return True if it changed the purchase.
@@ -109,8 +120,8 @@ class Purchases:
         it exceeds the signed amount, `ConcurrentUpdate` if another outcome came first: read again.
         """
         with self.ledger.database.transaction() as tx:
-            row = read(tx, purchases, id)
-            news = self.ledger.allows(purchases, row, outcome.trigger)
+            row = read(tx, PurchaseRecord, id)
+            news = self.ledger.allows(PurchaseRecord, row, outcome.trigger)
             if not news or (unless_presented and row.state is not PurchaseState.RESERVED):
                 return False
             settled = outcome.settled or 0
@@ -124,81 +135,87 @@ class Purchases:
                 assert committed is not None, "a purchase was reserved in both"
                 _commit(tx, key, committed + difference)
             transaction = outcome.transaction or row.transaction_hash
-            values = {"settled": outcome.settled, "open_key": None, "transaction_hash": transaction}
-            tx.execute(update(purchases).where(purchases.c.id == id).values(**values))
-            self.ledger.move(tx, purchases, row, outcome.trigger, settled=str(settled))
+            values: ColumnValues = {
+                PurchaseRecord.settled: outcome.settled,
+                PurchaseRecord.open_key: None,
+                PurchaseRecord.transaction_hash: transaction,
+            }
+            tx.execute(update(PurchaseRecord).where(PurchaseRecord.id == id).values(values))
+            self.ledger.move(tx, PurchaseRecord, row, outcome.trigger, settled=str(settled))
             return True
 
-    def get(self, id: str) -> Row[Any]:
+    def get(self, id: str) -> PurchaseRecord:
         """Return a purchase. Raises `UnknownRecord`."""
         with self.ledger.database.reading() as tx:
-            return read(tx, purchases, id)
+            return read(tx, PurchaseRecord, id)
 
     def payers(self) -> list[str]:
         """Return the accounts that have purchases."""
         with self.ledger.database.reading() as tx:
-            return sorted(tx.execute(select(purchases.c.payer).distinct()).scalars())
+            return sorted(tx.execute(select(PurchaseRecord.payer).distinct()).scalars())
 
-    def unsettled(self, payer: str) -> list[Row[Any]]:
+    def unsettled(self, payer: str) -> list[PurchaseRecord]:
         """Return an account's purchases without a final outcome, oldest first.
 
         Vouchers are excluded: they transfer nothing, and the chain has no record of them.
         """
-        open = purchases.c.step != Finality.FINAL
-        open &= purchases.c.contract.is_(None) | (purchases.c.contract != BATCH_SETTLEMENT)
-        query = select(purchases).where((purchases.c.payer == payer) & open).order_by(purchases.c.reserved_at)
+        open = PurchaseRecord.step != Finality.FINAL
+        open &= PurchaseRecord.contract.is_(None) | (PurchaseRecord.contract != BATCH_SETTLEMENT)
+        query = (
+            select(PurchaseRecord).where((PurchaseRecord.payer == payer) & open).order_by(PurchaseRecord.reserved_at)
+        )
         with self.ledger.database.reading() as tx:
-            return list(tx.execute(query))
+            return fetch_all(tx, query)
 
-    def shares_transaction(self, row: Row[Any]) -> bool:
+    def shares_transaction(self, row: PurchaseRecord) -> bool:
         """Return True if another purchase names the same transaction."""
-        same = (purchases.c.network == row.network) & (purchases.c.transaction_hash == row.transaction_hash)
+        same = (PurchaseRecord.network == row.network) & (PurchaseRecord.transaction_hash == row.transaction_hash)
         with self.ledger.database.reading() as tx:
-            return tx.execute(select(purchases.c.id).where(same & (purchases.c.id != row.id))).first() is not None
+            return tx.execute(select(PurchaseRecord.id).where(same & (PurchaseRecord.id != row.id))).first() is not None
 
     def _refuse_a_second(self, tx: Connection, intent: PurchaseIntent) -> None:
         if intent.open_key is not None:
-            query = select(purchases.c.id, purchases.c.subject).where(purchases.c.open_key == intent.open_key)
-            if (found := tx.execute(query).one_or_none()) is not None:
-                raise OutcomeUnknown(found.id, found.subject)
+            query = select(PurchaseRecord.id, PurchaseRecord.subject).where(PurchaseRecord.open_key == intent.open_key)
+            for id, subject in tx.execute(query):
+                raise OutcomeUnknown(id, subject)
 
 
-def counted(row: Row[Any]) -> int:
+def counted(row: PurchaseRecord) -> int:
     """Return the smallest units that a purchase counts against the caps."""
     match row.state:
         case PurchaseState.RESERVED | PurchaseState.PRESENTED:
-            return int(row.amount)
+            return row.amount
         case PurchaseState.SPENT:
-            return int(row.settled)
+            return row.settled or 0
         case _:
             return 0
 
 
-def _row(offer: Offer, intent: PurchaseIntent) -> dict[str, Any]:
+def _row(offer: Offer, intent: PurchaseIntent) -> ColumnValues:
     return {
-        "payer": intent.payer,
-        "session": intent.session,
-        "open_key": intent.open_key,
-        "subject": intent.subject,
-        "scheme": offer.terms.scheme,
-        "network": offer.asset.network,
-        "asset": offer.asset.token,
-        "payee": offer.payee,
-        "amount": intent.amount,
+        PurchaseRecord.payer: intent.payer,
+        PurchaseRecord.session: intent.session,
+        PurchaseRecord.open_key: intent.open_key,
+        PurchaseRecord.subject: intent.subject,
+        PurchaseRecord.scheme: offer.terms.scheme,
+        PurchaseRecord.network: offer.asset.network,
+        PurchaseRecord.asset: offer.asset.token,
+        PurchaseRecord.payee: offer.payee,
+        PurchaseRecord.amount: intent.amount,
     }
 
 
 _Key = tuple[str, str, str, str]
 
 
-def _where(key: _Key) -> Any:
+def _where(key: _Key) -> ColumnElement[bool]:
     payer, network, asset, period = key
-    same = (budgets.c.payer == payer) & (budgets.c.network == network)
-    return same & (budgets.c.asset == asset) & (budgets.c.period == period)
+    same = (BudgetRecord.payer == payer) & (BudgetRecord.network == network)
+    return same & (BudgetRecord.asset == asset) & (BudgetRecord.period == period)
 
 
 def _find(tx: Connection, key: _Key) -> int | None:
-    return tx.execute(select(budgets.c.committed).where(_where(key)).with_for_update()).scalar_one_or_none()
+    return tx.execute(select(BudgetRecord.committed).where(_where(key)).with_for_update()).scalar_one_or_none()
 
 
 def _locked(tx: Connection, payer: str, offer: Offer, period: str) -> int:
@@ -206,15 +223,21 @@ def _locked(tx: Connection, payer: str, offer: Offer, period: str) -> int:
     key = (payer, offer.asset.network, offer.asset.token, period)
     found = _find(tx, key)
     if found is None:
-        names = dict(zip(("payer", "network", "asset", "period"), key, strict=True))
-        ensure(tx, budgets, **names, committed=0)
+        values: ColumnValues = {
+            BudgetRecord.payer: payer,
+            BudgetRecord.network: offer.asset.network,
+            BudgetRecord.asset: offer.asset.token,
+            BudgetRecord.period: period,
+            BudgetRecord.committed: 0,
+        }
+        ensure(tx, BudgetRecord, values)
         found = _find(tx, key)
     assert found is not None, "it was inserted, or was there"
     return found
 
 
 def _commit(tx: Connection, key: _Key, committed: int) -> None:
-    tx.execute(update(budgets).where(_where(key)).values(committed=committed))
+    tx.execute(update(BudgetRecord).where(_where(key)).values({BudgetRecord.committed: committed}))
 
 
 def _over(rule: Rule, period: str, requested: int, committed: int, cap: int, offer: Offer) -> PolicyViolation:

@@ -10,18 +10,18 @@ nonce used in a final block            spent, with the transferred amount if the
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import httpx
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from foreseal.payments.chain import ChainError, ChainNode
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import ConcurrentUpdate, Database, PurchaseState, Trigger
+from foreseal.payments.ledger.queries import fetch_each
+from foreseal.payments.x402.buyer.models import PurchaseRecord
 from foreseal.payments.x402.buyer.payment_responses import read_status
 from foreseal.payments.x402.buyer.purchases import PurchaseOutcome, Purchases
 from foreseal.payments.x402.buyer.spending_policy import Asset
-from foreseal.payments.x402.buyer.tables import purchases
 from foreseal.payments.x402.payment_key import UPTO, PaymentKey
 from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status
 
@@ -81,7 +81,7 @@ class Reconciliation:
         progress(len(rows), len(rows))
         return found
 
-    def _outcome(self, row: Row[Any]) -> PurchaseOutcome | None:
+    def _outcome(self, row: PurchaseRecord) -> PurchaseOutcome | None:
         if row.state is PurchaseState.RESERVED:
             abandoned = row.reserved_at + _ABANDONED < self._purchases.ledger.clock()
             return PurchaseOutcome(Trigger.UNSENT) if abandoned else None
@@ -94,7 +94,7 @@ class Reconciliation:
                 return PurchaseOutcome(Trigger.SPENT, self._settled(node, row, status), status.transaction)
         return self._seller_outcome(row) if row.state is PurchaseState.PRESENTED else None
 
-    def _seller_outcome(self, row: Row[Any]) -> PurchaseOutcome | None:
+    def _seller_outcome(self, row: PurchaseRecord) -> PurchaseOutcome | None:
         """Return the outcome from the seller's status URL."""
         if self._sellers is None or row.status_url is None:
             return None
@@ -104,13 +104,13 @@ class Reconciliation:
                 body += chunk
                 if len(body) > _LARGEST:
                     return None
-        return read_status(body, int(row.amount)) if response.status_code == httpx.codes.OK else None
+        return read_status(body, row.amount) if response.status_code == httpx.codes.OK else None
 
-    def _settled(self, node: ChainNode, row: Row[Any], status: PaymentStatus) -> int:
+    def _settled(self, node: ChainNode, row: PurchaseRecord, status: PaymentStatus) -> int:
         """Return the transferred units, or the full signed amount if the chain does not show them."""
         if status.fate is PaymentFate.SETTLED and status.amount is not None:
-            return min(status.amount, int(row.amount))
-        maximum, final = int(row.amount), status.final_block
+            return min(status.amount, row.amount)
+        maximum, final = row.amount, status.final_block
         if row.scheme != UPTO or row.transaction_hash is None or self._purchases.shares_transaction(row):
             return maximum
         # Permit2 logs no nonce. The seller names the transaction, and the chain shows its transfers. Each transaction
@@ -127,8 +127,10 @@ class Reconciliation:
         return min(moved[0], maximum) if len(moved) == 1 else maximum
 
 
-def payment_key(row: Row[Any]) -> PaymentKey:
+def payment_key(row: PurchaseRecord) -> PaymentKey:
     """Return the key that identifies a sent payment on the chain and in a facilitator's status."""
+    assert row.contract is not None, "a presented payment has a key"
+    assert row.nonce is not None, "a presented payment has a key"
     return PaymentKey(int(row.network.removeprefix("eip155:")), row.contract, row.payer, row.nonce)
 
 
@@ -151,9 +153,9 @@ class Totals:
 def totals(database: Database, payer: str | None = None) -> list[Totals]:
     """Return spent, reserved and returned sums, sorted by account, day, session and asset."""
     found: dict[tuple[str, ...], Totals] = {}
-    query = select(purchases) if payer is None else select(purchases).where(purchases.c.payer == payer)
+    query = select(PurchaseRecord) if payer is None else select(PurchaseRecord).where(PurchaseRecord.payer == payer)
     with database.reading() as tx:
-        for row in tx.execute(query):
+        for row in fetch_each(tx, query):
             key = (row.payer, row.day, row.session, row.network, row.asset)
             new = Totals(row.payer, row.session, row.day, Asset(row.network, row.asset))
             sums = found.setdefault(key, new)

@@ -23,13 +23,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, select, update
 
 from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, SettlementState, Trigger, TxStatus, ensure, locked, read
-from foreseal.payments.ledger.tables import Purpose, attempts, transactions
+from foreseal.payments.ledger.models import AttemptRecord, Purpose, TransactionRecord
+from foreseal.payments.ledger.queries import ColumnValues, fetch_one_or_none
 from foreseal.payments.transactions import (
     TransactionCall,
     TransactionOutcome,
@@ -41,8 +42,8 @@ from foreseal.payments.transactions import (
     record_outcome,
 )
 from foreseal.payments.x402.crash_points import PaidPoint
+from foreseal.payments.x402.models import PayerLockRecord, SettlementRecord
 from foreseal.payments.x402.payment_key import Payment, PaymentKey
-from foreseal.payments.x402.tables import payer_locks, settlements
 
 T = TypeVar("T")
 
@@ -91,18 +92,18 @@ class Settlements:
         self.sender = sender
         self.patience = patience or Waiter()
 
-    def find(self, key: PaymentKey) -> Row[Any] | None:
+    def find(self, key: PaymentKey) -> SettlementRecord | None:
         """Return the stored settlement of a payment."""
         with self.ledger.database.reading() as tx:
-            return tx.execute(select(settlements).where(settlements.c.id == key.name)).one_or_none()
+            return fetch_one_or_none(tx, select(SettlementRecord).where(SettlementRecord.id == key.name))
 
     def newest(self, key: PaymentKey) -> str | None:
         """Return the hash of the newest transaction signed for a payment."""
         query = (
-            select(attempts.c.hash)
-            .join(transactions)
-            .where(transactions.c.purpose == Purpose.SETTLE, transactions.c.subject == key.name)
-            .order_by(transactions.c.round.desc(), attempts.c.ordinal.desc())
+            select(AttemptRecord.hash)
+            .join(TransactionRecord)
+            .where(TransactionRecord.purpose == Purpose.SETTLE, TransactionRecord.subject == key.name)
+            .order_by(TransactionRecord.round.desc(), AttemptRecord.ordinal.desc())
             .limit(1)
         )
         with self.ledger.database.reading() as tx:
@@ -136,7 +137,7 @@ class Settlements:
         intent = self.patience.until(attempt, f"turn of {key.payer}")
         if intent:
             self.ledger.passed(PaidPoint.SETTLEMENT_STORED)
-            record_delivery(self.ledger, settlements, key.name, self.sender.deliver(intent))
+            record_delivery(self.ledger, SettlementRecord, key.name, self.sender.deliver(intent))
         found = self.newest(key)
         assert found is not None, "a stored settlement has signed bytes"
         return found
@@ -145,7 +146,7 @@ class Settlements:
         """Record that a payment is settled with amount 0. Raises `AlreadySettling`."""
         try:
             with self.ledger.database.transaction() as tx:
-                self.ledger.create(tx, settlements, Trigger.RELEASE, **self._values(request))
+                self.ledger.create(tx, SettlementRecord, Trigger.RELEASE, self._values(request))
         except DuplicateRecord:
             row = self.find(request.payment.key)
             if row is None or row.digest != request.digest:
@@ -169,7 +170,7 @@ class Settlements:
 
         return self.patience.until(find_receipt, f"receipt of {key.name}")
 
-    def advance(self, id: str) -> Row[Any]:
+    def advance(self, id: str) -> SettlementRecord:
         """Record the chain's state of a settlement, and resend its bytes if it has no receipt."""
         outcome = self._record_outcome(id)
         with self.ledger.database.reading() as tx:
@@ -180,9 +181,9 @@ class Settlements:
             and outcome.receipt is None
             and outcome.step is not TxStatus.FAILED
         ):
-            record_delivery(self.ledger, settlements, id, self.sender.deliver(intent))
+            record_delivery(self.ledger, SettlementRecord, id, self.sender.deliver(intent))
         with self.ledger.database.reading() as tx:
-            return read(tx, settlements, id)
+            return read(tx, SettlementRecord, id)
 
     def resume(self) -> dict[str, Exception]:
         """Advance all settlements that are not final, for example after a start.
@@ -206,69 +207,81 @@ class Settlements:
 
     def _lock_count(self, key: PaymentKey) -> int | None:
         """Return how often this payer's lock was taken; None while it is held. Insert the payer's row if missing."""
-        mine = (payer_locks.c.chain_id == key.chain_id) & (payer_locks.c.payer == key.payer)
+        mine = (PayerLockRecord.chain_id == key.chain_id) & (PayerLockRecord.payer == key.payer)
         with self.ledger.database.reading() as tx:
-            row = tx.execute(select(payer_locks).where(mine)).one_or_none()
+            row = fetch_one_or_none(tx, select(PayerLockRecord).where(mine))
         if row is None:
+            unlocked: ColumnValues = {
+                PayerLockRecord.chain_id: key.chain_id,
+                PayerLockRecord.payer: key.payer,
+                PayerLockRecord.taken: 0,
+            }
             with self.ledger.database.transaction() as tx:
-                return 0 if ensure(tx, payer_locks, chain_id=key.chain_id, payer=key.payer, taken=0) else None
-        return None if row.holder is not None else int(row.taken)
+                return 0 if ensure(tx, PayerLockRecord, unlocked) else None
+        return None if row.holder is not None else row.taken
 
     def _acquire(self, tx: Connection, key: PaymentKey, count: int) -> bool:
-        mine = (payer_locks.c.chain_id == key.chain_id) & (payer_locks.c.payer == key.payer)
-        free = mine & payer_locks.c.holder.is_(None) & (payer_locks.c.taken == count)
-        return tx.execute(update(payer_locks).where(free).values(holder=key.name, taken=count + 1)).rowcount == 1
+        mine = (PayerLockRecord.chain_id == key.chain_id) & (PayerLockRecord.payer == key.payer)
+        free = mine & PayerLockRecord.holder.is_(None) & (PayerLockRecord.taken == count)
+        values: ColumnValues = {PayerLockRecord.holder: key.name, PayerLockRecord.taken: count + 1}
+        return tx.execute(update(PayerLockRecord).where(free).values(values)).rowcount == 1
 
     def _store(self, tx: Connection, request: SettlementRequest, call: TransactionCall) -> int:
         id = request.payment.key.name
-        again = tx.execute(select(settlements.c.id).where(settlements.c.id == id)).one_or_none()
+        again = tx.execute(select(SettlementRecord.id).where(SettlementRecord.id == id)).one_or_none()
         if again is None:
-            self.ledger.create(tx, settlements, Trigger.SETTLE, **self._values(request))
+            self.ledger.create(tx, SettlementRecord, Trigger.SETTLE, self._values(request))
         else:
-            row = locked(tx, settlements, id)
-            if not self.ledger.allows(settlements, row, Trigger.SETTLE):
+            row = locked(tx, SettlementRecord, id)
+            if not self.ledger.allows(SettlementRecord, row, Trigger.SETTLE):
                 raise DuplicateRecord(f"{id}: another process is settling it")
-            tx.execute(update(settlements).where(settlements.c.id == id).values(**self._values(request)))
-            self.ledger.move(tx, settlements, row, Trigger.SETTLE)
+            tx.execute(update(SettlementRecord).where(SettlementRecord.id == id).values(self._values(request)))
+            self.ledger.move(tx, SettlementRecord, row, Trigger.SETTLE)
         return self.sender.intents.store(tx, Purpose.SETTLE, id, call)
 
-    def _values(self, request: SettlementRequest) -> dict[str, Any]:
+    def _values(self, request: SettlementRequest) -> ColumnValues:
         payment, key = request.payment, request.payment.key
         return {
-            "id": key.name,
-            "chain_id": key.chain_id,
-            "contract": key.contract,
-            "payer": key.payer,
-            "nonce": key.nonce,
-            "digest": request.digest,
-            "token": payment.token,
-            "payee": payment.payee,
-            "amount": payment.amount,
-            "deadline": payment.deadline,
+            SettlementRecord.id: key.name,
+            SettlementRecord.chain_id: key.chain_id,
+            SettlementRecord.contract: key.contract,
+            SettlementRecord.payer: key.payer,
+            SettlementRecord.nonce: key.nonce,
+            SettlementRecord.digest: request.digest,
+            SettlementRecord.token: payment.token,
+            SettlementRecord.payee: payment.payee,
+            SettlementRecord.amount: payment.amount,
+            SettlementRecord.deadline: payment.deadline,
         }
 
     def _record_outcome(self, id: str) -> TransactionOutcome | None:
         """Record the outcome of a settlement's transaction, and return it; None without a transaction."""
         with self.ledger.database.reading() as tx:
-            read(tx, settlements, id)
+            read(tx, SettlementRecord, id)
             intent = open_intent(tx, Purpose.SETTLE, id)
-            last = select(transactions.c.id).where(transactions.c.subject == id).order_by(transactions.c.round.desc())
-            last = last.where(transactions.c.purpose == Purpose.SETTLE)
+            last = (
+                select(TransactionRecord.id)
+                .where(TransactionRecord.subject == id)
+                .order_by(TransactionRecord.round.desc())
+            )
+            last = last.where(TransactionRecord.purpose == Purpose.SETTLE)
             closed = tx.execute(last.limit(1)).scalar_one_or_none()
         if intent is None:
             return None if closed is None else self.sender.outcome(closed)
         outcome = self.sender.outcome(intent)
         self.ledger.passed(CrashPoint.RECEIPT_READ)
         with self.ledger.database.transaction() as tx:
-            noted = record_outcome(self.ledger, tx, settlements, id, outcome, _shown)
+            noted = record_outcome(self.ledger, tx, SettlementRecord, id, outcome, _shown)
             if noted and (outcome.receipt is not None or outcome.step is TxStatus.FAILED):
-                tx.execute(update(payer_locks).where(payer_locks.c.holder == id).values(holder=None))
+                tx.execute(
+                    update(PayerLockRecord).where(PayerLockRecord.holder == id).values({PayerLockRecord.holder: None})
+                )
             self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self.ledger.passed(CrashPoint.RECEIPT_STORED)
         return outcome
 
 
-def _shown(row: Row[Any], receipt: ChainReceipt) -> dict[str, Any] | None:
+def _shown(row: SettlementRecord, receipt: ChainReceipt) -> dict[str, Any] | None:
     """Return an empty dict if the receipt's logs show the settlement, else None. Its status alone proves nothing.
 
     A successful receipt without these logs is not a settlement, and not a fault of the node: any token contract may do

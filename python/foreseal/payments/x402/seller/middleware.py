@@ -19,7 +19,6 @@ from typing import Any
 from urllib.parse import quote
 
 import orjson
-from sqlalchemy import Row
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,6 +31,7 @@ from x402.schemas.errors import FacilitatorCapabilityError
 
 from foreseal.payments.ledger import GrantState, LedgerError
 from foreseal.payments.x402.crash_points import PaidPoint
+from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
 from foreseal.payments.x402.payment_key import PaymentKey, granted
 from foreseal.payments.x402.seller.grants import GrantedResponse, GrantRequest, stored_answer
@@ -244,7 +244,7 @@ class _Paid:
         await run_in_threadpool(self._seller.grants.decline, id, answered)
         return _private(answered)
 
-    async def _copy(self, row: Row[Any], digest: bytes) -> GrantedResponse:
+    async def _copy(self, row: GrantRecord, digest: bytes) -> GrantedResponse:
         """Respond to a payment that was used before."""
         # Before the payment's end no chain query is needed, even for many copies.
         if not self._seller.is_good(row):
@@ -306,7 +306,7 @@ class _Paid:
         url = f"{self._url.removesuffix(self._path)}{self._seller.offers.shop.status_path}/{id}"
         return _json(409, {"error": why, "payment": id, "status": url}).having(location=url, retry_after="1")
 
-    async def _find(self, id: str) -> Row[Any] | None:
+    async def _find(self, id: str) -> GrantRecord | None:
         return await run_in_threadpool(self._seller.grants.find, id)
 
 
@@ -350,7 +350,8 @@ def _private(answer: GrantedResponse) -> GrantedResponse:
     return answer.having(cache_control=with_private_cache_control(cache_control))
 
 
-def _paid(answer: GrantedResponse, row: Row[Any]) -> GrantedResponse:
+def _paid(answer: GrantedResponse, row: GrantRecord) -> GrantedResponse:
+    assert row.settlement is not None, "a settled grant has its settlement"
     found = encode_payment_response_header(SettleResponse.model_validate_json(row.settlement))
     return _private(answer).having(**{PAYMENT_RESPONSE_HEADER.lower(): found})
 

@@ -7,10 +7,8 @@ seller's own: the proof that a payment was not settled comes from the chain, whi
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
 
 import httpx
-from sqlalchemy import Row
 from starlette.concurrency import run_in_threadpool
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse, VerifiedPaymentCancelOptions
 from x402.schemas.errors import PaymentAbortedError
@@ -24,10 +22,11 @@ from foreseal.payments.transactions import SendingError, block_finality
 from foreseal.payments.x402 import channels
 from foreseal.payments.x402.channels import SellerChannels
 from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
+from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import HASH
 from foreseal.payments.x402.payment_key import BATCH, PENDING, PaymentKey, granted
 from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status
-from foreseal.payments.x402.seller.grants import Grants, stored_payment
+from foreseal.payments.x402.seller.grants import Grants, charged_amount, stored_payment
 from foreseal.payments.x402.seller.payment_requirements import Offers, SellerSettings
 
 _log = logging.getLogger(__name__)
@@ -117,7 +116,7 @@ class Seller:
         failed = VerifiedPaymentCancelOptions(reason="handler_failed", response_status=status)
         await dispatcher.cancel(threw if status is None else failed)
 
-    async def finish(self, row: Row[Any]) -> Row[Any]:
+    async def finish(self, row: GrantRecord) -> GrantRecord:
         """Settle a stored response that its process did not settle. Return the updated grant.
 
         Raises `PaymentRejected` and `Undecided`. The chain is checked first, so a settled payment is not settled again.
@@ -132,11 +131,11 @@ class Seller:
             raise Undecided(str(error)) from error
         return await run_in_threadpool(self.grants.settle, row.id, response)
 
-    def is_good(self, row: Row[Any]) -> bool:
+    def is_good(self, row: GrantRecord) -> bool:
         """Return True if a grant's payment has a deadline that has not passed."""
         return row.state is not GrantState.RELEASED and row.deadline is not None and self.ledger.clock() <= row.deadline
 
-    def fate(self, row: Row[Any]) -> PaymentStatus:
+    def fate(self, row: GrantRecord) -> PaymentStatus:
         """Return the status of a grant's payment. Raises the node's errors."""
         if row.state is GrantState.SETTLED:
             return PaymentStatus(PaymentFate.SETTLED, row.step is Finality.FINAL, row.transaction_hash, row.charged)
@@ -155,7 +154,7 @@ class Seller:
         free = row.state is not GrantState.ANSWERED and not channels.is_reserved(channel, self._milliseconds())
         return PaymentStatus(PaymentFate.UNSETTLED if free else PaymentFate.OPEN, final=free)
 
-    async def settled_status(self, row: Row[Any]) -> PaymentStatus:
+    async def settled_status(self, row: GrantRecord) -> PaymentStatus:
         """Return the status from `fate`, and release the grant if non-payment is proven."""
         found = await run_in_threadpool(self.fate, row)
         if found.never and row.state is not GrantState.RELEASED:
@@ -175,8 +174,8 @@ class Seller:
             except (PaymentRejected, Undecided, LedgerError, ValueError, *Silent) as error:
                 _log.warning("cannot track grant", extra={"payment": row.id, "reason": str(error)})
 
-    def _deepen(self, row: Row[Any]) -> None:
-        receipt = self.node.receipt(row.transaction_hash)
+    def _deepen(self, row: GrantRecord) -> None:
+        receipt = None if row.transaction_hash is None else self.node.receipt(row.transaction_hash)
         if receipt is None:
             self.grants.reopen(row.id, "the transaction is no longer on the chain")
             return
@@ -194,7 +193,7 @@ class Seller:
         if step is not None:
             self.grants.deepen(row.id, step)
 
-    async def _finished(self, row: Row[Any]) -> SettleResponse:
+    async def _finished(self, row: GrantRecord) -> SettleResponse:
         payload, requirements = stored_payment(row)
         found = await run_in_threadpool(self.fate, row)
         if found.never:
@@ -205,10 +204,10 @@ class Seller:
             return response
         if requirements.scheme == BATCH:
             return await self._finish_voucher(row, payload, requirements)
-        return await self.settle(payload, requirements, row.charged)
+        return await self.settle(payload, requirements, charged_amount(row))
 
     async def _finish_voucher(
-        self, row: Row[Any], payload: PaymentPayload, requirements: PaymentRequirements
+        self, row: GrantRecord, payload: PaymentPayload, requirements: PaymentRequirements
     ) -> SettleResponse:
         """Charge a channel for a process that crashed before it did."""
         kind, balance = payload.payload.get("type"), None
@@ -223,11 +222,11 @@ class Seller:
             if not response.success:
                 raise PaymentRejected(response.error_reason or "settlement_failed", response)
             balance = ((response.extra or {}).get("channelState") or {}).get("balance")
-        await run_in_threadpool(channels.charge, self.channels, payload, row.charged, balance)
+        await run_in_threadpool(channels.charge, self.channels, payload, charged_amount(row), balance)
         return response
 
 
-def _on_chain(row: Row[Any], requirements: PaymentRequirements, found: PaymentStatus) -> SettleResponse | None:
+def _on_chain(row: GrantRecord, requirements: PaymentRequirements, found: PaymentStatus) -> SettleResponse | None:
     """Return the settlement that the chain already shows; None unless it has the full amount."""
     if requirements.scheme == BATCH and found.fate is PaymentFate.SETTLED:
         return _response(row, requirements)
@@ -237,7 +236,7 @@ def _on_chain(row: Row[Any], requirements: PaymentRequirements, found: PaymentSt
 
 
 def _response(
-    row: Row[Any], requirements: PaymentRequirements, transaction: str = "", amount: str = ""
+    row: GrantRecord, requirements: PaymentRequirements, transaction: str = "", amount: str = ""
 ) -> SettleResponse:
     payer = PaymentKey.parse(row.id).payer
     return SettleResponse(

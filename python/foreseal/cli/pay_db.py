@@ -1,0 +1,91 @@
+"""`foreseal pay db`: the schema of a payments database, and its upgrade."""
+
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from sqlalchemy import make_url
+
+from foreseal.cli.exit_codes import FAILED
+from foreseal.cli.options import FILE, Decorated
+from foreseal.cli.pay_check import opening, read_configuration
+from foreseal.payments.ledger import Database, WrongSchema
+from foreseal.payments.ledger.database import find_revision
+from foreseal.payments.ledger.migrations.events import MigrationEvents
+from foreseal.payments.ledger.schema import HEAD, needs_upgrade
+
+
+def print_progress(line: str) -> None:
+    """Print a line about an upgrade."""
+    click.echo(f"foreseal: {line}", err=True)
+
+
+UPGRADE_EVENTS = MigrationEvents(report=print_progress)
+
+
+def upgrading(command: Decorated) -> Decorated:
+    """Add the flag --upgrade-database."""
+    return click.option(
+        "--upgrade-database",
+        is_flag=True,
+        help="First upgrade a database of an earlier version; no other process may use it.",
+    )(command)
+
+
+@click.group("db")
+def db_group() -> None:
+    """Show or upgrade the schema of the database that a configuration file names."""
+
+
+@db_group.command("upgrade")
+@click.argument("config", type=FILE)
+def upgrade_command(config: Path) -> None:
+    """Upgrade the database of CONFIG to the schema of this version, in one transaction.
+
+    Stop all processes that use the database, and back it up first: an upgrade cannot be undone.
+    """
+    url = _existing(config)
+    with opening(config):
+        before = find_revision(url)
+        Database(url, upgrade=True, events=UPGRADE_EVENTS).close()
+    click.echo(f"schema {HEAD}" if before == HEAD else f"schema {before or 'empty'} upgraded to {HEAD}")
+
+
+@db_group.command("current")
+@click.argument("config", type=FILE)
+def current_command(config: Path) -> None:
+    """Print the schema of the database of CONFIG."""
+    url = _existing(config)
+    with opening(config):
+        click.echo(find_revision(url) or "empty")
+
+
+@db_group.command("check")
+@click.argument("config", type=FILE)
+def check_command(config: Path) -> None:
+    """Exit with 1 if the database of CONFIG needs an upgrade, or has the schema of a newer version."""
+    url = _existing(config)
+    with opening(config):
+        found = find_revision(url)
+        try:
+            outdated = needs_upgrade(found)
+        except WrongSchema as error:
+            _fail(f"{config}: {error}")
+    if outdated:
+        _fail(f"{config}: the database has schema {found}, older than {HEAD}: run `foreseal pay db upgrade {config}`")
+    click.echo(f"schema {found or 'empty'}: no upgrade is needed")
+
+
+def _existing(config: Path) -> str:
+    """Return the database's URL. Raise ClickException for a missing file, because opening it would create it."""
+    url = read_configuration(config).database.url
+    parts = make_url(url)
+    if parts.get_backend_name() == "sqlite" and not Path(parts.database or "").is_file():
+        raise click.ClickException(f"{config}: database.url: file {parts.database} does not exist")
+    return url
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"foreseal: {message}", err=True)
+    sys.exit(FAILED)

@@ -1,0 +1,292 @@
+"""Records of the ledger. A unique key protects everything that must not happen twice; a check in memory cannot.
+
+Addresses are texts with EIP-55 checksum, hashes lower-case 0x texts, times seconds since 1970, and amounts smallest
+units.
+"""
+
+from enum import StrEnum
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    false,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from foreseal.payments.ledger.columns import EnumText, Units
+from foreseal.payments.ledger.record import Record, StatefulRecord
+from foreseal.payments.ledger.states import (
+    DISBURSEMENT_TRANSITIONS,
+    ORDER_TRANSITIONS,
+    DisbursementState,
+    Finality,
+    OrderState,
+    TxStatus,
+)
+
+
+class Purpose(StrEnum):
+    """Purpose of a transaction."""
+
+    CAPTURE = "capture"
+    CANCEL = "cancel"
+    REFUND = "refund"
+    PAYOUT = "payout"
+    SETTLE = "settle"
+
+
+class TxResult(StrEnum):
+    """Reason why a transaction needs no further tracking."""
+
+    INCLUDED = "included"
+    """A final block includes it."""
+    REPLACED = "replaced"
+    """It is final that another transaction used its account nonce."""
+
+
+class Reason(StrEnum):
+    """Reason why a transfer to the merchant matches no order."""
+
+    UNDERPAID = "underpaid"
+    OVERPAID = "overpaid"
+    LATE = "late"
+    """Its order was voided, canceled or expired."""
+    DUPLICATE = "duplicate"
+    """Another transfer already paid its order."""
+    DIRECT = "direct"
+    """It refers to an open order without using its authorization, which could still be captured."""
+    UNMATCHED = "unmatched"
+    """It refers to no order."""
+
+
+metadata = Record.metadata
+"""Tables of all records that are imported."""
+
+
+class OrderRecord(StatefulRecord):
+    """An order: its terms, its signature and its state."""
+
+    __tablename__ = "orders"
+    __table_args__ = (
+        Index("orders_state", "state", "step"),
+        Index("orders_nonce", "chain_id", "token", "payer", "nonce"),
+        Index("orders_created", "created"),
+        Index("orders_reference", "reference"),
+    )
+    transitions = ORDER_TRANSITIONS
+
+    id: Mapped[str] = mapped_column(String(200), primary_key=True)
+    chain_id: Mapped[int] = mapped_column(BigInteger)
+    token: Mapped[str] = mapped_column(String(42))
+    payer: Mapped[str] = mapped_column(String(42))
+    payee: Mapped[str] = mapped_column(String(42))
+    amount: Mapped[int] = mapped_column(Units)
+    valid_after: Mapped[int] = mapped_column(BigInteger)
+    valid_before: Mapped[int] = mapped_column(BigInteger)
+    nonce: Mapped[bytes] = mapped_column(LargeBinary(32))
+    memo: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    # Set if a permit pays the order: `amount` is then the maximum, and `nonce` the order's id at the checkout.
+    checkout: Mapped[str | None] = mapped_column(String(42))
+    permit_nonce: Mapped[int | None] = mapped_column(Units)
+    actual: Mapped[int | None] = mapped_column(Units)
+    signature: Mapped[bytes | None] = mapped_column(LargeBinary)
+    since_block: Mapped[int] = mapped_column(BigInteger)
+    created: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    # The merchant's own reference and data. The ledger only stores them.
+    reference: Mapped[str | None] = mapped_column(String(200))
+    metadata_json: Mapped[str | None] = mapped_column(Text)
+    # True if the service captures the order as soon as it is stored.
+    auto_capture: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    # The node's last rejection of the order's transaction.
+    last_error: Mapped[str | None] = mapped_column(Text)
+    state: Mapped[OrderState] = mapped_column(EnumText(OrderState))
+    step: Mapped[TxStatus | Finality] = mapped_column(EnumText(TxStatus, Finality))
+
+
+class AuthorizationRecord(Record):
+    """A stored authorization: its contract accepts the nonce once."""
+
+    __tablename__ = "authorizations"
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    # Contract that consumes the nonce: the token (EIP-3009), or a checkout.
+    contract: Mapped[str] = mapped_column(String(42), primary_key=True)
+    payer: Mapped[str] = mapped_column(String(42), primary_key=True)
+    nonce: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), unique=True)
+
+
+class AccountRecord(Record):
+    """The next nonce of an account that signs transactions."""
+
+    __tablename__ = "accounts"
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    address: Mapped[str] = mapped_column(String(42), primary_key=True)
+    next_nonce: Mapped[int] = mapped_column(BigInteger)
+
+
+class TransactionRecord(Record):
+    """An intent: a transaction with one account nonce."""
+
+    __tablename__ = "transactions"
+    __table_args__ = (
+        UniqueConstraint("chain_id", "sender", "account_nonce"),
+        UniqueConstraint("purpose", "subject", "round"),
+        Index("transactions_ending", "ending"),
+    )
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    chain_id: Mapped[int] = mapped_column(BigInteger)
+    sender: Mapped[str] = mapped_column(String(42))
+    account_nonce: Mapped[int] = mapped_column(BigInteger)
+    purpose: Mapped[Purpose] = mapped_column(EnumText(Purpose))
+    subject: Mapped[str] = mapped_column(String(200))
+    round: Mapped[int] = mapped_column(Integer)
+    target: Mapped[str] = mapped_column(String(42))
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+    gas: Mapped[int] = mapped_column(BigInteger)
+    ending: Mapped[TxResult | None] = mapped_column(EnumText(TxResult))
+
+
+class AttemptRecord(Record):
+    """A signed form of a transaction. All attempts of a transaction differ only in their fees."""
+
+    __tablename__ = "attempts"
+
+    transaction_id: Mapped[int] = mapped_column(ForeignKey("transactions.id"), primary_key=True)
+    ordinal: Mapped[int] = mapped_column(Integer, primary_key=True)
+    hash: Mapped[str] = mapped_column(String(66), unique=True)
+    raw: Mapped[bytes] = mapped_column(LargeBinary)
+    fee: Mapped[int] = mapped_column(Units)
+    priority_fee: Mapped[int] = mapped_column(Units)
+    since_block: Mapped[int] = mapped_column(BigInteger)
+
+
+class TransferRecord(Record):
+    """A transfer to the merchant on the chain."""
+
+    __tablename__ = "transfers"
+    __table_args__ = (
+        UniqueConstraint("chain_id", "block_hash", "transaction_hash", "log_index"),
+        Index("transfers_block", "chain_id", "token", "recipient", "block_number"),
+        Index("transfers_step", "chain_id", "token", "recipient", "step", "block_number"),
+    )
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    transaction_hash: Mapped[str] = mapped_column(String(66), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    block_hash: Mapped[str] = mapped_column(String(66))
+    log_index: Mapped[int] = mapped_column(Integer)
+    block_number: Mapped[int] = mapped_column(BigInteger)
+    token: Mapped[str] = mapped_column(String(42))
+    sender: Mapped[str] = mapped_column(String(42))
+    recipient: Mapped[str] = mapped_column(String(42))
+    amount: Mapped[int] = mapped_column(Units)
+    nonce: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    memo: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    checkout: Mapped[str | None] = mapped_column(String(42))
+    step: Mapped[Finality] = mapped_column(EnumText(Finality))
+    order_id: Mapped[str | None] = mapped_column(ForeignKey("orders.id"), unique=True)
+
+
+class UnmatchedTransferRecord(Record):
+    """A transfer that pays no order."""
+
+    __tablename__ = "unmatched_transfers"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["chain_id", "transaction_hash", "position"],
+            ["transfers.chain_id", "transfers.transaction_hash", "transfers.position"],
+        ),
+    )
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    transaction_hash: Mapped[str] = mapped_column(String(66), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    reason: Mapped[Reason] = mapped_column(EnumText(Reason))
+    order_id: Mapped[str | None] = mapped_column(ForeignKey("orders.id"))
+
+
+class CursorRecord(Record):
+    """The last block of a scan for transfers."""
+
+    __tablename__ = "cursors"
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    token: Mapped[str] = mapped_column(String(42), primary_key=True)
+    recipient: Mapped[str] = mapped_column(String(42), primary_key=True)
+    block_number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    block_hash: Mapped[str] = mapped_column(String(66))
+
+
+class RefundRecord(StatefulRecord):
+    """A refund."""
+
+    __tablename__ = "refunds"
+    __table_args__ = (Index("refunds_state", "state", "step"),)
+    transitions = DISBURSEMENT_TRANSITIONS
+
+    id: Mapped[str] = mapped_column(String(200), primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), index=True)
+    chain_id: Mapped[int] = mapped_column(BigInteger)
+    token: Mapped[str] = mapped_column(String(42))
+    recipient: Mapped[str] = mapped_column(String(42))
+    amount: Mapped[int] = mapped_column(Units)
+    state: Mapped[DisbursementState] = mapped_column(EnumText(DisbursementState))
+    step: Mapped[TxStatus | Finality] = mapped_column(EnumText(TxStatus, Finality))
+
+
+class PayoutRecord(StatefulRecord):
+    """A batch of payouts."""
+
+    __tablename__ = "payouts"
+    __table_args__ = (Index("payouts_state", "state", "step"),)
+    transitions = DISBURSEMENT_TRANSITIONS
+
+    id: Mapped[str] = mapped_column(String(66), primary_key=True)
+    chain_id: Mapped[int] = mapped_column(BigInteger)
+    token: Mapped[str] = mapped_column(String(42))
+    contract: Mapped[str] = mapped_column(String(42))
+    state: Mapped[DisbursementState] = mapped_column(EnumText(DisbursementState))
+    step: Mapped[TxStatus | Finality] = mapped_column(EnumText(TxStatus, Finality))
+
+
+class PayoutLegRecord(Record):
+    """One recipient of a payout."""
+
+    __tablename__ = "payout_legs"
+
+    payout_id: Mapped[str] = mapped_column(ForeignKey("payouts.id"), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    recipient: Mapped[str] = mapped_column(String(42))
+    amount: Mapped[int] = mapped_column(Units)
+
+
+class TimelineRecord(Record):
+    """An entry of the timeline."""
+
+    __tablename__ = "timeline"
+    __table_args__ = (
+        Index("timeline_fanned_out", "fanned_out", "id"),
+        Index("timeline_subject", "subject", "subject_id", "id"),
+    )
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    subject: Mapped[str] = mapped_column(String(40))
+    subject_id: Mapped[str] = mapped_column(String(200))
+    time: Mapped[int] = mapped_column(BigInteger)
+    trigger: Mapped[str] = mapped_column(String(60))
+    before: Mapped[str | None] = mapped_column(String(60))
+    after: Mapped[str] = mapped_column(String(60))
+    details: Mapped[str] = mapped_column(Text)
+    # True once the entry is fanned out to webhooks. The timeline is their outbox.
+    fanned_out: Mapped[bool] = mapped_column(Boolean, default=False)

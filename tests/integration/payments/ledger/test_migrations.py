@@ -1,0 +1,268 @@
+"""Upgrades of a database: nothing is lost, a crash changes nothing, and only one process does it."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, inspect, select, text
+from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlalchemy.orm import InstrumentedAttribute
+
+import foreseal.payments.api.models
+import foreseal.payments.x402.buyer.models
+import foreseal.payments.x402.models
+from foreseal.payments.crash_points import MigrationPoint
+from foreseal.payments.ledger import Database, WrongSchema, schema
+from foreseal.payments.ledger.database import find_revision
+from foreseal.payments.ledger.migrations.events import MigrationEvents
+from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.ledger.record import Record
+from payments.old_schema import PAYMENTS, create, entry, snapshot
+
+MODULES = (foreseal.payments.api.models, foreseal.payments.x402.models, foreseal.payments.x402.buyer.models)
+SMALL = 60
+
+RENAMED_TABLES = {"suspense": "unmatched_transfers", "hooks": "webhooks", "x402_turns": "x402_payer_locks"}
+RENAMED_COLUMNS = {
+    ("timeline", "told"): "fanned_out",
+    ("deliveries", "hook_id"): "webhook_id",
+    ("deliveries", "entry_id"): "event_id",
+    ("deliveries", "due"): "next_attempt",
+}
+REWRITTEN: dict[tuple[str, str], dict[Any, Any]] = {
+    ("transactions", "ending"): {"final": "included", "displaced": "replaced"},
+    ("suspense", "reason"): {"under": "underpaid", "over": "overpaid", "double": "duplicate"},
+    ("deliveries", "state"): {"waiting": "pending"},
+    ("timeline", "trigger"): {"suspense": "transfer unmatched"},
+    ("timeline", "details"): {
+        json.dumps(old, sort_keys=True): json.dumps(new, sort_keys=True)
+        for old, new in (
+            ({"reason": "under", "transaction": "0x1"}, {"reason": "underpaid", "transaction": "0x1"}),
+            ({"reason": "out of stock"}, {"reason": "merchant_voided", "message": "out of stock"}),
+            ({"reason": "the payer canceled", "block": "0x2"}, {"reason": "payer_canceled", "block": "0x2"}),
+            ({"reason": "0xab is forbidden"}, {"reason": "recipient_forbidden", "message": "0xab is forbidden"}),
+            ({"reason": "it was reverted"}, {"reason": "reverted"}),
+        )
+    },
+}
+ADDED = {
+    "orders": {"created", "reference", "metadata_json", "auto_capture", "last_error"},
+    "webhooks": {"events", "previous_secret", "previous_secret_expires"},
+    "deliveries": {"leased_by"},
+}
+
+UPGRADE = """
+import os, sys
+from foreseal.payments.ledger import Database
+from foreseal.payments.ledger.migrations.events import MigrationEvents
+
+def passed(point):
+    if point.name == sys.argv[2]:
+        os._exit(9)
+
+Database(sys.argv[1], upgrade=True, events=MigrationEvents(passed=passed)).close()
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Provide the URL of a database without tables."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/pay.db"
+        return
+    server = request.getfixturevalue("postgresql")
+    name = f"migration_{os.getpid()}"
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+        yield server.replace("/postgres?", f"/{name}?")
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    engine.dispose()
+
+
+def read(url: str) -> dict[str, dict[str, list[Any]]]:
+    engine = create_engine(url)
+    try:
+        return snapshot(engine)
+    finally:
+        engine.dispose()
+
+
+def differences(url: str) -> list[Any]:
+    """Return the differences between a database and the records."""
+    assert all(module.__name__ for module in MODULES)
+    engine = create_engine(url)
+    with engine.connect() as tx:
+        found = compare_metadata(
+            MigrationContext.configure(tx, opts={"compare_type": True, "compare_server_default": True}),
+            Record.metadata,
+        )
+    engine.dispose()
+    return list(found)
+
+
+def upgrading(url: str, crash: str = "") -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", UPGRADE, url, crash])
+
+
+def test_upgrade_preserves_every_value(url: str) -> None:
+    create(url)
+    before = read(url)
+    Database(url, upgrade=True).close()
+    after = read(url)
+    assert after.pop("alembic_version") == {"version_num": [schema.HEAD]}
+    assert before.pop("schema") == {"version": [3]}
+    assert {RENAMED_TABLES.get(table, table) for table in before} == set(after)
+    assert len(before["orders"]["id"]) == PAYMENTS
+    assert len(set(zip(before["orders"]["state"], before["orders"]["step"], strict=True))) == 7 * 8
+    for table, columns in before.items():
+        new_table = RENAMED_TABLES.get(table, table)
+        expected = {}
+        for name, values in columns.items():
+            texts = REWRITTEN.get((table, name), {})
+            expected[RENAMED_COLUMNS.get((table, name), name)] = [texts.get(value, value) for value in values]
+        found = {name: all_ for name, all_ in after[new_table].items() if name not in ADDED.get(new_table, set())}
+        assert found == expected, table
+    rewritten = {(table, name) for (table, name), texts in REWRITTEN.items() if set(texts) <= set(before[table][name])}
+    assert rewritten == set(REWRITTEN)
+    created = dict(zip(after["orders"]["id"], after["orders"]["created"], strict=True))
+    first = {entry(number)[1]: 1_700_000_000 + number for number in range(1, 3 * PAYMENTS, 3)}
+    assert created == first
+    for table, names in ADDED.items():
+        for name in names - {"created"}:
+            assert not any(after[table][name]), (table, name)
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["new", "upgraded"])
+def test_migrated_schema_equals_the_records(url: str, old: bool) -> None:
+    if old:
+        create(url, SMALL)
+    Database(url, upgrade=old).close()
+    assert differences(url) == []
+
+
+def test_database_of_the_buyer_alone_is_upgraded(url: str) -> None:
+    buyer = ("purchases", "budgets", "buyer_channels")
+    create(url, SMALL, lambda name: name in buyer)
+    before = read(url)
+    Database(url, upgrade=True).close()
+    assert differences(url) == []
+    assert {table: read(url)[table] for table in buyer} == {table: before[table] for table in buyer}
+
+
+def test_records_and_migrations_agree_on_names_and_head() -> None:
+    assert ScriptDirectory(str(Path(schema.__file__).parent / "migrations")).get_heads() == [schema.HEAD]
+    mapped = list(Record.registry.mappers)
+    assert len(mapped) > 20
+    # Rows of a connection have the names of the columns, so attributes must have the same names.
+    for mapper in mapped:
+        assert [each.key for each in mapper.column_attrs] == [
+            column.name for each in mapper.column_attrs for column in each.columns
+        ]
+        assert all(isinstance(getattr(mapper.class_, each.key), InstrumentedAttribute) for each in mapper.column_attrs)
+
+
+def test_older_schema_is_opened_only_for_an_upgrade(url: str) -> None:
+    create(url, SMALL)
+    before = read(url)
+    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0004 .* `foreseal pay db upgrade pay\.toml`"):
+        Database(url)
+    assert read(url) == before
+    lines: list[str] = []
+    Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
+    assert [line.partition(":")[0] for line in lines] == ["0003", "0004", "0004", "0004"]
+    Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
+    assert len(lines) == 4
+    assert find_revision(url) == schema.HEAD
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0004 of this version: install"),
+        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0004 of this version: install"),
+        ("DELETE FROM alembic_version", "0 schema revisions"),
+    ],
+)
+def test_unknown_schema_is_rejected_with_and_without_upgrade(url: str, change: str, message: str) -> None:
+    Database(url).close()
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        tx.execute(text(change))
+    engine.dispose()
+    before = read(url)
+    for upgrade in (False, True):
+        with pytest.raises(WrongSchema, match=message):
+            Database(url, upgrade=upgrade)
+    assert read(url) == before
+
+
+@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (9, "0009, newer than 0004")])
+def test_other_versions_before_migrations_are_rejected(url: str, version: int, message: str) -> None:
+    create(url, SMALL)
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        tx.execute(text(f"UPDATE schema SET version = {version}"))
+    engine.dispose()
+    for upgrade in (False, True):
+        with pytest.raises(WrongSchema, match=message):
+            Database(url, upgrade=upgrade)
+
+
+@pytest.mark.parametrize("point", list(MigrationPoint), ids=lambda point: point.name)
+def test_crash_during_an_upgrade_leaves_the_old_schema(url: str, point: MigrationPoint) -> None:
+    create(url, SMALL)
+    before = read(url)
+    assert upgrading(url, point.name).wait() == 9
+    assert read(url) == before
+    assert find_revision(url) == "0003"
+    Database(url, upgrade=True).close()
+    assert differences(url) == []
+
+
+def test_two_processes_upgrade_once(url: str) -> None:
+    create(url, SMALL)
+    processes = [upgrading(url) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert differences(url) == []
+    assert len(read(url)["orders"]["id"]) == SMALL
+
+
+def test_upgrade_waits_for_an_old_writer_which_is_then_rejected(url: str) -> None:
+    create(url, SMALL)
+    engine = create_engine(url)
+    write = text(
+        'INSERT INTO timeline (id, subject, subject_id, time, "trigger", before, after, details, told) '
+        "VALUES (:id, 'orders', 'late', 1, 'set terms', NULL, 'Drafted', '{}', false)"
+    )
+    upgrade = threading.Thread(target=lambda: Database(url, upgrade=True).close())
+    with engine.begin() as old:
+        old.execute(write, {"id": 100_000})
+        upgrade.start()
+        # The upgrade cannot commit before this transaction: it needs the lock that the insertion holds.
+    upgrade.join()
+    assert find_revision(url) == schema.HEAD
+    assert 100_000 in read(url)["timeline"]["id"]
+    with pytest.raises((OperationalError, ProgrammingError), match="told"), engine.begin() as old:
+        old.execute(write, {"id": 100_001})
+    engine.dispose()
+
+
+def test_new_columns_have_the_documented_defaults(url: str) -> None:
+    database = Database(url)
+    with database.reading() as tx:
+        columns = {column["name"]: column for column in inspect(tx).get_columns(OrderRecord.__tablename__)}
+        assert tx.execute(select(OrderRecord.id)).all() == []
+    database.close()
+    assert not columns["created"]["nullable"]
+    assert not columns["auto_capture"]["nullable"]
+    assert all(columns[name]["nullable"] for name in ("reference", "metadata_json", "last_error"))
