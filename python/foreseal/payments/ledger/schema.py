@@ -30,7 +30,7 @@ _FOLDER = Path(__file__).parent / "migrations"
 
 
 def read_revision(tx: Connection) -> str | None:
-    """Return the revision of a database; None if it is empty. Raises `WrongSchema` if it has several."""
+    """Return the revision of a database; None if it is empty. Raises `WrongSchema` if it is not unique."""
     tables = inspect(tx).get_table_names()
     if "alembic_version" in tables:
         found = list(tx.execute(select(column("version_num")).select_from(table("alembic_version"))).scalars())
@@ -38,6 +38,10 @@ def read_revision(tx: Connection) -> str | None:
         version: ColumnClause[int] = column("version", Integer)
         versions = tx.execute(select(version).select_from(table("schema"))).scalars()
         found = [f"{number:04}" for number in versions]
+    elif "orders" in tables:
+        raise WrongSchema(
+            "the database has a table orders, but no schema revision: restore a backup, or use another one"
+        )
     else:
         return None
     if len(found) != 1:
@@ -60,7 +64,7 @@ def needs_upgrade(revision: str | None) -> bool:
 
 def migrate(tx: Connection, events: MigrationEvents) -> None:
     """Run all missing migrations in the caller's transaction."""
-    # Imported here: most processes open a database that is up to date.
+    # Only a creation or an upgrade imports Alembic.
     from alembic import command
     from alembic.config import Config
 

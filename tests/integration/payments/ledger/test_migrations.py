@@ -191,6 +191,7 @@ def test_older_schema_is_opened_only_for_an_upgrade(url: str) -> None:
         ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0004 of this version: install"),
         ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0004 of this version: install"),
         ("DELETE FROM alembic_version", "0 schema revisions"),
+        ("DROP TABLE alembic_version", "a table orders, but no schema revision"),
     ],
 )
 def test_unknown_schema_is_rejected_with_and_without_upgrade(url: str, change: str, message: str) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from alembic import op
-
 from foreseal.payments.crash_points import MigrationPoint, OnCrashPoint, ignore_crash_point
 
 
@@ -24,6 +22,8 @@ class MigrationEvents:
     @classmethod
     def current(cls) -> Self:
         """Return the events of the upgrade that runs the calling migration."""
+        from alembic import op  # only an upgrade imports Alembic
+
         config = op.get_context().config
         assert config is not None, "the upgrade passes a configuration"
         events = config.attributes["events"]
