@@ -10,12 +10,10 @@ import click
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from foreseal.cli.options import ParsedValue
 from foreseal.cli.output import print_table, show_progress
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, ChainNode, RpcNode
 from foreseal.payments.ledger import Database, Ledger, LedgerError
-from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buyer.purchases import Purchases
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation, Totals, totals
 
@@ -24,21 +22,8 @@ _TEXTS = 4
 """Number of text columns; the others are numeric."""
 
 
-@click.command("spent")
-@click.option(
-    "--database", "url", required=True, metavar="URL", help="Database of the buyer, such as sqlite:///buyer.db."
-)
-@click.option(
-    "--payer", type=ParsedValue("ADDRESS", lambda text: address(text, "payer")), help="Show only this account."
-)
-@click.option(
-    "--node", "nodes", multiple=True, metavar="URL", help="Query this node for the outcome of reserved amounts first."
-)
-def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
-    """Print spent, reserved and released amounts; an amount is reserved while its outcome is unknown.
-
-    Amounts are in the smallest unit of each token; days are in UTC.
-    """
+def print_spent(url: str, payer: str | None, nodes: Sequence[str]) -> None:
+    """Print the amounts of all buyers, or of one, by session and day; query the nodes first."""
     try:
         database = _opened(url)
         try:

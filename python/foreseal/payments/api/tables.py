@@ -16,20 +16,9 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from foreseal.payments.api.roles import Role as Role
 from foreseal.payments.ledger.columns import EnumText
 from foreseal.payments.ledger.tables import metadata, timeline
-
-
-class Role(StrEnum):
-    """Role of an API key. Every role may read."""
-
-    READER = "reader"
-    CASHIER = "cashier"
-    """Orders: create, submit signatures, capture, void, cancel."""
-    REFUNDER = "refunder"
-    """Refunds."""
-    ADMIN = "admin"
-    """Everything, including payouts, unmatched transfers and webhooks."""
 
 
 class WebhookOrigin(StrEnum):
