@@ -1,4 +1,4 @@
-"""The wheel with each extra alone: the help of every command; `FORESEAL_EXTRAS=all` adds the guides of the extras."""
+"""The wheel with each extra alone: every import and every help; `FORESEAL_EXTRAS=all` adds the guides of the extras."""
 
 import os
 import re
@@ -9,19 +9,21 @@ from pathlib import Path
 import orjson
 import pytest
 
-from architecture.third_party import EXTRAS
+from architecture.python_imports import module_files
+from architecture.third_party import EXTRAS, extra_of
 from distribution.clean import CleanEnvironment
 from distribution.guide import GuideReader
-from distribution.help_results import SCRIPT, check_results
+from distribution.help_results import EXTRA_OF_COMMAND, SCRIPT, check_results
 from distribution.pages import blocks
 from distribution.x402_guides import BUYER, follow_x402_guides
 from live import DEV_ACCOUNTS, LiveNode
 from live.process import FAST, stopping
 from live.sending import signed
-from repository import DOCS
+from repository import DOCS, ROOT
 
 pytestmark = pytest.mark.timeout(900)
 
+MODULES = module_files(ROOT / "python")
 FOLLOW_GUIDES = os.environ.get("FORESEAL_EXTRAS") == "all"
 # Names that the examples of the client guide use.
 NAMES = """
@@ -86,18 +88,19 @@ class Installation:
     """An installation of the wheel with at most one extra."""
 
     extra: str | None
-    missing: tuple[str, ...]
-    """Extras whose commands it lacks."""
+    included: tuple[str, ...]
+    """Other extras whose packages it has."""
     follow_guide: Callable[[CleanEnvironment, Path], None]
 
 
 INSTALLATIONS = (
-    Installation(None, ("payments", "x402"), follow_first_start),
-    Installation("client", ("payments", "x402"), follow_client_guide),
-    Installation("payments", ("x402",), follow_service_guide),
-    Installation("testing", ("payments", "x402"), follow_testing_guide),
-    Installation("x402", (), follow_selling_and_buying),
+    Installation(None, (), follow_first_start),
+    Installation("client", (), follow_client_guide),
+    Installation("payments", ("client",), follow_service_guide),
+    Installation("testing", (), follow_testing_guide),
+    Installation("x402", ("client", "payments"), follow_selling_and_buying),
 )
+IMPORT = "import importlib; [importlib.import_module(name) for name in {names!r}]"
 
 
 def test_every_extra_is_installed_alone() -> None:
@@ -105,12 +108,16 @@ def test_every_extra_is_installed_alone() -> None:
 
 
 @pytest.mark.parametrize("installation", INSTALLATIONS, ids=lambda each: each.extra or "none")
-def test_help_and_guides_work_with_one_extra(installation: Installation, wheel: Path, tmp_path: Path) -> None:
+def test_imports_helps_and_guides_work_with_one_extra(installation: Installation, wheel: Path, tmp_path: Path) -> None:
     clean = CleanEnvironment(tmp_path / "venv")
     suffix = f"[{installation.extra}]" if installation.extra else ""
     clean.install(f"foreseal{suffix} @ {wheel.as_uri()}")
-    command = [str(clean.bin / "python"), "-P", str(SCRIPT), "--missing-extra", *installation.missing]
-    check_results(clean.run(command), installation.missing)
+    extras = {None, installation.extra, *installation.included}
+    modules = {name for name in MODULES if extra_of(name) in extras} - {"foreseal.__main__"}
+    assert len(modules) > 100
+    clean.python(IMPORT.format(names=sorted(modules)))
+    missing = sorted({*EXTRA_OF_COMMAND.values()} - extras)
+    check_results(clean.run([str(clean.bin / "python"), "-P", str(SCRIPT), "--missing-extra", *missing]), missing)
     assert "serve" in clean.run([clean.command, "pay", "--help"])
     if FOLLOW_GUIDES:
         folder = tmp_path / "guide"
