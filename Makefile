@@ -47,7 +47,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel extras lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -162,6 +162,9 @@ payments: build $(VENV)/.dev ## Run RUNS random merchant scenarios per database 
 
 pairings: build $(VENV)/.dev ## Test every x402 client against every x402 server and facilitator, reference and Foreseal
 	FORESEAL_PAIRINGS=all $(BIN)/python -m pytest tests/e2e/payments/x402/pairings -n 0 -v
+
+extras: build $(VENV)/.dev ## Install the wheel with each extra alone (PyPI); run every --help and the guides of the extra
+	FORESEAL_EXTRAS=all $(BIN)/python -m pytest tests/campaigns/wheels/test_extras.py -n 0 -v
 
 properties: build $(VENV)/.dev ## Run the property tests with CASES random cases each
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast

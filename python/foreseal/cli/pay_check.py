@@ -10,16 +10,8 @@ import click
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.cli.exit_codes import USAGE_ERROR
-from foreseal.cli.options import FILE, Decorated
 from foreseal.payments.configuration import Configuration, ConfigurationError, Secret, SecretError, read, template
 from foreseal.payments.ledger import WrongSchema
-
-
-def configured(command: Decorated) -> Decorated:
-    """Add the option --config, which the command requires."""
-    return click.option(
-        "--config", type=FILE, required=True, help="Configuration file; `foreseal pay template` prints one."
-    )(command)
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -51,13 +43,8 @@ def opening(config: Path) -> Iterator[None]:
         raise click.ClickException(f"{config}: cannot open the database: {type(error).__name__}") from None
 
 
-@click.command("check")
-@click.argument("file", type=FILE)
-def check_command(file: Path) -> None:
-    """Print every error in the configuration FILE and its secrets; exit 2 if there is one.
-
-    Does not connect to the node or the database.
-    """
+def check(file: Path) -> None:
+    """Print every error in a configuration file and its secrets; end the command if there is one."""
     found = read_configuration(file)
     problems: list[str] = []
     account = _check_secret(file, "payee", found.payee, problems, account=True)
@@ -69,9 +56,8 @@ def check_command(file: Path) -> None:
     click.echo(f"{file}: valid{f', payee {account}' if account else ''}")
 
 
-@click.command("template")
-def template_command() -> None:
-    """Print a configuration file that documents every key and its default."""
+def print_template() -> None:
+    """Print a configuration file with every key."""
     click.echo(template(), nl=False)
 
 

@@ -8,7 +8,6 @@ import click
 from sqlalchemy import make_url
 
 from foreseal.cli.exit_codes import FAILED
-from foreseal.cli.options import FILE, Decorated
 from foreseal.cli.pay_check import opening, read_configuration
 from foreseal.payments.ledger import Database, WrongSchema
 from foreseal.payments.ledger.database import find_revision
@@ -24,27 +23,8 @@ def print_progress(line: str) -> None:
 UPGRADE_EVENTS = MigrationEvents(report=print_progress)
 
 
-def upgrading(command: Decorated) -> Decorated:
-    """Add the flag --upgrade-database."""
-    return click.option(
-        "--upgrade-database",
-        is_flag=True,
-        help="First upgrade a database of an earlier version; no other process may use it.",
-    )(command)
-
-
-@click.group("db")
-def db_group() -> None:
-    """Show or upgrade the schema of the database that a configuration file names."""
-
-
-@db_group.command("upgrade")
-@click.argument("config", type=FILE)
-def upgrade_command(config: Path) -> None:
-    """Upgrade the database of CONFIG to the schema of this version, in one transaction.
-
-    Stop all processes that use the database, and back it up first: an upgrade cannot be undone.
-    """
+def upgrade(config: Path) -> None:
+    """Upgrade the database of a configuration file, and print its schema before and after."""
     url = _existing(config)
     with opening(config):
         before = find_revision(url)
@@ -52,19 +32,15 @@ def upgrade_command(config: Path) -> None:
     click.echo(f"schema {HEAD}" if before == HEAD else f"schema {before or 'empty'} upgraded to {HEAD}")
 
 
-@db_group.command("current")
-@click.argument("config", type=FILE)
-def current_command(config: Path) -> None:
-    """Print the schema of the database of CONFIG."""
+def print_current(config: Path) -> None:
+    """Print the schema of the database of a configuration file."""
     url = _existing(config)
     with opening(config):
         click.echo(find_revision(url) or "empty")
 
 
-@db_group.command("check")
-@click.argument("config", type=FILE)
-def check_command(config: Path) -> None:
-    """Exit with 1 if the database of CONFIG needs an upgrade, or has the schema of a newer version."""
+def check_schema(config: Path) -> None:
+    """Exit with 1 if the database of a configuration file needs an upgrade, or has the schema of a newer version."""
     url = _existing(config)
     with opening(config):
         found = find_revision(url)

@@ -26,14 +26,8 @@ _URL = re.compile(r"http://\S+:\d+")
 _PATIENCE = 30
 
 
-@click.command("demo")
-@click.option("--node", "url", metavar="URL", help="Running `foreseal dev --payments`.  [default: start one]")
-def demo_command(url: str | None) -> None:
-    """Show the life cycle of a payment: order, capture, refunds, void, cancellation, expiry.
-
-    Acts as merchant and buyer on a development chain, prints each state, attempts invalid operations, and advances the
-    chain's clock. Stores nothing outside the chain.
-    """
+def play_demo(url: str | None) -> None:
+    """Show the life cycle of a payment on the development chain at `url`; start a node if it is None."""
     with contextlib.ExitStack() as stack:
         try:
             _play(url or stack.enter_context(_own_node()), stack)

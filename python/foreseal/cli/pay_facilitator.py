@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 from eth_account.signers.local import LocalAccount
 
-from foreseal.cli.pay_check import configured, opening, read_configuration
-from foreseal.cli.pay_db import UPGRADE_EVENTS, upgrading
+from foreseal.cli.pay_check import opening, read_configuration
+from foreseal.cli.pay_db import UPGRADE_EVENTS
 from foreseal.cli.pay_serve import serve_application
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, RpcNode
@@ -21,19 +21,13 @@ from foreseal.payments.x402.facilitator.facilitator import Facilitator, Facilita
 from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 
 
-@click.command("facilitator")
-@configured
-@upgrading
-def facilitator_command(config: Path, upgrade_database: bool) -> None:
-    """Verify and settle x402 payments for sellers, and pay the gas: /verify, /settle, /supported, /status.
-
-    Several processes may share one PostgreSQL database and one key. Ctrl-C stops it.
-    """
+def facilitate(config: Path, *, upgrade: bool) -> None:
+    """Serve the facilitator of a configuration file until SIGINT or SIGTERM."""
     configuration = read_configuration(config)
     with opening(config):
         section = configuration.need(configuration.facilitator, "facilitator")
         account = section.secret().account(os.environ)
-        database = Database(configuration.database.url, upgrade=upgrade_database, events=UPGRADE_EVENTS)
+        database = Database(configuration.database.url, upgrade=upgrade, events=UPGRADE_EVENTS)
     with Client(configuration.node.url) as client:
         try:
             facilitator = _made(configuration, database, RpcNode(client), account)

@@ -10,44 +10,27 @@ import orjson
 from sqlalchemy import Connection
 
 from foreseal.cli.output import format_time, print_table
-from foreseal.cli.pay_check import configured, opening, read_configuration
+from foreseal.cli.pay_check import opening, read_configuration
 from foreseal.payments.api import api_keys
-from foreseal.payments.api.models import Role
+from foreseal.payments.api.roles import Role
 from foreseal.payments.ledger import Database, UnknownRecord
 
 _HEADS = ("id", "name", "role", "created", "state")
 
 
-@click.group("keys")
-def keys_group() -> None:
-    """Create, list and revoke API keys of `foreseal pay serve`. A running service applies changes at once."""
-
-
-@keys_group.command("create")
-@click.argument("name")
-@configured
-@click.option(
-    "--role",
-    type=click.Choice([role.value for role in Role]),
-    required=True,
-    help="reader: read; cashier: orders; refunder: refunds; admin: everything.",
-)
-def create_command(name: str, config: Path, role: str) -> None:
-    """Create an API key called NAME and print it. Only its hash is stored: it cannot be printed again."""
+def create_key(name: str, config: Path, role: Role) -> None:
+    """Create an API key and print it."""
     with _transaction(config) as tx:
         try:
-            text = api_keys.create(tx, name, Role(role), int(time.time()))
+            text = api_keys.create(tx, name, role, int(time.time()))
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     click.echo(f"foreseal: created API key {name} with role {role}; store it now, it is not shown again", err=True)
     click.echo(text)
 
 
-@keys_group.command("list")
-@configured
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def list_command(config: Path, as_json: bool) -> None:
-    """Show all keys without their secrets, including revoked ones."""
+def list_keys(config: Path, *, as_json: bool) -> None:
+    """Print all keys without their secrets, as a table or as a JSON array."""
     with _transaction(config) as tx:
         found = api_keys.listed(tx)
     states = ["active" if row.revoked is None else "revoked" for row in found]
@@ -62,11 +45,8 @@ def list_command(config: Path, as_json: bool) -> None:
     print_table([_HEADS, *((row.id, row.name, row.role, format_time(row.created), state) for row, state in rows)])
 
 
-@keys_group.command("revoke")
-@click.argument("key")
-@configured
-def revoke_command(key: str, config: Path) -> None:
-    """Revoke the KEY with this ID or name: it is rejected from now on."""
+def revoke_key(key: str, config: Path) -> None:
+    """Revoke the key with this ID or name."""
     with _transaction(config) as tx:
         try:
             revoked = api_keys.revoke(tx, key, int(time.time()))

@@ -10,41 +10,27 @@ from typing import Any
 import click
 import uvloop
 
-from foreseal.cli.pay_check import configured, opening, read_configuration
-from foreseal.cli.pay_db import UPGRADE_EVENTS, upgrading
+from foreseal.cli.pay_check import opening, read_configuration
+from foreseal.cli.pay_db import UPGRADE_EVENTS
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.ledger import Database
 from foreseal.payments.workers.service import Service
 from foreseal.server import interpreter
 from foreseal.server.asgi.granian import GranianListener
-from foreseal.server.logs import FORMATS, parse_levels
+from foreseal.server.logs import parse_levels
 from foreseal.server.settings.model import LogSettings
 from foreseal.server.sockets.listening import bind
 
 
-@click.command("serve")
-@configured
-@upgrading
-@click.option(
-    "--log",
-    "level",
-    default="warn,foreseal=info",
-    show_default=True,
-    help="Log level, optionally followed by levels of targets.",
-)
-@click.option("--log-format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Log format.")
-def serve_command(config: Path, upgrade_database: bool, level: str, form: str) -> None:
-    """Serve a merchant: orders, captures, refunds and payouts over HTTP, webhooks, and background processing.
-
-    Several processes may share one PostgreSQL database. `foreseal pay keys create` creates API keys. Ctrl-C stops it.
-    """
+def serve(config: Path, level: str, form: str, *, upgrade: bool) -> None:
+    """Serve the merchant of a configuration file until SIGINT or SIGTERM."""
     try:
         interpreter.configure_interpreter(LogSettings(parse_levels(level), form))
     except ValueError as error:
         raise click.UsageError(f"--log: {error}") from None
     configuration = read_configuration(config)
     with opening(config):
-        if upgrade_database:
+        if upgrade:
             Database(configuration.database.url, upgrade=True, events=UPGRADE_EVENTS).close()
         backend = Backend.open(configuration, os.environ, time.time)
         service = Service(backend, os.environ)

@@ -10,13 +10,11 @@ import click
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from foreseal.cli.options import ParsedValue
 from foreseal.cli.output import print_table, show_progress
-from foreseal.cli.pay_db import UPGRADE_EVENTS, upgrading
+from foreseal.cli.pay_db import UPGRADE_EVENTS
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, ChainNode, RpcNode
 from foreseal.payments.ledger import Database, Ledger, LedgerError
-from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buyer.purchases import Purchases
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation, Totals, totals
 
@@ -25,24 +23,10 @@ _TEXTS = 4
 """Number of text columns; the others are numeric."""
 
 
-@click.command("spent")
-@click.option(
-    "--database", "url", required=True, metavar="URL", help="Database of the buyer, such as sqlite:///buyer.db."
-)
-@click.option(
-    "--payer", type=ParsedValue("ADDRESS", lambda text: address(text, "payer")), help="Show only this account."
-)
-@click.option(
-    "--node", "nodes", multiple=True, metavar="URL", help="Query this node for the outcome of reserved amounts first."
-)
-@upgrading
-def spent_command(url: str, payer: str | None, nodes: tuple[str, ...], upgrade_database: bool) -> None:
-    """Print spent, reserved and released amounts; an amount is reserved while its outcome is unknown.
-
-    Amounts are in the smallest unit of each token; days are in UTC.
-    """
+def print_spent(url: str, payer: str | None, nodes: Sequence[str], *, upgrade: bool) -> None:
+    """Print the amounts of all buyers, or of one, by session and day; query the nodes first."""
     try:
-        database = _opened(url, upgrade_database)
+        database = _opened(url, upgrade=upgrade)
         try:
             if nodes:
                 _resolve(database, payer, nodes)
@@ -58,7 +42,7 @@ def spent_command(url: str, payer: str | None, nodes: tuple[str, ...], upgrade_d
         click.echo("no purchases")
 
 
-def _opened(url: str, upgrade: bool) -> Database:
+def _opened(url: str, *, upgrade: bool) -> Database:
     """Open the database. Raise ClickException for a missing file, because opening it would create it."""
     parts = make_url(url)
     if parts.get_backend_name() == "sqlite" and not Path(parts.database or "").is_file():

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from distribution.build import build_wheel
 from distribution.clean import CleanEnvironment
 from distribution.walkthrough import PAGES, Walkthrough
 from live.process import FAST, LiveNode
@@ -27,12 +26,6 @@ digest: bytes = codec.keccak(b"")
 reveal_type(_core.Node)
 """
 THREADS = "import os; import {module}; print(len(os.listdir('/proc/self/task')))"
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from the output of `make build`."""
-    return build_wheel("release", tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +83,7 @@ def test_type_checkers_find_the_types(clean: CleanEnvironment, tmp_path: Path) -
 @pytest.fixture(scope="module")
 def node(clean: CleanEnvironment) -> Iterator[LiveNode]:
     """Run a development node of the installed command, which must stop with exit code 0."""
-    variables = [f"{name}={value}" for name, value in clean.variables.items()]
-    node = LiveNode(["/usr/bin/env", "-i", *variables, clean.command, "dev", "--port", "0", *FAST])
+    node = LiveNode(clean.isolated(clean.command, "dev", "--port", "0", *FAST))
     try:
         yield node
         assert node.stop() == 0, node.printed

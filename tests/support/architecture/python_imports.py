@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def _modules(base: Path) -> dict[str, Path]:
+def module_files(base: Path) -> dict[str, Path]:
+    """Return the file of each module below `base/foreseal`."""
     names = {}
     for path in (base / "foreseal").rglob("*.py"):
         parts = list(path.relative_to(base).with_suffix("").parts)
@@ -34,6 +35,6 @@ def _imports(path: Path, known: set[str]) -> Iterator[str]:
 
 def import_graph(base: Path) -> dict[str, tuple[Path, set[str]]]:
     """Return the file of each module below `base/foreseal` and the modules that it imports, also inside functions."""
-    files = _modules(base)
+    files = module_files(base)
     known = set(files)
     return {name: (path, set(_imports(path, known)) & known - {name}) for name, path in files.items()}

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ class CleanEnvironment:
     """A virtual environment, used with a PATH without Rust or the developer's compilers."""
 
     def __init__(self, folder: Path) -> None:
-        venv.create(folder, with_pip=True)
+        venv.create(folder)
         self.bin = folder / "bin"
         self.variables = {name: os.environ[name] for name in _KEPT if name in os.environ}
         # Python itself may be next to Rust; the environment has its own link to Python.
@@ -26,17 +27,26 @@ class CleanEnvironment:
 
     def install(self, *what: str | Path) -> None:
         """Install wheels or names without building anything."""
-        self.run(
-            [str(self.bin / "python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *map(str, what)]
-        )
+        # The pip of the tests. Modules are compiled at their first import: most of a large package never is.
+        pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python")]
+        self.run([*pip, "install", "--quiet", "--no-compile", "--only-binary", ":all:", *map(str, what)])
 
     def python(self, code: str, *options: str) -> str:
         """Return the output of `code` in the environment."""
         return self.run([str(self.bin / "python"), *options, "-c", code])
 
-    def run(self, command: Sequence[str]) -> str:
+    def isolated(self, *command: str, **variables: str) -> list[str]:
+        """Return a command that runs with the variables of the environment only, and `variables`."""
+        return [
+            "/usr/bin/env",
+            "-i",
+            *(f"{name}={value}" for name, value in (self.variables | variables).items()),
+            *command,
+        ]
+
+    def run(self, command: Sequence[str], cwd: Path | None = None) -> str:
         """Return the standard output of a command that must exit with 0."""
-        done = subprocess.run(command, env=self.variables, capture_output=True, text=True, cwd=self.bin.parent)
+        done = subprocess.run(command, env=self.variables, capture_output=True, text=True, cwd=cwd or self.bin.parent)
         assert done.returncode == 0, f"{command} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
         return done.stdout
 

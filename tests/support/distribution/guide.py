@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from distribution.pages import blocks
@@ -20,16 +21,17 @@ _SECONDS = 60
 class GuideReader:
     """Executes the page in a folder; servers that it starts run until the end."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
+        """`variables` are those of the environment to test, by default the one of this Python."""
         self.folder = folder
         self.printed: dict[str, str] = {}
         self.ports = {"8545": free_port(), "8600": free_port()}
         self.servers: list[subprocess.Popen[bytes]] = []
         self._shell = folder / "shell"
         self._shell.touch()
-        beside = Path(sys.executable).parent
-        path = f"{beside}:{os.environ['PATH']}"
-        self._variables = os.environ | {"PATH": path, "FORESEAL_PORT": str(self.ports["8545"])}
+        if variables is None:
+            variables = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        self._variables = {**variables, "FORESEAL_PORT": str(self.ports["8545"])}
 
     def follow(self, page: Path) -> None:
         """Write the files of a page and run its commands."""

@@ -1,9 +1,7 @@
-"""The Python packages: no cycle between subpackages, unique type names, and requirements that are imported."""
+"""The Python packages: no cycle between subpackages, and unique type names."""
 
 import ast
 import re
-import sys
-import tomllib
 from collections import defaultdict
 
 import pytest
@@ -11,15 +9,6 @@ import pytest
 from repository import ROOT
 
 PACKAGE = ROOT / "python" / "foreseal"
-# Distributions by the module that is imported, where the names differ.
-DISTRIBUTIONS = {"eth_abi": "eth-abi", "eth_account": "eth-account", "eth_keys": "eth-keys", "eth_typing": "eth-typing"}
-DISTRIBUTIONS |= {"eth_utils": "eth-utils"}
-# Loaded by name: the driver of a database URL, and the faster half of eth-keys.
-NOT_IMPORTED = {"psycopg", "coincurve"}
-# Provided by the tests that use `foreseal.testing`.
-OF_THE_USER = {"pytest", "web3"}
-# Only for type checkers.
-STUBS = {"_typeshed"}
 
 
 def trees() -> dict[str, ast.Module]:
@@ -84,15 +73,3 @@ def test_each_type_name_occurs_once() -> None:
             modules[name].append(module)
     assert len(modules) > 300
     assert not {name: found for name, found in modules.items() if len(found) > 1}
-
-
-def test_imported_packages_are_the_declared_requirements() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = [
-        *project["dependencies"],
-        *(line for lines in project["optional-dependencies"].values() for line in lines),
-    ]
-    required = {re.split(r"[\[><=; ]", line)[0] for line in declared} - {"foreseal"}
-    modules = {name.split(".")[0] for tree in trees().values() for name in imported(tree)}
-    third_party = modules - set(sys.stdlib_module_names) - {"foreseal"} - OF_THE_USER - STUBS
-    assert {DISTRIBUTIONS.get(module, module) for module in third_party} == required - NOT_IMPORTED

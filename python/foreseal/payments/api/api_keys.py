@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, insert, select, update
 
-from foreseal.payments.api.models import ApiKeyRecord, Role
+from foreseal.payments.api.models import ApiKeyRecord
+from foreseal.payments.api.roles import Role
 from foreseal.payments.ledger import Database, UnknownRecord
 from foreseal.payments.ledger.queries import fetch_all, fetch_one_or_none
 

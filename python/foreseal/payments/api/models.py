@@ -15,20 +15,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from foreseal.payments.api.roles import Role
 from foreseal.payments.ledger.columns import EnumText
 from foreseal.payments.ledger.record import Record
-
-
-class Role(StrEnum):
-    """Role of an API key. Every role may read."""
-
-    READER = "reader"
-    CASHIER = "cashier"
-    """Orders: create, submit signatures, capture, void, cancel."""
-    REFUNDER = "refunder"
-    """Refunds."""
-    ADMIN = "admin"
-    """Everything, including payouts, unmatched transfers and webhooks."""
 
 
 class WebhookOrigin(StrEnum):

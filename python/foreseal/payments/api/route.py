@@ -28,8 +28,9 @@ from foreseal.payments.api.idempotency import (
     StoredResponse,
     fingerprint,
 )
-from foreseal.payments.api.models import ApiKeyRecord, Role
+from foreseal.payments.api.models import ApiKeyRecord
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.views import Views
 
 LARGEST_BODY = 256 * 1024

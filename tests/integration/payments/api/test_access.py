@@ -7,7 +7,8 @@ from sqlalchemy import select
 
 from foreseal.cli.main import run
 from foreseal.payments.api import api_keys
-from foreseal.payments.api.models import ApiKeyRecord, Role
+from foreseal.payments.api.models import ApiKeyRecord
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.routes import ROUTES
 from payments.api.service_harness import ServiceHarness
 

@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import select
 
 from foreseal.payments.api.idempotency import IdempotentRequests, RequestClaim, StoredResponse
-from foreseal.payments.api.models import RequestRecord, Role
+from foreseal.payments.api.models import RequestRecord
+from foreseal.payments.api.roles import Role
 from foreseal.payments.ledger.models import PayoutRecord, RefundRecord, TransactionRecord
 from payments.api.service_harness import LEASE, ServiceHarness
 from payments.fake.contracts import PAYOUTS

@@ -7,7 +7,7 @@ import pytest
 from eth_utils.crypto import keccak
 from sqlalchemy.exc import OperationalError, TimeoutError
 
-from foreseal.payments.api.models import Role
+from foreseal.payments.api.roles import Role
 from foreseal.payments.ledger import Database
 from payments.api.service_harness import ServiceHarness
 from payments.shop import ADDRESS, BUYER, BUYERS, SHOP

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from foreseal.payments.api.models import Role
+from foreseal.payments.api.roles import Role
 from foreseal.payments.orders.authorizations import memo
 from payments.api.service_harness import ServiceHarness
 from payments.fake.contracts import PAYOUTS, TOKEN, selector

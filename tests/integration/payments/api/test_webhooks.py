@@ -10,7 +10,8 @@ from sqlalchemy import select
 
 from foreseal.payments.api import webhooks as hooks
 from foreseal.payments.api.events import event
-from foreseal.payments.api.models import DeliveryRecord, DeliveryState, Role
+from foreseal.payments.api.models import DeliveryRecord, DeliveryState
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.webhook_signature import InvalidWebhookSignature, sign, verify
 from foreseal.payments.api.webhooks import ATTEMPTS, MAX_RETRY_DELAY
 from foreseal.payments.crash_points import CrashPoint

@@ -19,8 +19,8 @@ from foreseal.payments.api import api_keys
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.idempotency import IdempotentRequests
-from foreseal.payments.api.models import Role
 from foreseal.payments.api.payment_queue import PaymentQueue
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.configuration import read
 from foreseal.payments.ledger.models import OrderRecord

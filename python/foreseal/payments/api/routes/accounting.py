@@ -12,8 +12,9 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, select, tuple_
 from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api import views
 from foreseal.payments.api.fields import BYTES32, Field, choice_field, integer_field, short_text_field
-from foreseal.payments.api.models import ResolutionRecord, Role
+from foreseal.payments.api.models import ResolutionRecord
 from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, limited, parse_cursor
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import JsonReply, Route, RouteCall, StreamedReply
 from foreseal.payments.chain.confirmation_policy import HIGHEST_TIER
 from foreseal.payments.ledger import (

@@ -17,8 +17,8 @@ from foreseal.payments.api.fields import (
     choice_field,
     integer_field,
 )
-from foreseal.payments.api.models import Role
 from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.schemas import TX_STATUSES
 from foreseal.payments.ledger import (

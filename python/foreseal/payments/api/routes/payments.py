@@ -20,8 +20,8 @@ from foreseal.payments.api.fields import (
     list_field,
 )
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
-from foreseal.payments.api.models import Role
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentOutcome
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import Route, RouteCall
 from foreseal.payments.api.views import Views
 from foreseal.payments.orders.authorizations import OrderTerms

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import ADDRESS, AMOUNT, BYTES32, Field, integer_field, list_field
-from foreseal.payments.api.models import Role
 from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.routes.refunds import STATE
 from foreseal.payments.disbursements.payouts import BASIS_POINTS, MAX_RECIPIENTS, split

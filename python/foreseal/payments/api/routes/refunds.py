@@ -2,8 +2,8 @@
 
 from foreseal.payments.api import views
 from foreseal.payments.api.fields import AMOUNT, ID, Field, choice_field
-from foreseal.payments.api.models import Role
 from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.routes.orders import ORDER_ID
 from foreseal.payments.ledger import DisbursementState, read

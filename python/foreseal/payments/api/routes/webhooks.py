@@ -7,8 +7,9 @@ from sqlalchemy import select
 from foreseal.payments.api import views, webhooks
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.fields import ID, TEXT, Field, choice_field, integer_field
-from foreseal.payments.api.models import DeliveryRecord, DeliveryState, Role, WebhookRecord
+from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookRecord
 from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, by_id
+from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
 

@@ -1,0 +1,15 @@
+"""Roles of API keys."""
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """Role of an API key. Every role may read."""
+
+    READER = "reader"
+    CASHIER = "cashier"
+    """Orders: create, submit signatures, capture, void, cancel."""
+    REFUNDER = "refunder"
+    """Refunds."""
+    ADMIN = "admin"
+    """Everything, including payouts, unmatched transfers and webhooks."""
