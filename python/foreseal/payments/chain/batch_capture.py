@@ -70,21 +70,22 @@ def batch_capture_call(
 
 
 def _capture_call(authorizations: Sequence[ReceiveAuthorization], signatures: Sequence[bytes]) -> bytes:
-    parts = [CAPTURE, _word(_WORD_SIZE), _word(len(authorizations))]
+    parts = [CAPTURE, _uint256(_WORD_SIZE), _uint256(len(authorizations))]
     for signed, signature in zip(authorizations, signatures, strict=True):
         parts += (_terms(signed), _BYTE_PADDING, signature[64:], signature[:64])
     return b"".join(parts)
 
 
 def _wallet_call(authorizations: Sequence[ReceiveAuthorization], signatures: Sequence[bytes], call_gas: int) -> bytes:
-    offsets, tails = [], []
+    offsets: list[bytes] = []
+    tails: list[bytes] = []
     offset = _WORD_SIZE * len(authorizations)
     for signed, signature in zip(authorizations, signatures, strict=True):
         padding = bytes(-len(signature) % _WORD_SIZE)
-        offsets.append(_word(offset))
-        tails += (_terms(signed), _SIGNATURE_OFFSET, _word(len(signature)), signature, padding)
+        offsets.append(_uint256(offset))
+        tails += (_terms(signed), _SIGNATURE_OFFSET, _uint256(len(signature)), signature, padding)
         offset += _WALLET_HEAD_SIZE + len(signature) + len(padding)
-    head = (CAPTURE_FROM_WALLETS, _word(2 * _WORD_SIZE), _word(call_gas), _word(len(authorizations)))
+    head = (CAPTURE_FROM_WALLETS, _uint256(2 * _WORD_SIZE), _uint256(call_gas), _uint256(len(authorizations)))
     return b"".join((*head, *offsets, *tails))
 
 
@@ -102,7 +103,7 @@ def _terms(signed: ReceiveAuthorization) -> bytes:
     )
 
 
-def _word(number: int) -> bytes:
+def _uint256(number: int) -> bytes:
     return number.to_bytes(_WORD_SIZE, "big")
 
 

@@ -15,6 +15,7 @@ from foreseal.testing import Chain, TestAccount
 from payments.contracts.onchain import OnChain, Receipt, deploy, receipt
 from payments.contracts.people import People
 from payments.contracts.signing import Authorization, Domain, Signature
+from payments.contracts.slots import at
 
 DEADLINE = 2_000_000_000
 CAPTURE = "capture((address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)[])"
@@ -76,13 +77,13 @@ class Batches:
 
     def send(self, data: bytes, sender: str | None = None, gas: int | None = None) -> Receipt:
         """Send a transaction to the contract. Raise `Reverted` for one that reverts with its gas limit."""
-        chain, request = self.contract.chain, {"from": sender or self.people.merchant.address}
-        request |= {"to": self.contract.address, "data": data}
+        request: dict[str, Any] = {"from": sender or self.people.merchant.address, "data": data}
+        request["to"] = self.contract.address
         if gas is not None:
             request["gas"] = hex(gas)
             self.contract._request("eth_call", request, "latest")
         sent = self.contract._request("eth_sendTransaction", request)
-        return receipt(chain, sent, self.contract)
+        return receipt(self.contract.chain, sent, self.contract)
 
     def outcome(self, sent: Receipt) -> BatchOutcome:
         """Return what the receipt proves, by the client's own reading."""
@@ -98,11 +99,11 @@ class Batches:
 
     def received(self) -> int:
         """Balance of the merchant."""
-        return self.token.call("balanceOf", self.people.merchant.address)
+        return int(self.token.call("balanceOf", self.people.merchant.address))
 
     def held(self) -> int:
         """Balance of the contract."""
-        return self.token.call("balanceOf", self.contract.address)
+        return int(self.token.call("balanceOf", self.contract.address))
 
     def used(self, signed: Signed) -> bool:
         """Return True if the nonce is used or canceled."""
@@ -128,3 +129,9 @@ def payers(number: int) -> Sequence[TestAccount]:
     """Return accounts that have never been used, the same each time."""
     keys = [f"0x{0xFACE0000 + index:064x}" for index in range(number)]
     return [TestAccount(Account.from_key(key).address.lower(), key) for key in keys]
+
+
+def give(token: OnChain, account: TestAccount, amount: int) -> None:
+    """Set an account's balance of the token."""
+    slot = at(load("PaymentToken").variable("_balanceAndBlacklist").slot, account.address)
+    token.chain.rpc("anvil_setStorageAt", token.address, hex(slot), f"0x{amount:064x}")
