@@ -181,7 +181,11 @@ FAILURES: dict[str, tuple[Callable[[Batches, People], Signed], str]] = {
         lambda batches, people: with_signature(batches.sign(people.buyer, 5), s=b"\xff" * 32),
         "ECRecover: invalid signature 's' value",
     ),
-    "no code": (
+    "itself": (
+        lambda batches, people: batches.sign(TestAccount(batches.contract.address, people.buyer.key), 5),
+        INVALID,
+    ),
+    "token": (
         lambda batches, people: batches.sign(TestAccount(batches.token.address, people.buyer.key), 5),
         "Blacklistable: account is blacklisted",
     ),
@@ -269,6 +273,22 @@ def test_tokens_sent_directly_are_left_to_sweep(batches: Batches, people: People
     (log,) = batches.token.explain(swept.raw_logs)
     assert log.values == (batches.contract.address, people.merchant.address, 100)
     assert (batches.received(), batches.held()) == (105, 0)
+
+
+def test_malformed_call_data_is_rejected(batches: Batches, people: People) -> None:
+    """The merchant's own call data, so the whole batch reverts."""
+    signed = batches.sign(people.buyer, 5)
+    data = bytearray(batches.contract.data(CAPTURE, [signed.parts]))
+    # The first bytes of the payer's word and of that of v.
+    for position in (4 + 2 * 32, 4 + 7 * 32):
+        dirty = bytearray(data)
+        dirty[position] = 1
+        with refused("0x"):
+            batches.send(bytes(dirty))
+    with refused("0x"):
+        batches.send(bytes(data[:-1]))
+    batches.send(bytes(data))
+    assert batches.received() == 5
 
 
 def test_ether_is_rejected(batches: Batches, people: People) -> None:
