@@ -18,6 +18,7 @@ from foreseal.payments.chain.batch_capture import (
     MAX_AUTHORIZATIONS,
     batch_capture_call,
     captured_in_batch,
+    max_batch_gas,
 )
 from foreseal.payments.chain.token import AUTHORIZATION_USED, PAYMENT_CAPTURED, TRANSFERRED, address_topic
 from foreseal.payments.typed_data import ReceiveAuthorization
@@ -86,6 +87,18 @@ def test_invalid_batch_is_rejected_by_name() -> None:
     ]:
         with pytest.raises(ValueError, match=text):
             batch_capture_call(messages, signatures, call_gas)
+
+
+def test_maximum_gas_covers_each_authorization() -> None:
+    def limit(size: int, call_gas: int | None = None) -> int:
+        return max_batch_gas(batch_capture_call([message()] * size, [bytes(65)] * size, call_gas))
+
+    assert limit(78) <= 2**24 < limit(79)
+    assert limit(2) - limit(1) >= CALL_GAS + 256 * 16
+    assert limit(2, 10**6) - limit(1, 10**6) >= 10**6
+    for data in (b"", bytes(100), CAPTURE_FAILED):
+        with pytest.raises(ValueError, match="data: must be a call of the batch capture"):
+            max_batch_gas(data)
 
 
 Entry = tuple[str, tuple[bytes, ...], bytes]

@@ -40,6 +40,10 @@ _SIGNATURE_SIZE = 65
 _WORD_SIZE = 32
 _ADDRESS_PADDING = bytes(12)
 _BYTE_PADDING = bytes(31)
+# Upper bounds: base cost and transfer to the merchant, call data without zeros, encoding a call and logging 256 bytes.
+_BASE_GAS = 150_000
+_GAS_PER_BYTE = 16
+_GAS_PER_AUTHORIZATION = 8_000
 # Words of the static fields and the offset of the signature, then its length.
 _WALLET_HEAD_SIZE = 7 * _WORD_SIZE
 _SIGNATURE_OFFSET = (6 * _WORD_SIZE).to_bytes(_WORD_SIZE, "big")
@@ -67,6 +71,22 @@ def batch_capture_call(
     if call_gas < CALL_GAS:
         raise ValueError(f"call_gas: must be at least {CALL_GAS}, got {call_gas}")
     return _wallet_call(authorizations, signatures, call_gas)
+
+
+def max_batch_gas(data: bytes) -> int:
+    """Return a gas limit with which a call of `batch_capture_call` cannot run out of gas.
+
+    It suffices even if every payer consumes all of the gas that it receives. For more than 78 authorizations it exceeds
+    16,777,216, the most that a transaction may have by EIP-7825. Raises ValueError for other call data.
+    """
+    if data[:4] == CAPTURE:
+        call_gas, size = CALL_GAS, int.from_bytes(data[36:68], "big")
+    elif data[:4] == CAPTURE_FROM_WALLETS:
+        call_gas, size = int.from_bytes(data[36:68], "big"), int.from_bytes(data[68:100], "big")
+    else:
+        raise ValueError("data: must be a call of the batch capture")
+    # The last call needs a 64th more than it receives (EIP-150).
+    return _BASE_GAS + _GAS_PER_BYTE * len(data) + size * (call_gas + _GAS_PER_AUTHORIZATION) + call_gas // 63
 
 
 def _capture_call(authorizations: Sequence[ReceiveAuthorization], signatures: Sequence[bytes]) -> bytes:

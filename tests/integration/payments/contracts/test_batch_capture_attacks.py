@@ -6,9 +6,10 @@ import pytest
 
 from foreseal.codec import keccak
 from foreseal.errors import RpcError
+from foreseal.payments.chain.batch_capture import max_batch_gas
 from foreseal.payments.contracts import load
 from foreseal.testing import TestAccount
-from payments.contracts.batches import CAPTURE, Batches
+from payments.contracts.batches import CAPTURE, WALLETS, Batches
 from payments.contracts.doubles import double
 from payments.contracts.onchain import OnChain, Receipt, Reverted, deploy, refused
 from payments.contracts.people import People
@@ -175,14 +176,31 @@ def test_expensive_wallet_is_captured_with_more_call_gas(batches: Batches, peopl
     assert batches.received() == 12
 
 
-def test_batch_of_attacking_wallets_alone_is_reported(batches: Batches, people: People, wallet: OnChain) -> None:
+def test_batch_of_attacking_wallets_is_reported(batches: Batches, people: People, wallet: OnChain) -> None:
     play(wallet, people.stranger.address, WALLET["BurnGas"], 0)
     bad = [batches.sign(account(wallet), 1, owner=people.buyer) for _ in range(50)]
     good = batches.sign(people.buyer, 3)
-    receipt = batches.capture(*bad, good)
-    assert list(batches.outcome(receipt).failed) == [signed.key for signed in bad]
-    assert receipt.gas_used <= 51 * (CALL_GAS + OWN_COSTS)
-    assert batches.received() == 3
+    for form in ("parts", "bytes"):
+        if form == "parts":
+            data = batches.contract.data(CAPTURE, [signed.parts for signed in (*bad, good)])
+        else:
+            data = batches.contract.data(WALLETS, [signed.packed for signed in (*bad, good)], CALL_GAS)
+        with batches.token.chain.rollback():
+            receipt = batches.send(data, gas=max_batch_gas(data))
+            assert list(batches.outcome(receipt).failed) == [signed.key for signed in bad]
+            assert 51 * CALL_GAS * 0.9 < receipt.gas_used <= 51 * (CALL_GAS + OWN_COSTS)
+            assert batches.received() == 3
+
+
+@pytest.mark.parametrize("call_gas", [CALL_GAS, 5_000_000])
+@pytest.mark.parametrize("size", [1, 2])
+def test_maximum_gas_suffices_for_every_revert_data(hostile: Batches, people: People, size: int, call_gas: int) -> None:
+    batch = [hostile.sign(people.buyer, 5) for _ in range(size)]
+    data = hostile.contract.data(WALLETS, [signed.packed for signed in batch], call_gas)
+    for attack, length in (("BurnGas", 0), ("RevertBytes", 256), ("ReturnBytes", 0)):
+        play(hostile.token, people.stranger.address, TOKEN[attack], length, people.stranger.address, b"")
+        with hostile.token.chain.rollback():
+            hostile.send(data, gas=max_batch_gas(data))
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 32, 255, 256, 257, 100_000])
