@@ -84,7 +84,8 @@ class Banner:
             ("Token", development.TOKEN),
             ("Checkout", development.CHECKOUT),
             ("Payouts", development.PAYOUTS),
+            ("Batch capture", development.BATCH_CAPTURE),
         ):
-            console.print(f"  {name:<8}  {address}")
+            console.print(f"  {name:<13}  {address}")
         console.print("\n  The contracts of x402 are at their usual addresses (docs/merchants/contracts.md).")
         console.print(f"  The life cycle of a payment:  [bold]foreseal pay demo --node {url}[/]")

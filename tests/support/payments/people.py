@@ -1,9 +1,10 @@
-"""Accounts of the payment tests with fixed keys, and a checkout's address."""
+"""Accounts of the payment tests with fixed keys, and the addresses of the shop's contracts."""
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 
 CHECKOUT = "0x00000000000000000000000000000000000C4eC0"
+BATCH_CAPTURE = "0x00000000000000000000000000000000000Ba7c4"
 
 
 def account(number: int) -> LocalAccount:

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from foreseal.payments.contracts.addresses import TOKENS
-from foreseal.payments.contracts.genesis import checkout_entry, payouts_entry, token_alloc, x402_alloc
+from foreseal.payments.contracts.genesis import (
+    batch_capture_entry,
+    checkout_entry,
+    payouts_entry,
+    token_alloc,
+    x402_alloc,
+)
 from foreseal.payments.contracts.token import TokenGenesis, TokenSetup
 
 TOKEN = TOKENS[84532]
@@ -15,6 +21,7 @@ The x402 packages expect it on chain 84532.
 """
 CHECKOUT = "0xF04e5Ea100000000000000000000000000000001"
 PAYOUTS = "0xf04e5EA100000000000000000000000000000002"
+BATCH_CAPTURE = "0xF04e5ea100000000000000000000000000000003"
 NAME, VERSION = "USDC", "2"
 """Name and version in the token's signing domain (EIP-712), as the x402 packages have them for chain 84532."""
 MIN_ACCOUNTS = 4
@@ -30,7 +37,7 @@ class DevelopmentContracts:
     issuer: str
     """Owner of the token; mints, pauses and blacklists."""
     merchant: str
-    """Receiver of the checkout's payments and sender of payouts."""
+    """Receiver of the checkout's payments and of batch captures, and sender of payouts."""
     facilitator: str
     """Settles payments for sellers (x402)."""
     buyers: tuple[str, ...]
@@ -50,7 +57,8 @@ class DevelopmentContracts:
     def alloc(self, chain_id: int) -> dict[str, dict[str, Any]]:
         """Return the `alloc` entries of a geth genesis file for the payment contracts, by lower-case address.
 
-        The entries are the token, the checkout, the payouts, and the contracts at x402's fixed addresses.
+        The entries are the token, the checkout, the payouts, the batch capture, and the contracts at x402's fixed
+        addresses.
         """
         setup = TokenSetup(
             owner=self.issuer,
@@ -62,6 +70,10 @@ class DevelopmentContracts:
         )
         balances = dict.fromkeys(self.buyers, FUNDS)
         token = TokenGenesis(setup, balances, minters={self.issuer: _MINTABLE}, rescuer=self.issuer)
-        merchant = {CHECKOUT: checkout_entry(TOKEN, self.merchant), PAYOUTS: payouts_entry(TOKEN)}
+        merchant = {
+            CHECKOUT: checkout_entry(TOKEN, self.merchant),
+            PAYOUTS: payouts_entry(TOKEN),
+            BATCH_CAPTURE: batch_capture_entry(TOKEN, self.merchant),
+        }
         own = {address.lower(): entry for address, entry in merchant.items()}
         return token_alloc(token, chain_id, TOKEN) | own | x402_alloc()

@@ -56,6 +56,11 @@ def checkout_entry(token: str, merchant: str) -> dict[str, Any]:
     return code_entry("Checkout", token=token, merchant=merchant)
 
 
+def batch_capture_entry(token: str, merchant: str) -> dict[str, Any]:
+    """Return the entry of a contract that captures batches of a token's authorizations; it pays the merchant."""
+    return code_entry("BatchCapture", token=token, merchant=merchant)
+
+
 def payouts_entry(token: str) -> dict[str, Any]:
     """Return the entry of a contract for payouts of a token."""
     return code_entry("Payouts", token=token)

@@ -3,13 +3,13 @@
 from eth_account.messages import encode_typed_data
 from eth_utils.crypto import keccak
 
-from foreseal.payments.chain import checkout, token
+from foreseal.payments.chain import batch_capture, checkout, token
 from foreseal.payments.typed_data import Domain, Permit
 from payments.shop import ADDRESS, BUYER
 
 
 def test_each_selector_is_the_hash_of_its_signature() -> None:
-    for module in (token, checkout):
+    for module in (token, checkout, batch_capture):
         constants = {value for name, value in vars(module).items() if name.isupper() and isinstance(value, bytes)}
         assert {value for value in constants if len(value) == 4} == set(module.SIGNATURES)
         for selector, text in module.SIGNATURES.items():

@@ -16,7 +16,7 @@ COMPILER = SUPPORT / "payments" / "contracts" / "compiler"
 PACKAGE = Path(contracts.__file__).parent
 FOLDERS = {"package": (PACKAGE / "sources", PACKAGE / "compiled"), "doubles": (DOUBLES, DOUBLES / "compiled")}
 DEPLOYABLE = {
-    *("PaymentToken", "Checkout", "Payouts"),
+    *("PaymentToken", "Checkout", "Payouts", "BatchCapture"),
     *("Permit2", "ExactPermit2Proxy", "UptoPermit2Proxy", "Multicall3"),
     *("BatchSettlement", "Erc3009DepositCollector", "Permit2DepositCollector"),
 }

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from foreseal.payments.contracts import addresses, load
+from payments.contracts.batches import Batches, give, payers
 from payments.contracts.onchain import OnChain, Receipt, deploy
 from payments.contracts.people import CHAIN_ID, TOKEN, People, setup_of
 from payments.contracts.signing import Authorization, Domain, sign_digest, typed_digest
@@ -95,6 +96,17 @@ class Bench:
         receipt = payouts.send(self.buyer, "splitPayment", BATCH, 10**6, FRESH, [100] * 100, 0)
         yield "`Payouts.splitPayment`, 100 recipients that have some", receipt
 
+    def batches(self) -> Iterator[tuple[str, Receipt]]:
+        """Payers pay for the first time; the contract is new for each batch."""
+        for nonce, number in ((1, 1), (2, 50), (3, 200)):
+            batches, accounts = Batches(self.token, self.domain, self.people), payers(number)
+            for account in accounts:
+                give(self.token, account, 1_000_000)
+            batch = [batches.sign(account, 10_000, nonce=bytes([nonce]) * 32) for account in accounts]
+            receipt = batches.capture(*batch)
+            assert receipt.logs == []
+            yield f"`BatchCapture.capture`, {number} payer{'s' if number > 1 else ''}", receipt
+
     def exact(self) -> Iterator[tuple[str, Receipt]]:
         self.token.send(self.buyer, "approve", addresses.PERMIT2, 2**255)
         proxy = OnChain(self.token.chain, addresses.EXACT_PERMIT2_PROXY, load("ExactPermit2Proxy").abi)
@@ -122,12 +134,13 @@ class Bench:
 
 def measured(token: OnChain, domain: Domain, people: People) -> dict[str, int]:
     bench = Bench(token, domain, people)
-    parts = (bench.transfers, bench.authorizations, bench.policies, bench.merchant, bench.exact)
+    parts = (bench.transfers, bench.authorizations, bench.policies, bench.merchant, bench.batches, bench.exact)
     gas = {name: receipt.gas_used for part in parts for name, receipt in part()}
     created = {
         "PaymentToken": setup_of(people).creation(),
         "Checkout": load("Checkout").creation(TOKEN, people.merchant.address),
         "Payouts": load("Payouts").creation(TOKEN),
+        "BatchCapture": load("BatchCapture").creation(TOKEN, people.merchant.address),
     }
     for contract, creation in created.items():
         request = {"from": people.stranger.address, "data": creation}

@@ -10,6 +10,7 @@ from foreseal._core import newest_genesis
 from foreseal.payments.contracts import (
     TokenGenesis,
     addresses,
+    batch_capture_entry,
     checkout_entry,
     load,
     payouts_entry,
@@ -67,12 +68,13 @@ def test_genesis_code_equals_deployed_code(chain: Chain, people: People, address
     assert code_at(chain, address) == code_at(chain, made.address)
 
 
-@pytest.mark.parametrize("contract", ["Checkout", "Payouts"])
+@pytest.mark.parametrize("contract", ["Checkout", "Payouts", "BatchCapture"])
 def test_merchant_genesis_code_equals_deployed_code(chain: Chain, people: People, contract: str) -> None:
     shop = people.merchant.address
     entry, arguments = {
         "Checkout": (checkout_entry(TOKEN, shop), (TOKEN, shop)),
         "Payouts": (payouts_entry(TOKEN), (TOKEN,)),
+        "BatchCapture": (batch_capture_entry(TOKEN, shop), (TOKEN, shop)),
     }[contract]
     made = deploy(chain, people.stranger.address, load(contract).creation(*arguments), load(contract).abi)
     assert entry["code"] == code_at(chain, made.address)

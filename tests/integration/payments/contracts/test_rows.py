@@ -15,7 +15,7 @@ from payments.listed_tests import exists
 
 SOURCES = Path(contracts.__file__).parent / "sources"
 # Contracts of the document's sections, and the folders of their sources.
-CONTRACTS = {"token": ["PaymentToken"], "merchant": ["Checkout", "Payouts"]}
+CONTRACTS = {"token": ["PaymentToken"], "merchant": ["Checkout", "Payouts", "BatchCapture"]}
 ROWS = [
     (section, row)
     for section, rows in tomllib.loads(Path(__file__).with_name("rows.toml").read_text()).items()
@@ -29,7 +29,7 @@ def bare(name: str) -> str:
     return name.partition("(")[0] if re.match(r"\w+\(", name) else name
 
 
-def named(sections: tuple[str, ...] = ("token", "checkout", "payouts")) -> set[str]:
+def named(sections: tuple[str, ...] = ("token", "checkout", "payouts", "batches")) -> set[str]:
     """Return the names in backticks in the rows of sections, and the reverts of rows that define an order."""
     rows = [row for section, row in ROWS if section in sections]
     return {bare(name) for row in rows for name in [*QUOTED.findall(row.get("row", "")), *row.get("order", ())]}
@@ -47,7 +47,7 @@ def test_each_row_names_existing_tests() -> None:
 @pytest.mark.parametrize("folder", CONTRACTS)
 def test_every_contract_name_has_a_row(folder: str) -> None:
     """Functions, events and errors of the ABI, and the revert strings of the sources."""
-    sections = ("token",) if folder == "token" else ("checkout", "payouts")
+    sections = ("token",) if folder == "token" else ("checkout", "payouts", "batches")
     expected = {entry["name"] for contract in CONTRACTS[folder] for entry in load(contract).abi if "name" in entry}
     texts = "".join(path.read_text() for path in (SOURCES / folder).glob("*.sol"))
     expected |= set(re.findall(r'"([A-Z]\w+: [^"\n]+)"', texts))

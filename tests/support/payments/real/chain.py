@@ -1,4 +1,4 @@
-"""A development node in this process with the token and the payouts contract, controlled like a chain in memory.
+"""A development node in this process with the token and the contracts of a merchant, controlled like a chain in memory.
 
 It has the interface of `FakeChain`, so that the same tests run on both. A reorganisation uses `evm_revert` to a
 snapshot taken when the block before was sealed, and resubmits the transactions.
@@ -16,13 +16,20 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
 from foreseal.errors import RpcError
-from foreseal.payments.contracts import TokenGenesis, TokenSetup, checkout_entry, payouts_entry, token_alloc
+from foreseal.payments.contracts import (
+    TokenGenesis,
+    TokenSetup,
+    batch_capture_entry,
+    checkout_entry,
+    payouts_entry,
+    token_alloc,
+)
 from foreseal.testing import Chain, ChainSettings
 from live import wait_for
 from payments.contracts.doubles import double
 from payments.fake.blocks import BLOCK_TIME
 from payments.fake.contracts import NAME, PAYOUTS, TOKEN, VERSION
-from payments.people import BUYERS, CHECKOUT, SHOP
+from payments.people import BATCH_CAPTURE, BUYERS, CHECKOUT, SHOP
 from payments.real.storage import State
 
 CHAIN_ID = 31337
@@ -52,6 +59,7 @@ def settings_of(finality: int) -> Settings:
         address: {"balance": hex(10**24)} for address in _KEYS
     }
     entries |= {PAYOUTS: payouts_entry(TOKEN), CHECKOUT.lower(): checkout_entry(TOKEN, SHOP.address)}
+    entries[BATCH_CAPTURE.lower()] = batch_capture_entry(TOKEN, SHOP.address)
     return Settings(accounts=0, chain_id=CHAIN_ID, automine=False, alloc=entries, finality=finality)
 
 
