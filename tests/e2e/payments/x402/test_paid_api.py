@@ -231,7 +231,8 @@ def test_crash_of_a_priced_handler_leads_to_the_status_url(world: World, paying:
 
 
 def test_grant_is_stored_before_the_handler_runs(world: World, paying: Paying) -> None:
-    app, states = FastAPI(), []
+    app = FastAPI()
+    states: list[str] = []
 
     @app.get("/report")
     @paying.api.paid("$0.001")
