@@ -28,6 +28,7 @@ TARGET ?= all
 EXECUTIONS ?= 1000000
 RUNS ?= 1000
 PAYMENTS ?= 10000
+X402_SDK ?= $(FORESEAL_SHARED)/vectors/x402-sdk
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -47,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel extras lock clean
+.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel extras lock clean sdk
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -165,6 +166,15 @@ pairings: build $(VENV)/.dev ## Test every x402 client against every x402 server
 
 extras: build $(VENV)/.dev ## Install the wheel with each extra alone (PyPI); run every --help and the guides of the extra
 	FORESEAL_EXTRAS=all $(BIN)/python -m pytest tests/campaigns/wheels/test_extras.py -n 0 -v
+target/x402-sdk/.installed: requirements/x402_sdk.lock $(VENV)/.run
+	@echo "== The SDK of x402 and the tools of its tests"
+	$(BIN)/python -m venv target/x402-sdk
+	target/x402-sdk/bin/python -m pip install --quiet --requirement requirements/x402_sdk.lock
+	@touch $@
+
+sdk: build $(VENV)/.dev target/x402-sdk/.installed ## Run the live tests of x402's Python SDK 2.8.0 on nodes (X402_SDK=FOLDER, a checkout of the SDK)
+	X402_SDK="$(X402_SDK)" X402_SDK_PYTHON=$(abspath target/x402-sdk/bin/python) \
+		$(BIN)/python -m pytest tests/e2e/payments/x402/sdk -n 0 -v -rs $(ARGS)
 
 properties: build $(VENV)/.dev ## Run the property tests with CASES random cases each
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast
@@ -273,6 +283,8 @@ lock: $(VENV)/.dev ## Update the pinned Python versions in requirements/*.lock
 		--output-file specification.lock specification.in
 	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file fuzz.lock fuzz.in
+	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file x402_sdk.lock x402_sdk.in
 
 clean: ## Remove all build outputs
 	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/integration/openrpc/node_modules \

@@ -18,6 +18,7 @@ BY_PATH = {
     "e2e/clients/test_web3_modules.py": ("slow",),
     "e2e/load": ("slow",),
     "e2e/payments/x402/pairings": ("npm", "slow"),
+    "e2e/payments/x402/sdk/test_live_tests.py": ("slow",),
     "e2e/server/test_proxies.py": ("nginx",),
     "integration/openrpc": ("npm",),
     "integration/payments/contracts/test_compiled.py": ("npm",),

@@ -27,6 +27,10 @@ PAYEE = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 BUYER = BUYERS[18]
 
 
+ROUTE, DEPENDENCY, SHOP, CLAIM = range(4)
+"""Numbers of the examples in Python."""
+
+
 def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
@@ -53,14 +57,39 @@ def facilitator_url(node_of_x402: World, tmp_path_factory: pytest.TempPathFactor
         yield running.url
 
 
+def example(number: int, world: World, facilitator_url: str, folder: Path) -> str:
+    """Return an example that uses the node and the facilitator of the tests."""
+    code = blocks("python")[number].replace("http://127.0.0.1:8545", world.url)
+    return code.replace("http://127.0.0.1:8602", facilitator_url).replace("sqlite:///", f"sqlite:///{folder}/")
+
+
+def test_paid_routes_of_the_page_sell(world: World, tmp_path: Path, facilitator_url: str) -> None:
+    shown: dict[str, Any] = {}
+    for number in (ROUTE, DEPENDENCY):
+        exec(example(number, world, facilitator_url, tmp_path), shown)
+    before = world.balance(PAYEE)
+
+    async def buying() -> list[httpx.Response]:
+        transport = x402AsyncTransport(stock_client(BUYER), httpx.ASGITransport(shown["app"]))
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
+            found = [await client.get(path) for path in ("/report/may", "/tokens?count=3")]
+        await shown["api"].close()
+        return found
+
+    found = asyncio.run(buying())
+    assert [answer.status_code for answer in found] == [200, 200], [answer.text for answer in found]
+    assert [answer.json() for answer in found] == [{"report": "may"}, {"payer": BUYER.address, "tokens": 3}]
+    assert [settlement(answer).success for answer in found] == [True, True]
+    assert world.balance(PAYEE) == before + 10_000 + 30
+
+
+def test_paid_route_of_the_page_has_twelve_lines() -> None:
+    assert len([line for line in blocks("python")[ROUTE].splitlines() if line.strip()]) <= 12
+
+
 def test_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: str) -> None:
     shown: dict[str, Any] = {}
-    code = (
-        blocks("python")[0]
-        .replace("http://127.0.0.1:8545", world.url)
-        .replace("http://127.0.0.1:8602", facilitator_url)
-    )
-    exec(code.replace("sqlite:///", f"sqlite:///{tmp_path}/"), shown)
+    exec(example(SHOP, world, facilitator_url, tmp_path), shown)
     world.opened.append(shown["seller"].ledger.database)
     before = world.balance(PAYEE)
 
@@ -69,7 +98,7 @@ def test_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: s
         transport = x402AsyncTransport(stock, httpx.ASGITransport(shown["app"]))
         async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
             found = [await client.get(path) for path in ("/report/may", "/words?count=3", "/tick", "/tick")]
-        exec(blocks("python")[1], shown)
+        exec(blocks("python")[CLAIM], shown)
         await shown["manager"].claim_and_settle()
         await shown["seller"].facilitator.aclose()
         return found

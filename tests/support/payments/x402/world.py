@@ -143,8 +143,11 @@ class World:
 
 
 @contextlib.contextmanager
-def world(folder: Path) -> Iterator[World]:
-    """Provide a separate node with steps of 50 ms; a block is final once two blocks follow it."""
+def world(folder: Path, *arguments: str) -> Iterator[World]:
+    """Provide a separate node with steps of 50 ms; a block is final once two blocks follow it.
+
+    `arguments` are further options of `foreseal dev`.
+    """
     everybody = [FACILITATOR, OTHER_FACILITATOR, SHOP, OWNER, PAUSER, BLACKLISTER, STRANGER, *BUYERS]
     setup = TokenSetup(OWNER.address, OWNER.address, PAUSER.address, BLACKLISTER.address, name="USDC")
     token = TokenGenesis(setup, balances={each.address: FUNDS for each in (*BUYERS, NEWCOMER)})
@@ -154,7 +157,7 @@ def world(folder: Path) -> Iterator[World]:
     path = folder / "genesis.json"
     path.write_bytes(orjson.dumps(genesis))
     depths = ("--safe-depth", "1", "--finalized-depth", "2")
-    with live_node("--genesis", str(path), *depths) as live, Client(live.url) as client:
+    with live_node("--genesis", str(path), *depths, *arguments) as live, Client(live.url) as client:
         made = World(live, client)
         made.rpc("anvil_autoImpersonateAccount", True)
         sent = []

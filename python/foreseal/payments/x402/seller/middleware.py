@@ -36,6 +36,7 @@ from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
 from foreseal.payments.x402.payment_key import PaymentKey, granted
 from foreseal.payments.x402.seller.grants import GrantedResponse, GrantRequest, stored_answer
 from foreseal.payments.x402.seller.payment_requirements import JSON, NO_STORE
+from foreseal.payments.x402.seller.priced_handlers import FirstPass, with_pass
 from foreseal.payments.x402.seller.prices import Charge, Price, chargeable
 from foreseal.payments.x402.seller.seller import PaymentRejected, Seller, Silent, Unavailable, Undecided
 
@@ -49,8 +50,8 @@ _EVERY = 1.0
 class PaidRoutes:
     """ASGI middleware: `app.add_middleware(PaidRoutes, seller=seller)`.
 
-    Routes without a price pass through. A handler finds a `Charge` in `request.state.payment`. While the application
-    runs, settlements are followed until they are final.
+    Routes without a price pass through, unless their handler declares one (`PaidApi`). A handler finds a `Charge` in
+    `request.state.payment`. While the application runs, settlements are followed until they are final.
     """
 
     def __init__(self, app: ASGIApp, seller: Seller, every: float = _EVERY) -> None:
@@ -76,9 +77,27 @@ class PaidRoutes:
             await _send(send, await self._status(path.removeprefix(prefix)), request.method)
             return
         prices = self.seller.offers.table.find(request.method, path)
-        if not prices:
+        if prices:
+            await self._sell(request, prices, send)
+        else:
+            await self._find_price(scope, receive, send)
+
+    async def _find_price(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run a handler without a price; sell the response of a handler that declares one."""
+        offers = self.seller.offers
+        if not offers.declared:
             await self.app(scope, receive, send)
             return
+        first = FirstPass(receive, send, LARGEST)
+        try:
+            await self.app(with_pass(scope, offers, first), first.receive, first.send)
+        except Exception:
+            if first.prices is None:
+                raise
+        if first.prices is not None:
+            await self._sell(Request(scope, first.replay), first.prices, send)
+
+    async def _sell(self, request: Request, prices: Sequence[Price], send: Send) -> None:
         # A client that disconnects must not interrupt the work that it paid for.
         task = asyncio.create_task(self._guarded(_Paid(self, request, prices).answer(), request))
         self._working.add(task)
@@ -274,7 +293,7 @@ class _Paid:
 
     async def _handled(self, body: bytes, charge: Charge) -> GrantedResponse | None:
         """Return the application's response; None if it ended without one."""
-        scope = dict(self._request.scope)
+        scope = with_pass(self._request.scope, self._seller.offers, tuple(self._prices))
         scope["state"] = {**scope.get("state", {}), "payment": charge}
         is_body_read = False
 

@@ -27,8 +27,9 @@ from x402.server_base import FacilitatorClient
 
 from foreseal.payments.typed_data import Domain, address
 from foreseal.payments.x402.channels import SellerChannels
+from foreseal.payments.x402.seller.denomination import Denomination, default_denomination
 from foreseal.payments.x402.seller.grants import GrantedResponse
-from foreseal.payments.x402.seller.prices import Price, PriceTable, Scheme, TransferMethod
+from foreseal.payments.x402.seller.prices import Price, PriceLike, PriceTable, Scheme, TransferMethod, as_prices
 
 NO_STORE = ("cache-control", "no-store")
 JSON = ("content-type", "application/json")
@@ -38,7 +39,7 @@ JSON = ("content-type", "application/json")
 class SellerSettings:
     """A seller's prices, payee account and token."""
 
-    prices: Mapping[str, Price | Sequence[Price]]
+    prices: Mapping[str, PriceLike | Sequence[PriceLike]]
     """Prices by route, such as `GET /reports/{name}`."""
     pay_to: str
     domain: Domain
@@ -52,13 +53,23 @@ class SellerSettings:
     """Scheme and host that buyers see, such as `https://api.example`; defaults to those of the request."""
     status_path: str = "/x402/payments"
     """Path prefix under which buyers query the status of a payment."""
+    denomination: Denomination | None = None
+    """Symbol and decimals of the token, for prices in text.
+
+    Defaults to those of the dollar token in `domain`, if the package `x402` lists it.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pay_to", address(self.pay_to, "pay_to"))
         if not self.status_path.startswith("/") or self.status_path.endswith("/"):
             raise ValueError(f"status_path: {self.status_path!r} must begin with / and not end with /")
-        batch = any(price.scheme is Scheme.BATCH for price in PriceTable(self.prices).all())
-        if batch and self.authorizer is None:
+        if self.denomination is None:
+            object.__setattr__(self, "denomination", default_denomination(self.domain))
+        self.check_schemes(PriceTable(self.prices, self.denomination).all())
+
+    def check_schemes(self, prices: Sequence[Price]) -> None:
+        """Raise ValueError if a price needs a key that is not set."""
+        if self.authorizer is None and any(price.scheme is Scheme.BATCH for price in prices):
             raise ValueError("authorizer: batch-settlement requires a key that signs claims and refunds")
 
     @property
@@ -72,7 +83,9 @@ class Offers:
 
     def __init__(self, shop: SellerSettings, facilitator: FacilitatorClient, storage: SellerChannels) -> None:
         self.shop = shop
-        self.table = PriceTable(shop.prices)
+        self.table = PriceTable(shop.prices, shop.denomination)
+        self.declared: list[Price] = []
+        """Prices of handlers, which are not in the table of routes."""
         self.server = x402ResourceServer(facilitator)
         # For a type checker, the package's schemes do not satisfy its own protocol.
         schemes: list[Any] = [ExactEvmScheme(), UptoEvmScheme()]  # type: ignore[no-untyped-call]
@@ -85,6 +98,21 @@ class Offers:
         self._facilitator = facilitator
         self._starting = asyncio.Lock()
         self._extensions: dict[str, object] | None = None
+        self._kinds: set[str] = set()
+
+    def declare(self, *options: PriceLike) -> tuple[Price, ...]:
+        """Add the payment options of a handler. Return them in smallest units.
+
+        Raises ValueError for no option, an invalid price, and a scheme that the seller or its facilitator lacks.
+        """
+        if not options:
+            raise ValueError("price: a paid handler requires a price such as '$0.01'")
+        prices = as_prices(options, self.shop.denomination, "price")
+        self.shop.check_schemes(prices)
+        if self._extensions is not None:
+            self._check_kinds(prices)
+        self.declared.extend(prices)
+        return prices
 
     async def start(self) -> None:
         """Load the facilitator's supported kinds once.
@@ -96,10 +124,8 @@ class Offers:
                 return
             await run_in_threadpool(self.server.initialize)
             supported = await run_in_threadpool(self._facilitator.get_supported)
-            kinds = {kind.scheme for kind in supported.kinds if kind.network == self.shop.network}
-            for price in self.table.all():
-                if price.scheme.value not in kinds:
-                    raise ValueError(f"prices: the facilitator does not settle {price.scheme} on {self.shop.network}")
+            self._kinds = {kind.scheme for kind in supported.kinds if kind.network == self.shop.network}
+            self._check_kinds([*self.table.all(), *self.declared])
             permits = declare_eip2612_gas_sponsoring_extension()
             self._extensions = {name: extension for name, extension in permits.items() if name in supported.extensions}
 
@@ -130,6 +156,11 @@ class Offers:
         header = (PAYMENT_REQUIRED_HEADER.lower(), encode_payment_required_header(required))
         return required, GrantedResponse(402, (JSON, NO_STORE, header), body)
 
+    def _check_kinds(self, prices: Sequence[Price]) -> None:
+        for price in prices:
+            if price.scheme.value not in self._kinds:
+                raise ValueError(f"prices: the facilitator does not settle {price.scheme} on {self.shop.network}")
+
     def _config(self, price: Price) -> ResourceConfig:
         domain = self.shop.domain
         extra: dict[str, object] = {"name": domain.name, "version": domain.version}
@@ -138,7 +169,7 @@ class Offers:
         return ResourceConfig(
             scheme=price.scheme.value,
             pay_to=self.shop.pay_to,
-            price=AssetAmount(amount=str(price.amount), asset=domain.contract, extra=extra),
+            price=AssetAmount(amount=str(price.units), asset=domain.contract, extra=extra),
             network=self.shop.network,
             max_timeout_seconds=price.seconds,
         )

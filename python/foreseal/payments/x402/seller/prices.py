@@ -1,7 +1,7 @@
 """Prices of requests: a table of routes, and the charge that a handler decides."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from re import Pattern
 
@@ -10,6 +10,7 @@ from x402.schemas import PaymentRequirements
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO, Payment
+from foreseal.payments.x402.seller.denomination import Denomination
 
 
 class Scheme(StrEnum):
@@ -34,18 +35,60 @@ class TransferMethod(StrEnum):
 class Price:
     """One payment option for a request."""
 
-    amount: int
-    """Smallest units of the token; a maximum if the handler decides the charge."""
+    amount: int | str
+    """Smallest units of the token, or text such as `"$0.01"` or `"0.01 USDC"`.
+
+    A maximum if the handler decides the charge.
+    """
     scheme: Scheme = Scheme.EXACT
     transfer_method: TransferMethod = TransferMethod.EIP3009
     seconds: int = 60
     """Maximum validity of a payment in seconds."""
 
     def __post_init__(self) -> None:
-        if check_amount(self.amount) == 0:
+        if not isinstance(self.amount, str) and check_amount(self.amount) == 0:
             raise ValueError("amount: a price must be positive")
         if not 10 <= self.seconds <= 86_400:
             raise ValueError(f"seconds: must be between 10 and 86400, got {self.seconds}")
+
+    @property
+    def units(self) -> int:
+        """Amount in smallest units. Raises TypeError for a price in text, which `in_units` converts."""
+        return check_amount(self.amount)
+
+    def in_units(self, denomination: Denomination | None, name: str = "amount") -> "Price":
+        """Return the price in smallest units of the token.
+
+        Raises ValueError with the argument's name for invalid text, and for text without a denomination.
+        """
+        if not isinstance(self.amount, str):
+            return self
+        if denomination is None:
+            reason = "requires the token's symbol and decimals: set SellerSettings.denomination"
+            raise ValueError(f"{name}: {self.amount[:100]!r} {reason}")
+        amount = denomination.units(self.amount, name)
+        if amount == 0:
+            raise ValueError(f"{name}: {self.amount[:100]!r} is zero; a price must be positive")
+        return replace(self, amount=amount)
+
+
+PriceLike = Price | str
+"""A price, or its amount in text."""
+
+
+def as_prices(
+    options: PriceLike | Sequence[PriceLike], denomination: Denomination | None, name: str
+) -> tuple[Price, ...]:
+    """Return payment options in smallest units. Raises ValueError or TypeError with the argument's name."""
+    listed = (options,) if isinstance(options, Price | str) else options
+    if not isinstance(listed, Sequence):
+        raise TypeError(f"{name}: {options!r} must be text such as '$0.01', a Price, or a sequence of them")
+    prices = []
+    for option in listed:
+        if not isinstance(option, Price | str):
+            raise TypeError(f"{name}: {option!r} must be text such as '$0.01' or a Price")
+        prices.append((Price(option) if isinstance(option, str) else option).in_units(denomination, name))
+    return tuple(prices)
 
 
 @dataclass(slots=True)
@@ -83,14 +126,16 @@ class Charge:
 class PriceTable:
     """Prices by route: `GET /reports/{name}`, with parameters in Starlette's syntax. The first match applies."""
 
-    def __init__(self, prices: Mapping[str, Price | Sequence[Price]]) -> None:
-        """Build the table. Raises ValueError for an invalid route, or one without a price."""
+    def __init__(
+        self, prices: Mapping[str, PriceLike | Sequence[PriceLike]], denomination: Denomination | None = None
+    ) -> None:
+        """Build the table. Raises ValueError for an invalid route, an invalid price, or a route without a price."""
         self._routes: list[tuple[str, Pattern[str], tuple[Price, ...]]] = []
         for route, options in prices.items():
             method, _, path = route.partition(" ")
             if not method.isalpha() or method != method.upper() or not path.startswith("/"):
                 raise ValueError(f"prices: {route!r} is not a route such as 'GET /reports/{{name}}'")
-            route_prices = (options,) if isinstance(options, Price) else tuple(options)
+            route_prices = as_prices(options, denomination, f"prices[{route!r}]")
             if not route_prices:
                 raise ValueError(f"prices: {route!r} has no price")
             self._routes.append((method, compile_path(path)[0], route_prices))

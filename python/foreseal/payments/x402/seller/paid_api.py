@@ -1,0 +1,160 @@
+"""Prices next to handlers of Starlette and FastAPI applications, as a decorator or as a dependency.
+
+```python
+api = PaidApi.connect("0x...", network="eip155:84532", node="http://...", facilitator="http://...", database="...")
+app = FastAPI()
+api.install(app)
+
+@app.get("/report")
+@api.paid("$0.01")
+async def report(): ...
+
+@app.get("/words")
+async def words(payment: Charge = Depends(api.payment(Price("$0.01", Scheme.UPTO)))): ...
+```
+
+Both declare a price to `PaidRoutes`, which sells the response. FastAPI is not imported.
+"""
+
+import functools
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from x402.http.facilitator_client import HTTPFacilitatorClient
+from x402.http.facilitator_client_base import FacilitatorConfig
+from x402.mechanisms.evm.default_assets import get_default_asset
+
+from foreseal.client import Client
+from foreseal.payments.chain import RpcNode
+from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.typed_data import Domain
+from foreseal.payments.x402.seller.middleware import PaidRoutes
+from foreseal.payments.x402.seller.payment_requirements import SellerSettings
+from foreseal.payments.x402.seller.priced_handlers import granted_charge
+from foreseal.payments.x402.seller.prices import Charge, PriceLike
+from foreseal.payments.x402.seller.seller import Seller
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+_REQUEST = "paid_request"
+"""Parameter that FastAPI passes to a decorated handler without a request parameter."""
+
+
+class PaidApi:
+    """A seller whose handlers declare their prices."""
+
+    def __init__(self, seller: Seller) -> None:
+        self.seller = seller
+        self._closing: list[Callable[[], Awaitable[None] | None]] = []
+
+    @classmethod
+    def connect(cls, pay_to: str, *, network: str, node: str, facilitator: str, database: str) -> "PaidApi":
+        """Return a seller of requests in the default dollar token of a network, which `close` disconnects.
+
+        `network` is a CAIP-2 id such as `eip155:84532`. `node`, `facilitator` and `database` are URLs. Raises
+        ValueError with the argument's name. For another token or for payment channels, use `PaidApi(Seller(...))`.
+        """
+        settings = SellerSettings({}, pay_to, _default_token(network))
+        client, opened = Client(node), Database(database)
+        settles = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator))
+        ledger = Ledger(opened, clock=lambda: int(time.time()))
+        api = cls(Seller(ledger, RpcNode(client), settles, settings))
+        api._closing = [settles.aclose, client.close, opened.close]
+        return api
+
+    async def close(self) -> None:
+        """Close what `connect` opened. Call it once the application has stopped."""
+        while self._closing:
+            closing = self._closing.pop(0)()
+            if closing is not None:
+                await closing
+
+    def install(self, app: Starlette) -> None:
+        """Add the middleware that sells the responses, to a Starlette or FastAPI application."""
+        app.add_middleware(PaidRoutes, seller=self.seller)
+
+    def paid(self, *prices: PriceLike) -> Callable[[Handler], Handler]:
+        """Return a decorator that sells a handler's response.
+
+        Several prices are alternatives. Put it below the decorator of the route. Raises ValueError for an invalid
+        price.
+        """
+        declared = self.seller.offers.declare(*prices)
+
+        def decorate(handler: Handler) -> Handler:
+            adds_request = not _has_request(handler)
+
+            def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+                given = [kwargs.pop(_REQUEST)] if _REQUEST in kwargs else [*args, *kwargs.values()]
+                request = next((value for value in given if isinstance(value, Request)), None)
+                if request is None:
+                    raise RuntimeError(f"paid: {handler.__qualname__} was called without a request")
+                granted_charge(request, self.seller.offers, declared)
+
+            if inspect.iscoroutinefunction(handler):
+
+                @functools.wraps(handler)
+                async def paid(*args: Any, **kwargs: Any) -> Any:
+                    check(args, kwargs)
+                    return await handler(*args, **kwargs)
+            else:
+
+                @functools.wraps(handler)
+                def paid(*args: Any, **kwargs: Any) -> Any:
+                    check(args, kwargs)
+                    return handler(*args, **kwargs)
+
+            if adds_request:
+                paid.__signature__ = _with_request(inspect.signature(handler))  # type: ignore[attr-defined]
+            return paid  # type: ignore[return-value]
+
+        return decorate
+
+    def payment(self, *prices: PriceLike) -> Callable[[Request], Awaitable[Charge]]:
+        """Return a FastAPI dependency that sells a handler's response and provides its charge.
+
+        Several prices are alternatives. Raises ValueError for an invalid price.
+        """
+        declared = self.seller.offers.declare(*prices)
+
+        async def payment(request: Request) -> Charge:
+            return granted_charge(request, self.seller.offers, declared)
+
+        return payment
+
+
+def _default_token(network: str) -> Domain:
+    family, _, chain = network.partition(":")
+    if family != "eip155" or not chain.isdecimal():
+        raise ValueError(f"network: {network!r} is not an EVM chain such as 'eip155:84532'")
+    try:
+        token = get_default_asset(network)
+    except ValueError:
+        reason = "has no default token in the package x402: use PaidApi(Seller(...)) with SellerSettings.domain"
+        raise ValueError(f"network: {network} {reason}") from None
+    return Domain(token["name"], token["version"], int(chain), token["asset"])
+
+
+def _has_request(handler: Callable[..., Any]) -> bool:
+    """Return True if a handler has a parameter for the request."""
+    try:
+        parameters = inspect.signature(handler, eval_str=True).parameters
+    except NameError:  # an annotation that exists only for a type checker
+        parameters = inspect.signature(handler).parameters
+    unnamed = [parameter.annotation for parameter in parameters.values()]
+    if any(isinstance(kind, type) and issubclass(kind, Request) for kind in unnamed):
+        return True
+    return any(isinstance(kind, str) and kind.rpartition(".")[2] == "Request" for kind in unnamed)
+
+
+def _with_request(signature: inspect.Signature) -> inspect.Signature:
+    """Return the signature with an additional keyword parameter for the request."""
+    added = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY, annotation=Request)
+    parameters = list(signature.parameters.values())
+    has_rest = bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
+    parameters.insert(len(parameters) - has_rest, added)
+    return signature.replace(parameters=parameters)

@@ -1,0 +1,94 @@
+"""Handlers that declare their own price, instead of a price in the table of routes.
+
+```text
+PaidRoutes -> application -> route -> handler with a price, no grant: the price is stored, its 402 is dropped
+    |
+    '-> payment verified, granted -> application -> route -> handler with a price, granted: runs
+```
+
+The first pass finds the price at the handler itself, so no second pattern has to match its path. The handler runs only
+in the second pass, under the same grants as a route of the table.
+"""
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from foreseal.payments.x402.payloads import Malformed
+from foreseal.payments.x402.seller.payment_requirements import Offers
+from foreseal.payments.x402.seller.prices import Charge, Price
+
+_PASSES = "foreseal.x402.passes"
+"""Key in an ASGI scope: the current pass through the middleware of each seller."""
+
+
+class FirstPass:
+    """A pass without a grant. It stores the request's body for the second pass until a response begins."""
+
+    def __init__(self, receive: Receive, send: Send, largest: int) -> None:
+        """Set up the pass. `largest` is the maximum number of bytes of the body."""
+        self.prices: tuple[Price, ...] | None = None
+        """Price of the handler that the request has reached; None for a free handler."""
+        self._receive = receive
+        self._send = send
+        self._left = largest
+        self._stored: list[Message] = []
+        self._is_storing = True
+        self._has_response = False
+
+    def demand(self, prices: tuple[Price, ...]) -> None:
+        """Record the price of the handler. Raises RuntimeError after a response began."""
+        if self._has_response:
+            raise RuntimeError("a handler with a price was reached after a response began")
+        self.prices = prices
+
+    async def receive(self) -> Message:
+        """Return the server's next message."""
+        message = await self._receive()
+        if self._is_storing:
+            self._left -= len(message.get("body", b""))
+            if self._left >= 0:
+                self._stored.append(message)
+            else:
+                self._drop()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send a message of a free handler; drop one that follows the price of a handler."""
+        if self.prices is None:
+            self._has_response = True
+            self._drop()
+            await self._send(message)
+
+    async def replay(self) -> Message:
+        """Return the next message of the second pass. Raises `Malformed` for a body over the limit."""
+        if self._left < 0:
+            raise Malformed("body: too large for a paid request")
+        return self._stored.pop(0) if self._stored else await self._receive()
+
+    def _drop(self) -> None:
+        self._is_storing = False
+        self._stored.clear()
+
+
+def with_pass(scope: Scope, offers: Offers, current: FirstPass | tuple[Price, ...]) -> Scope:
+    """Return a copy of a scope for a pass through a seller's application: the first one, or one granted for prices."""
+    return {**scope, _PASSES: {**scope.get(_PASSES, {}), offers: current}}
+
+
+def granted_charge(request: Request, offers: Offers, prices: tuple[Price, ...]) -> Charge:
+    """Return the charge of a granted request.
+
+    Raises HTTPException without a grant, and RuntimeError if the request did not pass through `PaidRoutes` of the same
+    seller, or paid another price.
+    """
+    current = request.scope.get(_PASSES, {}).get(offers)
+    if current is None:
+        raise RuntimeError("a paid handler requires the middleware of its seller: call PaidApi.install(app)")
+    if isinstance(current, FirstPass):
+        current.demand(prices)
+        raise HTTPException(402, "the handler requires a payment")
+    if current != prices:
+        raise RuntimeError("the request has two prices: declare one, at the handler or in the table of routes")
+    charge: Charge = request.state.payment
+    return charge
