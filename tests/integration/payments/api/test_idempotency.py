@@ -54,6 +54,8 @@ def _filled(schema: Any) -> dict[str, Any]:
     """Return a body that the schema allows."""
     leg = {"recipient": BUYER.address}
     values: dict[str, Any] = {"amount": "1", "payer": BUYER.address, "total": "1", "signature": "0x", "url": "http://x"}
+    values |= {"valid_before": 1, "nonce": "0x" + "00" * 32}
+    values |= {"payments": [{name: values[name] for name in ("payer", "amount", "signature", "valid_before", "nonce")}]}
     values |= {"note": "n", "recipients": [leg | {"amount": "1"}], "shares": [leg | {"basis_points": 10_000}]}
     return {name: values[name] for name in schema.get("required", ())}
 

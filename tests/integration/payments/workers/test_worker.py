@@ -40,11 +40,18 @@ def test_inconsistent_order_does_not_block_the_others(service: ServiceHarness, m
     assert service.get("/v1/refunds/bad")["refund"]["finality"] == "final"
 
 
+def _cancel(service: ServiceHarness, id: str) -> None:
+    """Void an order and relay its cancellation: unlike a capture, the watcher does not follow it."""
+    service.stored(id)
+    service.made(f"/v1/orders/{id}/void")
+    service.made(f"/v1/orders/{id}/cancel", {"signature": service.cancellation(id)})
+
+
 def test_one_failing_order_does_not_block_the_others(
     service: ServiceHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for id in "ab":
-        service.made(f"/v1/orders/{service.stored(id)}/capture")
+        _cancel(service, id)
     step = service.process.worker._advance_row
 
     def failing(kind: str, id: str, sender: Any) -> Any:
@@ -95,8 +102,7 @@ def test_processes_share_work_and_replace_a_dead_process(service: ServiceHarness
     other = service.another()
     ids = [f"n{number}" for number in range(20)]
     for id in ids:
-        service.stored(id)
-        service.made(f"/v1/orders/{id}/capture")
+        _cancel(service, id)
     looked: dict[str, list[str]] = {"a": [], "b": []}
     for name, process in (("a", service.process), ("b", other)):
         step = process.worker._advance_row

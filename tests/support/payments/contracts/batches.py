@@ -8,6 +8,7 @@ from typing import Any
 from eth_account import Account
 from eth_utils.address import to_checksum_address
 
+from foreseal.client.requests import Request
 from foreseal.payments.chain import ChainReceipt, RpcNode
 from foreseal.payments.chain.batch_capture import BatchOutcome, captured_in_batch
 from foreseal.payments.contracts import load
@@ -116,6 +117,9 @@ class _ChainClient:
 
     def request(self, method: str, *params: Any) -> Any:
         return self.chain.rpc(method, *params)
+
+    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
+        return [self.request(request.method, *request.params) for request in requests]
 
 
 def chain_receipt(chain: Chain, sent: Receipt) -> ChainReceipt:
