@@ -5,12 +5,14 @@
 mod support;
 
 use std::{
+    ops::ControlFlow,
     path::Path,
     sync::{Arc, OnceLock, Weak},
+    time::Duration,
 };
 
 use alloy_primitives::B256;
-use foreseal_chain::{Clock, SteppedClock};
+use foreseal_chain::{Change as FeedChange, Clock, EventKind, SteppedClock, changes};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
     Development, InspectionPoint, Mining, Node, NodeEnvironment, Producer, Sequencer, Settings, Watcher,
@@ -150,6 +152,38 @@ fn each_change_under_automine_publishes_sealed_blocks_only() {
     watched.tick();
     assert_eq!((watched.block_of(&first), watched.latest()), (Some(2), 2));
     watched.assert_atomic("the tick after a reorg");
+}
+
+/// Subscribers receive the step before its seal, and can read both in the view that they come from.
+#[test]
+fn the_feed_has_step_and_seal_of_a_submission_in_one_view() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let watched = WatchedNode::start(datadir.path(), &wallets, true);
+    let before = watched.node.view().unwrap().cursor();
+    watched.node.feed().drain(Duration::ZERO);
+    let hash = watched.submit(&wallets[0], 0);
+    let entries = watched.node.feed().drain(Duration::ZERO);
+    let views = entries.into_iter().filter_map(|entry| match entry.what {
+        EventKind::View(view) => Some(view),
+        _ => None,
+    });
+    let mut found = Vec::new();
+    for view in views {
+        changes(&view, before, &mut |change, _| {
+            found.push(match change {
+                FeedChange::Step(step) => format!("step {} of {}", step.index, step.block.header.number),
+                FeedChange::Sealed(block) => {
+                    assert_eq!(block.transactions[0].hash(), hash);
+                    assert_eq!(view.latest().block.hash, block.hash);
+                    format!("sealed {}", block.header.number)
+                }
+                FeedChange::Removed(_) | FeedChange::Unsealed(_) => "removed".to_owned(),
+            });
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    }
+    assert_eq!(found, ["step 1 of 1", "sealed 1", "step 0 of 2"]);
 }
 
 #[test]
