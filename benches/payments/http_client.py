@@ -5,6 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import cast
 
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
@@ -86,8 +87,7 @@ class _TargetProtocol(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         self._data += data
