@@ -78,7 +78,8 @@ class Figures:
 class Load:
     """One run against running processes."""
 
-    def __init__(self, figures: Figures, ports: list[int], key: str, target: Target) -> None:
+    def __init__(self, figures: Figures, ports: list[int], key: str, target: Target, *, quiet: bool) -> None:
+        self._quiet = quiet
         self._figures = figures
         self._ports = ports
         self._key = key
@@ -102,7 +103,10 @@ class Load:
         await asyncio.gather(*(self._work(connection, queue, start) for connection in connections))
         submitted = time.monotonic() - start
         wanted = figures.payments - sum(self._errors.values())
-        await self._until(lambda: len(self._target.captured) >= wanted)
+        if self._quiet:
+            await self._poll(connections[0], wanted)
+        else:
+            await self._until(lambda: len(self._target.captured) >= wanted)
         captured = max(self._target.captured.values(), default=start) - start
         count = -1
         while count != (count := self._target.types.total()):
@@ -122,6 +126,16 @@ class Load:
                 figures.captured_after[name] = round(delays[min(int(len(delays) * part), len(delays) - 1)], 3)
         for connection in connections:
             connection.close()
+
+    async def _poll(self, connection: Connection, wanted: int) -> None:
+        """Wait until no transaction is in progress, without webhooks."""
+        statuses = ("intended", "broadcast", "unknown")
+        while True:
+            answers = [await connection.get(f"/v1/orders?tx_status={status}&limit=1") for status in statuses]
+            if not any(orjson.loads(body)["items"] for _, body in answers):
+                break
+            await asyncio.sleep(0.1)
+        self._target.captured = {f"q{number}": time.monotonic() for number in range(wanted)}
 
     async def _until(self, done: Any) -> None:
         end = time.monotonic() + PATIENCE
@@ -247,13 +261,14 @@ async def measure(given: argparse.Namespace, figures: Figures) -> None:
             ports = [int(service.url.rpartition(":")[2]) for service in services]
             connection = await Connection.open("127.0.0.1", ports[0], key)
             body = {"url": hook} | ({"events": given.events.split(",")} if given.events else {})
-            status, answer = await connection.post("/v1/webhooks", orjson.dumps(body), "hook")
-            assert status == 201, answer
+            if not given.quiet:
+                status, answer = await connection.post("/v1/webhooks", orjson.dumps(body), "hook")
+                assert status == 201, answer
             pids = [service.process.pid for service in services]
             cpu = {"service": Groups(pids), "node": Groups([node.process.pid])}
             if given.profile:
                 stack.enter_context(profiled(pids[0], given.profile))
-            await Load(figures, ports, key, target).run(cpu)
+            await Load(figures, ports, key, target, quiet=given.quiet).run(cpu)
             connection.close()
             for service in services:
                 if given.verbose:
@@ -297,7 +312,7 @@ def profiled(pid: int, file: str) -> Iterator[None]:
     """Record a profile of a process with py-spy, if it is installed."""
     import subprocess
 
-    process = subprocess.Popen(["py-spy", "record", "-p", str(pid), "-o", file, "-f", "raw", "-r", "200", "-t"])
+    process = subprocess.Popen(["py-spy", "record", "-p", str(pid), "-o", file, "-f", "raw", "-r", "100", "-t", "--gil", "--nonblocking"])
     try:
         yield
     finally:
@@ -316,6 +331,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float)
     parser.add_argument("--batch", type=int, default=200)
     parser.add_argument("--events", default="", help="event types of the webhook, separated by commas; default all")
+    parser.add_argument("--quiet", action="store_true", help="without webhooks")
     parser.add_argument("--more", default="", help="text added to pay.toml")
     parser.add_argument("--reconcile", action="store_true")
     parser.add_argument("--verbose", action="store_true")

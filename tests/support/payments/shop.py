@@ -21,7 +21,8 @@ from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender
 from foreseal.payments.transfers.balance import Balance, balance
-from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
+from foreseal.payments.transfers.settings import WatcherSettings
+from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, TOKEN, VERSION, call_data

@@ -18,7 +18,7 @@ from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.payments import Payments
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transactions import TransactionIntents, TransactionSender
-from foreseal.payments.transfers.watcher import WatcherSettings
+from foreseal.payments.transfers.settings import WatcherSettings
 
 BackendClock = Callable[[], float]
 

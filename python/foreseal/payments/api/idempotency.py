@@ -14,7 +14,7 @@ Idempotency-Key. A transition of an order is in its timeline after `since`. Only
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Update, func, insert, select, update
@@ -24,7 +24,7 @@ from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.models import RequestRecord
 from foreseal.payments.ledger import Database
 from foreseal.payments.ledger.models import TimelineRecord
-from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one
+from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one, insert_all
 
 HEADER = "Idempotency-Key"
 MAX_KEY_LENGTH = 255
@@ -144,23 +144,26 @@ class IdempotentRequests:
                 found[row.key] = _in_progress()
         return found
 
-    def store(self, tx: Connection, key: str, fingerprint: str, answer: StoredResponse) -> None:
-        """Store a response in the transaction of its effect. Raises IntegrityError if the key exists."""
+    def store(self, tx: Connection, answers: Sequence[tuple[str, str, StoredResponse]]) -> None:
+        """Store responses, each with its key and fingerprint, in the transaction of their effects.
+
+        Raises IntegrityError if a key exists.
+        """
         now = self.clock()
-        tx.execute(
-            insert(RequestRecord).values(
-                {
-                    RequestRecord.key: key,
-                    RequestRecord.fingerprint: fingerprint,
-                    RequestRecord.since: 0,
-                    RequestRecord.owner: self.owner,
-                    RequestRecord.leased_until: now,
-                    RequestRecord.created: int(now),
-                    RequestRecord.status: answer.status,
-                    RequestRecord.answer: answer.body,
-                }
-            )
-        )
+        rows: list[ColumnValues] = [
+            {
+                RequestRecord.key: key,
+                RequestRecord.fingerprint: fingerprint,
+                RequestRecord.since: 0,
+                RequestRecord.owner: self.owner,
+                RequestRecord.leased_until: now,
+                RequestRecord.created: int(now),
+                RequestRecord.status: answer.status,
+                RequestRecord.answer: answer.body,
+            }
+            for key, fingerprint, answer in answers
+        ]
+        insert_all(tx, RequestRecord, rows)
 
     def _ours(self, claim: RequestClaim) -> Update:
         mine = (RequestRecord.key == claim.key) & (RequestRecord.owner == claim.owner) & RequestRecord.status.is_(None)

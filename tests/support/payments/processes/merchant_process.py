@@ -30,7 +30,8 @@ from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
 from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender, building_head
-from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
+from foreseal.payments.transfers.settings import WatcherSettings
+from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.typed_data import Domain, random_nonce
 
 LIMIT = 200
