@@ -104,7 +104,9 @@ class PaymentQueue:
                 continue
             try:
                 self.process(group)
-            except Exception as error:  # each job of the group gets it, and the thread continues with the next group
+            except (
+                BaseException
+            ) as error:  # each job of the group gets it, and the thread continues with the next group
                 for job in group:
                     if not job.future.done():
                         job.future.set_exception(error)
