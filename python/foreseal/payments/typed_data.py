@@ -79,7 +79,12 @@ class Domain:
 @lru_cache(maxsize=64)
 def _separator(domain: Domain) -> bytes:
     hashes = keccak(domain.name.encode()) + keccak(domain.version.encode())
-    return keccak(keccak(_type("EIP712Domain", _DOMAIN)) + hashes + _word(domain.chain_id) + _word(domain.contract))
+    return keccak(
+        keccak(_type("EIP712Domain", _DOMAIN))
+        + hashes
+        + _encode_value(domain.chain_id)
+        + _encode_value(domain.contract)
+    )
 
 
 def check_signature_form(signature: bytes) -> None:
@@ -118,7 +123,7 @@ class TypedMessage(ABC):
 
     def struct_hash(self) -> bytes:
         """Return the hash of the type and the fields (EIP-712 `hashStruct`)."""
-        return keccak(self.type_hash() + b"".join(map(_word, self.values().values())))
+        return keccak(self.type_hash() + b"".join(map(_encode_value, self.values().values())))
 
     def digest(self, domain: Domain) -> bytes:
         """Return the hash that is signed."""
@@ -284,7 +289,7 @@ def _type(name: str, fields: Sequence[tuple[str, str]]) -> bytes:
     return f"{name}({','.join(f'{kind} {field}' for field, kind in fields)})".encode()
 
 
-def _word(value: int | str | bytes) -> bytes:
+def _encode_value(value: int | str | bytes) -> bytes:
     """Encode an integer, an address or 32 bytes as one word of the ABI."""
     if isinstance(value, int):
         return value.to_bytes(32, "big")

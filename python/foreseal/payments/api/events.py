@@ -19,7 +19,7 @@ OBJECTS = {"orders": "order", "refunds": "refund", "payouts": "payout"}
 
 _EVENTS: dict[str, str] = {
     Trigger.SET_TERMS: "created",
-    Trigger.PLACE: "created",
+    Trigger.STORE_SIGNED: "created",
     Trigger.SIGN: "signed",
     Trigger.STORE: "stored",
     Trigger.CAPTURE: "capture_submitted",
