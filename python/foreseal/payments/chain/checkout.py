@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foreseal.payments.chain.abi import encode_values
+from foreseal.payments.abi import encode_values
 from foreseal.payments.chain.node import BlockTag, ChainNode, NodeRequest
 from foreseal.payments.chain.token_reads import number_request
 from foreseal.payments.typed_data import Permit

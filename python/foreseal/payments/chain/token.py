@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foreseal.codec import checksum_address, keccak
-from foreseal.payments.chain.abi import encode_values, with_bytes, with_lists
+from foreseal.payments.abi import encode_values, with_bytes, with_lists
 from foreseal.payments.chain.node import ChainLog, ChainReceipt
 from foreseal.payments.typed_data import Cancellation, TransferMessage
 

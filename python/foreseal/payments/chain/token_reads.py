@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from foreseal.payments.abi import WORD_SIZE, encode_values, with_bytes
 from foreseal.payments.chain import node_requests
-from foreseal.payments.chain.abi import WORD_SIZE, encode_values, with_bytes
 from foreseal.payments.chain.errors import ChainError, Incomplete, Reverted
 from foreseal.payments.chain.node import BlockTag, ChainNode, NodeRequest
 from foreseal.payments.chain.token import (
