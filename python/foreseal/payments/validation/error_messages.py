@@ -1,0 +1,40 @@
+"""Sentences for the errors of pydantic: what is wrong with the value, without the name of the field."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+# Maximum characters of a value in a message.
+_LONGEST = 100
+
+_SENTENCES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "value_error": lambda value, context: str(context["error"]),
+    "text_expected": lambda value, context: f"must be {context['expected']}, got {type(value).__name__}",
+    "string_type": lambda value, context: f"{show(value)} must be a string",
+    "int_type": lambda value, context: f"{show(value)} must be a whole number",
+    "bool_type": lambda value, context: f"{show(value)} must be true or false",
+    "greater_than_equal": lambda value, context: f"{show(value)} must be at least {context['ge']}",
+    "less_than_equal": lambda value, context: f"{show(value)} must be at most {context['le']}",
+    "enum": lambda value, context: f"{show(value)} must be {context['expected']}",
+    "literal_error": lambda value, context: f"{show(value)} must be {context['expected']}",
+    "list_type": lambda value, context: f"must be a list, got {show(value)}",
+    "tuple_type": lambda value, context: f"must be a list, got {show(value)}",
+    "model_type": lambda value, context: f"must be an object, got {show(value)}",
+    "too_short": lambda value, context: f"must have at least {context['min_length']} items",
+    "too_long": lambda value, context: f"must have at most {context['max_length']} items",
+}
+
+
+def describe(error: ErrorDetails) -> str:
+    """Return a sentence about the value of an error."""
+    sentence = _SENTENCES.get(error["type"])
+    if sentence is None:
+        return error["msg"][:1].lower() + error["msg"][1:]
+    return sentence(error["input"], error.get("ctx", {}))
+
+
+def show(value: Any) -> str:
+    """Return a value as text for a message, shortened."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
