@@ -21,8 +21,8 @@ _SENTENCES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "list_type": lambda value, context: f"must be a list, got {show(value)}",
     "tuple_type": lambda value, context: f"must be a list, got {show(value)}",
     "model_type": lambda value, context: f"must be an object, got {show(value)}",
-    "too_short": lambda value, context: f"must have at least {context['min_length']} items",
-    "too_long": lambda value, context: f"must have at most {context['max_length']} items",
+    "too_short": lambda value, context: f"must have at least {_items(context['min_length'])}",
+    "too_long": lambda value, context: f"must have at most {_items(context['max_length'])}",
 }
 
 
@@ -38,3 +38,7 @@ def show(value: Any) -> str:
     """Return a value as text for a message, shortened."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _items(number: int) -> str:
+    return f"{number} item{'' if number == 1 else 's'}"
