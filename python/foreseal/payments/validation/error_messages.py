@@ -10,8 +10,11 @@ _LONGEST = 100
 
 _SENTENCES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "value_error": lambda value, context: str(context["error"]),
+    "missing": lambda value, context: "is missing",
     "text_expected": lambda value, context: f"must be {context['expected']}, got {type(value).__name__}",
     "string_type": lambda value, context: f"{show(value)} must be a string",
+    "string_pattern_mismatch": lambda value, context: f"{show(value)} must match {context['pattern']}",
+    "string_too_long": lambda value, context: f"must have at most {context['max_length']} characters",
     "int_type": lambda value, context: f"{show(value)} must be a whole number",
     "bool_type": lambda value, context: f"{show(value)} must be true or false",
     "greater_than_equal": lambda value, context: f"{show(value)} must be at least {context['ge']}",
@@ -21,6 +24,12 @@ _SENTENCES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "list_type": lambda value, context: f"must be a list, got {show(value)}",
     "tuple_type": lambda value, context: f"must be a list, got {show(value)}",
     "model_type": lambda value, context: f"must be an object, got {show(value)}",
+    "model_attributes_type": lambda value, context: f"must be an object, got {show(value)}",
+    "dict_type": lambda value, context: f"must be an object, got {show(value)}",
+    "union_tag_not_found": lambda value, context: f"{_tag(context)} is missing",
+    "union_tag_invalid": lambda value, context: (
+        f"{_tag(context)} {context['tag']!r} must be {context['expected_tags']}"
+    ),
     "too_short": lambda value, context: f"must have at least {_items(context['min_length'])}",
     "too_long": lambda value, context: f"must have at most {_items(context['max_length'])}",
 }
@@ -42,3 +51,7 @@ def show(value: Any) -> str:
 
 def _items(number: int) -> str:
     return f"{number} item{'' if number == 1 else 's'}"
+
+
+def _tag(context: Mapping[str, Any]) -> str:
+    return str(context["discriminator"]).strip("'")
