@@ -75,7 +75,7 @@ def test_error_names_code_and_argument(changes: dict[str, Any], code: str, argum
     [
         ([], "invalid_body", None, "the body must be an object, got []"),
         ({"recipients": None}, "missing_field", "recipients", "recipients is missing: Recipients and amounts."),
-        ({"recipients": {}}, "invalid_value", "recipients", "recipients: must be a list, got {}"),
+        ({"recipients": {}}, "invalid_value", "recipients", "recipients: {} must be a list"),
         ({"recipients": []}, "invalid_value", "recipients", "recipients: must have at least 1 item"),
         (
             {"recipients": [{"recipient": PAYEE, "amount": "1"}] * 101},
