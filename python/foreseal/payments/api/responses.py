@@ -6,7 +6,7 @@ They are dictionaries, so that a response costs no validation. Tests validate ev
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, WithJsonSchema, with_config
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 from foreseal.payments.api.events import OBJECTS, TYPES
 from foreseal.payments.api.models import DeliveryState, WebhookOrigin
@@ -19,10 +19,12 @@ AddressText = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{40}$")]
 HashText = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$")]
 Unsigned = Annotated[int, Field(ge=0)]
 UnixTime = Annotated[int, Field(ge=0, description="Unix time in seconds.")]
-TransactionStatus = Literal["intended", "broadcast", "unknown", "failed"]
+TransactionStatus = TypeAliasType("TransactionStatus", Literal["intended", "broadcast", "unknown", "failed"])
 """Status of a transaction under way."""
-EventType = Annotated[str, WithJsonSchema({"type": "string", "enum": list(TYPES)})]
-ObjectKind = Annotated[str, WithJsonSchema({"type": "string", "enum": list(OBJECTS.values())})]
+EventType = TypeAliasType("EventType", Annotated[str, WithJsonSchema({"type": "string", "enum": list(TYPES)})])
+ObjectKind = TypeAliasType(
+    "ObjectKind", Annotated[str, WithJsonSchema({"type": "string", "enum": list(OBJECTS.values())})]
+)
 NextCursor = Annotated[str | None, Field(description="The cursor of the next page, or null.")]
 
 

@@ -7,17 +7,28 @@ from pydantic import Field
 from sqlalchemy import select
 
 from foreseal.payments.api import views, webhooks
-from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookRecord
 from foreseal.payments.api.pagination import PageQuery, by_id
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import Delivery, DeliveryPage, Webhook, WebhookCreated, Webhooks
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import BodyCall, JsonReply, PathCall, PlainCall, QueryCall, Route
-from foreseal.payments.api.value_types import LARGEST_ID, Digits, ObjectId, Selected, ShortText
+from foreseal.payments.api.value_types import LARGEST_ID, Digits, ObjectId, Selected
+from foreseal.payments.ledger.identifiers import is_storable
 from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
+from foreseal.payments.validation import ParsedText
 
 _URL = re.compile(r"https?://[^\s/@]+(?:/\S*)?")
+_LONGEST_URL = 500
+
+
+def _url(text: str) -> str:
+    if len(text) > _LONGEST_URL or not is_storable(text) or _URL.fullmatch(text) is None:
+        raise ValueError(f"{text[:100]!r} must be a URL with http or https of at most {_LONGEST_URL} characters")
+    return text
+
+
+WebhookUrl = Annotated[str, ParsedText(_url, {"type": "string", "maxLength": _LONGEST_URL})]
 
 
 class WebhookPath(RequestModel):
@@ -35,7 +46,7 @@ class DeliveryPath(RequestModel):
 class NewWebhook(RequestModel):
     """A target to register."""
 
-    url: ShortText = Field(description="URL of http or https that receives the POST.")
+    url: WebhookUrl = Field(description="URL of http or https that receives the POST.")
 
 
 class DeliveriesQuery(PageQuery):
@@ -49,8 +60,6 @@ class DeliveriesQuery(PageQuery):
 
 def _register(call: BodyCall[NewWebhook]) -> JsonReply:
     id, url, now = call.required_claim.id("hook"), call.body.url, int(call.backend.clock())
-    if _URL.fullmatch(url) is None:
-        raise ApiError(400, "invalid_value", f"url must be a URL with http or https, got {url!r}", "url")
     with call.backend.database.transaction() as tx:
         row = fetch_one_or_none(tx, select(WebhookRecord).where(WebhookRecord.id == id))
         # It exists if an earlier execution of this request created it.
