@@ -1,6 +1,7 @@
 """Responses of the service as types. The OpenAPI document is generated from them; `views` returns them.
 
-They are dictionaries, so that a response costs no validation. Tests validate every response against the document.
+They are dictionaries, so that a response costs no validation. Tests validate every response against the document, in
+which `OrderView` is `Order`.
 """
 
 from typing import Annotated, Any, Literal
@@ -13,13 +14,13 @@ from foreseal.payments.api.models import DeliveryState, WebhookOrigin
 from foreseal.payments.ledger import DisbursementState, Finality, OrderState
 from foreseal.payments.ledger.models import Purpose, Reason, TxResult
 
-Units = Annotated[str, Field(pattern="^[0-9]+$", description="Amount in smallest units.")]
+UnitsText = Annotated[str, Field(pattern="^[0-9]+$", description="Amount in smallest units.")]
 Shown = Annotated[str, Field(description="Amount in tokens, for people.", examples=["12.340000 USDC"])]
 AddressText = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{40}$")]
 HashText = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$")]
 Unsigned = Annotated[int, Field(ge=0)]
 UnixTime = Annotated[int, Field(ge=0, description="Unix time in seconds.")]
-TransactionStatus = TypeAliasType("TransactionStatus", Literal["intended", "broadcast", "unknown", "failed"])
+ActiveTxStatus = TypeAliasType("ActiveTxStatus", Literal["intended", "broadcast", "unknown", "failed"])
 """Status of a transaction under way."""
 EventType = TypeAliasType("EventType", Annotated[str, WithJsonSchema({"type": "string", "enum": list(TYPES)})])
 ObjectKind = TypeAliasType(
@@ -53,7 +54,7 @@ class Problem(TypedDict):
 class Money(TypedDict):
     """An amount."""
 
-    amount: Units
+    amount: UnitsText
     amount_shown: Shown
 
 
@@ -62,14 +63,14 @@ class RefinedStatus(TypedDict):
 
     finality: Annotated[Finality | None, Field(description="Finality of the effect on the chain; null without one.")]
     tx_status: Annotated[
-        TransactionStatus | None,
+        ActiveTxStatus | None,
         Field(
             description="Status of the transaction in progress; null if there is none or its effect is on the chain."
         ),
     ]
 
 
-class Transfer(Money):
+class TransferView(Money):
     """A transfer to the merchant."""
 
     transaction_hash: HashText
@@ -80,13 +81,13 @@ class Transfer(Money):
     finality: Finality
 
 
-class Payment(Transfer):
+class PaymentView(TransferView):
     """The transfer that paid an order."""
 
     block_hash: str
 
 
-class Order(RefinedStatus, Money):
+class OrderView(RefinedStatus, Money):
     """An order."""
 
     id: str
@@ -101,12 +102,12 @@ class Order(RefinedStatus, Money):
     nonce: HashText
     memo: Annotated[HashText, Field(description="Memo by which a transfer refers to the order.")]
     created: UnixTime
-    payment: Payment | None
-    refunded: Annotated[Units, Field(description="Sum of refunds, including pending ones.")]
+    payment: PaymentView | None
+    refunded: Annotated[UnitsText, Field(description="Sum of refunds, including pending ones.")]
     refunded_shown: Shown
 
 
-class Transaction(TypedDict):
+class TransactionView(TypedDict):
     """A signed transaction and the hashes of its attempts."""
 
     purpose: Purpose
@@ -118,21 +119,21 @@ class Transaction(TypedDict):
 class OrderDetail(TypedDict):
     """An order and its transactions."""
 
-    order: Order
-    transactions: list[Transaction]
+    order: OrderView
+    transactions: list[TransactionView]
 
 
 class OrderPlaced(TypedDict):
     """A stored payment."""
 
-    order: Order
+    order: OrderView
 
 
 class PaymentBatchItem(TypedDict):
     """Outcome of one payment of a batch."""
 
     status: Annotated[int, Field(ge=0, description="Status that the item would have as a request of its own.")]
-    order: Order | None
+    order: OrderView | None
     error: ErrorBody | None
 
 
@@ -155,18 +156,18 @@ class TypedData(TypedDict):
 class OrderToSign(TypedDict):
     """An order and the typed data that its payer signs."""
 
-    order: Order
+    order: OrderView
     typed_data: TypedData
 
 
 class OrderPage(TypedDict):
     """One page of orders."""
 
-    items: list[Order]
+    items: list[OrderView]
     next: NextCursor
 
 
-class Refund(RefinedStatus, Money):
+class RefundView(RefinedStatus, Money):
     """A refund."""
 
     id: str
@@ -180,14 +181,14 @@ class Refund(RefinedStatus, Money):
 class RefundDetail(TypedDict):
     """A refund and its transactions."""
 
-    refund: Refund
-    transactions: list[Transaction]
+    refund: RefundView
+    transactions: list[TransactionView]
 
 
 class RefundPage(TypedDict):
     """One page of refunds."""
 
-    items: list[Refund]
+    items: list[RefundView]
     next: NextCursor
 
 
@@ -197,7 +198,7 @@ class Leg(Money):
     recipient: AddressText
 
 
-class Payout(RefinedStatus, Money):
+class PayoutView(RefinedStatus, Money):
     """A payout."""
 
     id: HashText
@@ -211,14 +212,14 @@ class Payout(RefinedStatus, Money):
 class PayoutDetail(TypedDict):
     """A payout and its transactions."""
 
-    payout: Payout
-    transactions: list[Transaction]
+    payout: PayoutView
+    transactions: list[TransactionView]
 
 
 class PayoutPage(TypedDict):
     """One page of payouts."""
 
-    items: list[Payout]
+    items: list[PayoutView]
     next: NextCursor
 
 
@@ -245,7 +246,7 @@ class EventData(TypedDict):
     ]
 
 
-class Event(TypedDict):
+class EventView(TypedDict):
     """An event of an order, a refund or a payout."""
 
     id: str
@@ -257,7 +258,7 @@ class Event(TypedDict):
 class Timeline(TypedDict):
     """All events of an object, oldest first."""
 
-    items: list[Event]
+    items: list[EventView]
 
 
 class Resolution(TypedDict):
@@ -268,7 +269,7 @@ class Resolution(TypedDict):
     time: UnixTime
 
 
-class UnmatchedTransfer(Transfer):
+class UnmatchedTransferView(TransferView):
     """A transfer that pays no order."""
 
     reason: Reason
@@ -279,22 +280,22 @@ class UnmatchedTransfer(Transfer):
 class UnmatchedTransferPage(TypedDict):
     """One page of unmatched transfers."""
 
-    items: list[UnmatchedTransfer]
+    items: list[UnmatchedTransferView]
     next: NextCursor
 
 
-class Balance(TypedDict):
+class BalanceView(TypedDict):
     """Sums of the ledger."""
 
-    received: Units
-    captured: Units
-    unmatched: Units
-    refunded: Units
-    reserved: Units
+    received: UnitsText
+    captured: UnitsText
+    unmatched: UnitsText
+    refunded: UnitsText
+    reserved: UnitsText
     faults: Annotated[list[Problem], Field(description="Contradictions; empty if the ledger is consistent.")]
 
 
-class Webhook(TypedDict):
+class WebhookView(TypedDict):
     """A target of webhooks."""
 
     id: str
@@ -307,17 +308,17 @@ class Webhook(TypedDict):
 class WebhookCreated(TypedDict):
     """A new target and its secret."""
 
-    webhook: Webhook
+    webhook: WebhookView
     secret: Annotated[str, Field(description="Key of the signatures, shown only once.")]
 
 
 class Webhooks(TypedDict):
     """All targets."""
 
-    items: list[Webhook]
+    items: list[WebhookView]
 
 
-class Delivery(TypedDict):
+class DeliveryView(TypedDict):
     """The delivery of one event to one target."""
 
     id: Unsigned
@@ -334,5 +335,5 @@ class Delivery(TypedDict):
 class DeliveryPage(TypedDict):
     """One page of deliveries."""
 
-    items: list[Delivery]
+    items: list[DeliveryView]
     next: NextCursor

@@ -13,7 +13,12 @@ _REFERENCE = "#/components/schemas/"
 
 
 class _SchemaGenerator(GenerateJsonSchema):
-    """Generator of schemas without titles of fields; a response has no other properties than its type."""
+    """Generator of schemas without redundant titles; a response has no other properties than its type."""
+
+    def get_defs_ref(self, core_mode_ref: Any) -> Any:
+        # A reference is a class and its identity. The suffix of a view is not part of its public name.
+        reference, mode = core_mode_ref
+        return super().get_defs_ref((reference.replace("View:", ":"), mode))
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -24,7 +29,9 @@ class _SchemaGenerator(GenerateJsonSchema):
         return self.generate_inner(schema["schema"]) if absent else super().default_schema(schema)
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
-        return {"additionalProperties": False} | super().typed_dict_schema(schema)
+        found = {"additionalProperties": False} | super().typed_dict_schema(schema)
+        del found["title"]
+        return found
 
 
 class Schemas:

@@ -10,19 +10,19 @@ from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.events import OBJECTS, event, event_id, refined
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
 from foreseal.payments.api.responses import (
-    Delivery,
-    Event,
+    DeliveryView,
+    EventView,
     Money,
-    Order,
-    Payment,
-    Payout,
+    OrderView,
+    PaymentView,
+    PayoutView,
     RefinedStatus,
-    Refund,
+    RefundView,
     Resolution,
-    Transaction,
-    Transfer,
-    UnmatchedTransfer,
-    Webhook,
+    TransactionView,
+    TransferView,
+    UnmatchedTransferView,
+    WebhookView,
 )
 from foreseal.payments.configuration import TokenSection
 from foreseal.payments.ledger import DisbursementState, OrderState, OrderStatus
@@ -46,7 +46,7 @@ from foreseal.payments.orders.payments import StoredPayment
 
 
 @dataclass(frozen=True, slots=True)
-class UnmatchedRow:
+class UnmatchedTransfer:
     """A transfer that pays no order."""
 
     transfer: TransferRecord
@@ -69,7 +69,7 @@ class Views:
         """Return an amount as formatted text."""
         return f"{to_tokens(amount, self.token.decimals):f} {self.token.symbol}"
 
-    def orders(self, tx: Connection, rows: Sequence[OrderRecord]) -> list[Order]:
+    def orders(self, tx: Connection, rows: Sequence[OrderRecord]) -> list[OrderView]:
         """Return orders with payment and refunds, in the order of `rows`."""
         ids = [row.id for row in rows]
         paid = {
@@ -86,11 +86,11 @@ class Views:
             for row in rows
         ]
 
-    def new_order(self, stored: StoredPayment) -> Order:
+    def new_order(self, stored: StoredPayment) -> OrderView:
         """Return an order that was stored just now."""
         return self._order(stored.payment, stored.status, stored.memo, stored.created, None, 0)
 
-    def order(self, tx: Connection, row: OrderRecord) -> Order:
+    def order(self, tx: Connection, row: OrderRecord) -> OrderView:
         """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
 
@@ -102,7 +102,7 @@ class Views:
         created: int,
         paid: TransferRecord | None,
         refunded: int,
-    ) -> Order:
+    ) -> OrderView:
         return {
             "id": order.id,
             "state": cast(OrderState, status.state),
@@ -123,10 +123,10 @@ class Views:
             "refunded_shown": self.shown(refunded),
         }
 
-    def _payment(self, row: TransferRecord) -> Payment:
+    def _payment(self, row: TransferRecord) -> PaymentView:
         return {**self._transfer(row), "block_hash": row.block_hash}
 
-    def _transfer(self, row: TransferRecord) -> Transfer:
+    def _transfer(self, row: TransferRecord) -> TransferView:
         return {
             "transaction_hash": row.transaction_hash,
             "log_index": row.log_index,
@@ -137,7 +137,7 @@ class Views:
             **self.money(row.amount),
         }
 
-    def refund(self, row: RefundRecord) -> Refund:
+    def refund(self, row: RefundRecord) -> RefundView:
         """Return a refund."""
         return {
             "id": row.id,
@@ -150,7 +150,7 @@ class Views:
             **self.money(row.amount),
         }
 
-    def payouts(self, tx: Connection, rows: Sequence[PayoutRecord]) -> list[Payout]:
+    def payouts(self, tx: Connection, rows: Sequence[PayoutRecord]) -> list[PayoutView]:
         """Return payouts with their recipients."""
         condition = PayoutLegRecord.payout_id.in_([row.id for row in rows])
         legs: dict[str, list[PayoutLegRecord]] = {row.id: [] for row in rows}
@@ -170,7 +170,7 @@ class Views:
             for row in rows
         ]
 
-    def unmatched(self, tx: Connection, rows: Sequence[UnmatchedRow]) -> list[UnmatchedTransfer]:
+    def unmatched(self, tx: Connection, rows: Sequence[UnmatchedTransfer]) -> list[UnmatchedTransferView]:
         """Return unmatched transfers with their resolutions."""
         hashes = [row.transfer.transaction_hash for row in rows]
         done: dict[tuple[str, int], Resolution] = {
@@ -188,16 +188,16 @@ class Views:
         ]
 
 
-def list_events(tx: Connection, model: type[Record], id: str) -> list[Event]:
+def list_events(tx: Connection, model: type[Record], id: str) -> list[EventView]:
     """Return the timeline of one row, oldest entry first."""
     condition = (TimelineRecord.subject == model.__tablename__) & (TimelineRecord.subject_id == id)
     return [
-        cast(Event, event(row))
+        cast(EventView, event(row))
         for row in fetch_each(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id))
     ]
 
 
-def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[Transaction]:
+def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[TransactionView]:
     """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
     condition = TransactionRecord.purpose.in_(purposes) & (TransactionRecord.subject == subject)
     found = fetch_all(tx, select(TransactionRecord).where(condition).order_by(TransactionRecord.id))
@@ -213,7 +213,7 @@ def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[
     ]
 
 
-def webhook(row: WebhookRecord) -> Webhook:
+def webhook(row: WebhookRecord) -> WebhookView:
     """Return a webhook's target, without its secret."""
     return {
         "id": row.id,
@@ -224,7 +224,7 @@ def webhook(row: WebhookRecord) -> Webhook:
     }
 
 
-def delivery(row: DeliveryRecord) -> Delivery:
+def delivery(row: DeliveryRecord) -> DeliveryView:
     """Return one event's delivery to one target."""
     return {
         "id": row.id,

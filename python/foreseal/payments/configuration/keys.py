@@ -71,7 +71,7 @@ HttpUrl = Annotated[str, url_text("http", "https")]
 NodeUrl = Annotated[str, url_text("http", "https", "ws", "wss")]
 WebSocketUrl = Annotated[str, url_text("ws", "wss")]
 DatabaseUrl = Annotated[str, ParsedText(_database)]
-FilePath = Annotated[Path, ParsedText(lambda text: Path(_text(text)))]
+SecretFilePath = Annotated[Path, ParsedText(lambda text: Path(_text(text)))]
 VariableName = Annotated[str, ParsedText(_variable)]
 ListenAddress = Annotated[tuple[str, int], ParsedText(_listen)]
 # TOML has lists only; a strict tuple would reject them.

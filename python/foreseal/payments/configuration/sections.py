@@ -8,10 +8,10 @@ from foreseal.payments.chain import ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.configuration.keys import (
     Addresses,
     DatabaseUrl,
-    FilePath,
     HttpUrl,
     ListenAddress,
     NodeUrl,
+    SecretFilePath,
     Section,
     Text,
     VariableName,
@@ -66,7 +66,7 @@ class TokenSection(Section):
 class AccountSection(Section):
     """A section with a private key."""
 
-    key_file: FilePath | None = Field(
+    key_file: SecretFilePath | None = Field(
         default=None, description="File with the private key in hexadecimal, of mode 600.", examples=["payee.key"]
     )
     key_env: VariableName | None = Field(
@@ -120,7 +120,7 @@ class ServeSection(Section):
 class FacilitatorSection(AccountSection):
     """x402 facilitator, whose key pays the gas of settlements. Set one of key_file and key_env."""
 
-    key_file: FilePath | None = Field(
+    key_file: SecretFilePath | None = Field(
         default=None, description="File with the private key in hexadecimal, of mode 600.", examples=["facilitator.key"]
     )
     key_env: VariableName | None = Field(
@@ -177,7 +177,7 @@ class WebhookSection(Section):
     """Target of webhooks. There may be several."""
 
     url: HttpUrl = Field(description="URL of the webhook target.", examples=["https://shop.example/hooks"])
-    secret_file: FilePath | None = Field(
+    secret_file: SecretFilePath | None = Field(
         default=None, description="File with the secret that signs, of mode 600.", examples=["webhook.secret"]
     )
     secret_env: VariableName | None = Field(

@@ -45,8 +45,8 @@ def _uint256(text: str) -> str:
     return text
 
 
-Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$")]
-Bytes32 = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$")]
+_Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$")]
+_Bytes32 = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$")]
 Uint = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$"), AfterValidator(_uint256)]
 SignatureText = Annotated[str, StringConstraints(pattern=r"^0x([0-9a-fA-F]{2})*$", max_length=2 * _SIGNATURE)]
 
@@ -58,12 +58,12 @@ class _WireModel(BaseModel):
 class TransferTerms(_WireModel):
     """An EIP-3009 authorization."""
 
-    payer: Address = Field(alias="from")
-    to: Address
+    payer: _Address = Field(alias="from")
+    to: _Address
     value: Uint
     valid_after: Uint = Field(alias="validAfter")
     valid_before: Uint = Field(alias="validBefore")
-    nonce: Bytes32
+    nonce: _Bytes32
 
 
 class Eip3009(_WireModel):
@@ -76,29 +76,29 @@ class Eip3009(_WireModel):
 class Permitted(_WireModel):
     """Token and maximum amount that Permit2 may move."""
 
-    token: Address
+    token: _Address
     amount: Uint
 
 
 class Witness(_WireModel):
     """Fields that the payer signs in addition to Permit2's own."""
 
-    to: Address
+    to: _Address
     valid_after: Uint = Field(alias="validAfter")
 
 
 class UptoWitness(Witness):
     """Fields that the payer of `upto` signs in addition to Permit2's own."""
 
-    facilitator: Address
+    facilitator: _Address
 
 
 class _Transfer(_WireModel):
     """Signed fields of every transfer through Permit2."""
 
-    payer: Address = Field(alias="from")
+    payer: _Address = Field(alias="from")
     permitted: Permitted
-    spender: Address
+    spender: _Address
     nonce: Uint
     deadline: Uint
 
@@ -132,19 +132,19 @@ class UptoPermit2(_WireModel):
 class ChannelTerms(_WireModel):
     """Fields whose hash is a payment channel's id."""
 
-    payer: Address
-    payer_authorizer: Address = Field(alias="payerAuthorizer")
-    receiver: Address
-    receiver_authorizer: Address = Field(alias="receiverAuthorizer")
-    token: Address
+    payer: _Address
+    payer_authorizer: _Address = Field(alias="payerAuthorizer")
+    receiver: _Address
+    receiver_authorizer: _Address = Field(alias="receiverAuthorizer")
+    token: _Address
     withdraw_delay: int = Field(alias="withdrawDelay", ge=0, lt=2**40)
-    salt: Bytes32
+    salt: _Bytes32
 
 
 class VoucherTerms(_WireModel):
     """A signed cumulative amount over the channel's lifetime."""
 
-    channel: Bytes32 = Field(alias="channelId")
+    channel: _Bytes32 = Field(alias="channelId")
     cumulative: Uint = Field(alias="maxClaimableAmount")
     signature: SignatureText
 
@@ -154,14 +154,14 @@ class ReceiveTerms(_WireModel):
 
     valid_after: Uint = Field(alias="validAfter")
     valid_before: Uint = Field(alias="validBefore")
-    salt: Bytes32
+    salt: _Bytes32
     signature: SignatureText
 
 
 class DepositWitness(_WireModel):
     """The channel that a deposit is for."""
 
-    channel: Bytes32 = Field(alias="channelId")
+    channel: _Bytes32 = Field(alias="channelId")
 
 
 class DepositPermit2Terms(_Transfer):
@@ -238,8 +238,8 @@ class Sweep(_WireModel):
     """A transfer of claimed money to its receiver."""
 
     type: Literal["settle"]
-    receiver: Address
-    token: Address
+    receiver: _Address
+    token: _Address
 
 
 class Refund(_ChannelPayload):
@@ -265,9 +265,9 @@ class WireRequirements(PaymentRequirements):
     """Payment requirements of the package, with formats for the fields that it leaves as plain texts."""
 
     network: Annotated[str, StringConstraints(pattern=r"^eip155:[1-9][0-9]{0,17}$")]
-    asset: Address
+    asset: _Address
     amount: Uint
-    pay_to: Address
+    pay_to: _Address
 
 
 class WirePayment(PaymentPayload):

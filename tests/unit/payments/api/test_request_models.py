@@ -10,7 +10,7 @@ from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import fingerprint
 from foreseal.payments.api.openapi import document
 from foreseal.payments.api.request_models import NoFields, parse_body, parse_fields
-from foreseal.payments.api.responses import TransactionStatus
+from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.order_requests import OrdersQuery
 from foreseal.payments.api.routes.payments import PaymentBatchRequest, PaymentRequest
@@ -132,8 +132,8 @@ def test_query_values_are_converted_from_text() -> None:
         parse_fields(OrdersQuery, {"tx_status": "idle"})
 
 
-def test_transaction_status_has_all_values_but_idle() -> None:
-    assert set(get_args(TransactionStatus.__value__)) == {status.value for status in TxStatus} - {"idle"}
+def test_active_status_has_all_values_but_idle() -> None:
+    assert set(get_args(ActiveTxStatus.__value__)) == {status.value for status in TxStatus} - {"idle"}
 
 
 def test_document_names_the_schemas_of_bodies_and_responses() -> None:
@@ -141,7 +141,7 @@ def test_document_names_the_schemas_of_bodies_and_responses() -> None:
     schemas = found["components"]["schemas"]
     for route in ROUTES:
         operation = found["paths"][route.path][route.method.lower()]
-        names = [type_.__name__ for type_ in route.answers.values() if not isinstance(type_, str)]
+        names = [type_.__name__.removesuffix("View") for type_ in route.answers.values() if not isinstance(type_, str)]
         if route.models.body is not NoFields:
             names.append(route.models.body.__name__)
             body = operation["requestBody"]["content"]["application/json"]["schema"]
@@ -150,7 +150,7 @@ def test_document_names_the_schemas_of_bodies_and_responses() -> None:
         assert set(names) <= set(schemas)
         described = {each["name"] for each in operation["parameters"] if each["description"]}
         assert described >= {*route.models.path.model_fields, *route.models.query.model_fields}
-    assert schemas["TransactionStatus"]["enum"] == list(get_args(TransactionStatus.__value__))
+    assert schemas["ActiveTxStatus"]["enum"] == list(get_args(ActiveTxStatus.__value__))
     assert schemas["OrderState"]["enum"] == [state.value for state in OrderState]
     assert set(schemas["Order"]["required"]) == set(schemas["Order"]["properties"])
     assert not {name for name in schemas if name.endswith(("Path", "Query"))}

@@ -15,7 +15,7 @@ from foreseal.payments.api import views
 from foreseal.payments.api.models import ResolutionRecord
 from foreseal.payments.api.pagination import PageQuery, parse_cursor
 from foreseal.payments.api.request_models import NoFields, RequestModel
-from foreseal.payments.api.responses import Balance, UnmatchedTransfer, UnmatchedTransferPage
+from foreseal.payments.api.responses import BalanceView, UnmatchedTransferPage, UnmatchedTransferView
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import JsonReply, PlainCall, QueryCall, Route, RouteCall, StreamedReply
 from foreseal.payments.api.value_types import LARGEST_ID, Digits, Selected, limited_text
@@ -101,8 +101,10 @@ def _select_unmatched(*conditions: ColumnElement[bool]) -> "Select[TransferRecor
     return select(TransferRecord, *columns).join(UnmatchedTransferRecord, _SAME).where(*conditions)
 
 
-def _fetch_unmatched(tx: Connection, query: "Select[TransferRecord, Reason, str | None]") -> list[views.UnmatchedRow]:
-    return [views.UnmatchedRow(*found) for found in fetch_triples(tx, query)]
+def _fetch_unmatched(
+    tx: Connection, query: "Select[TransferRecord, Reason, str | None]"
+) -> list[views.UnmatchedTransfer]:
+    return [views.UnmatchedTransfer(*found) for found in fetch_triples(tx, query)]
 
 
 def _list_unmatched_transfers(call: QueryCall[UnmatchedTransfersQuery]) -> JsonReply:
@@ -289,10 +291,10 @@ ROUTES = (
         "/v1/unmatched-transfers/{transaction}/{position}/resolution",
         "Record how an unmatched transfer was resolved",
         _resolve,
-        {201: UnmatchedTransfer},
+        {201: UnmatchedTransferView},
         Role.ADMIN,
     ),
-    Route("GET", "/v1/balance", "Return sums and contradictions of the ledger", _balance, {200: Balance}),
+    Route("GET", "/v1/balance", "Return sums and contradictions of the ledger", _balance, {200: BalanceView}),
     Route(
         "GET",
         "/v1/export.csv",

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from foreseal.payments.api.pagination import PageQuery
 from foreseal.payments.api.request_models import RequestModel
-from foreseal.payments.api.responses import TransactionStatus
+from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.value_types import Amount, EndTime, ObjectId, Selected, ShortText, Signature, Time
 from foreseal.payments.ledger import Finality, OrderState
 from foreseal.payments.validation import Address, Bytes32
@@ -63,7 +63,7 @@ class OrdersQuery(PageQuery):
 
     state: Selected[OrderState] | None = Field(default=None, description="Filter by state.")
     finality: Selected[Finality] | None = Field(default=None, description="Filter by finality.")
-    tx_status: TransactionStatus | None = Field(default=None, description="Filter by transaction status.")
+    tx_status: ActiveTxStatus | None = Field(default=None, description="Filter by transaction status.")
     payer: Address | None = Field(default=None, description="Filter by buyer.")
     nonce: Bytes32 | None = Field(default=None, description="Filter by nonce of the authorization.")
     id: ObjectId | None = Field(default=None, description="Filter by prefix of the id.")

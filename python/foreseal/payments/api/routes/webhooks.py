@@ -10,7 +10,7 @@ from foreseal.payments.api import views, webhooks
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookRecord
 from foreseal.payments.api.pagination import PageQuery, by_id
 from foreseal.payments.api.request_models import RequestModel
-from foreseal.payments.api.responses import Delivery, DeliveryPage, Webhook, WebhookCreated, Webhooks
+from foreseal.payments.api.responses import DeliveryPage, DeliveryView, WebhookCreated, Webhooks, WebhookView
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import BodyCall, JsonReply, PathCall, PlainCall, QueryCall, Route
 from foreseal.payments.api.value_types import LARGEST_ID, Digits, ObjectId, Selected
@@ -121,7 +121,7 @@ ROUTES = (
         "/v1/webhooks/{id}/retire",
         "Send no further events to a target, and drop its pending deliveries",
         _retire,
-        {200: Webhook},
+        {200: WebhookView},
         Role.ADMIN,
     ),
     Route(
@@ -132,5 +132,5 @@ ROUTES = (
         {200: DeliveryPage},
         Role.ADMIN,
     ),
-    Route("POST", "/v1/deliveries/{id}/retry", "Retry a dead delivery", _retry, {200: Delivery}, Role.ADMIN),
+    Route("POST", "/v1/deliveries/{id}/retry", "Retry a dead delivery", _retry, {200: DeliveryView}, Role.ADMIN),
 )
