@@ -8,7 +8,7 @@ import sqlalchemy
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from foreseal.payments.validation import Address, ParsedText
+from foreseal.payments.validation import AccountAddress, ParsedText
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DATABASES = ("sqlite", "postgresql")
@@ -75,4 +75,4 @@ SecretFilePath = Annotated[Path, ParsedText(lambda text: Path(_text(text)))]
 VariableName = Annotated[str, ParsedText(_variable)]
 ListenAddress = Annotated[tuple[str, int], ParsedText(_listen)]
 # TOML has lists only; a strict tuple would reject them.
-Addresses = Annotated[tuple[Address, ...], Field(strict=False)]
+Addresses = Annotated[tuple[AccountAddress, ...], Field(strict=False)]

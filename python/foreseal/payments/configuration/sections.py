@@ -21,7 +21,7 @@ from foreseal.payments.configuration.secrets import Secret
 from foreseal.payments.ledger import Finality
 from foreseal.payments.transactions import GWEI, FeeSettings
 from foreseal.payments.typed_data import Domain
-from foreseal.payments.validation import Address
+from foreseal.payments.validation import AccountAddress
 
 _LATEST = 2**63 - 1
 _YEAR = 366 * 86_400
@@ -45,7 +45,7 @@ class NodeSection(Section):
 class TokenSection(Section):
     """Token that buyers pay with."""
 
-    address: Address = Field(
+    address: AccountAddress = Field(
         description="Address of the token contract.", examples=["0x036CbD53842c5426634e7929541eC2318f3dCF7e"]
     )
     name: Text = Field(default="USD Coin", description="Name in the signing domain of the token (EIP-712).")
@@ -105,12 +105,12 @@ class ServeSection(Section):
         le=3_600,
         description="Time without a heartbeat after which other processes take over, in seconds.",
     )
-    checkout: Address | None = Field(
+    checkout: AccountAddress | None = Field(
         default=None,
         description="Checkout contract of the merchant; without it each order has one exact amount.",
         examples=["0x5FbDB2315678afecb367f032d93F642f64180aa3"],
     )
-    payouts: Address | None = Field(
+    payouts: AccountAddress | None = Field(
         default=None,
         description="Payouts contract; without it payouts are disabled.",
         examples=["0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"],

@@ -2,6 +2,6 @@
 
 from foreseal.payments.validation.error_messages import describe
 from foreseal.payments.validation.locations import enclosing_model, field_path, models
-from foreseal.payments.validation.value_types import Address, Bytes32, ParsedText
+from foreseal.payments.validation.value_types import AccountAddress, Bytes32, ParsedText
 
-__all__ = ["Address", "Bytes32", "ParsedText", "describe", "enclosing_model", "field_path", "models"]
+__all__ = ["AccountAddress", "Bytes32", "ParsedText", "describe", "enclosing_model", "field_path", "models"]

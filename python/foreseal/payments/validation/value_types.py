@@ -37,7 +37,7 @@ class ParsedText:
         return dict(self.json_schema)
 
 
-Address = Annotated[
+AccountAddress = Annotated[
     str, ParsedText(lambda text: address(text, "address"), {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"})
 ]
 """Account or contract, with its checksum (EIP-55)."""

@@ -9,7 +9,7 @@ from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.value_types import Amount, EndTime, ObjectId, Selected, ShortText, Signature, Time
 from foreseal.payments.ledger import Finality, OrderState
-from foreseal.payments.validation import Address, Bytes32
+from foreseal.payments.validation import AccountAddress, Bytes32
 
 _YEAR = 366 * 86_400
 
@@ -26,7 +26,7 @@ class NewOrder(RequestModel):
     id: ObjectId | None = Field(
         default=None, description="Id of the order; derived from the Idempotency-Key by default."
     )
-    payer: Address = Field(description="Account of the buyer.")
+    payer: AccountAddress = Field(description="Account of the buyer.")
     amount: Amount | None = Field(default=None, description="Exact amount to capture, in smallest units, as a string.")
     maximum: Amount | None = Field(
         default=None, description="Maximum amount to capture by the checkout contract, instead of amount."
@@ -64,7 +64,7 @@ class OrdersQuery(PageQuery):
     state: Selected[OrderState] | None = Field(default=None, description="Filter by state.")
     finality: Selected[Finality] | None = Field(default=None, description="Filter by finality.")
     tx_status: ActiveTxStatus | None = Field(default=None, description="Filter by transaction status.")
-    payer: Address | None = Field(default=None, description="Filter by buyer.")
+    payer: AccountAddress | None = Field(default=None, description="Filter by buyer.")
     nonce: Bytes32 | None = Field(default=None, description="Filter by nonce of the authorization.")
     id: ObjectId | None = Field(default=None, description="Filter by prefix of the id.")
     transaction: Bytes32 | None = Field(default=None, description="Filter by paying transaction.")

@@ -17,7 +17,7 @@ from foreseal.payments.api.value_types import Amount, EndTime, Items, ObjectId, 
 from foreseal.payments.api.views import Views
 from foreseal.payments.orders.authorizations import OrderTerms
 from foreseal.payments.orders.payments import Expired, NewPayment, StoredPayment
-from foreseal.payments.validation import Address, Bytes32
+from foreseal.payments.validation import AccountAddress, Bytes32
 
 MAX_PAYMENTS = 1_000
 """Maximum payments of one request."""
@@ -30,7 +30,7 @@ class PaymentRequest(RequestModel):
     id: ObjectId | None = Field(
         default=None, description="Id of the order; derived from the Idempotency-Key by default."
     )
-    payer: Address = Field(description="Account of the buyer.")
+    payer: AccountAddress = Field(description="Account of the buyer.")
     amount: Amount = Field(description="Exact amount, in smallest units, as a string.")
     valid_after: Time | None = Field(default=None, description="Unix time in seconds, exclusive; default 0.")
     valid_before: EndTime = Field(description="Unix time in seconds, exclusive.")

@@ -18,7 +18,7 @@ from foreseal.payments.disbursements.payouts import BASIS_POINTS, MAX_RECIPIENTS
 from foreseal.payments.ledger import read
 from foreseal.payments.ledger.models import PayoutRecord, Purpose
 from foreseal.payments.typed_data import bytes32
-from foreseal.payments.validation import Address, Bytes32
+from foreseal.payments.validation import AccountAddress, Bytes32
 
 
 class PayoutPath(RequestModel):
@@ -30,14 +30,14 @@ class PayoutPath(RequestModel):
 class Recipient(RequestModel):
     """A recipient and an amount."""
 
-    recipient: Address = Field(description="Account of the recipient.")
+    recipient: AccountAddress = Field(description="Account of the recipient.")
     amount: Amount = Field(description="Amount in smallest units.")
 
 
 class Share(RequestModel):
     """A recipient and a share."""
 
-    recipient: Address = Field(description="Account of the recipient.")
+    recipient: AccountAddress = Field(description="Account of the recipient.")
     basis_points: int = Field(ge=0, le=BASIS_POINTS, description="Share in basis points.")
 
 
