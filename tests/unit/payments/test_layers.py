@@ -11,6 +11,7 @@ ROOT = Path(foreseal.payments.__file__).parent
 LAYERS = [
     {"abi", "amounts", "crash_points", "contracts", "periodic_thread"},
     {"typed_data"},
+    {"validation"},
     {"chain"},
     {"ledger"},
     {"transactions", "merchant", "signatures"},

@@ -15,7 +15,7 @@ from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.route import RequestHandler, Route, error_response
 from foreseal.payments.api.routes import ROUTES
-from foreseal.payments.api.routes.service import Health, general_routes
+from foreseal.payments.api.routes.service import HealthCheck, general_routes
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ Changed = Callable[[], None]
 
 
 def build_application(
-    backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, health: Health, changed: Changed
+    backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, health: HealthCheck, changed: Changed
 ) -> Starlette:
     """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
     handler = RequestHandler(backend, requests, payments)

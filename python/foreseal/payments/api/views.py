@@ -1,16 +1,31 @@
-"""JSON views of ledger rows. `schemas` describes the same objects as JSON Schema."""
+"""JSON views of ledger rows. `responses` has their types."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.events import OBJECTS, event, event_id, refined
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
+from foreseal.payments.api.responses import (
+    DeliveryView,
+    EventView,
+    Money,
+    OrderView,
+    PaymentView,
+    PayoutView,
+    RefinedStatus,
+    RefundView,
+    Resolution,
+    TransactionView,
+    TransferView,
+    UnmatchedTransferView,
+    WebhookView,
+)
 from foreseal.payments.configuration import TokenSection
-from foreseal.payments.ledger import DisbursementState, OrderStatus
+from foreseal.payments.ledger import DisbursementState, OrderState, OrderStatus
 from foreseal.payments.ledger.models import (
     AttemptRecord,
     OrderRecord,
@@ -25,10 +40,9 @@ from foreseal.payments.ledger.models import (
 )
 from foreseal.payments.ledger.queries import fetch_all, fetch_each
 from foreseal.payments.ledger.record import Record
+from foreseal.payments.ledger.states import StatusStep
 from foreseal.payments.orders.authorizations import SignedOrder
 from foreseal.payments.orders.payments import StoredPayment
-
-JsonView = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +61,15 @@ class Views:
 
     token: TokenSection
 
-    def money(self, amount: int, name: str = "amount") -> JsonView:
+    def money(self, amount: int) -> Money:
         """Return an amount as an exact integer and as formatted text."""
-        return {name: str(amount), f"{name}_shown": f"{to_tokens(amount, self.token.decimals):f} {self.token.symbol}"}
+        return {"amount": str(amount), "amount_shown": self.shown(amount)}
 
-    def orders(self, tx: Connection, rows: Sequence[OrderRecord]) -> list[JsonView]:
+    def shown(self, amount: int) -> str:
+        """Return an amount as formatted text."""
+        return f"{to_tokens(amount, self.token.decimals):f} {self.token.symbol}"
+
+    def orders(self, tx: Connection, rows: Sequence[OrderRecord]) -> list[OrderView]:
         """Return orders with payment and refunds, in the order of `rows`."""
         ids = [row.id for row in rows]
         paid = {
@@ -68,11 +86,11 @@ class Views:
             for row in rows
         ]
 
-    def new_order(self, stored: StoredPayment) -> JsonView:
+    def new_order(self, stored: StoredPayment) -> OrderView:
         """Return an order that was stored just now."""
         return self._order(stored.payment, stored.status, stored.memo, stored.created, None, 0)
 
-    def order(self, tx: Connection, row: OrderRecord) -> JsonView:
+    def order(self, tx: Connection, row: OrderRecord) -> OrderView:
         """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
 
@@ -84,11 +102,11 @@ class Views:
         created: int,
         paid: TransferRecord | None,
         refunded: int,
-    ) -> JsonView:
+    ) -> OrderView:
         return {
             "id": order.id,
-            "state": status.state,
-            **refined(status.step),
+            "state": cast(OrderState, status.state),
+            **_refined(status.step),
             "chain_id": order.chain_id,
             "token": order.token,
             "payer": order.payer,
@@ -101,13 +119,14 @@ class Views:
             "memo": _hex(memo),
             "created": created,
             "payment": None if paid is None else self._payment(paid),
-            **self.money(refunded, "refunded"),
+            "refunded": str(refunded),
+            "refunded_shown": self.shown(refunded),
         }
 
-    def _payment(self, row: TransferRecord) -> JsonView:
-        return self._transfer(row) | {"block_hash": row.block_hash}
+    def _payment(self, row: TransferRecord) -> PaymentView:
+        return {**self._transfer(row), "block_hash": row.block_hash}
 
-    def _transfer(self, row: TransferRecord) -> JsonView:
+    def _transfer(self, row: TransferRecord) -> TransferView:
         return {
             "transaction_hash": row.transaction_hash,
             "log_index": row.log_index,
@@ -118,7 +137,7 @@ class Views:
             **self.money(row.amount),
         }
 
-    def refund(self, row: RefundRecord) -> JsonView:
+    def refund(self, row: RefundRecord) -> RefundView:
         """Return a refund."""
         return {
             "id": row.id,
@@ -127,11 +146,11 @@ class Views:
             "chain_id": row.chain_id,
             "token": row.token,
             "recipient": row.recipient,
-            **refined(row.step),
+            **_refined(row.step),
             **self.money(row.amount),
         }
 
-    def payouts(self, tx: Connection, rows: Sequence[PayoutRecord]) -> list[JsonView]:
+    def payouts(self, tx: Connection, rows: Sequence[PayoutRecord]) -> list[PayoutView]:
         """Return payouts with their recipients."""
         condition = PayoutLegRecord.payout_id.in_([row.id for row in rows])
         legs: dict[str, list[PayoutLegRecord]] = {row.id: [] for row in rows}
@@ -144,23 +163,23 @@ class Views:
                 "chain_id": row.chain_id,
                 "token": row.token,
                 "contract": row.contract,
-                **refined(row.step),
+                **_refined(row.step),
                 **self.money(sum(leg.amount for leg in legs[row.id])),
-                "recipients": [{"recipient": leg.recipient} | self.money(leg.amount) for leg in legs[row.id]],
+                "recipients": [{"recipient": leg.recipient, **self.money(leg.amount)} for leg in legs[row.id]],
             }
             for row in rows
         ]
 
-    def unmatched(self, tx: Connection, rows: Sequence[UnmatchedTransfer]) -> list[JsonView]:
+    def unmatched(self, tx: Connection, rows: Sequence[UnmatchedTransfer]) -> list[UnmatchedTransferView]:
         """Return unmatched transfers with their resolutions."""
         hashes = [row.transfer.transaction_hash for row in rows]
-        done = {
+        done: dict[tuple[str, int], Resolution] = {
             (row.transaction_hash, row.position): {"note": row.note, "by": row.resolved_by, "time": row.time}
             for row in fetch_each(tx, select(ResolutionRecord).where(ResolutionRecord.transaction_hash.in_(hashes)))
         }
         return [
-            self._transfer(row.transfer)
-            | {
+            {
+                **self._transfer(row.transfer),
                 "reason": row.reason,
                 "order_id": row.order_id,
                 "resolution": done.get((row.transfer.transaction_hash, row.transfer.position)),
@@ -169,13 +188,16 @@ class Views:
         ]
 
 
-def list_events(tx: Connection, model: type[Record], id: str) -> list[JsonView]:
+def list_events(tx: Connection, model: type[Record], id: str) -> list[EventView]:
     """Return the timeline of one row, oldest entry first."""
     condition = (TimelineRecord.subject == model.__tablename__) & (TimelineRecord.subject_id == id)
-    return [event(row) for row in fetch_each(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id))]
+    return [
+        cast(EventView, event(row))
+        for row in fetch_each(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id))
+    ]
 
 
-def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[JsonView]:
+def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[TransactionView]:
     """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
     condition = TransactionRecord.purpose.in_(purposes) & (TransactionRecord.subject == subject)
     found = fetch_all(tx, select(TransactionRecord).where(condition).order_by(TransactionRecord.id))
@@ -191,7 +213,7 @@ def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[
     ]
 
 
-def webhook(row: WebhookRecord) -> JsonView:
+def webhook(row: WebhookRecord) -> WebhookView:
     """Return a webhook's target, without its secret."""
     return {
         "id": row.id,
@@ -202,7 +224,7 @@ def webhook(row: WebhookRecord) -> JsonView:
     }
 
 
-def delivery(row: DeliveryRecord) -> JsonView:
+def delivery(row: DeliveryRecord) -> DeliveryView:
     """Return one event's delivery to one target."""
     return {
         "id": row.id,
@@ -215,6 +237,10 @@ def delivery(row: DeliveryRecord) -> JsonView:
         "next_attempt": int(row.next_attempt) if row.state is DeliveryState.WAITING else None,
         "last_error": row.error or None,
     }
+
+
+def _refined(step: StatusStep) -> RefinedStatus:
+    return cast(RefinedStatus, refined(step))
 
 
 def _hex(value: bytes) -> str:
