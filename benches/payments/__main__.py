@@ -284,13 +284,18 @@ def reconcile(url: str, key: str, node: LiveNode) -> None:
 
     import httpx
 
-    response = httpx.get(f"{url}/v1/export.csv", headers={"authorization": f"Bearer {key}"}, timeout=60)
-    rows = {
-        (row["transaction_hash"], int(row["log_index"])): int(row["amount"])
-        for row in csv.DictReader(io.StringIO(response.text))
-    }
     with contextlib.closing(Rpc(node.url)) as rpc:
-        assert rows == scan(rpc, MERCHANT.address).received, "the export is not what the chain has"
+        for _ in range(20):
+            response = httpx.get(f"{url}/v1/export.csv", headers={"authorization": f"Bearer {key}"}, timeout=60)
+            rows = {
+                (row["transaction_hash"], int(row["log_index"])): int(row["amount"])
+                for row in csv.DictReader(io.StringIO(response.text))
+            }
+            if rows == scan(rpc, MERCHANT.address).received:
+                break
+            time.sleep(0.5)  # the last block is not sealed yet
+        else:
+            raise AssertionError("the export is not what the chain has")
     print(f"reconciled: {len(rows)} transfers of the export are those of the chain")
 
 
@@ -312,7 +317,9 @@ def profiled(pid: int, file: str) -> Iterator[None]:
     """Record a profile of a process with py-spy, if it is installed."""
     import subprocess
 
-    process = subprocess.Popen(["py-spy", "record", "-p", str(pid), "-o", file, "-f", "raw", "-r", "100", "-t", "--gil", "--nonblocking"])
+    process = subprocess.Popen(
+        ["py-spy", "record", "-p", str(pid), "-o", file, "-f", "raw", "-r", "100", "-t", "--gil", "--nonblocking"]
+    )
     try:
         yield
     finally:
