@@ -68,8 +68,8 @@ class Figures:
     def __str__(self) -> str:
         ends = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in self.captured_after.items())
         return (
-            f"{self.mode} on {self.database}, {self.processes} process(es): submitted {self.submitted_per_second:.0f}/s,"
-            f" captured {self.captured_per_second:.0f}/s, delivered {self.delivered_per_second:.0f}/s;"
+            f"{self.mode} on {self.database}, {self.processes} process(es):"
+            f" submitted {self.submitted_per_second:.0f}/s, captured {self.captured_per_second:.0f}/s, delivered {self.delivered_per_second:.0f}/s;"
             f" a payment: service {self.service_ms:.2f} ms, node {self.node_ms:.2f} ms, load {self.load_ms:.2f} ms,"
             f" {self.events_per_payment:.1f} events; captured after {ends}; errors {self.errors}"
         )
@@ -139,7 +139,7 @@ class Load:
 
     async def _until(self, done: Any) -> None:
         end = time.monotonic() + PATIENCE
-        while not done() and time.monotonic() < end:
+        while not done() and time.monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
     def _jobs(self) -> list[tuple[str, list[str]]]:
