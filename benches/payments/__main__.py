@@ -69,7 +69,8 @@ class Figures:
         ends = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in self.captured_after.items())
         return (
             f"{self.mode} on {self.database}, {self.processes} process(es):"
-            f" submitted {self.submitted_per_second:.0f}/s, captured {self.captured_per_second:.0f}/s, delivered {self.delivered_per_second:.0f}/s;"
+            f" submitted {self.submitted_per_second:.0f}/s, captured {self.captured_per_second:.0f}/s,"
+            f" delivered {self.delivered_per_second:.0f}/s;"
             f" a payment: service {self.service_ms:.2f} ms, node {self.node_ms:.2f} ms, load {self.load_ms:.2f} ms,"
             f" {self.events_per_payment:.1f} events; captured after {ends}; errors {self.errors}"
         )
