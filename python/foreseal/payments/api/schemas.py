@@ -5,6 +5,7 @@ from typing import Any
 
 from foreseal.payments.api.events import OBJECTS, TYPES
 from foreseal.payments.api.models import DeliveryState, WebhookOrigin
+from foreseal.payments.chain import BreakerState
 from foreseal.payments.ledger import DisbursementState, Finality, OrderState, TxStatus
 from foreseal.payments.ledger.models import Purpose, Reason, TxResult
 
@@ -82,6 +83,8 @@ _REFINED = {
 _DISBURSEMENT = {"state": enum_schema(DisbursementState), **_REFINED}
 _STATUS = {"state": TEXT, **_REFINED}
 _PROBLEM = record_schema(code=TEXT, message={**TEXT, "description": "Description for people."})
+_SECONDS: Schema = {"type": "number", "minimum": 0}
+_CHECKED = {**nullable(_SECONDS), "description": "Seconds since the last check; null before the first."}
 
 _ERROR = record_schema(
     code=TEXT,
@@ -107,6 +110,10 @@ SCHEMAS: dict[str, Schema] = {
         nonce=HASH,
         memo={**HASH, "description": "Memo by which a transfer refers to the order."},
         created=TIME,
+        last_error={
+            **nullable(TEXT),
+            "description": "The node's last rejection of the order's transaction; null once it accepts one.",
+        },
         payment=nullable(ref("Payment")),
         refunded={**UNITS, "description": "Sum of refunds, including pending ones."},
         refunded_shown=SHOWN,
@@ -194,10 +201,22 @@ SCHEMAS: dict[str, Schema] = {
         last_error=nullable(TEXT),
     ),
     "Health": record_schema(
-        status={"type": "string", "enum": ["ok", "unhealthy"]},
+        status={"type": "string", "enum": ["ok", "degraded", "unhealthy"]},
         reasons={**many(_PROBLEM), "description": "Failed checks; empty if the service is healthy."},
-        node=record_schema(reachable=FLAG, latest_block=nullable(UNSIGNED)),
-        database=record_schema(reachable=FLAG),
+        node=record_schema(
+            reachable=FLAG,
+            latest_block=nullable(UNSIGNED),
+            block_age={**nullable(_SECONDS), "description": "Seconds since the timestamp of the latest block."},
+            breaker=enum_schema(BreakerState),
+            checked=_CHECKED,
+        ),
+        payee=record_schema(
+            address=ADDRESS,
+            balance={**nullable(UNITS), "description": "Ether for gas in wei; null before the first check."},
+            captures_left={**nullable(UNSIGNED), "description": "Estimated captures that it pays at current fees."},
+            status={"type": "string", "enum": ["ok", "low", "empty", "unknown"]},
+        ),
+        database=record_schema(reachable=FLAG, checked=_CHECKED),
         worker=record_schema(
             read_block={**nullable(UNSIGNED), "description": "Block up to which transfers are read."},
             latest_block=nullable(UNSIGNED),

@@ -10,7 +10,7 @@ from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.events import OBJECTS, event, event_id, refined
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
 from foreseal.payments.configuration import TokenSection
-from foreseal.payments.ledger import DisbursementState, OrderStatus
+from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderStatus
 from foreseal.payments.ledger.models import (
     AttemptRecord,
     OrderRecord,
@@ -65,6 +65,7 @@ class Views:
             self._order(
                 row, OrderStatus(row.state, row.step), row.memo, row.created, paid.get(row.id), refunded[row.id]
             )
+            | {"last_error": None if row.step in EFFECTED else row.last_error}
             for row in rows
         ]
 
@@ -100,6 +101,7 @@ class Views:
             "nonce": _hex(order.nonce),
             "memo": _hex(memo),
             "created": created,
+            "last_error": None,
             "payment": None if paid is None else self._payment(paid),
             **self.money(refunded, "refunded"),
         }

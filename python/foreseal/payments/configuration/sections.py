@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from foreseal.payments.chain import ConfirmationPolicy, ConfirmationTier
+from foreseal.client import Options
+from foreseal.payments.chain import BreakerSettings, ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.configuration.keys import (
     ADDRESS,
     ADDRESSES,
@@ -42,6 +43,23 @@ class NodeSection:
     poll_ms: int = key(
         integer_kind(50, 3_600_000, 2_000), "Milliseconds between polls of the chain without a feed.", 2_000
     )
+    timeout_ms: int = key(integer_kind(50, 600_000, 3_000), "Time limit of a call to the node, in milliseconds.", 3_000)
+    breaker_failures: int = key(
+        integer_kind(1, 1_000, 3), "Consecutive calls without an answer after which calls fail at once.", 3
+    )
+    breaker_pause_ms: int = key(
+        integer_kind(50, 600_000, 2_000),
+        "Milliseconds between the calls that test a node that does not answer.",
+        2_000,
+    )
+
+    def options(self) -> Options:
+        """Return the options of the node's client."""
+        return Options(timeout=self.timeout_ms / 1000)
+
+    def breaker(self) -> BreakerSettings:
+        """Return the settings of the node's circuit breaker."""
+        return BreakerSettings(self.breaker_failures, self.breaker_pause_ms / 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +153,12 @@ class PolicySection:
         integer_kind(1, 100_000, 10),
         "Blocks without inclusion after which a transaction is replaced with 10 % higher fees.",
         10,
+    )
+
+    min_captures: int = key(
+        integer_kind(0, 10**9, 100),
+        "Estimated captures that the payee's ether can pay, below which /healthz reports payee_low.",
+        100,
     )
 
     def policy(self) -> ConfirmationPolicy:

@@ -55,12 +55,20 @@ class WorkerState:
     """Unix time in seconds of the last complete pass."""
     errors: int = 0
     """Consecutive failed passes."""
+    passes: int = 0
+    """Complete passes."""
+    failed_passes: int = 0
     share: WorkShare = field(default_factory=lambda: WorkShare(0, 1))
 
     @property
     def caught_up(self) -> bool:
         """True if transfers are read up to the newest block seen."""
-        return self.read is not None and self.latest is not None and self.read >= self.latest
+        return self.behind == 0
+
+    @property
+    def behind(self) -> int | None:
+        """Blocks in which transfers are not read yet; None before the first read."""
+        return None if self.read is None or self.latest is None else max(self.latest - self.read, 0)
 
 
 class Worker:
@@ -94,10 +102,12 @@ class Worker:
             self._advance(self._expiring(moment), now)
         except _EXPECTED as error:
             self.state.errors += 1
+            self.state.failed_passes += 1
             level = logging.ERROR if isinstance(error, FinalityBroken) else logging.WARNING
             log.log(level, "pass failed", extra={"error": f"{type(error).__name__}: {error}"[:300]})
         else:
             self.state.errors = 0
+            self.state.passes += 1
             self.state.passed = now
         self._changed()
 
