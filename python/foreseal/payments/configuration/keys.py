@@ -16,6 +16,7 @@ META = "key"
 """Name under which the metadata of a dataclass field holds its `ConfigurationKey`."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PROCESS_NAME = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _DATABASES = ("sqlite", "postgresql")
 
 
@@ -122,6 +123,9 @@ ADDRESSES = KeyKind(_addresses, ["0x036CbD53842c5426634e7929541eC2318f3dCF7e"])
 PATH = KeyKind(lambda value: Path(_text(value)), "payee.key")
 VARIABLE = KeyKind(lambda value: _matching(value, _VARIABLE, "name of an environment variable"), "SHOP_KEY")
 DATABASE = KeyKind(_database, "sqlite:///pay.db")
+PROCESS_NAME = KeyKind(
+    lambda value: _matching(value, _PROCESS_NAME, "name of 1 to 64 letters, digits and ._:-"), "shop-1"
+)
 LISTEN = KeyKind(_listen, "127.0.0.1:8600")
 
 

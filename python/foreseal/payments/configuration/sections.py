@@ -11,6 +11,7 @@ from foreseal.payments.configuration.keys import (
     DATABASE,
     LISTEN,
     PATH,
+    PROCESS_NAME,
     TEXT,
     VARIABLE,
     choice_kind,
@@ -102,6 +103,7 @@ class ServeSection:
     """HTTP service of the merchant."""
 
     listen: tuple[str, int] = key(LISTEN, "Address of the HTTP listener.", ("127.0.0.1", 8600))
+    name: str | None = key(PROCESS_NAME, "Unique name of the process; by default, host name and listen address.", None)
     lease_seconds: int = key(
         integer_kind(1, 3_600, 30), "Time without a heartbeat after which other processes take over, in seconds.", 30
     )

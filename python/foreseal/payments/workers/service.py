@@ -1,7 +1,6 @@
 """The service in one process: HTTP, worker, webhooks and health."""
 
 import hashlib
-import secrets
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,6 +16,7 @@ from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.workers.feed_listener import FeedListener
 from foreseal.payments.workers.health import HealthMonitor
+from foreseal.payments.workers.process_name import ProcessName, acquire_name, build_lock
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.service_metrics import ServiceMetrics
 from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
@@ -33,16 +33,16 @@ class Service:
         """Set up the components. Raises `SecretError` if a webhook's secret is missing."""
         configuration = backend.configuration
         lease = float(configuration.serve.lease_seconds)
-        name = secrets.token_hex(8)
+        name = self._name = ProcessName.from_section(configuration.serve)
         targets = {_hook_id(hook.url): hook for hook in configuration.webhooks}
         found = {id: hook.secret().text(environment) for id, hook in targets.items()}
         self._urls = {id: hook.url for id, hook in targets.items()}
         self._backend = backend
-        self._processes = ProcessRegistry(backend.database, name, lease)
+        self._processes = ProcessRegistry(backend.database, name.name, lease, build_lock(backend.database, name))
         self._pool = ThreadPoolExecutor(_THREADS, "advance")
         self.metrics = ServiceMetrics(backend.monotonic)
         backend.database.observer = self.metrics
-        outbox = WebhookOutbox(backend.database, backend.clock, lease)
+        outbox = WebhookOutbox(backend.database, backend.clock, lease, name.owner)
         self._dispatcher = WebhookDispatcher(outbox, found, observe=self.metrics.observe_delivery)
         self._worker = Worker(backend, self._processes, self._pool, self._dispatcher.wake)
         self.monitor = HealthMonitor(backend, self._processes, self._worker.state)
@@ -50,14 +50,17 @@ class Service:
         self._repeating = PeriodicThread("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
         self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
-        requests = IdempotentRequests(backend.database, backend.clock, name, lease)
+        requests = IdempotentRequests(backend.database, backend.clock, name.owner, lease)
         self._payments = PaymentQueue(backend.database, requests, backend.payments, self._dispatcher.wake)
         watched = Monitoring(self.monitor.health, self.metrics.text, self.metrics.observe_request)
         self.app: Starlette = build_application(backend, requests, self._payments, watched, self._dispatcher.wake)
 
     def start(self) -> None:
-        """Start all components. Raises the database's errors."""
-        with self._backend.database.transaction() as tx:
+        """Start all components. Raises `NameInUse` and the database's errors."""
+        database, processes = self._backend.database, self._processes
+        acquire_name(database, self._name, processes.lock, processes.lease, self._backend.clock)
+        with database.transaction() as tx:
+            webhooks.release_leases(tx, self._name.name)
             webhooks.configure(tx, self._urls, int(self._backend.clock()))
         self.monitor.start()
         self._repeating.start()

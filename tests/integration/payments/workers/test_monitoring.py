@@ -204,7 +204,6 @@ def test_failing_database_is_a_reason_and_counted(
     service: ServiceHarness, monitored: MonitoredService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monitored.health()
-    monitored.backend.database.engine.dispose()
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise monitored.backend.database.engine.dialect.dbapi.OperationalError("disk I/O error")  # type: ignore[union-attr]
@@ -225,7 +224,7 @@ def test_metrics_follow_an_order(service: ServiceHarness, monitored: MonitoredSe
     service.settle()
     monitored.service.monitor.run_checks()
     monitored.service._worker.run_pass()
-    service.node.losses.append(("eth_getLogs", False))
+    service.node.losses.append(("eth_getBlockByNumber", False))
     monitored.service._worker.run_pass()
     metrics.observe_delivery(None, 0.2)
     metrics.observe_delivery("status 500", 0.2)

@@ -32,4 +32,5 @@ class MonitoredService:
         return self.get("/healthz").json()
 
     def close(self) -> None:
+        self.service._pool.shutdown()
         self.backend.close()
