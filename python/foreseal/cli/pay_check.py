@@ -66,8 +66,10 @@ def _check_secret(file: Path, name: str, section: Any, problems: list[str], *, a
     """Check that the secret of a section exists; return the address if it is an account."""
     if section is None:
         return None
-    secret: Secret = section.secret()
+    secret: Secret | None = section.secret()
     try:
+        if secret is None:
+            return str(section.signer(os.environ).address)
         if account:
             return str(secret.account(os.environ).address)
         secret.text(os.environ)

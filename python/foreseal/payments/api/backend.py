@@ -66,13 +66,13 @@ class Backend:
         `ConfigurationError`, `SecretError`, `WrongSchema` and the database's errors.
         """
         token = configuration.need(configuration.token, "token")
-        account = configuration.need(configuration.payee, "payee").secret().account(environment)
+        signer = configuration.need(configuration.payee, "payee").signer(environment)
         policy, chain_id = configuration.policy, configuration.node.chain_id
         database = Database(configuration.database.url)
         ledger = Ledger(database, lambda: int(clock()), passed)
         merchant = Merchant(
             token.domain(chain_id),
-            account.address,
+            signer.address,
             policy.margin_seconds,
             policy.refundable,
             configuration.serve.checkout,
@@ -80,7 +80,7 @@ class Backend:
         breaker = CircuitBreaker(configuration.node.breaker(), monotonic)
         client = client or Client(configuration.node.url, configuration.node.options())
         node = RpcNode(GuardedClient(client, breaker))
-        sender = TransactionSender(ledger, node, TransactionIntents(chain_id, account), policy.policy(), policy.fees())
+        sender = TransactionSender(ledger, node, TransactionIntents(chain_id, signer), policy.policy(), policy.fees())
         watch = WatcherSettings(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
         return cls(
             configuration,

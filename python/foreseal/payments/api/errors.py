@@ -35,7 +35,7 @@ from foreseal.payments.ledger import (
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.signatures import InvalidSignature
-from foreseal.payments.transactions import FeeTooHigh, SendingError, TransactionStillOpen
+from foreseal.payments.transactions import FeeTooHigh, SendingError, SignerUnavailable, TransactionStillOpen
 
 
 class ApiError(Exception):
@@ -83,6 +83,7 @@ _MEANINGS = (
     _Meaning(InvalidSignature, 422, "invalid_signature", "signature"),
     _Meaning(TransactionStillOpen, 409, "still_open"),
     _Meaning(FeeTooHigh, 503, "fee_too_high"),
+    _Meaning(SignerUnavailable, 503, "signer_unavailable"),
     _Meaning(SendingError, 503, "transaction_not_sent"),
     _Meaning(Reverted, 409, "would_revert"),
     _Meaning(ChainReorganized, 503, "chain_reorganized"),

@@ -16,6 +16,7 @@ META = "key"
 """Name under which the metadata of a dataclass field holds its `ConfigurationKey`."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PUBLIC_KEY = re.compile(r"(0x)?(04)?[0-9a-fA-F]{128}")
 _PROCESS_NAME = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _DATABASES = ("sqlite", "postgresql")
 
@@ -100,6 +101,11 @@ def _database(value: Any) -> str:
     return str(value)
 
 
+def _public_key(value: Any) -> bytes:
+    # Some tools write the prefix 04 of an uncompressed key.
+    return bytes.fromhex(_matching(value, _PUBLIC_KEY, "public key of 64 bytes in hexadecimal")[-128:])
+
+
 def _addresses(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} must be a list: write addresses in brackets")
@@ -126,6 +132,7 @@ DATABASE = KeyKind(_database, "sqlite:///pay.db")
 PROCESS_NAME = KeyKind(
     lambda value: _matching(value, _PROCESS_NAME, "name of 1 to 64 letters, digits and ._:-"), "shop-1"
 )
+PUBLIC_KEY = KeyKind(_public_key, "0x" + "04" * 64)
 LISTEN = KeyKind(_listen, "127.0.0.1:8600")
 
 

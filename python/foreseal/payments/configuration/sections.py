@@ -1,5 +1,6 @@
 """Sections of `pay.toml`. To add one, define a dataclass here and a field of `Configuration`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from foreseal.payments.configuration.keys import (
     LISTEN,
     PATH,
     PROCESS_NAME,
+    PUBLIC_KEY,
     TEXT,
     VARIABLE,
     choice_kind,
@@ -19,9 +21,16 @@ from foreseal.payments.configuration.keys import (
     key,
     url_kind,
 )
-from foreseal.payments.configuration.secrets import Secret
+from foreseal.payments.configuration.secrets import Secret, SecretError
 from foreseal.payments.ledger import Finality
-from foreseal.payments.transactions import GWEI, FeeSettings
+from foreseal.payments.transactions import (
+    GWEI,
+    FeeSettings,
+    HttpSigner,
+    LocalSigner,
+    SignerConnection,
+    TransactionSigner,
+)
 from foreseal.payments.typed_data import Domain
 
 _LATEST = 2**63 - 1
@@ -81,14 +90,56 @@ class TokenSection:
 
 @dataclass(frozen=True, slots=True)
 class PayeeSection:
-    """The merchant's key, which sends captures, refunds and payouts. Set one of key_file and key_env."""
+    """The merchant's key, which sends captures, refunds and payouts. Set one of key_file, key_env and signer_url."""
 
     key_file: Path | None = key(PATH, "File with the private key in hexadecimal, of mode 600.", None)
     key_env: str | None = key(VARIABLE, "Environment variable with the private key.", None)
+    signer_url: str | None = key(
+        url_kind("http", "https", example="https://signer.internal:9000"),
+        "URL of a web3signer that has the key; signer_public_key is then required.",
+        None,
+    )
+    signer_public_key: bytes | None = key(PUBLIC_KEY, "Uncompressed public key at the signer, 64 bytes.", None)
+    signer_timeout_ms: int = key(
+        integer_kind(50, 60_000, 2_000), "Time limit of a request to the signer, in milliseconds.", 2_000
+    )
+    signer_ca_file: Path | None = key(PATH, "Certificates of the authorities of the signer's certificate.", None)
+    signer_client_cert: Path | None = key(PATH, "Certificate for mutual TLS with the signer.", None)
+    signer_client_key: Path | None = key(PATH, "Private key of signer_client_cert.", None)
 
-    def secret(self) -> Secret:
-        """Return the location of the key. Raises `SecretError` unless exactly one is set."""
-        return Secret(self.key_file, self.key_env)
+    def secret(self) -> Secret | None:
+        """Return the location of the key; None if a signer has it. Raises `SecretError` unless one is set."""
+        if self.signer_url is None:
+            if self.signer_public_key is not None:
+                raise SecretError("signer_public_key requires signer_url")
+            return Secret(self.key_file, self.key_env)
+        if (self.key_file, self.key_env) != (None, None):
+            raise SecretError("set one of key_file, key_env and signer_url")
+        if self.signer_public_key is None:
+            raise SecretError("signer_url requires signer_public_key")
+        if (self.signer_client_cert is None) != (self.signer_client_key is None):
+            raise SecretError("set both signer_client_cert and signer_client_key, or neither")
+        return None
+
+    def signer(self, environment: Mapping[str, str]) -> TransactionSigner:
+        """Return the signer. The service that has a key is not contacted. Raises `SecretError`."""
+        secret = self.secret()
+        if secret is not None:
+            return LocalSigner(secret.account(environment))
+        assert self.signer_url is not None
+        assert self.signer_public_key is not None
+        connection = SignerConnection(
+            self.signer_url,
+            self.signer_public_key,
+            self.signer_timeout_ms / 1000,
+            self.signer_ca_file,
+            self.signer_client_cert,
+            self.signer_client_key,
+        )
+        try:
+            return HttpSigner(connection)
+        except OSError as error:  # `ssl.SSLError` is one
+            raise SecretError(f"cannot read the certificates of the signer: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
