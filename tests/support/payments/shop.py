@@ -19,7 +19,7 @@ from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTe
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender
+from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.transfers.balance import Balance, balance
 from foreseal.payments.transfers.settings import WatcherSettings
 from foreseal.payments.transfers.watcher import TransferWatcher
@@ -97,7 +97,7 @@ class Shop:
         self.rpc = RpcNode(self.node)
         domain = Domain(NAME, VERSION, self.chain.chain_id, ADDRESS)
         self.merchant = Merchant(domain, SHOP.address, checkout=CHECKOUT, **self.settings)
-        intents = TransactionIntents(self.chain.chain_id, SHOP)
+        intents = TransactionIntents(self.chain.chain_id, LocalSigner(SHOP))
         self.sender = TransactionSender(self.ledger, self.rpc, intents, self.policy, FeeSettings(patience_blocks=10))
         self.orders = Orders(self.ledger, self.rpc, self.merchant)
         self.captures = Captures(self.ledger, self.sender, self.merchant)

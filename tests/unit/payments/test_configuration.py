@@ -175,7 +175,7 @@ def test_template_is_valid_and_has_every_key(file: Path) -> None:
 
 def test_template_shows_the_defaults(file: Path) -> None:
     lines = [line.removeprefix("# ") for line in template().splitlines()]
-    alternatives = ("key_env", "secret_env")
+    alternatives = ("key_env", "secret_env", "signer_")
     file.write_text(
         "\n".join(line for line in lines if re.match(r"\[|\w+ = ", line) and not line.startswith(alternatives))
     )

@@ -9,7 +9,7 @@ ROOT = Path(foreseal.payments.__file__).parent
 
 # Lowest first; modules of one layer do not import each other.
 LAYERS = [
-    {"abi", "amounts", "crash_points", "contracts", "periodic_thread"},
+    {"abi", "amounts", "crash_points", "contracts", "metrics", "periodic_thread"},
     {"typed_data"},
     {"validation"},
     {"chain"},

@@ -5,7 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from foreseal.payments.api.responses import Problem, Unsigned
+from foreseal.payments.api.responses import AddressText, Problem, UnitsText, Unsigned
+from foreseal.payments.chain import BreakerState
+
+Seconds = Annotated[float, Field(ge=0)]
+Checked = Annotated[Seconds | None, Field(description="Seconds since the last check; null before the first.")]
 
 
 class NodeHealth(TypedDict):
@@ -13,12 +17,25 @@ class NodeHealth(TypedDict):
 
     reachable: bool
     latest_block: Unsigned | None
+    block_age: Annotated[Seconds | None, Field(description="Seconds since the timestamp of the latest block.")]
+    breaker: BreakerState
+    checked: Checked
+
+
+class PayeeHealth(TypedDict):
+    """Ether of the payee, which pays the gas."""
+
+    address: AddressText
+    balance: Annotated[UnitsText | None, Field(description="Ether for gas in wei; null before the first check.")]
+    captures_left: Annotated[Unsigned | None, Field(description="Estimated captures that it pays at current fees.")]
+    status: Literal["ok", "low", "empty", "unknown"]
 
 
 class DatabaseHealth(TypedDict):
     """Health of the database."""
 
     reachable: bool
+    checked: Checked
 
 
 class WorkerHealth(TypedDict):
@@ -41,9 +58,10 @@ class WebhookHealth(TypedDict):
 class Health(TypedDict):
     """Health of the service."""
 
-    status: Literal["ok", "unhealthy"]
+    status: Literal["ok", "degraded", "unhealthy"]
     reasons: Annotated[list[Problem], Field(description="Failed checks; empty if the service is healthy.")]
     node: NodeHealth
+    payee: PayeeHealth
     database: DatabaseHealth
     worker: WorkerHealth
     processes: Unsigned

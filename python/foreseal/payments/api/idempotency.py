@@ -4,7 +4,8 @@
 claim --> first:    executed, and its response stored with the key
       |-> replay:   the stored response if the request is the same; 422 if it differs
       |-> 409:      the same request is being executed
-      '-> again:    the previous executor's lease expired: executed again, with the same ids
+      '-> again:    the previous executor's lease expired, or it was this process before a restart:
+                    executed again, with the same ids
 ```
 
 A process may crash between an effect and its stored response. The next execution finds the effect by its own unique
@@ -28,6 +29,10 @@ from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one
 
 HEADER = "Idempotency-Key"
 MAX_KEY_LENGTH = 255
+
+
+def _random_name() -> str:
+    return secrets.token_hex(12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +78,13 @@ class IdempotentRequests:
     clock: Callable[[], float]
     """Unix time in seconds."""
     owner: str
-    """Name of this process."""
+    """Name of this process, and after a space its incarnation.
+
+    Leases of another incarnation are those of a dead process.
+    """
     lease: float
     """Seconds until a claimed request may be claimed by another process."""
-    random: Callable[[], str] = secrets.token_hex
+    random: Callable[[], str] = _random_name
 
     def claim(self, key: str, fingerprint: str) -> RequestClaim | StoredResponse:
         """Claim a request, or return its stored response.
@@ -108,10 +116,14 @@ class IdempotentRequests:
                 raise _reused()
             if row.status is not None:
                 return StoredResponse(row.status, bytes(row.answer or b""))
-            if row.leased_until > now:
+            if row.leased_until > now and not self._is_predecessor(row.owner):
                 raise _in_progress()
             tx.execute(update(RequestRecord).where(RequestRecord.key == key).values(lease))
             return RequestClaim(key, lease[RequestRecord.owner], row.since, again=True)
+
+    def _is_predecessor(self, owner: str) -> bool:
+        """Return True for an execution of an earlier process with the name of this one, which is dead."""
+        return owner.startswith(f"{self.owner.partition(' ')[0]} ") and not owner.startswith(f"{self.owner} ")
 
     def conclude(self, claim: RequestClaim, answer: StoredResponse) -> None:
         """Store the response of a claimed request."""

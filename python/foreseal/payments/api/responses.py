@@ -102,6 +102,10 @@ class OrderView(RefinedStatus, Money):
     nonce: HashText
     memo: Annotated[HashText, Field(description="Memo by which a transfer refers to the order.")]
     created: UnixTime
+    last_error: Annotated[
+        str | None,
+        Field(description="The node's last rejection of the order's transaction; null once it accepts one."),
+    ]
     payment: PaymentView | None
     refunded: Annotated[UnitsText, Field(description="Sum of refunds, including pending ones.")]
     refunded_shown: Shown

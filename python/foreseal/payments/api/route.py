@@ -97,7 +97,18 @@ PathCall = RouteCall[P, NoFields, NoFields]
 QueryCall = RouteCall[NoFields, Q, NoFields]
 BodyCall = RouteCall[NoFields, NoFields, B]
 PlainCall = RouteCall[NoFields, NoFields, NoFields]
-RouteHandler = Callable[[AnyCall], JsonReply | StreamedReply | PaymentJob]
+
+
+@dataclass(frozen=True, slots=True)
+class TextReply:
+    """A text response with a media type."""
+
+    text: str
+    media_type: str
+
+
+Reply = JsonReply | StreamedReply | TextReply
+RouteHandler = Callable[[AnyCall], Reply | PaymentJob]
 """A handler that returns a job is called on the event loop; the queue processes the job."""
 
 
@@ -132,6 +143,8 @@ class Route:
     """Maximum bytes of a request's body."""
     queued: bool = False
     """True if the handler returns a job."""
+    waits: bool = True
+    """False if the handler waits for nothing, so that it is called on the event loop."""
     models: RequestModels = field(init=False)
     """Models of the request, from the handler's parameter."""
 
@@ -160,6 +173,8 @@ class RequestHandler:
             raw = await _body(request, route.max_body)
             if route.queued:
                 return await self._enqueue(route, request, raw)
+            if not route.waits:
+                return self._answer(route, request, raw)
             return await run_in_threadpool(self._answer, route, request, raw)
         except ApiError as error:
             return error_response(error)
@@ -209,7 +224,7 @@ class RequestHandler:
         self._requests.conclude(claim, answer)
         return _json(answer)
 
-    def _execute(self, route: Route, call: AnyCall) -> JsonReply | StreamedReply:
+    def _execute(self, route: Route, call: AnyCall) -> Reply:
         try:
             reply = route.handler(call)
         except LIBRARY_ERRORS as error:
@@ -231,9 +246,11 @@ class RequestHandler:
         return found
 
     @staticmethod
-    def _response(reply: JsonReply | StreamedReply) -> Response:
+    def _response(reply: Reply) -> Response:
         if isinstance(reply, JsonReply):
             return _json(StoredResponse(reply.status, orjson.dumps(reply.value)))
+        if isinstance(reply, TextReply):
+            return Response(reply.text, headers={"cache-control": "no-store"}, media_type=reply.media_type)
         named = {"content-disposition": f'attachment; filename="{reply.name}"', "cache-control": "no-store"}
         return StreamingResponse(reply.chunks, media_type=reply.media_type, headers=named)
 

@@ -25,7 +25,7 @@ from foreseal.payments.api.responses import (
     WebhookView,
 )
 from foreseal.payments.configuration import TokenSection
-from foreseal.payments.ledger import DisbursementState, OrderState, OrderStatus
+from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
 from foreseal.payments.ledger.models import (
     AttemptRecord,
     OrderRecord,
@@ -83,6 +83,7 @@ class Views:
             self._order(
                 row, OrderStatus(row.state, row.step), row.memo, row.created, paid.get(row.id), refunded[row.id]
             )
+            | {"last_error": None if row.step in EFFECTED else row.last_error}
             for row in rows
         ]
 
@@ -118,6 +119,7 @@ class Views:
             "nonce": _hex(order.nonce),
             "memo": _hex(memo),
             "created": created,
+            "last_error": None,
             "payment": None if paid is None else self._payment(paid),
             "refunded": str(refunded),
             "refunded_shown": self.shown(refunded),

@@ -101,6 +101,8 @@ class WebhookOutbox:
     """Unix time in seconds."""
     lease: float
     """Seconds until a claimed delivery may be claimed by another process."""
+    owner: str = ""
+    """Name and incarnation of this process."""
 
     def fan_out(self) -> int:
         """Create deliveries for new timeline entries. Return the number of entries."""
@@ -188,7 +190,7 @@ class WebhookOutbox:
             tx.execute(
                 update(DeliveryRecord)
                 .where(DeliveryRecord.id.in_(ids))
-                .values({DeliveryRecord.leased_until: now + self.lease})
+                .values({DeliveryRecord.leased_until: now + self.lease, DeliveryRecord.leased_by: self.owner})
             )
             query = select(TimelineRecord).where(TimelineRecord.id.in_([row.event_id for row in found]))
             entries = {entry.id: entry for entry in fetch_each(tx, query)}
@@ -213,6 +215,13 @@ class WebhookOutbox:
                     DeliveryRecord.leased_until: 0.0,
                 }
                 tx.execute(update(DeliveryRecord).where(mine).values(values))
+
+
+def release_leases(tx: Connection, name: str) -> None:
+    """Release the deliveries that earlier processes with this name have claimed."""
+    leased = (DeliveryRecord.state == DeliveryState.WAITING) & (DeliveryRecord.leased_until > 0)
+    mine = DeliveryRecord.leased_by.startswith(f"{name} ", autoescape=True)
+    tx.execute(update(DeliveryRecord).where(leased, mine).values({DeliveryRecord.leased_until: 0.0}))
 
 
 def revive(tx: Connection, id: int, now: float) -> None:

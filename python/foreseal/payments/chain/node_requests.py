@@ -128,6 +128,11 @@ def transaction_count(address: str, block: BlockTag) -> NodeRequest[int]:
     return NodeRequest("eth_getTransactionCount", (address, _block(block)), hex_number)
 
 
+def balance(address: str, block: BlockTag) -> NodeRequest[int]:
+    """Request the ether of an account in wei."""
+    return NodeRequest("eth_getBalance", (address, _block(block)), hex_number)
+
+
 def code(address: str, block: BlockTag) -> NodeRequest[bytes]:
     """Request the code of a contract; empty if the address has none."""
     return NodeRequest("eth_getCode", (address, _block(block)), hex_bytes)

@@ -11,6 +11,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from foreseal.payments.validation import AccountAddress, ParsedText
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PUBLIC_KEY = re.compile(r"(0x)?(04)?[0-9a-fA-F]{128}")
+_PROCESS_NAME = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _DATABASES = ("sqlite", "postgresql")
 
 
@@ -44,6 +46,19 @@ def url_text(*schemes: str) -> ParsedText:
     return ParsedText(parse)
 
 
+def _public_key(text: str) -> bytes:
+    # Some tools write the prefix 04 of an uncompressed key.
+    if _PUBLIC_KEY.fullmatch(_text(text)) is None:
+        raise ValueError(f"{text!r} is not a public key of 64 bytes in hexadecimal")
+    return bytes.fromhex(text[-128:])
+
+
+def _process_name(text: str) -> str:
+    if _PROCESS_NAME.fullmatch(_text(text)) is None:
+        raise ValueError(f"{text!r} is not a name of 1 to 64 letters, digits and ._:-")
+    return text
+
+
 def _database(text: str) -> str:
     try:
         backend = sqlalchemy.make_url(_text(text)).get_backend_name()
@@ -72,6 +87,8 @@ NodeUrl = Annotated[str, url_text("http", "https", "ws", "wss")]
 WebSocketUrl = Annotated[str, url_text("ws", "wss")]
 DatabaseUrl = Annotated[str, ParsedText(_database)]
 SecretFilePath = Annotated[Path, ParsedText(lambda text: Path(_text(text)))]
+ProcessNameText = Annotated[str, ParsedText(_process_name)]
+PublicKey = Annotated[bytes, ParsedText(_public_key)]
 VariableName = Annotated[str, ParsedText(_variable)]
 ListenAddress = Annotated[tuple[str, int], ParsedText(_listen)]
 # TOML has lists only; a strict tuple would reject them.

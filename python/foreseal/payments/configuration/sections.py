@@ -1,25 +1,36 @@
 """Sections of `pay.toml`. To add one, define a `Section` here and a field of `Configuration`."""
 
+from collections.abc import Mapping
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from foreseal.payments.chain import ConfirmationPolicy, ConfirmationTier
+from foreseal.client import Options
+from foreseal.payments.chain import BreakerSettings, ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.configuration.keys import (
     Addresses,
     DatabaseUrl,
     HttpUrl,
     ListenAddress,
     NodeUrl,
+    ProcessNameText,
+    PublicKey,
     SecretFilePath,
     Section,
     Text,
     VariableName,
     WebSocketUrl,
 )
-from foreseal.payments.configuration.secrets import Secret
+from foreseal.payments.configuration.secrets import Secret, SecretError
 from foreseal.payments.ledger import Finality
-from foreseal.payments.transactions import GWEI, FeeSettings
+from foreseal.payments.transactions import (
+    GWEI,
+    FeeSettings,
+    HttpSigner,
+    LocalSigner,
+    SignerConnection,
+    TransactionSigner,
+)
 from foreseal.payments.typed_data import Domain
 from foreseal.payments.validation import AccountAddress
 
@@ -40,6 +51,26 @@ class NodeSection(Section):
     poll_ms: int = Field(
         default=2_000, ge=50, le=3_600_000, description="Milliseconds between polls of the chain without a feed."
     )
+    timeout_ms: int = Field(
+        default=3_000, ge=50, le=600_000, description="Time limit of a call to the node, in milliseconds."
+    )
+    breaker_failures: int = Field(
+        default=3, ge=1, le=1_000, description="Consecutive calls without an answer after which calls fail at once."
+    )
+    breaker_pause_ms: int = Field(
+        default=2_000,
+        ge=50,
+        le=600_000,
+        description="Milliseconds between the calls that test a node that does not answer.",
+    )
+
+    def options(self) -> Options:
+        """Return the options of the node's client."""
+        return Options(timeout=self.timeout_ms / 1000)
+
+    def breaker(self) -> BreakerSettings:
+        """Return the settings of the node's circuit breaker."""
+        return BreakerSettings(self.breaker_failures, self.breaker_pause_ms / 1000)
 
 
 class TokenSection(Section):
@@ -83,8 +114,76 @@ class AccountSection(Section):
         return Secret(self.key_file, self.key_env)
 
 
-class PayeeSection(AccountSection):
-    """The merchant's key, which sends captures, refunds and payouts. Set one of key_file and key_env."""
+class PayeeSection(Section):
+    """The merchant's key, which sends captures, refunds and payouts. Set one of key_file, key_env and signer_url."""
+
+    key_file: SecretFilePath | None = Field(
+        default=None, description="File with the private key in hexadecimal, of mode 600.", examples=["payee.key"]
+    )
+    key_env: VariableName | None = Field(
+        default=None, description="Environment variable with the private key.", examples=["SHOP_KEY"]
+    )
+    signer_url: HttpUrl | None = Field(
+        default=None,
+        description="URL of a web3signer that has the key; signer_public_key is then required.",
+        examples=["https://signer.internal:9000"],
+    )
+    signer_public_key: PublicKey | None = Field(
+        default=None, description="Uncompressed public key at the signer, 64 bytes.", examples=["0x" + "04" * 64]
+    )
+    signer_timeout_ms: int = Field(
+        default=2_000, ge=50, le=60_000, description="Time limit of a request to the signer, in milliseconds."
+    )
+    signer_ca_file: SecretFilePath | None = Field(
+        default=None,
+        description="Certificates of the authorities of the signer's certificate.",
+        examples=["signer-ca.pem"],
+    )
+    signer_client_cert: SecretFilePath | None = Field(
+        default=None, description="Certificate for mutual TLS with the signer.", examples=["client.pem"]
+    )
+    signer_client_key: SecretFilePath | None = Field(
+        default=None, description="Private key of signer_client_cert.", examples=["client.key"]
+    )
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        self.secret()
+        return self
+
+    def secret(self) -> Secret | None:
+        """Return the location of the key; None if a signer has it. Raises `SecretError` unless one is set."""
+        if self.signer_url is None:
+            if self.signer_public_key is not None:
+                raise SecretError("signer_public_key requires signer_url")
+            return Secret(self.key_file, self.key_env)
+        if (self.key_file, self.key_env) != (None, None):
+            raise SecretError("set one of key_file, key_env and signer_url")
+        if self.signer_public_key is None:
+            raise SecretError("signer_url requires signer_public_key")
+        if (self.signer_client_cert is None) != (self.signer_client_key is None):
+            raise SecretError("set both signer_client_cert and signer_client_key, or neither")
+        return None
+
+    def signer(self, environment: Mapping[str, str]) -> TransactionSigner:
+        """Return the signer. The service that has a key is not contacted. Raises `SecretError`."""
+        secret = self.secret()
+        if secret is not None:
+            return LocalSigner(secret.account(environment))
+        assert self.signer_url is not None
+        assert self.signer_public_key is not None
+        connection = SignerConnection(
+            self.signer_url,
+            self.signer_public_key,
+            self.signer_timeout_ms / 1000,
+            self.signer_ca_file,
+            self.signer_client_cert,
+            self.signer_client_key,
+        )
+        try:
+            return HttpSigner(connection)
+        except OSError as error:  # `ssl.SSLError` is one
+            raise SecretError(f"cannot read the certificates of the signer: {error}") from None
 
 
 class DatabaseSection(Section):
@@ -99,6 +198,11 @@ class ServeSection(Section):
     """HTTP service of the merchant."""
 
     listen: ListenAddress = Field(default=("127.0.0.1", 8600), description="Address of the HTTP listener.")
+    name: ProcessNameText | None = Field(
+        default=None,
+        description="Unique name of the process; by default, host name and listen address.",
+        examples=["shop-1"],
+    )
     lease_seconds: int = Field(
         default=30,
         ge=1,
@@ -162,6 +266,12 @@ class PolicySection(Section):
         ge=1,
         le=100_000,
         description="Blocks without inclusion after which a transaction is replaced with 10 % higher fees.",
+    )
+    min_captures: int = Field(
+        default=100,
+        ge=0,
+        le=10**9,
+        description="Estimated captures that the payee's ether can pay, below which /healthz reports payee_low.",
     )
 
     def policy(self) -> ConfirmationPolicy:

@@ -5,6 +5,7 @@ Targets therefore do not wait for each other.
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -37,8 +38,18 @@ Post = Callable[[str, bytes, Mapping[str, str]], int]
 class WebhookDispatcher:
     """Dispatcher of webhooks to all targets."""
 
-    def __init__(self, outbox: WebhookOutbox, secrets: Mapping[str, str], post: Post | None = None) -> None:
-        """Set up the threads. `secrets` belong to configured targets, by id."""
+    def __init__(
+        self,
+        outbox: WebhookOutbox,
+        secrets: Mapping[str, str],
+        post: Post | None = None,
+        observe: Callable[[str | None, float], None] = lambda error, seconds: None,
+    ) -> None:
+        """Set up the threads. `secrets` belong to configured targets, by id.
+
+        `observe` receives the error of each attempt, None if it succeeded, and its duration in seconds.
+        """
+        self._observe = observe
         self._outbox = outbox
         self._secrets = secrets
         self._client = httpx.Client(timeout=_ANSWER_TIME, follow_redirects=False)
@@ -73,7 +84,10 @@ class WebhookDispatcher:
         for delivery, entry in claimed:
             if self._stopping.is_set():
                 break
-            outcomes.append((delivery, self._deliver(hook.url, secret, entry)))
+            began = time.perf_counter()
+            error = self._deliver(hook.url, secret, entry)
+            self._observe(error, time.perf_counter() - began)
+            outcomes.append((delivery, error))
         if outcomes:
             self._outbox.record_and_reschedule(outcomes)
         return len(outcomes)

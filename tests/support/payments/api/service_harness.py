@@ -21,6 +21,7 @@ from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.roles import Role
+from foreseal.payments.api.routes.service import Monitoring
 from foreseal.payments.api.webhooks import WebhookOutbox
 from foreseal.payments.configuration import read
 from foreseal.payments.ledger.models import OrderRecord
@@ -82,6 +83,17 @@ class Batches:
             return error
 
 
+def call_application(app: Any, method: str, path: str, **more: Any) -> httpx.Response:
+    """Send a request without a socket, on a new event loop, from any thread."""
+
+    async def one() -> httpx.Response:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
+            return await client.request(method, path, **more)
+
+    return asyncio.run(one())
+
+
 class Process:
     """One process of the service on a database and a chain that others may share."""
 
@@ -97,17 +109,13 @@ class Process:
         self.requests = IdempotentRequests(self.backend.database, service.clock, name, LEASE)
         self.payments = PaymentQueue(self.backend.database, self.requests, self.backend.payments, lambda: None)
         self.payments.start()
-        self.app = build_application(self.backend, self.requests, self.payments, lambda: service.health, lambda: None)
+        self.app = build_application(
+            self.backend, self.requests, self.payments, Monitoring(lambda: service.health), lambda: None
+        )
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """Send a request without a socket, on a new event loop, from any thread."""
-
-        async def one() -> httpx.Response:
-            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
-                return await client.request(method, path, **more)
-
-        return asyncio.run(one())
+        """Send a request without a socket, from any thread."""
+        return call_application(self.app, method, path, **more)
 
     def close(self) -> None:
         self.payments.stop()
