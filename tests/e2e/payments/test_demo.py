@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import pytest
 from eth_account import Account
 
 from command import foreseal
+from foreseal.client.requests import Request
+from foreseal.errors import RpcError
 from foreseal.payments.demo import DemoEnvironment, DemoPlayer, NotDevelopment, Surprise
 from foreseal.payments.ledger import Database, Finality, OrderState, TransitionNotAllowed
 from foreseal.payments.testing import with_payments
@@ -49,6 +51,15 @@ class InProcess:
 
     def request(self, method: str, *params: Any) -> Any:
         return self.chain.rpc(method, *params)
+
+    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
+        return [self._outcome(request) for request in requests]
+
+    def _outcome(self, request: Request[Any]) -> Any:
+        try:
+            return self.request(request.method, *request.params)
+        except RpcError as error:
+            return error
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from foreseal.payments.transactions.sender import (
 )
 from foreseal.payments.transactions.signer import (
     LocalSigner,
-    SignedBytes,
+    RawTransaction,
     TransactionSigner,
     UnsignedTransaction,
 )
@@ -50,8 +50,8 @@ __all__ = [
     "HttpSigner",
     "LocalSigner",
     "NewIntent",
+    "RawTransaction",
     "SendingError",
-    "SignedBytes",
     "SignerConnection",
     "SignerUnavailable",
     "TransactionCall",

@@ -18,7 +18,7 @@ import httpx
 
 from foreseal.codec import checksum_address, keccak, recover_addresses, rlp_encode
 from foreseal.payments.transactions.errors import SignerUnavailable
-from foreseal.payments.transactions.signer import SignedBytes, UnsignedTransaction
+from foreseal.payments.transactions.signer import RawTransaction, UnsignedTransaction
 
 # Concurrent requests for the signatures of a batch.
 _CONCURRENCY = 8
@@ -58,7 +58,7 @@ class HttpSigner:
         """Address of the public key."""
         return self._address
 
-    def sign(self, chain_id: int, transactions: Sequence[UnsignedTransaction]) -> list[SignedBytes]:
+    def sign(self, chain_id: int, transactions: Sequence[UnsignedTransaction]) -> list[RawTransaction]:
         """Sign transactions with concurrent requests. Raises `SignerUnavailable`."""
         if len(transactions) == 1:
             return [self._sign(chain_id, transactions[0])]
@@ -74,7 +74,7 @@ class HttpSigner:
         self._pool.shutdown()
         self._client.close()
 
-    def _sign(self, chain_id: int, transaction: UnsignedTransaction) -> SignedBytes:
+    def _sign(self, chain_id: int, transaction: UnsignedTransaction) -> RawTransaction:
         fields = _fields(chain_id, transaction)
         payload = _TYPE + rlp_encode(tuple(fields))
         signature = self._request(payload)
@@ -84,7 +84,7 @@ class HttpSigner:
             raise SignerUnavailable(f"the signer returned a signature with v = {signature[64]}")
         self._verify(keccak(payload), r + s + bytes([27 + parity]))
         raw = _TYPE + rlp_encode((*fields, _number(parity), r.lstrip(b"\0"), s.lstrip(b"\0")))
-        return SignedBytes(raw, keccak(raw))
+        return RawTransaction(raw, keccak(raw))
 
     def _request(self, payload: bytes) -> bytes:
         try:

@@ -18,7 +18,7 @@ from foreseal.payments.ledger.queries import (
 )
 from foreseal.payments.transactions.errors import TransactionStillOpen
 from foreseal.payments.transactions.fees import FeeQuote
-from foreseal.payments.transactions.signer import SignedBytes, TransactionSigner, UnsignedTransaction
+from foreseal.payments.transactions.signer import RawTransaction, TransactionSigner, UnsignedTransaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class TransactionIntents:
         """Sign an EIP-1559 transaction that transfers no ether. Return its bytes."""
         return self._sign_all(nonce, [TransactionCall(target, data, gas, quote, nonce, 0)])[0][0]
 
-    def _sign_all(self, first: int, calls: Sequence[TransactionCall]) -> list[SignedBytes]:
+    def _sign_all(self, first: int, calls: Sequence[TransactionCall]) -> list[RawTransaction]:
         """Sign calls with consecutive account nonces. Raises `SignerUnavailable`."""
         unsigned = [
             UnsignedTransaction(nonce, call.target, call.data, call.gas, call.quote)

@@ -23,7 +23,7 @@ class UnsignedTransaction:
     quote: FeeQuote
 
 
-class SignedBytes(NamedTuple):
+class RawTransaction(NamedTuple):
     """A transaction that can be sent."""
 
     raw: bytes
@@ -38,7 +38,7 @@ class TransactionSigner(Protocol):
         """Address of the account, with its EIP-55 checksum."""
         ...
 
-    def sign(self, chain_id: int, transactions: Sequence[UnsignedTransaction]) -> list[SignedBytes]:
+    def sign(self, chain_id: int, transactions: Sequence[UnsignedTransaction]) -> list[RawTransaction]:
         """Sign transactions. Raises `SignerUnavailable`; then none of them may be used."""
         ...
 
@@ -54,9 +54,9 @@ class LocalSigner:
         """Address of the account."""
         return str(self.account.address)
 
-    def sign(self, chain_id: int, transactions: Sequence[UnsignedTransaction]) -> list[SignedBytes]:
+    def sign(self, chain_id: int, transactions: Sequence[UnsignedTransaction]) -> list[RawTransaction]:
         """Sign transactions. Raises nothing."""
-        found: list[SignedBytes] = []
+        found: list[RawTransaction] = []
         # The core signs a run of transactions with the same fees and consecutive nonces.
         numbered = list(enumerate(transactions))
         for (quote, _), run in groupby(numbered, key=lambda item: (item[1].quote, item[1].nonce - item[0])):
@@ -64,5 +64,5 @@ class LocalSigner:
             specs = [(bytes.fromhex(each.target[2:]), 0, each.gas, each.data) for each in batch]
             fees = (quote.fee, quote.priority_fee)
             signed = sign_transactions(bytes(self.account.key), chain_id, fees, batch[0].nonce, specs)
-            found += [SignedBytes(raw, hash) for raw, hash in signed]
+            found += [RawTransaction(raw, hash) for raw, hash in signed]
         return found

@@ -10,6 +10,7 @@ The kernel releases a lock on a file, and PostgreSQL the lock of a session, when
 process that was killed never delays its successor.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import logging
@@ -22,8 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, create_engine, select, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from foreseal.payments.api.models import ProcessRecord
 from foreseal.payments.configuration import ServeSection
@@ -117,7 +119,8 @@ class SessionLock:
     """Advisory lock of a session of PostgreSQL, with a connection of its own."""
 
     def __init__(self, database: Database, name: str) -> None:
-        self._engine = database.engine
+        # Without a pool, the end of the connection is that of the session.
+        self._engine = create_engine(database.engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
         digest = hashlib.sha256(f"foreseal process {name}".encode()).digest()
         self._key = int.from_bytes(digest[:8], "big", signed=True)
         self._session: Connection | None = None
@@ -131,9 +134,8 @@ class SessionLock:
                 self.release()
             else:
                 return True
-        session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        session = self._engine.connect()
         try:
-            session.detach()  # it never returns to the pool
             acquired = bool(session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": self._key}).scalar_one())
         except BaseException:
             session.close()
@@ -145,10 +147,11 @@ class SessionLock:
         return True
 
     def release(self) -> None:
-        """Close the connection."""
+        """Unlock the key and close the connection."""
         if self._session is not None:
             session, self._session = self._session, None
-            session.close()
+            with contextlib.suppress(SQLAlchemyError), session:
+                session.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": self._key})
 
 
 class NoLock:
