@@ -1,0 +1,15 @@
+"""All generated files of the clients."""
+
+from pathlib import Path
+
+from merchant_client.operations import load_document
+from merchant_client.python_source import python_sources
+from repository import ROOT
+
+PYTHON = ROOT / "python" / "foreseal" / "merchant"
+
+
+def generated_sources() -> dict[Path, str]:
+    """Return the sources by path."""
+    found = load_document()
+    return {PYTHON / name: text for name, text in python_sources(found).items()}
