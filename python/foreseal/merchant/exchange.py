@@ -44,8 +44,10 @@ def get_request(path: str, query: Mapping[str, Any], *, accepts_503: bool = Fals
 
 def post_request(path: str, body: Mapping[str, Any], idempotency_key: str | None) -> ServiceRequest:
     """Return a POST request without the fields that are None, with a new random key by default."""
-    if idempotency_key is not None and not 1 <= len(idempotency_key) <= 255:
-        raise ValueError(f"idempotency_key must have 1 to 255 characters, got {len(idempotency_key)}")
+    if idempotency_key is not None and not (
+        1 <= len(idempotency_key) <= 255 and idempotency_key.isascii() and idempotency_key.isprintable()
+    ):
+        raise ValueError(f"idempotency_key must have 1 to 255 printable ASCII characters, got {idempotency_key!r}")
     return ServiceRequest("POST", path, {}, _present(body), idempotency_key or str(uuid.uuid4()))
 
 

@@ -226,6 +226,7 @@ def test_invalid_options_are_named() -> None:
         RetryPolicy(max_elapsed=-1)
 
 
-def test_invalid_idempotency_key_is_named(call: Call) -> None:
+@pytest.mark.parametrize("key", ["", "a\n", "ä", "a" * 256])
+def test_invalid_idempotency_key_is_named(call: Call, key: str) -> None:
     with pytest.raises(ValueError, match=r"^idempotency_key must have"):
-        call(Script(), "capture_order", "7", idempotency_key="")
+        call(Script(), "capture_order", "7", idempotency_key=key)
