@@ -39,6 +39,8 @@ class Operation:
     path_fields: list[Field]
     query: list[Field]
     body: list[Field]
+    body_type: str | None
+    """Type of the body; None without one."""
     result: str | None
     """Type of the response; None for text."""
     item: str | None
@@ -62,8 +64,10 @@ def _operation(schemas: dict[str, Any], path: str, method: str, operation: dict[
         argument = path_argument(path, name) if each["in"] == "path" else name
         located[each["in"]].append(Field(name, argument, each["schema"], each["required"]))
     body: list[Field] = []
+    body_type: str | None = None
     if "requestBody" in operation:
-        model = schemas[reference_name(operation["requestBody"]["content"][_JSON]["schema"])]
+        body_type = reference_name(operation["requestBody"]["content"][_JSON]["schema"])
+        model = schemas[body_type]
         required = model.get("required", ())
         body = [Field(name, name, schema, name in required) for name, schema in model["properties"].items()]
     responses = operation["responses"]
@@ -79,6 +83,7 @@ def _operation(schemas: dict[str, Any], path: str, method: str, operation: dict[
         path_fields=located["path"],
         query=located["query"],
         body=body,
+        body_type=body_type,
         result=result,
         item=reference_name(properties["items"]["items"]) if "next" in properties else None,
         accepts_503=unavailable == success,
