@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel extras lock clean sdk
+.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -249,6 +249,10 @@ clients: ## Install the JavaScript clients, anvil and the schemas that tests use
 	npm ci --prefix tests/campaigns/differential
 	npm ci --prefix tests/integration/openrpc
 	npm ci --prefix tests/support/payments/x402/pairings
+	npm ci --prefix web/merchant-client
+
+merchant-client: build $(VENV)/.dev ## Generate the Python and TypeScript clients of the merchant service from its OpenAPI document
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m merchant_client
 
 contracts: ## Compile the payment contracts and the contracts of their tests (npm ci, needs Node.js)
 	npm ci --prefix $(COMPILER)
@@ -288,5 +292,5 @@ lock: $(VENV)/.dev ## Update the pinned Python versions in requirements/*.lock
 
 clean: ## Remove all build outputs
 	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/integration/openrpc/node_modules \
-		tests/support/payments/x402/pairings/node_modules $(COMPILER)/node_modules
+		tests/support/payments/x402/pairings/node_modules $(COMPILER)/node_modules web/merchant-client/node_modules web/merchant-client/dist
 	find . -name __pycache__ -prune -exec rm -rf {} +

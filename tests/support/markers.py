@@ -17,6 +17,7 @@ BY_PATH = {
     "e2e/clients/test_viem.py": ("npm",),
     "e2e/clients/test_web3_modules.py": ("slow",),
     "e2e/load": ("slow",),
+    "e2e/payments/api/test_typescript_client.py": ("npm",),
     "e2e/payments/x402/pairings": ("npm", "slow"),
     "e2e/payments/x402/sdk/test_live_tests.py": ("slow",),
     "e2e/server/test_proxies.py": ("nginx",),

@@ -13,6 +13,7 @@ from repository import ROOT
 
 EXTRAS = {
     "foreseal.client": "client",
+    "foreseal.merchant": "client",
     "foreseal.testing": "testing",
     "foreseal.payments": "payments",
     "foreseal.payments.x402": "x402",

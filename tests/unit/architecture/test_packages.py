@@ -9,6 +9,8 @@ import pytest
 from repository import ROOT
 
 PACKAGE = ROOT / "python" / "foreseal"
+# Generated from the OpenAPI document: the same types under the same names as in the service.
+DOCUMENT_TYPES = {"foreseal.merchant.types", "foreseal.merchant.values"}
 
 
 def trees() -> dict[str, ast.Module]:
@@ -69,7 +71,7 @@ def type_names(tree: ast.Module) -> list[str]:
 def test_each_type_name_occurs_once() -> None:
     modules: dict[str, list[str]] = defaultdict(list)
     for module, tree in trees().items():
-        for name in type_names(tree):
+        for name in type_names(tree) if module not in DOCUMENT_TYPES else ():
             modules[name].append(module)
     assert len(modules) > 300
     assert not {name: found for name, found in modules.items() if len(found) > 1}

@@ -13,7 +13,9 @@ from starlette.routing import Route as StarletteRoute
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests
+from foreseal.payments.api.openapi import document
 from foreseal.payments.api.payment_queue import PaymentQueue
+from foreseal.payments.api.reference.endpoint import reference_route
 from foreseal.payments.api.route import RequestHandler, Route, error_response
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.service import Monitoring, general_routes
@@ -30,7 +32,10 @@ def build_application(
     handler = RequestHandler(backend, requests, payments)
     routes = (*ROUTES, *general_routes(monitoring, ROUTES))
     return Starlette(
-        routes=[_endpoint(handler, route, monitoring, changed) for route in routes],
+        routes=[
+            *(_endpoint(handler, route, monitoring, changed) for route in routes),
+            reference_route(lambda: document(routes)),
+        ],
         exception_handlers={HTTPException: _no_route, Exception: _failed},
     )
 

@@ -111,7 +111,7 @@ def test_order_with_a_maximum_is_captured_and_paid_out(chain: LiveNode, tmp_path
         assert shopper.get("/v1/orders/m")["order"]["payment"]["amount"] == "345678"
         legs = [{"recipient": BUYERS[2].address, "amount": "600"}, {"recipient": BUYERS[3].address, "amount": "400"}]
         paid = shopper.made("/v1/payouts", {"recipients": legs})["payout"]["id"]
-        wait_for(lambda: shopper.get(f"/v1/payouts/{paid}")["payout"]["state"] == "Complete", SECONDS, "a payout")
+        wait_for(lambda: shopper.get(f"/v1/payouts/{paid}")["payout"]["finality"] == "final", SECONDS, "a payout")
         rows = [row for row in shopper.client.get("/v1/export.csv").text.splitlines() if row.startswith("paid_out")]
         moved = scan(chain.rpc, MERCHANT.address).sent
         for row, amount in zip(rows, (600, 400), strict=True):

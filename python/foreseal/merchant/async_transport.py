@@ -1,0 +1,106 @@
+"""asyncio transport: sends requests, retries them and follows pages."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from foreseal.merchant.errors import NoServiceResponse
+from foreseal.merchant.exchange import (
+    ServiceRequest,
+    check_url,
+    get_request,
+    parse,
+    post_request,
+    request_headers,
+    segment,
+)
+from foreseal.merchant.retries import AttemptCounter, RetryPolicy
+from foreseal.merchant.types import OrderPage
+
+__all__ = ["AsyncTransport", "segment"]
+
+T = TypeVar("T")
+
+
+class AsyncTransport:
+    """Base class of the asyncio client. Tasks of one event loop may share it."""
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str,
+        *,
+        timeout: float = 10.0,
+        retries: RetryPolicy | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Create a client of the service at `url`; `timeout` in seconds limits each attempt."""
+        self._retries = retries or RetryPolicy()
+        self._sleep = sleep
+        self._http = httpx.AsyncClient(
+            base_url=check_url(url), headers=request_headers(api_key), timeout=timeout, transport=transport
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _get(self, kind: type[T], path: str, query: Mapping[str, Any], *, accepts_503: bool = False) -> T:
+        request = get_request(path, query, accepts_503=accepts_503)
+        return parse(kind, request, await self._send(request))
+
+    async def _post(self, kind: type[T], path: str, body: Mapping[str, Any], idempotency_key: str | None) -> T:
+        request = post_request(path, body, idempotency_key)
+        return parse(kind, request, await self._send(request))
+
+    async def _iterate(self, _item: type[T], path: str, query: Mapping[str, Any]) -> AsyncIterator[T]:
+        cursor: str | None = None
+        while True:
+            page: Any = await self._get(OrderPage, path, {**query, "cursor": cursor})  # all pages have the same fields
+            for item in page["items"]:
+                yield item
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    async def _stream(self, path: str) -> AsyncIterator[str]:
+        request = get_request(path, {})
+        response = await self._send(request, stream=True)
+        try:
+            if not request.is_result(response):
+                await response.aread()
+                parse(dict, request, response)
+            async for chunk in response.aiter_text():
+                yield chunk
+        except httpx.RequestError as error:
+            raise NoServiceResponse(f"GET {path}: {error!r}") from error
+        finally:
+            await response.aclose()
+
+    async def _send(self, request: ServiceRequest, *, stream: bool = False) -> httpx.Response:
+        attempts = AttemptCounter(self._retries)
+        while True:
+            outcome: httpx.Response | httpx.RequestError
+            try:
+                outcome = await self._http.send(self._http.build_request(**request.arguments()), stream=stream)
+            except httpx.RequestError as error:
+                outcome = error
+            final = isinstance(outcome, httpx.Response) and request.is_result(outcome)
+            delay = None if final else attempts.delay_after(outcome)
+            if delay is None:
+                if isinstance(outcome, httpx.RequestError):
+                    message = f"{request.method} {request.path}: {outcome!r}"
+                    raise NoServiceResponse(message, request.idempotency_key) from outcome
+                return outcome
+            if isinstance(outcome, httpx.Response):
+                await outcome.aclose()
+            await self._sleep(delay)

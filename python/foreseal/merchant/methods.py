@@ -1,0 +1,363 @@
+"""Methods of a blocking client, one for each operation.
+
+`make merchant-client` generates this file from the OpenAPI document of the service.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from foreseal.merchant.transport import Transport, segment
+from foreseal.merchant.types import (
+    Balance,
+    Delivery,
+    DeliveryPage,
+    Health,
+    Order,
+    OrderDetail,
+    OrderPage,
+    OrderPlaced,
+    OrderToSign,
+    PaymentBatch,
+    PaymentRequest,
+    Payout,
+    PayoutDetail,
+    PayoutPage,
+    Recipient,
+    Refund,
+    RefundDetail,
+    RefundPage,
+    Share,
+    Timeline,
+    TypedData,
+    UnmatchedTransfer,
+    UnmatchedTransferPage,
+    Webhook,
+    WebhookCreated,
+    Webhooks,
+)
+from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
+
+
+class MerchantMethods(Transport):
+    """One method for each operation of the API."""
+
+    def create_payment(
+        self,
+        *,
+        payer: str,
+        amount: str,
+        valid_before: int,
+        nonce: str,
+        signature: str,
+        id: str | None = None,
+        valid_after: int | None = None,
+        capture: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> OrderPlaced:
+        """Store a signed payment, and capture it if requested."""
+        return self._post(
+            OrderPlaced,
+            "/v1/payments",
+            {
+                "payer": payer,
+                "amount": amount,
+                "valid_before": valid_before,
+                "nonce": nonce,
+                "signature": signature,
+                "id": id,
+                "valid_after": valid_after,
+                "capture": capture,
+            },
+            idempotency_key,
+        )
+
+    def create_payments(
+        self, *, payments: Sequence[PaymentRequest], idempotency_key: str | None = None
+    ) -> PaymentBatch:
+        """Store many signed payments; each item of the response, in order, has its own outcome."""
+        return self._post(PaymentBatch, "/v1/payments/batch", {"payments": payments}, idempotency_key)
+
+    def create_order(
+        self,
+        *,
+        payer: str,
+        id: str | None = None,
+        amount: str | None = None,
+        maximum: str | None = None,
+        valid_after: int | None = None,
+        valid_before: int | None = None,
+        valid_seconds: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> OrderToSign:
+        """Create an order; the response contains the typed data that the buyer signs."""
+        return self._post(
+            OrderToSign,
+            "/v1/orders",
+            {
+                "payer": payer,
+                "id": id,
+                "amount": amount,
+                "maximum": maximum,
+                "valid_after": valid_after,
+                "valid_before": valid_before,
+                "valid_seconds": valid_seconds,
+            },
+            idempotency_key,
+        )
+
+    def list_orders(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        state: OrderState | None = None,
+        finality: Finality | None = None,
+        tx_status: ActiveTxStatus | None = None,
+        payer: str | None = None,
+        nonce: str | None = None,
+        id: str | None = None,
+        transaction: str | None = None,
+    ) -> OrderPage:
+        """List and search orders, newest first."""
+        return self._get(
+            OrderPage,
+            "/v1/orders",
+            {
+                "limit": limit,
+                "cursor": cursor,
+                "state": state,
+                "finality": finality,
+                "tx_status": tx_status,
+                "payer": payer,
+                "nonce": nonce,
+                "id": id,
+                "transaction": transaction,
+            },
+        )
+
+    def iter_orders(
+        self,
+        *,
+        limit: int | None = None,
+        state: OrderState | None = None,
+        finality: Finality | None = None,
+        tx_status: ActiveTxStatus | None = None,
+        payer: str | None = None,
+        nonce: str | None = None,
+        id: str | None = None,
+        transaction: str | None = None,
+    ) -> Iterator[Order]:
+        """Iterate over all pages of `list_orders`; `limit` is the size of a page."""
+        return self._iterate(
+            Order,
+            "/v1/orders",
+            {
+                "limit": limit,
+                "state": state,
+                "finality": finality,
+                "tx_status": tx_status,
+                "payer": payer,
+                "nonce": nonce,
+                "id": id,
+                "transaction": transaction,
+            },
+        )
+
+    def get_order(self, order_id: str) -> OrderDetail:
+        """Return an order."""
+        return self._get(OrderDetail, f"/v1/orders/{segment(order_id)}", {})
+
+    def get_order_typed_data(self, order_id: str, *, purpose: Literal["pay", "cancel"] | None = None) -> TypedData:
+        """Return the typed data that the payer signs to pay or to cancel."""
+        return self._get(TypedData, f"/v1/orders/{segment(order_id)}/typed-data", {"purpose": purpose})
+
+    def get_order_timeline(self, order_id: str) -> Timeline:
+        """Return the timeline of an order, oldest first."""
+        return self._get(Timeline, f"/v1/orders/{segment(order_id)}/timeline", {})
+
+    def submit_order_signature(
+        self, order_id: str, *, signature: str, idempotency_key: str | None = None
+    ) -> OrderDetail:
+        """Verify and store the payer's signature."""
+        return self._post(
+            OrderDetail, f"/v1/orders/{segment(order_id)}/signature", {"signature": signature}, idempotency_key
+        )
+
+    def capture_order(
+        self, order_id: str, *, amount: str | None = None, idempotency_key: str | None = None
+    ) -> OrderDetail:
+        """Capture an order: submit the transaction and track its receipt."""
+        return self._post(OrderDetail, f"/v1/orders/{segment(order_id)}/capture", {"amount": amount}, idempotency_key)
+
+    def void_order(
+        self, order_id: str, *, reason: str | None = None, idempotency_key: str | None = None
+    ) -> OrderDetail:
+        """Void an order, so that it is never captured."""
+        return self._post(OrderDetail, f"/v1/orders/{segment(order_id)}/void", {"reason": reason}, idempotency_key)
+
+    def cancel_order(self, order_id: str, *, signature: str, idempotency_key: str | None = None) -> OrderDetail:
+        """Relay the payer's signed cancellation of a voided order."""
+        return self._post(
+            OrderDetail, f"/v1/orders/{segment(order_id)}/cancel", {"signature": signature}, idempotency_key
+        )
+
+    def refund_order(
+        self, order_id: str, *, amount: str, id: str | None = None, idempotency_key: str | None = None
+    ) -> RefundDetail:
+        """Refund a part of a capture, or all of it, to the sender of its transfer."""
+        return self._post(
+            RefundDetail, f"/v1/orders/{segment(order_id)}/refunds", {"amount": amount, "id": id}, idempotency_key
+        )
+
+    def list_refunds(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        state: DisbursementState | None = None,
+        order: str | None = None,
+    ) -> RefundPage:
+        """List refunds, newest first."""
+        return self._get(RefundPage, "/v1/refunds", {"limit": limit, "cursor": cursor, "state": state, "order": order})
+
+    def iter_refunds(
+        self, *, limit: int | None = None, state: DisbursementState | None = None, order: str | None = None
+    ) -> Iterator[Refund]:
+        """Iterate over all pages of `list_refunds`; `limit` is the size of a page."""
+        return self._iterate(Refund, "/v1/refunds", {"limit": limit, "state": state, "order": order})
+
+    def get_refund(self, refund_id: str) -> RefundDetail:
+        """Return a refund."""
+        return self._get(RefundDetail, f"/v1/refunds/{segment(refund_id)}", {})
+
+    def get_refund_timeline(self, refund_id: str) -> Timeline:
+        """Return the timeline of a refund, oldest first."""
+        return self._get(Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {})
+
+    def create_payout(
+        self, *, recipients: Sequence[Recipient], reference: str | None = None, idempotency_key: str | None = None
+    ) -> PayoutDetail:
+        """Pay up to 100 recipients in one transaction."""
+        return self._post(
+            PayoutDetail, "/v1/payouts", {"recipients": recipients, "reference": reference}, idempotency_key
+        )
+
+    def list_payouts(
+        self, *, limit: int | None = None, cursor: str | None = None, state: DisbursementState | None = None
+    ) -> PayoutPage:
+        """List payouts, newest first."""
+        return self._get(PayoutPage, "/v1/payouts", {"limit": limit, "cursor": cursor, "state": state})
+
+    def iter_payouts(self, *, limit: int | None = None, state: DisbursementState | None = None) -> Iterator[Payout]:
+        """Iterate over all pages of `list_payouts`; `limit` is the size of a page."""
+        return self._iterate(Payout, "/v1/payouts", {"limit": limit, "state": state})
+
+    def create_split(
+        self,
+        *,
+        total: str,
+        shares: Sequence[Share],
+        reference: str | None = None,
+        remainder: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> PayoutDetail:
+        """Divide a sum by shares and pay it out."""
+        return self._post(
+            PayoutDetail,
+            "/v1/splits",
+            {"total": total, "shares": shares, "reference": reference, "remainder": remainder},
+            idempotency_key,
+        )
+
+    def get_payout(self, payout_id: str) -> PayoutDetail:
+        """Return a payout."""
+        return self._get(PayoutDetail, f"/v1/payouts/{segment(payout_id)}", {})
+
+    def get_payout_timeline(self, payout_id: str) -> Timeline:
+        """Return the timeline of a payout, oldest first."""
+        return self._get(Timeline, f"/v1/payouts/{segment(payout_id)}/timeline", {})
+
+    def list_unmatched_transfers(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        reason: Reason | None = None,
+        resolved: Literal["true", "false"] | None = None,
+    ) -> UnmatchedTransferPage:
+        """List unmatched transfers to the merchant, newest first."""
+        return self._get(
+            UnmatchedTransferPage,
+            "/v1/unmatched-transfers",
+            {"limit": limit, "cursor": cursor, "reason": reason, "resolved": resolved},
+        )
+
+    def iter_unmatched_transfers(
+        self,
+        *,
+        limit: int | None = None,
+        reason: Reason | None = None,
+        resolved: Literal["true", "false"] | None = None,
+    ) -> Iterator[UnmatchedTransfer]:
+        """Iterate over all pages of `list_unmatched_transfers`; `limit` is the size of a page."""
+        return self._iterate(
+            UnmatchedTransfer, "/v1/unmatched-transfers", {"limit": limit, "reason": reason, "resolved": resolved}
+        )
+
+    def resolve_unmatched_transfer(
+        self, transaction: str, position: int, *, note: str, idempotency_key: str | None = None
+    ) -> UnmatchedTransfer:
+        """Record how an unmatched transfer was resolved."""
+        return self._post(
+            UnmatchedTransfer,
+            f"/v1/unmatched-transfers/{segment(transaction)}/{segment(position)}/resolution",
+            {"note": note},
+            idempotency_key,
+        )
+
+    def get_balance(self) -> Balance:
+        """Return sums and contradictions of the ledger."""
+        return self._get(Balance, "/v1/balance", {})
+
+    def export_csv(self) -> Iterator[str]:
+        """Export captured, unmatched, refunded and paid out transfers as CSV, in chunks of text."""
+        return self._stream("/v1/export.csv")
+
+    def create_webhook(self, *, url: str, idempotency_key: str | None = None) -> WebhookCreated:
+        """Register a target, which receives events from now on."""
+        return self._post(WebhookCreated, "/v1/webhooks", {"url": url}, idempotency_key)
+
+    def list_webhooks(self) -> Webhooks:
+        """List all targets."""
+        return self._get(Webhooks, "/v1/webhooks", {})
+
+    def retire_webhook(self, webhook_id: str, *, idempotency_key: str | None = None) -> Webhook:
+        """Send no further events to a target, and drop its pending deliveries."""
+        return self._post(Webhook, f"/v1/webhooks/{segment(webhook_id)}/retire", {}, idempotency_key)
+
+    def list_deliveries(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        state: DeliveryState | None = None,
+        webhook: str | None = None,
+    ) -> DeliveryPage:
+        """List deliveries to targets, newest first."""
+        return self._get(
+            DeliveryPage, "/v1/deliveries", {"limit": limit, "cursor": cursor, "state": state, "webhook": webhook}
+        )
+
+    def iter_deliveries(
+        self, *, limit: int | None = None, state: DeliveryState | None = None, webhook: str | None = None
+    ) -> Iterator[Delivery]:
+        """Iterate over all pages of `list_deliveries`; `limit` is the size of a page."""
+        return self._iterate(Delivery, "/v1/deliveries", {"limit": limit, "state": state, "webhook": webhook})
+
+    def retry_delivery(self, delivery_id: int, *, idempotency_key: str | None = None) -> Delivery:
+        """Retry a dead delivery."""
+        return self._post(Delivery, f"/v1/deliveries/{segment(delivery_id)}/retry", {}, idempotency_key)
+
+    def get_health(self) -> Health:
+        """Return the health of the service."""
+        return self._get(Health, "/healthz", {}, accepts_503=True)

@@ -1,0 +1,462 @@
+"""Types of requests and responses.
+
+`make merchant-client` generates this file from the OpenAPI document of the service.
+"""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from foreseal.merchant.values import (
+    ActiveTxStatus,
+    DeliveryState,
+    DisbursementState,
+    EventType,
+    Finality,
+    ObjectKind,
+    OrderState,
+    Purpose,
+    Reason,
+    TxResult,
+    WebhookOrigin,
+)
+
+
+class Balance(TypedDict):
+    """Sums of the ledger."""
+
+    received: str
+    """Amount in smallest units."""
+    captured: str
+    """Amount in smallest units."""
+    unmatched: str
+    """Amount in smallest units."""
+    refunded: str
+    """Amount in smallest units."""
+    reserved: str
+    """Amount in smallest units."""
+    faults: "list[Problem]"
+    """Contradictions; empty if the ledger is consistent."""
+
+
+class DatabaseHealth(TypedDict):
+    """Health of the database."""
+
+    reachable: bool
+
+
+class Delivery(TypedDict):
+    """The delivery of one event to one target."""
+
+    id: int
+    webhook_id: str
+    event_id: str
+    object: "ObjectKind"
+    object_id: str
+    state: "DeliveryState"
+    attempts: int
+    next_attempt: int | None
+    last_error: str | None
+
+
+class DeliveryPage(TypedDict):
+    """One page of deliveries."""
+
+    items: "list[Delivery]"
+    next: str | None
+    """The cursor of the next page, or null."""
+
+
+class ErrorBody(TypedDict):
+    """An error."""
+
+    code: str
+    message: str
+    """Description for people."""
+    argument: str | None
+    """The field, parameter or header at fault."""
+    reason: str | None
+    """Obstacle to a capture, as a code."""
+
+
+class Event(TypedDict):
+    """An event of an order, a refund or a payout."""
+
+    id: str
+    type: "EventType"
+    created: int
+    """Unix time in seconds."""
+    data: "EventData"
+
+
+class EventData(TypedDict):
+    """Content of an event."""
+
+    object: "EventObject"
+    previous: "EventStatus | None"
+    details: dict[str, Any]
+    """Hashes and amounts; `reason` is a code, `message` for people."""
+
+
+class EventObject(TypedDict):
+    """The object of an event, after it."""
+
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    state: str
+    object: "ObjectKind"
+    id: str
+
+
+class EventStatus(TypedDict):
+    """Status of an object before or after an event."""
+
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    state: str
+
+
+class Health(TypedDict):
+    """Health of the service."""
+
+    status: "Literal['ok', 'unhealthy']"
+    reasons: "list[Problem]"
+    """Failed checks; empty if the service is healthy."""
+    node: "NodeHealth"
+    database: "DatabaseHealth"
+    worker: "WorkerHealth"
+    processes: int
+    webhooks: "WebhookHealth"
+
+
+class Leg(TypedDict):
+    """A recipient of a payout."""
+
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
+    recipient: str
+
+
+class NodeHealth(TypedDict):
+    """Health of the node."""
+
+    reachable: bool
+    latest_block: int | None
+
+
+class Order(TypedDict):
+    """An order."""
+
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
+    id: str
+    state: "OrderState"
+    chain_id: int
+    token: str
+    payer: str
+    payee: str
+    checkout: str | None
+    """Contract that captures an order with a maximum."""
+    valid_after: int
+    """Unix time in seconds."""
+    valid_before: int
+    """Unix time in seconds."""
+    nonce: str
+    memo: str
+    """Memo by which a transfer refers to the order."""
+    created: int
+    """Unix time in seconds."""
+    payment: "Payment | None"
+    refunded: str
+    """Sum of refunds, including pending ones."""
+    refunded_shown: str
+    """Amount in tokens, for people."""
+
+
+class OrderDetail(TypedDict):
+    """An order and its transactions."""
+
+    order: "Order"
+    transactions: "list[Transaction]"
+
+
+class OrderPage(TypedDict):
+    """One page of orders."""
+
+    items: "list[Order]"
+    next: str | None
+    """The cursor of the next page, or null."""
+
+
+class OrderPlaced(TypedDict):
+    """A stored payment."""
+
+    order: "Order"
+
+
+class OrderToSign(TypedDict):
+    """An order and the typed data that its payer signs."""
+
+    order: "Order"
+    typed_data: "TypedData"
+
+
+class Payment(TypedDict):
+    """The transfer that paid an order."""
+
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
+    transaction_hash: str
+    log_index: int
+    position: int
+    """Position of the Transfer among the logs of the transaction."""
+    block_number: int
+    sender: str
+    finality: "Finality"
+    block_hash: str
+
+
+class PaymentBatch(TypedDict):
+    """Outcomes of a batch, in the order of its payments."""
+
+    items: "list[PaymentBatchItem]"
+
+
+class PaymentBatchItem(TypedDict):
+    """Outcome of one payment of a batch."""
+
+    status: int
+    """Status that the item would have as a request of its own."""
+    order: "Order | None"
+    error: "ErrorBody | None"
+
+
+class PaymentRequest(TypedDict):
+    """A signed payment."""
+
+    id: NotRequired[str | None]
+    """Id of the order; derived from the Idempotency-Key by default."""
+    payer: str
+    """Account of the buyer."""
+    amount: str
+    """Exact amount, in smallest units, as a string."""
+    valid_after: NotRequired[int | None]
+    """Unix time in seconds, exclusive; default 0."""
+    valid_before: int
+    """Unix time in seconds, exclusive."""
+    nonce: str
+    """Nonce of the signed authorization: 32 random bytes."""
+    signature: str
+    """Signature of the payer over ReceiveWithAuthorization (EIP-3009)."""
+    capture: "NotRequired[bool | None]"
+    """Capture the payment at once; default false."""
+
+
+class Payout(TypedDict):
+    """A payout."""
+
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
+    id: str
+    state: "DisbursementState"
+    chain_id: int
+    token: str
+    contract: str
+    recipients: "list[Leg]"
+
+
+class PayoutDetail(TypedDict):
+    """A payout and its transactions."""
+
+    payout: "Payout"
+    transactions: "list[Transaction]"
+
+
+class PayoutPage(TypedDict):
+    """One page of payouts."""
+
+    items: "list[Payout]"
+    next: str | None
+    """The cursor of the next page, or null."""
+
+
+class Problem(TypedDict):
+    """A failed check or a contradiction."""
+
+    code: str
+    message: str
+    """Description for people."""
+
+
+class Recipient(TypedDict):
+    """A recipient and an amount."""
+
+    recipient: str
+    """Account of the recipient."""
+    amount: str
+    """Amount in smallest units."""
+
+
+class Refund(TypedDict):
+    """A refund."""
+
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
+    id: str
+    order_id: str
+    state: "DisbursementState"
+    chain_id: int
+    token: str
+    recipient: str
+
+
+class RefundDetail(TypedDict):
+    """A refund and its transactions."""
+
+    refund: "Refund"
+    transactions: "list[Transaction]"
+
+
+class RefundPage(TypedDict):
+    """One page of refunds."""
+
+    items: "list[Refund]"
+    next: str | None
+    """The cursor of the next page, or null."""
+
+
+class Resolution(TypedDict):
+    """A recorded resolution."""
+
+    note: str
+    by: str
+    time: int
+    """Unix time in seconds."""
+
+
+class Share(TypedDict):
+    """A recipient and a share."""
+
+    recipient: str
+    """Account of the recipient."""
+    basis_points: int
+    """Share in basis points."""
+
+
+class Timeline(TypedDict):
+    """All events of an object, oldest first."""
+
+    items: "list[Event]"
+
+
+class Transaction(TypedDict):
+    """A signed transaction and the hashes of its attempts."""
+
+    purpose: "Purpose"
+    account_nonce: int
+    hashes: "list[str]"
+    result: "TxResult | None"
+
+
+class TypedData(TypedDict):
+    """Typed data for eth_signTypedData_v4."""
+
+    types: dict[str, Any]
+    primaryType: str
+    domain: dict[str, Any]
+    message: dict[str, Any]
+
+
+class UnmatchedTransfer(TypedDict):
+    """A transfer that pays no order."""
+
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
+    transaction_hash: str
+    log_index: int
+    position: int
+    """Position of the Transfer among the logs of the transaction."""
+    block_number: int
+    sender: str
+    finality: "Finality"
+    reason: "Reason"
+    order_id: str | None
+    resolution: "Resolution | None"
+
+
+class UnmatchedTransferPage(TypedDict):
+    """One page of unmatched transfers."""
+
+    items: "list[UnmatchedTransfer]"
+    next: str | None
+    """The cursor of the next page, or null."""
+
+
+class Webhook(TypedDict):
+    """A target of webhooks."""
+
+    id: str
+    url: str
+    origin: "WebhookOrigin"
+    created: int
+    """Unix time in seconds."""
+    retired: int | None
+
+
+class WebhookCreated(TypedDict):
+    """A new target and its secret."""
+
+    webhook: "Webhook"
+    secret: str
+    """Key of the signatures, shown only once."""
+
+
+class WebhookHealth(TypedDict):
+    """Numbers of deliveries."""
+
+    pending: int
+    dead: int
+
+
+class Webhooks(TypedDict):
+    """All targets."""
+
+    items: "list[Webhook]"
+
+
+class WorkerHealth(TypedDict):
+    """Progress of background processing."""
+
+    read_block: int | None
+    """Block up to which transfers are read."""
+    latest_block: int | None
+    synced: bool
+    last_success: "float | None"
+    """Unix time in seconds of the last full pass."""
+    consecutive_failures: int

@@ -1,0 +1,153 @@
+"""Sources of the Python client: the types, and the methods of both clients."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from merchant_client.operations import Field, Operation, operations, ordered, reference_name, used_schemas
+
+_NOTICE = "`make merchant-client` generates this file from the OpenAPI document of the service."
+_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_KEY = "idempotency_key: str | None = None"
+
+
+def python_sources(document: dict[str, Any]) -> dict[str, str]:
+    """Return the formatted sources by file name."""
+    found = list(operations(document))
+    schemas = used_schemas(found, document["components"]["schemas"])
+    return {
+        "values.py": _formatted(_values(schemas)),
+        "types.py": _formatted(_types(schemas)),
+        "methods.py": _formatted(_methods(found, schemas, "Transport", "")),
+        "async_methods.py": _formatted(_methods(found, schemas, "AsyncTransport", "async ")),
+    }
+
+
+def python_type(schema: dict[str, Any], *, sequence: bool = False) -> str:
+    """Return the annotation for a schema. Arrays of arguments are sequences."""
+    if "$ref" in schema:
+        return reference_name(schema)
+    if "anyOf" in schema:
+        return " | ".join(python_type(each, sequence=sequence) for each in schema["anyOf"])
+    if "enum" in schema:
+        return f"Literal[{', '.join(repr(each) for each in schema['enum'])}]"
+    if schema["type"] == "array":
+        return f"{'Sequence' if sequence else 'list'}[{python_type(schema['items'])}]"
+    if schema["type"] == "object":
+        return "dict[str, Any]"
+    return _SCALARS[schema["type"]]
+
+
+def _values(schemas: dict[str, Any]) -> Iterator[str]:
+    yield f'"""Values of states and codes.\n\n{_NOTICE}\n"""\n'
+    yield "from typing import Literal, TypeAlias\n"
+    for name, schema in schemas.items():
+        if "enum" in schema:
+            yield f"{name}: TypeAlias = {python_type(schema)}"
+            if "description" in schema:
+                yield f'"""{schema["description"]}"""'
+
+
+def _types(schemas: dict[str, Any]) -> Iterator[str]:
+    yield f'"""Types of requests and responses.\n\n{_NOTICE}\n"""\n'
+    yield "from typing import Any, Literal, NotRequired, TypedDict\n"
+    yield f"from foreseal.merchant.values import {', '.join(name for name in schemas if 'enum' in schemas[name])}\n"
+    for name, schema in schemas.items():
+        if "enum" not in schema:
+            yield f'class {name}(TypedDict):\n    """{schema["description"]}"""\n'
+            for field, inner in schema["properties"].items():
+                required = field in schema.get("required", ())
+                yield f"    {field}: {_quoted(python_type(inner), required)}"
+                if "description" in inner:
+                    yield f'    """{inner["description"]}"""'
+            yield ""
+
+
+def _quoted(kind: str, required: bool) -> str:
+    # A class may refer to a later one.
+    text = kind if required else f"NotRequired[{kind}]"
+    return text if kind in {"str", "int", "bool", "str | None", "int | None", "dict[str, Any]"} else f'"{text}"'
+
+
+def _methods(found: list[Operation], schemas: dict[str, Any], base: str, prefix: str) -> Iterator[str]:
+    kind = "n async" if prefix else " blocking"
+    yield f'"""Methods of a{kind} client, one for each operation.\n\n{_NOTICE}\n"""\n'
+    iterator = "AsyncIterator" if prefix else "Iterator"
+    yield f"from collections.abc import {iterator}, Sequence\nfrom typing import Literal\n"
+    yield f"from foreseal.merchant.{'async_transport' if prefix else 'transport'} import {base}, segment"
+    text = "\n".join(line for each in found for line in _method(each, prefix, iterator))
+    values, types = (
+        [name for name in sorted(schemas) if ("enum" in schemas[name]) is is_value and re.search(rf"\b{name}\b", text)]
+        for is_value in (True, False)
+    )
+    yield f"from foreseal.merchant.types import {', '.join(types)}"
+    yield f"from foreseal.merchant.values import {', '.join(values)}\n"
+    yield f"class {'Async' if prefix else ''}MerchantMethods({base}):"
+    yield '    """One method for each operation of the API."""\n'
+    yield text
+
+
+def _method(each: Operation, prefix: str, iterator: str) -> Iterator[str]:
+    path = each.path
+    for field in each.path_fields:
+        path = path.replace(f"{{{field.name}}}", f"{{segment({field.argument})}}")
+    target = f'f"{path}"' if each.path_fields else f'"{path}"'
+    fields = ordered(each.body if each.method == "POST" else each.query)
+    content = _mapping(fields)
+    wait = "await " if prefix else ""
+    if each.result is None:
+        yield from _signature(each.name, each, fields, f"{iterator}[str]", "", f"{each.summary}, in chunks of text.")
+        yield f"        return self._stream({target})\n"
+    elif each.method == "POST":
+        yield from _signature(each.name, each, fields, each.result, prefix, f"{each.summary}.")
+        yield f"        return {wait}self._post({each.result}, {target}, {content}, idempotency_key)\n"
+    else:
+        accepted = ", accepts_503=True" if each.accepts_503 else ""
+        yield from _signature(each.name, each, fields, each.result, prefix, f"{each.summary}.")
+        yield f"        return {wait}self._get({each.result}, {target}, {content}{accepted})\n"
+    if each.item is not None:
+        rest = [field for field in fields if field.name != "cursor"]
+        name = each.name.replace("list_", "iter_", 1)
+        document = f"Iterate over all pages of `{each.name}`; `limit` is the size of a page."
+        yield from _signature(name, each, rest, f"{iterator}[{each.item}]", "", document)
+        yield f"        return self._iterate({each.item}, {target}, {_mapping(rest)})\n"
+
+
+def _signature(
+    name: str, each: Operation, fields: list[Field], result: str, prefix: str, document: str
+) -> Iterator[str]:
+    arguments = [f"{field.argument}: {python_type(field.schema)}" for field in each.path_fields]
+    keywords = [_keyword(field) for field in fields] + ([_KEY] if each.method == "POST" else [])
+    if keywords:
+        arguments += ["*", *keywords]
+    yield f"    {prefix}def {name}({', '.join(['self', *arguments])}) -> {result}:"
+    yield f'        """{document}"""'
+
+
+def _mapping(fields: list[Field]) -> str:
+    pairs = [f'"{field.name}": {field.argument}' for field in fields]
+    return f"{{{', '.join(pairs)}}}"
+
+
+def _keyword(field: Field) -> str:
+    kind = python_type(field.schema, sequence=True)
+    if field.required:
+        return f"{field.argument}: {kind}"
+    return f"{field.argument}: {kind if kind.endswith('| None') else kind + ' | None'} = None"
+
+
+def _formatted(lines: Iterator[str]) -> str:
+    command = [sys.executable, "-m", "ruff"]
+    text = "\n".join(lines)
+    for arguments in (["check", "--fix", "--quiet", "--select", "I,F401,UP"], ["format", "--quiet"]):
+        run = subprocess.run(
+            [*command, *arguments, "--stdin-filename", "python/foreseal/merchant/generated.py", "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        text = run.stdout
+    return text

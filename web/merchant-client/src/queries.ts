@@ -1,0 +1,60 @@
+// `make merchant-client` generates this file from the OpenAPI document of the service.
+
+import type {
+  ActiveTxStatus,
+  DeliveryState,
+  DisbursementState,
+  Finality,
+  OrderState,
+  Reason,
+} from "./values.js";
+
+/** Parameters of `listOrders`. */
+export interface ListOrdersQuery {
+  limit?: number;
+  cursor?: string;
+  state?: OrderState;
+  finality?: Finality;
+  tx_status?: ActiveTxStatus;
+  payer?: string;
+  nonce?: string;
+  id?: string;
+  transaction?: string;
+}
+
+/** Parameters of `getOrderTypedData`. */
+export interface GetOrderTypedDataQuery {
+  purpose?: "pay" | "cancel";
+}
+
+/** Parameters of `listRefunds`. */
+export interface ListRefundsQuery {
+  limit?: number;
+  cursor?: string;
+  state?: DisbursementState;
+  order?: string;
+}
+
+/** Parameters of `listPayouts`. */
+export interface ListPayoutsQuery {
+  limit?: number;
+  cursor?: string;
+  state?: DisbursementState;
+}
+
+/** Parameters of `listUnmatchedTransfers`. */
+export interface ListUnmatchedTransfersQuery {
+  limit?: number;
+  cursor?: string;
+  reason?: Reason;
+  resolved?: "true" | "false";
+}
+
+/** Parameters of `listDeliveries`. */
+export interface ListDeliveriesQuery {
+  limit?: number;
+  cursor?: string;
+  state?: DeliveryState;
+  webhook?: string;
+}
+

@@ -1,0 +1,504 @@
+// `make merchant-client` generates this file from the OpenAPI document of the service.
+
+import type {
+  ActiveTxStatus,
+  DeliveryState,
+  DisbursementState,
+  EventType,
+  Finality,
+  ObjectKind,
+  OrderState,
+  Purpose,
+  Reason,
+  TxResult,
+  WebhookOrigin,
+} from "./values.js";
+
+/** Sums of the ledger. */
+export interface Balance {
+  /** Amount in smallest units. */
+  received: string;
+  /** Amount in smallest units. */
+  captured: string;
+  /** Amount in smallest units. */
+  unmatched: string;
+  /** Amount in smallest units. */
+  refunded: string;
+  /** Amount in smallest units. */
+  reserved: string;
+  /** Contradictions; empty if the ledger is consistent. */
+  faults: Problem[];
+}
+
+/** Health of the database. */
+export interface DatabaseHealth {
+  reachable: boolean;
+}
+
+/** The delivery of one event to one target. */
+export interface Delivery {
+  id: number;
+  webhook_id: string;
+  event_id: string;
+  object: ObjectKind;
+  object_id: string;
+  state: DeliveryState;
+  attempts: number;
+  next_attempt: number | null;
+  last_error: string | null;
+}
+
+/** One page of deliveries. */
+export interface DeliveryPage {
+  items: Delivery[];
+  /** The cursor of the next page, or null. */
+  next: string | null;
+}
+
+/** Content of every error response. */
+export interface Error {
+  error: ErrorBody;
+}
+
+/** An error. */
+export interface ErrorBody {
+  code: string;
+  /** Description for people. */
+  message: string;
+  /** The field, parameter or header at fault. */
+  argument: string | null;
+  /** Obstacle to a capture, as a code. */
+  reason: string | null;
+}
+
+/** An event of an order, a refund or a payout. */
+export interface Event {
+  id: string;
+  type: EventType;
+  /** Unix time in seconds. */
+  created: number;
+  data: EventData;
+}
+
+/** Content of an event. */
+export interface EventData {
+  object: EventObject;
+  previous: EventStatus | null;
+  /** Hashes and amounts; `reason` is a code, `message` for people. */
+  details: Record<string, unknown>;
+}
+
+/** The object of an event, after it. */
+export interface EventObject {
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  state: string;
+  object: ObjectKind;
+  id: string;
+}
+
+/** Status of an object before or after an event. */
+export interface EventStatus {
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  state: string;
+}
+
+/** Health of the service. */
+export interface Health {
+  status: "ok" | "unhealthy";
+  /** Failed checks; empty if the service is healthy. */
+  reasons: Problem[];
+  node: NodeHealth;
+  database: DatabaseHealth;
+  worker: WorkerHealth;
+  processes: number;
+  webhooks: WebhookHealth;
+}
+
+/** A recipient of a payout. */
+export interface Leg {
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  recipient: string;
+}
+
+/** Terms of an order: an exact amount, or a maximum. */
+export interface NewOrder {
+  /** Id of the order; derived from the Idempotency-Key by default. */
+  id?: string | null;
+  /** Account of the buyer. */
+  payer: string;
+  /** Exact amount to capture, in smallest units, as a string. */
+  amount?: string | null;
+  /** Maximum amount to capture by the checkout contract, instead of amount. */
+  maximum?: string | null;
+  /** Unix time in seconds, exclusive; default 0. */
+  valid_after?: number | null;
+  /** Unix time in seconds, exclusive. */
+  valid_before?: number | null;
+  /** Validity in seconds from the newest block, instead of valid_before. */
+  valid_seconds?: number | null;
+}
+
+/** A payout of amounts. */
+export interface NewPayout {
+  /** 32 bytes that the contract accepts once; derived from the Idempotency-Key by default. */
+  reference?: string | null;
+  /** Recipients and amounts. */
+  recipients: Recipient[];
+}
+
+/** A refund of a part of a capture, or all of it. */
+export interface NewRefund {
+  /** Id of the refund; derived from the Idempotency-Key by default. */
+  id?: string | null;
+  /** Amount in smallest units, as a string. */
+  amount: string;
+}
+
+/** Resolution of an unmatched transfer. */
+export interface NewResolution {
+  /** Resolution to record. */
+  note: string;
+}
+
+/** A payout of a sum by shares. */
+export interface NewSplit {
+  /** 32 bytes that the contract accepts once; derived from the Idempotency-Key by default. */
+  reference?: string | null;
+  /** Amount in smallest units. */
+  total: string;
+  /** Shares in basis points; their sum is 10,000. */
+  shares: Share[];
+  /** Index of the share that receives the remainder; default 0. */
+  remainder?: number | null;
+}
+
+/** A target to register. */
+export interface NewWebhook {
+  /** URL of http or https that receives the POST. */
+  url: string;
+}
+
+/** Health of the node. */
+export interface NodeHealth {
+  reachable: boolean;
+  latest_block: number | null;
+}
+
+/** An order. */
+export interface Order {
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  id: string;
+  state: OrderState;
+  chain_id: number;
+  token: string;
+  payer: string;
+  payee: string;
+  /** Contract that captures an order with a maximum. */
+  checkout: string | null;
+  /** Unix time in seconds. */
+  valid_after: number;
+  /** Unix time in seconds. */
+  valid_before: number;
+  nonce: string;
+  /** Memo by which a transfer refers to the order. */
+  memo: string;
+  /** Unix time in seconds. */
+  created: number;
+  payment: Payment | null;
+  /** Sum of refunds, including pending ones. */
+  refunded: string;
+  /** Amount in tokens, for people. */
+  refunded_shown: string;
+}
+
+/** Capture of an order. */
+export interface OrderCapture {
+  /** Amount to capture of an order with a maximum, in smallest units. */
+  amount?: string | null;
+}
+
+/** An order and its transactions. */
+export interface OrderDetail {
+  order: Order;
+  transactions: Transaction[];
+}
+
+/** One page of orders. */
+export interface OrderPage {
+  items: Order[];
+  /** The cursor of the next page, or null. */
+  next: string | null;
+}
+
+/** A stored payment. */
+export interface OrderPlaced {
+  order: Order;
+}
+
+/** A signature of an order's payer. */
+export interface OrderSignature {
+  /** Signature of the payer over the typed data. */
+  signature: string;
+}
+
+/** An order and the typed data that its payer signs. */
+export interface OrderToSign {
+  order: Order;
+  typed_data: TypedData;
+}
+
+/** Void of an order. */
+export interface OrderVoid {
+  /** Reason shown in the timeline. */
+  reason?: string | null;
+}
+
+/** The transfer that paid an order. */
+export interface Payment {
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  transaction_hash: string;
+  log_index: number;
+  /** Position of the Transfer among the logs of the transaction. */
+  position: number;
+  block_number: number;
+  sender: string;
+  finality: Finality;
+  block_hash: string;
+}
+
+/** Outcomes of a batch, in the order of its payments. */
+export interface PaymentBatch {
+  items: PaymentBatchItem[];
+}
+
+/** Outcome of one payment of a batch. */
+export interface PaymentBatchItem {
+  /** Status that the item would have as a request of its own. */
+  status: number;
+  order: Order | null;
+  error: ErrorBody | null;
+}
+
+/** Signed payments. */
+export interface PaymentBatchRequest {
+  /** Payments, in order. */
+  payments: PaymentRequest[];
+}
+
+/** A signed payment. */
+export interface PaymentRequest {
+  /** Id of the order; derived from the Idempotency-Key by default. */
+  id?: string | null;
+  /** Account of the buyer. */
+  payer: string;
+  /** Exact amount, in smallest units, as a string. */
+  amount: string;
+  /** Unix time in seconds, exclusive; default 0. */
+  valid_after?: number | null;
+  /** Unix time in seconds, exclusive. */
+  valid_before: number;
+  /** Nonce of the signed authorization: 32 random bytes. */
+  nonce: string;
+  /** Signature of the payer over ReceiveWithAuthorization (EIP-3009). */
+  signature: string;
+  /** Capture the payment at once; default false. */
+  capture?: boolean | null;
+}
+
+/** A payout. */
+export interface Payout {
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  id: string;
+  state: DisbursementState;
+  chain_id: number;
+  token: string;
+  contract: string;
+  recipients: Leg[];
+}
+
+/** A payout and its transactions. */
+export interface PayoutDetail {
+  payout: Payout;
+  transactions: Transaction[];
+}
+
+/** One page of payouts. */
+export interface PayoutPage {
+  items: Payout[];
+  /** The cursor of the next page, or null. */
+  next: string | null;
+}
+
+/** A failed check or a contradiction. */
+export interface Problem {
+  code: string;
+  /** Description for people. */
+  message: string;
+}
+
+/** A recipient and an amount. */
+export interface Recipient {
+  /** Account of the recipient. */
+  recipient: string;
+  /** Amount in smallest units. */
+  amount: string;
+}
+
+/** A refund. */
+export interface Refund {
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  id: string;
+  order_id: string;
+  state: DisbursementState;
+  chain_id: number;
+  token: string;
+  recipient: string;
+}
+
+/** A refund and its transactions. */
+export interface RefundDetail {
+  refund: Refund;
+  transactions: Transaction[];
+}
+
+/** One page of refunds. */
+export interface RefundPage {
+  items: Refund[];
+  /** The cursor of the next page, or null. */
+  next: string | null;
+}
+
+/** A recorded resolution. */
+export interface Resolution {
+  note: string;
+  by: string;
+  /** Unix time in seconds. */
+  time: number;
+}
+
+/** A recipient and a share. */
+export interface Share {
+  /** Account of the recipient. */
+  recipient: string;
+  /** Share in basis points. */
+  basis_points: number;
+}
+
+/** All events of an object, oldest first. */
+export interface Timeline {
+  items: Event[];
+}
+
+/** A signed transaction and the hashes of its attempts. */
+export interface Transaction {
+  purpose: Purpose;
+  account_nonce: number;
+  hashes: string[];
+  result: TxResult | null;
+}
+
+/** Typed data for eth_signTypedData_v4. */
+export interface TypedData {
+  types: Record<string, unknown>;
+  primaryType: string;
+  domain: Record<string, unknown>;
+  message: Record<string, unknown>;
+}
+
+/** A transfer that pays no order. */
+export interface UnmatchedTransfer {
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  transaction_hash: string;
+  log_index: number;
+  /** Position of the Transfer among the logs of the transaction. */
+  position: number;
+  block_number: number;
+  sender: string;
+  finality: Finality;
+  reason: Reason;
+  order_id: string | null;
+  resolution: Resolution | null;
+}
+
+/** One page of unmatched transfers. */
+export interface UnmatchedTransferPage {
+  items: UnmatchedTransfer[];
+  /** The cursor of the next page, or null. */
+  next: string | null;
+}
+
+/** A target of webhooks. */
+export interface Webhook {
+  id: string;
+  url: string;
+  origin: WebhookOrigin;
+  /** Unix time in seconds. */
+  created: number;
+  retired: number | null;
+}
+
+/** A new target and its secret. */
+export interface WebhookCreated {
+  webhook: Webhook;
+  /** Key of the signatures, shown only once. */
+  secret: string;
+}
+
+/** Numbers of deliveries. */
+export interface WebhookHealth {
+  pending: number;
+  dead: number;
+}
+
+/** All targets. */
+export interface Webhooks {
+  items: Webhook[];
+}
+
+/** Progress of background processing. */
+export interface WorkerHealth {
+  /** Block up to which transfers are read. */
+  read_block: number | null;
+  latest_block: number | null;
+  synced: boolean;
+  /** Unix time in seconds of the last full pass. */
+  last_success: number | null;
+  consecutive_failures: number;
+}
+
