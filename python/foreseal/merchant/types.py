@@ -7,6 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from foreseal.merchant.values import (
     ActiveTxStatus,
+    BreakerState,
     DeliveryState,
     DisbursementState,
     EventType,
@@ -41,6 +42,8 @@ class DatabaseHealth(TypedDict):
     """Health of the database."""
 
     reachable: bool
+    checked: "float | None"
+    """Seconds since the last check; null before the first."""
 
 
 class Delivery(TypedDict):
@@ -121,10 +124,11 @@ class EventStatus(TypedDict):
 class Health(TypedDict):
     """Health of the service."""
 
-    status: "Literal['ok', 'unhealthy']"
+    status: "Literal['ok', 'degraded', 'unhealthy']"
     reasons: "list[Problem]"
     """Failed checks; empty if the service is healthy."""
     node: "NodeHealth"
+    payee: "PayeeHealth"
     database: "DatabaseHealth"
     worker: "WorkerHealth"
     processes: int
@@ -146,6 +150,11 @@ class NodeHealth(TypedDict):
 
     reachable: bool
     latest_block: int | None
+    block_age: "float | None"
+    """Seconds since the timestamp of the latest block."""
+    breaker: "BreakerState"
+    checked: "float | None"
+    """Seconds since the last check; null before the first."""
 
 
 class Order(TypedDict):
@@ -176,6 +185,8 @@ class Order(TypedDict):
     """Memo by which a transfer refers to the order."""
     created: int
     """Unix time in seconds."""
+    last_error: str | None
+    """The node's last rejection of the order's transaction; null once it accepts one."""
     payment: "Payment | None"
     refunded: str
     """Sum of refunds, including pending ones."""
@@ -209,6 +220,17 @@ class OrderToSign(TypedDict):
 
     order: "Order"
     typed_data: "TypedData"
+
+
+class PayeeHealth(TypedDict):
+    """Ether of the payee, which pays the gas."""
+
+    address: str
+    balance: str | None
+    """Ether for gas in wei; null before the first check."""
+    captures_left: int | None
+    """Estimated captures that it pays at current fees."""
+    status: "Literal['ok', 'low', 'empty', 'unknown']"
 
 
 class Payment(TypedDict):

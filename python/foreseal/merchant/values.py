@@ -6,6 +6,8 @@
 from typing import Literal, TypeAlias
 
 ActiveTxStatus: TypeAlias = Literal["intended", "broadcast", "unknown", "failed"]
+BreakerState: TypeAlias = Literal["closed", "open", "half_open"]
+"""State of a circuit breaker."""
 DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
 """State of one event's delivery to one target."""
 DisbursementState: TypeAlias = Literal["Reserved", "Broadcast", "Complete", "Blocked"]

@@ -35,8 +35,8 @@ METHODS = {
     "get_healthz": "get_health",
 }
 """Methods by operationId."""
-OMITTED = {"get_openapi_json"}
-"""Operations that describe the API itself."""
+OMITTED = {"get_metrics", "get_openapi_json"}
+"""Operations for other programs than a merchant's: the description of the API, and metrics."""
 
 _SINGULAR = {
     "orders": "order",

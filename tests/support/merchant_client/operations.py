@@ -6,7 +6,7 @@ from typing import Any
 
 from foreseal.payments.api.openapi import document
 from foreseal.payments.api.routes import ROUTES
-from foreseal.payments.api.routes.service import general_routes
+from foreseal.payments.api.routes.service import Monitoring, general_routes
 from merchant_client.names import METHODS, OMITTED, path_argument
 
 REFERENCE = "#/components/schemas/"
@@ -15,7 +15,7 @@ _JSON = "application/json"
 
 def load_document() -> dict[str, Any]:
     """Return the document of the service."""
-    return document((*ROUTES, *general_routes(dict, ROUTES)))
+    return document((*ROUTES, *general_routes(Monitoring(dict), ROUTES)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import type {
   ActiveTxStatus,
+  BreakerState,
   DeliveryState,
   DisbursementState,
   EventType,
@@ -33,6 +34,8 @@ export interface Balance {
 /** Health of the database. */
 export interface DatabaseHealth {
   reachable: boolean;
+  /** Seconds since the last check; null before the first. */
+  checked: number | null;
 }
 
 /** The delivery of one event to one target. */
@@ -110,10 +113,11 @@ export interface EventStatus {
 
 /** Health of the service. */
 export interface Health {
-  status: "ok" | "unhealthy";
+  status: "ok" | "degraded" | "unhealthy";
   /** Failed checks; empty if the service is healthy. */
   reasons: Problem[];
   node: NodeHealth;
+  payee: PayeeHealth;
   database: DatabaseHealth;
   worker: WorkerHealth;
   processes: number;
@@ -191,6 +195,11 @@ export interface NewWebhook {
 export interface NodeHealth {
   reachable: boolean;
   latest_block: number | null;
+  /** Seconds since the timestamp of the latest block. */
+  block_age: number | null;
+  breaker: BreakerState;
+  /** Seconds since the last check; null before the first. */
+  checked: number | null;
 }
 
 /** An order. */
@@ -220,6 +229,8 @@ export interface Order {
   memo: string;
   /** Unix time in seconds. */
   created: number;
+  /** The node's last rejection of the order's transaction; null once it accepts one. */
+  last_error: string | null;
   payment: Payment | null;
   /** Sum of refunds, including pending ones. */
   refunded: string;
@@ -267,6 +278,16 @@ export interface OrderToSign {
 export interface OrderVoid {
   /** Reason shown in the timeline. */
   reason?: string | null;
+}
+
+/** Ether of the payee, which pays the gas. */
+export interface PayeeHealth {
+  address: string;
+  /** Ether for gas in wei; null before the first check. */
+  balance: string | null;
+  /** Estimated captures that it pays at current fees. */
+  captures_left: number | null;
+  status: "ok" | "low" | "empty" | "unknown";
 }
 
 /** The transfer that paid an order. */

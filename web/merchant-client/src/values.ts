@@ -6,6 +6,12 @@ export type ActiveTxStatus =
   | "unknown"
   | "failed";
 
+/** State of a circuit breaker. */
+export type BreakerState =
+  | "closed"
+  | "open"
+  | "half_open";
+
 /** State of one event's delivery to one target. */
 export type DeliveryState =
   | "pending"
