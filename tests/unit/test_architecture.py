@@ -25,6 +25,7 @@ PYTHON = {
     "rpc": 1,
     "testing": 1,
     "bench": 2,
+    "merchant": 2,
     "payments": 2,
     "server": 2,
     "supervisor": 3,

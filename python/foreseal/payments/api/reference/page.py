@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,7 +100,7 @@ def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Ma
 def _component(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield f'<h3 id="type-{_text(name)}">{_text(name)}</h3>'
     if "description" in schema:
-        yield f"<p>{_text(schema['description'])}</p>"
+        yield f"<p>{_prose(schema['description'])}</p>"
     yield _fields(schema) if "properties" in schema else f"<p>{_type(schema).text}</p>"
 
 
@@ -134,7 +135,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> str:
 
 
 def _cell(cell: TableCell) -> str:
-    return cell.text if isinstance(cell, Html) else _text(cell)
+    return cell.text if isinstance(cell, Html) else _prose(cell)
 
 
 def _example(value: Any) -> str:
@@ -155,6 +156,11 @@ def _required(required: bool) -> str:
 
 def _code(text: str) -> Html:
     return Html(f"<code>{_text(text)}</code>")
+
+
+def _prose(text: str) -> str:
+    """Return escaped text in which `names` are code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", _text(text))
 
 
 def _text(text: str) -> str:
