@@ -16,6 +16,7 @@ BY_PATH = {
     "e2e/clients/test_ethers.py": ("npm",),
     "e2e/clients/test_viem.py": ("npm",),
     "e2e/clients/test_web3_modules.py": ("slow",),
+    "e2e/clients/test_web3js.py": ("npm",),
     "e2e/load": ("slow",),
     "e2e/payments/api/test_typescript_client.py": ("npm",),
     "e2e/payments/x402/pairings": ("npm", "slow"),

@@ -186,7 +186,7 @@ def test_unavailable_proxy_is_retried(call: Call) -> None:
 
 
 def test_unhealthy_service_is_a_result(call: Call) -> None:
-    names = ("status", "reasons", "node", "database", "worker", "processes", "webhooks")
+    names = ("status", "reasons", "node", "payee", "database", "worker", "processes", "webhooks")
     health = dict.fromkeys(names, 0) | {"status": "unhealthy"}
     script = Script(httpx.Response(503, json=health))
     assert call(script, "get_health")["status"] == "unhealthy"
