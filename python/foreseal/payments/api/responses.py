@@ -102,6 +102,8 @@ class OrderView(RefinedStatus, Money):
     nonce: HashText
     memo: Annotated[HashText, Field(description="Memo by which a transfer refers to the order.")]
     created: UnixTime
+    reference: Annotated[str | None, Field(description="The merchant's own name of the order.")]
+    metadata: Annotated[dict[str, str], Field(description="The merchant's own data: texts by name.")]
     payment: PaymentView | None
     refunded: Annotated[UnitsText, Field(description="Sum of refunds, including pending ones.")]
     refunded_shown: Shown

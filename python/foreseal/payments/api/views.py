@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 from sqlalchemy import Connection, select
 
@@ -42,7 +42,17 @@ from foreseal.payments.ledger.queries import fetch_all, fetch_each
 from foreseal.payments.ledger.record import Record
 from foreseal.payments.ledger.states import StatusStep
 from foreseal.payments.orders.authorizations import SignedOrder
+from foreseal.payments.orders.merchant_data import parse_metadata
 from foreseal.payments.orders.payments import StoredPayment
+
+
+class ShownOrder(SignedOrder, Protocol):
+    """Terms of an order, and the merchant's data."""
+
+    @property
+    def reference(self) -> str | None: ...
+    @property
+    def metadata_json(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +106,7 @@ class Views:
 
     def _order(
         self,
-        order: SignedOrder,
+        order: ShownOrder,
         status: OrderStatus,
         memo: bytes,
         created: int,
@@ -118,6 +128,8 @@ class Views:
             "nonce": _hex(order.nonce),
             "memo": _hex(memo),
             "created": created,
+            "reference": order.reference,
+            "metadata": parse_metadata(order.metadata_json),
             "payment": None if paid is None else self._payment(paid),
             "refunded": str(refunded),
             "refunded_shown": self.shown(refunded),

@@ -21,6 +21,7 @@ from foreseal.payments.api.routes.order_requests import (
 from foreseal.payments.ledger import DuplicateRecord, OrderState, TransitionNotAllowed, Trigger, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
+from foreseal.payments.orders.merchant_data import MerchantData
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import building_head
 from foreseal.payments.typed_data import random_nonce
@@ -41,13 +42,14 @@ def _create(call: BodyCall[NewOrder]) -> JsonReply:
     elif valid_before <= now:
         expired = f"valid_before: {valid_before} is not after {now}, the timestamp of the pending block"
         raise ApiError(400, "invalid_value", expired, "valid_before")
+    data = MerchantData(body.reference, body.metadata or {})
     try:
         if body.maximum is not None:
-            drafting.draft_permit(id, PermitTerms(body.payer, body.maximum, valid_before - 1, random_nonce()))
+            drafting.draft_permit(id, PermitTerms(body.payer, body.maximum, valid_before - 1, random_nonce()), data)
         else:
             assert body.amount is not None
             exact = OrderTerms(body.payer, body.amount, body.valid_after or 0, valid_before, random_nonce())
-            drafting.draft(id, exact)
+            drafting.draft(id, exact, data)
     except ValueError as error:
         raise _named(error) from error
     return _to_sign(call, id)
@@ -163,6 +165,8 @@ def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
         conditions.append(OrderRecord.nonce == parameters.nonce)
     if parameters.id is not None:
         conditions.append(OrderRecord.id.startswith(parameters.id, autoescape=True))
+    if parameters.reference is not None:
+        conditions.append(OrderRecord.reference == parameters.reference)
     if parameters.transaction is not None:
         paid = select(TransferRecord.order_id).where(
             TransferRecord.transaction_hash == "0x" + parameters.transaction.hex()
