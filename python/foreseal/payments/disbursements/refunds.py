@@ -15,12 +15,16 @@ from foreseal.payments.ledger import (
     LedgerError,
     OrderState,
     Trigger,
+    entries,
     locked,
 )
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import OrderRecord, Purpose, RefundRecord, TransferRecord
 from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
+
+# Reason in the timeline of a refund that was requested without an amount.
+_REMAINDER = "remainder"
 
 
 class NotRefundable(LedgerError):
@@ -35,8 +39,8 @@ class Refunds(Disbursements[RefundRecord]):
     decided = CrashPoint.REFUND_DECIDED
     stored = CrashPoint.REFUND_STORED
 
-    def refund(self, id: str, order: str, amount: int) -> RefundRecord:
-        """Reserve and send a refund of `amount` smallest units. Return the updated row.
+    def refund(self, id: str, order: str, amount: int | None = None) -> RefundRecord:
+        """Reserve and send a refund of `amount` smallest units, or of the remainder. Return the updated row.
 
         `id` is the caller's idempotency key: the same id, order and amount mean the same refund. Raises the same errors
         as `reserve` and `submit`.
@@ -45,21 +49,23 @@ class Refunds(Disbursements[RefundRecord]):
             self.ledger.passed(CrashPoint.REFUND_RESERVED)
         return self.advance(id)
 
-    def reserve(self, id: str, order: str, amount: int) -> bool:
+    def reserve(self, id: str, order: str, amount: int | None = None) -> bool:
         """Reserve part of an order's captured amount. Return True if the refund is new.
 
-        Raises `InsufficientAmount` if the order's refunds would exceed its capture, `NotRefundable`, `DuplicateRecord`
-        if another refund has the id, and `UnknownRecord`. Raises ValueError and TypeError for an invalid amount.
+        Without an amount, reserve the remainder: the capture without refunds and reservations. Raises
+        `InsufficientAmount` if nothing remains or the order's refunds would exceed its capture, `NotRefundable`,
+        `DuplicateRecord` if another refund has the id, and `UnknownRecord`. Raises ValueError and TypeError for an
+        invalid amount.
         """
         identifier(id)
-        if check_amount(amount) == 0:
+        if amount is not None and check_amount(amount) == 0:
             raise ValueError("amount: must not be 0")
         with self.ledger.database.transaction() as tx:
             # The lock on the order serializes its refunds, so their sum is exact.
             paid = locked(tx, OrderRecord, order)
             before = fetch_one_or_none(tx, select(RefundRecord).where(RefundRecord.id == id))
             if before is not None:
-                if (before.order_id, before.amount) != (order, amount):
+                if before.order_id != order or not self._same_amount(tx, before, amount):
                     raise DuplicateRecord(f"refunds: {id} is another refund")
                 return False
             if paid.state is not OrderState.CAPTURED or EFFECTED.index(paid.step) < EFFECTED.index(
@@ -68,7 +74,7 @@ class Refunds(Disbursements[RefundRecord]):
                 raise NotRefundable(f"orders: {order} is {paid.state}, {paid.step}")
             transfer = fetch_one(tx, select(TransferRecord).where(TransferRecord.order_id == order))
             left = transfer.amount - self._promised(tx, order)
-            if amount > left:
+            if left == 0 or (amount or 0) > left:
                 raise InsufficientAmount(amount, left)
             self.ledger.create(
                 tx,
@@ -80,8 +86,9 @@ class Refunds(Disbursements[RefundRecord]):
                     RefundRecord.chain_id: transfer.chain_id,
                     RefundRecord.token: transfer.token,
                     RefundRecord.recipient: transfer.sender,
-                    RefundRecord.amount: amount,
+                    RefundRecord.amount: left if amount is None else amount,
                 },
+                **({"reason": _REMAINDER} if amount is None else {}),
             )
         return True
 
@@ -114,6 +121,13 @@ class Refunds(Disbursements[RefundRecord]):
         """Return the log index of that Transfer."""
         moved = [transfer for transfer in transfers(receipt, row.token) if transfer.sender == self.merchant.payee]
         return paid_by(moved, legs)
+
+    @staticmethod
+    def _same_amount(tx: Connection, refund: RefundRecord, amount: int | None) -> bool:
+        """Return True if an existing refund was requested with this amount, or for the remainder."""
+        if amount is not None:
+            return refund.amount == amount
+        return entries(tx, RefundRecord.__tablename__, refund.id)[0].details.get("reason") == _REMAINDER
 
     @staticmethod
     def _promised(tx: Connection, order: str) -> int:

@@ -26,7 +26,9 @@ class NewRefund(RequestModel):
     id: ObjectId | None = Field(
         default=None, description="Id of the refund; derived from the Idempotency-Key by default."
     )
-    amount: Amount = Field(description="Amount in smallest units, as a string.")
+    amount: Amount | None = Field(
+        default=None, description="Amount in smallest units, as a string; by default all that is not refunded yet."
+    )
 
 
 class DisbursementsQuery(PageQuery):
