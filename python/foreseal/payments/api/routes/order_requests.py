@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from foreseal.payments.api.pagination import PageQuery
+from foreseal.payments.api.pagination import CreatedQuery
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.value_types import (
@@ -70,7 +70,7 @@ class OrderVoid(RequestModel):
     reason: ShortText | None = Field(default=None, description="Reason shown in the timeline.")
 
 
-class OrdersQuery(PageQuery):
+class OrdersQuery(CreatedQuery):
     """Filters of orders."""
 
     state: Selected[OrderState] | None = Field(default=None, description="Filter by state.")

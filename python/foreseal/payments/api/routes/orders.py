@@ -152,7 +152,7 @@ def _detail(call: AnyCall, id: str) -> JsonReply:
 
 
 def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
-    parameters, conditions = call.query, []
+    parameters, conditions = call.query, call.query.created(OrderRecord.created)
     if parameters.state is not None:
         conditions.append(OrderRecord.state == parameters.state)
     if parameters.finality is not None:
