@@ -104,6 +104,10 @@ class OrderView(RefinedStatus, Money):
     created: UnixTime
     reference: Annotated[str | None, Field(description="The merchant's own name of the order.")]
     metadata: Annotated[dict[str, str], Field(description="The merchant's own data: texts by name.")]
+    auto_capture: Annotated[bool, Field(description="True if the order is captured once its signature is stored.")]
+    last_error: Annotated[
+        str | None, Field(description="Description, for people, of the last failure of the order's capture.")
+    ]
     payment: PaymentView | None
     refunded: Annotated[UnitsText, Field(description="Sum of refunds, including pending ones.")]
     refunded_shown: Shown
@@ -123,6 +127,15 @@ class OrderDetail(TypedDict):
 
     order: OrderView
     transactions: list[TransactionView]
+
+
+class OrderSigned(OrderDetail):
+    """An order with a stored signature."""
+
+    capture_error: Annotated[
+        ErrorBody | None,
+        Field(description="Reason why an order with auto_capture is not captured yet; the service retries."),
+    ]
 
 
 class OrderPlaced(TypedDict):

@@ -25,7 +25,7 @@ from foreseal.payments.api.responses import (
     WebhookView,
 )
 from foreseal.payments.configuration import TokenSection
-from foreseal.payments.ledger import DisbursementState, OrderState, OrderStatus
+from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
 from foreseal.payments.ledger.models import (
     AttemptRecord,
     OrderRecord,
@@ -53,6 +53,10 @@ class ShownOrder(SignedOrder, Protocol):
     def reference(self) -> str | None: ...
     @property
     def metadata_json(self) -> str | None: ...
+    @property
+    def auto_capture(self) -> bool: ...
+    @property
+    def last_error(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,8 @@ class Views:
             "created": created,
             "reference": order.reference,
             "metadata": parse_metadata(order.metadata_json),
+            "auto_capture": order.auto_capture,
+            "last_error": None if status.step in EFFECTED else order.last_error,
             "payment": None if paid is None else self._payment(paid),
             "refunded": str(refunded),
             "refunded_shown": self.shown(refunded),

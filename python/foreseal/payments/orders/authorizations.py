@@ -124,11 +124,14 @@ class Orders:
         self._node = node
         self._merchant = merchant
 
-    def draft(self, id: str, terms: OrderTerms, data: MerchantData = NO_DATA) -> ReceiveAuthorization:
+    def draft(
+        self, id: str, terms: OrderTerms, data: MerchantData = NO_DATA, *, auto_capture: bool = False
+    ) -> ReceiveAuthorization:
         """Create an order with these terms. Return the message that the buyer signs in the merchant's domain.
 
         Raises `DuplicateRecord` if the id exists, ValueError and TypeError for invalid terms, and the node's errors.
-        The order records the earliest block that can include its authorization.
+        The order records the earliest block that can include its authorization. `AutoCaptures` captures it as soon as
+        its signature is stored if `auto_capture` is true.
         """
         if check_amount(terms.amount) == 0:
             raise ValueError("amount: must not be 0")
@@ -145,6 +148,7 @@ class Orders:
                 OrderRecord.valid_after: message.valid_after,
                 OrderRecord.valid_before: message.valid_before,
                 OrderRecord.nonce: message.nonce,
+                OrderRecord.auto_capture: auto_capture,
                 **data.columns(),
             },
         )

@@ -51,6 +51,8 @@ class NewPayment:
     """True to capture it at once."""
     reference: str | None = None
     metadata_json: str | None = None
+    auto_capture: bool = False
+    last_error: None = None
     checkout: None = None
     permit_nonce: None = None
 

@@ -47,6 +47,9 @@ class NewOrder(RequestModel):
         default=None, description="Validity in seconds from the newest block, instead of valid_before."
     )
     reference: Reference | None = Field(default=None, description="The merchant's own name of the order.")
+    auto_capture: bool | None = Field(
+        default=None, description="Capture the order as soon as its signature is stored; default false."
+    )
     metadata: Metadata | None = Field(default=None, description="The merchant's own data: texts by name.")
 
 

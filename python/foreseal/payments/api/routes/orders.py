@@ -3,10 +3,10 @@
 from sqlalchemy import select
 
 from foreseal.payments.api import views
-from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.errors import ApiError, to_api_error
 from foreseal.payments.api.pagination import by_beginning
 from foreseal.payments.api.request_models import NoFields
-from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderToSign, Timeline, TypedData
+from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderSigned, OrderToSign, Timeline, TypedData
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route, RouteCall
 from foreseal.payments.api.routes.order_requests import (
@@ -49,7 +49,7 @@ def _create(call: BodyCall[NewOrder]) -> JsonReply:
         else:
             assert body.amount is not None
             exact = OrderTerms(body.payer, body.amount, body.valid_after or 0, valid_before, random_nonce())
-            drafting.draft(id, exact, data)
+            drafting.draft(id, exact, data, auto_capture=body.auto_capture or False)
     except ValueError as error:
         raise _named(error) from error
     return _to_sign(call, id)
@@ -63,6 +63,9 @@ def _check_terms(call: BodyCall[NewOrder]) -> None:
             raise ApiError(400, "invalid_value", f"{name}: {other} is given as well", name)
     if body.amount is None and body.maximum is None:
         raise ApiError(400, "missing_field", "amount or maximum is required", "amount")
+    if body.maximum is not None and body.auto_capture:
+        message = "auto_capture: an order with a maximum needs a capture request with its amount"
+        raise ApiError(400, "invalid_value", message, "auto_capture")
     if body.maximum is not None and call.backend.merchant.checkout is None:
         raise ApiError(409, "checkout_not_configured", "the configuration has no serve.checkout contract", "maximum")
 
@@ -102,7 +105,10 @@ def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
         raise TransitionNotAllowed(order.state, Trigger.SIGN)
     elif order.state is OrderState.SIGNED:
         backend.orders.store(id)
-    return _detail(call, id)
+    # A crash before this line leaves the capture to the worker.
+    error = backend.auto_captures.attempt(id) if order.auto_capture else None
+    shown = None if error is None else to_api_error(error).body()["error"]
+    return JsonReply(_detail(call, id).value | {"capture_error": shown})
 
 
 def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> JsonReply:
@@ -214,9 +220,9 @@ ROUTES = (
     Route(
         "POST",
         "/v1/orders/{id}/signature",
-        "Verify and store the payer's signature",
+        "Verify and store the payer's signature, and capture an order with auto_capture",
         _sign,
-        {200: OrderDetail},
+        {200: OrderSigned},
         Role.CASHIER,
     ),
     Route(
