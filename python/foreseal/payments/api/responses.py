@@ -182,11 +182,19 @@ class OrderPage(TypedDict):
     next: NextCursor
 
 
+class RefundedTransferView(TypedDict):
+    """An unmatched transfer that is refunded."""
+
+    transaction_hash: HashText
+    position: Unsigned
+
+
 class RefundView(RefinedStatus, Money):
     """A refund."""
 
     id: str
-    order_id: str
+    order_id: Annotated[str | None, Field(description="Order; null if an unmatched transfer is refunded.")]
+    transfer: Annotated[RefundedTransferView | None, Field(description="Unmatched transfer; null for an order.")]
     state: DisbursementState
     chain_id: Unsigned
     token: AddressText

@@ -1,7 +1,7 @@
 """JSON views of ledger rows. `responses` has their types."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Protocol, cast
 
 from sqlalchemy import Connection, select
@@ -17,6 +17,7 @@ from foreseal.payments.api.responses import (
     PaymentView,
     PayoutView,
     RefinedStatus,
+    RefundedTransferView,
     RefundView,
     Resolution,
     TransactionView,
@@ -25,6 +26,7 @@ from foreseal.payments.api.responses import (
     WebhookView,
 )
 from foreseal.payments.configuration import TokenSection
+from foreseal.payments.disbursements.refunds import RefundedTransfer
 from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
 from foreseal.payments.ledger.models import (
     AttemptRecord,
@@ -92,7 +94,8 @@ class Views:
         counting = RefundRecord.order_id.in_(ids) & (RefundRecord.state != DisbursementState.BLOCKED)
         refunded: dict[str, int] = dict.fromkeys(ids, 0)
         for order_id, amount in tx.execute(select(RefundRecord.order_id, RefundRecord.amount).where(counting)):
-            refunded[order_id] += amount
+            if order_id is not None:
+                refunded[order_id] += amount
         return [
             self._order(
                 row, OrderStatus(row.state, row.step), row.memo, row.created, paid.get(row.id), refunded[row.id]
@@ -157,9 +160,11 @@ class Views:
 
     def refund(self, row: RefundRecord) -> RefundView:
         """Return a refund."""
+        source = RefundedTransfer.from_refund(row)
         return {
             "id": row.id,
             "order_id": row.order_id,
+            "transfer": None if source is None else cast(RefundedTransferView, asdict(source)),
             "state": row.state,
             "chain_id": row.chain_id,
             "token": row.token,

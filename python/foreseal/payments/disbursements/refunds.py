@@ -1,5 +1,8 @@
 """Refunds: paid to the sender of the capture's transfer, and never more than the captured amount."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import check_amount
@@ -15,6 +18,7 @@ from foreseal.payments.ledger import (
     LedgerError,
     OrderState,
     Trigger,
+    UnknownRecord,
     entries,
     locked,
 )
@@ -22,6 +26,7 @@ from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import OrderRecord, Purpose, RefundRecord, TransferRecord
 from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
+from foreseal.payments.typed_data import ZERO_ADDRESS
 
 # Reason in the timeline of a refund that was requested without an amount.
 _REMAINDER = "remainder"
@@ -29,6 +34,21 @@ _REMAINDER = "remainder"
 
 class NotRefundable(LedgerError):
     """The order is not captured, or its capture has not reached the merchant's required step."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefundedTransfer:
+    """An unmatched transfer."""
+
+    transaction_hash: str
+    position: int
+
+    @classmethod
+    def from_refund(cls, refund: RefundRecord) -> "RefundedTransfer | None":
+        """Return the transfer that a refund refers to; None if it refers to an order."""
+        if refund.transfer_hash is None or refund.transfer_position is None:
+            return None
+        return cls(refund.transfer_hash, refund.transfer_position)
 
 
 class Refunds(Disbursements[RefundRecord]):
@@ -90,6 +110,54 @@ class Refunds(Disbursements[RefundRecord]):
                 },
                 **({"reason": _REMAINDER} if amount is None else {}),
             )
+        return True
+
+    def reserve_transfer(
+        self, id: str, source: RefundedTransfer, amount: int | None, resolve: Callable[[Connection], None]
+    ) -> bool:
+        """Reserve the refund of an unmatched transfer to its sender, by default of all of it. Return True if it is new.
+
+        A transfer is refunded once. `resolve` records the resolution in the same transaction; its errors end it. Raises
+        `UnknownRecord` unless the transfer is unmatched, `NotRefundable`, `InsufficientAmount` and `DuplicateRecord`.
+        """
+        identifier(id)
+        same = (
+            (TransferRecord.chain_id == self.merchant.domain.chain_id)
+            & (TransferRecord.transaction_hash == source.transaction_hash)
+            & (TransferRecord.position == source.position)
+        )
+        with self.ledger.database.transaction() as tx:
+            transfer = fetch_one_or_none(tx, select(TransferRecord).where(same).with_for_update())
+            before = fetch_one_or_none(tx, select(RefundRecord).where(RefundRecord.id == id))
+            if before is not None:
+                if RefundedTransfer.from_refund(before) != source or amount not in (None, before.amount):
+                    raise DuplicateRecord(f"refunds: {id} is another refund")
+                return False
+            # A transfer either pays an order or is unmatched.
+            if transfer is None or transfer.order_id is not None:
+                raise UnknownRecord(f"unmatched transfers: no transfer {source.position} of {source.transaction_hash}")
+            if EFFECTED.index(transfer.step) < EFFECTED.index(self.merchant.refundable):
+                raise NotRefundable(f"transfer {source.transaction_hash} is {transfer.step}")
+            if transfer.sender in (ZERO_ADDRESS, self.merchant.payee):
+                raise NotRefundable(f"transfer {source.transaction_hash} has no other account as its sender")
+            if (amount or 0) > transfer.amount:
+                raise InsufficientAmount(amount, transfer.amount)
+            resolve(tx)
+            self.ledger.create(
+                tx,
+                RefundRecord,
+                Trigger.RESERVE,
+                {
+                    RefundRecord.id: id,
+                    RefundRecord.transfer_hash: source.transaction_hash,
+                    RefundRecord.transfer_position: source.position,
+                    RefundRecord.chain_id: transfer.chain_id,
+                    RefundRecord.token: transfer.token,
+                    RefundRecord.recipient: transfer.sender,
+                    RefundRecord.amount: amount or transfer.amount,
+                },
+            )
+        self.ledger.passed(CrashPoint.REFUND_RESERVED)
         return True
 
     def refundable(self, order: str) -> int:

@@ -303,7 +303,7 @@ def _sent(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
         if not blocks.has(landing):
             continue
         leg = _Leg(refund.id, refund.step, 0, refund.recipient, refund.amount)
-        yield _sent_line("refunded", landing, leg) | {"order_id": refund.order_id}
+        yield _sent_line("refunded", landing, leg) | {"order_id": refund.order_id or ""}
     legs = (
         select(
             PayoutRecord.id,
