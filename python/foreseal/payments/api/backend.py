@@ -14,6 +14,7 @@ from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders
+from foreseal.payments.orders.auto_captures import AutoCaptures
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.payments import Payments
@@ -43,6 +44,7 @@ class Backend:
     merchant: Merchant
     orders: Orders
     captures: Captures
+    auto_captures: AutoCaptures
     payments: Payments
     cancellations: Cancellations
     progress: OrderReconciler
@@ -82,6 +84,7 @@ class Backend:
         node = RpcNode(GuardedClient(client, breaker))
         sender = TransactionSender(ledger, node, TransactionIntents(chain_id, signer), policy.policy(), policy.fees())
         watch = WatcherSettings(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
+        captures = Captures(ledger, sender, merchant)
         return cls(
             configuration,
             token,
@@ -94,7 +97,8 @@ class Backend:
             sender,
             merchant,
             Orders(ledger, node, merchant),
-            Captures(ledger, sender, merchant),
+            captures,
+            AutoCaptures(ledger, captures),
             Payments(ledger, sender, merchant),
             Cancellations(ledger, sender, merchant),
             OrderReconciler(ledger, sender, merchant),

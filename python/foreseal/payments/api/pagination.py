@@ -4,11 +4,12 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.models import DeliveryRecord
 from foreseal.payments.api.request_models import RequestModel
-from foreseal.payments.api.value_types import LARGEST_ID, Digits, ShortText
+from foreseal.payments.api.value_types import LARGEST_ID, Digits, ShortText, Time
 from foreseal.payments.ledger.models import TimelineRecord
 from foreseal.payments.ledger.queries import fetch_all, fetch_pairs
 from foreseal.payments.ledger.record import StatefulRecord
@@ -27,10 +28,33 @@ class PageQuery(RequestModel):
     cursor: ShortText | None = Field(default=None, description="Cursor: `next` of the previous page.")
 
 
+class CreatedQuery(PageQuery):
+    """Query of a list that can be limited to a range of creation times."""
+
+    created_from: Annotated[Time, Digits] | None = Field(
+        default=None, description="Only created at or after this Unix time in seconds."
+    )
+    created_before: Annotated[Time, Digits] | None = Field(
+        default=None, description="Only created before this Unix time in seconds."
+    )
+
+    def created(self, column: InstrumentedAttribute[int]) -> list[ColumnElement[bool]]:
+        """Return the conditions on the column of the creation time."""
+        conditions: list[ColumnElement[bool]] = []
+        if self.created_from is not None:
+            conditions.append(column >= self.created_from)
+        if self.created_before is not None:
+            conditions.append(column < self.created_before)
+        return conditions
+
+
 def by_beginning(
     tx: Connection, model: type[S], query: PageQuery, *conditions: ColumnElement[bool]
 ) -> tuple[list[S], str | None]:
-    """Return one page of orders, refunds or payouts, newest first, and the cursor of the next page."""
+    """Return one page of orders, refunds or payouts, newest first, and the cursor of the next page.
+
+    Conditions may name columns of the row and of its first timeline entry.
+    """
     before = parse_cursor(query.cursor, LARGEST_ID)
     entry = (TimelineRecord.subject_id == model.id) & (TimelineRecord.subject == model.__tablename__)
     statement = (

@@ -102,9 +102,11 @@ class OrderView(RefinedStatus, Money):
     nonce: HashText
     memo: Annotated[HashText, Field(description="Memo by which a transfer refers to the order.")]
     created: UnixTime
+    reference: Annotated[str | None, Field(description="The merchant's own name of the order.")]
+    metadata: Annotated[dict[str, str], Field(description="The merchant's own data: texts by name.")]
+    auto_capture: Annotated[bool, Field(description="True if the order is captured once its signature is stored.")]
     last_error: Annotated[
-        str | None,
-        Field(description="The node's last rejection of the order's transaction; null once it accepts one."),
+        str | None, Field(description="Last rejection of the order's capture, for people; null once it is accepted.")
     ]
     payment: PaymentView | None
     refunded: Annotated[UnitsText, Field(description="Sum of refunds, including pending ones.")]
@@ -125,6 +127,15 @@ class OrderDetail(TypedDict):
 
     order: OrderView
     transactions: list[TransactionView]
+
+
+class OrderSigned(OrderDetail):
+    """An order with a stored signature."""
+
+    capture_error: Annotated[
+        ErrorBody | None,
+        Field(description="Reason why an order with auto_capture is not captured yet; the service retries."),
+    ]
 
 
 class OrderPlaced(TypedDict):
@@ -171,11 +182,19 @@ class OrderPage(TypedDict):
     next: NextCursor
 
 
+class RefundedTransferView(TypedDict):
+    """An unmatched transfer that is refunded."""
+
+    transaction_hash: HashText
+    position: Unsigned
+
+
 class RefundView(RefinedStatus, Money):
     """A refund."""
 
     id: str
-    order_id: str
+    order_id: Annotated[str | None, Field(description="Order; null if an unmatched transfer is refunded.")]
+    transfer: Annotated[RefundedTransferView | None, Field(description="Unmatched transfer; null for an order.")]
     state: DisbursementState
     chain_id: Unsigned
     token: AddressText

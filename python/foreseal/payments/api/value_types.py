@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, FailFast, Field
+from pydantic import BeforeValidator, FailFast, Field, PlainValidator, WithJsonSchema
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.ledger.identifiers import is_storable
@@ -14,6 +14,10 @@ _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _NAME = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 # Maximum bytes of a signature; contract wallets produce long ones.
 _LONGEST_SIGNATURE = 8_192
+# Limits of an order's metadata.
+_MAX_ENTRIES = 50
+_LONGEST_KEY = 40
+_LONGEST_VALUE = 500
 LARGEST_TIME = 2**63 - 1
 LARGEST_ID = 2**31 - 1
 """Largest id of a numbered row."""
@@ -52,17 +56,39 @@ def _digits(value: Any) -> Any:
     return value
 
 
-def limited_text(max_length: int) -> ParsedText:
-    """Return the annotation of a string with at most `max_length` characters."""
+def _metadata(value: Any) -> dict[str, str]:
+    """Return an object of texts. One error covers all of it, so that a key never occurs as the name of a field."""
+    _require(isinstance(value, dict), "must be an object of texts")
+    _require(len(value) <= _MAX_ENTRIES, f"must have at most {_MAX_ENTRIES} entries")
+    for name, text in value.items():
+        valid = 0 < len(name) <= _LONGEST_KEY and is_storable(name)
+        _require(valid, f"the key {name[:_LONGEST_KEY]!r} must have 1 to {_LONGEST_KEY} characters and no NUL")
+        _require(isinstance(text, str), f"the value of {name!r} must be a string")
+        valid = len(text) <= _LONGEST_VALUE and is_storable(text)
+        _require(valid, f"the value of {name!r} must have at most {_LONGEST_VALUE} characters and no NUL")
+    found: dict[str, str] = value
+    return found
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def limited_text(max_length: int, min_length: int = 0) -> ParsedText:
+    """Return the annotation of a string with `min_length` to `max_length` characters."""
 
     def parse(text: str) -> str:
+        if len(text) < min_length:
+            raise ValueError(f"must have at least {min_length} character{'' if min_length == 1 else 's'}")
         if len(text) > max_length:
             raise ValueError(f"must have at most {max_length} characters")
         if not is_storable(text):
             raise ValueError("must not contain NUL or a lone surrogate")
         return text
 
-    return ParsedText(parse, {"type": "string", "maxLength": max_length})
+    shortest = {"minLength": min_length} if min_length else {}
+    return ParsedText(parse, {"type": "string", **shortest, "maxLength": max_length})
 
 
 Amount = Annotated[
@@ -77,6 +103,21 @@ Amount = Annotated[
 ObjectId = Annotated[str, ParsedText(_id, {"type": "string", "minLength": 1, "maxLength": 200})]
 Signature = Annotated[bytes, ParsedText(_hex, {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})]
 ShortText = Annotated[str, limited_text(500)]
+Reference = Annotated[str, limited_text(200, min_length=1)]
+"""Name of an object in the merchant's own system."""
+Metadata = Annotated[
+    dict[str, str],
+    PlainValidator(_metadata),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "maxProperties": _MAX_ENTRIES,
+            "propertyNames": {"minLength": 1, "maxLength": _LONGEST_KEY},
+            "additionalProperties": {"type": "string", "maxLength": _LONGEST_VALUE},
+        }
+    ),
+]
+"""The merchant's own data: texts by name."""
 Time = Annotated[int, Field(ge=0, le=LARGEST_TIME)]
 """Unix time in seconds."""
 EndTime = Annotated[int, Field(ge=1, le=LARGEST_TIME)]

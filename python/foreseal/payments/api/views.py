@@ -1,8 +1,8 @@
 """JSON views of ledger rows. `responses` has their types."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import asdict, dataclass
+from typing import Protocol, cast
 
 from sqlalchemy import Connection, select
 
@@ -17,6 +17,7 @@ from foreseal.payments.api.responses import (
     PaymentView,
     PayoutView,
     RefinedStatus,
+    RefundedTransferView,
     RefundView,
     Resolution,
     TransactionView,
@@ -25,6 +26,7 @@ from foreseal.payments.api.responses import (
     WebhookView,
 )
 from foreseal.payments.configuration import TokenSection
+from foreseal.payments.disbursements.refunds import RefundedTransfer
 from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
 from foreseal.payments.ledger.models import (
     AttemptRecord,
@@ -42,7 +44,21 @@ from foreseal.payments.ledger.queries import fetch_all, fetch_each
 from foreseal.payments.ledger.record import Record
 from foreseal.payments.ledger.states import StatusStep
 from foreseal.payments.orders.authorizations import SignedOrder
+from foreseal.payments.orders.merchant_data import parse_metadata
 from foreseal.payments.orders.payments import StoredPayment
+
+
+class ShownOrder(SignedOrder, Protocol):
+    """Terms of an order, and the merchant's data."""
+
+    @property
+    def reference(self) -> str | None: ...
+    @property
+    def metadata_json(self) -> str | None: ...
+    @property
+    def auto_capture(self) -> bool: ...
+    @property
+    def last_error(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +94,12 @@ class Views:
         counting = RefundRecord.order_id.in_(ids) & (RefundRecord.state != DisbursementState.BLOCKED)
         refunded: dict[str, int] = dict.fromkeys(ids, 0)
         for order_id, amount in tx.execute(select(RefundRecord.order_id, RefundRecord.amount).where(counting)):
-            refunded[order_id] += amount
+            if order_id is not None:
+                refunded[order_id] += amount
         return [
             self._order(
                 row, OrderStatus(row.state, row.step), row.memo, row.created, paid.get(row.id), refunded[row.id]
             )
-            | {"last_error": None if row.step in EFFECTED else row.last_error}
             for row in rows
         ]
 
@@ -97,7 +113,7 @@ class Views:
 
     def _order(
         self,
-        order: SignedOrder,
+        order: ShownOrder,
         status: OrderStatus,
         memo: bytes,
         created: int,
@@ -119,7 +135,10 @@ class Views:
             "nonce": _hex(order.nonce),
             "memo": _hex(memo),
             "created": created,
-            "last_error": None,
+            "reference": order.reference,
+            "metadata": parse_metadata(order.metadata_json),
+            "auto_capture": order.auto_capture,
+            "last_error": None if status.step in EFFECTED else order.last_error,
             "payment": None if paid is None else self._payment(paid),
             "refunded": str(refunded),
             "refunded_shown": self.shown(refunded),
@@ -141,9 +160,11 @@ class Views:
 
     def refund(self, row: RefundRecord) -> RefundView:
         """Return a refund."""
+        source = RefundedTransfer.from_refund(row)
         return {
             "id": row.id,
             "order_id": row.order_id,
+            "transfer": None if source is None else cast(RefundedTransferView, asdict(source)),
             "state": row.state,
             "chain_id": row.chain_id,
             "token": row.token,

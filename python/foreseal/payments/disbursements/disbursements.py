@@ -210,7 +210,7 @@ class Disbursements(ABC, Generic[D]):
     def _paid(self, tx: Connection, step: StatusStep, row: D, receipt: ChainReceipt) -> dict[str, Any] | None:
         paid = self.find_effect(row, self.recipients(tx, row), receipt)
         if paid is not None:
-            return {"log_index": paid}
+            return {"log_index": paid, "block_number": receipt.block_number}
         if receipt.succeeded and step is Finality.FINAL:
             # A success without logs may still have paid, so it is never retried automatically.
             raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")

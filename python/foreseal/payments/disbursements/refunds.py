@@ -1,5 +1,8 @@
 """Refunds: paid to the sender of the capture's transfer, and never more than the captured amount."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import check_amount
@@ -15,16 +18,37 @@ from foreseal.payments.ledger import (
     LedgerError,
     OrderState,
     Trigger,
+    UnknownRecord,
+    entries,
     locked,
 )
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import OrderRecord, Purpose, RefundRecord, TransferRecord
 from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
+from foreseal.payments.typed_data import ZERO_ADDRESS
+
+# Reason in the timeline of a refund that was requested without an amount.
+_REMAINDER = "remainder"
 
 
 class NotRefundable(LedgerError):
     """The order is not captured, or its capture has not reached the merchant's required step."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefundedTransfer:
+    """An unmatched transfer."""
+
+    transaction_hash: str
+    position: int
+
+    @classmethod
+    def from_refund(cls, refund: RefundRecord) -> "RefundedTransfer | None":
+        """Return the transfer that a refund refers to; None if it refers to an order."""
+        if refund.transfer_hash is None or refund.transfer_position is None:
+            return None
+        return cls(refund.transfer_hash, refund.transfer_position)
 
 
 class Refunds(Disbursements[RefundRecord]):
@@ -35,8 +59,8 @@ class Refunds(Disbursements[RefundRecord]):
     decided = CrashPoint.REFUND_DECIDED
     stored = CrashPoint.REFUND_STORED
 
-    def refund(self, id: str, order: str, amount: int) -> RefundRecord:
-        """Reserve and send a refund of `amount` smallest units. Return the updated row.
+    def refund(self, id: str, order: str, amount: int | None = None) -> RefundRecord:
+        """Reserve and send a refund of `amount` smallest units, or of the remainder. Return the updated row.
 
         `id` is the caller's idempotency key: the same id, order and amount mean the same refund. Raises the same errors
         as `reserve` and `submit`.
@@ -45,21 +69,23 @@ class Refunds(Disbursements[RefundRecord]):
             self.ledger.passed(CrashPoint.REFUND_RESERVED)
         return self.advance(id)
 
-    def reserve(self, id: str, order: str, amount: int) -> bool:
+    def reserve(self, id: str, order: str, amount: int | None = None) -> bool:
         """Reserve part of an order's captured amount. Return True if the refund is new.
 
-        Raises `InsufficientAmount` if the order's refunds would exceed its capture, `NotRefundable`, `DuplicateRecord`
-        if another refund has the id, and `UnknownRecord`. Raises ValueError and TypeError for an invalid amount.
+        Without an amount, reserve the remainder: the capture without refunds and reservations. Raises
+        `InsufficientAmount` if nothing remains or the order's refunds would exceed its capture, `NotRefundable`,
+        `DuplicateRecord` if another refund has the id, and `UnknownRecord`. Raises ValueError and TypeError for an
+        invalid amount.
         """
         identifier(id)
-        if check_amount(amount) == 0:
+        if amount is not None and check_amount(amount) == 0:
             raise ValueError("amount: must not be 0")
         with self.ledger.database.transaction() as tx:
             # The lock on the order serializes its refunds, so their sum is exact.
             paid = locked(tx, OrderRecord, order)
             before = fetch_one_or_none(tx, select(RefundRecord).where(RefundRecord.id == id))
             if before is not None:
-                if (before.order_id, before.amount) != (order, amount):
+                if before.order_id != order or not self._same_amount(tx, before, amount):
                     raise DuplicateRecord(f"refunds: {id} is another refund")
                 return False
             if paid.state is not OrderState.CAPTURED or EFFECTED.index(paid.step) < EFFECTED.index(
@@ -68,7 +94,7 @@ class Refunds(Disbursements[RefundRecord]):
                 raise NotRefundable(f"orders: {order} is {paid.state}, {paid.step}")
             transfer = fetch_one(tx, select(TransferRecord).where(TransferRecord.order_id == order))
             left = transfer.amount - self._promised(tx, order)
-            if amount > left:
+            if left == 0 or (amount or 0) > left:
                 raise InsufficientAmount(amount, left)
             self.ledger.create(
                 tx,
@@ -80,9 +106,58 @@ class Refunds(Disbursements[RefundRecord]):
                     RefundRecord.chain_id: transfer.chain_id,
                     RefundRecord.token: transfer.token,
                     RefundRecord.recipient: transfer.sender,
-                    RefundRecord.amount: amount,
+                    RefundRecord.amount: left if amount is None else amount,
+                },
+                **({"reason": _REMAINDER} if amount is None else {}),
+            )
+        return True
+
+    def reserve_transfer(
+        self, id: str, source: RefundedTransfer, amount: int | None, resolve: Callable[[Connection], None]
+    ) -> bool:
+        """Reserve the refund of an unmatched transfer to its sender, by default of all of it. Return True if it is new.
+
+        A transfer is refunded once. `resolve` records the resolution in the same transaction; its errors end it. Raises
+        `UnknownRecord` unless the transfer is unmatched, `NotRefundable`, `InsufficientAmount` and `DuplicateRecord`.
+        """
+        identifier(id)
+        same = (
+            (TransferRecord.chain_id == self.merchant.domain.chain_id)
+            & (TransferRecord.transaction_hash == source.transaction_hash)
+            & (TransferRecord.position == source.position)
+        )
+        with self.ledger.database.transaction() as tx:
+            transfer = fetch_one_or_none(tx, select(TransferRecord).where(same).with_for_update())
+            before = fetch_one_or_none(tx, select(RefundRecord).where(RefundRecord.id == id))
+            if before is not None:
+                if RefundedTransfer.from_refund(before) != source or amount not in (None, before.amount):
+                    raise DuplicateRecord(f"refunds: {id} is another refund")
+                return False
+            # A transfer either pays an order or is unmatched.
+            if transfer is None or transfer.order_id is not None:
+                raise UnknownRecord(f"unmatched transfers: no transfer {source.position} of {source.transaction_hash}")
+            if EFFECTED.index(transfer.step) < EFFECTED.index(self.merchant.refundable):
+                raise NotRefundable(f"transfer {source.transaction_hash} is {transfer.step}")
+            if transfer.sender in (ZERO_ADDRESS, self.merchant.payee):
+                raise NotRefundable(f"transfer {source.transaction_hash} has no other account as its sender")
+            if (amount or 0) > transfer.amount:
+                raise InsufficientAmount(amount, transfer.amount)
+            resolve(tx)
+            self.ledger.create(
+                tx,
+                RefundRecord,
+                Trigger.RESERVE,
+                {
+                    RefundRecord.id: id,
+                    RefundRecord.transfer_hash: source.transaction_hash,
+                    RefundRecord.transfer_position: source.position,
+                    RefundRecord.chain_id: transfer.chain_id,
+                    RefundRecord.token: transfer.token,
+                    RefundRecord.recipient: transfer.sender,
+                    RefundRecord.amount: amount or transfer.amount,
                 },
             )
+        self.ledger.passed(CrashPoint.REFUND_RESERVED)
         return True
 
     def refundable(self, order: str) -> int:
@@ -114,6 +189,13 @@ class Refunds(Disbursements[RefundRecord]):
         """Return the log index of that Transfer."""
         moved = [transfer for transfer in transfers(receipt, row.token) if transfer.sender == self.merchant.payee]
         return paid_by(moved, legs)
+
+    @staticmethod
+    def _same_amount(tx: Connection, refund: RefundRecord, amount: int | None) -> bool:
+        """Return True if an existing refund was requested with this amount, or for the remainder."""
+        if amount is not None:
+            return refund.amount == amount
+        return entries(tx, RefundRecord.__tablename__, refund.id)[0].details.get("reason") == _REMAINDER
 
     @staticmethod
     def _promised(tx: Connection, order: str) -> int:

@@ -43,12 +43,15 @@ class UnknownRecord(LedgerError):
 class InsufficientAmount(LedgerError):
     """The refunds of an order, including reserved ones, would exceed its capture. Amounts are in smallest units."""
 
-    def __init__(self, requested: int, left: int) -> None:
+    def __init__(self, requested: int | None, left: int) -> None:
         super().__init__(requested, left)
         self.requested = requested
+        """None if the remainder was requested."""
         self.left = left
 
     def __str__(self) -> str:
+        if self.requested is None:
+            return "nothing remains of the capture to refund"
         return f"refund of {self.requested} units: {self.left} remain of the capture"
 
 

@@ -240,15 +240,21 @@ class RefundRecord(StatefulRecord):
     """A refund."""
 
     __tablename__ = "refunds"
-    __table_args__ = (Index("refunds_state", "state", "step"),)
+    __table_args__ = (
+        Index("refunds_state", "state", "step"),
+        Index("refunds_transfer", "chain_id", "transfer_hash", "transfer_position", unique=True),
+    )
     transitions = DISBURSEMENT_TRANSITIONS
 
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), index=True)
+    # Captured order; null if an unmatched transfer is refunded.
+    order_id: Mapped[str | None] = mapped_column(ForeignKey("orders.id"), index=True)
     chain_id: Mapped[int] = mapped_column(BigInteger)
     token: Mapped[str] = mapped_column(String(42))
     recipient: Mapped[str] = mapped_column(String(42))
     amount: Mapped[int] = mapped_column(Units)
+    transfer_hash: Mapped[str | None] = mapped_column(String(66))
+    transfer_position: Mapped[int | None] = mapped_column(Integer)
     state: Mapped[DisbursementState] = mapped_column(EnumText(DisbursementState))
     step: Mapped[TxStatus | Finality] = mapped_column(EnumText(TxStatus, Finality))
 

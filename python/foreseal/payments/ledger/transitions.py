@@ -39,8 +39,10 @@ class Ledger:
     """
     passed: OnCrashPoint = ignore_crash_point
 
-    def create(self, tx: Connection, model: type[StatefulRecord], trigger: Trigger, values: ColumnValues) -> None:
-        """Insert the row that a trigger creates.
+    def create(
+        self, tx: Connection, model: type[StatefulRecord], trigger: Trigger, values: ColumnValues, **details: Any
+    ) -> None:
+        """Insert the row that a trigger creates. `details` are JSON for the timeline.
 
         Raises `DuplicateRecord`, which ends the transaction, if its id or another unique key already exists.
         """
@@ -50,7 +52,7 @@ class Ledger:
             tx.execute(insert(model).values({**values, model.state: status.state, model.step: status.step}))
         except IntegrityError as error:
             raise DuplicateRecord(f"{name}: {id} or another of its keys already exists") from error
-        record_entry(tx, TimelineEntry(name, id, self.clock(), trigger, None, str(status), {}))
+        record_entry(tx, TimelineEntry(name, id, self.clock(), trigger, None, str(status), details))
 
     def move(self, tx: Connection, model: type[S], row: S, trigger: Trigger, **details: Any) -> S:
         """Apply a trigger to the row as it was read. Return the updated row.

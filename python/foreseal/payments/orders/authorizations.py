@@ -15,6 +15,7 @@ from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord
 from foreseal.payments.ledger.queries import ColumnValues
 from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
 from foreseal.payments.signatures import InvalidSignature, check_signature
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
 from foreseal.payments.typed_data import ZERO_ADDRESS, Permit, ReceiveAuthorization, address, bytes32
@@ -123,11 +124,14 @@ class Orders:
         self._node = node
         self._merchant = merchant
 
-    def draft(self, id: str, terms: OrderTerms) -> ReceiveAuthorization:
+    def draft(
+        self, id: str, terms: OrderTerms, data: MerchantData = NO_DATA, *, auto_capture: bool = False
+    ) -> ReceiveAuthorization:
         """Create an order with these terms. Return the message that the buyer signs in the merchant's domain.
 
         Raises `DuplicateRecord` if the id exists, ValueError and TypeError for invalid terms, and the node's errors.
-        The order records the earliest block that can include its authorization.
+        The order records the earliest block that can include its authorization. `AutoCaptures` captures it as soon as
+        its signature is stored if `auto_capture` is true.
         """
         if check_amount(terms.amount) == 0:
             raise ValueError("amount: must not be 0")
@@ -144,11 +148,13 @@ class Orders:
                 OrderRecord.valid_after: message.valid_after,
                 OrderRecord.valid_before: message.valid_before,
                 OrderRecord.nonce: message.nonce,
+                OrderRecord.auto_capture: auto_capture,
+                **data.columns(),
             },
         )
         return message
 
-    def draft_permit(self, id: str, terms: PermitTerms) -> Permit:
+    def draft_permit(self, id: str, terms: PermitTerms, data: MerchantData = NO_DATA) -> Permit:
         """Create an order for any amount up to a maximum. Return the permit that the buyer signs.
 
         The permit has the payer's next nonce (EIP-2612). Until it is captured, revoked or past its deadline, create
@@ -177,6 +183,7 @@ class Orders:
                 OrderRecord.nonce: name,
                 OrderRecord.checkout: message.spender,
                 OrderRecord.permit_nonce: message.nonce,
+                **data.columns(),
             },
         )
         return message

@@ -27,6 +27,7 @@ from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import EarliestBlock, OrderTerms, memo, message, require_buyer
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
+from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
 from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender, record_deliveries
 
@@ -48,6 +49,10 @@ class NewPayment:
     signature: bytes
     capture: bool
     """True to capture it at once."""
+    reference: str | None = None
+    metadata_json: str | None = None
+    auto_capture: bool = False
+    last_error: None = None
     checkout: None = None
     permit_nonce: None = None
 
@@ -87,7 +92,9 @@ class Payments:
         self._merchant = merchant
         self._checks = CaptureChecks(sender, merchant)
 
-    def new(self, id: str, terms: OrderTerms, signature: bytes, *, capture: bool) -> NewPayment:
+    def new(
+        self, id: str, terms: OrderTerms, signature: bytes, *, capture: bool, data: MerchantData = NO_DATA
+    ) -> NewPayment:
         """Return a payment with these terms. Raises ValueError and TypeError that begin with the argument's name."""
         if check_amount(terms.amount) == 0:
             raise ValueError("amount: must not be 0")
@@ -107,6 +114,8 @@ class Payments:
             terms.nonce,
             signature,
             capture,
+            data.reference,
+            data.metadata_json,
         )
 
     def check(self, payments: Sequence[NewPayment]) -> list[CheckedPayment | Exception]:
@@ -227,6 +236,8 @@ def _row(stored: StoredPayment, since_block: int) -> ColumnValues:
         OrderRecord.signature: payment.signature,
         OrderRecord.since_block: since_block,
         OrderRecord.created: stored.created,
+        OrderRecord.reference: payment.reference,
+        OrderRecord.metadata_json: payment.metadata_json,
         OrderRecord.state: stored.status.state,
         OrderRecord.step: stored.status.step,
     }

@@ -49,12 +49,13 @@ def balance(tx: Connection) -> Balance:
     unmatched_rows = fetch_each(tx, select(UnmatchedTransferRecord))
     held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in unmatched_rows}
     received = captured = unmatched = 0
-    matched: dict[str, int] = {}
+    matched: dict[_Source, int] = {}
     for row in fetch_each(tx, select(TransferRecord)):
         received += row.amount
         is_held = held.pop((row.chain_id, row.transaction_hash, row.position), ...) is not ...
         if is_held:
             unmatched += row.amount
+            matched[row.transaction_hash, row.position] = row.amount
         if row.order_id is not None:
             captured += row.amount
             matched[row.order_id] = row.amount
@@ -98,7 +99,8 @@ def balance(tx: Connection) -> Balance:
             refunded = paid[id] + promised[id]
             faults.append(
                 BalanceFault(
-                    "refunds_exceed_capture", f"refunds of order {id} are {refunded}, its capture {matched.get(id, 0)}"
+                    "refunds_exceed_capture",
+                    f"refunds of {_source(id)} are {refunded}, its amount {matched.get(id, 0)}",
                 )
             )
     return Balance(received, captured, unmatched, sum(paid.values()), sum(promised.values()), tuple(sorted(faults)))
@@ -109,11 +111,19 @@ def expected_amount(order: OrderRecord) -> int | None:
     return order.amount if order.checkout is None else order.actual
 
 
-def _refunds(tx: Connection) -> tuple[dict[str, int], dict[str, int]]:
-    """Return paid and pending refund amounts by order."""
-    paid: dict[str, int] = defaultdict(int)
-    promised: dict[str, int] = defaultdict(int)
+_Source = str | tuple[str, int]
+"""Order by id, or unmatched transfer by transaction hash and position."""
+
+
+def _source(source: _Source) -> str:
+    return f"order {source}" if isinstance(source, str) else f"transfer {source[1]} of {source[0]}"
+
+
+def _refunds(tx: Connection) -> tuple[dict[_Source, int], dict[_Source, int]]:
+    """Return paid and pending refund amounts by order or unmatched transfer."""
+    paid: dict[_Source, int] = defaultdict(int)
+    promised: dict[_Source, int] = defaultdict(int)
     for row in fetch_each(tx, select(RefundRecord).where(RefundRecord.state != DisbursementState.BLOCKED)):
         sums = paid if row.state is DisbursementState.COMPLETE else promised
-        sums[row.order_id] += row.amount
+        sums[row.order_id or (row.transfer_hash or "", row.transfer_position or 0)] += row.amount
     return paid, promised

@@ -157,6 +157,7 @@ class Worker:
         waiting = [("expiry", id) for id in expiring]
         waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
+        waiting += [("auto_captures", id) for id in backend.auto_captures.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
         due = self._scheduler.due([candidate for candidate in waiting if share.has(candidate[1])], now)[:_MAX_SUBJECTS]
         sent = self._scheduler.receipts_due(now)[:_MAX_SUBJECTS]
@@ -219,6 +220,9 @@ class Worker:
         if kind == "expiry":
             OrderReconciler(ledger, sender, merchant).expire(id)
             return ("", "")
+        if kind == "auto_captures":
+            error = self._backend.auto_captures.attempt(id)
+            return ("", "" if error is None else str(error))
         if kind == "orders":
             order = OrderReconciler(ledger, sender, merchant).advance(id)
             return (order.state, order.step)

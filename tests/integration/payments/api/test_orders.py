@@ -109,6 +109,18 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
     ({"id": "a/b"}, "id", "must not contain a slash"),
     ({"id": ""}, "id", "is not a valid id"),
     ({"id": "x" * 201}, "id", "is not a valid id"),
+    ({"reference": ""}, "reference", "reference: must have at least 1 character"),
+    ({"reference": "x" * 201}, "reference", "reference: must have at most 200 characters"),
+    ({"reference": 5}, "reference", "reference: 5 must be a string"),
+    ({"metadata": ["a"]}, "metadata", "metadata: must be an object of texts"),
+    ({"metadata": {"a": 5}}, "metadata", "metadata: the value of 'a' must be a string"),
+    ({"metadata": {"a": None}}, "metadata", "metadata: the value of 'a' must be a string"),
+    ({"metadata": {"": "x"}}, "metadata", "metadata: the key '' must have 1 to 40 characters"),
+    ({"metadata": {"k" * 41: "x"}}, "metadata", "must have 1 to 40 characters"),
+    ({"metadata": {"k\0": "x"}}, "metadata", "and no NUL"),
+    ({"metadata": {"a": "x" * 501}}, "metadata", "metadata: the value of 'a' must have at most 500 characters"),
+    ({"metadata": {"a": "x\0"}}, "metadata", "and no NUL"),
+    ({"metadata": {f"k{n}": "x" for n in range(51)}}, "metadata", "metadata: must have at most 50 entries"),
     ({"tip": "1"}, "tip", "tip: unknown field, expected id, payer, amount"),
 ]
 

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from eth_account.signers.local import LocalAccount
 
 from foreseal.payments.api.roles import Role
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.orders.payments import Payments
-from foreseal.payments.typed_data import ReceiveAuthorization, random_nonce
+from foreseal.payments.typed_data import random_nonce
 from payments.api.service_harness import ServiceHarness
+from payments.api.signed_payments import payment
 from payments.scan import received
 from payments.shop import BUYER, BUYERS, SHOP, Killed
 
@@ -26,24 +26,6 @@ POINTS = (
     CrashPoint.TRANSACTION_SENT,
     CrashPoint.TRANSACTION_NOTED,
 )
-
-
-def payment(
-    service: ServiceHarness, id: str | None, amount: int = 500, buyer: LocalAccount = BUYER, **more: Any
-) -> Any:
-    """Return the body of a signed payment that is captured at once."""
-    until = more.get("valid_before", service.pending_time() + 600)
-    signed = ReceiveAuthorization(buyer.address, SHOP.address, amount, 0, until, more.pop("nonce", random_nonce()))
-    signature = signed.sign(service.backend.merchant.domain, bytes(buyer.key))
-    body = {
-        "payer": buyer.address,
-        "amount": str(amount),
-        "valid_before": until,
-        "nonce": "0x" + signed.nonce.hex(),
-        "signature": "0x" + signature.hex(),
-        "capture": True,
-    }
-    return body | ({} if id is None else {"id": id}) | more
 
 
 def amounts(service: ServiceHarness) -> list[int]:

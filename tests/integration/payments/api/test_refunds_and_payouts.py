@@ -48,6 +48,18 @@ def test_refunds_never_exceed_the_capture(service: ServiceHarness) -> None:
     service.refused(409, "not_refundable", "/v1/orders/b/refunds", {"amount": "1"})
 
 
+def test_refund_without_an_amount_pays_the_remainder(service: ServiceHarness) -> None:
+    service.captured("a", 500)
+    service.made("/v1/orders/a/refunds", {"amount": "200"})
+    rest = service.made("/v1/orders/a/refunds", {}, key="rest", role=Role.REFUNDER)["refund"]
+    assert (rest["amount"], rest["state"]) == ("300", "Broadcast")
+    assert service.made("/v1/orders/a/refunds", {}, key="rest", role=Role.REFUNDER)["refund"] == rest
+    error = service.refused(409, "not_covered", "/v1/orders/a/refunds", {})
+    assert (error["argument"], error["message"]) == ("amount", "nothing remains of the capture to refund")
+    service.settle()
+    assert service.get("/v1/orders/a")["order"]["refunded"] == "500"
+
+
 def test_payouts_and_splits_are_paid(service: ServiceHarness) -> None:
     service.captured("a", 10_000)
     legs: list[dict[str, object]]

@@ -85,6 +85,43 @@ def test_repeated_refund_request_returns_the_same_refund(shop: Shop) -> None:
         shop.refunds.submit("r")
 
 
+def test_refund_without_an_amount_is_the_remainder(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.refunds.refund("1", "a", 120)
+    shop.refunds.reserve("2", "a", 80)
+    assert shop.refunds.reserve("rest", "a")
+    assert shop.refunds.get("rest").amount == 300
+    assert shop.refunds.timeline("rest")[0].details == {"reason": "remainder"}
+    assert not shop.refunds.reserve("rest", "a")
+    with pytest.raises(DuplicateRecord, match="1 is another refund"):
+        shop.refunds.reserve("1", "a")
+    with pytest.raises(InsufficientAmount, match="nothing remains of the capture"):
+        shop.refunds.reserve("more", "a")
+    for id in ("1", "2", "rest"):
+        shop.refunds.advance(id)
+    shop.settle()
+    assert sorted(each.amount for each in paid(shop.chain)) == [80, 120, 300]
+
+
+def test_concurrent_refunds_of_the_remainder_reserve_it_once(shop: Shop) -> None:
+    shop.captured("a", 500)
+    answers: list[object] = []
+
+    def work(number: int) -> None:
+        try:
+            answers.append(shop.refunds.reserve(f"r{number}", "a"))
+        except Exception as error:  # a thread's error would be lost
+            answers.append(type(error))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(str, answers)) == sorted(map(str, [True, *[InsufficientAmount] * 3]))
+    assert shop.balance().reserved == 500
+
+
 def test_concurrent_refunds_are_summed_one_after_another(shop: Shop) -> None:
     shop.captured("a", 500)
     answers: list[object] = []

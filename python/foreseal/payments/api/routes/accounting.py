@@ -3,8 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -17,8 +17,10 @@ from foreseal.payments.api.pagination import PageQuery, parse_cursor
 from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.responses import BalanceView, UnmatchedTransferPage, UnmatchedTransferView
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import JsonReply, PlainCall, QueryCall, Route, RouteCall, StreamedReply
-from foreseal.payments.api.value_types import LARGEST_ID, Digits, Selected, limited_text
+from foreseal.payments.api.route import AnyCall, JsonReply, PlainCall, QueryCall, Route, RouteCall, StreamedReply
+from foreseal.payments.api.value_types import LARGEST_ID, Digits, Selected, Time, limited_text
+from foreseal.payments.chain import ChainError, Incomplete, node_requests
+from foreseal.payments.chain.block_times import first_block_at
 from foreseal.payments.chain.confirmation_policy import HIGHEST_TIER
 from foreseal.payments.ledger import (
     DisbursementState,
@@ -38,7 +40,7 @@ from foreseal.payments.ledger.models import (
     TransferRecord,
     UnmatchedTransferRecord,
 )
-from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one, fetch_triples
+from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, fetch_one, fetch_triples
 from foreseal.payments.transfers.balance import balance
 from foreseal.payments.validation import Bytes32
 
@@ -93,6 +95,17 @@ class UnmatchedTransfersQuery(PageQuery):
     reason: Selected[Reason] | None = Field(default=None, description="Filter by reason.")
     resolved: Literal["true", "false"] | None = Field(
         default=None, description="Filter by presence of a recorded resolution."
+    )
+
+
+class ExportQuery(RequestModel):
+    """Range of block times of an export."""
+
+    block_time_from: Annotated[Time, Digits] | None = Field(
+        default=None, description="Only transfers in blocks at or after this Unix time in seconds."
+    )
+    block_time_before: Annotated[Time, Digits] | None = Field(
+        default=None, description="Only transfers in blocks before this Unix time in seconds."
     )
 
 
@@ -171,18 +184,78 @@ def _balance(call: PlainCall) -> JsonReply:
     )
 
 
-def _export(call: PlainCall) -> StreamedReply:
-    return StreamedReply(_lines(call), "text/csv", "payments.csv")
+def _export(call: QueryCall[ExportQuery]) -> StreamedReply:
+    # The node is read before the response begins, so that its errors have a status.
+    return StreamedReply(_lines(call, _block_range(call)), "text/csv", "payments.csv")
 
 
-def _lines(call: PlainCall) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _BlockRange:
+    """Blocks of an export; None is unlimited."""
+
+    first: int | None = None
+    end: int | None = None
+    """Exclusive."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """Blocks of transactions whose timeline has no block number, from their receipts."""
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on received transfers."""
+        conditions: list[ColumnElement[bool]] = []
+        if self.first is not None:
+            conditions.append(TransferRecord.block_number >= self.first)
+        if self.end is not None:
+            conditions.append(TransferRecord.block_number < self.end)
+        return conditions
+
+    def number(self, landing: Mapping[str, Any]) -> int | None:
+        """Return the block of a sent transfer, if it is stored or was read."""
+        number: int | None = landing.get("block_number", self.numbers.get(landing["transaction"]))
+        return number
+
+    def has(self, landing: Mapping[str, Any]) -> bool:
+        """Return True if the range contains a sent transfer."""
+        number = self.number(landing)
+        if number is None:
+            return self.first is None and self.end is None
+        return (self.first is None or self.first <= number) and (self.end is None or number < self.end)
+
+
+def _block_range(call: QueryCall[ExportQuery]) -> _BlockRange:
+    times = (call.query.block_time_from, call.query.block_time_before)
+    if times == (None, None):
+        return _BlockRange()
+    node, lowest = call.backend.node, call.backend.token.start_block
+    first, end = (None if time is None else first_block_at(node, time, lowest) for time in times)
+    return _BlockRange(first, end, _read_block_numbers(call))
+
+
+def _read_block_numbers(call: AnyCall) -> dict[str, int]:
+    """Read the blocks of refunds and payouts that an earlier version recorded without the number."""
+    with call.backend.database.reading() as tx:
+        landings = _landings(tx).values()
+    hashes = sorted({landing["transaction"] for landing in landings if "block_number" not in landing})
+    numbers: dict[str, int] = {}
+    for chunk in chunks(hashes):
+        for hash, found in zip(
+            chunk, call.backend.node.batch([node_requests.receipt(each) for each in chunk]), strict=True
+        ):
+            if isinstance(found, ChainError):
+                raise found
+            if found is None:
+                raise Incomplete(f"{hash}: the node has no receipt, so its block is unknown")
+            numbers[hash] = found.block_number
+    return numbers
+
+
+def _lines(call: AnyCall, blocks: _BlockRange) -> Iterator[str]:
     """Yield the export as CSV from one snapshot of the database."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(HEADS)
     decimals = call.backend.token.decimals
     with call.backend.database.reading() as tx:
-        for number, row in enumerate(_rows(tx), 1):
+        for number, row in enumerate(_rows(tx, blocks), 1):
             amount = row["amount"]
             shown = row | {"amount": str(amount), "amount_shown": f"{to_tokens(amount, decimals):f}"}
             writer.writerow([_safe(str(shown.get(head, ""))) for head in HEADS])
@@ -191,10 +264,10 @@ def _lines(call: PlainCall) -> Iterator[str]:
     yield _emptied(text)
 
 
-def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
+def _rows(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
     """Yield captured and unmatched transfers in chain order, then completed refunds and payouts."""
     columns = (UnmatchedTransferRecord.reason, UnmatchedTransferRecord.order_id.label("intended_order"))
-    everything = select(TransferRecord, *columns).outerjoin(UnmatchedTransferRecord, _SAME)
+    everything = select(TransferRecord, *columns).outerjoin(UnmatchedTransferRecord, _SAME).where(*blocks.conditions())
     in_chain_order = everything.order_by(TransferRecord.block_number, TransferRecord.log_index)
     for transfer, reason, intended_order in fetch_triples(tx, in_chain_order):
         yield {
@@ -208,21 +281,29 @@ def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
             "finality": _finality(transfer.step),
             "reason": reason or "",
         }
-    yield from _sent(tx)
+    yield from _sent(tx, blocks)
 
 
-def _sent(tx: Connection) -> Iterator[dict[str, Any]]:
-    """Yield the transfers of refunds and payouts, at the positions in their latest receipts."""
+def _landings(tx: Connection) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the latest recorded position on the chain of each refund and payout."""
     subjects = (RefundRecord.__tablename__, PayoutRecord.__tablename__)
     landed = TimelineRecord.subject.in_(subjects) & TimelineRecord.trigger.in_(_LANDED)
     landings: dict[tuple[str, str], dict[str, Any]] = {}
     for entry in fetch_each(tx, select(TimelineRecord).where(landed).order_by(TimelineRecord.id)):
         landings[entry.subject, entry.subject_id] = json.loads(entry.details)
+    return landings
+
+
+def _sent(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
+    """Yield the transfers of refunds and payouts, at the positions in their latest receipts."""
+    landings = _landings(tx)
     paid = DisbursementState.COMPLETE
     for refund in fetch_each(tx, select(RefundRecord).where(RefundRecord.state == paid).order_by(RefundRecord.id)):
         landing = landings[RefundRecord.__tablename__, refund.id]
+        if not blocks.has(landing):
+            continue
         leg = _Leg(refund.id, refund.step, 0, refund.recipient, refund.amount)
-        yield _sent_line("refunded", landing, leg) | {"order_id": refund.order_id}
+        yield _sent_line("refunded", landing, leg) | {"order_id": refund.order_id or ""}
     legs = (
         select(
             PayoutRecord.id,
@@ -237,7 +318,9 @@ def _sent(tx: Connection) -> Iterator[dict[str, Any]]:
     )
     for columns in tx.execute(legs):
         leg = _Leg(*columns)
-        yield _sent_line("paid_out", landings[PayoutRecord.__tablename__, leg.id], leg)
+        landing = landings[PayoutRecord.__tablename__, leg.id]
+        if blocks.has(landing):
+            yield _sent_line("paid_out", landing, leg)
 
 
 class _Leg(NamedTuple):
@@ -255,6 +338,7 @@ def _sent_line(kind: str, landing: dict[str, Any], leg: _Leg) -> dict[str, Any]:
         "kind": kind,
         "transaction_hash": landing["transaction"],
         "log_index": landing["log_index"][leg.position],
+        "block_number": landing.get("block_number", ""),
         "id": leg.id,
         "account": leg.recipient,
         "amount": leg.amount,

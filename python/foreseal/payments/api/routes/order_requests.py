@@ -4,10 +4,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from foreseal.payments.api.pagination import PageQuery
+from foreseal.payments.api.pagination import CreatedQuery
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import ActiveTxStatus
-from foreseal.payments.api.value_types import Amount, EndTime, ObjectId, Selected, ShortText, Signature, Time
+from foreseal.payments.api.value_types import (
+    Amount,
+    EndTime,
+    Metadata,
+    ObjectId,
+    Reference,
+    Selected,
+    ShortText,
+    Signature,
+    Time,
+)
 from foreseal.payments.ledger import Finality, OrderState
 from foreseal.payments.validation import AccountAddress, Bytes32
 
@@ -36,6 +46,11 @@ class NewOrder(RequestModel):
     valid_seconds: Annotated[int, Field(ge=1, le=_YEAR)] | None = Field(
         default=None, description="Validity in seconds from the newest block, instead of valid_before."
     )
+    reference: Reference | None = Field(default=None, description="The merchant's own name of the order.")
+    auto_capture: bool | None = Field(
+        default=None, description="Capture the order as soon as its signature is stored; default false."
+    )
+    metadata: Metadata | None = Field(default=None, description="The merchant's own data: texts by name.")
 
 
 class OrderSignature(RequestModel):
@@ -58,7 +73,7 @@ class OrderVoid(RequestModel):
     reason: ShortText | None = Field(default=None, description="Reason shown in the timeline.")
 
 
-class OrdersQuery(PageQuery):
+class OrdersQuery(CreatedQuery):
     """Filters of orders."""
 
     state: Selected[OrderState] | None = Field(default=None, description="Filter by state.")
@@ -67,6 +82,7 @@ class OrdersQuery(PageQuery):
     payer: AccountAddress | None = Field(default=None, description="Filter by buyer.")
     nonce: Bytes32 | None = Field(default=None, description="Filter by nonce of the authorization.")
     id: ObjectId | None = Field(default=None, description="Filter by prefix of the id.")
+    reference: Reference | None = Field(default=None, description="Filter by the merchant's reference.")
     transaction: Bytes32 | None = Field(default=None, description="Filter by paying transaction.")
 
 

@@ -3,10 +3,10 @@
 from sqlalchemy import select
 
 from foreseal.payments.api import views
-from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.errors import ApiError, to_api_error
 from foreseal.payments.api.pagination import by_beginning
 from foreseal.payments.api.request_models import NoFields
-from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderToSign, Timeline, TypedData
+from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderSigned, OrderToSign, Timeline, TypedData
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route, RouteCall
 from foreseal.payments.api.routes.order_requests import (
@@ -21,6 +21,7 @@ from foreseal.payments.api.routes.order_requests import (
 from foreseal.payments.ledger import DuplicateRecord, OrderState, TransitionNotAllowed, Trigger, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
+from foreseal.payments.orders.merchant_data import MerchantData
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import building_head
 from foreseal.payments.typed_data import random_nonce
@@ -41,13 +42,14 @@ def _create(call: BodyCall[NewOrder]) -> JsonReply:
     elif valid_before <= now:
         expired = f"valid_before: {valid_before} is not after {now}, the timestamp of the pending block"
         raise ApiError(400, "invalid_value", expired, "valid_before")
+    data = MerchantData(body.reference, body.metadata or {})
     try:
         if body.maximum is not None:
-            drafting.draft_permit(id, PermitTerms(body.payer, body.maximum, valid_before - 1, random_nonce()))
+            drafting.draft_permit(id, PermitTerms(body.payer, body.maximum, valid_before - 1, random_nonce()), data)
         else:
             assert body.amount is not None
             exact = OrderTerms(body.payer, body.amount, body.valid_after or 0, valid_before, random_nonce())
-            drafting.draft(id, exact)
+            drafting.draft(id, exact, data, auto_capture=body.auto_capture or False)
     except ValueError as error:
         raise _named(error) from error
     return _to_sign(call, id)
@@ -61,6 +63,9 @@ def _check_terms(call: BodyCall[NewOrder]) -> None:
             raise ApiError(400, "invalid_value", f"{name}: {other} is given as well", name)
     if body.amount is None and body.maximum is None:
         raise ApiError(400, "missing_field", "amount or maximum is required", "amount")
+    if body.maximum is not None and body.auto_capture:
+        message = "auto_capture: an order with a maximum needs a capture request with its amount"
+        raise ApiError(400, "invalid_value", message, "auto_capture")
     if body.maximum is not None and call.backend.merchant.checkout is None:
         raise ApiError(409, "checkout_not_configured", "the configuration has no serve.checkout contract", "maximum")
 
@@ -100,7 +105,10 @@ def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
         raise TransitionNotAllowed(order.state, Trigger.SIGN)
     elif order.state is OrderState.SIGNED:
         backend.orders.store(id)
-    return _detail(call, id)
+    # A crash before this line leaves the capture to the worker.
+    error = backend.auto_captures.attempt(id) if order.auto_capture else None
+    shown = None if error is None else to_api_error(error).body()["error"]
+    return JsonReply(_detail(call, id).value | {"capture_error": shown})
 
 
 def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> JsonReply:
@@ -150,7 +158,7 @@ def _detail(call: AnyCall, id: str) -> JsonReply:
 
 
 def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
-    parameters, conditions = call.query, []
+    parameters, conditions = call.query, call.query.created(OrderRecord.created)
     if parameters.state is not None:
         conditions.append(OrderRecord.state == parameters.state)
     if parameters.finality is not None:
@@ -163,6 +171,8 @@ def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
         conditions.append(OrderRecord.nonce == parameters.nonce)
     if parameters.id is not None:
         conditions.append(OrderRecord.id.startswith(parameters.id, autoescape=True))
+    if parameters.reference is not None:
+        conditions.append(OrderRecord.reference == parameters.reference)
     if parameters.transaction is not None:
         paid = select(TransferRecord.order_id).where(
             TransferRecord.transaction_hash == "0x" + parameters.transaction.hex()
@@ -210,9 +220,9 @@ ROUTES = (
     Route(
         "POST",
         "/v1/orders/{id}/signature",
-        "Verify and store the payer's signature",
+        "Verify and store the payer's signature, and capture an order with auto_capture",
         _sign,
-        {200: OrderDetail},
+        {200: OrderSigned},
         Role.CASHIER,
     ),
     Route(

@@ -13,9 +13,19 @@ from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import OrderPlaced, PaymentBatch, PaymentBatchItem
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, Route
-from foreseal.payments.api.value_types import Amount, EndTime, Items, ObjectId, Signature, Time
+from foreseal.payments.api.value_types import (
+    Amount,
+    EndTime,
+    Items,
+    Metadata,
+    ObjectId,
+    Reference,
+    Signature,
+    Time,
+)
 from foreseal.payments.api.views import Views
 from foreseal.payments.orders.authorizations import OrderTerms
+from foreseal.payments.orders.merchant_data import MerchantData
 from foreseal.payments.orders.payments import Expired, NewPayment, StoredPayment
 from foreseal.payments.validation import AccountAddress, Bytes32
 
@@ -37,6 +47,8 @@ class PaymentRequest(RequestModel):
     nonce: Bytes32 = Field(description="Nonce of the signed authorization: 32 random bytes.")
     signature: Signature = Field(description="Signature of the payer over ReceiveWithAuthorization (EIP-3009).")
     capture: bool | None = Field(default=None, description="Capture the payment at once; default false.")
+    reference: Reference | None = Field(default=None, description="The merchant's own name of the order.")
+    metadata: Metadata | None = Field(default=None, description="The merchant's own data: texts by name.")
 
 
 class PaymentBatchRequest(RequestModel):
@@ -78,8 +90,9 @@ def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> PaymentJob:
 
 def _new_payment(call: AnyCall, body: PaymentRequest, id: str, location: str) -> NewPayment:
     terms = OrderTerms(body.payer, body.amount, body.valid_after or 0, body.valid_before, body.nonce)
+    data = MerchantData(body.reference, body.metadata or {})
     try:
-        return call.backend.payments.new(body.id or id, terms, body.signature, capture=body.capture or False)
+        return call.backend.payments.new(body.id or id, terms, body.signature, capture=body.capture or False, data=data)
     except ValueError as error:
         argument = f"{location}{str(error).partition(':')[0]}"
         raise ApiError(400, "invalid_value", f"{location}{error}", argument) from error

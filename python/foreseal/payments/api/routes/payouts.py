@@ -16,7 +16,7 @@ from foreseal.payments.api.routes.refunds import DisbursementsQuery
 from foreseal.payments.api.value_types import Amount, Items
 from foreseal.payments.disbursements.payouts import BASIS_POINTS, MAX_RECIPIENTS, split
 from foreseal.payments.ledger import read
-from foreseal.payments.ledger.models import PayoutRecord, Purpose
+from foreseal.payments.ledger.models import PayoutRecord, Purpose, TimelineRecord
 from foreseal.payments.typed_data import bytes32
 from foreseal.payments.validation import AccountAddress, Bytes32
 
@@ -110,7 +110,9 @@ def _detail(call: AnyCall, id: str) -> PayoutDetail:
 
 def _list(call: QueryCall[DisbursementsQuery]) -> JsonReply:
     state = call.query.state
-    conditions = [] if state is None else [PayoutRecord.state == state]
+    conditions = call.query.created(TimelineRecord.time)
+    if state is not None:
+        conditions.append(PayoutRecord.state == state)
     with call.backend.database.reading() as tx:
         rows, following = by_beginning(tx, PayoutRecord, call.query, *conditions)
         return JsonReply({"items": call.views.payouts(tx, rows), "next": following})

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from foreseal.payments.api import views
-from foreseal.payments.api.pagination import PageQuery, by_beginning
+from foreseal.payments.api.pagination import CreatedQuery, by_beginning
 from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.responses import RefundDetail, RefundPage, Timeline
 from foreseal.payments.api.roles import Role
@@ -11,7 +11,7 @@ from foreseal.payments.api.route import AnyCall, JsonReply, PathCall, QueryCall,
 from foreseal.payments.api.routes.order_requests import OrderPath
 from foreseal.payments.api.value_types import Amount, ObjectId, Selected
 from foreseal.payments.ledger import DisbursementState, read
-from foreseal.payments.ledger.models import Purpose, RefundRecord
+from foreseal.payments.ledger.models import Purpose, RefundRecord, TimelineRecord
 
 
 class RefundPath(RequestModel):
@@ -26,10 +26,12 @@ class NewRefund(RequestModel):
     id: ObjectId | None = Field(
         default=None, description="Id of the refund; derived from the Idempotency-Key by default."
     )
-    amount: Amount = Field(description="Amount in smallest units, as a string.")
+    amount: Amount | None = Field(
+        default=None, description="Amount in smallest units, as a string; by default all that is not refunded yet."
+    )
 
 
-class DisbursementsQuery(PageQuery):
+class DisbursementsQuery(CreatedQuery):
     """Filters of refunds or payouts."""
 
     state: Selected[DisbursementState] | None = Field(default=None, description="Filter by state.")
@@ -59,7 +61,7 @@ def _detail(call: AnyCall, id: str) -> RefundDetail:
 
 
 def _list(call: QueryCall[RefundsQuery]) -> JsonReply:
-    conditions = []
+    conditions = call.query.created(TimelineRecord.time)
     if call.query.state is not None:
         conditions.append(RefundRecord.state == call.query.state)
     if call.query.order is not None:

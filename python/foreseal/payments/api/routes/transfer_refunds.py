@@ -1,0 +1,73 @@
+"""Refunds of unmatched transfers to their senders."""
+
+from typing import Annotated
+
+from pydantic import Field
+from sqlalchemy import Connection
+
+from foreseal.payments.api import views
+from foreseal.payments.api.models import ResolutionRecord
+from foreseal.payments.api.request_models import NoFields, RequestModel
+from foreseal.payments.api.responses import RefundDetail
+from foreseal.payments.api.roles import Role
+from foreseal.payments.api.route import JsonReply, Route, RouteCall
+from foreseal.payments.api.routes.accounting import TransferPath
+from foreseal.payments.api.value_types import Amount, ObjectId, limited_text
+from foreseal.payments.disbursements.refunds import RefundedTransfer
+from foreseal.payments.ledger import DuplicateRecord, ensure, read
+from foreseal.payments.ledger.models import Purpose, RefundRecord
+
+
+class NewTransferRefund(RequestModel):
+    """A refund of an unmatched transfer, or of a part of it."""
+
+    id: ObjectId | None = Field(
+        default=None, description="Id of the refund; derived from the Idempotency-Key by default."
+    )
+    amount: Amount | None = Field(
+        default=None, description="Amount in smallest units, as a string; by default all of the transfer."
+    )
+    note: Annotated[str, limited_text(2_000)] | None = Field(
+        default=None, description="Note of the resolution; by default it names the refund."
+    )
+
+
+def _refund(call: RouteCall[TransferPath, NoFields, NewTransferRefund]) -> JsonReply:
+    assert call.key is not None
+    id, caller, backend = call.body.id or call.required_claim.id("ref"), call.key.id, call.backend
+    source = RefundedTransfer("0x" + call.path.transaction.hex(), call.path.position)
+
+    def resolve(tx: Connection) -> None:
+        added = ensure(
+            tx,
+            ResolutionRecord,
+            {
+                ResolutionRecord.chain_id: backend.merchant.domain.chain_id,
+                ResolutionRecord.transaction_hash: source.transaction_hash,
+                ResolutionRecord.position: source.position,
+                ResolutionRecord.note: call.body.note or f"refund {id}",
+                ResolutionRecord.resolved_by: caller,
+                ResolutionRecord.time: int(backend.clock()),
+            },
+        )
+        if not added:
+            raise DuplicateRecord(f"unmatched transfers: {source.transaction_hash} is already resolved")
+
+    # The same id means the same refund, so a repeat is safe.
+    backend.refunds.reserve_transfer(id, source, call.body.amount, resolve)
+    backend.refunds.advance(id)
+    with backend.database.reading() as tx:
+        refund = call.views.refund(read(tx, RefundRecord, id))
+        return JsonReply({"refund": refund, "transactions": views.list_transactions(tx, id, Purpose.REFUND)}, 201)
+
+
+ROUTES = (
+    Route(
+        "POST",
+        "/v1/unmatched-transfers/{transaction}/{position}/refund",
+        "Refund an unmatched transfer to its sender, and record that as its resolution",
+        _refund,
+        {201: RefundDetail},
+        Role.REFUNDER,
+    ),
+)

@@ -1,0 +1,37 @@
+"""The merchant's own data of an order. The ledger only stores it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.ledger.queries import ColumnValues
+
+
+@dataclass(frozen=True, slots=True)
+class MerchantData:
+    """Reference and metadata of an order."""
+
+    reference: str | None = None
+    """Name of the order in the merchant's own system; several orders may share it."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def metadata_json(self) -> str | None:
+        """The metadata as stored; None if it is empty."""
+        return json.dumps(dict(self.metadata), sort_keys=True) if self.metadata else None
+
+    def columns(self) -> ColumnValues:
+        """Return the values of the order's columns."""
+        return {OrderRecord.reference: self.reference, OrderRecord.metadata_json: self.metadata_json}
+
+
+NO_DATA = MerchantData()
+
+
+def parse_metadata(stored: str | None) -> dict[str, str]:
+    """Return the metadata of a stored text; empty without one."""
+    if stored is None:
+        return {}
+    found: dict[str, str] = json.loads(stored)
+    return found
