@@ -71,11 +71,19 @@ class Backend:
             policy.margin_seconds,
             policy.refundable,
             configuration.serve.checkout,
+            configuration.serve.batch_capture,
         )
         client = client or Client(configuration.node.url)
         node = RpcNode(client)
         sender = TransactionSender(ledger, node, TransactionIntents(chain_id, account), policy.policy(), policy.fees())
-        watch = WatcherSettings(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
+        watch = WatcherSettings(
+            chain_id,
+            token.address,
+            merchant.payee,
+            token.start_block,
+            policy.policy(),
+            batch_capture=merchant.batch_capture,
+        )
         return cls(
             configuration,
             token,

@@ -91,6 +91,9 @@ class ServeSection:
         ADDRESS, "Checkout contract of the merchant; without it each order has one exact amount.", None
     )
     payouts: str | None = key(ADDRESS, "Payouts contract; without it payouts are disabled.", None)
+    batch_capture: str | None = key(
+        ADDRESS, "Batch capture contract of the merchant; without it each capture is a transaction of its own.", None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,7 @@ class Worker:
             self._scheduler.record_poll(subject, status, now)
         backend, share = self._backend, self.state.share
         waiting = [("expiry", id) for id in expiring]
+        waiting += [("batches", id) for id in backend.progress.batches.waiting(watched=True)]
         waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
@@ -198,6 +199,8 @@ class Worker:
         if kind == "expiry":
             OrderReconciler(ledger, sender, merchant).expire(id)
             return ("", "")
+        if kind == "batches":
+            return ("", ", ".join(OrderReconciler(ledger, sender, merchant).batches.advance(id)))
         if kind == "orders":
             order = OrderReconciler(ledger, sender, merchant).advance(id)
             return (order.state, order.step)

@@ -59,7 +59,7 @@ def _get(call: RouteCall) -> JsonReply:
 def _detail(call: RouteCall, id: str) -> views.JsonView:
     with call.backend.database.reading() as tx:
         (shown,) = call.views.payouts(tx, [read(tx, PayoutRecord, id)])
-        return {"payout": shown, "transactions": views.list_transactions(tx, id, Purpose.PAYOUT)}
+        return {"payout": shown, "transactions": views.list_transactions(tx, [id], Purpose.PAYOUT)}
 
 
 def _list(call: RouteCall) -> JsonReply:

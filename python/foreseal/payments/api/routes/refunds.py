@@ -28,7 +28,7 @@ def _get(call: RouteCall) -> JsonReply:
 def _detail(call: RouteCall, id: str) -> views.JsonView:
     with call.backend.database.reading() as tx:
         row = read(tx, RefundRecord, id)
-        return {"refund": call.views.refund(row), "transactions": views.list_transactions(tx, id, Purpose.REFUND)}
+        return {"refund": call.views.refund(row), "transactions": views.list_transactions(tx, [id], Purpose.REFUND)}
 
 
 def _list(call: RouteCall) -> JsonReply:
