@@ -71,6 +71,18 @@ def received(chain: AnyChain) -> list[Movement]:
     return [each for each in movements(chain) if each.recipient == SHOP.address.lower()]
 
 
+def incoming(chain: AnyChain) -> list[Movement]:
+    """Return the transfers to the shop or its batch capture contract, sweeps included, without forwarded sums."""
+    shop, contract = SHOP.address.lower(), BATCH_CAPTURE.lower()
+    found = [each for each in movements(chain) if each.recipient in (shop, contract)]
+    batches = {each.hash for each in found if each.recipient == contract}
+    return [each for each in found if each.sender != contract or each.hash not in batches]
+
+
+def is_sweep(movement: Movement) -> bool:
+    return movement.sender == BATCH_CAPTURE.lower()
+
+
 def captured_by_contract(chain: AnyChain) -> list[Movement]:
     """Return the transfers to the batch capture contract."""
     return [each for each in movements(chain) if each.recipient == BATCH_CAPTURE.lower()]
