@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/campaigns")]
 
 from foreseal.bench.provenance import read_provenance, save  # noqa: E402
 from foreseal.codec import sign_digests  # noqa: E402
-from foreseal.payments.contracts.development import NAME, TOKEN, VERSION  # noqa: E402
+from foreseal.payments.contracts.development import BATCH_CAPTURE, NAME, TOKEN, VERSION  # noqa: E402
 from foreseal.payments.typed_data import Domain, ReceiveAuthorization, random_nonce  # noqa: E402
 from live.accounts import DEV_ACCOUNTS  # noqa: E402
 from live.process import LiveNode, foreseal_command, stopping  # noqa: E402
@@ -51,6 +51,8 @@ class Figures:
     rate: float | None
     """Offered payments a second; None is a closed loop."""
     batch: int
+    batch_capture: bool = False
+    """True if the batch capture contract is the payee."""
     submitted_per_second: float = 0.0
     captured_per_second: float = 0.0
     """From the first request until the last payment is captured."""
@@ -68,7 +70,7 @@ class Figures:
     def __str__(self) -> str:
         ends = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in self.captured_after.items())
         return (
-            f"{self.mode} on {self.database}, {self.processes} process(es):"
+            f"{self.mode}{', batch capture' * self.batch_capture} on {self.database}, {self.processes} process(es):"
             f" submitted {self.submitted_per_second:.0f}/s, captured {self.captured_per_second:.0f}/s,"
             f" delivered {self.delivered_per_second:.0f}/s;"
             f" a payment: service {self.service_ms:.2f} ms, node {self.node_ms:.2f} ms, load {self.load_ms:.2f} ms,"
@@ -148,10 +150,11 @@ class Load:
         figures = self._figures
         until = int(time.time()) + 86_400
         items: list[dict[str, Any]] = []
+        payee = BATCH_CAPTURE if figures.batch_capture else MERCHANT.address
         for position, buyer in enumerate(BUYERS):
             numbers = range(position, figures.payments, len(BUYERS))
             messages = [
-                ReceiveAuthorization(buyer.address, MERCHANT.address, 1_000 + number, 0, until, random_nonce())
+                ReceiveAuthorization(buyer.address, payee, 1_000 + number, 0, until, random_nonce())
                 for number in numbers
             ]
             signed = sign_digests(bytes(buyer.key), [message.digest(self._domain) for message in messages])
@@ -255,7 +258,10 @@ async def measure(given: argparse.Namespace, figures: Figures) -> None:
             LiveNode([foreseal_command(), "dev", "--port", "0", "--payments", "--block-time", "2s", "--step", "200ms"])
         ) as node,
     ):
-        config = configure(Path(name), node.url, url, more=given.more.replace("\\n", "\n"))
+        more = given.more.replace("\\n", "\n")
+        if figures.batch_capture:
+            more = f'batch_capture = "{BATCH_CAPTURE}"\n{more}'
+        config = configure(Path(name), node.url, url, more=more)
         key = api_key(config)
         with contextlib.ExitStack() as stack:
             services = [stack.enter_context(serving(config)) for _ in range(figures.processes)]
@@ -292,12 +298,24 @@ def reconcile(url: str, key: str, node: LiveNode) -> None:
                 (row["transaction_hash"], int(row["log_index"])): int(row["amount"])
                 for row in csv.DictReader(io.StringIO(response.text))
             }
-            if rows == scan(rpc, MERCHANT.address).received:
+            if rows == _expected_rows(rpc):
                 break
             time.sleep(0.5)  # the last block is not sealed yet
         else:
             raise AssertionError("the export is not what the chain has")
     print(f"reconciled: {len(rows)} transfers of the export are those of the chain")
+
+
+def _expected_rows(rpc: Rpc) -> dict[tuple[str, int], int]:
+    """Return the transfers of sealed blocks that the export must have."""
+    received, captured = (scan(rpc, account).received for account in (MERCHANT.address, BATCH_CAPTURE))
+    # The contract forwards each batch to the merchant in its last transfer, which is no row of the export.
+    sums: dict[str, int] = {}
+    for (hash, _), amount in captured.items():
+        sums[hash] = sums.get(hash, 0) + amount
+    forwarded = {key: amount for key, amount in received.items() if sums.get(key[0]) == amount}
+    assert len(forwarded) == len(sums), "the contract did not forward what it received"
+    return captured | {key: amount for key, amount in received.items() if key not in forwarded}
 
 
 class Groups:
@@ -338,6 +356,9 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--batch", type=int, default=200)
+    parser.add_argument(
+        "--batch-capture", action="store_true", help="sign for the batch capture contract, and configure it"
+    )
     parser.add_argument("--events", default="", help="event types of the webhook, separated by commas; default all")
     parser.add_argument("--quiet", action="store_true", help="without webhooks")
     parser.add_argument("--more", default="", help="text added to pay.toml")
@@ -349,7 +370,16 @@ def main() -> None:
     results = []
     for kind in given.database or ["sqlite"]:
         for mode in given.mode or ["payments"]:
-            figures = Figures(mode, kind, given.processes, given.payments, given.connections, given.rate, given.batch)
+            figures = Figures(
+                mode,
+                kind,
+                given.processes,
+                given.payments,
+                given.connections,
+                given.rate,
+                given.batch,
+                given.batch_capture,
+            )
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(measure(given, figures))
             print(figures, flush=True)

@@ -23,12 +23,28 @@ class Merchant:
     """
     checkout: str | None = None
     """The merchant's checkout contract, for orders whose amount is decided at the capture."""
+    batch_capture: str | None = None
+    """The merchant's batch capture contract. With it, it is the payee of new orders with one exact amount."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "payee", address(self.payee, "payee"))
         if self.checkout is not None:
             object.__setattr__(self, "checkout", address(self.checkout, "checkout"))
+        if self.batch_capture is not None:
+            object.__setattr__(self, "batch_capture", address(self.batch_capture, "batch_capture"))
+            if self.batch_capture == self.payee:
+                raise ValueError("batch_capture: must not be the payee")
         if self.margin < 1:
             raise ValueError(f"margin: must be at least 1 s, got {self.margin}")
         if self.refundable not in set(Finality):
             raise ValueError(f"refundable: {self.refundable} is not a finality")
+
+    @property
+    def receiver(self) -> str:
+        """Payee of new orders with one exact amount."""
+        return self.payee if self.batch_capture is None else self.batch_capture
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """All accounts whose incoming transfers are the merchant's."""
+        return (self.payee,) if self.batch_capture is None else (self.payee, self.batch_capture)

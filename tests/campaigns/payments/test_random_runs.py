@@ -17,6 +17,7 @@ from eth_utils.address import to_checksum_address
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from sqlalchemy import func, select
 
 from foreseal.payments.chain import ChainError
 from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, OrderState, TransitionNotAllowed
@@ -28,9 +29,10 @@ from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.balance import expected_amount
-from payments.fake.contracts import TOKEN, State, call_data
+from payments.fake.contracts import BATCH, TOKEN, State, call_data, selector
+from payments.people import BATCH_CAPTURE
 from payments.real.node import make_node_chain
-from payments.scan import Movement, canceled, paid, received
+from payments.scan import Movement, canceled, incoming, is_sweep, paid
 from payments.shop import BUYERS, FUNDS, SHOP, Chains, Killed, Shop, make_fake_chain
 
 RUNS = int(os.environ.get("FORESEAL_PAYMENT_RUNS", "12"))
@@ -63,10 +65,12 @@ class Life(RuleBasedStateMachine):
     new_url: Callable[[], str]
     chains: Chains
     counted: Counter[str]
+    batch_capture: str | None = None
 
     def __init__(self) -> None:
         super().__init__()
-        self.shop = Shop(type(self).new_url(), finality=FINALITY, chains=type(self).chains)
+        chains, contract = type(self).chains, self.batch_capture
+        self.shop = Shop(type(self).new_url(), finality=FINALITY, chains=chains, batch_capture=contract)
         self.made = 0
 
     def act(self, action: Callable[[], object], death: int | None = None) -> None:
@@ -244,9 +248,9 @@ class Life(RuleBasedStateMachine):
     def compare(self) -> None:
         """Compare the tables with the chain."""
         shop = self.shop
-        came, went, ended = received(shop.chain), paid(shop.chain), canceled(shop.chain)
+        came, went, ended = incoming(shop.chain), paid(shop.chain), canceled(shop.chain)
         assert shop.rows() == {each.row() for each in came}
-        assert shop.balance().received == sum(each.amount for each in came)
+        assert shop.balance().received == sum(each.amount for each in came if not is_sweep(each))
         used = Counter((each.sender, each.nonce) for each in came if each.nonce is not None)
         assert not used or max(used.values()) == 1
         captured = 0
@@ -324,6 +328,64 @@ class LifeWithPermits(Life):
             self.shop.submit_permit(permit(order), order.signature, other)
 
 
+class LifeWithBatches(Life):
+    """Runs whose captures go through the batch capture contract, alone and in groups."""
+
+    batch_capture = BATCH_CAPTURE
+
+    @rule(
+        parts=st.lists(st.tuples(buyers, st.integers(1, FUNDS // 8)), min_size=1, max_size=5),
+        seconds=st.sampled_from([150, 600, 10**6]),
+        death=deaths,
+    )
+    def pay_group(self, parts: list[tuple[LocalAccount, int]], seconds: int, death: int | None) -> None:
+        """Send a group of signed payments. Store those that failed the checks as orders, so that every id exists."""
+        shop, ids = self.shop, [f"o{self.made + position}" for position in range(len(parts))]
+        payments = [shop.payment(id, amount, buyer, seconds) for id, (buyer, amount) in zip(ids, parts, strict=True)]
+        self.act(lambda: shop.store_group(payments), death)
+        self.counted["payments in groups"] += len(set(ids) & set(shop.orders.in_state(OrderState.STORED)))
+        lost, self.shop.node.losses = self.shop.node.losses, []
+        for id, (buyer, amount) in zip(ids, parts, strict=True):
+            if id not in self.shop.orders.in_state(*OrderState):
+                self.shop.stored(id, amount, buyer=buyer, seconds=10**6)
+        self.shop.node.losses = lost
+        self.made += len(parts)
+
+    @rule(buyer=buyers, amount=st.integers(1, 1000), swept=st.booleans())
+    def pay_the_contract(self, buyer: LocalAccount, amount: int, *, swept: bool) -> None:
+        """Send tokens to the contract without an authorization, which the merchant may sweep."""
+        data = call_data("transfer(address,uint256)", BATCH_CAPTURE, amount)
+        self.shop.chain.inject(buyer.address.lower(), TOKEN, data)
+        if swept:
+            self.shop.chain.mine()
+            self.shop.chain.inject(SHOP.address.lower(), BATCH, selector("sweep()"))
+
+    def compare(self) -> None:
+        super().compare()
+        with self.shop.database.reading() as tx:
+            query = select(OrderRecord.last_error, func.count()).where(OrderRecord.capture_batch.is_not(None))
+            for reason, count in tx.execute(query.group_by(OrderRecord.last_error)):
+                self.counted["in a batch" if reason is None else "failed in a batch"] += count
+        assert self.shop.progress.batches.waiting() == []
+
+
+@pytest.mark.timeout(300 + 10 * RUNS)
+def test_batches_lose_and_double_no_payment_in_random_runs(
+    new_url: Callable[[], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = play(LifeWithBatches, new_url, make_fake_chain, RUNS, capsys)
+    assert counted["failed in a batch"]
+    assert counted["payments in groups"]
+
+
+@pytest.mark.timeout(300 + 10 * RUNS)
+def test_batches_on_real_contracts_lose_and_double_no_payment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    urls = (f"sqlite:///{tmp_path}/{number}.db" for number in itertools.count())
+    play(LifeWithBatches, lambda: next(urls), make_node_chain, max(6, RUNS // 20), capsys)
+
+
 @pytest.mark.timeout(300 + 10 * RUNS)
 def test_no_payment_is_lost_or_doubled_in_random_runs(
     new_url: Callable[[], str], capsys: pytest.CaptureFixture[str]
@@ -342,8 +404,8 @@ def test_random_runs_with_real_contracts_lose_and_double_no_payment(
 
 def play(
     lives: type[Life], new_url: Callable[[], str], chains: Chains, runs: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Run this many lives and print the reached states."""
+) -> Counter[str]:
+    """Run this many lives, print the reached states, and return their counts."""
     counted: Counter[str] = Counter()
     attributes = {"new_url": staticmethod(new_url), "chains": staticmethod(chains), "counted": counted}
     life = type("Life", (lives,), attributes)
@@ -363,3 +425,4 @@ def play(
     for reached in (OrderState.CAPTURED, OrderState.CANCELED, OrderState.EXPIRED, DisbursementState.COMPLETE):
         assert counted[reached]
     assert any(name.startswith("killed") for name in counted)
+    return counted

@@ -20,7 +20,8 @@ from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.transactions import SendingError
 from payments.fake.node import FakeNode
-from payments.scan import paid, received
+from payments.people import BATCH_CAPTURE
+from payments.scan import incoming, paid
 from payments.shop import Make, Shop
 
 pytestmark = pytest.mark.fake_chain
@@ -70,16 +71,19 @@ def process(shop: Shop, seed: int, failed: list[BaseException]) -> None:
         failed.append(error)
 
 
+@pytest.mark.parametrize("contract", [None, BATCH_CAPTURE], ids=["single", "batch"])
 @pytest.mark.parametrize("seed", range(3))
-def test_two_processes_lose_and_double_no_payment(make: Make, seed: int) -> None:
-    first = make(finality=15)
+def test_two_processes_lose_and_double_no_payment(make: Make, seed: int, contract: str | None) -> None:
+    first = make(finality=15, batch_capture=contract)
     first.node = Shared(first.chain)
     first.restart()
-    second = make(finality=15)
+    second = make(finality=15, batch_capture=contract)
     second.chain, second.node = first.chain, first.node
     second.restart()
-    for number in range(ORDERS):
+    for number in range(ORDERS // 2):
         first.stored(f"o{number}", 500, seconds=10**5)
+    rest = [first.payment(f"o{number}", 500, seconds=10**5) for number in range(ORDERS // 2, ORDERS)]
+    assert len(first.store_group(rest)) == len(rest)
     draw = random.Random(seed)
     failed: list[BaseException] = []
     threads = [
@@ -114,10 +118,11 @@ def check(shop: Shop) -> None:
     assert found.faults == ()
     assert found.reserved == 0
     # The expected rows come from an independent scan of the chain.
-    assert shop.rows() == {each.row() for each in received(shop.chain)}
-    assert found.received == sum(each.amount for each in received(shop.chain))
+    came = incoming(shop.chain)
+    assert shop.rows() == {each.row() for each in came}
+    assert found.received == sum(each.amount for each in came)
     assert found.refunded == sum(each.amount for each in paid(shop.chain))
-    nonces = Counter(each.nonce for each in received(shop.chain))
+    nonces = Counter(each.nonce for each in came)
     assert set(nonces.values()) <= {1}
     captured = shop.orders.in_state(OrderState.CAPTURED)
     assert len(captured) == len(nonces)

@@ -9,7 +9,8 @@ from foreseal.payments.crash_points import CrashPoint, ignore_crash_point
 from foreseal.payments.ledger import DisbursementState, OrderState, TransitionNotAllowed
 from foreseal.payments.orders.reconciler import NotExpired
 from payments.fake.contracts import PAYOUTS
-from payments.scan import canceled, paid, received
+from payments.people import BATCH_CAPTURE
+from payments.scan import canceled, incoming, paid
 from payments.shop import BUYER, BUYERS, SHOP, Killed, Make, Shop
 
 BATCH = b"\7" * 32
@@ -63,11 +64,21 @@ def life(shop: Shop) -> None:
 @pytest.mark.fake_chain
 @pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.name)
 def test_crash_at_any_point_loses_and_doubles_no_payment(make: Make, point: CrashPoint) -> None:
-    shop = make(finality=4)
+    check(make(finality=4), point)
+
+
+@pytest.mark.fake_chain
+@pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.name)
+def test_crash_at_any_point_of_a_batch_loses_and_doubles_no_payment(make: Make, point: CrashPoint) -> None:
+    check(make(finality=4, batch_capture=BATCH_CAPTURE), point)
+
+
+def check(shop: Shop, point: CrashPoint) -> None:
+    """Kill the process at a point, and compare ledger and chain at the end."""
     shop.crashes.arm(point)
     life(shop)
     assert shop.crashes.armed is None, "the place was not passed"
-    assert [(each.amount, each.sender) for each in received(shop.chain)] == [(500, BUYER.address.lower())]
+    assert [(each.amount, each.sender) for each in incoming(shop.chain)] == [(500, BUYER.address.lower())]
     assert sorted(each.amount for each in paid(shop.chain)) == [30, 40, 200]
     assert canceled(shop.chain) == {(BUYER.address.lower(), shop.orders.get("canceled").nonce)}
     assert [shop.orders.get(id).state for id in ("captured", "canceled", "expired")] == [
@@ -77,7 +88,7 @@ def test_crash_at_any_point_loses_and_doubles_no_payment(make: Make, point: Cras
     ]
     assert shop.refunds.get("refund").state is DisbursementState.COMPLETE
     assert shop.payouts.get("0x" + BATCH.hex()).state is DisbursementState.COMPLETE
-    assert shop.rows() == {each.row() for each in received(shop.chain)}
+    assert shop.rows() == {each.row() for each in incoming(shop.chain)}
     found = shop.balance()
     assert (found.captured, found.refunded, found.reserved, found.unmatched, found.faults) == (500, 200, 0, 0, ())
     nonces = shop.chain.latest.state.nonces[SHOP.address.lower()]

@@ -7,6 +7,7 @@ from typing import Any
 from eth_utils.address import to_checksum_address
 
 from payments.fake.contracts import TOKEN, topic
+from payments.people import BATCH_CAPTURE
 from payments.shop import SHOP, AnyChain
 
 _TRANSFER = topic("Transfer(address,address,uint256)")
@@ -68,6 +69,23 @@ def number(text: str) -> int:
 
 def received(chain: AnyChain) -> list[Movement]:
     return [each for each in movements(chain) if each.recipient == SHOP.address.lower()]
+
+
+def incoming(chain: AnyChain) -> list[Movement]:
+    """Return the transfers to the shop or its batch capture contract, sweeps included, without forwarded sums."""
+    shop, contract = SHOP.address.lower(), BATCH_CAPTURE.lower()
+    found = [each for each in movements(chain) if each.recipient in (shop, contract)]
+    batches = {each.hash for each in found if each.recipient == contract}
+    return [each for each in found if each.sender != contract or each.hash not in batches]
+
+
+def is_sweep(movement: Movement) -> bool:
+    return movement.sender == BATCH_CAPTURE.lower()
+
+
+def captured_by_contract(chain: AnyChain) -> list[Movement]:
+    """Return the transfers to the batch capture contract."""
+    return [each for each in movements(chain) if each.recipient == BATCH_CAPTURE.lower()]
 
 
 def paid(chain: AnyChain) -> list[Movement]:

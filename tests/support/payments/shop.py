@@ -1,5 +1,6 @@
 """A merchant with all services, on a chain: the basis of most payment tests."""
 
+import dataclasses
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
@@ -15,9 +16,10 @@ from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.ledger.models import OrderRecord, TransferRecord
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms
+from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms, authorization
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
+from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, StoredPayment
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.transfers.balance import Balance, balance
@@ -101,11 +103,13 @@ class Shop:
         self.sender = TransactionSender(self.ledger, self.rpc, intents, self.policy, FeeSettings(patience_blocks=10))
         self.orders = Orders(self.ledger, self.rpc, self.merchant)
         self.captures = Captures(self.ledger, self.sender, self.merchant)
+        self.payments = Payments(self.ledger, self.sender, self.merchant)
         self.progress = OrderReconciler(self.ledger, self.sender, self.merchant)
         self.cancellations = Cancellations(self.ledger, self.sender, self.merchant)
         self.refunds = Refunds(self.ledger, self.sender, self.merchant)
         self.payouts = Payouts(self.ledger, self.sender, self.merchant)
-        watch = WatcherSettings(self.chain.chain_id, ADDRESS, SHOP.address, policy=self.policy)
+        contract = self.merchant.batch_capture
+        watch = WatcherSettings(self.chain.chain_id, ADDRESS, SHOP.address, policy=self.policy, batch_capture=contract)
         self.watcher = TransferWatcher(self.ledger, self.rpc, watch, lambda *how: self.progressed.append(how))
 
     def close(self) -> None:
@@ -139,6 +143,25 @@ class Shop:
         self.captures.capture(self.stored(id, amount, **terms))
         self.settle()
         return id
+
+    def pay_signed(self, amounts: dict[str, int], *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> list[str]:
+        """Store and send signed payments as one group, like the service. Return the ids of the stored ones."""
+        return self.store_group([self.payment(id, amount, buyer, seconds) for id, amount in amounts.items()])
+
+    def payment(self, id: str, amount: int, buyer: LocalAccount = BUYER, seconds: int = 3600) -> NewPayment:
+        """Return a signed payment that is captured at once."""
+        terms = self.terms(amount, buyer=buyer, seconds=seconds)
+        unsigned = self.payments.new(id, terms, b"", capture=True)
+        return dataclasses.replace(unsigned, signature=self.signed(authorization(unsigned), buyer))
+
+    def store_group(self, payments: list[NewPayment]) -> list[str]:
+        """Check, store and send payments as one group. Return the ids of the stored ones."""
+        checked = self.payments.check(payments)
+        with self.database.transaction() as tx:
+            stored = self.payments.store(tx, [each for each in checked if isinstance(each, CheckedPayment)])
+        done = [each for each in stored if isinstance(each, StoredPayment)]
+        self.payments.send(done)
+        return [each.payment.id for each in done]
 
     def cancel(self, id: str, buyer: LocalAccount = BUYER) -> OrderRecord:
         return self.cancellations.cancel(id, self.signed(self.cancellations.message(id), buyer))

@@ -78,13 +78,21 @@ class Backend:
             policy.margin_seconds,
             policy.refundable,
             configuration.serve.checkout,
+            configuration.serve.batch_capture,
         )
         breaker = CircuitBreaker(configuration.node.breaker(), monotonic)
         client = client or Client(configuration.node.url, configuration.node.options())
         node = RpcNode(GuardedClient(client, breaker))
         sender = TransactionSender(ledger, node, TransactionIntents(chain_id, signer), policy.policy(), policy.fees())
-        watch = WatcherSettings(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
         captures = Captures(ledger, sender, merchant)
+        watch = WatcherSettings(
+            chain_id,
+            token.address,
+            merchant.payee,
+            token.start_block,
+            policy.policy(),
+            batch_capture=merchant.batch_capture,
+        )
         return cls(
             configuration,
             token,

@@ -196,16 +196,14 @@ class PaymentQueue:
     def _store(self, jobs: Sequence[PaymentJob], checked: dict[str, list[CheckedPayment | Exception]]) -> None:
         """Store payments and responses in one transaction, respond, and send. Raises nothing after the commit."""
         answers: list[tuple[PaymentJob, StoredResponse | Exception]] = []
-        captured: list[str] = []
+        captured: list[StoredPayment] = []
         with self._database.transaction() as tx:
             passed = [each for job in jobs for each in checked[job.key] if isinstance(each, CheckedPayment)]
             stored = iter(self._payments.store(tx, passed))
             for job in jobs:
                 outcomes = [next(stored) if isinstance(each, CheckedPayment) else each for each in checked[job.key]]
                 answers.append((job, _respond(job, outcomes)))
-                captured += [
-                    each.payment.id for each in outcomes if isinstance(each, StoredPayment) and each.payment.capture
-                ]
+                captured += [each for each in outcomes if isinstance(each, StoredPayment) and each.payment.capture]
             stored_answers = [(job, answer) for job, answer in answers if isinstance(answer, StoredResponse)]
             self._requests.store(tx, [(job.key, job.fingerprint, answer) for job, answer in stored_answers])
         for job, answer in answers:

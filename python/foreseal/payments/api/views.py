@@ -220,9 +220,9 @@ def list_events(tx: Connection, model: type[Record], id: str) -> list[EventView]
     ]
 
 
-def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[TransactionView]:
-    """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
-    condition = TransactionRecord.purpose.in_(purposes) & (TransactionRecord.subject == subject)
+def list_transactions(tx: Connection, subjects: Sequence[str], *purposes: Purpose) -> list[TransactionView]:
+    """Return the signed transactions of these subjects, oldest first, each with the hashes of its attempts."""
+    condition = TransactionRecord.purpose.in_(purposes) & TransactionRecord.subject.in_(subjects)
     found = fetch_all(tx, select(TransactionRecord).where(condition).order_by(TransactionRecord.id))
     hashes: dict[int, list[str]] = {row.id: [] for row in found}
     tried = AttemptRecord.transaction_id.in_(hashes)

@@ -12,18 +12,23 @@ from eth_utils.crypto import keccak
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain.errors import Incomplete
-from foreseal.payments.chain.node import ChainLog, ChainReceipt
+from foreseal.payments.chain.node import BlockTag, ChainLog, ChainReceipt, NodeRequest
 from foreseal.payments.chain.token import Transfer, topic_address, transfers
+from foreseal.payments.chain.token_reads import number_request
 from foreseal.payments.typed_data import ReceiveAuthorization, address
 
 CAPTURE = bytes.fromhex("13fd08ce")
 CAPTURE_FROM_WALLETS = bytes.fromhex("9df50e0c")
 ERROR_STRING = bytes.fromhex("08c379a0")
+TOKEN = bytes.fromhex("fc0c546a")
+MERCHANT = bytes.fromhex("a5ff7651")
 
 SIGNATURES = {
     CAPTURE: "capture((address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)[])",
     CAPTURE_FROM_WALLETS: "captureFromWallets((address,uint256,uint256,uint256,bytes32,bytes)[],uint256)",
     ERROR_STRING: "Error(string)",
+    TOKEN: "token()",
+    MERCHANT: "merchant()",
 }
 """Signature of the function or error behind each selector."""
 
@@ -47,6 +52,20 @@ _GAS_PER_AUTHORIZATION = 8_000
 # Words of the static fields and the offset of the signature, then its length.
 _WALLET_HEAD_SIZE = 7 * _WORD_SIZE
 _SIGNATURE_OFFSET = (6 * _WORD_SIZE).to_bytes(_WORD_SIZE, "big")
+
+
+def token_request(contract: str, block: BlockTag) -> NodeRequest[str]:
+    """Request the token that a batch capture contract captures."""
+    return number_request(contract, TOKEN, block).map(_to_address)
+
+
+def merchant_request(contract: str, block: BlockTag) -> NodeRequest[str]:
+    """Request the account that may call a batch capture contract, and that it pays."""
+    return number_request(contract, MERCHANT, block).map(_to_address)
+
+
+def _to_address(word: int) -> str:
+    return topic_address(word.to_bytes(_WORD_SIZE, "big"))
 
 
 def batch_capture_call(

@@ -219,6 +219,11 @@ class ServeSection(Section):
         description="Payouts contract; without it payouts are disabled.",
         examples=["0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"],
     )
+    batch_capture: AccountAddress | None = Field(
+        default=None,
+        description="Batch capture contract of the merchant; without it each capture is a transaction of its own.",
+        examples=["0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0"],
+    )
 
 
 class FacilitatorSection(AccountSection):

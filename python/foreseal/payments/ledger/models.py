@@ -37,6 +37,8 @@ class Purpose(StrEnum):
     """Purpose of a transaction."""
 
     CAPTURE = "capture"
+    CAPTURE_BATCH = "capture_batch"
+    """Captures of the orders that refer to its subject in `capture_batch`."""
     CANCEL = "cancel"
     REFUND = "refund"
     PAYOUT = "payout"
@@ -65,6 +67,8 @@ class Reason(StrEnum):
     """It refers to an open order without using its authorization, which could still be captured."""
     UNMATCHED = "unmatched"
     """It refers to no order."""
+    SWEEP = "sweep"
+    """It moved to the merchant what its batch capture contract had received in earlier transactions."""
 
 
 metadata = Record.metadata
@@ -88,6 +92,7 @@ class OrderRecord(StatefulRecord):
         Index("orders_nonce", "chain_id", "token", "payer", "nonce"),
         Index("orders_created", "created"),
         Index("orders_reference", "reference"),
+        Index("orders_capture_batch", "capture_batch"),
     )
     transitions = ORDER_TRANSITIONS
 
@@ -115,6 +120,8 @@ class OrderRecord(StatefulRecord):
     auto_capture: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     # The node's last rejection of the order's transaction.
     last_error: Mapped[str | None] = mapped_column(Text)
+    # Subject of the newest transaction that captures it through the batch capture contract.
+    capture_batch: Mapped[str | None] = mapped_column(String(200))
     state: Mapped[OrderState] = mapped_column(EnumText(OrderState))
     step: Mapped[TxStatus | Finality] = mapped_column(EnumText(TxStatus, Finality))
 

@@ -138,12 +138,13 @@ class Orders:
         if not terms.valid_after < terms.valid_before <= _LATEST:
             raise ValueError(f"valid_before: must be after valid_after and at most {_LATEST}, got {terms.valid_before}")
         message = ReceiveAuthorization(
-            terms.payer, self._merchant.payee, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
+            terms.payer, self._merchant.receiver, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
         )
         self._create(
             identifier(id),
             {
                 OrderRecord.payer: message.payer,
+                OrderRecord.payee: message.payee,
                 OrderRecord.amount: message.value,
                 OrderRecord.valid_after: message.valid_after,
                 OrderRecord.valid_before: message.valid_before,
@@ -177,6 +178,7 @@ class Orders:
             identifier(id),
             {
                 OrderRecord.payer: payer,
+                OrderRecord.payee: self._merchant.payee,
                 OrderRecord.amount: message.value,
                 OrderRecord.valid_after: 0,
                 OrderRecord.valid_before: message.deadline + 1,
@@ -190,13 +192,12 @@ class Orders:
 
     def _create(self, id: str, terms: ColumnValues) -> None:
         """Insert a new order. Raises ValueError if the payer cannot sign it or would pay himself."""
-        require_buyer(terms[OrderRecord.payer], self._merchant.payee)
+        require_buyer(terms[OrderRecord.payer], self._merchant)
         domain, since = self._merchant.domain, self._since()
         pinned: ColumnValues = {
             OrderRecord.id: id,
             OrderRecord.chain_id: domain.chain_id,
             OrderRecord.token: domain.contract,
-            OrderRecord.payee: self._merchant.payee,
             OrderRecord.memo: memo(id),
             OrderRecord.since_block: since,
             OrderRecord.created: self._ledger.clock(),
@@ -293,11 +294,11 @@ class Orders:
             return list(tx.execute(query).scalars())
 
 
-def require_buyer(payer: str, payee: str) -> None:
-    """Raise ValueError if the payer cannot sign an order of this payee, or would pay himself."""
+def require_buyer(payer: str, merchant: Merchant) -> None:
+    """Raise ValueError if the payer cannot sign an order of this merchant, or would pay himself."""
     if payer == ZERO_ADDRESS:
         raise ValueError("payer: must not be the zero address")
-    if payer == payee:
+    if payer in merchant.receivers:
         raise ValueError("payer: must not be the payee")
 
 

@@ -17,6 +17,7 @@ from foreseal.payments.chain import (
     TokenReads,
     TransferParties,
 )
+from foreseal.payments.chain.batch_capture import merchant_request, token_request
 from foreseal.payments.chain.checkout import capture_call, captured_request
 from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import receive_call
@@ -86,6 +87,27 @@ CaptureRejection = NotCapturable | InvalidSignature | SendingError | ChainError
 """Reason why a target is not captured. Nothing is stored."""
 
 
+class _ContractReads:
+    """Answers that concern the merchant's batch capture contract."""
+
+    def __init__(self, contract: str, merchant: Merchant, batch: RequestBatch, restrictions: RestrictionReads) -> None:
+        self._merchant = merchant
+        self._restrictions = restrictions
+        self._owner = batch.add(merchant_request(contract, _BLOCK))
+        self._token = batch.add(token_request(contract, _BLOCK))
+        self.forward = TransferParties(contract, [merchant.payee], contract)
+        restrictions.add(self.forward)
+
+    def require_usable(self, id: str) -> None:
+        """Raise `NotCapturable` unless the contract pays this merchant, and the node's errors."""
+        found = (self._owner.result(), self._token.result())
+        if found != (self._merchant.payee, self._merchant.domain.contract):
+            raise NotCapturable(id, CaptureObstacle.DOMAIN, f"batch capture of {found[0]} for the token {found[1]}")
+        holder = self._restrictions.forbidden(self.forward)
+        if holder is not None:
+            raise NotCapturable(id, CaptureObstacle.FORBIDDEN, holder)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reads:
     """Answers that concern one target."""
@@ -105,9 +127,11 @@ class CaptureChecks:
     def check(
         self, targets: Sequence[CaptureTarget], batch: RequestBatch | None = None
     ) -> list[TransactionCall | CaptureRejection]:
-        """Return the transaction that captures each target, or the reason why it cannot be captured.
+        """Return the call that captures each target, or the reason why it cannot be captured.
 
-        `batch` has further requests of the caller; it is executed here.
+        The merchant's account makes the call. If the payee is the merchant's batch capture contract, the contract makes
+        it; `capture_batches` combines such calls to transactions. `batch` has further requests of the caller; it is
+        executed here.
         """
         node, domain = self._sender.node, self._merchant.domain
         batch = RequestBatch() if batch is None else batch
@@ -120,15 +144,18 @@ class CaptureChecks:
         parties = [capture_parties(each.order) for each in targets]
         for each in parties:
             restrictions.add(each)
+        contract = self._contract_reads(targets, batch, restrictions)
         reads = [self._add_reads(batch, token, estimates, target) for target in targets]
         batch.execute(node)
         signatures.read_wallets(node)
-        restrictions.read_policies(node, parties)
+        restrictions.read_policies(node, parties if contract is None else [*parties, contract.forward])
         results: list[TransactionCall | CaptureRejection] = []
         for position, (target, read) in enumerate(zip(targets, reads, strict=True)):
             try:
                 estimates.require_chain()
                 self._check_terms(target.order, separator, estimates)
+                if contract is not None and self.is_batched(target.order):
+                    contract.require_usable(target.order.id)
                 signatures.require(position)
                 self._check_state(target, read, paused)
                 self._check_holders(target, restrictions)
@@ -137,6 +164,18 @@ class CaptureChecks:
             except (NotCapturable, InvalidSignature, SendingError, ChainError) as error:
                 results.append(error)
         return results
+
+    def is_batched(self, order: SignedOrder) -> bool:
+        """Return True if the merchant's batch capture contract captures the order."""
+        return order.payee == self._merchant.batch_capture
+
+    def _contract_reads(
+        self, targets: Sequence[CaptureTarget], batch: RequestBatch, restrictions: RestrictionReads
+    ) -> _ContractReads | None:
+        contract = self._merchant.batch_capture
+        if contract is None or not any(self.is_batched(target.order) for target in targets):
+            return None
+        return _ContractReads(contract, self._merchant, batch, restrictions)
 
     @staticmethod
     def _call(target: CaptureTarget, reads: _Reads, estimates: CallEstimates) -> TransactionCall:
@@ -149,16 +188,19 @@ class CaptureChecks:
         self, batch: RequestBatch, token: TokenReads, estimates: CallEstimates, target: CaptureTarget
     ) -> _Reads:
         order = target.order
+        caller = order.payee if self.is_batched(order) else None
         return _Reads(
             batch.add(is_used_request(order, _BLOCK)),
             batch.add(token.balance(order.payer, _BLOCK)),
-            estimates.add(*build_capture_call(order, target.amount)),
+            estimates.add(*build_capture_call(order, target.amount), caller),
         )
 
     def _check_terms(self, order: SignedOrder, separator: PendingAnswer[bytes], estimates: CallEstimates) -> None:
         domain = self._merchant.domain
-        pinned = (domain.chain_id, domain.contract, self._merchant.payee)
-        if (order.chain_id, order.token, order.payee) != pinned:
+        if (order.chain_id, order.token) != (domain.chain_id, domain.contract):
+            raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
+        payees = self._merchant.receivers if order.checkout is None else (self._merchant.payee,)
+        if order.payee not in payees:
             raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
         if order.checkout not in (None, self._merchant.checkout) or separator.result() != domain.separator():
             raise NotCapturable(order.id, CaptureObstacle.DOMAIN)

@@ -21,6 +21,7 @@ from foreseal.payments.ledger.queries import update_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import SignedOrder
+from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import (
     CaptureChecks,
     CaptureObstacle,
@@ -28,19 +29,29 @@ from foreseal.payments.orders.capture_checks import (
     NotCapturable,
 )
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender
+from foreseal.payments.transactions import (
+    NewIntent,
+    TransactionCall,
+    TransactionSender,
+    TransactionStillOpen,
+    open_intent,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedCapture:
-    """An order that can be captured, with the transaction for it."""
+    """An order that can be captured, with the call for it."""
 
     target: CaptureTarget
     call: TransactionCall
 
 
 class Captures:
-    """Captures of stored orders: by receiveWithAuthorization (EIP-3009), or by the payee's checkout and a permit."""
+    """Captures of stored orders.
+
+    By receiveWithAuthorization (EIP-3009), alone or through the batch capture contract, or by the payee's checkout and
+    a permit.
+    """
 
     def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
         if sender.account.address != merchant.payee:
@@ -77,7 +88,7 @@ class Captures:
         return self._progress.deliver(id, intents[id])
 
     def check(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | Exception]:
-        """Return the transaction for each target, or the reason why it cannot be captured."""
+        """Return the call for each target, or the reason why it cannot be captured."""
         results: list[TransactionCall | Exception] = list(self._checks.check(targets))
         for position, (target, result) in enumerate(zip(targets, results, strict=True)):
             if isinstance(result, NotCapturable) and result.obstacle is CaptureObstacle.USED:
@@ -96,18 +107,37 @@ class Captures:
         rows = {row.id: row for row in locked_all(tx, OrderRecord, ids)}
         if len(rows) != len(ids):
             raise ConcurrentUpdate("orders: an order to capture is gone or occurs twice")
-        details = {each.target.order.id: _details(each.target) for each in captures}
+        batched = [each for each in captures if self._checks.is_batched(each.target.order)]
+        for row in (rows[each.target.order.id] for each in batched):
+            if row.capture_batch is not None and open_intent(tx, Purpose.CAPTURE_BATCH, row.capture_batch) is not None:
+                raise TransactionStillOpen(f"orders: the transaction of {row.id} may still be included")
+        batches = plan_batches([BatchedCapture(each.target.order, each.call) for each in batched])
+        batch_of = {id: batch.id for batch in batches for id in batch.order_ids}
+        details = {each.target.order.id: _details(each.target, batch_of) for each in captures}
         self._ledger.move_all(tx, OrderRecord, [rows[id] for id in ids], Trigger.CAPTURE, details)
         permits = [each.target for each in captures if each.target.order.checkout is not None]
         update_all(
             tx, OrderRecord, [({OrderRecord.id: each.order.id}, {OrderRecord.actual: each.amount}) for each in permits]
         )
-        new = [NewIntent(Purpose.CAPTURE, each.target.order.id, each.call) for each in captures]
-        return dict(zip(ids, self._sender.intents.store_all(tx, new), strict=True))
+        update_all(
+            tx, OrderRecord, [({OrderRecord.id: id}, {OrderRecord.capture_batch: batch_of[id]}) for id in batch_of]
+        )
+        new = [
+            NewIntent(Purpose.CAPTURE, each.target.order.id, each.call)
+            for each in captures
+            if each.target.order.id not in batch_of
+        ]
+        new += [NewIntent(Purpose.CAPTURE_BATCH, batch.id, batch.call) for batch in batches]
+        intents = {
+            each.subject: intent for each, intent in zip(new, self._sender.intents.store_all(tx, new), strict=True)
+        }
+        return {id: intents[batch_of.get(id, id)] for id in ids}
 
 
-def _details(target: CaptureTarget) -> Mapping[str, Any]:
+def _details(target: CaptureTarget, batch_of: Mapping[str, str]) -> Mapping[str, Any]:
     order = target.order
+    if order.id in batch_of:
+        return {"batch": batch_of[order.id]}
     return {} if order.checkout is None else {"amount": str(target.amount), "checkout": order.checkout}
 
 

@@ -26,6 +26,8 @@ from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import EarliestBlock, OrderTerms, memo, message, require_buyer
+from foreseal.payments.orders.batch_reconciler import deliver_batches
+from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
@@ -65,7 +67,7 @@ class CheckedPayment:
     since_block: int
     """Earliest block that can include its authorization."""
     call: TransactionCall | None
-    """Transaction that captures it, if requested."""
+    """Call that captures it, if requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class StoredPayment:
     created: int
     """Unix time in seconds."""
     memo: bytes
+    capture_batch: str | None
+    """Batch that captures it through the batch capture contract."""
 
 
 class Expired(ValueError):
@@ -100,14 +104,14 @@ class Payments:
             raise ValueError("amount: must not be 0")
         if not terms.valid_after < terms.valid_before:
             raise ValueError(f"valid_before: must be after valid_after, got {terms.valid_before}")
-        require_buyer(terms.payer, self._merchant.payee)
+        require_buyer(terms.payer, self._merchant)
         domain = self._merchant.domain
         return NewPayment(
             identifier(id),
             domain.chain_id,
             domain.contract,
             terms.payer,
-            self._merchant.payee,
+            self._merchant.receiver,
             terms.amount,
             terms.valid_after,
             terms.valid_before,
@@ -164,6 +168,14 @@ class Payments:
         new = [each for position, each in enumerate(checked) if position not in duplicates]
         created = next_status(ORDER_TRANSITIONS, None, Trigger.STORE_SIGNED)
         submitted = next_status(ORDER_TRANSITIONS, created, Trigger.CAPTURE)
+        batches = plan_batches(
+            [
+                BatchedCapture(each.payment, each.call)
+                for each in new
+                if each.call is not None and self._checks.is_batched(each.payment)
+            ]
+        )
+        batch_of = {id: batch.id for batch in batches for id in batch.order_ids}
         results: list[StoredPayment | DuplicateRecord] = []
         stored: list[StoredPayment] = []
         for position, each in enumerate(checked):
@@ -171,23 +183,36 @@ class Payments:
                 results.append(duplicates[position])
                 continue
             status = created if each.call is None else submitted
-            stored.append(StoredPayment(each.payment, status, now, memo(each.payment.id)))
+            id = each.payment.id
+            stored.append(StoredPayment(each.payment, status, now, memo(id), batch_of.get(id)))
             results.append(stored[-1])
         if not new:
             return results
         insert_all(tx, OrderRecord, [_row(row, each.since_block) for row, each in zip(stored, new, strict=True)])
         insert_all(tx, AuthorizationRecord, [_authorization(each.payment) for each in new])
         record_entries(tx, list(_entries(stored, created, submitted)))
-        intents = [NewIntent(Purpose.CAPTURE, each.payment.id, each.call) for each in new if each.call is not None]
+        intents = [
+            NewIntent(Purpose.CAPTURE, each.payment.id, each.call)
+            for each in new
+            if each.call is not None and each.payment.id not in batch_of
+        ]
+        intents += [NewIntent(Purpose.CAPTURE_BATCH, batch.id, batch.call) for batch in batches]
         self._sender.intents.store_all(tx, intents)
         self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
         return results
 
-    def send(self, ids: Sequence[str]) -> None:
+    def send(self, captured: Sequence[StoredPayment]) -> None:
         """Send the captures of stored payments, and record the node's answers. Raises nothing of the node."""
         self._ledger.passed(CrashPoint.CAPTURE_STORED)
+        ids = [each.payment.id for each in captured if each.capture_batch is None]
         if ids:
             record_deliveries(self._ledger, OrderRecord, self._sender.deliver_new(Purpose.CAPTURE, ids))
+        batches: dict[str, list[str]] = {}
+        for each in captured:
+            if each.capture_batch is not None:
+                batches.setdefault(each.capture_batch, []).append(each.payment.id)
+        if batches:
+            deliver_batches(self._ledger, self._sender, batches)
 
     @staticmethod
     def _duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int, DuplicateRecord]:
@@ -238,6 +263,7 @@ def _row(stored: StoredPayment, since_block: int) -> ColumnValues:
         OrderRecord.created: stored.created,
         OrderRecord.reference: payment.reference,
         OrderRecord.metadata_json: payment.metadata_json,
+        OrderRecord.capture_batch: stored.capture_batch,
         OrderRecord.state: stored.status.state,
         OrderRecord.step: stored.status.step,
     }
@@ -259,7 +285,7 @@ def _entries(stored: Sequence[StoredPayment], created: OrderStatus, submitted: O
         id, time = each.payment.id, each.created
         found.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.STORE_SIGNED, None, str(created), {}))
         if each.status == submitted:
-            found.append(
-                TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.CAPTURE, str(created), str(submitted), {})
-            )
+            details = {} if each.capture_batch is None else {"batch": each.capture_batch}
+            before, after = str(created), str(submitted)
+            found.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.CAPTURE, before, after, details))
     return found

@@ -8,6 +8,8 @@ advance: receipts of the stored transaction
   no effect, and final          -> failed; the logs of (payer, nonce) then show who used the authorization
 ```
 
+`BatchReconciler` does the same for the orders of an open batch.
+
 A capture or cancellation that this ledger did not send is also found by the logs of (payer, nonce).
 """
 
@@ -33,6 +35,7 @@ from foreseal.payments.ledger import (
 from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord, TxResult
 from foreseal.payments.ledger.queries import fetch_one
 from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.batch_reconciler import BatchReconciler, open_batches
 from foreseal.payments.transactions import (
     TransactionOutcome,
     TransactionSender,
@@ -62,7 +65,7 @@ class OrderReconciler:
     def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
         self._ledger = ledger
         self._sender = sender
-        self._merchant = merchant
+        self.batches = BatchReconciler(ledger, sender, merchant, self.reconcile)
 
     def advance(self, id: str) -> OrderRecord:
         """Take the next step of an order. Return the updated row. Safe to repeat, and safe against crashes.
@@ -71,15 +74,17 @@ class OrderReconciler:
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, OrderRecord, id)
-            intents = [open_intent(tx, purpose, id) for purpose in _PURPOSES]
-        intent = next((candidate for candidate in intents if candidate is not None), None)
-        if intent is not None:
+            intent, is_batch = _open_intent(tx, order)
+        if intent is not None and is_batch:
+            assert order.capture_batch is not None
+            self.batches.advance(order.capture_batch)
+        elif intent is not None:
             self._reconcile_transaction(order, intent)
         elif order.step in IN_FLIGHT:
             # Without an open intent, a reorganization undid a transaction that this ledger did not send.
             with self._ledger.database.transaction() as tx:
                 order = locked(tx, OrderRecord, id)
-                if all(open_intent(tx, purpose, id) is None for purpose in _PURPOSES):
+                if _open_intent(tx, order)[0] is None:
                     self._fail(tx, order, "no_transaction")
         elif order.state in _EFFECTED and order.step is not Finality.FINAL:
             self.reconcile(id)
@@ -89,7 +94,8 @@ class OrderReconciler:
     def waiting(self, *, watched: bool = False) -> list[str]:
         """Return the orders that wait for the chain: first those with open intents, by account nonce.
 
-        With `watched`, skip captures that are not final yet: a `TransferWatcher` follows those.
+        Those of open batches are left out: `batches.waiting` returns the batches. With `watched`, also skip captures
+        that are not final yet: a `TransferWatcher` follows those.
         """
         # State and step have an index; nearly all orders are done.
         captured = (OrderRecord.state == OrderState.CAPTURED) & OrderRecord.step.in_(REVERSIBLE)
@@ -98,14 +104,16 @@ class OrderReconciler:
             OrderRecord.state.in_(_SENDING) & OrderRecord.step.in_(IN_FLIGHT),
             OrderRecord.state.in_(effected) & OrderRecord.step.in_(REVERSIBLE),
         )
+        waiting &= or_(OrderRecord.capture_batch.is_(None), OrderRecord.capture_batch.not_in(open_batches()))
         with self._ledger.database.reading() as tx:
             moving = tx.execute(select(OrderRecord.id).where(waiting).order_by(OrderRecord.id)).scalars()
             left_out = select(OrderRecord.id).where(captured) if watched else None
             return list(dict.fromkeys([*open_subjects(tx, *_PURPOSES, without=left_out), *moving]))
 
     def resume(self) -> dict[str, Exception]:
-        """Advance every order that waits for the chain, for example after a start. Return the errors by order."""
-        return advance_rows(self.waiting(), self.advance)
+        """Advance all that waits for the chain, for example after a start. Return the errors by batch or order."""
+        errors = advance_rows(self.batches.waiting(), self.batches.advance)
+        return errors | advance_rows(self.waiting(), self.advance)
 
     def deliver(self, id: str, intent: int) -> OrderRecord:
         """Send an intent of an order, and record the node's answer. Return the updated order."""
@@ -245,3 +253,13 @@ class OrderReconciler:
     def _fail(self, tx: Connection, order: OrderRecord, reason: str, **details: Any) -> None:
         if self._ledger.allows(OrderRecord, order, Trigger.FAIL):
             self._ledger.move(tx, OrderRecord, order, Trigger.FAIL, reason=reason, **details)
+
+
+def _open_intent(tx: Connection, order: OrderRecord) -> tuple[int | None, bool]:
+    """Return the open transaction of an order, and True if it is a batch."""
+    if order.capture_batch is not None:
+        intent = open_intent(tx, Purpose.CAPTURE_BATCH, order.capture_batch)
+        if intent is not None:
+            return intent, True
+    intents = [open_intent(tx, purpose, order.id) for purpose in _PURPOSES]
+    return next((candidate for candidate in intents if candidate is not None), None), False

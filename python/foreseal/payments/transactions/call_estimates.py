@@ -21,9 +21,9 @@ class CallEstimates:
         self._priority_fee = batch.add(node_requests.priority_fee())
         self._nonce = batch.add(node_requests.transaction_count(sender, "pending"))
 
-    def add(self, target: str, data: bytes) -> PendingAnswer[int]:
-        """Add the gas estimate of a call to the batch."""
-        return self._batch.add(node_requests.estimate_gas(self._sender, target, data, "pending"))
+    def add(self, target: str, data: bytes, sender: str | None = None) -> PendingAnswer[int]:
+        """Add the gas estimate of a call to the batch. `sender` makes it; by default, it is the account."""
+        return self._batch.add(node_requests.estimate_gas(sender or self._sender, target, data, "pending"))
 
     def require_chain(self) -> None:
         """Raise `WrongChain` unless the node has the configured chain id."""

@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
-from foreseal.payments.ledger.models import OrderRecord, RefundRecord, TransferRecord, UnmatchedTransferRecord
+from foreseal.payments.ledger.models import (
+    OrderRecord,
+    Reason,
+    RefundRecord,
+    TransferRecord,
+    UnmatchedTransferRecord,
+)
 from foreseal.payments.ledger.queries import fetch_each
 from foreseal.payments.ledger.states import DisbursementState, OrderState
 
@@ -24,7 +30,7 @@ class Balance:
     """Sums in smallest units, and contradictions between the tables."""
 
     received: int
-    """All transfers to the merchant that are on the chain."""
+    """All transfers to the merchant or its batch capture contract that are on the chain, without sweeps."""
     captured: int
     """Transfers that are matched to an order."""
     unmatched: int
@@ -47,15 +53,17 @@ def balance(tx: Connection) -> Balance:
     captured_query = select(OrderRecord).where(OrderRecord.state == OrderState.CAPTURED)
     captured_orders = {order.id: order for order in fetch_each(tx, captured_query)}
     unmatched_rows = fetch_each(tx, select(UnmatchedTransferRecord))
-    held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in unmatched_rows}
+    held = {(row.chain_id, row.transaction_hash, row.position): row.reason for row in unmatched_rows}
     received = captured = unmatched = 0
     matched: dict[_Source, int] = {}
     for row in fetch_each(tx, select(TransferRecord)):
-        received += row.amount
-        is_held = held.pop((row.chain_id, row.transaction_hash, row.position), ...) is not ...
+        reason = held.pop((row.chain_id, row.transaction_hash, row.position), None)
+        is_held = reason is not None
         if is_held:
-            unmatched += row.amount
             matched[row.transaction_hash, row.position] = row.amount
+        if reason is not Reason.SWEEP:  # the contract's receipt of the same money is a row of its own
+            received += row.amount
+            unmatched += row.amount if is_held else 0
         if row.order_id is not None:
             captured += row.amount
             matched[row.order_id] = row.amount

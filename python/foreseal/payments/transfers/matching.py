@@ -16,6 +16,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from foreseal.payments.chain import FinalityBroken, Transfer
 from foreseal.payments.ledger import (
+    IN_FLIGHT,
     ConcurrentUpdate,
     Finality,
     Ledger,
@@ -60,6 +61,8 @@ class ObservedTransfer:
     transfer: Transfer
     step: StatusStep
     """PROVISIONAL, CONFIRMED or FINAL."""
+    batch_capture: str | None = None
+    """The merchant's batch capture contract."""
 
     def values(self) -> ColumnValues:
         """Return the columns of its row, except the order."""
@@ -210,6 +213,19 @@ def follow_orders(ledger: Ledger, tx: Connection, paid: Mapping[str, str], step:
     if step is Finality.FINAL:
         for ids in chunks([row.id for row in rows]):
             close_included(tx, Purpose.CAPTURE, {id: paid[id] for id in ids})
+        _close_batches(tx, {row.capture_batch: paid[row.id] for row in rows if row.capture_batch is not None})
+
+
+def _close_batches(tx: Connection, hashes: Mapping[str, str]) -> None:
+    """Close these batches, by the hash of a transaction that captured one of the orders.
+
+    A batch stays open while an order waits for it: the receipt shows why its capture failed.
+    """
+    sending = (OrderRecord.state == OrderState.STORED) & OrderRecord.step.in_(IN_FLIGHT)
+    for batches in chunks(list(hashes)):
+        query = select(OrderRecord.capture_batch).where(OrderRecord.capture_batch.in_(batches), sending)
+        waiting = set(tx.execute(query.distinct()).scalars())
+        close_included(tx, Purpose.CAPTURE_BATCH, {each: hashes[each] for each in batches if each not in waiting})
 
 
 def _insert(ledger: Ledger, tx: Connection, new: Sequence[ObservedTransfer]) -> None:
@@ -306,6 +322,9 @@ def remove_transfer(ledger: Ledger, tx: Connection, row: TransferRecord) -> None
 def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     """Match a new transfer to its order, or add it to `unmatched_transfers`."""
     transfer, order = observed.transfer, None
+    if observed.batch_capture is not None and transfer.sender == observed.batch_capture:
+        _suspend(tx, observed, Reason.SWEEP, None)
+        return
     by_authorization = False
     if transfer.nonce is not None:
         order = _find_by_authorization(tx, observed)

@@ -12,9 +12,9 @@ from sqlalchemy import Connection
 
 from foreseal.payments.chain import ChainLog, ChainNode, Heads, LogFilter, RequestBatch, Transfer, node_requests
 from foreseal.payments.chain.answers import read_object
-from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import Ledger
 from foreseal.payments.transactions import classify_finality
+from foreseal.payments.transfers.incoming import incoming
 from foreseal.payments.transfers.matching import ObservedTransfer, record_transfers
 from foreseal.payments.transfers.settings import WatcherSettings
 
@@ -82,7 +82,7 @@ class PendingTransfers:
         observed = []
         for transfer in sorted(growth.transfers, key=lambda each: (each.log.block_number, each.log.log_index)):
             step = classify_finality(self._watch.policy, transfer.log.block_number, self._heads)
-            observed.append(ObservedTransfer(self._watch.chain_id, transfer, step))
+            observed.append(ObservedTransfer(self._watch.chain_id, transfer, step, self._watch.batch_capture))
         record_transfers(ledger, tx, observed)
 
     def advance(self, growth: PendingGrowth) -> None:
@@ -100,7 +100,7 @@ class PendingTransfers:
             receipt = answer.result()
             if receipt is None or receipt.block_number <= latest:
                 return None
-            found += [each for each in transfers(receipt, self._watch.token) if each.recipient == self._watch.recipient]
+            found += incoming(receipt, self._watch)
         return tuple(found)
 
 

@@ -32,12 +32,13 @@ from foreseal.payments.chain import (
     heads,
     node_requests,
 )
-from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
+from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, StatusStep, ensure
 from foreseal.payments.ledger.models import CursorRecord, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
 from foreseal.payments.transactions import classify_finality
+from foreseal.payments.transfers.incoming import incoming, without_forwards
 from foreseal.payments.transfers.matching import (
     ObservedTransfer,
     TransferKey,
@@ -121,12 +122,12 @@ class TransferWatcher:
         self._mine = and_(
             CursorRecord.chain_id == watch.chain_id,
             CursorRecord.token == watch.token,
-            CursorRecord.recipient == watch.recipient,
+            CursorRecord.recipient == watch.cursor_key,
         )
         self._ours = and_(
             TransferRecord.chain_id == watch.chain_id,
             TransferRecord.token == watch.token,
-            TransferRecord.recipient == watch.recipient,
+            TransferRecord.recipient.in_(watch.recipients),
         )
 
     def poll(self) -> None:
@@ -260,7 +261,7 @@ class TransferWatcher:
         return {
             CursorRecord.chain_id: self._watch.chain_id,
             CursorRecord.token: self._watch.token,
-            CursorRecord.recipient: self._watch.recipient,
+            CursorRecord.recipient: self._watch.cursor_key,
             CursorRecord.block_number: number,
             CursorRecord.block_hash: hash,
         }
@@ -296,7 +297,7 @@ class TransferWatcher:
             return [*self._logs(first, middle), *self._logs(middle + 1, last)]
 
     def _filter(self, first: int | str, last: int | str) -> LogFilter:
-        topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
+        topics = ((TRANSFERRED,), None, tuple(address_topic(each) for each in self._watch.recipients))
         return LogFilter(self._watch.token, topics, first, last)
 
     def _transfers(
@@ -306,7 +307,7 @@ class TransferWatcher:
         stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in stored_rows}
         requested: dict[str, None] = {}
         unchanged: dict[TransferKey, TransferRecord] = {}
-        for log in logs:
+        for log in without_forwards(logs, self._watch):
             row = stored.get((log.transaction_hash, log.block_number, log.log_index))
             # The hash of a pending block has no meaning; once the block is sealed, it is read again.
             sealed = log.block_number <= latest
@@ -330,9 +331,8 @@ class TransferWatcher:
                 raise ChainReorganized(f"transaction {hash} left its block during the read")
             if receipt is None or (hash not in present and receipt.block_number <= latest):
                 continue
-            for transfer in transfers(receipt, self._watch.token):
-                if transfer.recipient == self._watch.recipient:
-                    changed[hash, transfer.position] = transfer
+            for transfer in incoming(receipt, self._watch):
+                changed[hash, transfer.position] = transfer
         return _FoundTransfers([row for key, row in unchanged.items() if key not in changed], list(changed.values()))
 
     def _head(self, number: int) -> BlockHead:
@@ -357,7 +357,7 @@ class TransferWatcher:
             blocks.found.changed, key=lambda transfer: (transfer.log.block_number, transfer.log.log_index)
         ):
             step = classify_finality(self._watch.policy, transfer.log.block_number, blocks.newest)
-            observed = ObservedTransfer(self._watch.chain_id, transfer, step)
+            observed = ObservedTransfer(self._watch.chain_id, transfer, step, self._watch.batch_capture)
             stored = before.get(observed.key)
             # An unchanged row needs no write; a process that changed it in between has newer data.
             if stored is None or observed.differs(stored):

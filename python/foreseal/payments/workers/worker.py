@@ -155,6 +155,7 @@ class Worker:
             self._scheduler.record_poll(subject, status, now, effected=effected)
         backend, share = self._backend, self.state.share
         waiting = [("expiry", id) for id in expiring]
+        waiting += [("batches", id) for id in backend.progress.batches.waiting(watched=True)]
         waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("auto_captures", id) for id in backend.auto_captures.waiting()]
@@ -223,6 +224,8 @@ class Worker:
         if kind == "auto_captures":
             error = self._backend.auto_captures.attempt(id)
             return ("", "" if error is None else str(error))
+        if kind == "batches":
+            return ("", ", ".join(OrderReconciler(ledger, sender, merchant).batches.advance(id)))
         if kind == "orders":
             order = OrderReconciler(ledger, sender, merchant).advance(id)
             return (order.state, order.step)

@@ -55,7 +55,7 @@ REWRITTEN: dict[tuple[str, str], dict[Any, Any]] = {
     },
 }
 ADDED = {
-    "orders": {"created", "reference", "metadata_json", "auto_capture", "last_error"},
+    "orders": {"created", "reference", "metadata_json", "auto_capture", "last_error", "capture_batch"},
     "webhooks": {"events", "previous_secret", "previous_secret_expires"},
     "deliveries": {"leased_by"},
 }
@@ -175,12 +175,12 @@ def test_records_and_migrations_agree_on_names_and_head() -> None:
 def test_older_schema_is_opened_only_for_an_upgrade(url: str) -> None:
     create(url, SMALL)
     before = read(url)
-    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0005 .* `foreseal pay db upgrade pay\.toml`"):
+    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0006 .* `foreseal pay db upgrade pay\.toml`"):
         Database(url)
     assert read(url) == before
     lines: list[str] = []
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
-    assert [line.partition(":")[0] for line in lines] == ["0003", "0004", "0004", "0004", "0005"]
+    assert [line.partition(":")[0] for line in lines] == ["0003", "0004", "0004", "0004", "0005", "0006"]
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
     assert len(lines) == 5
     assert find_revision(url) == schema.HEAD
@@ -189,8 +189,8 @@ def test_older_schema_is_opened_only_for_an_upgrade(url: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0005 of this version: install"),
-        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0005 of this version: install"),
+        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0006 of this version: install"),
+        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0006 of this version: install"),
         ("DELETE FROM alembic_version", "0 schema revisions"),
         ("DROP TABLE alembic_version", "a table orders, but no schema revision"),
     ],
@@ -208,7 +208,7 @@ def test_unknown_schema_is_rejected_with_and_without_upgrade(url: str, change: s
     assert read(url) == before
 
 
-@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (9, "0009, newer than 0005")])
+@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (9, "0009, newer than 0006")])
 def test_other_versions_before_migrations_are_rejected(url: str, version: int, message: str) -> None:
     create(url, SMALL)
     engine = create_engine(url)
@@ -267,4 +267,4 @@ def test_new_columns_have_the_documented_defaults(url: str) -> None:
     database.close()
     assert not columns["created"]["nullable"]
     assert not columns["auto_capture"]["nullable"]
-    assert all(columns[name]["nullable"] for name in ("reference", "metadata_json", "last_error"))
+    assert all(columns[name]["nullable"] for name in ("reference", "metadata_json", "last_error", "capture_batch"))

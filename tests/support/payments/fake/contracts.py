@@ -13,8 +13,12 @@ from eth_keys.exceptions import BadSignature
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
 
+from payments.people import BATCH_CAPTURE, SHOP
+
 TOKEN = "0x036cbd53842c5426634e7929541ec2318f3dcf7e"
 PAYOUTS = "0x00000000000000000000000000000000000a7007"
+BATCH = BATCH_CAPTURE.lower()
+CALL_GAS = 200_000
 NAME, VERSION = "USD Coin", "2"
 
 
@@ -171,6 +175,55 @@ class Call:
             self.events.append((PAYOUTS, topics, encode(["uint256"], [amount])))
         return b""
 
+    def capture_parts(self, items: Sequence[Any]) -> bytes:
+        """Execute capture of the batch capture contract."""
+        return self.capture_each([(*each[:5], each[6] + each[7] + bytes([each[5]])) for each in items])
+
+    def capture_from_wallets(self, items: Sequence[Any], call_gas: int) -> bytes:
+        """Execute captureFromWallets of the batch capture contract."""
+        if call_gas < CALL_GAS:
+            raise Revert("", selector("InvalidCallGas()"))
+        return self.capture_each(items)
+
+    def capture_each(self, items: Sequence[Any]) -> bytes:
+        self.only_merchant()
+        if not 1 <= len(items) <= 200:
+            raise Revert("", selector("InvalidBatchSize()"))
+        captured = 0
+        for payer, value, after, before, nonce, signature in items:
+            try:
+                self.nested(
+                    lambda call, *given: call.receive(*given), payer, BATCH, value, after, before, nonce, signature
+                )
+            except Revert as error:
+                topics = (topic("CaptureFailed(address,bytes32,bytes)"), padded(payer), nonce)
+                self.events.append((BATCH, topics, encode(["bytes"], [error.data[:256]])))
+            else:
+                captured += value
+        if captured:
+            self.nested(lambda call: call.transfer(SHOP.address.lower(), captured))
+        return b""
+
+    def sweep(self) -> bytes:
+        """Execute sweep of the batch capture contract."""
+        self.only_merchant()
+        amount = self.state.balances.get(BATCH, 0)
+        if amount == 0:
+            raise Revert("", selector("ZeroAmount()"))
+        return self.nested(lambda call: call.transfer(SHOP.address.lower(), amount))
+
+    def only_merchant(self) -> None:
+        if self.sender != SHOP.address.lower():
+            raise Revert("", selector("NotMerchant()"))
+
+    def nested(self, execute: Callable[..., bytes], *given: Any) -> bytes:
+        """Execute a call of the batch capture contract. If it reverts, it has no effect."""
+        inner = Call(self.state.copy(), self.chain_id, self.wallets, BATCH, self.time)
+        output = execute(inner, *given)
+        self.state.balances, self.state.used = inner.state.balances, inner.state.used
+        self.events += inner.events
+        return output
+
     def unpaused(self) -> None:
         if self.state.paused:
             raise Revert("Pausable: paused")
@@ -208,6 +261,8 @@ def _view(kinds: list[str], read: Callable[..., object]) -> tuple[list[str], Cal
     return kinds, lambda call, *given: encode(["uint256"], [int(read(call, *given))])  # type: ignore[call-overload]
 
 
+_PARTS = "(address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
+_BYTES = "(address,uint256,uint256,uint256,bytes32,bytes)"
 FUNCTIONS: dict[tuple[str, bytes], tuple[list[str], Callable[..., bytes]]] = {
     (TOKEN, selector("receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)")): (
         ["address", "address", "uint256", "uint256", "uint256", "bytes32", "bytes"],
@@ -224,6 +279,14 @@ FUNCTIONS: dict[tuple[str, bytes], tuple[list[str], Callable[..., bytes]]] = {
         ["bytes32", "address[]", "uint256[]"],
         Call.send_payouts,
     ),
+    (BATCH, selector(f"capture({_PARTS}[])")): ([f"{_PARTS}[]"], Call.capture_parts),
+    (BATCH, selector(f"captureFromWallets({_BYTES}[],uint256)")): (
+        [f"{_BYTES}[]", "uint256"],
+        Call.capture_from_wallets,
+    ),
+    (BATCH, selector("sweep()")): ([], Call.sweep),
+    (BATCH, selector("token()")): ([], lambda call: padded(TOKEN)),
+    (BATCH, selector("merchant()")): ([], lambda call: padded(SHOP.address)),
     (TOKEN, selector("authorizationState(address,bytes32)")): _view(
         ["address", "bytes32"], lambda call, payer, nonce: (payer, nonce) in call.state.used
     ),

@@ -150,9 +150,12 @@ def _get(call: PathCall[OrderPath]) -> JsonReply:
 
 def _detail(call: AnyCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
+        order = read(tx, OrderRecord, id)
+        subjects = [id] if order.capture_batch is None else [id, order.capture_batch]
+        purposes = (Purpose.CAPTURE, Purpose.CAPTURE_BATCH, Purpose.CANCEL)
         found = {
-            "order": call.views.order(tx, read(tx, OrderRecord, id)),
-            "transactions": views.list_transactions(tx, id, Purpose.CAPTURE, Purpose.CANCEL),
+            "order": call.views.order(tx, order),
+            "transactions": views.list_transactions(tx, subjects, *purposes),
         }
     return JsonReply(found)
 

@@ -1,0 +1,87 @@
+"""Transactions that capture many orders through the merchant's batch capture contract."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foreseal.payments.chain.batch_capture import (
+    CALL_GAS,
+    MAX_AUTHORIZATIONS,
+    batch_capture_call,
+    max_batch_gas,
+)
+from foreseal.payments.orders.authorizations import SignedOrder, authorization
+from foreseal.payments.transactions import TransactionCall
+
+MAX_TRANSACTION_GAS = 16_777_216
+"""Maximum gas limit of a transaction (EIP-7825)."""
+MAX_CALL_GAS = MAX_TRANSACTION_GAS - 1_000_000
+"""Maximum gas of the capture of one order; the rest is for the transaction around it."""
+
+_SIGNATURE_SIZE = 65
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedCapture:
+    """An order, and the call of the contract that captures it."""
+
+    order: SignedOrder
+    call: TransactionCall
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureBatch:
+    """One transaction, and the orders that it captures."""
+
+    id: str
+    """Subject of its intent, unique."""
+    order_ids: tuple[str, ...]
+    call: TransactionCall
+
+
+def plan_batches(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
+    """Return transactions that capture these orders, whose payee is the contract.
+
+    Each has the gas that it needs even if every payer consumes all that the contract forwards. Otherwise, payers that
+    change their accounts after the checks could make the whole batch revert.
+    """
+    plain: list[BatchedCapture] = []
+    wallets: list[BatchedCapture] = []
+    batches: list[CaptureBatch] = []
+    for each in captures:
+        if each.call.gas > CALL_GAS:  # the contract forwards the same amount for all orders of a batch
+            batches.append(_batch([each], each.call.gas))
+        elif len(each.order.signature or b"") == _SIGNATURE_SIZE:
+            plain.append(each)
+        else:
+            wallets.append(each)
+    for same_form in (plain, wallets):
+        for first in range(0, len(same_form), MAX_AUTHORIZATIONS):
+            batches += _split(same_form[first : first + MAX_AUTHORIZATIONS])
+    return batches
+
+
+def _split(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
+    """Return batches of nearly equal sizes, each within the gas limit."""
+    batch = _batch(captures)
+    if batch.call.gas <= MAX_TRANSACTION_GAS:
+        return [batch]
+    size = -(-len(captures) // -(-batch.call.gas // MAX_TRANSACTION_GAS))
+    parts = [captures[first : first + size] for first in range(0, len(captures), size)]
+    return [part for each in parts for part in _split(each)]
+
+
+def _batch(captures: Sequence[BatchedCapture], call_gas: int | None = None) -> CaptureBatch:
+    orders = [each.order for each in captures]
+    data = batch_capture_call(
+        [authorization(order) for order in orders], [order.signature or b"" for order in orders], call_gas
+    )
+    call = TransactionCall(
+        orders[0].payee,
+        data,
+        max_batch_gas(data),
+        max((each.call.quote for each in captures), key=lambda quote: quote.fee),
+        max(each.call.next_nonce for each in captures),
+        min(each.call.block for each in captures),
+    )
+    return CaptureBatch(f"cap_{secrets.token_hex(16)}", tuple(order.id for order in orders), call)
