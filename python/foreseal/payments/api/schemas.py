@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from foreseal.payments.api.events import OBJECTS, TYPES
 from foreseal.payments.api.models import DeliveryState, WebhookOrigin
+from foreseal.payments.api.views import CHANGING_FIELDS
 from foreseal.payments.ledger import DisbursementState, Finality, OrderState, TxStatus
+from foreseal.payments.ledger.event_types import OBJECTS, TEST, TYPES
 from foreseal.payments.ledger.models import Purpose, Reason, TxResult
 
 Schema = Mapping[str, Any]
@@ -152,10 +153,10 @@ SCHEMAS: dict[str, Schema] = {
     "PayoutDetail": record_schema(payout=ref("Payout"), transactions=many(ref("Transaction"))),
     "Event": record_schema(
         id=TEXT,
-        type={"type": "string", "enum": list(TYPES)},
+        type={"type": "string", "enum": [*TYPES, TEST]},
         created=TIME,
         data=record_schema(
-            object=record_schema(object={"type": "string", "enum": list(OBJECTS.values())}, id=TEXT, **_STATUS),
+            object=ref("EventObject"),
             previous=nullable(record_schema(**_STATUS)),
             details={"type": "object", "description": "Hashes and amounts; `reason` is a code, `message` for people."},
         ),
@@ -176,9 +177,15 @@ SCHEMAS: dict[str, Schema] = {
         faults={**many(_PROBLEM), "description": "Contradictions; empty if the ledger is consistent."},
     ),
     "Webhook": record_schema(
-        id=TEXT, url=TEXT, origin=enum_schema(WebhookOrigin), created=TIME, retired=nullable(TIME)
+        id=TEXT,
+        url=TEXT,
+        events={**nullable(many({"type": "string", "enum": list(TYPES)})), "description": "Types; null for all."},
+        origin=enum_schema(WebhookOrigin),
+        created=TIME,
+        retired=nullable(TIME),
+        previous_secret_expires={**nullable(TIME), "description": "Time until which a replaced secret signs as well."},
     ),
-    "WebhookCreated": record_schema(
+    "WebhookSecret": record_schema(
         webhook=ref("Webhook"), secret={**TEXT, "description": "Key of the signatures, shown only once."}
     ),
     "Webhooks": record_schema(items=many(ref("Webhook"))),
@@ -210,4 +217,22 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Document": {"type": "object", "description": "OpenAPI 3.1.", "required": ["openapi", "info", "paths"]},
     **{f"{name}Page": page(name) for name in ("Order", "Refund", "Payout", "UnmatchedTransfer", "Delivery")},
+}
+
+
+def _event_object(kind: str, properties: Mapping[str, Schema]) -> Schema:
+    constant = {name: schema for name, schema in properties.items() if name not in CHANGING_FIELDS}
+    return record_schema(object={"const": kind}, **constant | {"state": TEXT})
+
+
+_METADATA = {**nullable({"type": "object"}), "description": "The merchant's own data."}
+_OWN = {"reference": nullable(TEXT), "metadata": _METADATA}
+SCHEMAS["EventObject"] = {
+    "description": "The object with its status after the event, without what may change later.",
+    "anyOf": [
+        _event_object("order", SCHEMAS["Order"]["properties"] | _OWN),
+        _event_object("refund", SCHEMAS["Refund"]["properties"]),
+        _event_object("payout", SCHEMAS["Payout"]["properties"]),
+        _event_object("webhook", {"id": TEXT, "created": TIME, **_REFINED}),
+    ],
 }

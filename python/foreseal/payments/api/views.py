@@ -1,5 +1,6 @@
 """JSON views of ledger rows. `schemas` describes the same objects as JSON Schema."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import to_tokens
-from foreseal.payments.api.events import OBJECTS, event, event_id, refined
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
 from foreseal.payments.configuration import TokenSection
 from foreseal.payments.ledger import DisbursementState, OrderStatus
+from foreseal.payments.ledger.event_types import OBJECTS, event_id
 from foreseal.payments.ledger.models import (
     AttemptRecord,
     OrderRecord,
@@ -19,16 +20,18 @@ from foreseal.payments.ledger.models import (
     Purpose,
     Reason,
     RefundRecord,
-    TimelineRecord,
     TransactionRecord,
     TransferRecord,
 )
 from foreseal.payments.ledger.queries import fetch_all, fetch_each
-from foreseal.payments.ledger.record import Record
+from foreseal.payments.ledger.states import EFFECTED, StatusStep, TxStatus
 from foreseal.payments.orders.authorizations import SignedOrder
 from foreseal.payments.orders.payments import StoredPayment
 
 JsonView = dict[str, Any]
+
+CHANGING_FIELDS = ("payment", "refunded", "refunded_shown")
+"""Fields of an order that may change after an event, in addition to its status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,13 @@ class Views:
     def order(self, tx: Connection, row: OrderRecord) -> JsonView:
         """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
+
+    def terms(self, row: OrderRecord) -> JsonView:
+        """Return an order without the fields that may change after an event: its payment and refunds."""
+        view = self._order(row, OrderStatus(row.state, row.step), row.memo, row.created, None, 0)
+        constant = {name: value for name, value in view.items() if name not in CHANGING_FIELDS}
+        metadata = None if row.metadata_json is None else json.loads(row.metadata_json)
+        return constant | {"reference": row.reference, "metadata": metadata}
 
     def _order(
         self,
@@ -169,10 +179,13 @@ class Views:
         ]
 
 
-def list_events(tx: Connection, model: type[Record], id: str) -> list[JsonView]:
-    """Return the timeline of one row, oldest entry first."""
-    condition = (TimelineRecord.subject == model.__tablename__) & (TimelineRecord.subject_id == id)
-    return [event(row) for row in fetch_each(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id))]
+def refined(step: StatusStep) -> JsonView:
+    """Return finality and transaction status as two fields, of which at most one is set."""
+    final = step in EFFECTED
+    return {
+        "finality": step.value if final else None,
+        "tx_status": None if final or step is TxStatus.IDLE else step.value,
+    }
 
 
 def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[JsonView]:
@@ -196,9 +209,11 @@ def webhook(row: WebhookRecord) -> JsonView:
     return {
         "id": row.id,
         "url": row.url,
+        "events": None if row.events is None else json.loads(row.events),
         "origin": row.origin,
         "created": row.created,
         "retired": row.retired,
+        "previous_secret_expires": row.previous_secret_expires,
     }
 
 

@@ -95,6 +95,10 @@ class _Reading:
                 found[name] = self._list(LISTS[name], name, table)
             else:
                 self._wrong(name, f"is not a section{_nearest(name, [*SECTIONS, *LISTS])}")
+        serve = found.get("serve") or ServeSection()
+        for number, hook in enumerate(found.get("webhooks", ())):
+            if hook is not None and (problem := hook.problem(serve)) is not None:
+                self._wrong(f"webhooks[{number}].url", problem)
         for section in fields(Configuration):
             required = section.default is MISSING and section.default_factory is MISSING
             if required and section.name in SECTIONS and section.name not in found:

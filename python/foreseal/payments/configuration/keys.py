@@ -116,6 +116,24 @@ def _listen(value: Any) -> tuple[str, int]:
     return host, int(port)
 
 
+def texts_kind(read: Callable[[list[str]], Any], example: list[str]) -> KeyKind:
+    """Return the kind of a list of texts, which `read` converts."""
+
+    def read_texts(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise TypeError(f"{value!r} must be a list: write texts in brackets")
+        return read([_text(item) for item in value])
+
+    return KeyKind(read_texts, example)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} must be true or false")
+    return value
+
+
+FLAG = KeyKind(_flag, False)
 TEXT = KeyKind(_text, "text")
 ADDRESS = KeyKind(lambda value: address(_text(value), "address"), "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
 ADDRESSES = KeyKind(_addresses, ["0x036CbD53842c5426634e7929541eC2318f3dCF7e"])

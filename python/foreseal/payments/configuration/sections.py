@@ -8,6 +8,7 @@ from foreseal.payments.configuration.keys import (
     ADDRESS,
     ADDRESSES,
     DATABASE,
+    FLAG,
     LISTEN,
     PATH,
     TEXT,
@@ -15,10 +16,20 @@ from foreseal.payments.configuration.keys import (
     choice_kind,
     integer_kind,
     key,
+    texts_kind,
     url_kind,
 )
 from foreseal.payments.configuration.secrets import Secret
+from foreseal.payments.configuration.webhook_targets import (
+    ANY_NETWORK,
+    AddressPolicy,
+    Network,
+    TargetForbidden,
+    check_url,
+    parse_networks,
+)
 from foreseal.payments.ledger import Finality
+from foreseal.payments.ledger.event_types import check_types
 from foreseal.payments.transactions import GWEI, FeeSettings
 from foreseal.payments.typed_data import Domain
 
@@ -91,6 +102,14 @@ class ServeSection:
         ADDRESS, "Checkout contract of the merchant; without it each order has one exact amount.", None
     )
     payouts: str | None = key(ADDRESS, "Payouts contract; without it payouts are disabled.", None)
+    webhook_networks: tuple[Network, ...] = key(
+        texts_kind(parse_networks, ["10.20.0.0/16"]),
+        "Private networks that may contain webhook targets; by default only public addresses are allowed.",
+        (),
+    )
+    webhook_concurrency: int = key(
+        integer_kind(1, 512, 128), "Maximum number of concurrent deliveries to one webhook target.", 128
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +172,25 @@ class WebhookSection:
     url: str = key(url_kind("http", "https", example="https://shop.example/hooks"), "URL of the webhook target.")
     secret_file: Path | None = key(PATH, "File with the secret that signs, of mode 600.", None)
     secret_env: str | None = key(VARIABLE, "Environment variable with the secret that signs.", None)
+    events: tuple[str, ...] | None = key(
+        texts_kind(check_types, ["order.captured", "refund.completed"]),
+        "Event types that the target receives; by default all.",
+        None,
+    )
+    allow_private: bool = key(FLAG, "True if the target may have any address, also in a private network.", False)
 
     def secret(self) -> Secret:
         """Return the location of the secret. Raises `SecretError` unless exactly one is set."""
         return Secret(self.secret_file, self.secret_env)
+
+    def policy(self, serve: ServeSection) -> AddressPolicy:
+        """Return the addresses that the target may have."""
+        return AddressPolicy(ANY_NETWORK if self.allow_private else serve.webhook_networks)
+
+    def problem(self, serve: ServeSection) -> str | None:
+        """Return why the URL is not allowed, or None."""
+        try:
+            check_url(self.url, self.policy(serve))
+        except TargetForbidden as error:
+            return str(error)
+        return None

@@ -19,6 +19,8 @@ _EXAMPLES = {
     "facilitator.payees": ["0x90F79bf6EB2c4f870365E785982E1f101E93b906"],
     "serve.checkout": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
     "serve.payouts": "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512",
+    "serve.webhook_networks": ["10.20.0.0/16"],
+    "webhooks.events": ["order.captured", "refund.completed"],
     "webhooks.secret_file": "webhook.secret",
     "webhooks.secret_env": "HOOK_SECRET",
 }

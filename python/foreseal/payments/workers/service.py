@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from sqlalchemy import func, select
@@ -13,15 +14,21 @@ from starlette.applications import Starlette
 from foreseal.payments.api import webhooks
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
+from foreseal.payments.api.events import encode_events
 from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookRecord
 from foreseal.payments.api.payment_queue import PaymentQueue
-from foreseal.payments.api.webhooks import WebhookOutbox
+from foreseal.payments.api.views import Views
+from foreseal.payments.api.webhook_outbox import WebhookOutbox
+from foreseal.payments.api.webhook_signature import decode_secrets
+from foreseal.payments.api.webhooks import ConfiguredTarget
 from foreseal.payments.chain import ChainError
+from foreseal.payments.configuration import Configuration, SecretError
+from foreseal.payments.configuration.webhook_targets import AddressPolicy
 from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.workers.feed_listener import FeedListener
 from foreseal.payments.workers.process_registry import ProcessRegistry
-from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
+from foreseal.payments.workers.webhook_dispatcher import MIN_LEASE, DispatcherSettings, WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 
 # Threads that advance orders, refunds and payouts.
@@ -34,17 +41,20 @@ class Service:
     """A merchant's service. `app` handles HTTP requests; the other components run from `start` to `stop`."""
 
     def __init__(self, backend: Backend, environment: Mapping[str, str]) -> None:
-        """Set up the components. Raises `SecretError` if a webhook's secret is missing."""
+        """Set up the components. Raises `SecretError` if a webhook's secret is missing or invalid."""
         configuration = backend.configuration
         lease = float(configuration.serve.lease_seconds)
         name = secrets.token_hex(8)
-        targets = {_hook_id(hook.url): hook for hook in configuration.webhooks}
-        found = {id: hook.secret().text(environment) for id, hook in targets.items()}
-        self._urls = {id: hook.url for id, hook in targets.items()}
+        self._configured = _configured_targets(configuration, environment)
         self._backend = backend
         self._processes = ProcessRegistry(backend.database, name, lease)
         self._pool = ThreadPoolExecutor(_THREADS, "advance")
-        self._dispatcher = WebhookDispatcher(WebhookOutbox(backend.database, backend.clock, lease), found)
+        outbox = WebhookOutbox(
+            backend.database, backend.clock, name, max(lease, MIN_LEASE), partial(encode_events, Views(backend.token))
+        )
+        policy = AddressPolicy(configuration.serve.webhook_networks)
+        settings = DispatcherSettings(self._configured, policy, configuration.serve.webhook_concurrency)
+        self._dispatcher = WebhookDispatcher(outbox, settings)
         self._worker = Worker(backend, self._processes, self._pool, self._dispatcher.wake)
         self._repeating = PeriodicThread("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
@@ -56,7 +66,7 @@ class Service:
     def start(self) -> None:
         """Start all components. Raises the database's errors."""
         with self._backend.database.transaction() as tx:
-            webhooks.configure(tx, self._urls, int(self._backend.clock()))
+            webhooks.configure(tx, self._configured, int(self._backend.clock()))
         self._repeating.start()
         self._dispatcher.start()
         self._payments.start()
@@ -120,12 +130,25 @@ class Service:
         with self._backend.database.reading() as tx:
             # Delivered ones are never deleted, so a count of all would grow without bound.
             open_ = DeliveryRecord.state.in_((DeliveryState.WAITING, DeliveryState.DEAD))
-            # A target that the configuration no longer has retains its deliveries, and gets them once it is back.
+            # A retired target retains its dead deliveries.
             active = DeliveryRecord.webhook_id.in_(select(WebhookRecord.id).where(WebhookRecord.retired.is_(None)))
             query = select(DeliveryRecord.state, func.count()).where(open_, active)
             counts = dict(tx.execute(query.group_by(DeliveryRecord.state)).all())
         waiting, dead = counts.get(DeliveryState.WAITING, 0), counts.get(DeliveryState.DEAD, 0)
         return waiting, dead, self._processes.count(now)
+
+
+def _configured_targets(configuration: Configuration, environment: Mapping[str, str]) -> dict[str, ConfiguredTarget]:
+    """Return the targets of the configuration by id. Raises `SecretError`."""
+    found: dict[str, ConfiguredTarget] = {}
+    for number, hook in enumerate(configuration.webhooks):
+        try:
+            secrets = decode_secrets(hook.secret().text(environment))
+        except ValueError as error:
+            raise SecretError(f"webhooks[{number}]: {error}") from None
+        policy = hook.policy(configuration.serve)
+        found[_hook_id(hook.url)] = ConfiguredTarget(hook.url, secrets, hook.events, policy)
+    return found
 
 
 def _hook_id(url: str) -> str:

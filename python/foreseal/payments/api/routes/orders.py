@@ -4,6 +4,7 @@ from sqlalchemy import select
 
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.events import list_events
 from foreseal.payments.api.fields import (
     ADDRESS,
     AMOUNT,
@@ -191,7 +192,7 @@ def _list(call: RouteCall) -> JsonReply:
 def _timeline(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, OrderRecord, call.path["id"])
-        return JsonReply({"items": views.list_events(tx, OrderRecord, call.path["id"])})
+        return JsonReply({"items": list_events(tx, call.views, OrderRecord, call.path["id"])})
 
 
 def _named(error: ValueError) -> ApiError:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.events import list_events
 from foreseal.payments.api.fields import ADDRESS, AMOUNT, BYTES32, Field, integer_field, list_field
 from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
 from foreseal.payments.api.roles import Role
@@ -73,7 +74,7 @@ def _list(call: RouteCall) -> JsonReply:
 def _timeline(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, PayoutRecord, _id(call))
-        return JsonReply({"items": views.list_events(tx, PayoutRecord, _id(call))})
+        return JsonReply({"items": list_events(tx, call.views, PayoutRecord, _id(call))})
 
 
 def _id(call: RouteCall) -> str:

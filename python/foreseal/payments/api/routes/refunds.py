@@ -1,6 +1,7 @@
 """Refunds: paid to the sender of the capture's transfer."""
 
 from foreseal.payments.api import views
+from foreseal.payments.api.events import list_events
 from foreseal.payments.api.fields import AMOUNT, ID, Field, choice_field
 from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
 from foreseal.payments.api.roles import Role
@@ -45,7 +46,7 @@ def _list(call: RouteCall) -> JsonReply:
 def _timeline(call: RouteCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, RefundRecord, call.path["id"])
-        return JsonReply({"items": views.list_events(tx, RefundRecord, call.path["id"])})
+        return JsonReply({"items": list_events(tx, call.views, RefundRecord, call.path["id"])})
 
 
 ROUTES = (

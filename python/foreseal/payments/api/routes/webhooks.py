@@ -1,32 +1,112 @@
-"""Webhooks: targets and failed deliveries."""
+"""Webhooks: targets, their secrets, test events and failed deliveries."""
 
-import re
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from foreseal.payments.api import views, webhooks
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.api.fields import ID, TEXT, Field, choice_field, integer_field
-from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookRecord
+from foreseal.payments.api.fields import ID, TEXT, Field, FieldKind, choice_field, integer_field
+from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookOrigin, WebhookRecord
 from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, by_id
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
+from foreseal.payments.configuration.webhook_targets import AddressPolicy, TargetForbidden, check_url
+from foreseal.payments.ledger.event_types import TYPES, check_types
 from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
+from foreseal.payments.ledger.timeline import WEBHOOK_ROTATED, WEBHOOK_TESTED
 
-_URL = re.compile(r"https?://[^\s/@]+(?:/\S*)?")
+_DAY = 86_400
+_MAX_OVERLAP = 30 * _DAY
+_ALL_EVENTS = ["*"]
 _HOOK_ID = Field("id", ID, "The target.", required=True)
+
+
+def _read_events(value: Any) -> list[str]:
+    if value == _ALL_EVENTS:
+        return _ALL_EVENTS
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError(f"{value!r} must be a list of event types")
+    return list(check_types(value))
+
+
+_EVENTS = Field(
+    "events",
+    FieldKind(_read_events, {"type": "array", "minItems": 1, "items": {"type": "string", "enum": ["*", *TYPES]}}),
+    'Event types that the target receives; ["*"] or by default all.',
+)
 
 
 def _register(call: RouteCall) -> JsonReply:
     id, url, now = call.required_claim.id("hook"), call.body["url"], int(call.backend.clock())
-    if _URL.fullmatch(url) is None:
-        raise ApiError(400, "invalid_value", f"url must be a URL with http or https, got {url!r}", "url")
+    _check_url(call, url)
     with call.backend.database.transaction() as tx:
         row = fetch_one_or_none(tx, select(WebhookRecord).where(WebhookRecord.id == id))
         # It exists if an earlier execution of this request created it.
-        secret = webhooks.register(tx, id, url, now) if row is None else row.secret
+        secret = webhooks.register(tx, id, url, now, _types(call)) if row is None else row.secret
         row = fetch_one(tx, select(WebhookRecord).where(WebhookRecord.id == id))
     return JsonReply({"webhook": views.webhook(row), "secret": secret}, 201)
+
+
+def _update(call: RouteCall) -> JsonReply:
+    id, url = call.path["id"], call.body["url"]
+    if url is not None:
+        _check_url(call, url)
+    with call.backend.database.transaction() as tx:
+        _require_registered(webhooks.find_active(tx, id))
+        webhooks.change_target(tx, id, url, _types(call), all_events=call.body["events"] == _ALL_EVENTS)
+        row = fetch_one(tx, select(WebhookRecord).where(WebhookRecord.id == id))
+    return JsonReply(views.webhook(row))
+
+
+def _rotate_secret(call: RouteCall) -> JsonReply:
+    id, now = call.path["id"], int(call.backend.clock())
+    overlap = _DAY if call.body["overlap_seconds"] is None else call.body["overlap_seconds"]
+    with call.backend.database.transaction() as tx:
+        row = _require_registered(webhooks.find_active(tx, id))
+        # A second rotation would end the secret that the receiver has.
+        done = call.required_claim.again and _happened(call, tx, id, WEBHOOK_ROTATED)
+        secret = row.secret if done else webhooks.rotate_secret(tx, row, now, overlap)
+        row = fetch_one(tx, select(WebhookRecord).where(WebhookRecord.id == id))
+    return JsonReply({"webhook": views.webhook(row), "secret": secret})
+
+
+def _test(call: RouteCall) -> JsonReply:
+    id = call.path["id"]
+    newest = (
+        select(DeliveryRecord)
+        .where(DeliveryRecord.webhook_id == id, DeliveryRecord.subject == WebhookRecord.__tablename__)
+        .order_by(DeliveryRecord.id.desc())
+        .limit(1)
+    )
+    with call.backend.database.transaction() as tx:
+        webhooks.find_active(tx, id)
+        if not (call.required_claim.again and _happened(call, tx, id, WEBHOOK_TESTED)):
+            webhooks.send_test(tx, id, int(call.backend.clock()))
+        row = fetch_one(tx, newest)
+    return JsonReply(views.delivery(row), 201)
+
+
+def _happened(call: RouteCall, tx: Connection, id: str, trigger: str) -> bool:
+    return call.required_claim.happened(tx, WebhookRecord.__tablename__, id, trigger)
+
+
+def _check_url(call: RouteCall, url: str) -> None:
+    try:
+        check_url(url, AddressPolicy(call.backend.configuration.serve.webhook_networks))
+    except TargetForbidden as error:
+        raise ApiError(400, "invalid_value", f"url {error}, got {url!r}", "url") from None
+
+
+def _types(call: RouteCall) -> list[str] | None:
+    events: list[str] | None = call.body["events"]
+    return None if events == _ALL_EVENTS else events
+
+
+def _require_registered(row: WebhookRecord) -> WebhookRecord:
+    if row.origin is not WebhookOrigin.REGISTERED:
+        raise ApiError(409, "not_allowed", f"webhooks: {row.id} is configured: change it in pay.toml", "id")
+    return row
 
 
 def _list(call: RouteCall) -> JsonReply:
@@ -41,7 +121,6 @@ def _retire(call: RouteCall) -> JsonReply:
         row = fetch_one_or_none(tx, select(WebhookRecord).where(WebhookRecord.id == id))
         if not (call.required_claim.again and row is not None and row.retired is not None):
             webhooks.retire(tx, id, int(call.backend.clock()))
-            webhooks.drop_pending(tx, id)
         row = fetch_one(tx, select(WebhookRecord).where(WebhookRecord.id == id))
     return JsonReply(views.webhook(row))
 
@@ -73,9 +152,9 @@ ROUTES = (
         "/v1/webhooks",
         "Register a target, which receives events from now on",
         _register,
-        {201: "WebhookCreated"},
+        {201: "WebhookSecret"},
         Role.ADMIN,
-        body=(Field("url", TEXT, "URL of http or https that receives the POST.", required=True),),
+        body=(Field("url", TEXT, "Public URL of http or https that receives the POST.", required=True), _EVENTS),
     ),
     Route("GET", "/v1/webhooks", "List all targets", _list, {200: "Webhooks"}, Role.ADMIN),
     Route(
@@ -84,6 +163,41 @@ ROUTES = (
         "Send no further events to a target, and drop its pending deliveries",
         _retire,
         {200: "Webhook"},
+        Role.ADMIN,
+        path_fields=(_HOOK_ID,),
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks/{id}/update",
+        "Change the URL or the event types of a registered target",
+        _update,
+        {200: "Webhook"},
+        Role.ADMIN,
+        path_fields=(_HOOK_ID,),
+        body=(Field("url", TEXT, "New URL; by default unchanged."), _EVENTS),
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks/{id}/rotate-secret",
+        "Replace the secret of a registered target; the replaced one signs as well for a while",
+        _rotate_secret,
+        {200: "WebhookSecret"},
+        Role.ADMIN,
+        path_fields=(_HOOK_ID,),
+        body=(
+            Field(
+                "overlap_seconds",
+                integer_field(0, _MAX_OVERLAP),
+                "Seconds in which the replaced secret signs as well; default 86400.",
+            ),
+        ),
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks/{id}/test",
+        "Send the event webhook.test to one target",
+        _test,
+        {201: "Delivery"},
         Role.ADMIN,
         path_fields=(_HOOK_ID,),
     ),
