@@ -31,6 +31,7 @@ def between(url: str, changes: dict[str, Change]) -> Iterator[str]:
                 answer = _changed(changes, asked, answer)
             text = orjson.dumps(answer)
             self.send_response(200)
+            self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)

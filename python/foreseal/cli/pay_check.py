@@ -21,6 +21,7 @@ from foreseal.payments.configuration import (
     template,
 )
 from foreseal.payments.ledger import WrongSchema
+from foreseal.payments.workers.process_name import NameInUse
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -45,7 +46,7 @@ def opening(config: Path) -> Iterator[None]:
         yield
     except ConfigurationError as error:
         raise refused(error.problems) from None
-    except (SecretError, WrongSchema) as error:
+    except (SecretError, WrongSchema, NameInUse) as error:
         raise refused([f"{config}: {error}"]) from None
     except SQLAlchemyError as error:
         # The message of the error may contain the URL, and with it a password.
@@ -74,8 +75,10 @@ def _check_secret(file: Path, name: str, section: Any, problems: list[str], *, a
     """Check that the secret of a section exists; return the address if it is an account."""
     if section is None:
         return None
-    secret: Secret = section.secret()
+    secret: Secret | None = section.secret()
     try:
+        if secret is None:
+            return str(section.signer(os.environ).address)
         if account:
             return str(secret.account(os.environ).address)
         text = secret.text(os.environ)

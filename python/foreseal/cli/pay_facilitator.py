@@ -15,7 +15,7 @@ from foreseal.payments.chain import ChainError, RpcNode
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.periodic_thread import PeriodicThread
-from foreseal.payments.transactions import TransactionIntents, TransactionSender
+from foreseal.payments.transactions import LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
 from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
@@ -52,7 +52,9 @@ def _made(configuration: Configuration, database: Database, node: RpcNode, accou
         )
     policy = configuration.policy
     ledger = Ledger(database, lambda: int(time.time()))
-    sender = TransactionSender(ledger, node, TransactionIntents(chain_id, account), policy.policy(), policy.fees())
+    sender = TransactionSender(
+        ledger, node, TransactionIntents(chain_id, LocalSigner(account)), policy.policy(), policy.fees()
+    )
     patience = Waiter(seconds=section.wait_seconds)
     bounds = FacilitatorBounds(frozenset(section.tokens), frozenset(section.payees))
     return Facilitator(Settlements(ledger, sender, patience), bounds)

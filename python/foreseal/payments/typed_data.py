@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from foreseal.codec import checksum_address, keccak, recover_addresses, sign_digests
+from foreseal.payments.abi import encode_values
 from foreseal.payments.amounts import check_amount
 
 # Half the order of secp256k1. The token accepts only the form of a signature with the lower s (EIP-2).
@@ -79,7 +80,7 @@ class Domain:
 @lru_cache(maxsize=64)
 def _separator(domain: Domain) -> bytes:
     hashes = keccak(domain.name.encode()) + keccak(domain.version.encode())
-    return keccak(keccak(_type("EIP712Domain", _DOMAIN)) + hashes + _word(domain.chain_id) + _word(domain.contract))
+    return keccak(keccak(_type("EIP712Domain", _DOMAIN)) + hashes + encode_values(domain.chain_id, domain.contract))
 
 
 def check_signature_form(signature: bytes) -> None:
@@ -118,7 +119,7 @@ class TypedMessage(ABC):
 
     def struct_hash(self) -> bytes:
         """Return the hash of the type and the fields (EIP-712 `hashStruct`)."""
-        return keccak(self.type_hash() + b"".join(map(_word, self.values().values())))
+        return keccak(self.type_hash() + encode_values(*self.values().values()))
 
     def digest(self, domain: Domain) -> bytes:
         """Return the hash that is signed."""
@@ -282,10 +283,3 @@ def _type_hash(name: str, fields: tuple[tuple[str, str], ...]) -> bytes:
 def _type(name: str, fields: Sequence[tuple[str, str]]) -> bytes:
     """Return the text of a struct type (EIP-712 `encodeType`)."""
     return f"{name}({','.join(f'{kind} {field}' for field, kind in fields)})".encode()
-
-
-def _word(value: int | str | bytes) -> bytes:
-    """Encode an integer, an address or 32 bytes as one word of the ABI."""
-    if isinstance(value, int):
-        return value.to_bytes(32, "big")
-    return bytes.fromhex(value[2:]).rjust(32, b"\0") if isinstance(value, str) else value

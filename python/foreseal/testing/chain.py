@@ -39,6 +39,8 @@ class ChainSettings:
     """Initial time of the clock, seconds since 1970; 2025-01-01 00:00 UTC."""
     automine: bool = True
     """True to seal a block for every transaction at once."""
+    revert_reason: str = "data"
+    """Field of an error that has the revert reason: `data`, or `message` as well."""
 
     def derived(self) -> tuple[TestAccount, ...]:
         """Return the accounts of the mnemonic."""
@@ -62,6 +64,7 @@ class ChainSettings:
             "block_time": 1000,
             "log": {"levels": "off"},
             "development": True,
+            "revert_reason": self.revert_reason,
         }
         return orjson.dumps(configuration)
 

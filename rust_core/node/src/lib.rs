@@ -64,7 +64,9 @@ pub use repair::{
 };
 pub use request_handler::QueryHandler;
 pub use sequencer::Sequencer;
-pub use settings::{Development, Role, ScrubSettings, Settings, SettingsError, StoreSettings};
+pub use settings::{
+    Development, RevertReasonField, Role, ScrubSettings, Settings, SettingsError, StoreSettings,
+};
 pub use slot::BlockSlot;
 pub use start_error::StartError;
 pub use status::{FollowingStatus, Head, Status};

@@ -95,15 +95,20 @@ impl Sequencer {
         let now = self.now();
         self.shared.tick(now.monotonic);
         self.store_writer.check()?;
-        if let Some(open) = self.chain.open_block() {
-            self.slot =
-                Some(BlockSlot::with_timestamp(now, open.header().timestamp, self.mining.block_time()));
-            return Ok(());
-        }
-        let slot = self.next_slot(&self.chain, now);
-        let attributes = self.next_block_attributes(slot.timestamp);
         let mut draft = self.draft();
-        draft.open(&attributes)?;
+        let slot = match self.chain.open_block().map(|open| (open.index(), open.header().timestamp)) {
+            // The steps of a chain that ran without automine: its first view shows them sealed.
+            Some((1.., _)) if self.mining == Mining::Automatic => self.seal_and_open_in(&mut draft, now)?,
+            Some((_, timestamp)) => {
+                self.slot = Some(BlockSlot::with_timestamp(now, timestamp, self.mining.block_time()));
+                return Ok(());
+            }
+            None => {
+                let slot = self.next_slot(&self.chain, now);
+                draft.open(&self.next_block_attributes(slot.timestamp))?;
+                slot
+            }
+        };
         self.append_to_journal(&draft.records)?;
         self.adopt(draft.chain)?;
         self.slot = Some(slot);
@@ -203,12 +208,21 @@ impl Sequencer {
         mut draft: ChainDraft,
         now: ClockReading,
     ) -> Result<(), ProductionError> {
+        let slot = self.seal_and_open_in(&mut draft, now)?;
+        self.commit(draft, slot)
+    }
+
+    /// Seals the block being built in `draft` and opens the next there. Returns the slot of the new block.
+    pub(crate) fn seal_and_open_in(
+        &mut self,
+        draft: &mut ChainDraft,
+        now: ClockReading,
+    ) -> Result<BlockSlot, ProductionError> {
         draft.seal()?;
         self.shared.reached(InspectionPoint::BetweenSealAndOpen);
         let slot = self.next_slot(&draft.chain, now);
-        let attributes = self.next_block_attributes(slot.timestamp);
-        draft.open(&attributes)?;
-        self.commit(draft, slot)
+        draft.open(&self.next_block_attributes(slot.timestamp))?;
+        Ok(slot)
     }
 
     /// Makes a draft durable and publishes it. `slot` is the slot of its open block.

@@ -22,11 +22,23 @@ pub enum SettingsError {
     Behind { proofs: u64, least: u64 },
 }
 
-/// Mining mode at start, and limits of the development methods.
+/// Field of an error that has the reason of a revert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RevertReasonField {
+    /// Only `data`, encoded: the form of the specification.
+    #[default]
+    Data,
+    /// `message` as well, decoded.
+    Message,
+}
+
+/// Mining mode at start, errors, and limits of the development methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Development {
     /// Seals each submission at once: [`Mining::Automatic`](crate::Mining::Automatic) from the start.
     pub automine: bool,
+    /// Field that has the revert reason in errors of `eth_call` and `eth_estimateGas`.
+    pub revert_reason: RevertReasonField,
     /// Maximum number of snapshots.
     pub snapshots: u64,
     /// Maximum number of blocks mined by one request.
@@ -35,7 +47,12 @@ pub struct Development {
 
 impl Default for Development {
     fn default() -> Self {
-        Self { automine: false, snapshots: 10_000, mined: 100_000 }
+        Self {
+            automine: false,
+            revert_reason: RevertReasonField::default(),
+            snapshots: 10_000,
+            mined: 100_000,
+        }
     }
 }
 

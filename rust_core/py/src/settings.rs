@@ -9,7 +9,7 @@ use std::time::Duration;
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_chain::{BlockWindow, CacheSizes, Clock, FastClock, FinalityDepth, SystemClock};
-use foreseal_node::{Development, Role, ScrubSettings, Settings, StoreSettings};
+use foreseal_node::{Development, RevertReasonField, Role, ScrubSettings, Settings, StoreSettings};
 use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use foreseal_replication::Production;
 use foreseal_rpc::{JsonCacheSizes, Key, Limits};
@@ -77,6 +77,9 @@ pub struct PySettings {
     /// Seals each submission at once; requires `development`.
     #[serde(default)]
     automine: bool,
+    /// Field that has the revert reason in errors; `message` requires `development`.
+    #[serde(default)]
+    revert_reason: RevertReason,
     #[serde(default)]
     store: PyStore,
     #[serde(default)]
@@ -105,6 +108,24 @@ pub struct PySettings {
     /// Log settings.
     #[serde(default)]
     pub log: PyLog,
+}
+
+/// Field that has the revert reason; see `foreseal_node::RevertReasonField`.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RevertReason {
+    #[default]
+    Data,
+    Message,
+}
+
+impl From<RevertReason> for RevertReasonField {
+    fn from(field: RevertReason) -> Self {
+        match field {
+            RevertReason::Data => Self::Data,
+            RevertReason::Message => Self::Message,
+        }
+    }
 }
 
 fn max_free_memory() -> u64 {
@@ -290,9 +311,11 @@ impl PySettings {
             sequencer_key: self.sequencer_key.clone(),
             new_sequencer_key: self.new_sequencer_key,
             store: self.store(),
-            development: self
-                .development
-                .then(|| Development { automine: self.automine, ..Development::default() }),
+            development: self.development.then(|| Development {
+                automine: self.automine,
+                revert_reason: self.revert_reason.into(),
+                ..Development::default()
+            }),
             finality: self.finality(),
             role: self.role(),
             ..Settings::new(self.datadir.clone())

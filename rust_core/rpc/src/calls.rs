@@ -1,6 +1,6 @@
 //! Calls, estimates and access lists: execution without side effects.
 
-use foreseal_evm::{CallOutcome, HaltReason, call, create_access_list, estimate};
+use foreseal_evm::{CallOutcome, EstimateError, HaltReason, call, create_access_list, estimate};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -31,6 +31,9 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
             write_data(&mut out, &output);
             Ok(out)
         }
+        CallOutcome::Revert { output, .. } if context.reason_is_in_message() => {
+            Err(Error::DetailedRevert(output))
+        }
         CallOutcome::Revert { output, .. } => Err(Error::CallReverted(output)),
         CallOutcome::Halt { reason: HaltReason::OutOfGas(_), .. }
             if args.request.gas.is_none_or(|gas| gas > limits.gas) =>
@@ -44,7 +47,13 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let args = CallArgs::read(context, params)?.with_state(params)?.with_block(params)?;
     let limits = context.call_limits();
-    let gas = args.execute(context, |environment, request| estimate(environment, request, limits))?;
+    let estimated = args.execute(context, |environment, request| estimate(environment, request, limits));
+    let gas = estimated.map_err(|error| match error {
+        Error::Estimate(EstimateError::Revert { output }) if context.reason_is_in_message() => {
+            Error::DetailedEstimateRevert(output)
+        }
+        error => error,
+    })?;
     let mut out = Vec::new();
     write_quantity(&mut out, gas);
     Ok(out)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foreseal_chain::{BlockId, ExecutedBlock, HeaderAndState, View};
 use foreseal_evm::{CallLimits, Deadline};
-use foreseal_node::Node;
+use foreseal_node::{Node, RevertReasonField};
 
 use crate::{Development, Error, Limits, filters::FilterBackend, json_caches::JsonCaches};
 
@@ -35,6 +35,12 @@ impl<'a> Context<'a> {
     /// Returns the view of the request.
     pub(crate) fn view(&self) -> Result<&'a Arc<View>, Error> {
         self.view.ok_or(Error::Starting)
+    }
+
+    /// Returns `true` if messages of reverted calls and estimates have the reason: only on development chains.
+    pub(crate) fn reason_is_in_message(&self) -> bool {
+        let development = self.node.settings().development;
+        development.is_some_and(|development| development.revert_reason == RevertReasonField::Message)
     }
 
     /// Returns the newest view, for methods that read the pool. They read the pool first, so that a

@@ -48,6 +48,10 @@ pub enum Error {
         from: u64,
     },
     CallReverted(Bytes),
+    /// A call or a transaction reverted, and the message also names a custom error.
+    DetailedRevert(Bytes),
+    /// An estimate reverted on a chain whose messages have the reason.
+    DetailedEstimateRevert(Bytes),
     CallHalted(HaltReason),
     Call(ExecutionError),
     Estimate(EstimateError),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use alloy_primitives::U256;
+use alloy_primitives::{U256, hex};
 use foreseal_evm::HaltReason;
 
 /// Selector of `Error(string)`.
@@ -24,8 +24,17 @@ pub fn reason(output: &[u8]) -> Option<String> {
 
 /// Returns `execution reverted`, followed by the reason if `output` encodes one.
 pub fn message(output: &[u8]) -> String {
+    message_with(reason(output))
+}
+
+/// Returns the message like [`message`], and names the selector of a custom error.
+pub fn detailed_message(output: &[u8]) -> String {
+    message_with(reason(output).or_else(|| custom_error(output)))
+}
+
+fn message_with(reason: Option<String>) -> String {
     let mut message = "execution reverted".to_owned();
-    if let Some(reason) = reason(output) {
+    if let Some(reason) = reason {
         message.push_str(": ");
         message.extend(reason.chars().take(MAX_REASON));
     }
@@ -38,6 +47,13 @@ pub fn halt_message(reason: &HaltReason) -> String {
         HaltReason::OutOfGas(_) => "out of gas".to_owned(),
         other => format!("execution halted: {other}"),
     }
+}
+
+/// Returns the selector of a custom error, in the words of anvil.
+fn custom_error(output: &[u8]) -> Option<String> {
+    let (selector, arguments) = output.split_first_chunk::<4>()?;
+    let is_custom = ![ERROR, PANIC].contains(selector) && arguments.len() % 32 == 0;
+    is_custom.then(|| format!("custom error {}", hex::encode_prefixed(selector)))
 }
 
 fn read_word(bytes: &[u8], at: usize) -> Option<U256> {
@@ -79,7 +95,6 @@ fn panic_text(code: U256) -> String {
 
 #[cfg(test)]
 mod tests {
-    use alloy_primitives::hex;
     use proptest::prelude::*;
 
     use super::*;
@@ -99,6 +114,20 @@ mod tests {
         assert_eq!(message(&error[..40]), "execution reverted", "a cut string is no reason");
     }
 
+    #[test]
+    fn only_the_detailed_message_names_a_custom_error() {
+        let plain = hex!("82b42900");
+        assert_eq!(message(&plain), "execution reverted");
+        assert_eq!(detailed_message(&plain), "execution reverted: custom error 0x82b42900");
+        let argument = [&plain[..], &[7; 32]].concat();
+        assert_eq!(detailed_message(&argument), "execution reverted: custom error 0x82b42900");
+        let panic = hex!("4e487b710000000000000000000000000000000000000000000000000000000000000011");
+        assert_eq!(detailed_message(&panic), "execution reverted: arithmetic underflow or overflow");
+        for other in [&hex!("4e487b71")[..], &hex!("08c379a0"), &hex!("82b429"), &hex!("82b4290000"), &[]] {
+            assert_eq!(detailed_message(other), "execution reverted", "{other:?} encodes no error");
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -109,6 +138,7 @@ mod tests {
                                 tail in prop::collection::vec(any::<u8>(), 0..40)) {
             let output = [&head[..], &words.concat(), &tail].concat();
             prop_assert!(message(&output).starts_with("execution reverted"));
+            prop_assert!(detailed_message(&output).starts_with(&message(&output)));
         }
     }
 }

@@ -92,6 +92,8 @@ impl From<Error> for RpcError {
             ),
             Error::LogsGone { from } => Self::logs_gone(from),
             Error::CallReverted(output) => Self::reverted(REVERTED, revert::message(&output), &output),
+            Error::DetailedRevert(output) => Self::detailed_revert(REVERTED, &output),
+            Error::DetailedEstimateRevert(output) => Self::detailed_revert(SERVER, &output),
             Error::CallHalted(reason) => Self::new(SERVER, revert::halt_message(&reason)),
             Error::Call(error) => error.into(),
             Error::Estimate(error) => error.into(),
@@ -420,6 +422,10 @@ impl RpcError {
         let mut data = Vec::with_capacity(2 * output.len() + 4);
         write_data(&mut data, output);
         Self { code, message, data: Some(data) }
+    }
+
+    fn detailed_revert(code: i64, output: &Bytes) -> Self {
+        Self::reverted(code, revert::detailed_message(output), output)
     }
 
     /// Returns the error for insufficient funds of a call or an estimate, not of a submission.

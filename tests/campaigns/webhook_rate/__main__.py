@@ -41,7 +41,7 @@ from reconcile.__main__ import database
 TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 PAYER = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
 EVENTS = (
-    (Trigger.PLACE, None, "Stored, unused"),
+    (Trigger.STORE_SIGNED, None, "Stored, unused"),
     (Trigger.CAPTURE, "Stored, unused", "Stored, unused (intended)"),
     (Trigger.ACCEPTED, "Stored, unused (intended)", "Stored, unused (broadcast)"),
     (Trigger.LANDED, "Stored, unused (broadcast)", "Used, captured (provisional)"),

@@ -10,7 +10,8 @@ from foreseal.errors import RpcError
 from foreseal.payments.chain import ChainReorganized, Incomplete, RejectedByNode, Reverted
 from foreseal.payments.ledger.models import AttemptRecord
 from foreseal.payments.orders.authorizations import memo
-from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
+from foreseal.payments.transfers.settings import WatcherSettings
+from foreseal.payments.transfers.watcher import TransferWatcher
 from payments.fake.blocks import decoded
 from payments.fake.contracts import selector, topic
 from payments.scan import paid, received

@@ -8,6 +8,9 @@ import pytest
 from foreseal.errors import NodeError, RpcError
 from foreseal.testing import Chain, ChainSettings
 
+# Output of a revert with the reason "no".
+REVERT_NO = "08c379a0" + (32).to_bytes(32).hex() + (2).to_bytes(32).hex() + b"no".ljust(32, b"\0").hex()
+
 
 @pytest.fixture
 def chain() -> Iterator[Chain]:
@@ -45,6 +48,22 @@ def test_transaction_is_sealed_on_submission(chain: Chain) -> None:
     sent = pay(chain)
     receipt = chain.rpc("eth_getTransactionReceipt", sent)
     assert (receipt["blockNumber"], receipt["status"], number(chain)) == ("0x1", "0x1", 1)
+
+
+@pytest.mark.parametrize(("field", "message"), [("data", "execution reverted"), ("message", "execution reverted: no")])
+def test_revert_reason_is_in_the_configured_field(field: str, message: str) -> None:
+    with Chain(ChainSettings(accounts=1, revert_reason=field)) as chain:
+        reverting = "0x" + "77" * 20
+        chain.rpc("anvil_setCode", reverting, "0x6064600a5f3960645ffd" + REVERT_NO)
+        transaction = {"from": chain.accounts[0], "to": reverting}
+        for method, code, expected in [
+            ("eth_estimateGas", -32000, message),
+            ("eth_sendTransaction", 3, "execution reverted: no"),
+        ]:
+            with pytest.raises(RpcError) as caught:
+                chain.rpc(method, *([transaction, "pending"] if method == "eth_estimateGas" else [transaction]))
+            error = caught.value
+            assert (error.code, error.message, orjson.loads(error.data or b"")) == (code, expected, "0x" + REVERT_NO)
 
 
 def test_transactions_wait_without_automine(chain: Chain) -> None:

@@ -19,9 +19,10 @@ from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTe
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender
+from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.transfers.balance import Balance, balance
-from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
+from foreseal.payments.transfers.settings import WatcherSettings
+from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, TOKEN, VERSION, call_data
@@ -96,7 +97,7 @@ class Shop:
         self.rpc = RpcNode(self.node)
         domain = Domain(NAME, VERSION, self.chain.chain_id, ADDRESS)
         self.merchant = Merchant(domain, SHOP.address, checkout=CHECKOUT, **self.settings)
-        intents = TransactionIntents(self.chain.chain_id, SHOP)
+        intents = TransactionIntents(self.chain.chain_id, LocalSigner(SHOP))
         self.sender = TransactionSender(self.ledger, self.rpc, intents, self.policy, FeeSettings(patience_blocks=10))
         self.orders = Orders(self.ledger, self.rpc, self.merchant)
         self.captures = Captures(self.ledger, self.sender, self.merchant)

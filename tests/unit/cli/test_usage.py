@@ -88,6 +88,8 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
         (["dev", "--block-time", "1500ms"], "block time must be a whole number of seconds, at least 1s, not 1500ms"),
         (["run", "--datadir", "d", "--block-time", "0s"], "block time must be a whole number of seconds, at least 1s"),
         (["run", "--automine"], "No such option '--automine'"),
+        (["run", "--revert-reason", "message"], "No such option '--revert-reason'"),
+        (["dev", "--revert-reason", "both"], "'both' is not one of data, message"),
         (["dev", "--front", "direct"], "No such option '--front'"),
         (["dev", "--transport", "granian"], "'granian' is not one of native, asgi"),
         (["completion", "csh"], "'csh' is not one of 'bash', 'zsh', 'fish'"),

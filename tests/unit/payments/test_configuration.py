@@ -1,7 +1,6 @@
 """`pay.toml`: accepted input, and errors that name file and key for every fault."""
 
 import re
-from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
@@ -98,7 +97,7 @@ def test_all_errors_are_reported_together(file: Path) -> None:
     text = SMALL.replace("84532", "0").replace(TOKEN, TOKEN.replace("C", "c", 1)).replace("sqlite", "oracle")
     found = problems(file, text + "[polcy]\n[serve]\nlistn = 1\nlisten = '127.0.0.1'\n[policy]\nblocks = 1.5\n")
     assert found == [
-        "node.chain_id: 0 must be between 1 and 9223372036854775807",
+        "node.chain_id: 0 must be at least 1",
         f"token.address: address: {TOKEN.replace('C', 'c', 1)} has a wrong checksum: a character was mistyped",
         "database.url: oracle must be sqlite or postgresql",
         "polcy: is not a section: did you mean policy?",
@@ -129,6 +128,21 @@ def test_all_errors_are_reported_together(file: Path) -> None:
         ('"sqlite:///pay.db"', '"pay.db"', "database.url: must be a database URL, such as sqlite:///pay.db"),
         ("[database]", "[[database]]", "database: must be a section: write [database] above its keys"),
         ("[database]", "[webhooks]", "webhooks: must be a list of sections: write [[webhooks]] above each"),
+        (
+            "[payee]",
+            '[facilitator]\ntokens = ["0x1"]\nkey_env = "A"\n[payee]',
+            "facilitator.tokens[0]: address: '0x1' is not an address",
+        ),
+        (
+            "[payee]",
+            '[[webhooks]]\nurl = "shop"\nsecret_env = "A"\n[payee]',
+            "webhooks[0].url: 'shop' is not a URL of http or https",
+        ),
+        (
+            "[payee]",
+            '[policy]\nconfirmed = "soon"\n[payee]',
+            "policy.confirmed: 'soon' must be 'pre-confirmed', 'sealed', 'blocks', 'safe' or 'finalized'",
+        ),
     ],
 )
 def test_each_error_is_named(file: Path, old: str, new: str, said: str) -> None:
@@ -212,16 +226,20 @@ def test_template_is_valid_and_has_every_key(file: Path) -> None:
 
 def test_template_shows_the_defaults(file: Path) -> None:
     lines = [line.removeprefix("# ") for line in template().splitlines()]
-    alternatives = ("key_env", "secret_env")
+    alternatives = ("key_env", "secret_env", "signer_")
     file.write_text(
         "\n".join(line for line in lines if re.match(r"\[|\w+ = ", line) and not line.startswith(alternatives))
     )
     found = read(file)
     for section in (found.node, found.token, found.database, found.serve, found.facilitator, found.policy):
         assert section is not None
-        shown = {field.name: getattr(section, field.name) for field in fields(section)}
-        defaults = {field.name: field.default for field in fields(section) if field.default not in (MISSING, None, ())}
-        assert {name: shown[name] for name in defaults} == defaults
+        described = type(section).model_fields
+        defaults = {
+            name: key.default
+            for name, key in described.items()
+            if not key.is_required() and key.default not in (None, ())
+        }
+        assert {name: getattr(section, name) for name in defaults} == defaults
     assert found.serve.checkout not in (found.token.address, found.serve.payouts)
 
 

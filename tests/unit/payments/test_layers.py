@@ -9,8 +9,9 @@ ROOT = Path(foreseal.payments.__file__).parent
 
 # Lowest first; modules of one layer do not import each other.
 LAYERS = [
-    {"amounts", "crash_points", "contracts", "periodic_thread"},
+    {"abi", "amounts", "crash_points", "contracts", "metrics", "periodic_thread"},
     {"typed_data"},
+    {"validation"},
     {"chain"},
     {"ledger"},
     {"transactions", "merchant", "signatures"},

@@ -1,6 +1,7 @@
 """The ASGI application: routes, and errors in one format."""
 
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -15,7 +16,7 @@ from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.route import RequestHandler, Route, error_response
 from foreseal.payments.api.routes import ROUTES
-from foreseal.payments.api.routes.service import Health, general_routes
+from foreseal.payments.api.routes.service import Monitoring, general_routes
 
 log = logging.getLogger(__name__)
 
@@ -23,20 +24,25 @@ Changed = Callable[[], None]
 
 
 def build_application(
-    backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, health: Health, changed: Changed
+    backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, monitoring: Monitoring, changed: Changed
 ) -> Starlette:
     """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
     handler = RequestHandler(backend, requests, payments)
-    routes = (*ROUTES, *general_routes(health, ROUTES))
+    routes = (*ROUTES, *general_routes(monitoring, ROUTES))
     return Starlette(
-        routes=[_endpoint(handler, route, changed) for route in routes],
+        routes=[_endpoint(handler, route, monitoring, changed) for route in routes],
         exception_handlers={HTTPException: _no_route, Exception: _failed},
     )
 
 
-def _endpoint(handler: RequestHandler, route: Route, changed: Changed) -> StarletteRoute:
+def _endpoint(handler: RequestHandler, route: Route, monitoring: Monitoring, changed: Changed) -> StarletteRoute:
     async def answer(request: Request) -> Response:
-        response = await handler.answer(route, request)
+        began, status = time.perf_counter(), 500
+        try:
+            response = await handler.answer(route, request)
+            status = response.status_code
+        finally:
+            monitoring.observe(route.method, route.path, status, time.perf_counter() - began)
         if route.claims and not route.queued:  # the queue calls it after a group
             changed()
         return response

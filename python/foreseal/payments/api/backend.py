@@ -1,11 +1,12 @@
 """All components of a merchant, built from the configuration."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from foreseal.client import Client
-from foreseal.payments.chain import BatchClient, ChainNode, RpcNode
+from foreseal.payments.chain import BatchClient, ChainNode, CircuitBreaker, GuardedClient, RpcNode
 from foreseal.payments.configuration import Configuration, TokenSection
 from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
 from foreseal.payments.disbursements.payouts import Payouts
@@ -18,7 +19,7 @@ from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.payments import Payments
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transactions import TransactionIntents, TransactionSender
-from foreseal.payments.transfers.watcher import WatcherSettings
+from foreseal.payments.transfers.settings import WatcherSettings
 
 BackendClock = Callable[[], float]
 
@@ -31,9 +32,12 @@ class Backend:
     token: TokenSection
     clock: BackendClock
     """Unix time in seconds."""
+    monotonic: BackendClock
+    """Monotonic time in seconds."""
     database: Database
     ledger: Ledger
-    client: BatchClient
+    breaker: CircuitBreaker
+    """Circuit breaker of the node."""
     node: ChainNode
     sender: TransactionSender
     merchant: Merchant
@@ -54,35 +58,38 @@ class Backend:
         clock: BackendClock,
         client: BatchClient | None = None,
         passed: OnCrashPoint = ignore_crash_point,
+        monotonic: BackendClock = time.monotonic,
     ) -> Self:
         """Open the database. The node is not contacted yet.
 
-        `client` replaces the client of the configured node. Raises `ConfigurationError`, `SecretError`, `WrongSchema`
-        and the database's errors.
+        `client` replaces the client of the configured node. `monotonic` is a clock in seconds for time limits. Raises
+        `ConfigurationError`, `SecretError`, `WrongSchema` and the database's errors.
         """
         token = configuration.need(configuration.token, "token")
-        account = configuration.need(configuration.payee, "payee").secret().account(environment)
+        signer = configuration.need(configuration.payee, "payee").signer(environment)
         policy, chain_id = configuration.policy, configuration.node.chain_id
         database = Database(configuration.database.url)
         ledger = Ledger(database, lambda: int(clock()), passed)
         merchant = Merchant(
             token.domain(chain_id),
-            account.address,
+            signer.address,
             policy.margin_seconds,
             policy.refundable,
             configuration.serve.checkout,
         )
-        client = client or Client(configuration.node.url)
-        node = RpcNode(client)
-        sender = TransactionSender(ledger, node, TransactionIntents(chain_id, account), policy.policy(), policy.fees())
+        breaker = CircuitBreaker(configuration.node.breaker(), monotonic)
+        client = client or Client(configuration.node.url, configuration.node.options())
+        node = RpcNode(GuardedClient(client, breaker))
+        sender = TransactionSender(ledger, node, TransactionIntents(chain_id, signer), policy.policy(), policy.fees())
         watch = WatcherSettings(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
         return cls(
             configuration,
             token,
             clock,
+            monotonic,
             database,
             ledger,
-            client,
+            breaker,
             node,
             sender,
             merchant,

@@ -7,13 +7,21 @@
 `argument` names the field, parameter or header at fault, or is null. `reason` is the obstacle to a capture, or null.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from foreseal.payments.chain import ChainError, ChainReorganized, NoResponse, RejectedByNode, Reverted
+from foreseal.payments.chain import (
+    ChainError,
+    ChainReorganized,
+    NodeUnavailable,
+    NoResponse,
+    RejectedByNode,
+    Reverted,
+)
 from foreseal.payments.disbursements.disbursements import RecipientForbidden
 from foreseal.payments.disbursements.payouts import NotFunded
 from foreseal.payments.disbursements.refunds import NotRefundable
@@ -27,7 +35,7 @@ from foreseal.payments.ledger import (
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.signatures import InvalidSignature
-from foreseal.payments.transactions import FeeTooHigh, SendingError, TransactionStillOpen
+from foreseal.payments.transactions import FeeTooHigh, SendingError, SignerUnavailable, TransactionStillOpen
 
 
 class ApiError(Exception):
@@ -75,6 +83,7 @@ _MEANINGS = (
     _Meaning(InvalidSignature, 422, "invalid_signature", "signature"),
     _Meaning(TransactionStillOpen, 409, "still_open"),
     _Meaning(FeeTooHigh, 503, "fee_too_high"),
+    _Meaning(SignerUnavailable, 503, "signer_unavailable"),
     _Meaning(SendingError, 503, "transaction_not_sent"),
     _Meaning(Reverted, 409, "would_revert"),
     _Meaning(ChainReorganized, 503, "chain_reorganized"),
@@ -95,6 +104,9 @@ def to_api_error(error: Exception) -> ApiError:
     # A database's own message may contain its URL and the statement.
     message = "the database does not respond" if meaning.code == "database_unavailable" else str(error)
     found = ApiError(meaning.status, meaning.code, message, meaning.argument)
+    if isinstance(error, NoResponse):
+        seconds = error.retry_after if isinstance(error, NodeUnavailable) else 0.0
+        found.headers["Retry-After"] = str(max(1, math.ceil(seconds)))
     if isinstance(error, NotCapturable):
         found.reason = error.obstacle.value
     return found

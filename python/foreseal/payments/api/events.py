@@ -52,30 +52,30 @@ def _event(row: TimelineRecord, subject: Mapping[str, Any]) -> JsonView:
     }
 
 
-def _objects(tx: Connection, views: Views, rows: Sequence[TimelineRecord]) -> dict[tuple[str, str], JsonView]:
+def _objects(tx: Connection, views: Views, rows: Sequence[TimelineRecord]) -> dict[tuple[str, str], Mapping[str, Any]]:
     ids: dict[str, list[str]] = {}
     for table, id in dict.fromkeys((row.subject, row.subject_id) for row in rows):
         ids.setdefault(table, []).append(id)
-    found: dict[tuple[str, str], JsonView] = {}
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for table, subjects in ids.items():
         for chunk in chunks(subjects):
             found |= {(table, view["id"]): view for view in _READERS[table](tx, views, chunk)}
     return found
 
 
-def _orders(tx: Connection, views: Views, ids: Sequence[str]) -> list[JsonView]:
-    return [views.terms(row) for row in fetch_each(tx, select(OrderRecord).where(OrderRecord.id.in_(ids)))]
+def _orders(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    return [views.order_constants(row) for row in fetch_each(tx, select(OrderRecord).where(OrderRecord.id.in_(ids)))]
 
 
-def _refunds(tx: Connection, views: Views, ids: Sequence[str]) -> list[JsonView]:
+def _refunds(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     return [views.refund(row) for row in fetch_each(tx, select(RefundRecord).where(RefundRecord.id.in_(ids)))]
 
 
-def _payouts(tx: Connection, views: Views, ids: Sequence[str]) -> list[JsonView]:
+def _payouts(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     return views.payouts(tx, fetch_all(tx, select(PayoutRecord).where(PayoutRecord.id.in_(ids))))
 
 
-def _webhooks(tx: Connection, _: Views, ids: Sequence[str]) -> list[JsonView]:
+def _webhooks(tx: Connection, _: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     query = select(WebhookRecord).where(WebhookRecord.id.in_(ids))
     return [{"id": row.id, "created": row.created} for row in fetch_each(tx, query)]
 

@@ -4,7 +4,8 @@
 claim --> first:    executed, and its response stored with the key
       |-> replay:   the stored response if the request is the same; 422 if it differs
       |-> 409:      the same request is being executed
-      '-> again:    the previous executor's lease expired: executed again, with the same ids
+      '-> again:    the previous executor's lease expired, or it was this process before a restart:
+                    executed again, with the same ids
 ```
 
 A process may crash between an effect and its stored response. The next execution finds the effect by its own unique
@@ -14,7 +15,7 @@ Idempotency-Key. A transition of an order is in its timeline after `since`. Only
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Update, func, insert, select, update
@@ -24,10 +25,14 @@ from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.models import RequestRecord
 from foreseal.payments.ledger import Database
 from foreseal.payments.ledger.models import TimelineRecord
-from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one
+from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one, insert_all
 
 HEADER = "Idempotency-Key"
 MAX_KEY_LENGTH = 255
+
+
+def _random_name() -> str:
+    return secrets.token_hex(12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +78,13 @@ class IdempotentRequests:
     clock: Callable[[], float]
     """Unix time in seconds."""
     owner: str
-    """Name of this process."""
+    """Name of this process, and after a space its incarnation.
+
+    Leases of another incarnation are those of a dead process.
+    """
     lease: float
     """Seconds until a claimed request may be claimed by another process."""
-    random: Callable[[], str] = secrets.token_hex
+    random: Callable[[], str] = _random_name
 
     def claim(self, key: str, fingerprint: str) -> RequestClaim | StoredResponse:
         """Claim a request, or return its stored response.
@@ -108,10 +116,14 @@ class IdempotentRequests:
                 raise _reused()
             if row.status is not None:
                 return StoredResponse(row.status, bytes(row.answer or b""))
-            if row.leased_until > now:
+            if row.leased_until > now and not self._is_predecessor(row.owner):
                 raise _in_progress()
             tx.execute(update(RequestRecord).where(RequestRecord.key == key).values(lease))
             return RequestClaim(key, lease[RequestRecord.owner], row.since, again=True)
+
+    def _is_predecessor(self, owner: str) -> bool:
+        """Return True for an execution of an earlier process with the name of this one, which is dead."""
+        return owner.startswith(f"{self.owner.partition(' ')[0]} ") and not owner.startswith(f"{self.owner} ")
 
     def conclude(self, claim: RequestClaim, answer: StoredResponse) -> None:
         """Store the response of a claimed request."""
@@ -144,23 +156,26 @@ class IdempotentRequests:
                 found[row.key] = _in_progress()
         return found
 
-    def store(self, tx: Connection, key: str, fingerprint: str, answer: StoredResponse) -> None:
-        """Store a response in the transaction of its effect. Raises IntegrityError if the key exists."""
+    def store(self, tx: Connection, answers: Sequence[tuple[str, str, StoredResponse]]) -> None:
+        """Store responses, each with its key and fingerprint, in the transaction of their effects.
+
+        Raises IntegrityError if a key exists.
+        """
         now = self.clock()
-        tx.execute(
-            insert(RequestRecord).values(
-                {
-                    RequestRecord.key: key,
-                    RequestRecord.fingerprint: fingerprint,
-                    RequestRecord.since: 0,
-                    RequestRecord.owner: self.owner,
-                    RequestRecord.leased_until: now,
-                    RequestRecord.created: int(now),
-                    RequestRecord.status: answer.status,
-                    RequestRecord.answer: answer.body,
-                }
-            )
-        )
+        rows: list[ColumnValues] = [
+            {
+                RequestRecord.key: key,
+                RequestRecord.fingerprint: fingerprint,
+                RequestRecord.since: 0,
+                RequestRecord.owner: self.owner,
+                RequestRecord.leased_until: now,
+                RequestRecord.created: int(now),
+                RequestRecord.status: answer.status,
+                RequestRecord.answer: answer.body,
+            }
+            for key, fingerprint, answer in answers
+        ]
+        insert_all(tx, RequestRecord, rows)
 
     def _ours(self, claim: RequestClaim) -> Update:
         mine = (RequestRecord.key == claim.key) & (RequestRecord.owner == claim.owner) & RequestRecord.status.is_(None)

@@ -1,14 +1,15 @@
 """The OpenAPI document (3.1), generated from the routes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from foreseal.payments.api.fields import Field, build_schema
 from foreseal.payments.api.idempotency import HEADER, MAX_KEY_LENGTH
+from foreseal.payments.api.request_models import RequestModel
+from foreseal.payments.api.responses import Error
 from foreseal.payments.api.route import REPLAYED, Route
-from foreseal.payments.api.schemas import SCHEMAS, ref
+from foreseal.payments.api.schemas import Schemas
 
 _ERRORS = {
     400: "Invalid request; `argument` names the field, parameter or header.",
@@ -27,9 +28,11 @@ _OPEN = (404, 503)
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
     """Return the document of these routes."""
+    schemas = Schemas(type_ for route in routes for type_ in _types(route))
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
+    parameters = {model.__name__ for route in routes for model in (route.models.path, route.models.query)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -41,7 +44,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": {name: schema for name, schema in schemas.components.items() if name not in parameters},
             "securitySchemes": {
                 "key": {
                     "type": "http",
@@ -53,16 +56,29 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _types(route: Route) -> Iterator[Any]:
+    """Yield the types whose schemas an operation contains."""
+    models = route.models
+    yield from (Error, models.path, models.query)
+    if _has_body(route):
+        yield models.body
+    yield from (type_ for type_ in route.answers.values() if not isinstance(type_, str))
+
+
+def _has_body(route: Route) -> bool:
+    return route.claims and bool(route.models.body.model_fields)
+
+
+def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [
-            *(_parameter(field, "path") for field in route.path_fields),
-            *(_parameter(field, "query") for field in route.query),
+            *_parameters(route.models.path, "path", schemas),
+            *_parameters(route.models.query, "query", schemas),
             *([_IDEMPOTENCY] if route.claims else []),
         ],
-        "responses": {str(status): _answer(status, name) for status, name in route.answers.items()},
+        "responses": {str(status): _answer(status, type_, schemas) for status, type_ in route.answers.items()},
         "security": [] if route.role is None else [{"key": []}],
     }
     if route.role is not None:
@@ -71,16 +87,16 @@ def _operation(route: Route) -> dict[str, Any]:
         )
     for status in _OPEN if route.role is None else _ERRORS:
         if route.claims or status not in (413, 422):
-            shown = {"description": _ERRORS[status], "content": _json(ref("Error"))}
+            shown = {"description": _ERRORS[status], "content": _json(schemas.reference(Error))}
             found["responses"].setdefault(str(status), shown)
-    if route.claims:
-        found["requestBody"] = {"required": any(field.required for field in route.body)}
-        found["requestBody"]["content"] = _json(build_schema(route.body))
+    if _has_body(route):
+        required = any(field.is_required() for field in route.models.body.model_fields.values())
+        found["requestBody"] = {"required": required, "content": _json(schemas.reference(route.models.body))}
     return found
 
 
-def _answer(status: int, name: str) -> dict[str, Any]:
-    media = {name: {"schema": {"type": "string"}}} if "/" in name else _json(ref(name))
+def _answer(status: int, type_: Any, schemas: Schemas) -> dict[str, Any]:
+    media = {type_: {"schema": {"type": "string"}}} if isinstance(type_, str) else _json(schemas.reference(type_))
     return {"description": _MEANINGS.get(status) or _ERRORS[status], "content": media}
 
 
@@ -88,9 +104,16 @@ def _json(schema: Any) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def _parameter(field: Field, location: str) -> dict[str, Any]:
-    found = {"name": field.name, "in": location, "description": field.meaning, "schema": field.kind.schema}
-    return found | {"required": field.required}
+def _parameters(model: type[RequestModel], location: str, schemas: Schemas) -> Iterator[dict[str, Any]]:
+    component = schemas.component(model)
+    for name, schema in component.get("properties", {}).items():
+        description, schema = schema["description"], {**schema}
+        del schema["description"]
+        # A parameter is absent instead of null.
+        if "anyOf" in schema:
+            (schema,) = [each for each in schema["anyOf"] if each != {"type": "null"}]
+        required = name in component.get("required", ())
+        yield {"name": name, "in": location, "description": description, "required": required, "schema": schema}
 
 
 def _operation_id(route: Route) -> str:

@@ -1,12 +1,14 @@
 """Pagination of lists: newest first, with a cursor for the next page."""
 
-from typing import Any, TypeVar
+from typing import Annotated, TypeVar
 
+from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, select
 
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.api.fields import TEXT, Field, integer_field
 from foreseal.payments.api.models import DeliveryRecord
+from foreseal.payments.api.request_models import RequestModel
+from foreseal.payments.api.value_types import LARGEST_ID, Digits, ShortText
 from foreseal.payments.ledger.models import TimelineRecord
 from foreseal.payments.ledger.queries import fetch_all, fetch_pairs
 from foreseal.payments.ledger.record import StatefulRecord
@@ -14,44 +16,48 @@ from foreseal.payments.ledger.record import StatefulRecord
 S = TypeVar("S", bound=StatefulRecord)
 
 MAX_LIMIT = 200
-PAGE_FIELDS = (
-    Field("limit", integer_field(1, MAX_LIMIT), f"Maximum number of items, at most {MAX_LIMIT}; default 50."),
-    Field("cursor", TEXT, "Cursor: `next` of the previous page."),
-)
-LARGEST_ID = 2**31 - 1
-"""Largest id of a numbered row."""
-_USUAL = 50
+
+
+class PageQuery(RequestModel):
+    """Query of a list; lists with filters extend it."""
+
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), Digits] = Field(
+        default=50, description=f"Maximum number of items, at most {MAX_LIMIT}."
+    )
+    cursor: ShortText | None = Field(default=None, description="Cursor: `next` of the previous page.")
 
 
 def by_beginning(
-    tx: Connection, model: type[S], query: Any, *conditions: ColumnElement[bool]
+    tx: Connection, model: type[S], query: PageQuery, *conditions: ColumnElement[bool]
 ) -> tuple[list[S], str | None]:
     """Return one page of orders, refunds or payouts, newest first, and the cursor of the next page."""
-    limit, before = limited(query), parse_cursor(query["cursor"], LARGEST_ID)
+    before = parse_cursor(query.cursor, LARGEST_ID)
     entry = (TimelineRecord.subject_id == model.id) & (TimelineRecord.subject == model.__tablename__)
     statement = (
         select(model, TimelineRecord.id.label("entry_id"))
         .join(TimelineRecord, entry)
         .where(TimelineRecord.before.is_(None), *conditions)
         .order_by(TimelineRecord.id.desc())
-        .limit(limit + 1)
+        .limit(query.limit + 1)
     )
     if before is not None:
         statement = statement.where(TimelineRecord.id < before[0])
     found = list(fetch_pairs(tx, statement))
-    return [row for row, _ in found[:limit]], str(found[limit - 1][1]) if len(found) > limit else None
+    return [row for row, _ in found[: query.limit]], str(found[query.limit - 1][1]) if len(
+        found
+    ) > query.limit else None
 
 
 def by_id(
-    tx: Connection, model: type[DeliveryRecord], query: Any, *conditions: ColumnElement[bool]
+    tx: Connection, model: type[DeliveryRecord], query: PageQuery, *conditions: ColumnElement[bool]
 ) -> tuple[list[DeliveryRecord], str | None]:
     """Return one page of numbered rows, newest first, and the cursor of the next page."""
-    limit, before = limited(query), parse_cursor(query["cursor"], LARGEST_ID)
-    statement = select(model).where(*conditions).order_by(model.id.desc()).limit(limit + 1)
+    before = parse_cursor(query.cursor, LARGEST_ID)
+    statement = select(model).where(*conditions).order_by(model.id.desc()).limit(query.limit + 1)
     if before is not None:
         statement = statement.where(model.id < before[0])
     found = fetch_all(tx, statement)
-    return found[:limit], str(found[limit - 1].id) if len(found) > limit else None
+    return found[: query.limit], str(found[query.limit - 1].id) if len(found) > query.limit else None
 
 
 def parse_cursor(cursor: str | None, *limits: int) -> tuple[int, ...] | None:
@@ -67,8 +73,3 @@ def parse_cursor(cursor: str | None, *limits: int) -> tuple[int, ...] | None:
     ):
         raise ApiError(400, "invalid_value", f"cursor: {cursor!r} is not a cursor of a page", "cursor")
     return tuple(map(int, parts))
-
-
-def limited(query: Any) -> int:
-    """Return the maximum number of items on the page."""
-    return int(query["limit"] or _USUAL)

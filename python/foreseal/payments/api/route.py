@@ -7,19 +7,18 @@ API key -> path, query, body -> (POST: Idempotency-Key) -> handler -> response, 
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from foreseal.payments.api import api_keys, fields
+from foreseal.payments.api import api_keys
 from foreseal.payments.api.api_keys import KeyCache
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
-from foreseal.payments.api.fields import Field
 from foreseal.payments.api.idempotency import (
     HEADER,
     MAX_KEY_LENGTH,
@@ -30,23 +29,30 @@ from foreseal.payments.api.idempotency import (
 )
 from foreseal.payments.api.models import ApiKeyRecord
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
+from foreseal.payments.api.request_models import NoFields, RequestModel, parse_body, parse_fields
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.views import Views
 
 LARGEST_BODY = 256 * 1024
 """Maximum bytes of a request's body."""
 REPLAYED = "Idempotency-Replayed"
+_NONE = NoFields()
+
+
+P = TypeVar("P", bound=RequestModel)
+Q = TypeVar("Q", bound=RequestModel)
+B = TypeVar("B", bound=RequestModel)
 
 
 @dataclass(frozen=True, slots=True)
-class RouteCall:
-    """A validated request."""
+class RouteCall(Generic[P, Q, B]):
+    """A validated request, with the models of its path, query and body."""
 
     backend: Backend
     views: Views
-    path: Mapping[str, Any]
-    query: Mapping[str, Any]
-    body: Mapping[str, Any]
+    path: P
+    query: Q
+    body: B
     key: ApiKeyRecord | None
     """The caller's API key; None if the route needs none."""
     claim: RequestClaim | None
@@ -86,8 +92,39 @@ class StreamedReply:
     name: str
 
 
-RouteHandler = Callable[[RouteCall], JsonReply | StreamedReply | PaymentJob]
+AnyCall = RouteCall[Any, Any, Any]
+PathCall = RouteCall[P, NoFields, NoFields]
+QueryCall = RouteCall[NoFields, Q, NoFields]
+BodyCall = RouteCall[NoFields, NoFields, B]
+PlainCall = RouteCall[NoFields, NoFields, NoFields]
+
+
+@dataclass(frozen=True, slots=True)
+class TextReply:
+    """A text response with a media type."""
+
+    text: str
+    media_type: str
+
+
+Reply = JsonReply | StreamedReply | TextReply
+RouteHandler = Callable[[AnyCall], Reply | PaymentJob]
 """A handler that returns a job is called on the event loop; the queue processes the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestModels:
+    """Models of a request."""
+
+    path: type[RequestModel]
+    query: type[RequestModel]
+    body: type[RequestModel]
+
+    @classmethod
+    def of_handler(cls, handler: RouteHandler) -> "RequestModels":
+        """Return the models that a handler's parameter names, such as `RouteCall[OrderPath, NoFields, Capture]`."""
+        call, *_ = get_type_hints(handler).values()
+        return cls(*get_args(call))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +135,21 @@ class Route:
     path: str
     summary: str
     handler: RouteHandler
-    answers: Mapping[int, str]
-    """Schemas of the responses by status, or the media type of a response that is not JSON."""
+    answers: Mapping[int, Any]
+    """Types of the responses by status, or the media type of a response that is not JSON."""
     role: Role | None = Role.READER
     """Required role; None for a public route."""
-    path_fields: tuple[Field, ...] = ()
-    """Fields of the path."""
-    query: tuple[Field, ...] = ()
-    body: tuple[Field, ...] = ()
     max_body: int = LARGEST_BODY
     """Maximum bytes of a request's body."""
     queued: bool = False
     """True if the handler returns a job."""
+    waits: bool = True
+    """False if the handler waits for nothing, so that it is called on the event loop."""
+    models: RequestModels = field(init=False)
+    """Models of the request, from the handler's parameter."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "models", RequestModels.of_handler(self.handler))
 
     @property
     def claims(self) -> bool:
@@ -133,6 +173,8 @@ class RequestHandler:
             raw = await _body(request, route.max_body)
             if route.queued:
                 return await self._enqueue(route, request, raw)
+            if not route.waits:
+                return self._answer(route, request, raw)
             return await run_in_threadpool(self._answer, route, request, raw)
         except ApiError as error:
             return error_response(error)
@@ -146,9 +188,9 @@ class RequestHandler:
         if not self._keys.has(text):
             await run_in_threadpool(self._keys.find, text)
         key = self._allowed(self._keys.find(text), route.role)
-        body, canonical = fields.parse_body(route.body, raw)
+        body, canonical = parse_body(route.models.body, raw)
         found = fingerprint("POST", request.url.path, canonical)
-        call = RouteCall(self._backend, self._views, {}, {}, body, key, None, _idempotency_key(request), found)
+        call = RouteCall(self._backend, self._views, _NONE, _NONE, body, key, None, _idempotency_key(request), found)
         job = route.handler(call)
         assert isinstance(job, PaymentJob)
         self._payments.submit(job)
@@ -157,9 +199,9 @@ class RequestHandler:
 
     def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
         key = None if route.role is None else self._caller(request, route.role)
-        path = fields.parse_fields(route.path_fields, request.path_params)
-        query = fields.parse_fields(route.query, _query(request))
-        body, canonical = fields.parse_body(route.body, raw) if route.method == "POST" else ({}, b"")
+        path = parse_fields(route.models.path, request.path_params)
+        query = parse_fields(route.models.query, _query(request))
+        body, canonical = parse_body(route.models.body, raw) if route.method == "POST" else (_NONE, b"")
         call = (path, query, body, key)
         if not route.claims:
             return self._response(self._execute(route, RouteCall(self._backend, self._views, *call, None)))
@@ -182,7 +224,7 @@ class RequestHandler:
         self._requests.conclude(claim, answer)
         return _json(answer)
 
-    def _execute(self, route: Route, call: RouteCall) -> JsonReply | StreamedReply:
+    def _execute(self, route: Route, call: AnyCall) -> Reply:
         try:
             reply = route.handler(call)
         except LIBRARY_ERRORS as error:
@@ -204,9 +246,11 @@ class RequestHandler:
         return found
 
     @staticmethod
-    def _response(reply: JsonReply | StreamedReply) -> Response:
+    def _response(reply: Reply) -> Response:
         if isinstance(reply, JsonReply):
             return _json(StoredResponse(reply.status, orjson.dumps(reply.value)))
+        if isinstance(reply, TextReply):
+            return Response(reply.text, headers={"cache-control": "no-store"}, media_type=reply.media_type)
         named = {"content-disposition": f'attachment; filename="{reply.name}"', "cache-control": "no-store"}
         return StreamingResponse(reply.chunks, media_type=reply.media_type, headers=named)
 

@@ -1,16 +1,30 @@
-"""JSON views of ledger rows. `schemas` describes the same objects as JSON Schema."""
+"""JSON views of ledger rows. `responses` has their types."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
+from foreseal.payments.api.responses import (
+    DeliveryView,
+    Money,
+    OrderView,
+    PaymentView,
+    PayoutView,
+    RefinedStatus,
+    RefundView,
+    Resolution,
+    TransactionView,
+    TransferView,
+    UnmatchedTransferView,
+    WebhookView,
+)
 from foreseal.payments.configuration import TokenSection
-from foreseal.payments.ledger import DisbursementState, OrderStatus
+from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
 from foreseal.payments.ledger.event_types import OBJECTS, event_id
 from foreseal.payments.ledger.models import (
     AttemptRecord,
@@ -24,13 +38,13 @@ from foreseal.payments.ledger.models import (
     TransferRecord,
 )
 from foreseal.payments.ledger.queries import fetch_all, fetch_each
-from foreseal.payments.ledger.states import EFFECTED, StatusStep, TxStatus
+from foreseal.payments.ledger.states import StatusStep, TxStatus
 from foreseal.payments.orders.authorizations import SignedOrder
 from foreseal.payments.orders.payments import StoredPayment
 
 JsonView = dict[str, Any]
 
-CHANGING_FIELDS = ("payment", "refunded", "refunded_shown")
+CHANGING_FIELDS = ("last_error", "payment", "refunded", "refunded_shown")
 """Fields of an order that may change after an event, in addition to its status."""
 
 
@@ -50,11 +64,15 @@ class Views:
 
     token: TokenSection
 
-    def money(self, amount: int, name: str = "amount") -> JsonView:
+    def money(self, amount: int) -> Money:
         """Return an amount as an exact integer and as formatted text."""
-        return {name: str(amount), f"{name}_shown": f"{to_tokens(amount, self.token.decimals):f} {self.token.symbol}"}
+        return {"amount": str(amount), "amount_shown": self.shown(amount)}
 
-    def orders(self, tx: Connection, rows: Sequence[OrderRecord]) -> list[JsonView]:
+    def shown(self, amount: int) -> str:
+        """Return an amount as formatted text."""
+        return f"{to_tokens(amount, self.token.decimals):f} {self.token.symbol}"
+
+    def orders(self, tx: Connection, rows: Sequence[OrderRecord]) -> list[OrderView]:
         """Return orders with payment and refunds, in the order of `rows`."""
         ids = [row.id for row in rows]
         paid = {
@@ -68,18 +86,19 @@ class Views:
             self._order(
                 row, OrderStatus(row.state, row.step), row.memo, row.created, paid.get(row.id), refunded[row.id]
             )
+            | {"last_error": None if row.step in EFFECTED else row.last_error}
             for row in rows
         ]
 
-    def new_order(self, stored: StoredPayment) -> JsonView:
+    def new_order(self, stored: StoredPayment) -> OrderView:
         """Return an order that was stored just now."""
         return self._order(stored.payment, stored.status, stored.memo, stored.created, None, 0)
 
-    def order(self, tx: Connection, row: OrderRecord) -> JsonView:
+    def order(self, tx: Connection, row: OrderRecord) -> OrderView:
         """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
 
-    def terms(self, row: OrderRecord) -> JsonView:
+    def order_constants(self, row: OrderRecord) -> JsonView:
         """Return an order without the fields that may change after an event: its payment and refunds."""
         view = self._order(row, OrderStatus(row.state, row.step), row.memo, row.created, None, 0)
         constant = {name: value for name, value in view.items() if name not in CHANGING_FIELDS}
@@ -94,10 +113,10 @@ class Views:
         created: int,
         paid: TransferRecord | None,
         refunded: int,
-    ) -> JsonView:
+    ) -> OrderView:
         return {
             "id": order.id,
-            "state": status.state,
+            "state": cast(OrderState, status.state),
             **refined(status.step),
             "chain_id": order.chain_id,
             "token": order.token,
@@ -110,14 +129,16 @@ class Views:
             "nonce": _hex(order.nonce),
             "memo": _hex(memo),
             "created": created,
+            "last_error": None,
             "payment": None if paid is None else self._payment(paid),
-            **self.money(refunded, "refunded"),
+            "refunded": str(refunded),
+            "refunded_shown": self.shown(refunded),
         }
 
-    def _payment(self, row: TransferRecord) -> JsonView:
-        return self._transfer(row) | {"block_hash": row.block_hash}
+    def _payment(self, row: TransferRecord) -> PaymentView:
+        return {**self._transfer(row), "block_hash": row.block_hash}
 
-    def _transfer(self, row: TransferRecord) -> JsonView:
+    def _transfer(self, row: TransferRecord) -> TransferView:
         return {
             "transaction_hash": row.transaction_hash,
             "log_index": row.log_index,
@@ -128,7 +149,7 @@ class Views:
             **self.money(row.amount),
         }
 
-    def refund(self, row: RefundRecord) -> JsonView:
+    def refund(self, row: RefundRecord) -> RefundView:
         """Return a refund."""
         return {
             "id": row.id,
@@ -141,7 +162,7 @@ class Views:
             **self.money(row.amount),
         }
 
-    def payouts(self, tx: Connection, rows: Sequence[PayoutRecord]) -> list[JsonView]:
+    def payouts(self, tx: Connection, rows: Sequence[PayoutRecord]) -> list[PayoutView]:
         """Return payouts with their recipients."""
         condition = PayoutLegRecord.payout_id.in_([row.id for row in rows])
         legs: dict[str, list[PayoutLegRecord]] = {row.id: [] for row in rows}
@@ -156,21 +177,21 @@ class Views:
                 "contract": row.contract,
                 **refined(row.step),
                 **self.money(sum(leg.amount for leg in legs[row.id])),
-                "recipients": [{"recipient": leg.recipient} | self.money(leg.amount) for leg in legs[row.id]],
+                "recipients": [{"recipient": leg.recipient, **self.money(leg.amount)} for leg in legs[row.id]],
             }
             for row in rows
         ]
 
-    def unmatched(self, tx: Connection, rows: Sequence[UnmatchedTransfer]) -> list[JsonView]:
+    def unmatched(self, tx: Connection, rows: Sequence[UnmatchedTransfer]) -> list[UnmatchedTransferView]:
         """Return unmatched transfers with their resolutions."""
         hashes = [row.transfer.transaction_hash for row in rows]
-        done = {
+        done: dict[tuple[str, int], Resolution] = {
             (row.transaction_hash, row.position): {"note": row.note, "by": row.resolved_by, "time": row.time}
             for row in fetch_each(tx, select(ResolutionRecord).where(ResolutionRecord.transaction_hash.in_(hashes)))
         }
         return [
-            self._transfer(row.transfer)
-            | {
+            {
+                **self._transfer(row.transfer),
                 "reason": row.reason,
                 "order_id": row.order_id,
                 "resolution": done.get((row.transfer.transaction_hash, row.transfer.position)),
@@ -179,16 +200,14 @@ class Views:
         ]
 
 
-def refined(step: StatusStep) -> JsonView:
+def refined(step: StatusStep) -> RefinedStatus:
     """Return finality and transaction status as two fields, of which at most one is set."""
     final = step in EFFECTED
-    return {
-        "finality": step.value if final else None,
-        "tx_status": None if final or step is TxStatus.IDLE else step.value,
-    }
+    status = None if final or step is TxStatus.IDLE else step.value
+    return cast(RefinedStatus, {"finality": step.value if final else None, "tx_status": status})
 
 
-def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[JsonView]:
+def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[TransactionView]:
     """Return the signed transactions of one row, oldest first, each with the hashes of its attempts."""
     condition = TransactionRecord.purpose.in_(purposes) & (TransactionRecord.subject == subject)
     found = fetch_all(tx, select(TransactionRecord).where(condition).order_by(TransactionRecord.id))
@@ -204,7 +223,7 @@ def list_transactions(tx: Connection, subject: str, *purposes: Purpose) -> list[
     ]
 
 
-def webhook(row: WebhookRecord) -> JsonView:
+def webhook(row: WebhookRecord) -> WebhookView:
     """Return a webhook's target, without its secret."""
     return {
         "id": row.id,
@@ -217,7 +236,7 @@ def webhook(row: WebhookRecord) -> JsonView:
     }
 
 
-def delivery(row: DeliveryRecord) -> JsonView:
+def delivery(row: DeliveryRecord) -> DeliveryView:
     """Return one event's delivery to one target."""
     return {
         "id": row.id,

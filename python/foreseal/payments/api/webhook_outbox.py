@@ -87,7 +87,7 @@ class WebhookOutbox:
     clock: Callable[[], float]
     """Unix time in seconds."""
     owner: str
-    """Name of this process. No other running process has it; a restarted process has the same name again."""
+    """Name and incarnation of this process, which no other process has. See `webhooks.release_leases`."""
     lease: float
     """Seconds until a claimed delivery may be claimed by another process; longer than an attempt can last."""
     encode: EncodeEvents
@@ -217,14 +217,6 @@ class WebhookOutbox:
         with self.database.transaction(durable=False) as tx:
             for ids in chunks([delivery.id for delivery in deliveries]):
                 tx.execute(update(DeliveryRecord).where(DeliveryRecord.id.in_(ids), *self._mine()).values(_RELEASED))
-
-    def release_all(self) -> None:
-        """Release all deliveries that an earlier process of this name claimed."""
-        with self.database.reading() as tx:
-            ids = list(tx.execute(select(DeliveryRecord.id).where(*self._mine())).scalars())
-        with self.database.transaction(durable=False) as tx:
-            for chunk in chunks(ids):
-                tx.execute(update(DeliveryRecord).where(DeliveryRecord.id.in_(chunk), *self._mine()).values(_RELEASED))
 
     def _record_failures(self, tx: Connection, failures: Sequence[DeliveryOutcome], now: float) -> None:
         changes: list[tuple[ColumnValues, ColumnValues]] = []

@@ -128,6 +128,14 @@ def find_active(tx: Connection, id: str) -> WebhookRecord:
     return row
 
 
+def release_leases(tx: Connection, name: str) -> None:
+    """Release the deliveries that earlier processes with this name have claimed."""
+    leased = (DeliveryRecord.state == DeliveryState.WAITING) & (DeliveryRecord.leased_until > 0)
+    mine = DeliveryRecord.leased_by.startswith(f"{name} ", autoescape=True)
+    values: ColumnValues = {DeliveryRecord.leased_until: 0.0, DeliveryRecord.leased_by: None}
+    tx.execute(update(DeliveryRecord).where(leased, mine).values(values))
+
+
 def revive(tx: Connection, id: int, now: float) -> None:
     """Reset a dead delivery to its first attempt. Raises `UnknownRecord`."""
     dead = (DeliveryRecord.id == id) & (DeliveryRecord.state == DeliveryState.DEAD)

@@ -2,12 +2,21 @@
 
 from foreseal.payments.chain.cached_heads import CachedHeads
 from foreseal.payments.chain.checkout import Checkout
+from foreseal.payments.chain.circuit_breaker import (
+    BreakerSettings,
+    BreakerState,
+    CircuitBreaker,
+    FailureKind,
+    GuardedClient,
+)
 from foreseal.payments.chain.confirmation_policy import ConfirmationPolicy, ConfirmationTier, Heads, heads
 from foreseal.payments.chain.errors import (
     ChainError,
     ChainReorganized,
+    CircuitOpen,
     FinalityBroken,
     Incomplete,
+    NodeUnavailable,
     NonceTooLow,
     NoResponse,
     RejectedByNode,
@@ -37,6 +46,8 @@ __all__ = [
     "BatchClient",
     "BlockHead",
     "BlockTag",
+    "BreakerSettings",
+    "BreakerState",
     "CachedHeads",
     "ChainError",
     "ChainLog",
@@ -44,14 +55,19 @@ __all__ = [
     "ChainReceipt",
     "ChainReorganized",
     "Checkout",
+    "CircuitBreaker",
+    "CircuitOpen",
     "ConfirmationPolicy",
     "ConfirmationTier",
+    "FailureKind",
     "FinalityBroken",
+    "GuardedClient",
     "Heads",
     "Incomplete",
     "LogFilter",
     "NoResponse",
     "NodeRequest",
+    "NodeUnavailable",
     "NonceTooLow",
     "PendingAnswer",
     "RejectedByNode",

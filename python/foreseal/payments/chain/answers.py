@@ -10,7 +10,15 @@ from eth_abi.exceptions import DecodingError
 
 from foreseal.client.errors import ClientError, ConnectionLost, TimedOut
 from foreseal.errors import RpcError
-from foreseal.payments.chain.errors import ChainError, Incomplete, NoResponse, RejectedByNode, Reverted
+from foreseal.payments.chain.errors import (
+    ChainError,
+    CircuitOpen,
+    Incomplete,
+    NodeUnavailable,
+    NoResponse,
+    RejectedByNode,
+    Reverted,
+)
 
 _REVERTED = 3
 _ERROR_STRING = bytes.fromhex("08c379a0")
@@ -27,6 +35,8 @@ def read_object(method: str) -> Iterator[None]:
 
 def to_chain_error(method: str, error: RpcError | ClientError) -> ChainError:
     """Return the error of this package for an error of the client."""
+    if isinstance(error, CircuitOpen):
+        return NodeUnavailable(f"{method}: {error}", error.retry_after)
     if isinstance(error, ConnectionLost | TimedOut):
         return NoResponse(f"{method}: {error}")
     if isinstance(error, ClientError):

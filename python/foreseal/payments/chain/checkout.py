@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foreseal.payments.chain.abi import words
+from foreseal.payments.abi import encode_values
 from foreseal.payments.chain.node import BlockTag, ChainNode, NodeRequest
 from foreseal.payments.chain.token_reads import number_request
 from foreseal.payments.typed_data import Permit
@@ -23,7 +23,7 @@ def capture_call(order: bytes, amount: int, permit: Permit, signature: bytes) ->
     The signature has 65 bytes: r, s, v.
     """
     r, s, v = signature[:32], signature[32:64], signature[64]
-    return CAPTURE + words(order, permit.owner, amount, permit.value, permit.deadline, v, r, s)
+    return CAPTURE + encode_values(order, permit.owner, amount, permit.value, permit.deadline, v, r, s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,4 @@ class Checkout:
 
 def captured_request(checkout: str, order: bytes, block: BlockTag) -> NodeRequest[bool]:
     """Request if a checkout has captured the order with these 32 bytes as its id."""
-    return number_request(checkout, CAPTURED + words(order), block).map(bool)
+    return number_request(checkout, CAPTURED + encode_values(order), block).map(bool)

@@ -3,6 +3,7 @@
 ```text
 ChainError
 ├── NoResponse        no answer: the call may or may not have been executed
+│   └── NodeUnavailable   not sent: the node did not answer several calls in a row
 ├── RejectedByNode    the node answered with an error
 │   ├── NonceTooLow       the account nonce is used
 │   └── Underpriced       the fee is too low to replace the transaction with the same account nonce
@@ -13,6 +14,8 @@ ChainError
 ```
 """
 
+from foreseal.client.errors import ConnectionLost
+
 
 class ChainError(Exception):
     """Base class. Unless a subclass states otherwise, the request had no effect and returned nothing."""
@@ -20,6 +23,15 @@ class ChainError(Exception):
 
 class NoResponse(ChainError):
     """The connection broke or the request timed out. The node may or may not have executed the call."""
+
+
+class NodeUnavailable(NoResponse):
+    """The call was not sent, because the node did not answer several calls in a row."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds until the node is called again."""
 
 
 class RejectedByNode(ChainError):
@@ -57,3 +69,12 @@ class ChainReorganized(ChainError):
 
 class FinalityBroken(ChainError):
     """A transfer from a final block vanished. Processing stops until an operator has checked the node."""
+
+
+class CircuitOpen(ConnectionLost):
+    """Error of a client behind a circuit breaker: the call was not sent. `RpcNode` raises `NodeUnavailable` for it."""
+
+    def __init__(self, cause: str, retry_after: float) -> None:
+        super().__init__(f"not sent, because the node did not answer recently: {cause}")
+        self.retry_after = retry_after
+        """Seconds until the node is called again."""

@@ -88,6 +88,21 @@ def logs(log_filter: LogFilter) -> NodeRequest[list[ChainLog]]:
     return NodeRequest("eth_getLogs", (parameters,), read, recover)
 
 
+def raw_logs(log_filter: LogFilter) -> NodeRequest[list[Mapping[str, Any]]]:
+    """Request logs like `logs`, as JSON: most of them may be known, and converting costs more than comparing."""
+    converted = logs(log_filter)
+
+    def read(found: Any) -> list[Mapping[str, Any]]:
+        with read_object("eth_getLogs"):
+            return [log for log in found if log["blockNumber"] is not None and not log.get("removed")]
+
+    def recover(error: ChainError) -> list[Mapping[str, Any]]:
+        converted.recover(error)
+        return []
+
+    return NodeRequest(converted.method, converted.params, read, recover)
+
+
 def receipt(hash: str) -> NodeRequest[ChainReceipt | None]:
     """Request the receipt of a transaction that is on the chain or pre-confirmed."""
 
@@ -111,6 +126,11 @@ def receipt(hash: str) -> NodeRequest[ChainReceipt | None]:
 def transaction_count(address: str, block: BlockTag) -> NodeRequest[int]:
     """Request the next account nonce as of a block."""
     return NodeRequest("eth_getTransactionCount", (address, _block(block)), hex_number)
+
+
+def balance(address: str, block: BlockTag) -> NodeRequest[int]:
+    """Request the ether of an account in wei."""
+    return NodeRequest("eth_getBalance", (address, _block(block)), hex_number)
 
 
 def code(address: str, block: BlockTag) -> NodeRequest[bytes]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foreseal.codec import checksum_address, keccak
-from foreseal.payments.chain.abi import with_bytes, with_lists, words
+from foreseal.payments.abi import encode_values, with_bytes, with_lists
 from foreseal.payments.chain.node import ChainLog, ChainReceipt
 from foreseal.payments.typed_data import Cancellation, TransferMessage
 
@@ -161,7 +161,7 @@ def cancel_call(signed: Cancellation, signature: bytes) -> bytes:
 
 def transfer_call(recipient: str, amount: int) -> bytes:
     """Return the call data of transfer."""
-    return TRANSFER + words(recipient, amount)
+    return TRANSFER + encode_values(recipient, amount)
 
 
 def payouts_call(batch: bytes, legs: Sequence[tuple[str, int]]) -> bytes:

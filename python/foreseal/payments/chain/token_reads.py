@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from foreseal.payments.abi import WORD_SIZE, encode_values, with_bytes
 from foreseal.payments.chain import node_requests
-from foreseal.payments.chain.abi import WORD_SIZE, with_bytes, words
 from foreseal.payments.chain.errors import ChainError, Incomplete, Reverted
 from foreseal.payments.chain.node import BlockTag, ChainNode, NodeRequest
 from foreseal.payments.chain.token import (
@@ -28,15 +28,15 @@ class TokenReads:
 
     def authorization_used(self, payer: str, nonce: bytes, block: BlockTag) -> NodeRequest[bool]:
         """Request if an authorization is used or canceled. Only the token's logs distinguish the two."""
-        return self._number(AUTHORIZATION_STATE + words(payer, nonce), block).map(bool)
+        return self._number(AUTHORIZATION_STATE + encode_values(payer, nonce), block).map(bool)
 
     def balance(self, holder: str, block: BlockTag) -> NodeRequest[int]:
         """Request a balance in smallest units."""
-        return self._number(BALANCE_OF + words(holder), block)
+        return self._number(BALANCE_OF + encode_values(holder), block)
 
     def allowance(self, owner: str, spender: str, block: BlockTag) -> NodeRequest[int]:
         """Request an allowance in smallest units."""
-        return self._number(ALLOWANCE + words(owner, spender), block)
+        return self._number(ALLOWANCE + encode_values(owner, spender), block)
 
     def paused(self, block: BlockTag) -> NodeRequest[bool]:
         """Request if the token is paused and no tokens can move."""
@@ -44,18 +44,18 @@ class TokenReads:
 
     def blacklisted(self, holder: str, block: BlockTag) -> NodeRequest[bool]:
         """Request if the account may neither send nor receive."""
-        return self._number(IS_BLACKLISTED + words(holder), block).map(bool)
+        return self._number(IS_BLACKLISTED + encode_values(holder), block).map(bool)
 
     def permit_nonce(self, owner: str, block: BlockTag) -> NodeRequest[int]:
         """Request the nonce that the owner's next permit must have (EIP-2612)."""
-        return self._number(PERMIT_NONCES + words(owner), block)
+        return self._number(PERMIT_NONCES + encode_values(owner), block)
 
     def policy(self, scope: bytes, block: BlockTag) -> NodeRequest[int | None]:
         """Request the holder policy of a scope.
 
         None if it restricts no account, or if the token has no policies.
         """
-        plain = node_requests.call(self.address, POLICY_ID + words(scope), block)
+        plain = node_requests.call(self.address, POLICY_ID + encode_values(scope), block)
 
         def read(found: object) -> int | None:
             output = plain.read(found)
@@ -70,7 +70,7 @@ class TokenReads:
 
     def authorized(self, policy: int, holder: str, block: BlockTag) -> NodeRequest[bool]:
         """Request if a holder policy allows an account."""
-        return self._number(IS_AUTHORIZED + words(policy, holder), block).map(bool)
+        return self._number(IS_AUTHORIZED + encode_values(policy, holder), block).map(bool)
 
     def domain_separator(self, block: BlockTag) -> NodeRequest[bytes]:
         """Request the domain separator of the token's signatures (EIP-712)."""

@@ -2,13 +2,14 @@
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from foreseal.payments.configuration.keys import described
-from foreseal.payments.configuration.secrets import SecretError
+from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from foreseal.payments.configuration.keys import Section
 from foreseal.payments.configuration.sections import (
     DatabaseSection,
     FacilitatorSection,
@@ -19,19 +20,9 @@ from foreseal.payments.configuration.sections import (
     TokenSection,
     WebhookSection,
 )
+from foreseal.payments.validation import describe, enclosing_model, field_path
 
-S = TypeVar("S")
-
-SECTIONS: dict[str, type[Any]] = {
-    "node": NodeSection,
-    "token": TokenSection,
-    "payee": PayeeSection,
-    "database": DatabaseSection,
-    "serve": ServeSection,
-    "facilitator": FacilitatorSection,
-    "policy": PolicySection,
-}
-LISTS: dict[str, type[Any]] = {"webhooks": WebhookSection}
+S = TypeVar("S", bound=Section)
 
 
 class ConfigurationError(ValueError):
@@ -42,19 +33,23 @@ class ConfigurationError(ValueError):
         super().__init__("\n".join(self.problems))
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """Content of a `pay.toml`. A section that only some commands need is None if absent: see `need`."""
+class FileContent(Section):
+    """The sections of a file. A section that only some commands need is None if absent."""
 
-    path: Path
     node: NodeSection
-    database: DatabaseSection
-    policy: PolicySection = field(default_factory=PolicySection)
-    serve: ServeSection = field(default_factory=ServeSection)
     token: TokenSection | None = None
     payee: PayeeSection | None = None
+    database: DatabaseSection
+    serve: ServeSection = ServeSection()
     facilitator: FacilitatorSection | None = None
-    webhooks: tuple[WebhookSection, ...] = ()
+    policy: PolicySection = PolicySection()
+    webhooks: Annotated[tuple[WebhookSection, ...], Field(strict=False)] = ()
+
+
+class Configuration(FileContent):
+    """Content of a `pay.toml`, and the file's path: see `need`."""
+
+    path: Path
 
     def need(self, section: S | None, name: str) -> S:
         """Return a section that a command requires. Raises `ConfigurationError` with its name if it is missing."""
@@ -74,73 +69,51 @@ def read(path: Path) -> Configuration:
         raise ConfigurationError([f"{path} is not TOML: it is not UTF-8"]) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path} is not TOML: {error}"]) from None
-    reading = _Reading(path)
-    found = reading.all(tables)
-    if reading.problems:
-        raise ConfigurationError(reading.problems)
-    return Configuration(path, **found)
+    try:
+        content = FileContent.model_validate(tables)
+    except ValidationError as error:
+        found = sorted(error.errors(include_url=False), key=lambda each: _position(tables, each["loc"]))
+        raise ConfigurationError(f"{path}: {_problem(each)}" for each in found) from None
+    forbidden = ((number, hook.problem(content.serve)) for number, hook in enumerate(content.webhooks))
+    problems = [f"{path}: webhooks[{number}].url: {problem}" for number, problem in forbidden if problem is not None]
+    if problems:
+        raise ConfigurationError(problems)
+    return Configuration(path=path, **dict(content))
 
 
-class _Reading:
-    def __init__(self, path: Path) -> None:
-        self.problems: list[str] = []
-        self._path = path
+def _position(tables: Mapping[str, Any], location: Sequence[int | str]) -> list[int]:
+    """Return the position of a key in the file; absent keys come last."""
+    found: list[int] = []
+    value: Any = tables
+    for each in location:
+        present = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+        found.append(present.index(each) if each in present else len(present))
+        value = value[each] if each in present else {}
+    return found
 
-    def all(self, tables: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, table in tables.items():
-            if name in SECTIONS:
-                found[name] = self._section(SECTIONS[name], name, table)
-            elif name in LISTS:
-                found[name] = self._list(LISTS[name], name, table)
-            else:
-                self._wrong(name, f"is not a section{_nearest(name, [*SECTIONS, *LISTS])}")
-        serve = found.get("serve") or ServeSection()
-        for number, hook in enumerate(found.get("webhooks", ())):
-            if hook is not None and (problem := hook.problem(serve)) is not None:
-                self._wrong(f"webhooks[{number}].url", problem)
-        for section in fields(Configuration):
-            required = section.default is MISSING and section.default_factory is MISSING
-            if required and section.name in SECTIONS and section.name not in found:
-                self.problems.append(f"{self._path}: the section [{section.name}] is missing")
-        return found
 
-    def _list(self, kind: type[Any], name: str, tables: Any) -> tuple[Any, ...]:
-        if not isinstance(tables, list):
-            self._wrong(name, f"must be a list of sections: write [[{name}]] above each")
-            return ()
-        return tuple(self._section(kind, f"{name}[{number}]", table) for number, table in enumerate(tables))
-
-    def _section(self, kind: type[Any], name: str, table: Any) -> Any:
-        if not isinstance(table, dict):
-            self._wrong(name, f"must be a section: write [{name}] above its keys")
-            return None
-        before = len(self.problems)
-        fields_by_name = {entry.name: entry for entry in fields(kind)}
-        values: dict[str, Any] = {}
-        for key, value in table.items():
-            if key not in fields_by_name:
-                self._wrong(f"{name}.{key}", f"is not a key{_nearest(key, fields_by_name)}")
-                continue
-            try:
-                values[key] = described(fields_by_name[key].metadata).kind.read(value)
-            except (TypeError, ValueError) as error:
-                self._wrong(f"{name}.{key}", str(error))
-        for key, entry in fields_by_name.items():
-            if entry.default is MISSING and key not in table:
-                self._wrong(f"{name}.{key}", f"is missing: {described(entry.metadata).meaning}")
-        if len(self.problems) > before:
-            return None
-        section = kind(**values)
-        if hasattr(section, "secret"):
-            try:
-                section.secret()
-            except SecretError as error:
-                self._wrong(name, str(error))
-        return section
-
-    def _wrong(self, key: str, what: str) -> None:
-        self.problems.append(f"{self._path}: {key}: {what}")
+def _problem(error: ErrorDetails) -> str:
+    location, kind = error["loc"], error["type"]
+    name, key = field_path(location), str(location[-1])
+    fields = enclosing_model(FileContent, location).model_fields
+    if len(location) == 1:
+        match kind:
+            case "missing":
+                return f"the section [{name}] is missing"
+            case "extra_forbidden":
+                return f"{name}: is not a section{_nearest(key, fields)}"
+            case "model_type":
+                return f"{name}: must be a section: write [{name}] above its keys"
+            case "tuple_type":
+                return f"{name}: must be a list of sections: write [[{name}]] above each"
+    match kind:
+        case "missing":
+            return f"{name}: is missing: {fields[key].description}"
+        case "extra_forbidden":
+            return f"{name}: is not a key{_nearest(key, fields)}"
+        case "string_type":
+            return f"{name}: {describe(error)} in quotes"
+    return f"{name}: {describe(error)}"
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:

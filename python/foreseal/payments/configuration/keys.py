@@ -1,150 +1,105 @@
-"""Keys of a configuration section: allowed values, meaning and default."""
+"""Types of the values in `pay.toml`."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import sqlalchemy
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from foreseal.payments.typed_data import address
-
-META = "key"
-"""Name under which the metadata of a dataclass field holds its `ConfigurationKey`."""
+from foreseal.payments.configuration.webhook_targets import IpNetwork, parse_networks
+from foreseal.payments.ledger.event_types import check_types
+from foreseal.payments.validation import AccountAddress, ParsedText
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PUBLIC_KEY = re.compile(r"(0x)?(04)?[0-9a-fA-F]{128}")
+_PROCESS_NAME = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _DATABASES = ("sqlite", "postgresql")
 
 
-@dataclass(frozen=True, slots=True)
-class KeyKind:
-    """Type of a configuration value."""
+class Section(BaseModel):
+    """A section of the file. Each field is a key; its description documents it."""
 
-    read: Callable[[Any], Any]
-    """Converter of the TOML value. Raises ValueError and TypeError that describe the problem."""
-    example: Any
-    """Value for the template, as it appears in TOML."""
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationKey:
-    """One key of a section."""
-
-    kind: KeyKind
-    meaning: str
-
-
-def key(kind: KeyKind, meaning: str, default: Any = MISSING) -> Any:
-    """Declare a field of a section's dataclass. A field without a default is required."""
-    return field(default=default, metadata={META: ConfigurationKey(kind, meaning)})
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} must be a string in quotes")
-    if not value.strip():
+def _text(text: str) -> str:
+    if not text.strip():
         raise ValueError("must not be empty")
-    return value
-
-
-def _matching(value: Any, form: re.Pattern[str], what: str) -> str:
-    text = _text(value)
-    if form.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is not a {what}")
     return text
 
 
-def url_kind(*schemes: str, example: str) -> KeyKind:
-    """Return the kind of a URL with one of these schemes."""
+def _variable(text: str) -> str:
+    if _VARIABLE.fullmatch(_text(text)) is None:
+        raise ValueError(f"{text!r} is not a name of an environment variable")
+    return text
+
+
+def url_text(*schemes: str) -> ParsedText:
+    """Return the annotation of a URL with one of these schemes."""
     form = re.compile(rf"({'|'.join(schemes)})://[^\s/]+\S*")
-    return KeyKind(lambda value: _matching(value, form, f"URL of {' or '.join(schemes)}"), example)
+
+    def parse(text: str) -> str:
+        if form.fullmatch(_text(text)) is None:
+            raise ValueError(f"{text!r} is not a URL of {' or '.join(schemes)}")
+        return text
+
+    return ParsedText(parse)
 
 
-def integer_kind(minimum: int, maximum: int, example: int) -> KeyKind:
-    """Return the kind of an integer within inclusive bounds."""
-
-    def read(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{value!r} must be a whole number")
-        if not minimum <= value <= maximum:
-            raise ValueError(f"{value} must be between {minimum} and {maximum}")
-        return value
-
-    return KeyKind(read, example)
+def _public_key(text: str) -> bytes:
+    # Some tools write the prefix 04 of an uncompressed key.
+    if _PUBLIC_KEY.fullmatch(_text(text)) is None:
+        raise ValueError(f"{text!r} is not a public key of 64 bytes in hexadecimal")
+    return bytes.fromhex(text[-128:])
 
 
-def choice_kind(enumeration: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> KeyKind:
-    """Return the kind of an enumeration's value, limited to `allowed` if given."""
-    names = {member.value: member for member in (allowed or tuple(enumeration))}
-
-    def read(value: Any) -> StrEnum:
-        if _text(value) not in names:
-            raise ValueError(f"{value!r} must be one of {', '.join(names)}")
-        return names[value]
-
-    return KeyKind(read, example.value)
+def _process_name(text: str) -> str:
+    if _PROCESS_NAME.fullmatch(_text(text)) is None:
+        raise ValueError(f"{text!r} is not a name of 1 to 64 letters, digits and ._:-")
+    return text
 
 
-def _database(value: Any) -> str:
+def _database(text: str) -> str:
     try:
-        backend = sqlalchemy.make_url(_text(value)).get_backend_name()
+        backend = sqlalchemy.make_url(_text(text)).get_backend_name()
     except (ArgumentError, NoSuchModuleError):
         # The URL may hold a password, so the error does not repeat it.
         raise ValueError("must be a database URL, such as sqlite:///pay.db") from None
     if backend not in _DATABASES:
         raise ValueError(f"{backend} must be {' or '.join(_DATABASES)}")
-    return str(value)
+    return text
 
 
-def _addresses(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} must be a list: write addresses in brackets")
-    return tuple(address(_text(item), "address") for item in value)
-
-
-def _listen(value: Any) -> tuple[str, int]:
-    host, colon, port = _text(value).strip().rpartition(":")
+def _listen(text: str) -> tuple[str, int]:
+    host, colon, port = _text(text).strip().rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
         colon = ""
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise ValueError(f"{value!r} is not an address: write HOST:PORT, such as 127.0.0.1:8600")
+        raise ValueError(f"{text!r} is not an address: write HOST:PORT, such as 127.0.0.1:8600")
     return host, int(port)
 
 
-def texts_kind(read: Callable[[list[str]], Any], example: list[str]) -> KeyKind:
-    """Return the kind of a list of texts, which `read` converts."""
-
-    def read_texts(value: Any) -> Any:
-        if not isinstance(value, list):
-            raise TypeError(f"{value!r} must be a list: write texts in brackets")
-        return read([_text(item) for item in value])
-
-    return KeyKind(read_texts, example)
+def _networks(value: Any) -> Any:
+    """Convert a list of texts to networks; return any other value unchanged."""
+    is_texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return parse_networks(value) if is_texts else value
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r} must be true or false")
-    return value
-
-
-FLAG = KeyKind(_flag, False)
-TEXT = KeyKind(_text, "text")
-ADDRESS = KeyKind(lambda value: address(_text(value), "address"), "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
-ADDRESSES = KeyKind(_addresses, ["0x036CbD53842c5426634e7929541eC2318f3dCF7e"])
-PATH = KeyKind(lambda value: Path(_text(value)), "payee.key")
-VARIABLE = KeyKind(lambda value: _matching(value, _VARIABLE, "name of an environment variable"), "SHOP_KEY")
-DATABASE = KeyKind(_database, "sqlite:///pay.db")
-LISTEN = KeyKind(_listen, "127.0.0.1:8600")
-
-
-def described(section: Mapping[str, Any]) -> ConfigurationKey:
-    """Return the `ConfigurationKey` of a dataclass field from its metadata."""
-    found = section[META]
-    assert isinstance(found, ConfigurationKey)
-    return found
+Text = Annotated[str, ParsedText(_text)]
+HttpUrl = Annotated[str, url_text("http", "https")]
+NodeUrl = Annotated[str, url_text("http", "https", "ws", "wss")]
+WebSocketUrl = Annotated[str, url_text("ws", "wss")]
+DatabaseUrl = Annotated[str, ParsedText(_database)]
+SecretFilePath = Annotated[Path, ParsedText(lambda text: Path(_text(text)))]
+ProcessNameText = Annotated[str, ParsedText(_process_name)]
+PublicKey = Annotated[bytes, ParsedText(_public_key)]
+VariableName = Annotated[str, ParsedText(_variable)]
+ListenAddress = Annotated[tuple[str, int], ParsedText(_listen)]
+# TOML has lists only; a strict tuple would reject them.
+Addresses = Annotated[tuple[AccountAddress, ...], Field(strict=False)]
+IpNetworks = Annotated[tuple[IpNetwork, ...], BeforeValidator(_networks)]
+EventTypes = Annotated[tuple[Text, ...], Field(strict=False), AfterValidator(check_types)]

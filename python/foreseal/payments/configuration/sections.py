@@ -1,159 +1,288 @@
-"""Sections of `pay.toml`. To add one, define a dataclass here and a field of `Configuration`."""
+"""Sections of `pay.toml`. To add one, define a `Section` here and a field of `Configuration`."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Annotated, Self
 
-from foreseal.payments.chain import ConfirmationPolicy, ConfirmationTier
+from pydantic import Field, model_validator
+
+from foreseal.client import Options
+from foreseal.payments.chain import BreakerSettings, ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.configuration.keys import (
-    ADDRESS,
-    ADDRESSES,
-    DATABASE,
-    FLAG,
-    LISTEN,
-    PATH,
-    TEXT,
-    VARIABLE,
-    choice_kind,
-    integer_kind,
-    key,
-    texts_kind,
-    url_kind,
+    Addresses,
+    DatabaseUrl,
+    EventTypes,
+    HttpUrl,
+    IpNetworks,
+    ListenAddress,
+    NodeUrl,
+    ProcessNameText,
+    PublicKey,
+    SecretFilePath,
+    Section,
+    Text,
+    VariableName,
+    WebSocketUrl,
 )
-from foreseal.payments.configuration.secrets import Secret
-from foreseal.payments.configuration.webhook_targets import (
-    ANY_NETWORK,
-    AddressPolicy,
-    Network,
-    TargetForbidden,
-    check_url,
-    parse_networks,
-)
+from foreseal.payments.configuration.secrets import Secret, SecretError
+from foreseal.payments.configuration.webhook_targets import ANY_NETWORK, AddressPolicy, TargetForbidden, check_url
 from foreseal.payments.ledger import Finality
-from foreseal.payments.ledger.event_types import check_types
-from foreseal.payments.transactions import GWEI, FeeSettings
+from foreseal.payments.transactions import (
+    GWEI,
+    FeeSettings,
+    HttpSigner,
+    LocalSigner,
+    SignerConnection,
+    TransactionSigner,
+)
 from foreseal.payments.typed_data import Domain
+from foreseal.payments.validation import AccountAddress
 
 _LATEST = 2**63 - 1
 _YEAR = 366 * 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSection:
+class NodeSection(Section):
     """Ethereum node that the service uses."""
 
-    url: str = key(
-        url_kind("http", "https", "ws", "wss", example="http://127.0.0.1:8545"), "URL of the JSON-RPC endpoint."
+    url: NodeUrl = Field(description="URL of the JSON-RPC endpoint.", examples=["http://127.0.0.1:8545"])
+    chain_id: int = Field(ge=1, le=_LATEST, description="Required chain id of the node (EIP-155).", examples=[31337])
+    websocket: WebSocketUrl | None = Field(
+        default=None,
+        description="WebSocket of a Foreseal node; new steps wake the service.",
+        examples=["ws://127.0.0.1:8545"],
     )
-    chain_id: int = key(integer_kind(1, _LATEST, 31337), "Required chain id of the node (EIP-155).")
-    websocket: str | None = key(
-        url_kind("ws", "wss", example="ws://127.0.0.1:8545"),
-        "WebSocket of a Foreseal node; new steps wake the service.",
-        None,
+    poll_ms: int = Field(
+        default=2_000, ge=50, le=3_600_000, description="Milliseconds between polls of the chain without a feed."
     )
-    poll_ms: int = key(
-        integer_kind(50, 3_600_000, 2_000), "Milliseconds between polls of the chain without a feed.", 2_000
+    timeout_ms: int = Field(
+        default=3_000, ge=50, le=600_000, description="Time limit of a call to the node, in milliseconds."
+    )
+    breaker_failures: int = Field(
+        default=3, ge=1, le=1_000, description="Consecutive calls without an answer after which calls fail at once."
+    )
+    breaker_pause_ms: int = Field(
+        default=2_000,
+        ge=50,
+        le=600_000,
+        description="Milliseconds between the calls that test a node that does not answer.",
     )
 
+    def options(self) -> Options:
+        """Return the options of the node's client."""
+        return Options(timeout=self.timeout_ms / 1000)
 
-@dataclass(frozen=True, slots=True)
-class TokenSection:
+    def breaker(self) -> BreakerSettings:
+        """Return the settings of the node's circuit breaker."""
+        return BreakerSettings(self.breaker_failures, self.breaker_pause_ms / 1000)
+
+
+class TokenSection(Section):
     """Token that buyers pay with."""
 
-    address: str = key(ADDRESS, "Address of the token contract.")
-    name: str = key(TEXT, "Name in the signing domain of the token (EIP-712).", "USD Coin")
-    version: str = key(TEXT, "Version in the signing domain of the token (EIP-712).", "2")
-    symbol: str = key(TEXT, "Symbol shown to people.", "USDC")
-    decimals: int = key(integer_kind(0, 36, 6), "Decimals of the token; amounts are integers in its smallest unit.", 6)
-    start_block: int = key(integer_kind(0, _LATEST, 0), "First block in which transfers to the payee are watched.", 0)
+    address: AccountAddress = Field(
+        description="Address of the token contract.", examples=["0x036CbD53842c5426634e7929541eC2318f3dCF7e"]
+    )
+    name: Text = Field(default="USD Coin", description="Name in the signing domain of the token (EIP-712).")
+    version: Text = Field(default="2", description="Version in the signing domain of the token (EIP-712).")
+    symbol: Text = Field(default="USDC", description="Symbol shown to people.")
+    decimals: int = Field(
+        default=6, ge=0, le=36, description="Decimals of the token; amounts are integers in its smallest unit."
+    )
+    start_block: int = Field(
+        default=0, ge=0, le=_LATEST, description="First block in which transfers to the payee are watched."
+    )
 
     def domain(self, chain_id: int) -> Domain:
         """Return the EIP-712 domain in which signatures are valid."""
         return Domain(self.name, self.version, chain_id, self.address)
 
 
-@dataclass(frozen=True, slots=True)
-class PayeeSection:
-    """The merchant's key, which sends captures, refunds and payouts. Set one of key_file and key_env."""
+class AccountSection(Section):
+    """A section with a private key."""
 
-    key_file: Path | None = key(PATH, "File with the private key in hexadecimal, of mode 600.", None)
-    key_env: str | None = key(VARIABLE, "Environment variable with the private key.", None)
+    key_file: SecretFilePath | None = Field(
+        default=None, description="File with the private key in hexadecimal, of mode 600.", examples=["payee.key"]
+    )
+    key_env: VariableName | None = Field(
+        default=None, description="Environment variable with the private key.", examples=["SHOP_KEY"]
+    )
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> Self:
+        self.secret()
+        return self
 
     def secret(self) -> Secret:
         """Return the location of the key. Raises `SecretError` unless exactly one is set."""
         return Secret(self.key_file, self.key_env)
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseSection:
+class PayeeSection(Section):
+    """The merchant's key, which sends captures, refunds and payouts. Set one of key_file, key_env and signer_url."""
+
+    key_file: SecretFilePath | None = Field(
+        default=None, description="File with the private key in hexadecimal, of mode 600.", examples=["payee.key"]
+    )
+    key_env: VariableName | None = Field(
+        default=None, description="Environment variable with the private key.", examples=["SHOP_KEY"]
+    )
+    signer_url: HttpUrl | None = Field(
+        default=None,
+        description="URL of a web3signer that has the key; signer_public_key is then required.",
+        examples=["https://signer.internal:9000"],
+    )
+    signer_public_key: PublicKey | None = Field(
+        default=None, description="Uncompressed public key at the signer, 64 bytes.", examples=["0x" + "04" * 64]
+    )
+    signer_timeout_ms: int = Field(
+        default=2_000, ge=50, le=60_000, description="Time limit of a request to the signer, in milliseconds."
+    )
+    signer_ca_file: SecretFilePath | None = Field(
+        default=None,
+        description="Certificates of the authorities of the signer's certificate.",
+        examples=["signer-ca.pem"],
+    )
+    signer_client_cert: SecretFilePath | None = Field(
+        default=None, description="Certificate for mutual TLS with the signer.", examples=["client.pem"]
+    )
+    signer_client_key: SecretFilePath | None = Field(
+        default=None, description="Private key of signer_client_cert.", examples=["client.key"]
+    )
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        self.secret()
+        return self
+
+    def secret(self) -> Secret | None:
+        """Return the location of the key; None if a signer has it. Raises `SecretError` unless one is set."""
+        if self.signer_url is None:
+            if self.signer_public_key is not None:
+                raise SecretError("signer_public_key requires signer_url")
+            return Secret(self.key_file, self.key_env)
+        if (self.key_file, self.key_env) != (None, None):
+            raise SecretError("set one of key_file, key_env and signer_url")
+        if self.signer_public_key is None:
+            raise SecretError("signer_url requires signer_public_key")
+        if (self.signer_client_cert is None) != (self.signer_client_key is None):
+            raise SecretError("set both signer_client_cert and signer_client_key, or neither")
+        return None
+
+    def signer(self, environment: Mapping[str, str]) -> TransactionSigner:
+        """Return the signer. The service that has a key is not contacted. Raises `SecretError`."""
+        secret = self.secret()
+        if secret is not None:
+            return LocalSigner(secret.account(environment))
+        assert self.signer_url is not None
+        assert self.signer_public_key is not None
+        connection = SignerConnection(
+            self.signer_url,
+            self.signer_public_key,
+            self.signer_timeout_ms / 1000,
+            self.signer_ca_file,
+            self.signer_client_cert,
+            self.signer_client_key,
+        )
+        try:
+            return HttpSigner(connection)
+        except OSError as error:  # `ssl.SSLError` is one
+            raise SecretError(f"cannot read the certificates of the signer: {error}") from None
+
+
+class DatabaseSection(Section):
     """Database of the ledger."""
 
-    url: str = key(DATABASE, "SQLite, or PostgreSQL: postgresql+psycopg://host/pay.")
+    url: DatabaseUrl = Field(
+        description="SQLite, or PostgreSQL: postgresql+psycopg://host/pay.", examples=["sqlite:///pay.db"]
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class ServeSection:
+class ServeSection(Section):
     """HTTP service of the merchant."""
 
-    listen: tuple[str, int] = key(LISTEN, "Address of the HTTP listener.", ("127.0.0.1", 8600))
-    lease_seconds: int = key(
-        integer_kind(1, 3_600, 30), "Time without a heartbeat after which other processes take over, in seconds.", 30
+    listen: ListenAddress = Field(default=("127.0.0.1", 8600), description="Address of the HTTP listener.")
+    name: ProcessNameText | None = Field(
+        default=None,
+        description="Unique name of the process; by default, host name and listen address.",
+        examples=["shop-1"],
     )
-    checkout: str | None = key(
-        ADDRESS, "Checkout contract of the merchant; without it each order has one exact amount.", None
+    lease_seconds: int = Field(
+        default=30,
+        ge=1,
+        le=3_600,
+        description="Time without a heartbeat after which other processes take over, in seconds.",
     )
-    payouts: str | None = key(ADDRESS, "Payouts contract; without it payouts are disabled.", None)
-    webhook_networks: tuple[Network, ...] = key(
-        texts_kind(parse_networks, ["10.20.0.0/16"]),
-        "Private networks that may contain webhook targets; by default only public addresses are allowed.",
-        (),
+    checkout: AccountAddress | None = Field(
+        default=None,
+        description="Checkout contract of the merchant; without it each order has one exact amount.",
+        examples=["0x5FbDB2315678afecb367f032d93F642f64180aa3"],
     )
-    webhook_concurrency: int = key(
-        integer_kind(1, 512, 128), "Maximum number of concurrent deliveries to one webhook target.", 128
+    payouts: AccountAddress | None = Field(
+        default=None,
+        description="Payouts contract; without it payouts are disabled.",
+        examples=["0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"],
+    )
+    webhook_networks: IpNetworks = Field(
+        default=(),
+        description="Private networks that may contain webhook targets; by default only public addresses are allowed.",
+        examples=[["10.20.0.0/16"]],
+    )
+    webhook_concurrency: int = Field(
+        default=128, ge=1, le=512, description="Maximum number of concurrent deliveries to one webhook target."
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FacilitatorSection:
+class FacilitatorSection(AccountSection):
     """x402 facilitator, whose key pays the gas of settlements. Set one of key_file and key_env."""
 
-    key_file: Path | None = key(PATH, "File with the private key in hexadecimal, of mode 600.", None)
-    key_env: str | None = key(VARIABLE, "Environment variable with the private key.", None)
-    listen: tuple[str, int] = key(LISTEN, "Address of the HTTP listener.", ("127.0.0.1", 8602))
-    tokens: tuple[str, ...] = key(ADDRESSES, "Tokens that it settles; by default any.", ())
-    payees: tuple[str, ...] = key(ADDRESSES, "Payees whose payments it settles; by default any.", ())
-    wait_seconds: int = key(
-        integer_kind(1, 300, 5), "Maximum wait for the pre-confirmation of a settlement, in seconds.", 5
+    key_file: SecretFilePath | None = Field(
+        default=None, description="File with the private key in hexadecimal, of mode 600.", examples=["facilitator.key"]
+    )
+    key_env: VariableName | None = Field(
+        default=None, description="Environment variable with the private key.", examples=["FACILITATOR_KEY"]
+    )
+    listen: ListenAddress = Field(default=("127.0.0.1", 8602), description="Address of the HTTP listener.")
+    tokens: Addresses = Field(
+        default=(),
+        description="Tokens that it settles; by default any.",
+        examples=[["0x036CbD53842c5426634e7929541eC2318f3dCF7e"]],
+    )
+    payees: Addresses = Field(
+        default=(),
+        description="Payees whose payments it settles; by default any.",
+        examples=[["0x90F79bf6EB2c4f870365E785982E1f101E93b906"]],
+    )
+    wait_seconds: int = Field(
+        default=5, ge=1, le=300, description="Maximum wait for the pre-confirmation of a settlement, in seconds."
     )
 
-    def secret(self) -> Secret:
-        """Return the location of the key. Raises `SecretError` unless exactly one is set."""
-        return Secret(self.key_file, self.key_env)
 
-
-@dataclass(frozen=True, slots=True)
-class PolicySection:
+class PolicySection(Section):
     """Confirmation, refund and fee policy of the merchant."""
 
-    confirmed: ConfirmationTier = key(
-        choice_kind(ConfirmationTier, ConfirmationTier.BLOCKS),
-        "Condition for a confirmed payment.",
-        ConfirmationTier.BLOCKS,
+    confirmed: Annotated[ConfirmationTier, Field(strict=False)] = Field(
+        default=ConfirmationTier.BLOCKS, description="Condition for a confirmed payment."
     )
-    blocks: int = key(integer_kind(1, 100_000, 12), 'Number of blocks, if confirmed = "blocks".', 12)
-    refundable: Finality = key(
-        choice_kind(Finality, Finality.FINAL, Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL),
-        "Finality that a capture needs before a refund.",
-        Finality.FINAL,
+    blocks: int = Field(default=12, ge=1, le=100_000, description='Number of blocks, if confirmed = "blocks".')
+    refundable: Annotated[Finality, Field(strict=False)] = Field(
+        default=Finality.FINAL, description="Finality that a capture needs before a refund."
     )
-    margin_seconds: int = key(
-        integer_kind(1, _YEAR, 60), "Margin before validBefore in which nothing is captured, in seconds.", 60
+    margin_seconds: int = Field(
+        default=60, ge=1, le=_YEAR, description="Margin before validBefore in which nothing is captured, in seconds."
     )
-    valid_seconds: int = key(integer_kind(1, _YEAR, 3_600), "Default validity of an order, in seconds.", 3_600)
-    max_gwei: int = key(integer_kind(1, 10**9, 500), "Maximum fee per gas of a transaction, in gwei.", 500)
-    patience_blocks: int = key(
-        integer_kind(1, 100_000, 10),
-        "Blocks without inclusion after which a transaction is replaced with 10 % higher fees.",
-        10,
+    valid_seconds: int = Field(default=3_600, ge=1, le=_YEAR, description="Default validity of an order, in seconds.")
+    max_gwei: int = Field(default=500, ge=1, le=10**9, description="Maximum fee per gas of a transaction, in gwei.")
+    patience_blocks: int = Field(
+        default=10,
+        ge=1,
+        le=100_000,
+        description="Blocks without inclusion after which a transaction is replaced with 10 % higher fees.",
+    )
+    min_captures: int = Field(
+        default=100,
+        ge=0,
+        le=10**9,
+        description="Estimated captures that the payee's ether can pay, below which /healthz reports payee_low.",
     )
 
     def policy(self) -> ConfirmationPolicy:
@@ -165,19 +294,29 @@ class PolicySection:
         return FeeSettings(max_fee=self.max_gwei * GWEI, patience_blocks=self.patience_blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookSection:
+class WebhookSection(Section):
     """Target of webhooks. There may be several."""
 
-    url: str = key(url_kind("http", "https", example="https://shop.example/hooks"), "URL of the webhook target.")
-    secret_file: Path | None = key(PATH, "File with the secret that signs, of mode 600.", None)
-    secret_env: str | None = key(VARIABLE, "Environment variable with the secret that signs.", None)
-    events: tuple[str, ...] | None = key(
-        texts_kind(check_types, ["order.captured", "refund.completed"]),
-        "Event types that the target receives; by default all.",
-        None,
+    url: HttpUrl = Field(description="URL of the webhook target.", examples=["https://shop.example/hooks"])
+    secret_file: SecretFilePath | None = Field(
+        default=None, description="File with the secret that signs, of mode 600.", examples=["webhook.secret"]
     )
-    allow_private: bool = key(FLAG, "True if the target may have any address, also in a private network.", False)
+    secret_env: VariableName | None = Field(
+        default=None, description="Environment variable with the secret that signs.", examples=["HOOK_SECRET"]
+    )
+    events: EventTypes | None = Field(
+        default=None,
+        description="Event types that the target receives; by default all.",
+        examples=[["order.captured", "refund.completed"]],
+    )
+    allow_private: bool = Field(
+        default=False, description="True if the target may have any address, also in a private network."
+    )
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> Self:
+        self.secret()
+        return self
 
     def secret(self) -> Secret:
         """Return the location of the secret. Raises `SecretError` unless exactly one is set."""

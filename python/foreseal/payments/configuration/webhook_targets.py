@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 MAX_URL_LENGTH = 500
@@ -40,7 +40,7 @@ _SPECIAL = tuple(
         *("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),
     )
 )
-ANY_NETWORK: tuple[Network, ...] = (ipaddress.IPv4Network("0.0.0.0/0"), ipaddress.IPv6Network("::/0"))
+ANY_NETWORK: tuple[IpNetwork, ...] = (ipaddress.IPv4Network("0.0.0.0/0"), ipaddress.IPv6Network("::/0"))
 
 
 class TargetForbidden(ValueError):
@@ -51,7 +51,7 @@ class TargetForbidden(ValueError):
 class AddressPolicy:
     """Addresses that the service may connect to: public ones, and those of the networks."""
 
-    networks: tuple[Network, ...] = ()
+    networks: tuple[IpNetwork, ...] = ()
 
     def check(self, text: str) -> None:
         """Check an address. Raises `TargetForbidden`."""
@@ -116,7 +116,7 @@ def _check_host(host: str, bracketed: bool, policy: AddressPolicy) -> None:
         raise TargetForbidden(f"{host!r} is the name of a private network{HINT}")
 
 
-def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
+def parse_networks(texts: Iterable[str]) -> tuple[IpNetwork, ...]:
     """Return networks such as 10.0.0.0/8. Raises ValueError."""
     return tuple(ipaddress.ip_network(text) for text in texts)
 

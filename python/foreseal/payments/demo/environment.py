@@ -18,8 +18,9 @@ from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transactions import TransactionIntents, TransactionSender, building_head
-from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
+from foreseal.payments.transactions import LocalSigner, TransactionIntents, TransactionSender, building_head
+from foreseal.payments.transfers.settings import WatcherSettings
+from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.typed_data import Domain, TypedMessage
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ class DemoEnvironment:
         )
         policy = ConfirmationPolicy()
         sender = TransactionSender(
-            self.ledger, self.node, TransactionIntents(self.merchant.domain.chain_id, self.key), policy
+            self.ledger, self.node, TransactionIntents(self.merchant.domain.chain_id, LocalSigner(self.key)), policy
         )
         self.orders = Orders(self.ledger, self.node, self.merchant)
         self.captures = Captures(self.ledger, sender, self.merchant)

@@ -10,6 +10,7 @@ from foreseal.payments.ledger.errors import (
     UnknownRecord,
     WrongSchema,
 )
+from foreseal.payments.ledger.observer import LedgerObserver
 from foreseal.payments.ledger.states import (
     EFFECTED,
     IN_FLIGHT,
@@ -41,6 +42,7 @@ __all__ = [
     "InsufficientAmount",
     "Ledger",
     "LedgerError",
+    "LedgerObserver",
     "OrderState",
     "OrderStatus",
     "PurchaseState",

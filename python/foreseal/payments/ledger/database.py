@@ -5,14 +5,16 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, insert, make_url, select
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, func, insert, make_url, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from foreseal.payments.ledger.errors import ConcurrentUpdate, WrongSchema
 from foreseal.payments.ledger.migrations.events import MigrationEvents
+from foreseal.payments.ledger.observer import LedgerObserver, SilentObserver
 from foreseal.payments.ledger.queries import ColumnValues
 from foreseal.payments.ledger.record import Record
 from foreseal.payments.ledger.schema import HEAD, migrate, needs_upgrade, read_revision
+from foreseal.payments.ledger.timeline import pop_recorded
 
 _READING = "foreseal_reading"
 _DURABLE = "foreseal_durable"
@@ -35,7 +37,10 @@ class Database:
 
         `events` receives the progress. Raises `WrongSchema` if the tables have another version.
         """
+        self.observer: LedgerObserver = SilentObserver()
+        """Receiver of events."""
         self.engine = _engine(url)
+        event.listen(self.engine, "handle_error", self._observe_error)
         # SQLite waiters poll for the write lock with growing pauses; a thread lock wakes them at once.
         sqlite = self.engine.dialect.name == "sqlite"
         self._writing: contextlib.AbstractContextManager[Any] = threading.Lock() if sqlite else contextlib.nullcontext()
@@ -72,14 +77,19 @@ class Database:
         as they read them. A deadlock between two transactions raises `ConcurrentUpdate`.
         """
         try:
-            with self._writing, self.engine.connect().execution_options(**{_DURABLE: durable}) as tx, tx.begin():
-                if not durable and tx.dialect.name == "postgresql":
-                    tx.exec_driver_sql("SET LOCAL synchronous_commit = off")
-                yield tx
+            with self._writing, self.engine.connect().execution_options(**{_DURABLE: durable}) as tx:
+                pop_recorded(tx)  # of an earlier transaction that was rolled back
+                with tx.begin():
+                    if not durable and tx.dialect.name == "postgresql":
+                        tx.exec_driver_sql("SET LOCAL synchronous_commit = off")
+                    yield tx
+                recorded = pop_recorded(tx)
         except OperationalError as error:
             if getattr(error.orig, "sqlstate", None) == _DEADLOCK:
                 raise ConcurrentUpdate("conflict with another transaction") from error
             raise
+        if recorded:
+            self.observer.record_committed(recorded)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -93,6 +103,11 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+    def _observe_error(self, context: ExceptionContext) -> None:
+        # A violated unique key is an expected answer.
+        if not isinstance(context.sqlalchemy_exception, IntegrityError):
+            self.observer.record_database_error(context.sqlalchemy_exception or context.original_exception)
 
 
 def find_revision(url: str) -> str | None:

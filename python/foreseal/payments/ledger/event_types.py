@@ -3,6 +3,8 @@
 The database stores triggers as texts of the specification. This module is the one place that maps them to types.
 """
 
+from collections.abc import Sequence
+
 from foreseal.payments.ledger.models import TimelineRecord
 from foreseal.payments.ledger.states import Trigger, parsed
 from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED, WEBHOOK_ROTATED, WEBHOOK_TESTED
@@ -12,7 +14,7 @@ OBJECTS = {"orders": "order", "refunds": "refund", "payouts": "payout", "webhook
 
 _EVENTS: dict[str, str] = {
     Trigger.SET_TERMS: "created",
-    Trigger.PLACE: "created",
+    Trigger.STORE_SIGNED: "created",
     Trigger.SIGN: "signed",
     Trigger.STORE: "stored",
     Trigger.CAPTURE: "capture_submitted",
@@ -61,7 +63,7 @@ def event_id(number: int) -> str:
     return f"evt_{number}"
 
 
-def check_types(types: list[str]) -> tuple[str, ...]:
+def check_types(types: Sequence[str]) -> tuple[str, ...]:
     """Return event types without duplicates, in alphabetical order. Raises ValueError for an unknown or missing one."""
     if not types:
         raise ValueError("must have at least one event type; without the list, a target receives all")

@@ -71,6 +71,14 @@ metadata = Record.metadata
 """Tables of all records that are imported."""
 
 
+class OldVersionRecord(Record):
+    """The version that releases without migrations read at start. They refuse any other than their own, 3."""
+
+    __tablename__ = "schema"
+
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+
+
 class OrderRecord(StatefulRecord):
     """An order: its terms, its signature and its state."""
 

@@ -5,9 +5,10 @@ name. They are read-only tuples, not instances of the class. The casts below are
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Select, bindparam, insert, update
+from sqlalchemy import Connection, Insert, Select, Update, bindparam, insert, update
 from sqlalchemy.orm import InstrumentedAttribute
 from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
@@ -20,7 +21,8 @@ B = TypeVar("B")
 # Values per query.
 _CHUNK_SIZE = 500
 
-ColumnValues = Mapping[InstrumentedAttribute[Any], Any]
+Column = InstrumentedAttribute[Any]
+ColumnValues = Mapping[Column, Any]
 """Values to write, by column."""
 
 
@@ -47,7 +49,7 @@ def fetch_each(tx: Connection, query: "Select[R]") -> Iterator[R]:
 def insert_all(tx: Connection, model: type[Record], rows: Sequence[ColumnValues]) -> None:
     """Insert rows of one table. All rows write the same columns."""
     if rows:
-        tx.execute(insert(model), [{column.key: value for column, value in row.items()} for row in rows])
+        tx.execute(_insert(model), [{column.key: value for column, value in row.items()} for row in rows])
 
 
 def insert_all_returning(tx: Connection, column: InstrumentedAttribute[A], rows: Sequence[ColumnValues]) -> list[A]:
@@ -66,14 +68,25 @@ def update_all(tx: Connection, model: type[Record], rows: Sequence[tuple[ColumnV
     if not rows:
         return 0
     selecting, writing = rows[0]
-    conditions = [column == bindparam(f"old_{column.key}") for column in selecting]
-    statement = update(model).where(*conditions).values({column: bindparam(f"new_{column.key}") for column in writing})
+    statement = _update(model, tuple(selecting), tuple(writing))
     parameters = [
         {f"old_{column.key}": value for column, value in old.items()}
         | {f"new_{column.key}": value for column, value in new.items()}
         for old, new in rows
     ]
     return tx.execute(statement, parameters).rowcount
+
+
+# Building a statement costs more than executing it on a few rows.
+@lru_cache(maxsize=64)
+def _insert(model: type[Record]) -> Insert:
+    return insert(model)
+
+
+@lru_cache(maxsize=64)
+def _update(model: type[Record], selecting: tuple[Column, ...], writing: tuple[Column, ...]) -> Update:
+    conditions = [column == bindparam(f"old_{column.key}") for column in selecting]
+    return update(model).where(*conditions).values({column: bindparam(f"new_{column.key}") for column in writing})
 
 
 def chunks(values: Sequence[A]) -> Iterator[Sequence[A]]:

@@ -26,6 +26,7 @@ HEAD = REVISIONS[-1]
 
 # Alembic has one current migration for each process.
 _migrating = threading.Lock()
+_NO_REVISION = "the database has a table orders, but no schema revision: restore a backup, or use another one"
 _FOLDER = Path(__file__).parent / "migrations"
 
 
@@ -38,10 +39,10 @@ def read_revision(tx: Connection) -> str | None:
         version: ColumnClause[int] = column("version", Integer)
         versions = tx.execute(select(version).select_from(table("schema"))).scalars()
         found = [f"{number:04}" for number in versions]
+        if found == [REVISIONS[1]]:  # for releases without migrations; the revision itself is lost
+            raise WrongSchema(_NO_REVISION)
     elif "orders" in tables:
-        raise WrongSchema(
-            "the database has a table orders, but no schema revision: restore a backup, or use another one"
-        )
+        raise WrongSchema(_NO_REVISION)
     else:
         return None
     if len(found) != 1:

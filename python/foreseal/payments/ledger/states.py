@@ -128,7 +128,7 @@ class Trigger(StrEnum):
     """An event that changes the state of a row. Databases store the values, so they never change."""
 
     SET_TERMS = "set terms"
-    PLACE = "merchant stores signed terms"
+    STORE_SIGNED = "merchant stores signed terms"
     SIGN = "payer signs typed data"
     STORE = "merchant stores payload server-side"
     CAPTURE = "merchant submits receiveWithAuthorization"
@@ -201,7 +201,7 @@ def _order_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], O
     )
     yield (None, Trigger.SET_TERMS), drafted
     # Terms and signature in one request: the three transitions of one that has them one after another.
-    yield (None, Trigger.PLACE), stored
+    yield (None, Trigger.STORE_SIGNED), stored
     yield (drafted, Trigger.SIGN), signed
     yield (signed, Trigger.STORE), stored
     for step in (TxStatus.IDLE, TxStatus.FAILED):

@@ -10,6 +10,9 @@ from sqlalchemy import Connection, select
 from foreseal.payments.ledger.models import TimelineRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_each, insert_all
 
+# Key of a connection's entries that are not committed yet.
+_RECORDED = "foreseal_recorded"
+
 TRANSFER_UNMATCHED = "transfer unmatched"
 """Trigger of an entry that records an unmatched transfer. It changes no state."""
 WEBHOOK_TESTED = "webhook tested"
@@ -55,6 +58,13 @@ def record_entries(tx: Connection, recorded: Sequence[TimelineEntry]) -> None:
         for entry in recorded
     ]
     insert_all(tx, TimelineRecord, rows)
+    tx.info.setdefault(_RECORDED, []).extend(recorded)
+
+
+def pop_recorded(tx: Connection) -> list[TimelineEntry]:
+    """Return the entries that were added on a connection since the last call."""
+    found: list[TimelineEntry] = tx.info.pop(_RECORDED, [])
+    return found
 
 
 def entries(tx: Connection, subject: str, subject_id: str) -> list[TimelineEntry]:

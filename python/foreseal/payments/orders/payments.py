@@ -153,7 +153,7 @@ class Payments:
         duplicates = self._duplicates(tx, [each.payment for each in checked])
         now = self._ledger.clock()
         new = [each for position, each in enumerate(checked) if position not in duplicates]
-        created = next_status(ORDER_TRANSITIONS, None, Trigger.PLACE)
+        created = next_status(ORDER_TRANSITIONS, None, Trigger.STORE_SIGNED)
         submitted = next_status(ORDER_TRANSITIONS, created, Trigger.CAPTURE)
         results: list[StoredPayment | DuplicateRecord] = []
         stored: list[StoredPayment] = []
@@ -246,7 +246,7 @@ def _entries(stored: Sequence[StoredPayment], created: OrderStatus, submitted: O
     found = []
     for each in stored:
         id, time = each.payment.id, each.created
-        found.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.PLACE, None, str(created), {}))
+        found.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.STORE_SIGNED, None, str(created), {}))
         if each.status == submitted:
             found.append(
                 TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.CAPTURE, str(created), str(submitted), {})

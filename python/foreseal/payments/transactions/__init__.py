@@ -2,8 +2,15 @@
 
 from foreseal.payments.transactions.advance import advance_rows
 from foreseal.payments.transactions.call_estimates import CallEstimates
-from foreseal.payments.transactions.errors import FeeTooHigh, SendingError, TransactionStillOpen, WrongChain
+from foreseal.payments.transactions.errors import (
+    FeeTooHigh,
+    SendingError,
+    SignerUnavailable,
+    TransactionStillOpen,
+    WrongChain,
+)
 from foreseal.payments.transactions.fees import GWEI, FeeQuote, FeeSettings
+from foreseal.payments.transactions.http_signer import HttpSigner, SignerConnection
 from foreseal.payments.transactions.intents import (
     NewIntent,
     TransactionCall,
@@ -24,6 +31,12 @@ from foreseal.payments.transactions.sender import (
     building_head,
     classify_finality,
 )
+from foreseal.payments.transactions.signer import (
+    LocalSigner,
+    SignedBytes,
+    TransactionSigner,
+    UnsignedTransaction,
+)
 from foreseal.payments.transactions.status_updates import record_deliveries, record_delivery, record_outcome
 
 __all__ = [
@@ -34,13 +47,20 @@ __all__ = [
     "FeeQuote",
     "FeeSettings",
     "FeeTooHigh",
+    "HttpSigner",
+    "LocalSigner",
     "NewIntent",
     "SendingError",
+    "SignedBytes",
+    "SignerConnection",
+    "SignerUnavailable",
     "TransactionCall",
     "TransactionIntents",
     "TransactionOutcome",
     "TransactionSender",
+    "TransactionSigner",
     "TransactionStillOpen",
+    "UnsignedTransaction",
     "WrongChain",
     "advance_rows",
     "block_finality",

@@ -4,7 +4,8 @@
 SendingError
 ├── TransactionStillOpen  an earlier transaction for the same purpose may still be included
 ├── FeeTooHigh            the chain requires more than the limit
-└── WrongChain            the node serves another chain than the sender signs for
+├── WrongChain            the node serves another chain than the sender signs for
+└── SignerUnavailable     the service that has the key returned no valid signature
 ```
 """
 
@@ -23,3 +24,7 @@ class FeeTooHigh(SendingError):
 
 class WrongChain(SendingError):
     """The node serves another chain, so its data must not lead to a signature for this one."""
+
+
+class SignerUnavailable(SendingError):
+    """The service that has the key did not return a valid signature of it."""

@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
-from eth_account.signers.local import LocalAccount
 from sqlalchemy import Connection, Select, func, select, update
 
-from foreseal._core import sign_transactions
 from foreseal.payments.ledger import ensure
 from foreseal.payments.ledger.models import AccountRecord, AttemptRecord, Purpose, TransactionRecord, TxResult
 from foreseal.payments.ledger.queries import (
@@ -21,6 +18,7 @@ from foreseal.payments.ledger.queries import (
 )
 from foreseal.payments.transactions.errors import TransactionStillOpen
 from foreseal.payments.transactions.fees import FeeQuote
+from foreseal.payments.transactions.signer import SignedBytes, TransactionSigner, UnsignedTransaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class TransactionIntents:
     """Intents of one key on one chain."""
 
     chain_id: int
-    account: LocalAccount
+    account: TransactionSigner
 
     def store(self, tx: Connection, purpose: Purpose, subject: str, call: TransactionCall) -> int:
         """Store one new intent like `store_all`. Return its id."""
@@ -62,7 +60,8 @@ class TransactionIntents:
     def store_all(self, tx: Connection, new: Sequence[NewIntent]) -> list[int]:
         """Allocate consecutive account nonces, sign and store. Return the ids of the intents. Nothing is sent.
 
-        Raises `TransactionStillOpen` while an earlier intent of the same purpose and subject may be included.
+        Raises `TransactionStillOpen` while an earlier intent of the same purpose and subject may be included, and
+        `SignerUnavailable`.
         """
         if not new:
             return []
@@ -101,15 +100,13 @@ class TransactionIntents:
         """Sign an EIP-1559 transaction that transfers no ether. Return its bytes."""
         return self._sign_all(nonce, [TransactionCall(target, data, gas, quote, nonce, 0)])[0][0]
 
-    def _sign_all(self, first: int, calls: Sequence[TransactionCall]) -> list[tuple[bytes, bytes]]:
-        """Sign calls with consecutive account nonces. Return bytes and hash of each."""
-        found: list[tuple[bytes, bytes]] = []
-        # The core signs a run of transactions with the same fees.
-        for quote, run in groupby(calls, key=lambda call: call.quote):
-            specs = [(bytes.fromhex(call.target[2:]), 0, call.gas, call.data) for call in run]
-            fees = (quote.fee, quote.priority_fee)
-            found += sign_transactions(bytes(self.account.key), self.chain_id, fees, first + len(found), specs)
-        return found
+    def _sign_all(self, first: int, calls: Sequence[TransactionCall]) -> list[SignedBytes]:
+        """Sign calls with consecutive account nonces. Raises `SignerUnavailable`."""
+        unsigned = [
+            UnsignedTransaction(nonce, call.target, call.data, call.gas, call.quote)
+            for nonce, call in enumerate(calls, first)
+        ]
+        return self.account.sign(self.chain_id, unsigned)
 
     @staticmethod
     def _next_rounds(tx: Connection, new: Sequence[NewIntent]) -> list[int]:

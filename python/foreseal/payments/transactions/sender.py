@@ -16,8 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from eth_account.signers.local import LocalAccount
-
 from foreseal.payments.chain import (
     BlockHead,
     ChainError,
@@ -48,6 +46,7 @@ from foreseal.payments.transactions.intents import (
     read_new_intents,
 )
 from foreseal.payments.transactions.nonce_gaps import fill_gap, is_nonce_used
+from foreseal.payments.transactions.signer import TransactionSigner
 
 # A block may be sealed between a receipt and the check of its hash; a retry finds the new block.
 _RECEIPT_ATTEMPTS = 3
@@ -110,7 +109,7 @@ class TransactionSender:
         return TransactionSender(self.ledger, node, self.intents, self.policy, self.fees)
 
     @property
-    def account(self) -> LocalAccount:
+    def account(self) -> TransactionSigner:
         """Account that signs the transactions."""
         return self.intents.account
 

@@ -1,14 +1,15 @@
 """Effect of a delivery or a receipt on the row that a transaction serves."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
 
 from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import EFFECTED, Finality, Ledger, Trigger, TxStatus, locked, locked_all
-from foreseal.payments.ledger.models import TxResult
+from foreseal.payments.ledger.models import OrderRecord, TxResult
+from foreseal.payments.ledger.queries import ColumnValues, update_all
 from foreseal.payments.ledger.record import StatefulRecord
 from foreseal.payments.transactions.intents import close_intent, is_intent_open
 from foreseal.payments.transactions.sender import DeliveryResult, DeliveryStatus, TransactionOutcome
@@ -17,13 +18,16 @@ S = TypeVar("S", bound=StatefulRecord)
 FindEffect = Callable[[S, ChainReceipt], dict[str, Any] | None]
 """Function that returns the log positions of the effect in a receipt, for the timeline, or None if it shows none."""
 
+# Characters of a stored rejection.
+_MAX_ERROR = 500
 _TRIGGERS = {DeliveryStatus.ACCEPTED: Trigger.ACCEPTED, DeliveryStatus.UNKNOWN: Trigger.LOST}
 
 
 def record_delivery(ledger: Ledger, model: type[StatefulRecord], id: str, delivered: DeliveryResult) -> None:
     """Apply the node's answer to an order, refund or payout. An answer without news changes nothing.
 
-    After a rejection the row stays intended: nothing happened, and the same bytes are sent again.
+    After a rejection the row stays intended: nothing happened, and the same bytes are sent again. An order stores the
+    node's message until the node accepts a transaction.
     """
     record_deliveries(ledger, model, {id: delivered})
 
@@ -38,7 +42,25 @@ def record_deliveries(ledger: Ledger, model: type[StatefulRecord], delivered: Ma
             messages = {row.id: delivered[row.id].message for row in moving}
             details = {id: {"node": message} if message else {} for id, message in messages.items()}
             ledger.move_all(tx, model, moving, trigger, details)
+        if model is OrderRecord:
+            _store_errors(tx, cast("list[OrderRecord]", rows), delivered)
+    for id, result in delivered.items():
+        if result.status is DeliveryStatus.REJECTED:
+            ledger.database.observer.record_rejection(model.__tablename__, id, result.message)
     ledger.passed(CrashPoint.TRANSACTION_NOTED)
+
+
+def _store_errors(tx: Connection, orders: Sequence[OrderRecord], delivered: Mapping[str, DeliveryResult]) -> None:
+    """Store the node's rejections in orders, and remove them from orders whose transaction it accepted."""
+    changes: list[tuple[ColumnValues, ColumnValues]] = []
+    for order in orders:
+        result = delivered[order.id]
+        error = result.message[:_MAX_ERROR] if result.status is DeliveryStatus.REJECTED else order.last_error
+        if result.status is DeliveryStatus.ACCEPTED:
+            error = None
+        if error != order.last_error:
+            changes.append(({OrderRecord.id: order.id}, {OrderRecord.last_error: error}))
+    update_all(tx, OrderRecord, changes)
 
 
 def record_outcome(

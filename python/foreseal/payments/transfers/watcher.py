@@ -15,16 +15,15 @@ Subscriptions only wake the watcher. The source of truth is eth_getLogs.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select
 
 from foreseal.payments.chain import (
     BlockHead,
     ChainLog,
     ChainNode,
     ChainReorganized,
-    ConfirmationPolicy,
     Heads,
     LogFilter,
     RejectedByNode,
@@ -39,34 +38,15 @@ from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Led
 from foreseal.payments.ledger.models import CursorRecord, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
 from foreseal.payments.transactions import classify_finality
-from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
-from foreseal.payments.transfers.matching import ObservedTransfer, move_transfers, record_transfers, remove_transfer
-from foreseal.payments.typed_data import address
-
-
-@dataclass(frozen=True, slots=True)
-class WatcherSettings:
-    """Settings of a watcher."""
-
-    chain_id: int
-    token: str
-    recipient: str
-    start: int = 0
-    """First block whose transfers count."""
-    policy: ConfirmationPolicy = field(default_factory=ConfirmationPolicy)
-    overlap: int = 12
-    """Number of blocks below the newest cursor that are always read again: the confirmation depth."""
-    widest: int = MAX_LOG_RANGE
-    """Maximum block range of one eth_getLogs."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "token", address(self.token, "token"))
-        object.__setattr__(self, "recipient", address(self.recipient, "recipient"))
-        if not 1 <= self.widest <= MAX_LOG_RANGE:
-            raise ValueError(f"widest: must be between 1 and {MAX_LOG_RANGE}, got {self.widest}")
-        if self.overlap < 1 or self.start < 0:
-            raise ValueError("overlap must be at least 1, start at least 0")
-
+from foreseal.payments.transfers.matching import (
+    ObservedTransfer,
+    TransferKey,
+    move_transfers,
+    record_transfers,
+    remove_transfer,
+)
+from foreseal.payments.transfers.pending_transfers import PendingTransfers
+from foreseal.payments.transfers.settings import WatcherSettings
 
 OnProgress = Callable[[int, int], None]
 """Callback after each range, with the last block read and the newest block."""
@@ -87,13 +67,31 @@ class _BlockRange:
     """Stored rows of these blocks, and rows below whose block is no longer on the chain."""
     older: Sequence[TransferRecord]
     """Rows below the range whose step must change."""
-    found: Sequence[Transfer]
+    found: "_FoundTransfers"
     """Transfers on the chain in these blocks. The last range includes pre-confirmed ones."""
+    pending: Sequence[ChainLog]
+    """Pre-confirmed logs, in the last range."""
 
     @property
     def last(self) -> bool:
         """True if no block is above the range."""
         return self.end.number == self.newest.latest
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundTransfers:
+    """Transfers on the chain, compared with the stored rows."""
+
+    unchanged: Sequence[TransferRecord]
+    """Rows of transfers that are where they were; their step may change."""
+    changed: Sequence[Transfer]
+    """New transfers, and those with another position."""
+
+    def keys(self) -> set[TransferKey]:
+        """Return the keys of all."""
+        return {(row.transaction_hash, row.position) for row in self.unchanged} | {
+            (transfer.log.transaction_hash, transfer.position) for transfer in self.changed
+        }
 
 
 class TransferWatcher:
@@ -114,8 +112,11 @@ class TransferWatcher:
         self._established = False
         # Cursor after this watcher's last complete scan. Until the chain has a new block, only `pending` has news.
         self._tip: tuple[int, str] | None = None
+        # Number of rows that are not final after the last poll.
+        self._recorded = 0
         self._node = node
         self._watch = watch
+        self._pending = PendingTransfers(node, watch, self._filter("pending", "pending"))
         self._progressed = progressed
         self._mine = and_(
             CursorRecord.chain_id == watch.chain_id,
@@ -136,6 +137,8 @@ class TransferWatcher:
         node's errors.
         """
         self._establish()
+        if self._poll_pending():
+            return
         again = True
         while True:
             block_range = self._read(again)
@@ -143,14 +146,53 @@ class TransferWatcher:
             # After a power loss, the range is read again.
             with self._ledger.database.transaction(durable=False) as tx:
                 self._replace(tx, block_range)
+                recorded = self._count(tx)
                 self._ledger.passed(CrashPoint.WINDOW_REPLACED)
             self._ledger.passed(CrashPoint.WINDOW_STORED)
             if self._progressed is not None:
                 self._progressed(block_range.end.number, block_range.newest.latest)
             if block_range.last:
                 self._tip = (block_range.end.number, block_range.end.hash)
+                self._recorded = recorded
+                self._pending.restart(block_range.newest, block_range.end.hash, block_range.pending)
                 return
             again = False
+
+    def _poll_pending(self) -> bool:
+        """Record the transfers that `pending` gained. Return False if a complete scan is needed."""
+        growth = self._pending.read()
+        if growth is None or self._tip is None or not self._is_recorded():
+            self._pending.forget()
+            return False
+        if growth.transfers:
+            self._ledger.passed(CrashPoint.WINDOW_READ)
+            with self._ledger.database.transaction(durable=False) as tx:
+                self._require_cursor(tx, self._tip)
+                self._pending.record(self._ledger, tx, growth)
+                recorded = self._count(tx)
+                self._ledger.passed(CrashPoint.WINDOW_REPLACED)
+            self._recorded = recorded
+            self._ledger.passed(CrashPoint.WINDOW_STORED)
+        self._pending.advance(growth)
+        return True
+
+    def _is_recorded(self) -> bool:
+        """Return True if the rows that can change are those of this watcher's last poll."""
+        with self._ledger.database.reading() as tx:
+            return self._count(tx) == self._recorded
+
+    def _count(self, tx: Connection) -> int:
+        """Return the number of rows that are not final."""
+        counting = select(func.count()).select_from(TransferRecord)
+        return tx.execute(counting.where(self._ours, TransferRecord.step.in_(REVERSIBLE))).scalar_one()
+
+    def _require_cursor(self, tx: Connection, cursor: tuple[int, str]) -> None:
+        """Lock the cursors. Raise `ConcurrentUpdate` unless this is the newest."""
+        query = select(CursorRecord).where(self._mine).order_by(CursorRecord.block_number.desc())
+        rows = fetch_all(tx, query.with_for_update())
+        if not rows or (rows[0].block_number, rows[0].block_hash) != cursor:
+            self._pending.forget()
+            raise ConcurrentUpdate("another watcher moved the cursor")
 
     def _establish(self) -> None:
         """Insert the cursor before the first block, which is valid on every chain."""
@@ -180,14 +222,14 @@ class TransferWatcher:
             stored_rows = fetch_all(
                 tx, select(TransferRecord).where(self._ours, TransferRecord.block_number >= first, *upper)
             )
-        if last:
-            logs += [log for log in pending if log.block_number > newest.latest]
+        unsealed = [log for log in pending if log.block_number > newest.latest] if last else []
+        logs += unsealed
         found = self._transfers(logs, stored_rows, newest.latest)
         older, stale = self._older(first, newest)
         reached = self._head(end)
         if (reached if last else self._head(tip.number)).hash != tip.hash:
             raise ChainReorganized("the chain was reorganized during a read")
-        return _BlockRange(first, reached, newest, anchor, cursor, [*stored_rows, *stale], older, found)
+        return _BlockRange(first, reached, newest, anchor, cursor, [*stored_rows, *stale], older, found, unsealed)
 
     def _older(self, first: int, newest: Heads) -> tuple[list[TransferRecord], list[TransferRecord]]:
         """Return rows below a range whose step must change, and separately those from a reorganized chain.
@@ -245,22 +287,25 @@ class TransferWatcher:
 
     def _logs(self, first: int | str, last: int | str) -> Sequence[ChainLog]:
         """Return logs of the transfers. If the node rejects the query, split it: the range may have too many logs."""
-        topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
         try:
-            return self._node.logs(LogFilter(self._watch.token, topics, first, last))
+            return self._node.logs(self._filter(first, last))
         except RejectedByNode:
             if isinstance(first, str) or isinstance(last, str) or first == last:
                 raise
             middle = (first + last) // 2
             return [*self._logs(first, middle), *self._logs(middle + 1, last)]
 
+    def _filter(self, first: int | str, last: int | str) -> LogFilter:
+        topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
+        return LogFilter(self._watch.token, topics, first, last)
+
     def _transfers(
         self, logs: Sequence[ChainLog], stored_rows: Sequence[TransferRecord], latest: int
-    ) -> list[Transfer]:
+    ) -> _FoundTransfers:
         """Return the transfers of logs. Receipts give the position of a log in its transaction."""
         stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in stored_rows}
         requested: dict[str, None] = {}
-        found: dict[tuple[str, int], Transfer] = {}
+        unchanged: dict[TransferKey, TransferRecord] = {}
         for log in logs:
             row = stored.get((log.transaction_hash, log.block_number, log.log_index))
             # The hash of a pending block has no meaning; once the block is sealed, it is read again.
@@ -268,8 +313,8 @@ class TransferWatcher:
             if row is None or not _matches(log, row) or (sealed and log.block_hash != row.block_hash):
                 requested[log.transaction_hash] = None
             else:
-                found[log.transaction_hash, row.position] = _noted(row, log)
-        present = {*requested, *(hash for hash, _ in found)}
+                unchanged[log.transaction_hash, row.position] = row
+        present = {*requested, *(hash for hash, _ in unchanged)}
         # A row from a receipt that appeared after `pending` was read has not vanished.
         if latest >= 0:
             pending = [row.transaction_hash for row in stored_rows if row.block_number > latest]
@@ -278,6 +323,7 @@ class TransferWatcher:
         batch = RequestBatch()
         receipts = {hash: batch.add(node_requests.receipt(hash)) for hash in requested}
         batch.execute(self._node)
+        changed: dict[TransferKey, Transfer] = {}
         for hash in requested:
             receipt = receipts[hash].result()
             if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
@@ -286,8 +332,8 @@ class TransferWatcher:
                 continue
             for transfer in transfers(receipt, self._watch.token):
                 if transfer.recipient == self._watch.recipient:
-                    found[hash, transfer.position] = transfer
-        return list(found.values())
+                    changed[hash, transfer.position] = transfer
+        return _FoundTransfers([row for key, row in unchanged.items() if key not in changed], list(changed.values()))
 
     def _head(self, number: int) -> BlockHead:
         return self._existing(self._node.head(number), number)
@@ -300,17 +346,16 @@ class TransferWatcher:
 
     def _replace(self, tx: Connection, blocks: _BlockRange) -> None:
         """Apply a range to rows and cursor. Raises `ConcurrentUpdate` if the cursor changed since it was read."""
-        query = select(CursorRecord).where(self._mine).order_by(CursorRecord.block_number.desc())
-        rows = fetch_all(tx, query.with_for_update())
-        if not rows or (rows[0].block_number, rows[0].block_hash) != blocks.cursor:
-            raise ConcurrentUpdate("another watcher moved the cursor")
-        found = {(transfer.log.transaction_hash, transfer.position) for transfer in blocks.found}
+        self._require_cursor(tx, blocks.cursor)
+        found = blocks.found.keys()
         for row in sorted(blocks.stored_rows, key=lambda row: row.order_id or ""):
             if (row.transaction_hash, row.position) not in found:
                 self._vanish(tx, row)
         before = {(row.transaction_hash, row.position): row for row in blocks.stored_rows}
         changed: list[ObservedTransfer] = []
-        for transfer in sorted(blocks.found, key=lambda transfer: (transfer.log.block_number, transfer.log.log_index)):
+        for transfer in sorted(
+            blocks.found.changed, key=lambda transfer: (transfer.log.block_number, transfer.log.log_index)
+        ):
             step = classify_finality(self._watch.policy, transfer.log.block_number, blocks.newest)
             observed = ObservedTransfer(self._watch.chain_id, transfer, step)
             stored = before.get(observed.key)
@@ -328,9 +373,9 @@ class TransferWatcher:
             remove_transfer(self._ledger, tx, current)
 
     def _deepen(self, tx: Connection, blocks: _BlockRange) -> None:
-        """Move older rows, which are still on the chain, to their current step."""
+        """Move rows that are still on the chain in the same blocks to their current step."""
         moving: dict[StatusStep, list[TransferRecord]] = {}
-        for row in blocks.older:
+        for row in (*blocks.older, *blocks.found.unchanged):
             finality = classify_finality(self._watch.policy, row.block_number, blocks.newest)
             if finality is not row.step:
                 moving.setdefault(finality, []).append(row)
@@ -356,12 +401,6 @@ class TransferWatcher:
 def _matches(log: ChainLog, row: TransferRecord) -> bool:
     """Return True if the log matches the row's sender and amount."""
     return (topic_address(log.topics[1]), int.from_bytes(log.data[:32], "big")) == (row.sender, row.amount)
-
-
-def _noted(row: TransferRecord, log: ChainLog) -> Transfer:
-    """Return the transfer of a row whose log appeared again."""
-    rest = (row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo, row.checkout)
-    return Transfer(replace(log, block_hash=row.block_hash), *rest)
 
 
 def _same(row: TransferRecord) -> ColumnElement[bool]:

@@ -1,12 +1,16 @@
 """Processes that share a database, and the division of work between them."""
 
+import logging
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import delete, insert, select, update
 
 from foreseal.payments.api.models import ProcessRecord
 from foreseal.payments.ledger import Database
+from foreseal.payments.workers.process_name import NameLock, NoLock
+
+log = logging.getLogger(__name__)
 
 # Number of leases after which an unseen process is deleted.
 _FORGOTTEN = 100
@@ -37,9 +41,13 @@ class ProcessRegistry:
     id: str
     lease: float
     """Seconds."""
+    lock: NameLock = field(default_factory=NoLock)
+    """Lock of the name, which each heartbeat checks."""
 
     def heartbeat(self, now: float) -> WorkShare:
         """Record that this process is alive. Return its share."""
+        if not self.lock.acquire():  # its connection was lost, and another process was faster
+            log.error("another process has the same name", extra={"process_name": self.id})
         with self.database.transaction(durable=False) as tx:
             mine = ProcessRecord.id == self.id
             if tx.execute(update(ProcessRecord).where(mine).values({ProcessRecord.seen: now})).rowcount == 0:
@@ -50,9 +58,10 @@ class ProcessRegistry:
         return WorkShare(ids.index(self.id), len(ids))
 
     def remove(self) -> None:
-        """Remove this process from the registry."""
+        """Remove this process from the registry, and release its name."""
         with self.database.transaction() as tx:
             tx.execute(delete(ProcessRecord).where(ProcessRecord.id == self.id))
+        self.lock.release()
 
     def count(self, now: float) -> int:
         """Return the number of active processes."""

@@ -14,7 +14,8 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -36,9 +37,9 @@ from foreseal.payments.ledger.event_types import event_id
 from foreseal.payments.workers.webhook_target import TargetQueue, signing_keys
 from foreseal.payments.workers.webhook_transport import (
     ATTEMPT_TIMEOUT,
-    HttpTransport,
     OpenTransport,
     PostFailed,
+    WebhookHttpTransport,
     parse_retry_after,
 )
 
@@ -79,9 +80,17 @@ class WebhookDispatcher:
     """Dispatcher of webhooks to all targets."""
 
     def __init__(
-        self, outbox: WebhookOutbox, settings: DispatcherSettings, transport: OpenTransport = HttpTransport
+        self,
+        outbox: WebhookOutbox,
+        settings: DispatcherSettings,
+        transport: OpenTransport = WebhookHttpTransport,
+        observe: Callable[[str | None, float], None] = lambda error, seconds: None,
     ) -> None:
-        """Set up the threads, which `start` starts. `transport` replaces HTTP."""
+        """Set up the threads, which `start` starts. `transport` replaces HTTP.
+
+        `observe` receives the error of each attempt, None if it succeeded, and its duration in seconds.
+        """
+        self._observe = observe
         self._outbox = outbox
         self._settings = settings
         self._open = transport
@@ -97,7 +106,7 @@ class WebhookDispatcher:
         self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
 
     def start(self) -> None:
-        """Start the threads. Deliveries that an earlier process of this name claimed are claimed again."""
+        """Start the threads."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -211,7 +220,9 @@ class WebhookDispatcher:
         now = self._outbox.clock()
         try:
             if now + ATTEMPT_TIMEOUT + _LEASE_MARGIN <= delivery.leased_until:
+                began = time.perf_counter()
                 outcome = await self._attempt(target, delivery)
+                self._observe(outcome.error, time.perf_counter() - began)
                 self._outcomes.append(outcome)  # a cycle may have replaced the list in the meantime
             else:  # another process could claim it during the attempt
                 self._returned.append(delivery)
@@ -250,13 +261,9 @@ class WebhookDispatcher:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        released = False
         while not self._stopping:
             self._news.clear()
             try:
-                if not released:
-                    await self._loop.run_in_executor(self._database, self._outbox.release_all)
-                    released = True
                 await self.run_cycle()
             except SQLAlchemyError as error:
                 log.warning("webhooks are waiting for the database", extra={"error": type(error).__name__})

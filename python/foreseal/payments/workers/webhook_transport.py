@@ -118,7 +118,7 @@ class CheckedResolver(AbstractResolver):
         return future
 
 
-class HttpTransport:
+class WebhookHttpTransport:
     """Transport with persistent connections."""
 
     def __init__(

@@ -7,6 +7,7 @@ woken by a flashblock of the node, or by the poll interval
 beat       active processes, and this process's share
 watch      transfers, including pre-confirmed ones            the first process; others occasionally
 expire     orders whose validBefore is final
+receipts   one batch for all transactions that may have been included since the last pass
 advance    orders, refunds, payouts of this process's share   in a few threads, so a slow one delays no other
 ```
 """
@@ -23,8 +24,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.chain import CachedHeads, ChainError, ChainNode, ChainReceipt, FinalityBroken, node_requests
-from foreseal.payments.ledger import ConcurrentUpdate, LedgerError, OrderState
-from foreseal.payments.ledger.models import AttemptRecord, OrderRecord, TransactionRecord
+from foreseal.payments.ledger import EFFECTED, ConcurrentUpdate, LedgerError, OrderState
+from foreseal.payments.ledger.models import AttemptRecord, OrderRecord, Purpose, TransactionRecord
+from foreseal.payments.ledger.queries import chunks
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
 from foreseal.payments.transactions import SendingError, TransactionSender
 from foreseal.payments.transfers.watcher import TransferWatcher
@@ -36,8 +38,6 @@ log = logging.getLogger(__name__)
 _UNUSED = (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
 # Expected errors of a pass: they are logged, and the next pass retries.
 _EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
-# Values per query.
-_AT_ONCE = 200
 # Maximum subjects per pass; the others are due in the next pass.
 _MAX_SUBJECTS = 1_000
 # Seconds between progress log lines while catching up.
@@ -55,12 +55,20 @@ class WorkerState:
     """Unix time in seconds of the last complete pass."""
     errors: int = 0
     """Consecutive failed passes."""
+    passes: int = 0
+    """Complete passes."""
+    failed_passes: int = 0
     share: WorkShare = field(default_factory=lambda: WorkShare(0, 1))
 
     @property
     def caught_up(self) -> bool:
         """True if transfers are read up to the newest block seen."""
-        return self.read is not None and self.latest is not None and self.read >= self.latest
+        return self.behind == 0
+
+    @property
+    def behind(self) -> int | None:
+        """Blocks in which transfers are not read yet; None before the first read."""
+        return None if self.read is None or self.latest is None else max(self.latest - self.read, 0)
 
 
 class Worker:
@@ -94,10 +102,12 @@ class Worker:
             self._advance(self._expiring(moment), now)
         except _EXPECTED as error:
             self.state.errors += 1
+            self.state.failed_passes += 1
             level = logging.ERROR if isinstance(error, FinalityBroken) else logging.WARNING
             log.log(level, "pass failed", extra={"error": f"{type(error).__name__}: {error}"[:300]})
         else:
             self.state.errors = 0
+            self.state.passes += 1
             self.state.passed = now
         self._changed()
 
@@ -141,26 +151,37 @@ class Worker:
         with self._lock:
             polled, self._polled = self._polled, []
         for subject, status in polled:
-            self._scheduler.record_poll(subject, status, now)
+            effected = status is not None and status[1] in EFFECTED
+            self._scheduler.record_poll(subject, status, now, effected=effected)
         backend, share = self._backend, self.state.share
         waiting = [("expiry", id) for id in expiring]
         waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
         due = self._scheduler.due([candidate for candidate in waiting if share.has(candidate[1])], now)[:_MAX_SUBJECTS]
-        self._submit(due, CachedHeads(backend.node, self._receipts(due)))
+        sent = self._scheduler.receipts_due(now)[:_MAX_SUBJECTS]
+        hashes = self._hashes(due) | self._hashes(sent, without=Purpose.CAPTURE)
+        receipts = self._receipts([hash for each in hashes.values() for hash in each])
+        included = [each for each in sent if any(receipts.get(hash) is not None for hash in hashes[each[1]])]
+        self._submit([*due, *included], CachedHeads(backend.node, receipts))
 
-    def _receipts(self, subjects: list[tuple[str, str]]) -> dict[str, ChainReceipt | None]:
-        """Return the receipts of these subjects' transactions by hash, without those that the node failed to return."""
-        hashes: list[str] = []
+    def _hashes(self, subjects: list[tuple[str, str]], without: Purpose | None = None) -> dict[str, list[str]]:
+        """Return the hashes of open transactions by the id of their subject, except those of one purpose."""
+        hashes: dict[str, list[str]] = {id: [] for _, id in subjects}
+        joined = select(TransactionRecord.subject, AttemptRecord.hash).join(
+            TransactionRecord, TransactionRecord.id == AttemptRecord.transaction_id
+        )
+        opened = joined.where(TransactionRecord.ending.is_(None))
+        if without is not None:
+            opened = opened.where(TransactionRecord.purpose != without)
         with self._backend.database.reading() as tx:
-            for first in range(0, len(subjects), _AT_ONCE):
-                ids = [id for _, id in subjects[first : first + _AT_ONCE]]
-                mine = select(AttemptRecord.hash).join(
-                    TransactionRecord, TransactionRecord.id == AttemptRecord.transaction_id
-                )
-                query = mine.where(TransactionRecord.subject.in_(ids), TransactionRecord.ending.is_(None))
-                hashes += tx.execute(query).scalars()
+            for chunk in chunks(list(hashes)):
+                for subject, hash in tx.execute(opened.where(TransactionRecord.subject.in_(chunk))):
+                    hashes[subject].append(hash)
+        return hashes
+
+    def _receipts(self, hashes: list[str]) -> dict[str, ChainReceipt | None]:
+        """Return the receipts of transactions by hash, without those that the node failed to return."""
         found = self._backend.node.batch([node_requests.receipt(hash) for hash in hashes])
         pairs = zip(hashes, found, strict=True)
         return {hash: receipt for hash, receipt in pairs if not isinstance(receipt, ChainError)}

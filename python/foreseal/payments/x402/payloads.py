@@ -8,14 +8,24 @@ seconds since 1970.
 import base64
 import binascii
 import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from starlette.requests import Request
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.amounts import MAX_AMOUNT
+from foreseal.payments.validation import describe, field_path
 
 HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 """Format of a transaction hash."""
@@ -35,8 +45,8 @@ def _uint256(text: str) -> str:
     return text
 
 
-Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$")]
-Bytes32 = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$")]
+_Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$")]
+_Bytes32 = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$")]
 Uint = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$"), AfterValidator(_uint256)]
 SignatureText = Annotated[str, StringConstraints(pattern=r"^0x([0-9a-fA-F]{2})*$", max_length=2 * _SIGNATURE)]
 
@@ -48,12 +58,12 @@ class _WireModel(BaseModel):
 class TransferTerms(_WireModel):
     """An EIP-3009 authorization."""
 
-    payer: Address = Field(alias="from")
-    to: Address
+    payer: _Address = Field(alias="from")
+    to: _Address
     value: Uint
     valid_after: Uint = Field(alias="validAfter")
     valid_before: Uint = Field(alias="validBefore")
-    nonce: Bytes32
+    nonce: _Bytes32
 
 
 class Eip3009(_WireModel):
@@ -66,24 +76,29 @@ class Eip3009(_WireModel):
 class Permitted(_WireModel):
     """Token and maximum amount that Permit2 may move."""
 
-    token: Address
+    token: _Address
     amount: Uint
 
 
 class Witness(_WireModel):
-    """Fields that the payer signs in addition to Permit2's own; `facilitator` for `upto` only."""
+    """Fields that the payer signs in addition to Permit2's own."""
 
-    to: Address
-    facilitator: Address | None = None
+    to: _Address
     valid_after: Uint = Field(alias="validAfter")
+
+
+class UptoWitness(Witness):
+    """Fields that the payer of `upto` signs in addition to Permit2's own."""
+
+    facilitator: _Address
 
 
 class _Transfer(_WireModel):
     """Signed fields of every transfer through Permit2."""
 
-    payer: Address = Field(alias="from")
+    payer: _Address = Field(alias="from")
     permitted: Permitted
-    spender: Address
+    spender: _Address
     nonce: Uint
     deadline: Uint
 
@@ -95,28 +110,41 @@ class Permit2Terms(_Transfer):
 
 
 class Permit2(_WireModel):
-    """Payload of `exact` through Permit2, and of `upto`."""
+    """Payload of `exact` through Permit2."""
 
     authorization: Permit2Terms = Field(alias="permit2Authorization")
+    signature: SignatureText
+
+
+class UptoTerms(_Transfer):
+    """A signed transfer of at most an amount through Permit2."""
+
+    witness: UptoWitness
+
+
+class UptoPermit2(_WireModel):
+    """Payload of `upto`."""
+
+    authorization: UptoTerms = Field(alias="permit2Authorization")
     signature: SignatureText
 
 
 class ChannelTerms(_WireModel):
     """Fields whose hash is a payment channel's id."""
 
-    payer: Address
-    payer_authorizer: Address = Field(alias="payerAuthorizer")
-    receiver: Address
-    receiver_authorizer: Address = Field(alias="receiverAuthorizer")
-    token: Address
+    payer: _Address
+    payer_authorizer: _Address = Field(alias="payerAuthorizer")
+    receiver: _Address
+    receiver_authorizer: _Address = Field(alias="receiverAuthorizer")
+    token: _Address
     withdraw_delay: int = Field(alias="withdrawDelay", ge=0, lt=2**40)
-    salt: Bytes32
+    salt: _Bytes32
 
 
 class VoucherTerms(_WireModel):
     """A signed cumulative amount over the channel's lifetime."""
 
-    channel: Bytes32 = Field(alias="channelId")
+    channel: _Bytes32 = Field(alias="channelId")
     cumulative: Uint = Field(alias="maxClaimableAmount")
     signature: SignatureText
 
@@ -126,14 +154,14 @@ class ReceiveTerms(_WireModel):
 
     valid_after: Uint = Field(alias="validAfter")
     valid_before: Uint = Field(alias="validBefore")
-    salt: Bytes32
+    salt: _Bytes32
     signature: SignatureText
 
 
 class DepositWitness(_WireModel):
     """The channel that a deposit is for."""
 
-    channel: Bytes32 = Field(alias="channelId")
+    channel: _Bytes32 = Field(alias="channelId")
 
 
 class DepositPermit2Terms(_Transfer):
@@ -149,6 +177,12 @@ class DepositAuthorization(_WireModel):
     erc3009: ReceiveTerms | None = Field(default=None, alias="erc3009Authorization")
     permit2: DepositPermit2Terms | None = Field(default=None, alias="permit2Authorization")
 
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        if self.erc3009 is None and self.permit2 is None:
+            raise ValueError("has neither erc3009Authorization nor permit2Authorization")
+        return self
+
 
 class DepositTerms(_WireModel):
     """Amount and authorization of a deposit into the channel."""
@@ -157,16 +191,23 @@ class DepositTerms(_WireModel):
     authorization: DepositAuthorization
 
 
-class Voucher(_WireModel):
-    """Payload of `batch-settlement` on an open channel; with type refund it requests the rest."""
+class _ChannelPayload(_WireModel):
+    """A channel, and the newest signed amount."""
 
     channel: ChannelTerms = Field(alias="channelConfig")
     voucher: VoucherTerms
 
 
-class Deposit(Voucher):
+class Voucher(_ChannelPayload):
+    """Payload of `batch-settlement` on an open channel; with type refund it requests the rest."""
+
+    type: Literal["voucher", "refund"]
+
+
+class Deposit(_ChannelPayload):
     """Payload of `batch-settlement` that opens or tops up a channel."""
 
+    type: Literal["deposit"]
     deposit: DepositTerms
 
 
@@ -188,6 +229,7 @@ class ClaimTerms(_WireModel):
 class ChannelClaim(_WireModel):
     """A seller's request that a facilitator claims vouchers."""
 
+    type: Literal["claim"]
     claims: Annotated[list[ClaimTerms], Field(min_length=1, max_length=_CLAIMS)]
     signature: SignatureText | None = Field(default=None, alias="claimAuthorizerSignature")
 
@@ -195,13 +237,15 @@ class ChannelClaim(_WireModel):
 class Sweep(_WireModel):
     """A transfer of claimed money to its receiver."""
 
-    receiver: Address
-    token: Address
+    type: Literal["settle"]
+    receiver: _Address
+    token: _Address
 
 
-class Refund(Voucher):
+class Refund(_ChannelPayload):
     """A seller's request that a facilitator refunds money of a channel."""
 
+    type: Literal["refund"]
     amount: Uint
     refund_nonce: Uint = Field(alias="refundNonce")
     claims: Annotated[list[ClaimTerms], Field(max_length=_CLAIMS)] = Field(default_factory=list)
@@ -209,28 +253,50 @@ class Refund(Voucher):
     claim_signature: SignatureText | None = Field(default=None, alias="claimAuthorizerSignature")
 
 
-class _Requirements(BaseModel):
-    """Fields of payment requirements that the package leaves as plain texts."""
+GRANTED: TypeAdapter[Deposit | Voucher] = TypeAdapter(Annotated[Deposit | Voucher, Field(discriminator="type")])
+"""Payloads of `batch-settlement` that pay for a request."""
+SETTLED: TypeAdapter[Deposit | ChannelClaim | Sweep | Refund] = TypeAdapter(
+    Annotated[Deposit | ChannelClaim | Sweep | Refund, Field(discriminator="type")]
+)
+"""Payloads of `batch-settlement` that a facilitator settles."""
 
-    model_config = ConfigDict(strict=True, from_attributes=True)
+
+class WireRequirements(PaymentRequirements):
+    """Payment requirements of the package, with formats for the fields that it leaves as plain texts."""
 
     network: Annotated[str, StringConstraints(pattern=r"^eip155:[1-9][0-9]{0,17}$")]
-    asset: Address
+    asset: _Address
     amount: Uint
-    pay_to: Address
+    pay_to: _Address
+
+
+class WirePayment(PaymentPayload):
+    """Payment of the package, of version 2 only."""
+
+    x402_version: Literal[2]
+    accepted: WireRequirements
+
+
+class FacilitatorCall(_WireModel):
+    """Body of a call to a facilitator."""
+
+    payment: WirePayment = Field(alias="paymentPayload")
+    requirements: WireRequirements = Field(alias="paymentRequirements")
 
 
 M = TypeVar("M", bound=BaseModel)
 
 
-def validate_payload(model: type[M], value: Any, location: str = "") -> M:
+def validate_payload(model: type[M] | TypeAdapter[M], value: Any, location: str = "") -> M:
     """Validate a value by a model. Raises `Malformed` with the field's name below `location`."""
     try:
-        return model.model_validate(value)
+        return model.validate_python(value) if isinstance(model, TypeAdapter) else model.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(key) for key in ((location, *first["loc"]) if location else first["loc"]))
-        raise Malformed(f"{where or 'payment'}: {first['msg']}") from None
+        first = error.errors(include_url=False)[0]
+        # The location of an error in a union begins with the tag, which is no field.
+        inner = first["loc"][1:] if isinstance(model, TypeAdapter) else first["loc"]
+        path = field_path((location, *inner) if location else inner)
+        raise Malformed(f"{path or 'payment'}: {describe(first)}") from None
 
 
 async def read_bounded(request: Request, limit: int) -> bytes:
@@ -254,24 +320,13 @@ def read_header(value: str) -> PaymentPayload:
 
 def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
     """Return payment and requirements of a call to a facilitator. Raises `Malformed`."""
-    document = read_json(body, "body")
-    if not isinstance(document, dict):
-        raise Malformed("body: must be an object")
-    for name in ("paymentPayload", "paymentRequirements"):
-        if name not in document:
-            raise Malformed(f"{name}: is missing")
-    requirements = validate_payload(PaymentRequirements, document["paymentRequirements"], "paymentRequirements")
-    validate_payload(_Requirements, requirements, "paymentRequirements")
-    return read_payment(document["paymentPayload"], "paymentPayload"), requirements
+    call = validate_payload(FacilitatorCall, read_json(body, "body"))
+    return call.payment, call.requirements
 
 
 def read_payment(raw: Any, location: str) -> PaymentPayload:
     """Return a payment from its JSON value. Raises `Malformed`, also for version 1."""
-    if isinstance(raw, dict) and raw.get("x402Version") != 2:
-        raise Malformed(f"{location + '.' if location else ''}x402Version: must be 2")
-    payment = validate_payload(PaymentPayload, raw, location)
-    validate_payload(_Requirements, payment.accepted, f"{location}.accepted" if location else "accepted")
-    return payment
+    return validate_payload(WirePayment, raw, location)
 
 
 def read_json(text: bytes, location: str) -> Any:

@@ -16,14 +16,18 @@ from x402.schemas import PaymentPayload, PaymentRequirements
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
 from foreseal.payments.typed_data import address, bytes32
 from foreseal.payments.x402.payloads import (
+    GRANTED,
+    SETTLED,
     ChannelClaim,
     Deposit,
     Eip3009,
     Malformed,
     Permit2,
+    Permit2Terms,
     Refund,
     Sweep,
-    Voucher,
+    UptoPermit2,
+    UptoTerms,
     validate_payload,
 )
 
@@ -80,21 +84,16 @@ def settled(payment: PaymentPayload, requirements: PaymentRequirements, swept: t
     raw, chain_id, token = payment.payload, _chain(requirements), to_checksum_address(requirements.asset)
     if payment.accepted.scheme != BATCH:
         return _signed(payment, chain_id, token)
-    match raw.get("type"):
-        case "deposit":
-            return _deposit(validate_payload(Deposit, raw, "payload"), chain_id, token)
-        case "claim":
-            validate_payload(ChannelClaim, raw, "payload")
+    match validate_payload(SETTLED, raw, "payload"):
+        case Deposit() as deposit:
+            return _deposit(deposit, chain_id, token)
+        case ChannelClaim():
             return _channels(chain_id, token, requirements.pay_to, raw)
-        case "settle":
-            sweep = validate_payload(Sweep, raw, "payload")
+        case Sweep() as sweep:
             return _channels(chain_id, to_checksum_address(sweep.token), sweep.receiver, [raw, swept])
-        case "refund":
-            refund = validate_payload(Refund, raw, "payload")
+        case Refund() as refund:
             key = {"type": "refund", "channel": refund.voucher.channel.lower(), "nonce": refund.refund_nonce}
             return _channels(chain_id, token, refund.channel.payer, key)
-        case kind:
-            raise Malformed(f"payload.type: {kind!r} cannot be settled")
 
 
 def granted(payment: PaymentPayload) -> Payment:
@@ -102,15 +101,11 @@ def granted(payment: PaymentPayload) -> Payment:
     chain_id, token = _chain(payment.accepted), to_checksum_address(payment.accepted.asset)
     if payment.accepted.scheme != BATCH:
         return _signed(payment, chain_id, token)
-    raw = payment.payload
-    kind = raw.get("type")
-    if kind not in ("deposit", "voucher", "refund"):
-        raise Malformed(f"payload.type: {kind!r} is not a payment")
-    found: Voucher = validate_payload(Deposit if kind == "deposit" else Voucher, raw, "payload")
+    found = validate_payload(GRANTED, payment.payload, "payload")
     cumulative = int(found.voucher.cumulative)
     message = bytes32(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
     # A request for the rest repeats the last amount, but is not a copy of the request that the amount paid.
-    nonce = keccak(message + orjson.dumps(raw)) if kind == "refund" else keccak(message)
+    nonce = keccak(message + orjson.dumps(payment.payload)) if found.type == "refund" else keccak(message)
     payer = to_checksum_address(found.channel.payer)
     return Payment(PaymentKey(chain_id, BATCH_SETTLEMENT, payer, nonce), token, None, None, None)
 
@@ -134,9 +129,11 @@ def _signed(payment: PaymentPayload, chain_id: int, token: str) -> Payment:
         return Payment(key, token, to_checksum_address(terms.to), int(terms.value), int(terms.valid_before))
     if payment.accepted.scheme not in (EXACT, UPTO):
         raise Malformed(f"accepted.scheme: {payment.accepted.scheme!r} must be exact, upto or batch-settlement")
-    permit = validate_payload(Permit2, raw, "payload").authorization
-    if payment.accepted.scheme == UPTO and permit.witness.facilitator is None:
-        raise Malformed("payload.permit2Authorization.witness.facilitator: is missing")
+    permit: Permit2Terms | UptoTerms
+    if payment.accepted.scheme == UPTO:
+        permit = validate_payload(UptoPermit2, raw, "payload").authorization
+    else:
+        permit = validate_payload(Permit2, raw, "payload").authorization
     nonce = int(permit.nonce).to_bytes(32, "big")
     key = PaymentKey(chain_id, PERMIT2, to_checksum_address(permit.payer), nonce)
     return Payment(
@@ -150,8 +147,7 @@ def _deposit(found: Deposit, chain_id: int, token: str) -> Payment:
     if authorization.permit2 is not None:
         key = PaymentKey(chain_id, PERMIT2, payer, int(authorization.permit2.nonce).to_bytes(32, "big"))
         return Payment(key, token, None, amount, int(authorization.permit2.deadline))
-    if authorization.erc3009 is None:
-        raise Malformed("payload.deposit.authorization: has neither erc3009Authorization nor permit2Authorization")
+    assert authorization.erc3009 is not None
     nonce = bytes32(build_erc3009_deposit_nonce(found.voucher.channel, authorization.erc3009.salt), "nonce")
     return Payment(
         PaymentKey(chain_id, token, payer, nonce), token, None, amount, int(authorization.erc3009.valid_before)

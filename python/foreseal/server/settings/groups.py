@@ -33,6 +33,7 @@ _BY_SECTION = {
 }
 _BY_KEY = {
     "node.automine": "Development chain",
+    "node.revert_reason": "Development chain",
     "node.dev": "Development chain",
     "server.tls_cert": "TLS",
     "server.tls_key": "TLS",

@@ -11,7 +11,7 @@ from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate import resolve_burst
 from foreseal.server.settings.access import AccessSettings, PublicCoreLimits, PublicLimits, lower_limits
 from foreseal.server.settings.durations import format_duration
-from foreseal.server.settings.setting import Setting, SettingsError
+from foreseal.server.settings.setting import REASON_IN_DATA, Setting, SettingsError
 from foreseal.server.settings.table import TABLE
 from foreseal.server.sockets.listening import ASGI, NATIVE
 from foreseal.server.sockets.tls import TlsFiles
@@ -148,6 +148,8 @@ class Settings:
     """Milliseconds between pre-confirmed steps."""
     automine: bool = False
     """True if a development chain seals each submission at once."""
+    revert_reason: str = REASON_IN_DATA
+    """Field of an error that has the revert reason: `data`, or on a development chain `message` as well."""
     gas_limit: int | None = None
     """Gas limit that produced blocks move towards; None keeps that of the genesis."""
     safe_depth: int = 32
@@ -196,6 +198,8 @@ class Settings:
                 raise SettingsError(str(error)) from None
         if self.automine and not self.development:
             raise SettingsError("automine needs a development chain", "node.automine")
+        if self.revert_reason != REASON_IN_DATA and not self.development:
+            raise SettingsError("revert_reason needs a development chain", "node.revert_reason")
         if self.block_time < 1000 or self.block_time % 1000:
             raise SettingsError(
                 f"block time must be a whole number of seconds, at least 1s, not {format_duration(self.block_time)}",
@@ -286,6 +290,7 @@ class Settings:
                 "new_sequencer_key": self.new_sequencer_key,
                 "development": self.development,
                 "automine": self.automine,
+                "revert_reason": self.revert_reason,
                 "queue": self.limits.calls,
                 "max_free_memory": self.max_free_memory,
                 "store": asdict(self.store),

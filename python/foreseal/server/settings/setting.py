@@ -12,6 +12,9 @@ COMMANDS: dict[Command, str] = {"dev": "foreseal dev", "run": "foreseal run", "a
 EVERY = frozenset[Command](COMMANDS)
 STARTED = frozenset[Command](("dev", "run"))
 
+REVERT_REASON_FIELDS = REASON_IN_DATA, REASON_IN_MESSAGE = "data", "message"
+"""Fields of an error that can have a revert reason."""
+
 PREFIX = "FORESEAL_"
 """Prefix of every environment variable."""
 

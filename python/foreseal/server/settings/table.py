@@ -25,7 +25,7 @@ from foreseal.server.settings.kinds import (
     ValueKind,
 )
 from foreseal.server.settings.limit_rows import LIMITS, PUBLIC
-from foreseal.server.settings.setting import STARTED, Command, Setting
+from foreseal.server.settings.setting import REVERT_REASON_FIELDS, STARTED, Command, Setting
 from foreseal.server.sockets.listening import TRANSPORTS
 
 SECTIONS = {
@@ -139,6 +139,15 @@ _NODE = (
         help="Seal each transaction in its own block immediately, instead of at intervals.",
         more="A receipt becomes visible when its block is `latest`. See also `evm_setAutomine`.",
         path="automine",
+        commands=frozenset[Command](("dev", "app")),
+    ),
+    Setting(
+        key="node.revert_reason",
+        name="revert_reason",
+        kind=Choice(REVERT_REASON_FIELDS),
+        help="Field that has the revert reason in errors of `eth_call` and `eth_estimateGas`.",
+        more="`message` adds the decoded reason to the message, as tests for hardhat or web3.js 1.x expect.",
+        path="revert_reason",
         commands=frozenset[Command](("dev", "app")),
     ),
     _node("gas_limit", Integer(5000), "Target gas limit of produced blocks.", unset="the gas limit of the genesis"),

@@ -1,9 +1,13 @@
 //! Mining of blocks on demand.
 
+use std::sync::Arc;
+
 use alloy_primitives::Address;
+use foreseal_primitives::Flashblock;
 
 use crate::{
-    BlockSlot, ControlError, Mining, chain_draft::ChainDraft, sequencer::Sequencer, writer_metrics::Stopwatch,
+    BlockSlot, ControlError, Mining, ProductionError, chain_draft::ChainDraft, sequencer::Sequencer,
+    writer_metrics::Stopwatch,
 };
 
 /// Number of empty blocks that are appended and published together. One fsync per block would dominate the
@@ -38,22 +42,30 @@ impl Sequencer {
             if self.shared.stopping() {
                 return Err(ControlError::Stopped("the node is stopped".to_owned()));
             }
-            self.step(&mut || true)?;
-            left -= self.seal_some(left, interval)?;
+            let mut draft = self.draft();
+            let step = self.execute_in(&mut draft, &mut || true)?;
+            left -= self.seal_some(draft, left, interval)?;
+            if let Some(step) = step {
+                self.finish_step(&step);
+            }
         }
         Ok(())
     }
 
-    /// Seals the block being built and opens the next.
-    pub(super) fn seal_now(&mut self) -> Result<(), ControlError> {
-        self.seal_some(1, None).map(drop)
+    /// Seals the block being built in `draft` and opens the next, with one append and one swap of views.
+    pub(super) fn seal_now(&mut self, draft: ChainDraft) -> Result<(), ControlError> {
+        self.seal_some(draft, 1, None).map(drop)
     }
 
-    /// Seals the block being built, and further empty blocks while the pool is empty. Seals at most `left`
-    /// blocks, the number that remain to be mined. Returns the number of sealed blocks. With an `interval`
-    /// their timestamps are that many seconds apart.
-    fn seal_some(&mut self, left: u64, interval: Option<u64>) -> Result<u64, ControlError> {
-        let mut draft = self.draft();
+    /// Seals the block being built in `draft`, and further empty blocks while the pool is empty. Seals at most
+    /// `left` blocks, the number that remain to be mined. Returns the number of sealed blocks. With an
+    /// `interval` their timestamps are that many seconds apart.
+    fn seal_some(
+        &mut self,
+        mut draft: ChainDraft,
+        left: u64,
+        interval: Option<u64>,
+    ) -> Result<u64, ControlError> {
         let mut sealed = 0;
         loop {
             draft.seal()?;
@@ -122,16 +134,30 @@ impl Sequencer {
     fn step_and_seal(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ControlError> {
         let clock = self.shared.clock.clone();
         let mut laps = Stopwatch::begin(&*clock);
-        let Some((block, step)) = self.execute(keep_going)? else { return Ok(false) };
         let mut draft = self.draft();
-        let step = draft.add(block, step);
+        let Some(step) = self.execute_in(&mut draft, keep_going)? else { return Ok(false) };
         let now = self.now();
         self.seal_draft_and_open_next(draft, now)?;
-        self.shared.pool.on_step(&step.transactions, &step.diff);
+        self.finish_step(&step);
         laps.lap();
         self.shared.metrics.step.add(laps.whole());
-        self.shared.metrics.stepped(&step);
         Ok(true)
+    }
+
+    /// Executes the pool's best transactions as a step of `draft`. Returns the step, if one was made.
+    fn execute_in(
+        &mut self,
+        draft: &mut ChainDraft,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Arc<Flashblock>>, ProductionError> {
+        let executed = self.execute(keep_going)?;
+        Ok(executed.map(|(block, step)| draft.add(block, step)))
+    }
+
+    /// Removes the transactions of a published step from the pool.
+    fn finish_step(&self, step: &Flashblock) {
+        self.shared.pool.on_step(&step.transactions, &step.diff);
+        self.shared.metrics.stepped(step);
     }
 
     /// Returns the mining mode.

@@ -13,11 +13,12 @@ impl Sequencer {
         let slot = self.producing()?;
         let mut draft = self.draft();
         let Some(diff) = draft.write(change)? else { return Ok(()) };
-        self.commit(draft, slot)?;
-        self.shared.pool.on_step(&[], &diff);
         if self.mining == Mining::Automatic {
-            self.seal_now()?;
+            self.seal_now(draft)?;
+        } else {
+            self.commit(draft, slot)?;
         }
+        self.shared.pool.on_step(&[], &diff);
         Ok(())
     }
 }

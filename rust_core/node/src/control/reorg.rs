@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foreseal_primitives::Transaction;
 
-use crate::{ControlError, chain_draft::ChainDraft, sequencer::Sequencer};
+use crate::{ControlError, Mining, chain_draft::ChainDraft, sequencer::Sequencer};
 
 impl Sequencer {
     /// Returns the number of the newest sealed block.
@@ -58,13 +58,16 @@ impl Sequencer {
     }
 
     /// Opens the block after the newest sealed one of `draft`, commits the draft, and adds transactions from
-    /// the pool.
+    /// the pool. Under automine, the next tick adds and seals them.
     fn resume(&mut self, mut draft: ChainDraft) -> Result<(), ControlError> {
         let slot = self.next_slot(&draft.chain, self.now());
         let attributes = self.next_block_attributes(slot.timestamp);
         draft.open(&attributes)?;
         self.commit(draft, slot)?;
-        self.step(&mut || true)?;
+        // Under automine, a step would be visible without its sealed block.
+        if self.mining != Mining::Automatic {
+            self.step(&mut || true)?;
+        }
         Ok(())
     }
 

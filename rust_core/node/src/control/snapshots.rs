@@ -2,7 +2,7 @@
 
 use foreseal_state::BlockHashes;
 
-use crate::{BlockSlot, ControlError, sequencer::Sequencer, snapshots::Snapshot};
+use crate::{BlockSlot, ControlError, Mining, sequencer::Sequencer, snapshots::Snapshot};
 
 impl Sequencer {
     /// Takes a snapshot of the step, the pool and the time. Returns its number.
@@ -31,7 +31,8 @@ impl Sequencer {
     /// Reverts to snapshot `number`, and removes it and all later snapshots. Returns `false` if it does not
     /// exist, or if the chain was reorged below it.
     ///
-    /// Restores chain, pool and clock; transactions received since then are lost.
+    /// Restores chain, pool and clock; transactions received since then are lost. Under automine, the block of the
+    /// restored steps is sealed at once, and the next tick seals the pool.
     pub fn revert(&mut self, number: u64) -> Result<bool, ControlError> {
         self.developing()?;
         self.producing()?;
@@ -61,6 +62,11 @@ impl Sequencer {
         }
         draft.set_finality(snapshot.finality);
         draft.set_clock(time.saturating_sub(wall));
+        let has_steps = draft.chain.open_block().is_some_and(|open| open.index() > 0);
+        if self.mining == Mining::Automatic && has_steps {
+            let now = self.shared.clock.now().shifted(draft.chain.clock_offset());
+            self.seal_and_open_in(&mut draft, now)?;
+        }
         self.restore(draft, &snapshot.pool)?;
         self.fixed = snapshot.fixed;
         let timestamp = self.chain.open_block().map_or(0, |open| open.header().timestamp);

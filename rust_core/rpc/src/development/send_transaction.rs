@@ -4,7 +4,7 @@ use alloy_consensus::{SignableTransaction, TxType};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::Address;
 use foreseal_chain::BlockId;
-use foreseal_evm::{BlockOverrides, CallRequest, NoRecipient, StateOverrides, estimate};
+use foreseal_evm::{BlockOverrides, CallRequest, EstimateError, NoRecipient, StateOverrides, estimate};
 use foreseal_primitives::{Envelope, Transaction, Unsigned};
 
 use crate::{
@@ -84,6 +84,11 @@ fn kind(call: &CallObject) -> Result<TxType, Error> {
     if kind == TxType::Eip4844 { Err(DevelopmentError::Blobs.into()) } else { Ok(kind) }
 }
 
+/// Returns the estimated gas.
+///
+/// # Errors
+/// The error of a revert is that of a reverted `eth_call`, because the method is not in the specification's
+/// table: clients read the reason in its message.
 fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, Error> {
     // Without `maxFeePerGas` the request has no fee cap, and a tip alone would exceed it.
     let max_priority_fee_per_gas = call.max_fee_per_gas.and(call.max_priority_fee_per_gas);
@@ -94,7 +99,11 @@ fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, E
         overrides: BlockOverrides::default(),
     };
     let limits = context.limits.call();
-    args.execute(context, |environment, request| estimate(environment, request, limits))
+    let estimated = args.execute(context, |environment, request| estimate(environment, request, limits));
+    estimated.map_err(|error| match error {
+        Error::Estimate(EstimateError::Revert { output }) => Error::DetailedRevert(output),
+        error => error,
+    })
 }
 
 /// Fees in wei per gas.

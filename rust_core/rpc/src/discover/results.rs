@@ -128,6 +128,7 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
     match name {
         "eth_call" => vec![(3, "execution reverted"), (-32000, "the call cannot be executed")],
         "eth_estimateGas" => vec![(-32000, "execution reverted")],
+        "eth_sendTransaction" => vec![(3, "execution reverted")],
         "eth_sendRawTransaction" => vec![(-32000, "the transaction is rejected")],
         "eth_sendRawTransactionSync" => vec![
             (-32000, "the transaction is rejected"),

@@ -2,6 +2,7 @@
 
 mod archive;
 mod arguments;
+mod automine;
 mod block_calls;
 mod blocks;
 mod call_traces;
@@ -22,6 +23,7 @@ mod pending;
 mod preconfirmation;
 mod processes;
 mod proofs;
+mod revert_reasons;
 mod samples;
 mod send_sync;
 mod shared_filters;
@@ -81,10 +83,14 @@ impl Bench {
 
     /// Creates a development node with the wallets' keys, called through the admin listener.
     fn developing(wallets: u64) -> Self {
+        Self::with_development(wallets, Development { snapshots: 1_000, mined: 5, ..Development::default() })
+    }
+
+    /// Creates a development node like [`Self::developing`] with these settings.
+    fn with_development(wallets: u64, development: Development) -> Self {
         let datadir = tempfile::tempdir().unwrap();
         let wallets = Wallet::some(wallets);
-        let development = Some(Development { snapshots: 1_000, mined: 5, ..Development::default() });
-        let settings = Settings { development, ..settings(datadir.path(), &wallets) };
+        let settings = Settings { development: Some(development), ..settings(datadir.path(), &wallets) };
         let bench = Self::open(datadir, settings, wallets, Limits::default());
         let key = |wallet: &Wallet| Key { address: wallet.address, secret: wallet.secret() };
         let keys = bench.wallets.iter().map(key).collect();

@@ -178,7 +178,7 @@ fn a_reverting_transaction_without_gas_limit_is_not_sent() {
     // Code that reverts with empty output.
     bench.call("anvil_setCode", &json!([OTHER, "0x60006000fd"]).to_string());
     let error = bench.error("eth_sendTransaction", &json!([{"to": OTHER}]).to_string());
-    assert_eq!((error.code, error.message.as_str()), (-32000, "execution reverted"));
+    assert_eq!((error.code, error.message.as_str()), (3, "execution reverted"));
     let hash = send(&bench, &json!({"to": OTHER, "gas": "0xc350"}));
     bench.seal();
     assert_eq!(receipt(&bench, &hash)["status"], json!("0x0"));

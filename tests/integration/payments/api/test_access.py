@@ -27,7 +27,7 @@ def test_every_route_enforces_its_documented_roles(service: ServiceHarness) -> N
     for path, item in service.document["paths"].items():
         for method, operation in item.items():
             if not operation["security"]:
-                assert path in ("/healthz", "/v1/openapi.json")
+                assert path in ("/healthz", "/metrics", "/v1/openapi.json")
                 continue
             concrete = path.replace("{transaction}", "0x" + "00" * 32).replace("{position}", "0").replace("{id}", "1")
             allowed = {role for role in Role if service.request(method.upper(), concrete, role=role).status_code != 403}
@@ -84,6 +84,7 @@ def test_openapi_document_is_valid_and_has_every_route(service: ServiceHarness) 
     operations = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert operations == {(route.method, route.path) for route in ROUTES} | {
         ("GET", "/healthz"),
+        ("GET", "/metrics"),
         ("GET", "/v1/openapi.json"),
     }
     openapi_spec_validator.validate(document)

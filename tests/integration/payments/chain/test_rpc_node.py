@@ -23,7 +23,14 @@ from foreseal.payments.chain import (
     heads,
 )
 from foreseal.payments.ledger.models import Purpose
-from foreseal.payments.transactions import GWEI, DeliveryStatus, FeeQuote, TransactionIntents, TransactionSender
+from foreseal.payments.transactions import (
+    GWEI,
+    DeliveryStatus,
+    FeeQuote,
+    LocalSigner,
+    TransactionIntents,
+    TransactionSender,
+)
 from foreseal.testing import Chain, ChainSettings
 from payments.shop import Shop
 
@@ -44,7 +51,9 @@ def test_a_sender_lands_on_a_real_node(shop: Shop) -> None:
     with Chain(ChainSettings(automine=False)) as chain:
         node = RpcNode(Client(chain))
         key = chain.accounts[1].signer()
-        sender = TransactionSender(shop.ledger, node, TransactionIntents(node.chain_id(), key), shop.policy)
+        sender = TransactionSender(
+            shop.ledger, node, TransactionIntents(node.chain_id(), LocalSigner(key)), shop.policy
+        )
         chain.automine = True
         target = deployed(chain)
         chain.automine = False
@@ -92,7 +101,7 @@ def test_errors_of_a_real_node_are_classified(shop: Shop) -> None:
         assert node.receipt("0x" + "11" * 32) is None
         assert node.priority_fee() >= 0
         key = chain.accounts[2].signer()
-        intents = TransactionIntents(node.chain_id(), key)
+        intents = TransactionIntents(node.chain_id(), LocalSigner(key))
         call = TransactionSender(shop.ledger, node, intents, shop.policy).call(target, b"")
         chain.automine = False
         with shop.database.transaction() as tx:

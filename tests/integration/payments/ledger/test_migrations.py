@@ -121,7 +121,8 @@ def test_upgrade_preserves_every_value(url: str) -> None:
     Database(url, upgrade=True).close()
     after = read(url)
     assert after.pop("alembic_version") == {"version_num": [schema.HEAD]}
-    assert before.pop("schema") == {"version": [3]}
+    # Releases without migrations refuse another version than 3.
+    assert (before.pop("schema"), after.pop("schema")) == ({"version": [3]}, {"version": [4]})
     assert {RENAMED_TABLES.get(table, table) for table in before} == set(after)
     assert len(before["orders"]["id"]) == PAYMENTS
     assert len(set(zip(before["orders"]["state"], before["orders"]["step"], strict=True))) == 7 * 8

@@ -72,7 +72,7 @@ def expected_of_orders() -> set[Row]:
     """Return all allowed rows: state, step, trigger's name, next state and step."""
     rows: set[Row] = {
         (None, "", "set_terms", "Drafted", "idle"),
-        (None, "", "place", "Stored, unused", "idle"),
+        (None, "", "store_signed", "Stored, unused", "idle"),
         ("Drafted", "idle", "sign", "Signed, unused", "idle"),
         ("Signed, unused", "idle", "store", "Stored, unused", "idle"),
         ("Drafted", "idle", "expire", "Expired", "idle"),

@@ -13,7 +13,8 @@ from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.orders.capture_checks import build_capture_call
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transfers.authorization_logs import windows
-from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
+from foreseal.payments.transfers.settings import WatcherSettings
+from foreseal.payments.transfers.watcher import TransferWatcher
 from payments.scan import received
 from payments.shop import ADDRESS, BUYERS, SHOP, Killed, Make, Shop
 
@@ -53,7 +54,7 @@ def test_rows_equal_a_fresh_scan_after_5000_blocks(shop: Shop, depth: int) -> No
     def reorganise(method: str) -> None:
         nonlocal asked
         asked += method == "eth_getLogs"
-        if method == "eth_getLogs" and asked in (2, 5):
+        if method == "eth_getLogs" and asked in (3, 6):
             shop.chain.reorganise(depth, late=2)
             shop.pay(50 + asked)
 

@@ -16,9 +16,9 @@ from foreseal.payments.configuration.webhook_targets import ANY_NETWORK, PUBLIC_
 from foreseal.payments.workers import webhook_transport
 from foreseal.payments.workers.webhook_transport import (
     MAX_RESPONSE_SIZE,
-    HttpTransport,
     PostFailed,
     PostResponse,
+    WebhookHttpTransport,
 )
 
 LOCAL = AddressPolicy(ANY_NETWORK)
@@ -79,7 +79,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(test(), 60))  # type: ignore[arg-type]
 
 
-async def failure(transport: HttpTransport) -> str:
+async def failure(transport: WebhookHttpTransport) -> str:
     with pytest.raises(PostFailed) as error:
         await transport.post(b"{}", {})
     await transport.close()
@@ -89,7 +89,7 @@ async def failure(transport: HttpTransport) -> str:
 def test_post_has_the_exact_body_and_headers_on_one_connection() -> None:
     async def test() -> None:
         async with RawServer() as server:
-            transport = HttpTransport(server.url, LOCAL)
+            transport = WebhookHttpTransport(server.url, LOCAL)
             for number in range(3):
                 body = b'{"n":%d}' % number
                 assert await transport.post(body, {"webhook-id": f"evt_{number}"}) == PostResponse(200)
@@ -123,7 +123,7 @@ def test_post_has_the_exact_body_and_headers_on_one_connection() -> None:
 def test_status_counts_whatever_follows(answer: bytes, expected: PostResponse) -> None:
     async def test() -> None:
         async with RawServer(answer) as server:
-            transport = HttpTransport(server.url, LOCAL)
+            transport = WebhookHttpTransport(server.url, LOCAL)
             assert await transport.post(b"{}", {}) == expected
             assert await transport.post(b"{}", {}) == expected
             await transport.close()
@@ -137,7 +137,7 @@ def test_endless_body_is_cut_off() -> None:
     async def test() -> None:
         head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n"
         async with RawServer(head, more=b"a" * MAX_RESPONSE_SIZE) as server:
-            transport = HttpTransport(server.url, LOCAL)
+            transport = WebhookHttpTransport(server.url, LOCAL)
             assert await transport.post(b"{}", {}) == PostResponse(200)
             await server.closed.wait()
             await transport.close()
@@ -152,7 +152,7 @@ def test_compressed_body_is_not_decompressed() -> None:
     async def test() -> None:
         head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(bomb)
         async with RawServer(head + bomb) as server:
-            transport = HttpTransport(server.url, LOCAL)
+            transport = WebhookHttpTransport(server.url, LOCAL)
             await transport.post(b"{}", {})
             await transport.post(b"{}", {})
             await transport.close()
@@ -166,7 +166,7 @@ def test_body_that_does_not_end_is_not_awaited(monkeypatch: pytest.MonkeyPatch) 
 
     async def test() -> None:
         async with RawServer(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc") as server:
-            transport = HttpTransport(server.url, LOCAL)
+            transport = WebhookHttpTransport(server.url, LOCAL)
             assert await transport.post(b"{}", {}) == PostResponse(200)
             await server.closed.wait()
             await transport.close()
@@ -180,7 +180,7 @@ def test_missing_response_ends_at_the_timeout(monkeypatch: pytest.MonkeyPatch) -
     async def test() -> None:
         for answer in (b"", b"HTTP/1.1 200", b"HTTP/1.1 100 Continue\r\n\r\n"):
             async with RawServer(answer) as server:
-                assert await failure(HttpTransport(server.url, LOCAL)) == "no response within 0.5 s"
+                assert await failure(WebhookHttpTransport(server.url, LOCAL)) == "no response within 0.5 s"
                 await server.closed.wait()
 
     run(test)
@@ -202,7 +202,7 @@ def test_malformed_response_is_a_failure(answer: bytes, monkeypatch: pytest.Monk
 
     async def test() -> None:
         async with RawServer(answer) as server:
-            assert await failure(HttpTransport(server.url, LOCAL))
+            assert await failure(WebhookHttpTransport(server.url, LOCAL))
 
     run(test)
 
@@ -211,12 +211,14 @@ def test_closed_port_and_unknown_name_are_failures() -> None:
     async def test() -> None:
         async with RawServer() as server:
             url = server.url
-        assert "Cannot connect to host 127.0.0.1" in await failure(HttpTransport(url, LOCAL))
+        assert "Cannot connect to host 127.0.0.1" in await failure(WebhookHttpTransport(url, LOCAL))
 
         def unknown(*_: Any, **__: Any) -> list[Any]:
             raise socket.gaierror(-2, "Name or service not known")
 
-        assert "shop.example cannot be resolved" in await failure(HttpTransport("http://shop.example/", LOCAL, unknown))
+        assert "shop.example cannot be resolved" in await failure(
+            WebhookHttpTransport("http://shop.example/", LOCAL, unknown)
+        )
 
     run(test)
 
@@ -227,7 +229,7 @@ def test_closed_port_and_unknown_name_are_failures() -> None:
 def test_name_with_a_forbidden_address_gets_no_connection(addresses: list[str]) -> None:
     async def test() -> None:
         async with RawServer() as server:
-            transport = HttpTransport(f"http://shop.example:{server.port}/", PUBLIC_ONLY, Lookup(addresses))
+            transport = WebhookHttpTransport(f"http://shop.example:{server.port}/", PUBLIC_ONLY, Lookup(addresses))
             assert f"url {addresses[-1]} is not a public address" in await failure(transport)
         assert server.connections == 0
 
@@ -241,7 +243,7 @@ def test_forbidden_url_gets_no_connection(host: str) -> None:
     async def test() -> None:
         async with RawServer() as server:
             lookup = Lookup(["127.0.0.1"])
-            transport = HttpTransport(f"http://{host}:{server.port}/", PUBLIC_ONLY, lookup)
+            transport = WebhookHttpTransport(f"http://{host}:{server.port}/", PUBLIC_ONLY, lookup)
             assert (await failure(transport)).startswith("url ")
         assert (server.connections, lookup.hosts) == (0, [])
 
@@ -254,7 +256,7 @@ def test_connection_goes_to_the_checked_address_without_another_lookup() -> None
         lookup = Lookup(["127.0.0.1"], ["127.0.0.2"])
         async with RawServer() as server:
             url = f"http://shop.example:{server.port}/"
-            transport = HttpTransport(url, policy, lookup)
+            transport = WebhookHttpTransport(url, policy, lookup)
             assert await transport.post(b"{}", {}) == PostResponse(200)
             assert (lookup.hosts, server.connections) == (["shop.example"], 1)
             assert b"Host: shop.example:" in server.requests[0]
@@ -276,7 +278,7 @@ def test_hanging_lookup_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror(-3, "Temporary failure in name resolution")
 
     async def test() -> None:
-        transport = HttpTransport("http://shop.example/", LOCAL, hang)
+        transport = WebhookHttpTransport("http://shop.example/", LOCAL, hang)
         for _ in range(3):
             with pytest.raises(PostFailed, match="no response within"):
                 await transport.post(b"{}", {})
@@ -299,8 +301,8 @@ def test_certificate_of_another_name_is_rejected(tmp_path: Path) -> None:
     async def test() -> None:
         async with RawServer(tls=serving) as server:
 
-            def transport(name: str, tls: ssl.SSLContext | None) -> HttpTransport:
-                return HttpTransport(f"https://{name}:{server.port}/", LOCAL, Lookup(["127.0.0.1"]), tls)
+            def transport(name: str, tls: ssl.SSLContext | None) -> WebhookHttpTransport:
+                return WebhookHttpTransport(f"https://{name}:{server.port}/", LOCAL, Lookup(["127.0.0.1"]), tls)
 
             good = transport("shop.example", trusting)
             assert await good.post(b"{}", {}) == PostResponse(200)

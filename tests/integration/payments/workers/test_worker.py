@@ -158,6 +158,59 @@ def test_unchanged_record_is_polled_at_growing_intervals() -> None:
     agenda.record_poll(thing, None, now)  # it is complete, and nothing waits for it
 
 
+def test_receipts_of_a_sent_row_are_queried_at_growing_intervals() -> None:
+    schedule, row = Scheduler(), ("refunds", "a")
+    assert schedule.due([], 0.0) == []
+    queried, now = [], 1.0
+    while now < 11.0:
+        due = schedule.due([row], now)
+        if due:
+            schedule.record_poll(row, ("Broadcast", "broadcast"), now)
+        if schedule.receipts_due(now):
+            queried.append(now - 1.0)
+        now += 0.0625
+    assert queried == [0.0, 0.125, 0.375, 0.875, 1.875, 3.875, 7.875]
+    # It was included: only its own poll follows its finality, until a reorganization undoes it.
+    schedule.record_poll(row, ("Complete", "provisional"), now, effected=True)
+    assert schedule.receipts_due(now + GRACE - 0.1) == []
+    now += GRACE
+    assert schedule.due([row], now) == [row]
+    schedule.record_poll(row, ("Broadcast", "unknown"), now)
+    assert schedule.receipts_due(now + GRACE - 0.1) == [row]
+
+
+def test_refund_and_cancellation_are_visible_in_the_next_pass(service: ServiceHarness) -> None:
+    service.captured("a")
+    service.stored("b")
+    service.made("/v1/orders/b/void")
+    service.chain.mine(1)
+    service.process.worker.run_pass()
+    service.made("/v1/orders/a/refunds", {"amount": "5", "id": "r"})
+    service.made("/v1/orders/b/cancel", {"signature": service.cancellation("b")})
+    # No time passes: the feed wakes the worker as soon as a step includes the transactions.
+    service.chain.step()
+    service.process.worker.run_pass()
+    refund = service.get("/v1/refunds/r")["refund"]
+    assert (refund["state"], refund["finality"]) == ("Complete", "provisional")
+    assert service.state("b") == "Canceled / provisional"
+
+
+def test_unchanged_transactions_cost_few_requests(service: ServiceHarness) -> None:
+    service.captured("a")
+    service.process.worker.run_pass()
+    for number in range(5):
+        service.made("/v1/orders/a/refunds", {"amount": "5", "id": f"r{number}"})
+    service.chain.mine(1)
+    service.process.worker.run_pass()
+    service.process.worker.run_pass()
+    assert {service.get(f"/v1/refunds/r{number}")["refund"]["finality"] for number in range(5)} == {"provisional"}
+    service.node.calls.clear()
+    for _ in range(3):
+        service.process.worker.run_pass()
+    assert service.node.calls.count("eth_getTransactionReceipt") == 0
+    assert service.node.calls.count("eth_sendRawTransaction") == 0
+
+
 def test_capture_needs_few_requests_and_works_without_batches(service: ServiceHarness) -> None:
     asked = {}
     for batches in (True, False):

@@ -23,6 +23,7 @@ from foreseal.payments.api.events import encode_events
 from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.roles import Role
+from foreseal.payments.api.routes.service import Monitoring
 from foreseal.payments.api.views import Views
 from foreseal.payments.api.webhook_outbox import WebhookOutbox
 from foreseal.payments.configuration import read
@@ -110,6 +111,17 @@ class Batches:
             return error
 
 
+def call_application(app: Any, method: str, path: str, **more: Any) -> httpx.Response:
+    """Send a request without a socket, on a new event loop, from any thread."""
+
+    async def one() -> httpx.Response:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
+            return await client.request(method, path, **more)
+
+    return asyncio.run(one())
+
+
 class Process:
     """One process of the service on a database and a chain that others may share."""
 
@@ -120,24 +132,20 @@ class Process:
         self.backend = Backend.open(config, environment, service.clock, service.batches, self.crashes)
         self.processes = ProcessRegistry(self.backend.database, name, LEASE)
         encode = partial(encode_events, Views(self.backend.token))
-        self.outbox = WebhookOutbox(self.backend.database, service.clock, name, LEASE, encode)
+        self.outbox = WebhookOutbox(self.backend.database, service.clock, f"{name} 1", LEASE, encode)
         self.post = service.post
         self.dispatcher = WebhookDispatcher(self.outbox, DispatcherSettings({}, PUBLIC_ONLY), service.post)
         self.worker = Worker(self.backend, self.processes, AtOnce(), lambda: None)
         self.requests = IdempotentRequests(self.backend.database, service.clock, name, LEASE)
         self.payments = PaymentQueue(self.backend.database, self.requests, self.backend.payments, lambda: None)
         self.payments.start()
-        self.app = build_application(self.backend, self.requests, self.payments, lambda: service.health, lambda: None)
+        self.app = build_application(
+            self.backend, self.requests, self.payments, Monitoring(lambda: service.health), lambda: None
+        )
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """Send a request without a socket, on a new event loop, from any thread."""
-
-        async def one() -> httpx.Response:
-            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
-                return await client.request(method, path, **more)
-
-        return asyncio.run(one())
+        """Send a request without a socket, from any thread."""
+        return call_application(self.app, method, path, **more)
 
     def deliver(self) -> int:
         """Deliver all due webhooks and return the number of attempts."""

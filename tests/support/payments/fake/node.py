@@ -85,6 +85,8 @@ class FakeNode(Disturbed):
     def __init__(self, chain: FakeChain) -> None:
         super().__init__()
         self.chain = chain
+        self.ether: dict[str, int] = {}
+        """Ether in wei of accounts whose balance is not the usual one."""
 
     def answer(self, method: str, *params: Any) -> Any:
         return getattr(self, method)(*params)
@@ -94,6 +96,9 @@ class FakeNode(Disturbed):
 
     def eth_chainId(self) -> str:
         return hex(self.chain.chain_id)
+
+    def eth_getBalance(self, address: str, _: str) -> str:
+        return hex(self.ether.get(address, 10**20))
 
     def eth_maxPriorityFeePerGas(self) -> str:
         return hex(10**9)

@@ -29,8 +29,15 @@ from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTe
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
-from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender, building_head
-from foreseal.payments.transfers.watcher import TransferWatcher, WatcherSettings
+from foreseal.payments.transactions import (
+    FeeSettings,
+    LocalSigner,
+    TransactionIntents,
+    TransactionSender,
+    building_head,
+)
+from foreseal.payments.transfers.settings import WatcherSettings
+from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.typed_data import Domain, random_nonce
 
 LIMIT = 200
@@ -89,7 +96,7 @@ class Merchandise:
         sender = TransactionSender(
             self.ledger,
             self.node,
-            TransactionIntents(domain.chain_id, key),
+            TransactionIntents(domain.chain_id, LocalSigner(key)),
             ConfirmationPolicy(),
             FeeSettings(patience_blocks=0),
         )

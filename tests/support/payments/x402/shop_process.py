@@ -20,7 +20,7 @@ from x402.http.facilitator_client_base import FacilitatorConfig
 from foreseal.client import Client
 from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.transactions import TransactionIntents, TransactionSender
+from foreseal.payments.transactions import LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcessFacilitator
 from foreseal.payments.x402.facilitator.settlements import Settlements
 from foreseal.payments.x402.seller.middleware import PaidRoutes
@@ -44,7 +44,9 @@ def main(node_url: str, database_url: str, facilitator_url: str, runs: str) -> N
     ledger = Ledger(Database(database_url), lambda: int(time.time()))
     facilitator: Any = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator_url))
     if facilitator_url == "here":
-        sender = TransactionSender(ledger, node, TransactionIntents(CHAIN_ID, FACILITATOR), ConfirmationPolicy())
+        sender = TransactionSender(
+            ledger, node, TransactionIntents(CHAIN_ID, LocalSigner(FACILITATOR)), ConfirmationPolicy()
+        )
         facilitator = InProcessFacilitator(Facilitator(Settlements(ledger, sender)))
     seller = Seller(ledger, node, facilitator, SellerSettings(PRICES, SHOP.address, DOMAIN))
 

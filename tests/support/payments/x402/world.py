@@ -16,7 +16,7 @@ from foreseal.client import Client
 from foreseal.payments.chain import ConfirmationPolicy, RpcNode, Token
 from foreseal.payments.contracts import TokenGenesis, TokenSetup, addresses, token_alloc, x402_alloc
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender
+from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.typed_data import Domain
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
@@ -133,7 +133,7 @@ class World:
         """Return one with its own database, or a second process on the same."""
         ledger = self.ledger(url)
         sender = TransactionSender(
-            ledger, self.node(), TransactionIntents(CHAIN_ID, key), ConfirmationPolicy(), FeeSettings()
+            ledger, self.node(), TransactionIntents(CHAIN_ID, LocalSigner(key)), ConfirmationPolicy(), FeeSettings()
         )
         return Facilitator(Settlements(ledger, sender, Waiter(**patience)))
 

@@ -130,6 +130,7 @@ def test_every_variable_is_read() -> None:
         "new_sequencer_key": True,
         "development": False,
         "automine": False,
+        "revert_reason": "data",
         "queue": 3,
         "max_free_memory": 3_000_000,
         "store": {
@@ -209,3 +210,10 @@ def test_burst_that_refills_over_years_is_rejected(tier: str) -> None:
     with pytest.raises(SettingsError, match=f"{tier} callers: 30000 calls are too large a burst at 1/h") as caught:
         Settings(Path("unused"), access=AccessSettings(**given))
     assert caught.value.keys == (f"access.{tier}_rate", f"access.{tier}_burst")
+
+
+def test_reason_in_the_message_needs_a_development_chain() -> None:
+    with pytest.raises(SettingsError, match="revert_reason needs a development chain"):
+        Settings(Path("x"), revert_reason="message")
+    settings = from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_DEV": "1", "FORESEAL_REVERT_REASON": "message"})
+    assert orjson.loads(settings.for_core())["revert_reason"] == "message"

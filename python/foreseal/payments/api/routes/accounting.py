@@ -5,17 +5,20 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, and_, select, tuple_
 
 from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api import views
-from foreseal.payments.api.fields import BYTES32, Field, choice_field, integer_field, short_text_field
 from foreseal.payments.api.models import ResolutionRecord
-from foreseal.payments.api.pagination import LARGEST_ID, PAGE_FIELDS, limited, parse_cursor
+from foreseal.payments.api.pagination import PageQuery, parse_cursor
+from foreseal.payments.api.request_models import NoFields, RequestModel
+from foreseal.payments.api.responses import BalanceView, UnmatchedTransferPage, UnmatchedTransferView
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import JsonReply, Route, RouteCall, StreamedReply
+from foreseal.payments.api.route import JsonReply, PlainCall, QueryCall, Route, RouteCall, StreamedReply
+from foreseal.payments.api.value_types import LARGEST_ID, Digits, Selected, limited_text
 from foreseal.payments.chain.confirmation_policy import HIGHEST_TIER
 from foreseal.payments.ledger import (
     DisbursementState,
@@ -37,6 +40,7 @@ from foreseal.payments.ledger.models import (
 )
 from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one, fetch_triples
 from foreseal.payments.transfers.balance import balance
+from foreseal.payments.validation import Bytes32
 
 HEADS = (
     "kind",
@@ -66,15 +70,30 @@ _RESOLVED_BY = and_(
     ResolutionRecord.transaction_hash == TransferRecord.transaction_hash,
     ResolutionRecord.position == TransferRecord.position,
 )
-_TRANSFER_KEY = (
-    Field("transaction", BYTES32, "Hash of the transaction.", required=True),
-    Field(
-        "position",
-        integer_field(0, LARGEST_ID),
-        "Position of the Transfer among the logs of the transaction.",
-        required=True,
-    ),
-)
+
+
+class TransferPath(RequestModel):
+    """Path of a transfer."""
+
+    transaction: Bytes32 = Field(description="Hash of the transaction.")
+    position: Annotated[int, Field(ge=0, le=LARGEST_ID), Digits] = Field(
+        description="Position of the Transfer among the logs of the transaction."
+    )
+
+
+class NewResolution(RequestModel):
+    """Resolution of an unmatched transfer."""
+
+    note: Annotated[str, limited_text(2_000)] = Field(description="Resolution to record.")
+
+
+class UnmatchedTransfersQuery(PageQuery):
+    """Filters of unmatched transfers."""
+
+    reason: Selected[Reason] | None = Field(default=None, description="Filter by reason.")
+    resolved: Literal["true", "false"] | None = Field(
+        default=None, description="Filter by presence of a recorded resolution."
+    )
 
 
 def _select_unmatched(*conditions: ColumnElement[bool]) -> "Select[TransferRecord, Reason, str | None]":
@@ -88,16 +107,16 @@ def _fetch_unmatched(
     return [views.UnmatchedTransfer(*found) for found in fetch_triples(tx, query)]
 
 
-def _list_unmatched_transfers(call: RouteCall) -> JsonReply:
+def _list_unmatched_transfers(call: QueryCall[UnmatchedTransfersQuery]) -> JsonReply:
     parameters = call.query
-    limit, conditions = limited(parameters), []
-    if parameters["reason"] is not None:
-        conditions.append(UnmatchedTransferRecord.reason == Reason(parameters["reason"]))
-    if parameters["resolved"] is not None:
+    limit, conditions = parameters.limit, []
+    if parameters.reason is not None:
+        conditions.append(UnmatchedTransferRecord.reason == parameters.reason)
+    if parameters.resolved is not None:
         done = select(ResolutionRecord.position).where(_RESOLVED_BY)
-        conditions.append(done.exists() if parameters["resolved"] == "true" else ~done.exists())
+        conditions.append(done.exists() if parameters.resolved == "true" else ~done.exists())
     order = (TransferRecord.block_number, TransferRecord.log_index)
-    before = parse_cursor(parameters["cursor"], HIGHEST_TIER, LARGEST_ID)
+    before = parse_cursor(parameters.cursor, HIGHEST_TIER, LARGEST_ID)
     if before is not None:
         conditions.append(tuple_(*order) < before)
     query = _select_unmatched(*conditions).order_by(*(column.desc() for column in order)).limit(limit + 1)
@@ -109,10 +128,10 @@ def _list_unmatched_transfers(call: RouteCall) -> JsonReply:
         return JsonReply({"items": call.views.unmatched(tx, page), "next": following})
 
 
-def _resolve(call: RouteCall) -> JsonReply:
+def _resolve(call: RouteCall[TransferPath, NoFields, NewResolution]) -> JsonReply:
     assert call.key is not None
-    chain_id, position = call.backend.merchant.domain.chain_id, call.path["position"]
-    hash, note, caller = "0x" + call.path["transaction"].hex(), call.body["note"], call.key.id
+    chain_id, position = call.backend.merchant.domain.chain_id, call.path.position
+    hash, note, caller = "0x" + call.path.transaction.hex(), call.body.note, call.key.id
     query = _select_unmatched(
         TransferRecord.chain_id == chain_id,
         TransferRecord.transaction_hash == hash,
@@ -143,7 +162,7 @@ def _resolve(call: RouteCall) -> JsonReply:
         return JsonReply(call.views.unmatched(tx, found)[0], 201)
 
 
-def _balance(call: RouteCall) -> JsonReply:
+def _balance(call: PlainCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         found = balance(tx)
     names = ("received", "captured", "unmatched", "refunded", "reserved")
@@ -152,11 +171,11 @@ def _balance(call: RouteCall) -> JsonReply:
     )
 
 
-def _export(call: RouteCall) -> StreamedReply:
+def _export(call: PlainCall) -> StreamedReply:
     return StreamedReply(_lines(call), "text/csv", "payments.csv")
 
 
-def _lines(call: RouteCall) -> Iterator[str]:
+def _lines(call: PlainCall) -> Iterator[str]:
     """Yield the export as CSV from one snapshot of the database."""
     text = io.StringIO()
     writer = csv.writer(text)
@@ -259,29 +278,23 @@ def _emptied(text: io.StringIO) -> str:
     return chunk
 
 
-_REASON = Field("reason", choice_field([reason.value for reason in Reason]), "Filter by reason.")
-_RESOLVED = Field("resolved", choice_field(["true", "false"]), "Filter by presence of a recorded resolution.")
-
 ROUTES = (
     Route(
         "GET",
         "/v1/unmatched-transfers",
         "List unmatched transfers to the merchant, newest first",
         _list_unmatched_transfers,
-        {200: "UnmatchedTransferPage"},
-        query=(_REASON, _RESOLVED, *PAGE_FIELDS),
+        {200: UnmatchedTransferPage},
     ),
     Route(
         "POST",
         "/v1/unmatched-transfers/{transaction}/{position}/resolution",
         "Record how an unmatched transfer was resolved",
         _resolve,
-        {201: "UnmatchedTransfer"},
+        {201: UnmatchedTransferView},
         Role.ADMIN,
-        path_fields=_TRANSFER_KEY,
-        body=(Field("note", short_text_field(2_000), "Resolution to record.", required=True),),
     ),
-    Route("GET", "/v1/balance", "Return sums and contradictions of the ledger", _balance, {200: "Balance"}),
+    Route("GET", "/v1/balance", "Return sums and contradictions of the ledger", _balance, {200: BalanceView}),
     Route(
         "GET",
         "/v1/export.csv",

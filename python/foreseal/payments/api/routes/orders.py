@@ -5,109 +5,95 @@ from sqlalchemy import select
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.events import list_events
-from foreseal.payments.api.fields import (
-    ADDRESS,
-    AMOUNT,
-    BYTES32,
-    HEX,
-    ID,
-    LARGEST_TIME,
-    TEXT,
-    TIME,
-    Field,
-    choice_field,
-    integer_field,
-)
-from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
+from foreseal.payments.api.pagination import by_beginning
+from foreseal.payments.api.request_models import NoFields
+from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderToSign, Timeline, TypedData
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import JsonReply, Route, RouteCall
-from foreseal.payments.api.schemas import TX_STATUSES
-from foreseal.payments.ledger import (
-    DuplicateRecord,
-    Finality,
-    OrderState,
-    TransitionNotAllowed,
-    Trigger,
-    TxStatus,
-    read,
+from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route, RouteCall
+from foreseal.payments.api.routes.order_requests import (
+    NewOrder,
+    OrderCapture,
+    OrderPath,
+    OrderSignature,
+    OrdersQuery,
+    OrderVoid,
+    TypedDataQuery,
 )
+from foreseal.payments.ledger import DuplicateRecord, OrderState, TransitionNotAllowed, Trigger, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import building_head
 from foreseal.payments.typed_data import random_nonce
 
-ORDER_ID = Field("id", ID, "Id of the order.", required=True)
 
-_YEAR = 366 * 86_400
-
-
-def _create(call: RouteCall) -> JsonReply:
+def _create(call: BodyCall[NewOrder]) -> JsonReply:
     body = call.body
-    id = body["id"] or call.required_claim.id("ord")
+    id = body.id or call.required_claim.id("ord")
     if call.required_claim.again:
         made = _made_before(call, id)
         if made is not None:
             return made
     _check_terms(call)
     drafting = call.backend.orders
-    now, valid_before = building_head(call.backend.node).timestamp, body["valid_before"]
+    now, valid_before = building_head(call.backend.node).timestamp, body.valid_before
     if valid_before is None:
-        valid_before = now + (body["valid_seconds"] or call.backend.configuration.policy.valid_seconds)
+        valid_before = now + (body.valid_seconds or call.backend.configuration.policy.valid_seconds)
     elif valid_before <= now:
         expired = f"valid_before: {valid_before} is not after {now}, the timestamp of the pending block"
         raise ApiError(400, "invalid_value", expired, "valid_before")
     try:
-        if body["maximum"] is not None:
-            drafting.draft_permit(id, PermitTerms(body["payer"], body["maximum"], valid_before - 1, random_nonce()))
+        if body.maximum is not None:
+            drafting.draft_permit(id, PermitTerms(body.payer, body.maximum, valid_before - 1, random_nonce()))
         else:
-            exact = OrderTerms(body["payer"], body["amount"], body["valid_after"] or 0, valid_before, random_nonce())
+            assert body.amount is not None
+            exact = OrderTerms(body.payer, body.amount, body.valid_after or 0, valid_before, random_nonce())
             drafting.draft(id, exact)
     except ValueError as error:
         raise _named(error) from error
     return _to_sign(call, id)
 
 
-def _check_terms(call: RouteCall) -> None:
+def _check_terms(call: BodyCall[NewOrder]) -> None:
     """Reject fields that exclude each other."""
     body = call.body
     for name, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
-        if body[name] is not None and body[other] is not None:
+        if getattr(body, name) is not None and getattr(body, other) is not None:
             raise ApiError(400, "invalid_value", f"{name}: {other} is given as well", name)
-    if body["amount"] is None and body["maximum"] is None:
+    if body.amount is None and body.maximum is None:
         raise ApiError(400, "missing_field", "amount or maximum is required", "amount")
-    if body["maximum"] is not None and call.backend.merchant.checkout is None:
+    if body.maximum is not None and call.backend.merchant.checkout is None:
         raise ApiError(409, "checkout_not_configured", "the configuration has no serve.checkout contract", "maximum")
 
 
-def _made_before(call: RouteCall, id: str) -> JsonReply | None:
+def _made_before(call: BodyCall[NewOrder], id: str) -> JsonReply | None:
     """Return the order if an earlier execution of this request created it."""
     with call.backend.database.reading() as tx:
         if not call.required_claim.happened(tx, OrderRecord.__tablename__, id, Trigger.SET_TERMS):
             return None
         order = read(tx, OrderRecord, id)
-    if (order.payer, order.amount) != (call.body["payer"], call.body["amount"] or call.body["maximum"]):
+    if (order.payer, order.amount) != (call.body.payer, call.body.amount or call.body.maximum):
         raise DuplicateRecord(f"orders: {id} or another of its keys already exists")
     return _to_sign(call, id)
 
 
-def _to_sign(call: RouteCall, id: str) -> JsonReply:
+def _to_sign(call: AnyCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
         order = read(tx, OrderRecord, id)
         shown = call.views.order(tx, order)
     return JsonReply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
 
 
-def _typed_data(call: RouteCall) -> JsonReply:
-    backend, id = call.backend, call.path["id"]
+def _typed_data(call: RouteCall[OrderPath, TypedDataQuery, NoFields]) -> JsonReply:
+    backend, id = call.backend, call.path.id
     domain = backend.merchant.domain
-    if call.query["purpose"] == "cancel":
+    if call.query.purpose == "cancel":
         return JsonReply(backend.cancellations.message(id).typed_data(domain))
     return JsonReply(message(backend.orders.get(id)).typed_data(domain))
 
 
-def _sign(call: RouteCall) -> JsonReply:
-    backend, id, signature = call.backend, call.path["id"], call.body["signature"]
+def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
+    backend, id, signature = call.backend, call.path.id, call.body.signature
     order = backend.orders.get(id)
     if order.state is OrderState.DRAFTED:
         backend.orders.accept(id, signature)
@@ -118,8 +104,8 @@ def _sign(call: RouteCall) -> JsonReply:
     return _detail(call, id)
 
 
-def _capture(call: RouteCall) -> JsonReply:
-    id, amount = call.path["id"], call.body["amount"]
+def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> JsonReply:
+    id, amount = call.path.id, call.body.amount
     if not _done_before(call, id, Trigger.CAPTURE):
         try:
             call.backend.captures.capture(id, amount)
@@ -130,32 +116,32 @@ def _capture(call: RouteCall) -> JsonReply:
     return _detail(call, id)
 
 
-def _void(call: RouteCall) -> JsonReply:
-    id = call.path["id"]
+def _void(call: RouteCall[OrderPath, NoFields, OrderVoid]) -> JsonReply:
+    id = call.path.id
     if not _done_before(call, id, Trigger.VOID):
-        call.backend.orders.void(id, call.body["reason"] or "")
+        call.backend.orders.void(id, call.body.reason or "")
     return _detail(call, id)
 
 
-def _cancel(call: RouteCall) -> JsonReply:
-    id = call.path["id"]
+def _cancel(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
+    id = call.path.id
     if not _done_before(call, id, Trigger.CANCEL):
-        call.backend.cancellations.cancel(id, call.body["signature"])
+        call.backend.cancellations.cancel(id, call.body.signature)
     return _detail(call, id)
 
 
-def _done_before(call: RouteCall, id: str, trigger: Trigger) -> bool:
+def _done_before(call: AnyCall, id: str, trigger: Trigger) -> bool:
     if not call.required_claim.again:
         return False
     with call.backend.database.reading() as tx:
         return call.required_claim.happened(tx, OrderRecord.__tablename__, id, trigger)
 
 
-def _get(call: RouteCall) -> JsonReply:
-    return _detail(call, call.path["id"])
+def _get(call: PathCall[OrderPath]) -> JsonReply:
+    return _detail(call, call.path.id)
 
 
-def _detail(call: RouteCall, id: str) -> JsonReply:
+def _detail(call: AnyCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
         found = {
             "order": call.views.order(tx, read(tx, OrderRecord, id)),
@@ -164,23 +150,23 @@ def _detail(call: RouteCall, id: str) -> JsonReply:
     return JsonReply(found)
 
 
-def _list(call: RouteCall) -> JsonReply:
+def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
     parameters, conditions = call.query, []
-    if parameters["state"] is not None:
-        conditions.append(OrderRecord.state == OrderState(parameters["state"]))
-    if parameters["finality"] is not None:
-        conditions.append(OrderRecord.step == Finality(parameters["finality"]))
-    if parameters["tx_status"] is not None:
-        conditions.append(OrderRecord.step == TxStatus(parameters["tx_status"]))
-    if parameters["payer"] is not None:
-        conditions.append(OrderRecord.payer == parameters["payer"])
-    if parameters["nonce"] is not None:
-        conditions.append(OrderRecord.nonce == parameters["nonce"])
-    if parameters["id"] is not None:
-        conditions.append(OrderRecord.id.startswith(parameters["id"], autoescape=True))
-    if parameters["transaction"] is not None:
+    if parameters.state is not None:
+        conditions.append(OrderRecord.state == parameters.state)
+    if parameters.finality is not None:
+        conditions.append(OrderRecord.step == parameters.finality)
+    if parameters.tx_status is not None:
+        conditions.append(OrderRecord.step == TxStatus(parameters.tx_status))
+    if parameters.payer is not None:
+        conditions.append(OrderRecord.payer == parameters.payer)
+    if parameters.nonce is not None:
+        conditions.append(OrderRecord.nonce == parameters.nonce)
+    if parameters.id is not None:
+        conditions.append(OrderRecord.id.startswith(parameters.id, autoescape=True))
+    if parameters.transaction is not None:
         paid = select(TransferRecord.order_id).where(
-            TransferRecord.transaction_hash == "0x" + parameters["transaction"].hex()
+            TransferRecord.transaction_hash == "0x" + parameters.transaction.hex()
         )
         conditions.append(OrderRecord.id.in_(paid))
     with call.backend.database.reading() as tx:
@@ -189,10 +175,10 @@ def _list(call: RouteCall) -> JsonReply:
     return JsonReply({"items": shown, "next": following})
 
 
-def _timeline(call: RouteCall) -> JsonReply:
+def _timeline(call: PathCall[OrderPath]) -> JsonReply:
     with call.backend.database.reading() as tx:
-        read(tx, OrderRecord, call.path["id"])
-        return JsonReply({"items": list_events(tx, call.views, OrderRecord, call.path["id"])})
+        read(tx, OrderRecord, call.path.id)
+        return JsonReply({"items": list_events(tx, call.views, OrderRecord, call.path.id)})
 
 
 def _named(error: ValueError) -> ApiError:
@@ -201,103 +187,57 @@ def _named(error: ValueError) -> ApiError:
     return ApiError(400, "invalid_value", str(error), argument)
 
 
-_SIGNATURE = Field("signature", HEX, "Signature of the payer over the typed data.", required=True)
-
 ROUTES = (
     Route(
         "POST",
         "/v1/orders",
         "Create an order; the response contains the typed data that the buyer signs",
         _create,
-        {201: "OrderToSign"},
+        {201: OrderToSign},
         Role.CASHIER,
-        body=(
-            Field("id", ID, "Id of the order; derived from the Idempotency-Key by default."),
-            Field("payer", ADDRESS, "Account of the buyer.", required=True),
-            Field("amount", AMOUNT, "Exact amount to capture, in smallest units, as a string."),
-            Field("maximum", AMOUNT, "Maximum amount to capture by the checkout contract, instead of amount."),
-            Field("valid_after", TIME, "Unix time in seconds, exclusive; default 0."),
-            Field("valid_before", integer_field(1, LARGEST_TIME), "Unix time in seconds, exclusive."),
-            Field(
-                "valid_seconds",
-                integer_field(1, _YEAR),
-                "Validity in seconds from the newest block, instead of valid_before.",
-            ),
-        ),
     ),
-    Route(
-        "GET",
-        "/v1/orders",
-        "List and search orders, newest first",
-        _list,
-        {200: "OrderPage"},
-        query=(
-            Field("state", choice_field([state.value for state in OrderState]), "Filter by state."),
-            Field("finality", choice_field([finality.value for finality in Finality]), "Filter by finality."),
-            Field("tx_status", choice_field(TX_STATUSES), "Filter by transaction status."),
-            Field("payer", ADDRESS, "Filter by buyer."),
-            Field("nonce", BYTES32, "Filter by nonce of the authorization."),
-            Field("id", ID, "Filter by prefix of the id."),
-            Field("transaction", BYTES32, "Filter by paying transaction."),
-            *PAGE_FIELDS,
-        ),
-    ),
-    Route("GET", "/v1/orders/{id}", "Return an order", _get, {200: "OrderDetail"}, path_fields=(ORDER_ID,)),
+    Route("GET", "/v1/orders", "List and search orders, newest first", _list, {200: OrderPage}),
+    Route("GET", "/v1/orders/{id}", "Return an order", _get, {200: OrderDetail}),
     Route(
         "GET",
         "/v1/orders/{id}/typed-data",
         "Return the typed data that the payer signs to pay or to cancel",
         _typed_data,
-        {200: "TypedData"},
-        path_fields=(ORDER_ID,),
-        query=(Field("purpose", choice_field(["pay", "cancel"]), "Default pay."),),
+        {200: TypedData},
     ),
     Route(
-        "GET",
-        "/v1/orders/{id}/timeline",
-        "Return the timeline of an order, oldest first",
-        _timeline,
-        {200: "Timeline"},
-        path_fields=(ORDER_ID,),
+        "GET", "/v1/orders/{id}/timeline", "Return the timeline of an order, oldest first", _timeline, {200: Timeline}
     ),
     Route(
         "POST",
         "/v1/orders/{id}/signature",
         "Verify and store the payer's signature",
         _sign,
-        {200: "OrderDetail"},
+        {200: OrderDetail},
         Role.CASHIER,
-        path_fields=(ORDER_ID,),
-        body=(_SIGNATURE,),
     ),
     Route(
         "POST",
         "/v1/orders/{id}/capture",
         "Capture an order: submit the transaction and track its receipt",
         _capture,
-        {200: "OrderDetail"},
+        {200: OrderDetail},
         Role.CASHIER,
-        path_fields=(ORDER_ID,),
-        body=(Field("amount", AMOUNT, "Amount to capture of an order with a maximum, in smallest units."),),
     ),
     Route(
         "POST",
         "/v1/orders/{id}/void",
         "Void an order, so that it is never captured",
         _void,
-        {200: "OrderDetail"},
+        {200: OrderDetail},
         Role.CASHIER,
-        path_fields=(ORDER_ID,),
-        body=(Field("reason", TEXT, "Reason shown in the timeline."),),
     ),
     Route(
         "POST",
         "/v1/orders/{id}/cancel",
         "Relay the payer's signed cancellation of a voided order",
         _cancel,
-        {200: "OrderDetail"},
+        {200: OrderDetail},
         Role.CASHIER,
-        path_fields=(ORDER_ID,),
-        body=(_SIGNATURE,),
     ),
 )

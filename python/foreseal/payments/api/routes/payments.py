@@ -4,46 +4,48 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
+from pydantic import Field
 
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
-from foreseal.payments.api.fields import (
-    ADDRESS,
-    AMOUNT,
-    BYTES32,
-    FLAG,
-    HEX,
-    ID,
-    LARGEST_TIME,
-    TIME,
-    Field,
-    integer_field,
-    list_field,
-)
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentOutcome
+from foreseal.payments.api.request_models import RequestModel
+from foreseal.payments.api.responses import OrderPlaced, PaymentBatch, PaymentBatchItem
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import Route, RouteCall
+from foreseal.payments.api.route import AnyCall, BodyCall, Route
+from foreseal.payments.api.value_types import Amount, EndTime, Items, ObjectId, Signature, Time
 from foreseal.payments.api.views import Views
 from foreseal.payments.orders.authorizations import OrderTerms
 from foreseal.payments.orders.payments import Expired, NewPayment, StoredPayment
+from foreseal.payments.validation import AccountAddress, Bytes32
 
 MAX_PAYMENTS = 1_000
 """Maximum payments of one request."""
 _MAX_BODY = 2 * 1024 * 1024
 
-_FIELDS = (
-    Field("id", ID, "Id of the order; derived from the Idempotency-Key by default."),
-    Field("payer", ADDRESS, "Account of the buyer.", required=True),
-    Field("amount", AMOUNT, "Exact amount, in smallest units, as a string.", required=True),
-    Field("valid_after", TIME, "Unix time in seconds, exclusive; default 0."),
-    Field("valid_before", integer_field(1, LARGEST_TIME), "Unix time in seconds, exclusive.", required=True),
-    Field("nonce", BYTES32, "Nonce of the signed authorization: 32 random bytes.", required=True),
-    Field("signature", HEX, "Signature of the payer over ReceiveWithAuthorization (EIP-3009).", required=True),
-    Field("capture", FLAG, "Capture the payment at once; default false."),
-)
+
+class PaymentRequest(RequestModel):
+    """A signed payment."""
+
+    id: ObjectId | None = Field(
+        default=None, description="Id of the order; derived from the Idempotency-Key by default."
+    )
+    payer: AccountAddress = Field(description="Account of the buyer.")
+    amount: Amount = Field(description="Exact amount, in smallest units, as a string.")
+    valid_after: Time | None = Field(default=None, description="Unix time in seconds, exclusive; default 0.")
+    valid_before: EndTime = Field(description="Unix time in seconds, exclusive.")
+    nonce: Bytes32 = Field(description="Nonce of the signed authorization: 32 random bytes.")
+    signature: Signature = Field(description="Signature of the payer over ReceiveWithAuthorization (EIP-3009).")
+    capture: bool | None = Field(default=None, description="Capture the payment at once; default false.")
 
 
-def _pay(call: RouteCall) -> PaymentJob:
+class PaymentBatchRequest(RequestModel):
+    """Signed payments."""
+
+    payments: Items[PaymentRequest] = Field(max_length=MAX_PAYMENTS, description="Payments, in order.")
+
+
+def _pay(call: BodyCall[PaymentRequest]) -> PaymentJob:
     payment = _new_payment(call, call.body, derived_id(call.required_key, "ord"), "")
 
     def respond(outcomes: Sequence[PaymentOutcome]) -> StoredResponse:
@@ -58,12 +60,11 @@ def _pay(call: RouteCall) -> PaymentJob:
     return PaymentJob(call.required_key, call.fingerprint, [payment], respond)
 
 
-def _pay_batch(call: RouteCall) -> PaymentJob:
+def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> PaymentJob:
     """Return the job of a batch. An item whose fields are invalid rejects the batch; all other errors are its own."""
-    given: list[Mapping[str, Any]] = call.body["payments"]
     payments = [
         _new_payment(call, item, derived_id(f"{call.required_key}/{position}", "ord"), f"payments[{position}].")
-        for position, item in enumerate(given)
+        for position, item in enumerate(call.body.payments)
     ]
 
     def respond(outcomes: Sequence[PaymentOutcome]) -> StoredResponse:
@@ -75,16 +76,16 @@ def _pay_batch(call: RouteCall) -> PaymentJob:
     return PaymentJob(call.required_key, call.fingerprint, payments, respond)
 
 
-def _new_payment(call: RouteCall, body: Mapping[str, Any], id: str, location: str) -> NewPayment:
-    terms = OrderTerms(body["payer"], body["amount"], body["valid_after"] or 0, body["valid_before"], body["nonce"])
+def _new_payment(call: AnyCall, body: PaymentRequest, id: str, location: str) -> NewPayment:
+    terms = OrderTerms(body.payer, body.amount, body.valid_after or 0, body.valid_before, body.nonce)
     try:
-        return call.backend.payments.new(body["id"] or id, terms, body["signature"], capture=body["capture"] or False)
+        return call.backend.payments.new(body.id or id, terms, body.signature, capture=body.capture or False)
     except ValueError as error:
         argument = f"{location}{str(error).partition(':')[0]}"
         raise ApiError(400, "invalid_value", f"{location}{error}", argument) from error
 
 
-def _item(views: Views, outcome: PaymentOutcome) -> dict[str, Any]:
+def _item(views: Views, outcome: PaymentOutcome) -> PaymentBatchItem:
     if isinstance(outcome, StoredPayment):
         return {"status": 201, "order": views.new_order(outcome), "error": None}
     error = _api_error(outcome)
@@ -109,9 +110,8 @@ ROUTES = (
         "/v1/payments",
         "Store a signed payment, and capture it if requested",
         _pay,
-        {201: "OrderPlaced"},
+        {201: OrderPlaced},
         Role.CASHIER,
-        body=_FIELDS,
         queued=True,
     ),
     Route(
@@ -119,9 +119,8 @@ ROUTES = (
         "/v1/payments/batch",
         "Store many signed payments; each item of the response, in order, has its own outcome",
         _pay_batch,
-        {200: "PaymentBatch"},
+        {200: PaymentBatch},
         Role.CASHIER,
-        body=(Field("payments", list_field(_FIELDS, MAX_PAYMENTS), "Payments, in order.", required=True),),
         max_body=_MAX_BODY,
         queued=True,
     ),

@@ -1,45 +1,91 @@
 """Payouts: many recipients in one transaction, by amounts or by shares of a sum."""
 
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
 
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.events import list_events
-from foreseal.payments.api.fields import ADDRESS, AMOUNT, BYTES32, Field, integer_field, list_field
-from foreseal.payments.api.pagination import PAGE_FIELDS, by_beginning
+from foreseal.payments.api.pagination import by_beginning
+from foreseal.payments.api.request_models import RequestModel
+from foreseal.payments.api.responses import PayoutDetail, PayoutPage, Timeline
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import JsonReply, Route, RouteCall
-from foreseal.payments.api.routes.refunds import STATE
+from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route
+from foreseal.payments.api.routes.refunds import DisbursementsQuery
+from foreseal.payments.api.value_types import Amount, Items
 from foreseal.payments.disbursements.payouts import BASIS_POINTS, MAX_RECIPIENTS, split
-from foreseal.payments.ledger import DisbursementState, read
+from foreseal.payments.ledger import read
 from foreseal.payments.ledger.models import PayoutRecord, Purpose
 from foreseal.payments.typed_data import bytes32
-
-_PAYOUT_ID = Field("id", BYTES32, "Reference of the payout.", required=True)
-_REFERENCE = Field(
-    "reference", BYTES32, "32 bytes that the contract accepts once; derived from the Idempotency-Key by default."
-)
+from foreseal.payments.validation import AccountAddress, Bytes32
 
 
-def _pay(call: RouteCall) -> JsonReply:
-    return _send(call, [(recipient["recipient"], recipient["amount"]) for recipient in call.body["recipients"]])
+class PayoutPath(RequestModel):
+    """Path of a payout."""
+
+    id: Bytes32 = Field(description="Reference of the payout.")
 
 
-def _split(call: RouteCall) -> JsonReply:
-    shares, index = call.body["shares"], call.body["remainder"] or 0
+class Recipient(RequestModel):
+    """A recipient and an amount."""
+
+    recipient: AccountAddress = Field(description="Account of the recipient.")
+    amount: Amount = Field(description="Amount in smallest units.")
+
+
+class Share(RequestModel):
+    """A recipient and a share."""
+
+    recipient: AccountAddress = Field(description="Account of the recipient.")
+    basis_points: int = Field(ge=0, le=BASIS_POINTS, description="Share in basis points.")
+
+
+class PayoutBody(RequestModel):
+    """Reference of a payout."""
+
+    reference: Bytes32 | None = Field(
+        default=None,
+        description="32 bytes that the contract accepts once; derived from the Idempotency-Key by default.",
+    )
+
+
+class NewPayout(PayoutBody):
+    """A payout of amounts."""
+
+    recipients: Items[Recipient] = Field(max_length=MAX_RECIPIENTS, description="Recipients and amounts.")
+
+
+class NewSplit(PayoutBody):
+    """A payout of a sum by shares."""
+
+    total: Amount = Field(description="Amount in smallest units.")
+    shares: Items[Share] = Field(max_length=MAX_RECIPIENTS, description="Shares in basis points; their sum is 10,000.")
+    remainder: Annotated[int, Field(ge=0, le=MAX_RECIPIENTS - 1)] | None = Field(
+        default=None, description="Index of the share that receives the remainder; default 0."
+    )
+
+
+def _pay(call: BodyCall[NewPayout]) -> JsonReply:
+    return _send(call, [(each.recipient, each.amount) for each in call.body.recipients])
+
+
+def _split(call: BodyCall[NewSplit]) -> JsonReply:
+    shares, index = call.body.shares, call.body.remainder or 0
     try:
-        amounts = split(call.body["total"], [share["basis_points"] for share in shares], index)
+        amounts = split(call.body.total, [share.basis_points for share in shares], index)
     except ValueError as error:
         raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
-    legs = [(share["recipient"], amount) for share, amount in zip(shares, amounts, strict=True)]
+    legs = [(share.recipient, amount) for share, amount in zip(shares, amounts, strict=True)]
     return _send(call, [leg for leg in legs if leg[1]])
 
 
-def _send(call: RouteCall, legs: Sequence[tuple[str, int]]) -> JsonReply:
+def _send(call: BodyCall[NewPayout] | BodyCall[NewSplit], legs: Sequence[tuple[str, int]]) -> JsonReply:
     contract = call.backend.configuration.serve.payouts
     if contract is None:
         raise ApiError(409, "payouts_not_configured", "the configuration has no serve.payouts contract")
-    reference = call.body["reference"] or _reference(call)
+    reference = call.body.reference or _reference(call)
     try:
         id = call.backend.payouts.prepare(reference, contract, legs)
     except ValueError as error:
@@ -49,97 +95,44 @@ def _send(call: RouteCall, legs: Sequence[tuple[str, int]]) -> JsonReply:
     return JsonReply(_detail(call, id), 201)
 
 
-def _reference(call: RouteCall) -> bytes:
+def _reference(call: AnyCall) -> bytes:
     return bytes32(call.required_claim.id("pay").removeprefix("pay_") * 2, "reference")
 
 
-def _get(call: RouteCall) -> JsonReply:
+def _get(call: PathCall[PayoutPath]) -> JsonReply:
     return JsonReply(_detail(call, _id(call)))
 
 
-def _detail(call: RouteCall, id: str) -> views.JsonView:
+def _detail(call: AnyCall, id: str) -> PayoutDetail:
     with call.backend.database.reading() as tx:
         (shown,) = call.views.payouts(tx, [read(tx, PayoutRecord, id)])
         return {"payout": shown, "transactions": views.list_transactions(tx, id, Purpose.PAYOUT)}
 
 
-def _list(call: RouteCall) -> JsonReply:
-    state = call.query["state"]
-    conditions = [] if state is None else [PayoutRecord.state == DisbursementState(state)]
+def _list(call: QueryCall[DisbursementsQuery]) -> JsonReply:
+    state = call.query.state
+    conditions = [] if state is None else [PayoutRecord.state == state]
     with call.backend.database.reading() as tx:
         rows, following = by_beginning(tx, PayoutRecord, call.query, *conditions)
         return JsonReply({"items": call.views.payouts(tx, rows), "next": following})
 
 
-def _timeline(call: RouteCall) -> JsonReply:
+def _timeline(call: PathCall[PayoutPath]) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, PayoutRecord, _id(call))
         return JsonReply({"items": list_events(tx, call.views, PayoutRecord, _id(call))})
 
 
-def _id(call: RouteCall) -> str:
-    return f"0x{call.path['id'].hex()}"
+def _id(call: PathCall[PayoutPath]) -> str:
+    return f"0x{call.path.id.hex()}"
 
-
-_RECIPIENT = Field("recipient", ADDRESS, "Account of the recipient.", required=True)
 
 ROUTES = (
+    Route("POST", "/v1/payouts", "Pay up to 100 recipients in one transaction", _pay, {201: PayoutDetail}, Role.ADMIN),
+    Route("POST", "/v1/splits", "Divide a sum by shares and pay it out", _split, {201: PayoutDetail}, Role.ADMIN),
+    Route("GET", "/v1/payouts", "List payouts, newest first", _list, {200: PayoutPage}),
+    Route("GET", "/v1/payouts/{id}", "Return a payout", _get, {200: PayoutDetail}),
     Route(
-        "POST",
-        "/v1/payouts",
-        "Pay up to 100 recipients in one transaction",
-        _pay,
-        {201: "PayoutDetail"},
-        Role.ADMIN,
-        body=(
-            _REFERENCE,
-            Field(
-                "recipients",
-                list_field(
-                    (_RECIPIENT, Field("amount", AMOUNT, "Amount in smallest units.", required=True)), MAX_RECIPIENTS
-                ),
-                "Recipients and amounts.",
-                required=True,
-            ),
-        ),
-    ),
-    Route(
-        "POST",
-        "/v1/splits",
-        "Divide a sum by shares and pay it out",
-        _split,
-        {201: "PayoutDetail"},
-        Role.ADMIN,
-        body=(
-            _REFERENCE,
-            Field("total", AMOUNT, "Amount in smallest units.", required=True),
-            Field(
-                "shares",
-                list_field(
-                    (
-                        _RECIPIENT,
-                        Field("basis_points", integer_field(0, BASIS_POINTS), "Share in basis points.", required=True),
-                    ),
-                    MAX_RECIPIENTS,
-                ),
-                "Shares in basis points; their sum is 10,000.",
-                required=True,
-            ),
-            Field(
-                "remainder",
-                integer_field(0, MAX_RECIPIENTS - 1),
-                "Index of the share that receives the remainder; default 0.",
-            ),
-        ),
-    ),
-    Route("GET", "/v1/payouts", "List payouts, newest first", _list, {200: "PayoutPage"}, query=(STATE, *PAGE_FIELDS)),
-    Route("GET", "/v1/payouts/{id}", "Return a payout", _get, {200: "PayoutDetail"}, path_fields=(_PAYOUT_ID,)),
-    Route(
-        "GET",
-        "/v1/payouts/{id}/timeline",
-        "Return the timeline of a payout, oldest first",
-        _timeline,
-        {200: "Timeline"},
-        path_fields=(_PAYOUT_ID,),
+        "GET", "/v1/payouts/{id}/timeline", "Return the timeline of a payout, oldest first", _timeline, {200: Timeline}
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-import orjson
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 from x402.http.utils import decode_payment_required_header, decode_payment_response_header
 from x402.schemas import PaymentRequired, SettleResponse
 
@@ -12,6 +12,7 @@ from foreseal.payments.x402.buyer.errors import Unreadable
 from foreseal.payments.x402.buyer.purchases import PurchaseOutcome
 from foreseal.payments.x402.buyer.spending_policy import AMOUNT, ReportSource
 from foreseal.payments.x402.payloads import HASH
+from foreseal.payments.x402.payment_status import PaymentFate
 
 REQUIRED = "PAYMENT-REQUIRED"
 RESPONSE = "PAYMENT-RESPONSE"
@@ -29,6 +30,18 @@ ResponseHeaders = Callable[[str], str | None]
 _LONGEST = 1 << 17
 # Python's decoder skips characters outside of base64. For a repeated header it would decode the first value.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+class _StatusReport(BaseModel):
+    """Fields of `PaymentStatus.as_json` that decide an outcome."""
+
+    # Some sellers report amounts as numbers.
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    status: str | None = None
+    never_settled: StrictBool = Field(default=False, alias="neverSettled")
+    transaction: str | None = None
+    amount: str | None = None
 
 
 def read_required(header: str) -> PaymentRequired:
@@ -85,16 +98,14 @@ def read_status(body: bytes, amount: int) -> PurchaseOutcome | None:
     The format is that of `PaymentStatus.as_json`.
     """
     try:
-        status = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        report = _StatusReport.model_validate_json(body)
+    except ValidationError:
         return None
-    if not isinstance(status, dict):
-        return None
-    if status.get("neverSettled") is True:
+    if report.never_settled:
         return PurchaseOutcome(Trigger.REFUSED)
-    if status.get("status") != "settled":
+    if report.status != PaymentFate.SETTLED:
         return None
-    transaction, units = str(status.get("transaction")), str(status.get("amount"))
+    transaction, units = report.transaction or "", report.amount or ""
     settled = int(units) if AMOUNT.fullmatch(units) else amount
     return PurchaseOutcome(
         Trigger.PAID, min(settled, amount), transaction.lower() if HASH.fullmatch(transaction) else None

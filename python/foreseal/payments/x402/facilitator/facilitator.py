@@ -11,7 +11,6 @@ import logging
 from dataclasses import dataclass, field, replace
 
 from eth_abi.abi import decode, encode
-from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from starlette.concurrency import run_in_threadpool
@@ -26,6 +25,7 @@ from foreseal.payments.chain import ChainNode, ChainReceipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
+from foreseal.payments.transactions import TransactionSigner
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
@@ -133,7 +133,7 @@ class Facilitator:
         return self.settlements.sender.node
 
     @property
-    def account(self) -> LocalAccount:
+    def account(self) -> TransactionSigner:
         """Account that pays the gas, and that payers of `upto` name."""
         return self.settlements.sender.account
 

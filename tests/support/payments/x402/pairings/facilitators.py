@@ -23,7 +23,7 @@ from x402.schemas import SettleRequest, VerifyRequest
 from foreseal.client import Client
 from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.transactions import FeeSettings, TransactionIntents, TransactionSender
+from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.facilitator.settlements import Settlements
@@ -77,7 +77,7 @@ def ours(world: World, folder: Path) -> Iterator[str]:
         node = RpcNode(opened.enter_context(Client(world.url)))
         ledger = Ledger(database, lambda: int(time.time()))
         sender = TransactionSender(
-            ledger, node, TransactionIntents(CHAIN_ID, FACILITATOR), ConfirmationPolicy(), FeeSettings()
+            ledger, node, TransactionIntents(CHAIN_ID, LocalSigner(FACILITATOR)), ConfirmationPolicy(), FeeSettings()
         )
         yield opened.enter_context(serving(facilitator_app(Facilitator(Settlements(ledger, sender)))))
 

@@ -3,7 +3,7 @@
 WORD_SIZE = 32
 
 
-def word(value: int | str | bytes) -> bytes:
+def encode_value(value: int | str | bytes) -> bytes:
     """Encode an unsigned integer, an address as 0x text, or at most 32 bytes that are padded on the right."""
     if isinstance(value, int):
         return value.to_bytes(WORD_SIZE, "big")
@@ -14,15 +14,15 @@ def word(value: int | str | bytes) -> bytes:
     return value.ljust(WORD_SIZE, b"\0")
 
 
-def words(*values: int | str | bytes) -> bytes:
+def encode_values(*values: int | str | bytes) -> bytes:
     """Encode values of static types."""
-    return b"".join(map(word, values))
+    return b"".join(map(encode_value, values))
 
 
 def with_bytes(*values: int | str | bytes, tail: bytes) -> bytes:
     """Encode values of static types, followed by one argument of type `bytes`."""
     padded = tail.ljust(-(-len(tail) // WORD_SIZE) * WORD_SIZE, b"\0")
-    return words(*values, (len(values) + 1) * WORD_SIZE, len(tail)) + padded
+    return encode_values(*values, (len(values) + 1) * WORD_SIZE, len(tail)) + padded
 
 
 def with_lists(*values: int | str | bytes, lists: tuple[list[int] | list[str], ...]) -> bytes:
@@ -30,8 +30,8 @@ def with_lists(*values: int | str | bytes, lists: tuple[list[int] | list[str], .
     offset, tails = (len(values) + len(lists)) * WORD_SIZE, []
     offsets = []
     for items in lists:
-        tail = words(len(items), *items)
+        tail = encode_values(len(items), *items)
         offsets.append(offset)
         offset += len(tail)
         tails.append(tail)
-    return words(*values, *offsets) + b"".join(tails)
+    return encode_values(*values, *offsets) + b"".join(tails)

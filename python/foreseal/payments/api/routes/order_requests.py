@@ -1,0 +1,76 @@
+"""Paths, queries and bodies of the routes of orders."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from foreseal.payments.api.pagination import PageQuery
+from foreseal.payments.api.request_models import RequestModel
+from foreseal.payments.api.responses import ActiveTxStatus
+from foreseal.payments.api.value_types import Amount, EndTime, ObjectId, Selected, ShortText, Signature, Time
+from foreseal.payments.ledger import Finality, OrderState
+from foreseal.payments.validation import AccountAddress, Bytes32
+
+_YEAR = 366 * 86_400
+
+
+class OrderPath(RequestModel):
+    """Path of an order."""
+
+    id: ObjectId = Field(description="Id of the order.")
+
+
+class NewOrder(RequestModel):
+    """Terms of an order: an exact amount, or a maximum."""
+
+    id: ObjectId | None = Field(
+        default=None, description="Id of the order; derived from the Idempotency-Key by default."
+    )
+    payer: AccountAddress = Field(description="Account of the buyer.")
+    amount: Amount | None = Field(default=None, description="Exact amount to capture, in smallest units, as a string.")
+    maximum: Amount | None = Field(
+        default=None, description="Maximum amount to capture by the checkout contract, instead of amount."
+    )
+    valid_after: Time | None = Field(default=None, description="Unix time in seconds, exclusive; default 0.")
+    valid_before: EndTime | None = Field(default=None, description="Unix time in seconds, exclusive.")
+    valid_seconds: Annotated[int, Field(ge=1, le=_YEAR)] | None = Field(
+        default=None, description="Validity in seconds from the newest block, instead of valid_before."
+    )
+
+
+class OrderSignature(RequestModel):
+    """A signature of an order's payer."""
+
+    signature: Signature = Field(description="Signature of the payer over the typed data.")
+
+
+class OrderCapture(RequestModel):
+    """Capture of an order."""
+
+    amount: Amount | None = Field(
+        default=None, description="Amount to capture of an order with a maximum, in smallest units."
+    )
+
+
+class OrderVoid(RequestModel):
+    """Void of an order."""
+
+    reason: ShortText | None = Field(default=None, description="Reason shown in the timeline.")
+
+
+class OrdersQuery(PageQuery):
+    """Filters of orders."""
+
+    state: Selected[OrderState] | None = Field(default=None, description="Filter by state.")
+    finality: Selected[Finality] | None = Field(default=None, description="Filter by finality.")
+    tx_status: ActiveTxStatus | None = Field(default=None, description="Filter by transaction status.")
+    payer: AccountAddress | None = Field(default=None, description="Filter by buyer.")
+    nonce: Bytes32 | None = Field(default=None, description="Filter by nonce of the authorization.")
+    id: ObjectId | None = Field(default=None, description="Filter by prefix of the id.")
+    transaction: Bytes32 | None = Field(default=None, description="Filter by paying transaction.")
+
+
+class TypedDataQuery(RequestModel):
+    """Purpose of a signature."""
+
+    purpose: Literal["pay", "cancel"] = Field(default="pay", description="Action that the payer signs.")

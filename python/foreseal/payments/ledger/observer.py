@@ -1,0 +1,35 @@
+"""Interface that receives the events of a ledger, for metrics and logs."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from foreseal.payments.ledger.timeline import TimelineEntry
+
+
+class LedgerObserver(Protocol):
+    """Receiver of events. It is called outside of transactions and raises nothing."""
+
+    def record_committed(self, entries: Sequence[TimelineEntry]) -> None:
+        """Receive the timeline entries of a committed transaction."""
+        ...
+
+    def record_rejection(self, subject: str, id: str, message: str) -> None:
+        """Receive the node's rejection of the transaction of a row; `subject` is its table."""
+        ...
+
+    def record_database_error(self, error: BaseException) -> None:
+        """Receive an error of the database."""
+        ...
+
+
+class SilentObserver:
+    """Observer that ignores every event."""
+
+    def record_committed(self, entries: Sequence[TimelineEntry]) -> None:
+        """Ignore the entries."""
+
+    def record_rejection(self, subject: str, id: str, message: str) -> None:
+        """Ignore the rejection."""
+
+    def record_database_error(self, error: BaseException) -> None:
+        """Ignore the error."""

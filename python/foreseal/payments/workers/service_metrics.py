@@ -1,0 +1,202 @@
+"""Metrics of the service, for Prometheus. docs/merchants/service.md lists them."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+
+from foreseal.payments.chain import BreakerState, CircuitBreaker
+from foreseal.payments.ledger import TimelineEntry, Trigger
+from foreseal.payments.ledger.event_types import OBJECTS
+from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.metrics import Counter, Gauge, GaugeSample, Histogram, Metric, SampledCounter, render
+from foreseal.payments.workers.health import HealthMonitor
+from foreseal.payments.workers.rejections import RejectionLog, rejection_reason
+from foreseal.payments.workers.worker import WorkerState
+
+# Captures whose duration is measured at the same time.
+_MAX_CAPTURES = 100_000
+
+
+class ServiceMetrics:
+    """Metrics of one process, which also observe its ledger."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Set up the metrics. `clock` is monotonic, in seconds."""
+        self._clock = clock
+        self._log = RejectionLog(clock)
+        self._lock = threading.Lock()
+        self._submitted: OrderedDict[str, float] = OrderedDict()
+        self._sampled: tuple[Metric, ...] = ()
+        self.transitions = Counter(
+            "foreseal_pay_transitions_total", "State transitions by object and event.", ("object", "event")
+        )
+        self.requests = Histogram(
+            "foreseal_pay_request_seconds", "Duration of HTTP requests.", ("method", "route", "status")
+        )
+        self.captures = Histogram(
+            "foreseal_pay_capture_seconds", "Time from the submission of a capture to the provisional payment."
+        )
+        self.deliveries = Histogram(
+            "foreseal_pay_webhook_seconds", "Duration of attempts to deliver a webhook.", ("outcome",)
+        )
+        self.rejections = Counter(
+            "foreseal_pay_rejections_total", "Transactions that the node rejected, by reason.", ("reason",)
+        )
+        self.database_errors = Counter(
+            "foreseal_pay_database_errors_total", "Errors of the database by class.", ("error",)
+        )
+
+    def sample(self, monitor: HealthMonitor, worker: WorkerState, breaker: CircuitBreaker) -> None:
+        """Add the metrics that are read from other components."""
+        self._sampled = (
+            *_node_metrics(monitor, worker),
+            *_breaker_metrics(breaker),
+            *_payee_metrics(monitor),
+            *_worker_metrics(worker),
+            *_database_metrics(monitor),
+        )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All metrics, in the order of the text."""
+        own = (self.transitions, self.requests, self.captures, self.deliveries, self.rejections, self.database_errors)
+        return (*own, *self._sampled)
+
+    def text(self) -> str:
+        """Return all metrics as text. Waits neither for the node nor for the database."""
+        return render(self.metrics)
+
+    def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Add an HTTP request."""
+        self.requests.observe(seconds, method, route, str(status))
+
+    def observe_delivery(self, error: str | None, seconds: float) -> None:
+        """Add an attempt to deliver a webhook; `error` is None if it succeeded."""
+        self.deliveries.observe(seconds, "ok" if error is None else "failed")
+
+    def record_committed(self, entries: Sequence[TimelineEntry]) -> None:
+        """Count transitions, and measure captures that this process submitted."""
+        now = self._clock()
+        for entry in entries:
+            self.transitions.add(OBJECTS.get(entry.subject, entry.subject), Trigger(entry.trigger).name.lower())
+            if entry.subject == OrderRecord.__tablename__:
+                self._measure_capture(entry, now)
+
+    def _measure_capture(self, entry: TimelineEntry, now: float) -> None:
+        with self._lock:
+            if entry.trigger == Trigger.CAPTURE:
+                self._submitted[entry.subject_id] = now
+                if len(self._submitted) > _MAX_CAPTURES:
+                    self._submitted.popitem(last=False)
+                return
+            # A cancellation lands as well, but was not submitted as a capture.
+            began = self._submitted.pop(entry.subject_id, None) if entry.trigger in _ENDS else None
+        if began is not None and entry.trigger == Trigger.LANDED:
+            self.captures.observe(now - began)
+
+    def record_rejection(self, subject: str, id: str, message: str) -> None:
+        """Count and log a rejection."""
+        self.rejections.add(rejection_reason(message))
+        self._log.record(subject, id, message)
+
+    def record_database_error(self, error: BaseException) -> None:
+        """Count an error of the database."""
+        self.database_errors.add(type(error).__name__)
+
+
+_ENDS = frozenset({Trigger.LANDED, Trigger.FAIL, Trigger.EXPIRE})
+
+
+def _optional(value: float | None) -> Iterable[GaugeSample]:
+    return () if value is None else (GaugeSample(value),)
+
+
+def _one(value: float) -> Iterable[GaugeSample]:
+    return (GaugeSample(value),)
+
+
+def _node_metrics(monitor: HealthMonitor, worker: WorkerState) -> Iterable[Metric]:
+    yield Gauge("foreseal_pay_node_up", "1 if the node is usable, 0 if not.", lambda: _one(monitor.is_node_usable()))
+    yield Gauge(
+        "foreseal_pay_node_block_age_seconds",
+        "Time since the timestamp of the newest block of the node.",
+        lambda: _optional(monitor.block_age()),
+    )
+    yield Gauge(
+        "foreseal_pay_blocks_behind",
+        "Blocks of the node in which transfers are not read yet.",
+        lambda: _optional(worker.behind),
+    )
+
+
+def _breaker_metrics(breaker: CircuitBreaker) -> Iterable[Metric]:
+    yield Gauge(
+        "foreseal_pay_node_breaker",
+        "1 for the state of the node's circuit breaker, 0 for the other states.",
+        lambda: [GaugeSample(state is breaker.state, (state,)) for state in BreakerState],
+        ("state",),
+    )
+    yield SampledCounter(
+        "foreseal_pay_node_breaker_openings_total",
+        "Openings of the node's circuit breaker.",
+        lambda: _one(breaker.openings),
+    )
+    yield SampledCounter(
+        "foreseal_pay_node_failures_total",
+        "Calls to the node without an answer, by kind: timeout, connection, not_sent.",
+        lambda: [GaugeSample(count, (kind,)) for kind, count in breaker.failures().items()],
+        ("kind",),
+    )
+
+
+def _payee_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
+    yield Gauge(
+        "foreseal_pay_payee_balance_wei", "Ether of the payee in wei.", lambda: _optional(monitor.node().balance)
+    )
+    yield Gauge(
+        "foreseal_pay_payee_captures_left",
+        "Estimated captures that the payee's ether pays at current fees.",
+        lambda: _optional(monitor.node().captures_left),
+    )
+
+
+def _worker_metrics(worker: WorkerState) -> Iterable[Metric]:
+    yield SampledCounter(
+        "foreseal_pay_worker_passes_total",
+        "Passes of the worker by outcome.",
+        lambda: [GaugeSample(worker.passes, ("ok",)), GaugeSample(worker.failed_passes, ("failed",))],
+        ("outcome",),
+    )
+    yield Gauge(
+        "foreseal_pay_worker_last_success_timestamp_seconds",
+        "Unix time of the last successful pass of the worker.",
+        lambda: _optional(worker.passed),
+    )
+
+
+def _database_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
+    yield Gauge(
+        "foreseal_pay_database_up",
+        "1 if the database answered the last check in time, 0 if not.",
+        lambda: _one(monitor.database().reachable),
+    )
+    yield Gauge(
+        "foreseal_pay_webhooks_pending", "Deliveries of webhooks that wait.", lambda: _one(monitor.database().pending)
+    )
+    yield Gauge(
+        "foreseal_pay_webhooks_dead",
+        "Deliveries of webhooks whose attempts all failed.",
+        lambda: _one(monitor.database().dead),
+    )
+    yield Gauge(
+        "foreseal_pay_processes",
+        "Active processes that share the database.",
+        lambda: _one(monitor.database().processes),
+    )
+    yield Gauge(
+        "foreseal_pay_check_age_seconds",
+        "Time since the end of a background check, by check.",
+        lambda: [GaugeSample(age, (check,)) for check, age in monitor.ages().items() if age is not None],
+        ("check",),
+    )
