@@ -237,7 +237,7 @@ def test_event_has_the_whole_object_and_never_changes(service: ServiceHarness) -
         assert (found.pop("reference"), found.pop("metadata")) == (None, None)
         constant = {name: value for name, value in order.items() if name not in changing}
         assert found == {name: constant[name] for name in found}
-        assert set(constant) - set(found) == {"payment", "refunded", "refunded_shown"}
+        assert set(constant) - set(found) == {"last_error", "payment", "refunded", "refunded_shown"}
     states = [(e["data"]["object"]["state"], e["data"]["object"]["finality"]) for e in events]
     assert (states[0], states[-1]) == (("Drafted", None), ("Used, captured", "final"))
     events += service.get("/v1/refunds/r/timeline")["items"]
@@ -300,19 +300,19 @@ def test_target_gets_only_the_types_that_it_wants(service: ServiceHarness) -> No
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        (["order.payed"], "'order.payed' is not an event type: use order.canceled, order.cancel_submitted"),
+        (["order.payed"], "'order.payed' is not an event type: use order.cancel_submitted, order.canceled"),
         ([], "must have at least one event type"),
-        ("order.created", "must be a list of event types"),
+        ("order.created", "'order.created' must be a list"),
         (["*", "order.created"], "is not an event type"),
-        ([1], "must be a list of event types"),
+        ([1], "events[0]: 1 must be a string"),
     ],
 )
 def test_unknown_event_types_are_rejected(service: ServiceHarness, events: Any, message: str) -> None:
     id = register(service)["webhook"]["id"]
     for path, body in (("/v1/webhooks", {"url": URL}), (f"/v1/webhooks/{id}/update", {})):
         error = service.refused(400, "invalid_value", path, body | {"events": events})
-        assert error["argument"] == "events"
-        assert message.partition(":")[0] in error["message"]
+        assert error["argument"] in ("events", "events[0]")
+        assert message in error["message"]
 
 
 def test_test_event_goes_to_one_target_despite_its_filter(service: ServiceHarness) -> None:
