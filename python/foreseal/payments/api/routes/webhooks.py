@@ -28,7 +28,7 @@ def _event_types(values: list[str]) -> list[str]:
     return values if values == _ALL_EVENTS else list(check_types(values))
 
 
-EventTypes = Annotated[
+EventSelection = Annotated[
     list[str],
     Field(json_schema_extra={"minItems": 1, "items": {"type": "string", "enum": ["*", *TYPES]}}),
     AfterValidator(_event_types),
@@ -51,7 +51,7 @@ class NewWebhook(RequestModel):
     """A target to register."""
 
     url: ShortText = Field(description="Public URL of http or https that receives the POST.")
-    events: EventTypes | None = Field(
+    events: EventSelection | None = Field(
         default=None, description='Event types that the target receives; ["*"] or by default all.'
     )
 
@@ -60,7 +60,7 @@ class WebhookChange(RequestModel):
     """New values of a target."""
 
     url: ShortText | None = Field(default=None, description="New URL; by default unchanged.")
-    events: EventTypes | None = Field(
+    events: EventSelection | None = Field(
         default=None, description='Event types that the target receives; ["*"] for all; by default unchanged.'
     )
 
