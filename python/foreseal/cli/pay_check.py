@@ -10,7 +10,16 @@ import click
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.cli.exit_codes import USAGE_ERROR
-from foreseal.payments.configuration import Configuration, ConfigurationError, Secret, SecretError, read, template
+from foreseal.payments.api.webhook_signature import decode_secrets
+from foreseal.payments.configuration import (
+    Configuration,
+    ConfigurationError,
+    Secret,
+    SecretError,
+    WebhookSection,
+    read,
+    template,
+)
 from foreseal.payments.ledger import WrongSchema
 from foreseal.payments.workers.process_name import NameInUse
 
@@ -72,7 +81,9 @@ def _check_secret(file: Path, name: str, section: Any, problems: list[str], *, a
             return str(section.signer(os.environ).address)
         if account:
             return str(secret.account(os.environ).address)
-        secret.text(os.environ)
-    except SecretError as error:
+        text = secret.text(os.environ)
+        if isinstance(section, WebhookSection):
+            decode_secrets(text)
+    except ValueError as error:
         problems.append(f"{file}: {name}: {error}")
     return None

@@ -16,6 +16,7 @@ from foreseal.merchant.types import (
     OrderDetail,
     OrderPage,
     OrderPlaced,
+    OrderSigned,
     OrderToSign,
     PaymentBatch,
     PaymentRequest,
@@ -32,8 +33,8 @@ from foreseal.merchant.types import (
     UnmatchedTransfer,
     UnmatchedTransferPage,
     Webhook,
-    WebhookCreated,
     Webhooks,
+    WebhookSecret,
 )
 from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
 
@@ -52,6 +53,8 @@ class MerchantMethods(Transport):
         id: str | None = None,
         valid_after: int | None = None,
         capture: bool | None = None,
+        reference: str | None = None,
+        metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> OrderPlaced:
         """Store a signed payment, and capture it if requested."""
@@ -67,6 +70,8 @@ class MerchantMethods(Transport):
                 "id": id,
                 "valid_after": valid_after,
                 "capture": capture,
+                "reference": reference,
+                "metadata": metadata,
             },
             idempotency_key,
         )
@@ -87,6 +92,9 @@ class MerchantMethods(Transport):
         valid_after: int | None = None,
         valid_before: int | None = None,
         valid_seconds: int | None = None,
+        reference: str | None = None,
+        auto_capture: bool | None = None,
+        metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> OrderToSign:
         """Create an order; the response contains the typed data that the buyer signs."""
@@ -101,6 +109,9 @@ class MerchantMethods(Transport):
                 "valid_after": valid_after,
                 "valid_before": valid_before,
                 "valid_seconds": valid_seconds,
+                "reference": reference,
+                "auto_capture": auto_capture,
+                "metadata": metadata,
             },
             idempotency_key,
         )
@@ -110,12 +121,15 @@ class MerchantMethods(Transport):
         *,
         limit: int | None = None,
         cursor: str | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
         state: OrderState | None = None,
         finality: Finality | None = None,
         tx_status: ActiveTxStatus | None = None,
         payer: str | None = None,
         nonce: str | None = None,
         id: str | None = None,
+        reference: str | None = None,
         transaction: str | None = None,
     ) -> OrderPage:
         """List and search orders, newest first."""
@@ -125,12 +139,15 @@ class MerchantMethods(Transport):
             {
                 "limit": limit,
                 "cursor": cursor,
+                "created_from": created_from,
+                "created_before": created_before,
                 "state": state,
                 "finality": finality,
                 "tx_status": tx_status,
                 "payer": payer,
                 "nonce": nonce,
                 "id": id,
+                "reference": reference,
                 "transaction": transaction,
             },
         )
@@ -139,12 +156,15 @@ class MerchantMethods(Transport):
         self,
         *,
         limit: int | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
         state: OrderState | None = None,
         finality: Finality | None = None,
         tx_status: ActiveTxStatus | None = None,
         payer: str | None = None,
         nonce: str | None = None,
         id: str | None = None,
+        reference: str | None = None,
         transaction: str | None = None,
     ) -> Iterator[Order]:
         """Iterate over all pages of `list_orders`; `limit` is the size of a page."""
@@ -153,12 +173,15 @@ class MerchantMethods(Transport):
             "/v1/orders",
             {
                 "limit": limit,
+                "created_from": created_from,
+                "created_before": created_before,
                 "state": state,
                 "finality": finality,
                 "tx_status": tx_status,
                 "payer": payer,
                 "nonce": nonce,
                 "id": id,
+                "reference": reference,
                 "transaction": transaction,
             },
         )
@@ -177,10 +200,10 @@ class MerchantMethods(Transport):
 
     def submit_order_signature(
         self, order_id: str, *, signature: str, idempotency_key: str | None = None
-    ) -> OrderDetail:
-        """Verify and store the payer's signature."""
+    ) -> OrderSigned:
+        """Verify and store the payer's signature, and capture an order with auto_capture."""
         return self._post(
-            OrderDetail, f"/v1/orders/{segment(order_id)}/signature", {"signature": signature}, idempotency_key
+            OrderSigned, f"/v1/orders/{segment(order_id)}/signature", {"signature": signature}, idempotency_key
         )
 
     def capture_order(
@@ -202,11 +225,11 @@ class MerchantMethods(Transport):
         )
 
     def refund_order(
-        self, order_id: str, *, amount: str, id: str | None = None, idempotency_key: str | None = None
+        self, order_id: str, *, id: str | None = None, amount: str | None = None, idempotency_key: str | None = None
     ) -> RefundDetail:
         """Refund a part of a capture, or all of it, to the sender of its transfer."""
         return self._post(
-            RefundDetail, f"/v1/orders/{segment(order_id)}/refunds", {"amount": amount, "id": id}, idempotency_key
+            RefundDetail, f"/v1/orders/{segment(order_id)}/refunds", {"id": id, "amount": amount}, idempotency_key
         )
 
     def list_refunds(
@@ -214,17 +237,46 @@ class MerchantMethods(Transport):
         *,
         limit: int | None = None,
         cursor: str | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
         state: DisbursementState | None = None,
         order: str | None = None,
     ) -> RefundPage:
         """List refunds, newest first."""
-        return self._get(RefundPage, "/v1/refunds", {"limit": limit, "cursor": cursor, "state": state, "order": order})
+        return self._get(
+            RefundPage,
+            "/v1/refunds",
+            {
+                "limit": limit,
+                "cursor": cursor,
+                "created_from": created_from,
+                "created_before": created_before,
+                "state": state,
+                "order": order,
+            },
+        )
 
     def iter_refunds(
-        self, *, limit: int | None = None, state: DisbursementState | None = None, order: str | None = None
+        self,
+        *,
+        limit: int | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
+        state: DisbursementState | None = None,
+        order: str | None = None,
     ) -> Iterator[Refund]:
         """Iterate over all pages of `list_refunds`; `limit` is the size of a page."""
-        return self._iterate(Refund, "/v1/refunds", {"limit": limit, "state": state, "order": order})
+        return self._iterate(
+            Refund,
+            "/v1/refunds",
+            {
+                "limit": limit,
+                "created_from": created_from,
+                "created_before": created_before,
+                "state": state,
+                "order": order,
+            },
+        )
 
     def get_refund(self, refund_id: str) -> RefundDetail:
         """Return a refund."""
@@ -243,14 +295,41 @@ class MerchantMethods(Transport):
         )
 
     def list_payouts(
-        self, *, limit: int | None = None, cursor: str | None = None, state: DisbursementState | None = None
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
+        state: DisbursementState | None = None,
     ) -> PayoutPage:
         """List payouts, newest first."""
-        return self._get(PayoutPage, "/v1/payouts", {"limit": limit, "cursor": cursor, "state": state})
+        return self._get(
+            PayoutPage,
+            "/v1/payouts",
+            {
+                "limit": limit,
+                "cursor": cursor,
+                "created_from": created_from,
+                "created_before": created_before,
+                "state": state,
+            },
+        )
 
-    def iter_payouts(self, *, limit: int | None = None, state: DisbursementState | None = None) -> Iterator[Payout]:
+    def iter_payouts(
+        self,
+        *,
+        limit: int | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
+        state: DisbursementState | None = None,
+    ) -> Iterator[Payout]:
         """Iterate over all pages of `list_payouts`; `limit` is the size of a page."""
-        return self._iterate(Payout, "/v1/payouts", {"limit": limit, "state": state})
+        return self._iterate(
+            Payout,
+            "/v1/payouts",
+            {"limit": limit, "created_from": created_from, "created_before": created_before, "state": state},
+        )
 
     def create_split(
         self,
@@ -319,13 +398,81 @@ class MerchantMethods(Transport):
         """Return sums and contradictions of the ledger."""
         return self._get(Balance, "/v1/balance", {})
 
-    def export_csv(self) -> Iterator[str]:
+    def export_csv(self, *, block_time_from: int | None = None, block_time_before: int | None = None) -> Iterator[str]:
         """Export captured, unmatched, refunded and paid out transfers as CSV, in chunks of text."""
         return self._stream("/v1/export.csv")
 
-    def create_webhook(self, *, url: str, idempotency_key: str | None = None) -> WebhookCreated:
+    def refund_unmatched_transfer(
+        self,
+        transaction: str,
+        position: int,
+        *,
+        id: str | None = None,
+        amount: str | None = None,
+        note: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> RefundDetail:
+        """Refund an unmatched transfer to its sender, and record that as its resolution."""
+        return self._post(
+            RefundDetail,
+            f"/v1/unmatched-transfers/{segment(transaction)}/{segment(position)}/refund",
+            {"id": id, "amount": amount, "note": note},
+            idempotency_key,
+        )
+
+    def create_webhook(
+        self,
+        *,
+        url: str,
+        events: Sequence[
+            Literal[
+                "*",
+                "order.cancel_submitted",
+                "order.canceled",
+                "order.capture_submitted",
+                "order.captured",
+                "order.confirmed",
+                "order.created",
+                "order.expired",
+                "order.finalized",
+                "order.reopened",
+                "order.signed",
+                "order.stored",
+                "order.transaction_broadcast",
+                "order.transaction_failed",
+                "order.transaction_unknown",
+                "order.transfer_unmatched",
+                "order.unconfirmed",
+                "order.voided",
+                "payout.blocked",
+                "payout.completed",
+                "payout.confirmed",
+                "payout.created",
+                "payout.finalized",
+                "payout.reopened",
+                "payout.submitted",
+                "payout.transaction_broadcast",
+                "payout.transaction_failed",
+                "payout.transaction_unknown",
+                "payout.unconfirmed",
+                "refund.blocked",
+                "refund.completed",
+                "refund.confirmed",
+                "refund.created",
+                "refund.finalized",
+                "refund.reopened",
+                "refund.submitted",
+                "refund.transaction_broadcast",
+                "refund.transaction_failed",
+                "refund.transaction_unknown",
+                "refund.unconfirmed",
+            ]
+        ]
+        | None = None,
+        idempotency_key: str | None = None,
+    ) -> WebhookSecret:
         """Register a target, which receives events from now on."""
-        return self._post(WebhookCreated, "/v1/webhooks", {"url": url}, idempotency_key)
+        return self._post(WebhookSecret, "/v1/webhooks", {"url": url, "events": events}, idempotency_key)
 
     def list_webhooks(self) -> Webhooks:
         """List all targets."""
@@ -334,6 +481,78 @@ class MerchantMethods(Transport):
     def retire_webhook(self, webhook_id: str, *, idempotency_key: str | None = None) -> Webhook:
         """Send no further events to a target, and drop its pending deliveries."""
         return self._post(Webhook, f"/v1/webhooks/{segment(webhook_id)}/retire", {}, idempotency_key)
+
+    def update_webhook(
+        self,
+        webhook_id: str,
+        *,
+        url: str | None = None,
+        events: Sequence[
+            Literal[
+                "*",
+                "order.cancel_submitted",
+                "order.canceled",
+                "order.capture_submitted",
+                "order.captured",
+                "order.confirmed",
+                "order.created",
+                "order.expired",
+                "order.finalized",
+                "order.reopened",
+                "order.signed",
+                "order.stored",
+                "order.transaction_broadcast",
+                "order.transaction_failed",
+                "order.transaction_unknown",
+                "order.transfer_unmatched",
+                "order.unconfirmed",
+                "order.voided",
+                "payout.blocked",
+                "payout.completed",
+                "payout.confirmed",
+                "payout.created",
+                "payout.finalized",
+                "payout.reopened",
+                "payout.submitted",
+                "payout.transaction_broadcast",
+                "payout.transaction_failed",
+                "payout.transaction_unknown",
+                "payout.unconfirmed",
+                "refund.blocked",
+                "refund.completed",
+                "refund.confirmed",
+                "refund.created",
+                "refund.finalized",
+                "refund.reopened",
+                "refund.submitted",
+                "refund.transaction_broadcast",
+                "refund.transaction_failed",
+                "refund.transaction_unknown",
+                "refund.unconfirmed",
+            ]
+        ]
+        | None = None,
+        idempotency_key: str | None = None,
+    ) -> Webhook:
+        """Change the URL or the event types of a registered target."""
+        return self._post(
+            Webhook, f"/v1/webhooks/{segment(webhook_id)}/update", {"url": url, "events": events}, idempotency_key
+        )
+
+    def rotate_webhook_secret(
+        self, webhook_id: str, *, overlap_seconds: int | None = None, idempotency_key: str | None = None
+    ) -> WebhookSecret:
+        """Replace the secret of a registered target; the replaced one signs as well for a while."""
+        return self._post(
+            WebhookSecret,
+            f"/v1/webhooks/{segment(webhook_id)}/rotate-secret",
+            {"overlap_seconds": overlap_seconds},
+            idempotency_key,
+        )
+
+    def test_webhook(self, webhook_id: str, *, idempotency_key: str | None = None) -> Delivery:
+        """Send the event webhook.test to one target."""
+        return self._post(Delivery, f"/v1/webhooks/{segment(webhook_id)}/test", {}, idempotency_key)
 
     def list_deliveries(
         self,

@@ -3,7 +3,7 @@
 `make merchant-client` generates this file from the OpenAPI document of the service.
 """
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from foreseal.merchant.values import (
     ActiveTxStatus,
@@ -16,6 +16,7 @@ from foreseal.merchant.values import (
     OrderState,
     Purpose,
     Reason,
+    SelectableType,
     TxResult,
     WebhookOrigin,
 )
@@ -81,7 +82,7 @@ class ErrorBody(TypedDict):
 
 
 class Event(TypedDict):
-    """An event of an order, a refund or a payout."""
+    """An event of an order, a refund, a payout or a webhook."""
 
     id: str
     type: "EventType"
@@ -99,16 +100,88 @@ class EventData(TypedDict):
     """Hashes and amounts; `reason` is a code, `message` for people."""
 
 
-class EventObject(TypedDict):
-    """The object of an event, after it."""
+EventObject: TypeAlias = "EventOrder | EventRefund | EventPayout | EventWebhook"
+"""The object with its status after the event, without what may change later."""
 
+
+class EventOrder(TypedDict):
+    """The order of an event."""
+
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
+    id: str
+    chain_id: int
+    token: str
+    payer: str
+    payee: str
+    checkout: str | None
+    """Contract that captures an order with a maximum."""
+    valid_after: int
+    """Unix time in seconds."""
+    valid_before: int
+    """Unix time in seconds."""
+    nonce: str
+    memo: str
+    """Memo by which a transfer refers to the order."""
+    created: int
+    """Unix time in seconds."""
+    reference: str | None
+    """The merchant's own name of the order."""
+    metadata: dict[str, Any]
+    """The merchant's own data: texts by name."""
+    auto_capture: bool
+    """True if the order is captured once its signature is stored."""
     finality: "Finality | None"
     """Finality of the effect on the chain; null without one."""
     tx_status: "ActiveTxStatus | None"
     """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: str
-    object: "ObjectKind"
+    object: str
+
+
+class EventPayout(TypedDict):
+    """The payout of an event."""
+
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
     id: str
+    chain_id: int
+    token: str
+    contract: str
+    recipients: "list[Leg]"
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    state: str
+    object: str
+
+
+class EventRefund(TypedDict):
+    """The refund of an event."""
+
+    amount: str
+    """Amount in smallest units."""
+    amount_shown: str
+    """Amount in tokens, for people."""
+    id: str
+    order_id: str | None
+    """Order; null if an unmatched transfer is refunded."""
+    transfer: "RefundedTransfer | None"
+    """Unmatched transfer; null for an order."""
+    chain_id: int
+    token: str
+    recipient: str
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    state: str
+    object: str
 
 
 class EventStatus(TypedDict):
@@ -119,6 +192,20 @@ class EventStatus(TypedDict):
     tx_status: "ActiveTxStatus | None"
     """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: str
+
+
+class EventWebhook(TypedDict):
+    """The target of a test event."""
+
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    state: str
+    object: str
+    id: str
+    created: int
+    """Unix time in seconds."""
 
 
 class Health(TypedDict):
@@ -160,16 +247,11 @@ class NodeHealth(TypedDict):
 class Order(TypedDict):
     """An order."""
 
-    finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
-    tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     amount: str
     """Amount in smallest units."""
     amount_shown: str
     """Amount in tokens, for people."""
     id: str
-    state: "OrderState"
     chain_id: int
     token: str
     payer: str
@@ -185,8 +267,19 @@ class Order(TypedDict):
     """Memo by which a transfer refers to the order."""
     created: int
     """Unix time in seconds."""
+    reference: str | None
+    """The merchant's own name of the order."""
+    metadata: dict[str, Any]
+    """The merchant's own data: texts by name."""
+    auto_capture: bool
+    """True if the order is captured once its signature is stored."""
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    state: "OrderState"
     last_error: str | None
-    """The node's last rejection of the order's transaction; null once it accepts one."""
+    """Last rejection of the order's capture, for people; null once it is accepted."""
     payment: "Payment | None"
     refunded: str
     """Sum of refunds, including pending ones."""
@@ -213,6 +306,15 @@ class OrderPlaced(TypedDict):
     """A stored payment."""
 
     order: "Order"
+
+
+class OrderSigned(TypedDict):
+    """An order with a stored signature."""
+
+    order: "Order"
+    transactions: "list[Transaction]"
+    capture_error: "ErrorBody | None"
+    """Reason why an order with auto_capture is not captured yet; the service retries."""
 
 
 class OrderToSign(TypedDict):
@@ -284,25 +386,29 @@ class PaymentRequest(TypedDict):
     """Signature of the payer over ReceiveWithAuthorization (EIP-3009)."""
     capture: "NotRequired[bool | None]"
     """Capture the payment at once; default false."""
+    reference: NotRequired[str | None]
+    """The merchant's own name of the order."""
+    metadata: "NotRequired[dict[str, Any] | None]"
+    """The merchant's own data: texts by name."""
 
 
 class Payout(TypedDict):
     """A payout."""
 
-    finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
-    tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     amount: str
     """Amount in smallest units."""
     amount_shown: str
     """Amount in tokens, for people."""
     id: str
-    state: "DisbursementState"
     chain_id: int
     token: str
     contract: str
     recipients: "list[Leg]"
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    state: "DisbursementState"
 
 
 class PayoutDetail(TypedDict):
@@ -340,20 +446,23 @@ class Recipient(TypedDict):
 class Refund(TypedDict):
     """A refund."""
 
-    finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
-    tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     amount: str
     """Amount in smallest units."""
     amount_shown: str
     """Amount in tokens, for people."""
     id: str
-    order_id: str
-    state: "DisbursementState"
+    order_id: str | None
+    """Order; null if an unmatched transfer is refunded."""
+    transfer: "RefundedTransfer | None"
+    """Unmatched transfer; null for an order."""
     chain_id: int
     token: str
     recipient: str
+    finality: "Finality | None"
+    """Finality of the effect on the chain; null without one."""
+    tx_status: "ActiveTxStatus | None"
+    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
+    state: "DisbursementState"
 
 
 class RefundDetail(TypedDict):
@@ -369,6 +478,13 @@ class RefundPage(TypedDict):
     items: "list[Refund]"
     next: str | None
     """The cursor of the next page, or null."""
+
+
+class RefundedTransfer(TypedDict):
+    """An unmatched transfer that is refunded."""
+
+    transaction_hash: str
+    position: int
 
 
 class Resolution(TypedDict):
@@ -445,18 +561,14 @@ class Webhook(TypedDict):
 
     id: str
     url: str
+    events: "list[SelectableType] | None"
+    """Event types; null for all."""
     origin: "WebhookOrigin"
     created: int
     """Unix time in seconds."""
     retired: int | None
-
-
-class WebhookCreated(TypedDict):
-    """A new target and its secret."""
-
-    webhook: "Webhook"
-    secret: str
-    """Key of the signatures, shown only once."""
+    previous_secret_expires: int | None
+    """Time until which a replaced secret signs as well."""
 
 
 class WebhookHealth(TypedDict):
@@ -464,6 +576,14 @@ class WebhookHealth(TypedDict):
 
     pending: int
     dead: int
+
+
+class WebhookSecret(TypedDict):
+    """A target and its new secret."""
+
+    webhook: "Webhook"
+    secret: str
+    """Key of the signatures, shown only once."""
 
 
 class Webhooks(TypedDict):

@@ -52,10 +52,13 @@ def _values(schemas: dict[str, Any]) -> Iterator[str]:
 
 def _types(schemas: dict[str, Any]) -> Iterator[str]:
     yield f'"""Types of requests and responses.\n\n{_NOTICE}\n"""\n'
-    yield "from typing import Any, Literal, NotRequired, TypedDict\n"
+    yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
     yield f"from foreseal.merchant.values import {', '.join(name for name in schemas if 'enum' in schemas[name])}\n"
     for name, schema in schemas.items():
-        if "enum" not in schema:
+        if "anyOf" in schema:
+            yield f'{name}: TypeAlias = "{python_type(schema)}"'
+            yield f'"""{schema["description"]}"""'
+        elif "enum" not in schema:
             yield f'class {name}(TypedDict):\n    """{schema["description"]}"""\n'
             for field, inner in schema["properties"].items():
                 required = field in schema.get("required", ())

@@ -54,6 +54,9 @@ def _types(schemas: dict[str, Any]) -> Iterator[str]:
     models = {name: each for name, each in schemas.items() if "enum" not in each and name not in _UNUSED}
     lines: list[str] = []
     for name, schema in models.items():
+        if "anyOf" in schema:
+            lines += [*_comment(schema.get("description"), ""), f"export type {name} = {typescript_type(schema)};\n"]
+            continue
         required = schema.get("required", ())
         fields = [Field(key, key, each, key in required) for key, each in schema["properties"].items()]
         lines += [*_comment(schema.get("description"), ""), *_interface(name, fields)]

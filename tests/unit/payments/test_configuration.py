@@ -9,6 +9,7 @@ from eth_account import Account
 from foreseal.cli.main import run
 from foreseal.payments.chain import ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.configuration import ConfigurationError, Secret, SecretError, read, template
+from foreseal.payments.configuration.webhook_targets import ANY_NETWORK, parse_networks
 from foreseal.payments.ledger import Finality
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.typed_data import Domain
@@ -60,6 +61,8 @@ def test_every_option_can_be_set(file: Path) -> None:
         + """
 [serve]
 listen = "[::1]:0"
+webhook_networks = ["10.0.0.0/8"]
+webhook_concurrency = 64
 [policy]
 confirmed = "finalized"
 refundable = "confirmed"
@@ -68,8 +71,10 @@ max_gwei = 7
 url = "http://a.example/hook"
 secret_env = "A"
 [[webhooks]]
-url = "https://b.example/"
+url = "http://b.lan:81/"
 secret_file = "b.secret"
+events = ["order.stored", "order.created"]
+allow_private = true
 """
     )
     found = read(file)
@@ -78,8 +83,14 @@ secret_file = "b.secret"
     assert found.policy.fees().max_fee == 7 * 10**9
     assert [(hook.url, hook.secret()) for hook in found.webhooks] == [
         ("http://a.example/hook", Secret(None, "A")),
-        ("https://b.example/", Secret(Path("b.secret"), None)),
+        ("http://b.lan:81/", Secret(Path("b.secret"), None)),
     ]
+    assert [hook.events for hook in found.webhooks] == [None, ("order.created", "order.stored")]
+    assert [hook.policy(found.serve).networks for hook in found.webhooks] == [
+        parse_networks(["10.0.0.0/8"]),
+        ANY_NETWORK,
+    ]
+    assert found.serve.webhook_concurrency == 64
 
 
 def test_all_errors_are_reported_together(file: Path) -> None:
@@ -136,6 +147,46 @@ def test_all_errors_are_reported_together(file: Path) -> None:
 )
 def test_each_error_is_named(file: Path, old: str, new: str, said: str) -> None:
     assert said in problems(file, SMALL.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('url = "http://127.0.0.1:9000/"', "url: 127.0.0.1 is not a public address: the operator may allow it by"),
+        ('url = "https://[::1"', "url: is not a URL"),
+        ('url = "https://a.example/"\nevents = ["order.payed"]', "events: 'order.payed' is not an event type: use "),
+        ('url = "https://a.example/"\nevents = []', "events: must have at least one event type"),
+        ('url = "https://a.example/"\nevents = "order.created"', "events: 'order.created' must be a list"),
+        ('url = "https://a.example/"\nallow_private = "yes"', "allow_private: 'yes' must be true or false"),
+    ],
+)
+def test_webhook_errors_are_named(file: Path, lines: str, message: str) -> None:
+    (found,) = problems(file, f'{SMALL}[[webhooks]]\nsecret_env = "A"\n{lines}\n')
+    assert found.startswith(f"webhooks[0].{message}")
+
+
+def test_private_network_may_be_allowed_for_all_webhooks(file: Path) -> None:
+    hook = '[[webhooks]]\nsecret_env = "A"\nurl = "http://127.0.0.1:9000/"\n'
+    file.write_text(f'{SMALL}[serve]\nwebhook_networks = ["127.0.0.0/8"]\n{hook}')
+    assert read(file).webhooks[0].url == "http://127.0.0.1:9000/"
+    (found,) = problems(file, f'{SMALL}[serve]\nwebhook_networks = ["127.0.0.1/8"]\n')
+    assert found.startswith("serve.webhook_networks: 127.0.0.1/8 has host bits set")
+
+
+def test_check_explains_a_secret_of_an_earlier_version(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    hook = '[[webhooks]]\nsecret_env = "HOOK"\nurl = "https://a.example/"\n'
+    file.write_text(SMALL + hook)
+    environment = {"SHOP_KEY": KEY, "HOOK": "ab" * 32}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        with pytest.raises(SystemExit):
+            run(["pay", "check", str(file)])
+        error = capfd.readouterr().err
+        assert "webhooks[0]: a webhook secret must be whsec_ and the base64 of 24 to 64 bytes" in error
+        assert "ab" * 32 not in error
+        patch.setenv("HOOK", "whsec_" + "A" * 32)
+        assert run(["pay", "check", str(file)]) == 0
 
 
 def test_an_invalid_file_is_reported(file: Path) -> None:

@@ -20,6 +20,7 @@ import type {
   NewRefund,
   NewResolution,
   NewSplit,
+  NewTransferRefund,
   NewWebhook,
   Order,
   OrderCapture,
@@ -27,6 +28,7 @@ import type {
   OrderPage,
   OrderPlaced,
   OrderSignature,
+  OrderSigned,
   OrderToSign,
   OrderVoid,
   PaymentBatch,
@@ -38,12 +40,14 @@ import type {
   Refund,
   RefundDetail,
   RefundPage,
+  SecretRotation,
   Timeline,
   TypedData,
   UnmatchedTransfer,
   UnmatchedTransferPage,
   Webhook,
-  WebhookCreated,
+  WebhookChange,
+  WebhookSecret,
   Webhooks,
 } from "./types.js";
 
@@ -89,8 +93,8 @@ export class MerchantMethods extends Transport {
     return this.get(`/v1/orders/${segment(orderId)}/timeline`, {}, options);
   }
 
-  /** Verify and store the payer's signature. */
-  submitOrderSignature(orderId: string, body: OrderSignature, options: PostOptions = {}): Promise<OrderDetail> {
+  /** Verify and store the payer's signature, and capture an order with auto_capture. */
+  submitOrderSignature(orderId: string, body: OrderSignature, options: PostOptions = {}): Promise<OrderSigned> {
     return this.post(`/v1/orders/${segment(orderId)}/signature`, body, options);
   }
 
@@ -110,7 +114,7 @@ export class MerchantMethods extends Transport {
   }
 
   /** Refund a part of a capture, or all of it, to the sender of its transfer. */
-  refundOrder(orderId: string, body: NewRefund, options: PostOptions = {}): Promise<RefundDetail> {
+  refundOrder(orderId: string, body: NewRefund = {}, options: PostOptions = {}): Promise<RefundDetail> {
     return this.post(`/v1/orders/${segment(orderId)}/refunds`, body, options);
   }
 
@@ -189,8 +193,13 @@ export class MerchantMethods extends Transport {
     return this.stream("/v1/export.csv", options);
   }
 
+  /** Refund an unmatched transfer to its sender, and record that as its resolution. */
+  refundUnmatchedTransfer(transaction: string, position: number, body: NewTransferRefund = {}, options: PostOptions = {}): Promise<RefundDetail> {
+    return this.post(`/v1/unmatched-transfers/${segment(transaction)}/${segment(position)}/refund`, body, options);
+  }
+
   /** Register a target, which receives events from now on. */
-  createWebhook(body: NewWebhook, options: PostOptions = {}): Promise<WebhookCreated> {
+  createWebhook(body: NewWebhook, options: PostOptions = {}): Promise<WebhookSecret> {
     return this.post("/v1/webhooks", body, options);
   }
 
@@ -202,6 +211,21 @@ export class MerchantMethods extends Transport {
   /** Send no further events to a target, and drop its pending deliveries. */
   retireWebhook(webhookId: string, options: PostOptions = {}): Promise<Webhook> {
     return this.post(`/v1/webhooks/${segment(webhookId)}/retire`, {}, options);
+  }
+
+  /** Change the URL or the event types of a registered target. */
+  updateWebhook(webhookId: string, body: WebhookChange = {}, options: PostOptions = {}): Promise<Webhook> {
+    return this.post(`/v1/webhooks/${segment(webhookId)}/update`, body, options);
+  }
+
+  /** Replace the secret of a registered target; the replaced one signs as well for a while. */
+  rotateWebhookSecret(webhookId: string, body: SecretRotation = {}, options: PostOptions = {}): Promise<WebhookSecret> {
+    return this.post(`/v1/webhooks/${segment(webhookId)}/rotate-secret`, body, options);
+  }
+
+  /** Send the event webhook.test to one target. */
+  testWebhook(webhookId: string, options: PostOptions = {}): Promise<Delivery> {
+    return this.post(`/v1/webhooks/${segment(webhookId)}/test`, {}, options);
   }
 
   /** List deliveries to targets, newest first. */

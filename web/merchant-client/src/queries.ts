@@ -13,12 +13,15 @@ import type {
 export interface ListOrdersQuery {
   limit?: number;
   cursor?: string;
+  created_from?: number;
+  created_before?: number;
   state?: OrderState;
   finality?: Finality;
   tx_status?: ActiveTxStatus;
   payer?: string;
   nonce?: string;
   id?: string;
+  reference?: string;
   transaction?: string;
 }
 
@@ -31,6 +34,8 @@ export interface GetOrderTypedDataQuery {
 export interface ListRefundsQuery {
   limit?: number;
   cursor?: string;
+  created_from?: number;
+  created_before?: number;
   state?: DisbursementState;
   order?: string;
 }
@@ -39,6 +44,8 @@ export interface ListRefundsQuery {
 export interface ListPayoutsQuery {
   limit?: number;
   cursor?: string;
+  created_from?: number;
+  created_before?: number;
   state?: DisbursementState;
 }
 
@@ -48,6 +55,12 @@ export interface ListUnmatchedTransfersQuery {
   cursor?: string;
   reason?: Reason;
   resolved?: "true" | "false";
+}
+
+/** Parameters of `exportCsv`. */
+export interface ExportCsvQuery {
+  block_time_from?: number;
+  block_time_before?: number;
 }
 
 /** Parameters of `listDeliveries`. */

@@ -11,6 +11,7 @@ import type {
   OrderState,
   Purpose,
   Reason,
+  SelectableType,
   TxResult,
   WebhookOrigin,
 } from "./values.js";
@@ -74,7 +75,7 @@ export interface ErrorBody {
   reason: string | null;
 }
 
-/** An event of an order, a refund or a payout. */
+/** An event of an order, a refund, a payout or a webhook. */
 export interface Event {
   id: string;
   type: EventType;
@@ -91,15 +92,84 @@ export interface EventData {
   details: Record<string, unknown>;
 }
 
-/** The object of an event, after it. */
-export interface EventObject {
+/** The object with its status after the event, without what may change later. */
+export type EventObject = EventOrder | EventRefund | EventPayout | EventWebhook;
+
+/** The order of an event. */
+export interface EventOrder {
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  id: string;
+  chain_id: number;
+  token: string;
+  payer: string;
+  payee: string;
+  /** Contract that captures an order with a maximum. */
+  checkout: string | null;
+  /** Unix time in seconds. */
+  valid_after: number;
+  /** Unix time in seconds. */
+  valid_before: number;
+  nonce: string;
+  /** Memo by which a transfer refers to the order. */
+  memo: string;
+  /** Unix time in seconds. */
+  created: number;
+  /** The merchant's own name of the order. */
+  reference: string | null;
+  /** The merchant's own data: texts by name. */
+  metadata: Record<string, unknown>;
+  /** True if the order is captured once its signature is stored. */
+  auto_capture: boolean;
   /** Finality of the effect on the chain; null without one. */
   finality: Finality | null;
   /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
   tx_status: ActiveTxStatus | null;
   state: string;
-  object: ObjectKind;
+  object: string;
+}
+
+/** The payout of an event. */
+export interface EventPayout {
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
   id: string;
+  chain_id: number;
+  token: string;
+  contract: string;
+  recipients: Leg[];
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  state: string;
+  object: string;
+}
+
+/** The refund of an event. */
+export interface EventRefund {
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  id: string;
+  /** Order; null if an unmatched transfer is refunded. */
+  order_id: string | null;
+  /** Unmatched transfer; null for an order. */
+  transfer: RefundedTransfer | null;
+  chain_id: number;
+  token: string;
+  recipient: string;
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  state: string;
+  object: string;
 }
 
 /** Status of an object before or after an event. */
@@ -109,6 +179,19 @@ export interface EventStatus {
   /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
   tx_status: ActiveTxStatus | null;
   state: string;
+}
+
+/** The target of a test event. */
+export interface EventWebhook {
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  state: string;
+  object: string;
+  id: string;
+  /** Unix time in seconds. */
+  created: number;
 }
 
 /** Health of the service. */
@@ -149,6 +232,12 @@ export interface NewOrder {
   valid_before?: number | null;
   /** Validity in seconds from the newest block, instead of valid_before. */
   valid_seconds?: number | null;
+  /** The merchant's own name of the order. */
+  reference?: string | null;
+  /** Capture the order as soon as its signature is stored; default false. */
+  auto_capture?: boolean | null;
+  /** The merchant's own data: texts by name. */
+  metadata?: Record<string, unknown> | null;
 }
 
 /** A payout of amounts. */
@@ -163,8 +252,8 @@ export interface NewPayout {
 export interface NewRefund {
   /** Id of the refund; derived from the Idempotency-Key by default. */
   id?: string | null;
-  /** Amount in smallest units, as a string. */
-  amount: string;
+  /** Amount in smallest units, as a string; by default all that is not refunded yet. */
+  amount?: string | null;
 }
 
 /** Resolution of an unmatched transfer. */
@@ -185,10 +274,22 @@ export interface NewSplit {
   remainder?: number | null;
 }
 
+/** A refund of an unmatched transfer, or of a part of it. */
+export interface NewTransferRefund {
+  /** Id of the refund; derived from the Idempotency-Key by default. */
+  id?: string | null;
+  /** Amount in smallest units, as a string; by default all of the transfer. */
+  amount?: string | null;
+  /** Note of the resolution; by default it names the refund. */
+  note?: string | null;
+}
+
 /** A target to register. */
 export interface NewWebhook {
-  /** URL of http or https that receives the POST. */
+  /** Public URL of http or https that receives the POST. */
   url: string;
+  /** Event types that the target receives; ["*"] or by default all. */
+  events?: ("*" | "order.cancel_submitted" | "order.canceled" | "order.capture_submitted" | "order.captured" | "order.confirmed" | "order.created" | "order.expired" | "order.finalized" | "order.reopened" | "order.signed" | "order.stored" | "order.transaction_broadcast" | "order.transaction_failed" | "order.transaction_unknown" | "order.transfer_unmatched" | "order.unconfirmed" | "order.voided" | "payout.blocked" | "payout.completed" | "payout.confirmed" | "payout.created" | "payout.finalized" | "payout.reopened" | "payout.submitted" | "payout.transaction_broadcast" | "payout.transaction_failed" | "payout.transaction_unknown" | "payout.unconfirmed" | "refund.blocked" | "refund.completed" | "refund.confirmed" | "refund.created" | "refund.finalized" | "refund.reopened" | "refund.submitted" | "refund.transaction_broadcast" | "refund.transaction_failed" | "refund.transaction_unknown" | "refund.unconfirmed")[] | null;
 }
 
 /** Health of the node. */
@@ -204,16 +305,11 @@ export interface NodeHealth {
 
 /** An order. */
 export interface Order {
-  /** Finality of the effect on the chain; null without one. */
-  finality: Finality | null;
-  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
-  tx_status: ActiveTxStatus | null;
   /** Amount in smallest units. */
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
   id: string;
-  state: OrderState;
   chain_id: number;
   token: string;
   payer: string;
@@ -229,7 +325,18 @@ export interface Order {
   memo: string;
   /** Unix time in seconds. */
   created: number;
-  /** The node's last rejection of the order's transaction; null once it accepts one. */
+  /** The merchant's own name of the order. */
+  reference: string | null;
+  /** The merchant's own data: texts by name. */
+  metadata: Record<string, unknown>;
+  /** True if the order is captured once its signature is stored. */
+  auto_capture: boolean;
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  state: OrderState;
+  /** Last rejection of the order's capture, for people; null once it is accepted. */
   last_error: string | null;
   payment: Payment | null;
   /** Sum of refunds, including pending ones. */
@@ -266,6 +373,14 @@ export interface OrderPlaced {
 export interface OrderSignature {
   /** Signature of the payer over the typed data. */
   signature: string;
+}
+
+/** An order with a stored signature. */
+export interface OrderSigned {
+  order: Order;
+  transactions: Transaction[];
+  /** Reason why an order with auto_capture is not captured yet; the service retries. */
+  capture_error: ErrorBody | null;
 }
 
 /** An order and the typed data that its payer signs. */
@@ -343,24 +458,28 @@ export interface PaymentRequest {
   signature: string;
   /** Capture the payment at once; default false. */
   capture?: boolean | null;
+  /** The merchant's own name of the order. */
+  reference?: string | null;
+  /** The merchant's own data: texts by name. */
+  metadata?: Record<string, unknown> | null;
 }
 
 /** A payout. */
 export interface Payout {
-  /** Finality of the effect on the chain; null without one. */
-  finality: Finality | null;
-  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
-  tx_status: ActiveTxStatus | null;
   /** Amount in smallest units. */
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
   id: string;
-  state: DisbursementState;
   chain_id: number;
   token: string;
   contract: string;
   recipients: Leg[];
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  state: DisbursementState;
 }
 
 /** A payout and its transactions. */
@@ -393,20 +512,23 @@ export interface Recipient {
 
 /** A refund. */
 export interface Refund {
-  /** Finality of the effect on the chain; null without one. */
-  finality: Finality | null;
-  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
-  tx_status: ActiveTxStatus | null;
   /** Amount in smallest units. */
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
   id: string;
-  order_id: string;
-  state: DisbursementState;
+  /** Order; null if an unmatched transfer is refunded. */
+  order_id: string | null;
+  /** Unmatched transfer; null for an order. */
+  transfer: RefundedTransfer | null;
   chain_id: number;
   token: string;
   recipient: string;
+  /** Finality of the effect on the chain; null without one. */
+  finality: Finality | null;
+  /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
+  tx_status: ActiveTxStatus | null;
+  state: DisbursementState;
 }
 
 /** A refund and its transactions. */
@@ -422,12 +544,24 @@ export interface RefundPage {
   next: string | null;
 }
 
+/** An unmatched transfer that is refunded. */
+export interface RefundedTransfer {
+  transaction_hash: string;
+  position: number;
+}
+
 /** A recorded resolution. */
 export interface Resolution {
   note: string;
   by: string;
   /** Unix time in seconds. */
   time: number;
+}
+
+/** Replacement of a secret. */
+export interface SecretRotation {
+  /** Seconds in which the replaced secret signs as well; default 86400. */
+  overlap_seconds?: number | null;
 }
 
 /** A recipient and a share. */
@@ -488,23 +622,35 @@ export interface UnmatchedTransferPage {
 export interface Webhook {
   id: string;
   url: string;
+  /** Event types; null for all. */
+  events: SelectableType[] | null;
   origin: WebhookOrigin;
   /** Unix time in seconds. */
   created: number;
   retired: number | null;
+  /** Time until which a replaced secret signs as well. */
+  previous_secret_expires: number | null;
 }
 
-/** A new target and its secret. */
-export interface WebhookCreated {
-  webhook: Webhook;
-  /** Key of the signatures, shown only once. */
-  secret: string;
+/** New values of a target. */
+export interface WebhookChange {
+  /** New URL; by default unchanged. */
+  url?: string | null;
+  /** Event types that the target receives; ["*"] for all; by default unchanged. */
+  events?: ("*" | "order.cancel_submitted" | "order.canceled" | "order.capture_submitted" | "order.captured" | "order.confirmed" | "order.created" | "order.expired" | "order.finalized" | "order.reopened" | "order.signed" | "order.stored" | "order.transaction_broadcast" | "order.transaction_failed" | "order.transaction_unknown" | "order.transfer_unmatched" | "order.unconfirmed" | "order.voided" | "payout.blocked" | "payout.completed" | "payout.confirmed" | "payout.created" | "payout.finalized" | "payout.reopened" | "payout.submitted" | "payout.transaction_broadcast" | "payout.transaction_failed" | "payout.transaction_unknown" | "payout.unconfirmed" | "refund.blocked" | "refund.completed" | "refund.confirmed" | "refund.created" | "refund.finalized" | "refund.reopened" | "refund.submitted" | "refund.transaction_broadcast" | "refund.transaction_failed" | "refund.transaction_unknown" | "refund.unconfirmed")[] | null;
 }
 
 /** Numbers of deliveries. */
 export interface WebhookHealth {
   pending: number;
   dead: number;
+}
+
+/** A target and its new secret. */
+export interface WebhookSecret {
+  webhook: Webhook;
+  /** Key of the signatures, shown only once. */
+  secret: string;
 }
 
 /** All targets. */

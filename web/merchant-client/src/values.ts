@@ -64,7 +64,8 @@ export type EventType =
   | "refund.transaction_broadcast"
   | "refund.transaction_failed"
   | "refund.transaction_unknown"
-  | "refund.unconfirmed";
+  | "refund.unconfirmed"
+  | "webhook.test";
 
 /** Finality of an effect that is on the chain. */
 export type Finality =
@@ -75,7 +76,8 @@ export type Finality =
 export type ObjectKind =
   | "order"
   | "refund"
-  | "payout";
+  | "payout"
+  | "webhook";
 
 /** State of an order's authorization. */
 export type OrderState =
@@ -90,6 +92,7 @@ export type OrderState =
 /** Purpose of a transaction. */
 export type Purpose =
   | "capture"
+  | "capture_batch"
   | "cancel"
   | "refund"
   | "payout"
@@ -102,7 +105,49 @@ export type Reason =
   | "late"
   | "duplicate"
   | "direct"
-  | "unmatched";
+  | "unmatched"
+  | "sweep";
+
+export type SelectableType =
+  | "order.cancel_submitted"
+  | "order.canceled"
+  | "order.capture_submitted"
+  | "order.captured"
+  | "order.confirmed"
+  | "order.created"
+  | "order.expired"
+  | "order.finalized"
+  | "order.reopened"
+  | "order.signed"
+  | "order.stored"
+  | "order.transaction_broadcast"
+  | "order.transaction_failed"
+  | "order.transaction_unknown"
+  | "order.transfer_unmatched"
+  | "order.unconfirmed"
+  | "order.voided"
+  | "payout.blocked"
+  | "payout.completed"
+  | "payout.confirmed"
+  | "payout.created"
+  | "payout.finalized"
+  | "payout.reopened"
+  | "payout.submitted"
+  | "payout.transaction_broadcast"
+  | "payout.transaction_failed"
+  | "payout.transaction_unknown"
+  | "payout.unconfirmed"
+  | "refund.blocked"
+  | "refund.completed"
+  | "refund.confirmed"
+  | "refund.created"
+  | "refund.finalized"
+  | "refund.reopened"
+  | "refund.submitted"
+  | "refund.transaction_broadcast"
+  | "refund.transaction_failed"
+  | "refund.transaction_unknown"
+  | "refund.unconfirmed";
 
 /** Reason why a transaction needs no further tracking. */
 export type TxResult =

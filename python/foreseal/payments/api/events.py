@@ -1,93 +1,88 @@
 """Events: entries of the timeline in the form that the API and the webhooks use.
 
-The database stores triggers and states as texts of the specification. This module is the one place that maps them to
-event types, codes and fields.
+An event is a function of its entry and of values that never change afterwards, so it has the same bytes in every
+delivery and in the API. `data.object` therefore has the status after the entry, and not what may still change: the
+payment and the sum of refunds of an order.
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foreseal.payments.ledger import Trigger
-from foreseal.payments.ledger.models import TimelineRecord
-from foreseal.payments.ledger.states import EFFECTED, StatusStep, TxStatus, parsed
-from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED
+import orjson
+from sqlalchemy import Connection, select
 
-JsonObject = dict[str, Any]
-
-OBJECTS = {"orders": "order", "refunds": "refund", "payouts": "payout"}
-"""Kind of object by table."""
-
-_EVENTS: dict[str, str] = {
-    Trigger.SET_TERMS: "created",
-    Trigger.STORE_SIGNED: "created",
-    Trigger.SIGN: "signed",
-    Trigger.STORE: "stored",
-    Trigger.CAPTURE: "capture_submitted",
-    Trigger.VOID: "voided",
-    Trigger.CANCEL: "cancel_submitted",
-    Trigger.EXPIRE: "expired",
-    Trigger.ACCEPTED: "transaction_broadcast",
-    Trigger.LOST: "transaction_unknown",
-    Trigger.FAIL: "transaction_failed",
-    Trigger.CONFIRM: "confirmed",
-    Trigger.DEMOTE: "unconfirmed",
-    Trigger.FINALIZE: "finalized",
-    Trigger.REOPEN: "reopened",
-    Trigger.RESERVE: "created",
-    Trigger.SUBMIT: "submitted",
-    Trigger.BLOCK: "blocked",
-    TRANSFER_UNMATCHED: "transfer_unmatched",
-}
-_OUTCOMES = {"Used, captured": "captured", "Canceled": "canceled", "Complete": "completed"}
-_KINDS = {
-    "order": (*list(_EVENTS)[:15], TRANSFER_UNMATCHED),
-    "refund": tuple(_EVENTS)[8:18],
-    "payout": tuple(_EVENTS)[8:18],
-}
-TYPES = tuple(
-    sorted(
-        {f"{kind}.{_EVENTS[trigger]}" for kind, triggers in _KINDS.items() for trigger in triggers}
-        | {"order.captured", "order.canceled", "refund.completed", "payout.completed"}
-    )
-)
-"""Every value of an event's `type`."""
+from foreseal.payments.api.models import WebhookRecord
+from foreseal.payments.api.views import JsonView, Views, refined
+from foreseal.payments.ledger.event_types import OBJECTS, event_id, event_type
+from foreseal.payments.ledger.models import OrderRecord, PayoutRecord, RefundRecord, TimelineRecord
+from foreseal.payments.ledger.queries import chunks, fetch_all, fetch_each
+from foreseal.payments.ledger.record import Record
+from foreseal.payments.ledger.states import parsed
 
 
-def event(row: TimelineRecord) -> JsonObject:
-    """Return the event of a timeline entry. It is the same in every delivery."""
-    kind = OBJECTS[row.subject]
+def build_events(tx: Connection, views: Views, rows: Sequence[TimelineRecord]) -> list[JsonView]:
+    """Return the events of timeline entries, in their order. The number of queries is that of chunks of objects."""
+    objects = _objects(tx, views, rows)
+    return [_event(row, objects[row.subject, row.subject_id]) for row in rows]
+
+
+def encode_events(views: Views, tx: Connection, rows: Sequence[TimelineRecord]) -> dict[int, bytes]:
+    """Return the bytes of events, by the id of their entries."""
+    events = build_events(tx, views, rows)
+    return {row.id: orjson.dumps(built) for row, built in zip(rows, events, strict=True)}
+
+
+def list_events(tx: Connection, views: Views, model: type[Record], id: str) -> list[JsonView]:
+    """Return the timeline of one row, oldest entry first."""
+    condition = (TimelineRecord.subject == model.__tablename__) & (TimelineRecord.subject_id == id)
+    return build_events(tx, views, fetch_all(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id)))
+
+
+def _event(row: TimelineRecord, subject: Mapping[str, Any]) -> JsonView:
     return {
         "id": event_id(row.id),
-        "type": f"{kind}.{_type(row)}",
+        "type": event_type(row),
         "created": row.time,
         "data": {
-            "object": {"object": kind, "id": row.subject_id, **_status(row.after)},
+            "object": {"object": OBJECTS[row.subject], **subject, **_status(row.after)},
             "previous": None if row.before is None else _status(row.before),
             "details": json.loads(row.details),
         },
     }
 
 
-def event_id(number: int) -> str:
-    """Return the public id of a timeline entry."""
-    return f"evt_{number}"
+def _objects(tx: Connection, views: Views, rows: Sequence[TimelineRecord]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    ids: dict[str, list[str]] = {}
+    for table, id in dict.fromkeys((row.subject, row.subject_id) for row in rows):
+        ids.setdefault(table, []).append(id)
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for table, subjects in ids.items():
+        for chunk in chunks(subjects):
+            found |= {(table, view["id"]): view for view in _READERS[table](tx, views, chunk)}
+    return found
 
 
-def refined(step: StatusStep) -> JsonObject:
-    """Return finality and transaction status as two fields, of which at most one is set."""
-    final = step in EFFECTED
-    return {
-        "finality": step.value if final else None,
-        "tx_status": None if final or step is TxStatus.IDLE else step.value,
-    }
+def _orders(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    return [views.order_constants(row) for row in fetch_each(tx, select(OrderRecord).where(OrderRecord.id.in_(ids)))]
 
 
-def _status(text: str) -> JsonObject:
+def _refunds(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    return [views.refund(row) for row in fetch_each(tx, select(RefundRecord).where(RefundRecord.id.in_(ids)))]
+
+
+def _payouts(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    return views.payouts(tx, fetch_all(tx, select(PayoutRecord).where(PayoutRecord.id.in_(ids))))
+
+
+def _webhooks(tx: Connection, _: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    query = select(WebhookRecord).where(WebhookRecord.id.in_(ids))
+    return [{"id": row.id, "created": row.created} for row in fetch_each(tx, query)]
+
+
+_READERS = {"orders": _orders, "refunds": _refunds, "payouts": _payouts, "webhooks": _webhooks}
+
+
+def _status(text: str) -> JsonView:
     state, step = parsed(text)
     return {"state": state, **refined(step)}
-
-
-def _type(row: TimelineRecord) -> str:
-    if row.trigger == Trigger.LANDED:
-        return _OUTCOMES[parsed(row.after)[0]]
-    return _EVENTS[row.trigger]

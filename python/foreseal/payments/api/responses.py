@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
-from foreseal.payments.api.events import OBJECTS, TYPES
 from foreseal.payments.api.models import DeliveryState, WebhookOrigin
 from foreseal.payments.ledger import DisbursementState, Finality, OrderState
+from foreseal.payments.ledger.event_types import OBJECTS, TEST, TYPES
 from foreseal.payments.ledger.models import Purpose, Reason, TxResult
 
 UnitsText = Annotated[str, Field(pattern="^[0-9]+$", description="Amount in smallest units.")]
@@ -22,7 +22,11 @@ Unsigned = Annotated[int, Field(ge=0)]
 UnixTime = Annotated[int, Field(ge=0, description="Unix time in seconds.")]
 ActiveTxStatus = TypeAliasType("ActiveTxStatus", Literal["intended", "broadcast", "unknown", "failed"])
 """Status of a transaction under way."""
-EventType = TypeAliasType("EventType", Annotated[str, WithJsonSchema({"type": "string", "enum": list(TYPES)})])
+EventType = TypeAliasType("EventType", Annotated[str, WithJsonSchema({"type": "string", "enum": [*TYPES, TEST]})])
+SelectableType = TypeAliasType(
+    "SelectableType", Annotated[str, WithJsonSchema({"type": "string", "enum": list(TYPES)})]
+)
+"""Event type to which a target can subscribe."""
 ObjectKind = TypeAliasType(
     "ObjectKind", Annotated[str, WithJsonSchema({"type": "string", "enum": list(OBJECTS.values())})]
 )
@@ -87,11 +91,10 @@ class PaymentView(TransferView):
     block_hash: str
 
 
-class OrderView(RefinedStatus, Money):
-    """An order."""
+class OrderConstants(Money):
+    """Fields of an order that never change."""
 
     id: str
-    state: OrderState
     chain_id: Unsigned
     token: AddressText
     payer: AddressText
@@ -105,6 +108,12 @@ class OrderView(RefinedStatus, Money):
     reference: Annotated[str | None, Field(description="The merchant's own name of the order.")]
     metadata: Annotated[dict[str, str], Field(description="The merchant's own data: texts by name.")]
     auto_capture: Annotated[bool, Field(description="True if the order is captured once its signature is stored.")]
+
+
+class OrderView(OrderConstants, RefinedStatus):
+    """An order."""
+
+    state: OrderState
     last_error: Annotated[
         str | None, Field(description="Last rejection of the order's capture, for people; null once it is accepted.")
     ]
@@ -189,16 +198,21 @@ class RefundedTransferView(TypedDict):
     position: Unsigned
 
 
-class RefundView(RefinedStatus, Money):
-    """A refund."""
+class RefundConstants(Money):
+    """Fields of a refund that never change."""
 
     id: str
     order_id: Annotated[str | None, Field(description="Order; null if an unmatched transfer is refunded.")]
     transfer: Annotated[RefundedTransferView | None, Field(description="Unmatched transfer; null for an order.")]
-    state: DisbursementState
     chain_id: Unsigned
     token: AddressText
     recipient: AddressText
+
+
+class RefundView(RefundConstants, RefinedStatus):
+    """A refund."""
+
+    state: DisbursementState
 
 
 class RefundDetail(TypedDict):
@@ -221,15 +235,20 @@ class Leg(Money):
     recipient: AddressText
 
 
-class PayoutView(RefinedStatus, Money):
-    """A payout."""
+class PayoutConstants(Money):
+    """Fields of a payout that never change."""
 
     id: HashText
-    state: DisbursementState
     chain_id: Unsigned
     token: AddressText
     contract: AddressText
     recipients: list[Leg]
+
+
+class PayoutView(PayoutConstants, RefinedStatus):
+    """A payout."""
+
+    state: DisbursementState
 
 
 class PayoutDetail(TypedDict):
@@ -252,11 +271,39 @@ class EventStatus(RefinedStatus):
     state: str
 
 
-class EventObject(EventStatus):
-    """The object of an event, after it."""
+class EventOrder(OrderConstants, EventStatus):
+    """The order of an event."""
 
-    object: ObjectKind
+    object: Literal["order"]
+
+
+class EventRefund(RefundConstants, EventStatus):
+    """The refund of an event."""
+
+    object: Literal["refund"]
+
+
+class EventPayout(PayoutConstants, EventStatus):
+    """The payout of an event."""
+
+    object: Literal["payout"]
+
+
+class EventWebhook(EventStatus):
+    """The target of a test event."""
+
+    object: Literal["webhook"]
     id: str
+    created: UnixTime
+
+
+EventObject = TypeAliasType(
+    "EventObject",
+    Annotated[
+        EventOrder | EventRefund | EventPayout | EventWebhook,
+        Field(description="The object with its status after the event, without what may change later."),
+    ],
+)
 
 
 class EventData(TypedDict):
@@ -270,7 +317,7 @@ class EventData(TypedDict):
 
 
 class EventView(TypedDict):
-    """An event of an order, a refund or a payout."""
+    """An event of an order, a refund, a payout or a webhook."""
 
     id: str
     type: EventType
@@ -323,13 +370,17 @@ class WebhookView(TypedDict):
 
     id: str
     url: str
+    events: Annotated[list[SelectableType] | None, Field(description="Event types; null for all.")]
     origin: WebhookOrigin
     created: UnixTime
     retired: UnixTime | None
+    previous_secret_expires: Annotated[
+        UnixTime | None, Field(description="Time until which a replaced secret signs as well.")
+    ]
 
 
-class WebhookCreated(TypedDict):
-    """A new target and its secret."""
+class WebhookSecret(TypedDict):
+    """A target and its new secret."""
 
     webhook: WebhookView
     secret: Annotated[str, Field(description="Key of the signatures, shown only once.")]

@@ -1,17 +1,16 @@
 """JSON views of ledger rows. `responses` has their types."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import to_tokens
-from foreseal.payments.api.events import OBJECTS, event, event_id, refined
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
 from foreseal.payments.api.responses import (
     DeliveryView,
-    EventView,
     Money,
     OrderView,
     PaymentView,
@@ -28,6 +27,7 @@ from foreseal.payments.api.responses import (
 from foreseal.payments.configuration import TokenSection
 from foreseal.payments.disbursements.refunds import RefundedTransfer
 from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
+from foreseal.payments.ledger.event_types import OBJECTS, event_id
 from foreseal.payments.ledger.models import (
     AttemptRecord,
     OrderRecord,
@@ -36,16 +36,19 @@ from foreseal.payments.ledger.models import (
     Purpose,
     Reason,
     RefundRecord,
-    TimelineRecord,
     TransactionRecord,
     TransferRecord,
 )
 from foreseal.payments.ledger.queries import fetch_all, fetch_each
-from foreseal.payments.ledger.record import Record
-from foreseal.payments.ledger.states import StatusStep
+from foreseal.payments.ledger.states import StatusStep, TxStatus
 from foreseal.payments.orders.authorizations import SignedOrder
 from foreseal.payments.orders.merchant_data import parse_metadata
 from foreseal.payments.orders.payments import StoredPayment
+
+JsonView = dict[str, Any]
+
+CHANGING_FIELDS = ("last_error", "payment", "refunded", "refunded_shown")
+"""Fields of an order that may change after an event, in addition to its status."""
 
 
 class ShownOrder(SignedOrder, Protocol):
@@ -111,6 +114,11 @@ class Views:
         """Return one order with payment and refunds."""
         return self.orders(tx, [row])[0]
 
+    def order_constants(self, row: OrderRecord) -> JsonView:
+        """Return an order without the fields that may change after an event: its payment and refunds."""
+        view = self._order(row, OrderStatus(row.state, row.step), row.memo, row.created, None, 0)
+        return {name: value for name, value in view.items() if name not in CHANGING_FIELDS}
+
     def _order(
         self,
         order: ShownOrder,
@@ -123,7 +131,7 @@ class Views:
         return {
             "id": order.id,
             "state": cast(OrderState, status.state),
-            **_refined(status.step),
+            **refined(status.step),
             "chain_id": order.chain_id,
             "token": order.token,
             "payer": order.payer,
@@ -169,7 +177,7 @@ class Views:
             "chain_id": row.chain_id,
             "token": row.token,
             "recipient": row.recipient,
-            **_refined(row.step),
+            **refined(row.step),
             **self.money(row.amount),
         }
 
@@ -186,7 +194,7 @@ class Views:
                 "chain_id": row.chain_id,
                 "token": row.token,
                 "contract": row.contract,
-                **_refined(row.step),
+                **refined(row.step),
                 **self.money(sum(leg.amount for leg in legs[row.id])),
                 "recipients": [{"recipient": leg.recipient, **self.money(leg.amount)} for leg in legs[row.id]],
             }
@@ -211,13 +219,11 @@ class Views:
         ]
 
 
-def list_events(tx: Connection, model: type[Record], id: str) -> list[EventView]:
-    """Return the timeline of one row, oldest entry first."""
-    condition = (TimelineRecord.subject == model.__tablename__) & (TimelineRecord.subject_id == id)
-    return [
-        cast(EventView, event(row))
-        for row in fetch_each(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id))
-    ]
+def refined(step: StatusStep) -> RefinedStatus:
+    """Return finality and transaction status as two fields, of which at most one is set."""
+    final = step in EFFECTED
+    status = None if final or step is TxStatus.IDLE else step.value
+    return cast(RefinedStatus, {"finality": step.value if final else None, "tx_status": status})
 
 
 def list_transactions(tx: Connection, subjects: Sequence[str], *purposes: Purpose) -> list[TransactionView]:
@@ -241,9 +247,11 @@ def webhook(row: WebhookRecord) -> WebhookView:
     return {
         "id": row.id,
         "url": row.url,
+        "events": None if row.events is None else json.loads(row.events),
         "origin": row.origin,
         "created": row.created,
         "retired": row.retired,
+        "previous_secret_expires": row.previous_secret_expires,
     }
 
 
@@ -260,10 +268,6 @@ def delivery(row: DeliveryRecord) -> DeliveryView:
         "next_attempt": int(row.next_attempt) if row.state is DeliveryState.WAITING else None,
         "last_error": row.error or None,
     }
-
-
-def _refined(step: StatusStep) -> RefinedStatus:
-    return cast(RefinedStatus, refined(step))
 
 
 def _hex(value: bytes) -> str:

@@ -74,6 +74,10 @@ def read(path: Path) -> Configuration:
     except ValidationError as error:
         found = sorted(error.errors(include_url=False), key=lambda each: _position(tables, each["loc"]))
         raise ConfigurationError(f"{path}: {_problem(each)}" for each in found) from None
+    forbidden = ((number, hook.problem(content.serve)) for number, hook in enumerate(content.webhooks))
+    problems = [f"{path}: webhooks[{number}].url: {problem}" for number, problem in forbidden if problem is not None]
+    if problems:
+        raise ConfigurationError(problems)
     return Configuration(path=path, **dict(content))
 
 

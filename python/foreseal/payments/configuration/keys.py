@@ -2,12 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import sqlalchemy
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
+from foreseal.payments.configuration.webhook_targets import IpNetwork, parse_networks
+from foreseal.payments.ledger.event_types import check_types
 from foreseal.payments.validation import AccountAddress, ParsedText
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -81,6 +83,12 @@ def _listen(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def _networks(value: Any) -> Any:
+    """Convert a list of texts to networks; return any other value unchanged."""
+    is_texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return parse_networks(value) if is_texts else value
+
+
 Text = Annotated[str, ParsedText(_text)]
 HttpUrl = Annotated[str, url_text("http", "https")]
 NodeUrl = Annotated[str, url_text("http", "https", "ws", "wss")]
@@ -93,3 +101,5 @@ VariableName = Annotated[str, ParsedText(_variable)]
 ListenAddress = Annotated[tuple[str, int], ParsedText(_listen)]
 # TOML has lists only; a strict tuple would reject them.
 Addresses = Annotated[tuple[AccountAddress, ...], Field(strict=False)]
+IpNetworks = Annotated[tuple[IpNetwork, ...], BeforeValidator(_networks)]
+EventTypes = Annotated[tuple[Text, ...], Field(strict=False), AfterValidator(check_types)]

@@ -10,7 +10,9 @@ from foreseal.payments.chain import BreakerSettings, ConfirmationPolicy, Confirm
 from foreseal.payments.configuration.keys import (
     Addresses,
     DatabaseUrl,
+    EventTypes,
     HttpUrl,
+    IpNetworks,
     ListenAddress,
     NodeUrl,
     ProcessNameText,
@@ -22,6 +24,7 @@ from foreseal.payments.configuration.keys import (
     WebSocketUrl,
 )
 from foreseal.payments.configuration.secrets import Secret, SecretError
+from foreseal.payments.configuration.webhook_targets import ANY_NETWORK, AddressPolicy, TargetForbidden, check_url
 from foreseal.payments.ledger import Finality
 from foreseal.payments.transactions import (
     GWEI,
@@ -224,6 +227,14 @@ class ServeSection(Section):
         description="Batch capture contract of the merchant; without it each capture is a transaction of its own.",
         examples=["0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0"],
     )
+    webhook_networks: IpNetworks = Field(
+        default=(),
+        description="Private networks that may contain webhook targets; by default only public addresses are allowed.",
+        examples=[["10.20.0.0/16"]],
+    )
+    webhook_concurrency: int = Field(
+        default=128, ge=1, le=512, description="Maximum number of concurrent deliveries to one webhook target."
+    )
 
 
 class FacilitatorSection(AccountSection):
@@ -298,6 +309,14 @@ class WebhookSection(Section):
     secret_env: VariableName | None = Field(
         default=None, description="Environment variable with the secret that signs.", examples=["HOOK_SECRET"]
     )
+    events: EventTypes | None = Field(
+        default=None,
+        description="Event types that the target receives; by default all.",
+        examples=[["order.captured", "refund.completed"]],
+    )
+    allow_private: bool = Field(
+        default=False, description="True if the target may have any address, also in a private network."
+    )
 
     @model_validator(mode="after")
     def _one_secret(self) -> Self:
@@ -307,3 +326,15 @@ class WebhookSection(Section):
     def secret(self) -> Secret:
         """Return the location of the secret. Raises `SecretError` unless exactly one is set."""
         return Secret(self.secret_file, self.secret_env)
+
+    def policy(self, serve: ServeSection) -> AddressPolicy:
+        """Return the addresses that the target may have."""
+        return AddressPolicy(ANY_NETWORK if self.allow_private else serve.webhook_networks)
+
+    def problem(self, serve: ServeSection) -> str | None:
+        """Return why the URL is not allowed, or None."""
+        try:
+            check_url(self.url, self.policy(serve))
+        except TargetForbidden as error:
+            return str(error)
+        return None

@@ -15,6 +15,10 @@ _RECORDED = "foreseal_recorded"
 
 TRANSFER_UNMATCHED = "transfer unmatched"
 """Trigger of an entry that records an unmatched transfer. It changes no state."""
+WEBHOOK_TESTED = "webhook tested"
+"""Trigger of an entry whose event is sent to the tested target only."""
+WEBHOOK_ROTATED = "secret rotated"
+"""Trigger of an entry that records a new secret of a webhook. It is sent to no target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class DatabaseCheck:
             with self._database.reading() as tx:
                 # Delivered ones are never deleted, so a count of all would grow without bound.
                 open_ = DeliveryRecord.state.in_((DeliveryState.WAITING, DeliveryState.DEAD))
-                # A target that the configuration no longer has retains its deliveries, and gets them once it is back.
+                # A retired target retains its dead deliveries.
                 active = DeliveryRecord.webhook_id.in_(select(WebhookRecord.id).where(WebhookRecord.retired.is_(None)))
                 query = select(DeliveryRecord.state, func.count()).where(open_, active)
                 counts = dict(tx.execute(query.group_by(DeliveryRecord.state)).all())

@@ -3,23 +3,30 @@
 import hashlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from starlette.applications import Starlette
 
 from foreseal.payments.api import webhooks
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
+from foreseal.payments.api.events import encode_events
 from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.routes.service import Monitoring
-from foreseal.payments.api.webhooks import WebhookOutbox
+from foreseal.payments.api.views import Views
+from foreseal.payments.api.webhook_outbox import WebhookOutbox
+from foreseal.payments.api.webhook_signature import decode_secrets
+from foreseal.payments.api.webhooks import ConfiguredTarget
+from foreseal.payments.configuration import Configuration, SecretError
+from foreseal.payments.configuration.webhook_targets import AddressPolicy
 from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.workers.feed_listener import FeedListener
 from foreseal.payments.workers.health import HealthMonitor
 from foreseal.payments.workers.process_name import ProcessName, acquire_name, build_lock
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.service_metrics import ServiceMetrics
-from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
+from foreseal.payments.workers.webhook_dispatcher import MIN_LEASE, DispatcherSettings, WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 
 # Threads that advance orders, refunds and payouts.
@@ -30,20 +37,21 @@ class Service:
     """A merchant's service. `app` handles HTTP requests; the other components run from `start` to `stop`."""
 
     def __init__(self, backend: Backend, environment: Mapping[str, str]) -> None:
-        """Set up the components. Raises `SecretError` if a webhook's secret is missing."""
+        """Set up the components. Raises `SecretError` if a webhook's secret is missing or invalid."""
         configuration = backend.configuration
         lease = float(configuration.serve.lease_seconds)
         name = self._name = ProcessName.from_section(configuration.serve)
-        targets = {_hook_id(hook.url): hook for hook in configuration.webhooks}
-        found = {id: hook.secret().text(environment) for id, hook in targets.items()}
-        self._urls = {id: hook.url for id, hook in targets.items()}
+        self._configured = _configured_targets(configuration, environment)
         self._backend = backend
         self._processes = ProcessRegistry(backend.database, name.name, lease, build_lock(backend.database, name))
         self._pool = ThreadPoolExecutor(_THREADS, "advance")
         self.metrics = ServiceMetrics(backend.monotonic)
         backend.database.observer = self.metrics
-        outbox = WebhookOutbox(backend.database, backend.clock, lease, name.owner)
-        self._dispatcher = WebhookDispatcher(outbox, found, observe=self.metrics.observe_delivery)
+        encode = partial(encode_events, Views(backend.token))
+        outbox = WebhookOutbox(backend.database, backend.clock, name.owner, max(lease, MIN_LEASE), encode)
+        policy = AddressPolicy(configuration.serve.webhook_networks)
+        settings = DispatcherSettings(self._configured, policy, configuration.serve.webhook_concurrency)
+        self._dispatcher = WebhookDispatcher(outbox, settings, observe=self.metrics.observe_delivery)
         self._worker = Worker(backend, self._processes, self._pool, self._dispatcher.wake)
         self.monitor = HealthMonitor(backend, self._processes, self._worker.state)
         self.metrics.sample(self.monitor, self._worker.state, backend.breaker)
@@ -61,7 +69,7 @@ class Service:
         acquire_name(database, self._name, processes.lock, processes.lease, self._backend.clock)
         with database.transaction() as tx:
             webhooks.release_leases(tx, self._name.name)
-            webhooks.configure(tx, self._urls, int(self._backend.clock()))
+            webhooks.configure(tx, self._configured, int(self._backend.clock()))
         self.monitor.start()
         self._repeating.start()
         self._dispatcher.start()
@@ -79,6 +87,19 @@ class Service:
         self._dispatcher.stop()
         self.monitor.stop()
         self._processes.remove()
+
+
+def _configured_targets(configuration: Configuration, environment: Mapping[str, str]) -> dict[str, ConfiguredTarget]:
+    """Return the targets of the configuration by id. Raises `SecretError`."""
+    found: dict[str, ConfiguredTarget] = {}
+    for number, hook in enumerate(configuration.webhooks):
+        try:
+            secrets = decode_secrets(hook.secret().text(environment))
+        except ValueError as error:
+            raise SecretError(f"webhooks[{number}]: {error}") from None
+        policy = hook.policy(configuration.serve)
+        found[_hook_id(hook.url)] = ConfiguredTarget(hook.url, secrets, hook.events, policy)
+    return found
 
 
 def _hook_id(url: str) -> str:

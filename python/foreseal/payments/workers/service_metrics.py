@@ -5,9 +5,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
-from foreseal.payments.api.events import OBJECTS
 from foreseal.payments.chain import BreakerState, CircuitBreaker
 from foreseal.payments.ledger import TimelineEntry, Trigger
+from foreseal.payments.ledger.event_types import OBJECTS
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.metrics import Counter, Gauge, GaugeSample, Histogram, Metric, SampledCounter, render
 from foreseal.payments.workers.health import HealthMonitor

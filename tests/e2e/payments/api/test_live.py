@@ -23,6 +23,7 @@ from reconcile.campaign import Campaign, Summary
 from reconcile.scan import scan
 
 SECONDS = 60.0
+HOOK_SECRET = "whsec_" + "A" * 43 + "="
 POLICY = """[policy]
 confirmed = "sealed"
 """
@@ -39,13 +40,13 @@ class Hooks(http.server.ThreadingHTTPServer):
     """A target of webhooks."""
 
     def __init__(self) -> None:
-        self.got: list[tuple[str, bytes]] = []
+        self.got: list[tuple[dict[str, str], bytes]] = []
         got = self.got
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
-                got.append((self.headers["foreseal-signature"], body))
+                got.append(({name.lower(): value for name, value in self.headers.items()}, body))
                 self.send_response(204)
                 self.end_headers()
 
@@ -67,9 +68,11 @@ def hooks() -> Iterator[Hooks]:
 
 def test_an_order_is_paid_notified_and_refunded(chain: LiveNode, tmp_path: Path, hooks: Hooks) -> None:
     secret = tmp_path / "hook.secret"
-    secret.write_text("of the hook")
+    secret.write_text(HOOK_SECRET)
     secret.chmod(0o600)
-    target = f'[[webhooks]]\nurl = "http://127.0.0.1:{hooks.server_port}/"\nsecret_file = "{secret}"\n'
+    target = (
+        f'[[webhooks]]\nurl = "http://127.0.0.1:{hooks.server_port}/"\nsecret_file = "{secret}"\nallow_private = true\n'
+    )
     config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY + target)
     with serving(config) as service, Shopper(service.url, api_key(config)) as shopper:
         shopper.made(f"/v1/orders/{shopper.stored('a', 1_500_000, BUYERS[0])}/capture")
@@ -81,8 +84,8 @@ def test_an_order_is_paid_notified_and_refunded(chain: LiveNode, tmp_path: Path,
 
         told = len(shopper.get("/v1/orders/a/timeline")["items"]) + len(shopper.get("/v1/refunds/r/timeline")["items"])
         wait_for(lambda: len(hooks.got) >= told, SECONDS, "all webhooks")
-        for header, body in hooks.got:
-            verify("of the hook", header, body, orjson.loads(body)["created"], tolerance=SECONDS)
+        for headers, body in hooks.got:
+            verify(HOOK_SECRET, headers, body, orjson.loads(body)["created"], tolerance=SECONDS)
         events = [orjson.loads(body) for _, body in hooks.got]
         ids = [int(event["id"].removeprefix("evt_")) for event in events if event["type"].startswith("order.")]
         assert ids == sorted(set(ids))

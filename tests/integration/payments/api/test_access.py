@@ -15,7 +15,10 @@ from payments.api.service_harness import ServiceHarness
 ROLES = {
     "cashier": {"payments", "batch", "orders", "signature", "capture", "void", "cancel"},
     "refunder": {"refunds"},
-    "admin": {"payouts", "splits", "resolution", "webhooks", "retire", "retry"},
+    "admin": {
+        *("payouts", "splits", "resolution", "webhooks", "retire", "retry"),
+        *("update", "rotate-secret", "test"),
+    },
 }
 
 

@@ -5,15 +5,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
 from foreseal.payments.api import webhooks
+from foreseal.payments.api.events import encode_events
 from foreseal.payments.api.idempotency import IdempotentRequests, RequestClaim, StoredResponse
 from foreseal.payments.api.models import DeliveryRecord, RequestRecord
-from foreseal.payments.api.webhooks import WebhookOutbox
+from foreseal.payments.api.views import Views
+from foreseal.payments.api.webhook_outbox import WebhookOutbox
 from foreseal.payments.configuration import ServeSection, read
 from foreseal.payments.ledger import Database
 from foreseal.payments.workers.process_name import (
@@ -140,8 +143,9 @@ def test_restarted_process_posts_its_interrupted_webhooks_at_once(service: Servi
     with service.database.transaction() as tx:
         webhooks.register(tx, "hook", "http://x.example/", 1)
     service.draft("a")
-    before = WebhookOutbox(service.database, service.clock, LEASE, "shop 1")
-    after = WebhookOutbox(service.database, service.clock, LEASE, "shop 2")
+    encode = partial(encode_events, Views(service.process.backend.token))
+    before = WebhookOutbox(service.database, service.clock, "shop 1", LEASE, encode)
+    after = WebhookOutbox(service.database, service.clock, "shop 2", LEASE, encode)
     before.fan_out()
     assert len(before.claim("hook", 10)) == 1
     assert after.claim("hook", 10) == []

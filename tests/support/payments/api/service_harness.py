@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,20 @@ from foreseal.errors import RpcError
 from foreseal.payments.api import api_keys
 from foreseal.payments.api.app import build_application
 from foreseal.payments.api.backend import Backend
+from foreseal.payments.api.events import encode_events
 from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.routes.service import Monitoring
-from foreseal.payments.api.webhooks import WebhookOutbox
+from foreseal.payments.api.views import Views
+from foreseal.payments.api.webhook_outbox import WebhookOutbox
 from foreseal.payments.configuration import read
+from foreseal.payments.configuration.webhook_targets import PUBLIC_ONLY, AddressPolicy
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.typed_data import Cancellation, ReceiveAuthorization
 from foreseal.payments.workers.process_registry import ProcessRegistry
-from foreseal.payments.workers.webhook_dispatcher import WebhookDispatcher
+from foreseal.payments.workers.webhook_dispatcher import DispatcherSettings, WebhookDispatcher
+from foreseal.payments.workers.webhook_transport import PostFailed, PostResponse
 from foreseal.payments.workers.worker import Worker
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, PAYOUTS, TOKEN, VERSION
@@ -46,15 +51,38 @@ class AtOnce(Executor):
 
 
 class Post:
-    """A target of webhooks that records posts and returns the test's status."""
+    """Targets of webhooks that record posts and return the test's status; 0 is no response."""
 
     def __init__(self) -> None:
         self.got: list[tuple[str, bytes, dict[str, str]]] = []
         self.status: Callable[[str], int] = lambda url: 200
+        self.retry_after: str | None = None
+        self.in_flight = self.most_in_flight = 0
 
-    def __call__(self, url: str, body: bytes, headers: Any) -> int:
-        self.got.append((url, body, dict(headers)))
-        return self.status(url)
+    def __call__(self, url: str, _: AddressPolicy) -> "FakeTransport":
+        return FakeTransport(self, url)
+
+
+class FakeTransport:
+    """The connection to one of the targets."""
+
+    def __init__(self, target: Post, url: str) -> None:
+        self._target = target
+        self._url = url
+
+    async def post(self, body: bytes, headers: Any) -> PostResponse:
+        self._target.got.append((self._url, body, dict(headers)))
+        self._target.in_flight += 1
+        self._target.most_in_flight = max(self._target.most_in_flight, self._target.in_flight)
+        status = self._target.status(self._url)
+        await asyncio.sleep(0)
+        self._target.in_flight -= 1
+        if not status:
+            raise PostFailed("no response")
+        return PostResponse(status, self._target.retry_after)
+
+    async def close(self) -> None:
+        pass
 
 
 class Batches:
@@ -103,8 +131,10 @@ class Process:
         environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex()}
         self.backend = Backend.open(config, environment, service.clock, service.batches, self.crashes)
         self.processes = ProcessRegistry(self.backend.database, name, LEASE)
-        self.outbox = WebhookOutbox(self.backend.database, service.clock, LEASE)
-        self.telling = WebhookDispatcher(self.outbox, {}, service.post)
+        encode = partial(encode_events, Views(self.backend.token))
+        self.outbox = WebhookOutbox(self.backend.database, service.clock, f"{name} 1", LEASE, encode)
+        self.post = service.post
+        self.dispatcher = WebhookDispatcher(self.outbox, DispatcherSettings({}, PUBLIC_ONLY), service.post)
         self.worker = Worker(self.backend, self.processes, AtOnce(), lambda: None)
         self.requests = IdempotentRequests(self.backend.database, service.clock, name, LEASE)
         self.payments = PaymentQueue(self.backend.database, self.requests, self.backend.payments, lambda: None)
@@ -117,9 +147,24 @@ class Process:
         """Send a request without a socket, from any thread."""
         return call_application(self.app, method, path, **more)
 
+    def deliver(self) -> int:
+        """Deliver all due webhooks and return the number of attempts."""
+        before = len(self.post.got)
+
+        async def cycles() -> None:
+            await self.dispatcher.run_cycle()  # finds new targets
+            posted = -1
+            while posted != len(self.post.got):
+                posted = len(self.post.got)
+                await self.dispatcher.run_cycle()
+                await self.dispatcher.finish_posts()
+
+        asyncio.run(cycles())
+        return len(self.post.got) - before
+
     def close(self) -> None:
         self.payments.stop()
-        self.telling.stop()
+        self.dispatcher.stop()
         self.backend.close()
 
 

@@ -4,6 +4,7 @@ from sqlalchemy import select
 
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError, to_api_error
+from foreseal.payments.api.events import list_events
 from foreseal.payments.api.pagination import by_beginning
 from foreseal.payments.api.request_models import NoFields
 from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderSigned, OrderToSign, Timeline, TypedData
@@ -190,7 +191,7 @@ def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
 def _timeline(call: PathCall[OrderPath]) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, OrderRecord, call.path.id)
-        return JsonReply({"items": views.list_events(tx, OrderRecord, call.path.id)})
+        return JsonReply({"items": list_events(tx, call.views, OrderRecord, call.path.id)})
 
 
 def _named(error: ValueError) -> ApiError:

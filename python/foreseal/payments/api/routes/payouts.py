@@ -7,6 +7,7 @@ from pydantic import Field
 
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.events import list_events
 from foreseal.payments.api.pagination import by_beginning
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import PayoutDetail, PayoutPage, Timeline
@@ -121,7 +122,7 @@ def _list(call: QueryCall[DisbursementsQuery]) -> JsonReply:
 def _timeline(call: PathCall[PayoutPath]) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, PayoutRecord, _id(call))
-        return JsonReply({"items": views.list_events(tx, PayoutRecord, _id(call))})
+        return JsonReply({"items": list_events(tx, call.views, PayoutRecord, _id(call))})
 
 
 def _id(call: PathCall[PayoutPath]) -> str:

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from foreseal.payments.api import views
+from foreseal.payments.api.events import list_events
 from foreseal.payments.api.pagination import CreatedQuery, by_beginning
 from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.responses import RefundDetail, RefundPage, Timeline
@@ -74,7 +75,7 @@ def _list(call: QueryCall[RefundsQuery]) -> JsonReply:
 def _timeline(call: PathCall[RefundPath]) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, RefundRecord, call.path.id)
-        return JsonReply({"items": views.list_events(tx, RefundRecord, call.path.id)})
+        return JsonReply({"items": list_events(tx, call.views, RefundRecord, call.path.id)})
 
 
 ROUTES = (

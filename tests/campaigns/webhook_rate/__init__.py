@@ -1,0 +1,1 @@
+"""Rate of webhooks to a slow target, and their processor time."""
