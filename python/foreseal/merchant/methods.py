@@ -54,7 +54,7 @@ class MerchantMethods(Transport):
         valid_after: int | None = None,
         capture: bool | None = None,
         reference: str | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: dict[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> OrderPlaced:
         """Store a signed payment, and capture it if requested."""
@@ -94,7 +94,7 @@ class MerchantMethods(Transport):
         valid_seconds: int | None = None,
         reference: str | None = None,
         auto_capture: bool | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: dict[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> OrderToSign:
         """Create an order; the response contains the typed data that the buyer signs."""

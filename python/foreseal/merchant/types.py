@@ -126,10 +126,9 @@ class EventOrder(TypedDict):
     memo: str
     """Memo by which a transfer refers to the order."""
     created: int
-    """Unix time in seconds."""
     reference: str | None
     """The merchant's own name of the order."""
-    metadata: dict[str, Any]
+    metadata: dict[str, str]
     """The merchant's own data: texts by name."""
     auto_capture: bool
     """True if the order is captured once its signature is stored."""
@@ -138,36 +137,30 @@ class EventOrder(TypedDict):
     tx_status: "ActiveTxStatus | None"
     """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: str
-    object: str
+    object: "Literal['order']"
 
 
 class EventPayout(TypedDict):
     """The payout of an event."""
 
     amount: str
-    """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
     id: str
     chain_id: int
     token: str
     contract: str
     recipients: "list[Leg]"
     finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
     tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: str
-    object: str
+    object: "Literal['payout']"
 
 
 class EventRefund(TypedDict):
     """The refund of an event."""
 
     amount: str
-    """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
     id: str
     order_id: str | None
     """Order; null if an unmatched transfer is refunded."""
@@ -177,20 +170,16 @@ class EventRefund(TypedDict):
     token: str
     recipient: str
     finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
     tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: str
-    object: str
+    object: "Literal['refund']"
 
 
 class EventStatus(TypedDict):
     """Status of an object before or after an event."""
 
     finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
     tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: str
 
 
@@ -198,14 +187,11 @@ class EventWebhook(TypedDict):
     """The target of a test event."""
 
     finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
     tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: str
-    object: str
+    object: "Literal['webhook']"
     id: str
     created: int
-    """Unix time in seconds."""
 
 
 class Health(TypedDict):
@@ -226,9 +212,7 @@ class Leg(TypedDict):
     """A recipient of a payout."""
 
     amount: str
-    """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
     recipient: str
 
 
@@ -241,42 +225,29 @@ class NodeHealth(TypedDict):
     """Seconds since the timestamp of the latest block."""
     breaker: "BreakerState"
     checked: "float | None"
-    """Seconds since the last check; null before the first."""
 
 
 class Order(TypedDict):
     """An order."""
 
     amount: str
-    """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
     id: str
     chain_id: int
     token: str
     payer: str
     payee: str
     checkout: str | None
-    """Contract that captures an order with a maximum."""
     valid_after: int
-    """Unix time in seconds."""
     valid_before: int
-    """Unix time in seconds."""
     nonce: str
     memo: str
-    """Memo by which a transfer refers to the order."""
     created: int
-    """Unix time in seconds."""
     reference: str | None
-    """The merchant's own name of the order."""
-    metadata: dict[str, Any]
-    """The merchant's own data: texts by name."""
+    metadata: dict[str, str]
     auto_capture: bool
-    """True if the order is captured once its signature is stored."""
     finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
     tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: "OrderState"
     last_error: str | None
     """Last rejection of the order's capture, for people; null once it is accepted."""
@@ -299,7 +270,6 @@ class OrderPage(TypedDict):
 
     items: "list[Order]"
     next: str | None
-    """The cursor of the next page, or null."""
 
 
 class OrderPlaced(TypedDict):
@@ -339,9 +309,7 @@ class Payment(TypedDict):
     """The transfer that paid an order."""
 
     amount: str
-    """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
     transaction_hash: str
     log_index: int
     position: int
@@ -387,27 +355,21 @@ class PaymentRequest(TypedDict):
     capture: "NotRequired[bool | None]"
     """Capture the payment at once; default false."""
     reference: NotRequired[str | None]
-    """The merchant's own name of the order."""
-    metadata: "NotRequired[dict[str, Any] | None]"
-    """The merchant's own data: texts by name."""
+    metadata: "NotRequired[dict[str, str] | None]"
 
 
 class Payout(TypedDict):
     """A payout."""
 
     amount: str
-    """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
     id: str
     chain_id: int
     token: str
     contract: str
     recipients: "list[Leg]"
     finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
     tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: "DisbursementState"
 
 
@@ -423,7 +385,6 @@ class PayoutPage(TypedDict):
 
     items: "list[Payout]"
     next: str | None
-    """The cursor of the next page, or null."""
 
 
 class Problem(TypedDict):
@@ -431,7 +392,6 @@ class Problem(TypedDict):
 
     code: str
     message: str
-    """Description for people."""
 
 
 class Recipient(TypedDict):
@@ -440,28 +400,21 @@ class Recipient(TypedDict):
     recipient: str
     """Account of the recipient."""
     amount: str
-    """Amount in smallest units."""
 
 
 class Refund(TypedDict):
     """A refund."""
 
     amount: str
-    """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
     id: str
     order_id: str | None
-    """Order; null if an unmatched transfer is refunded."""
     transfer: "RefundedTransfer | None"
-    """Unmatched transfer; null for an order."""
     chain_id: int
     token: str
     recipient: str
     finality: "Finality | None"
-    """Finality of the effect on the chain; null without one."""
     tx_status: "ActiveTxStatus | None"
-    """Status of the transaction in progress; null if there is none or its effect is on the chain."""
     state: "DisbursementState"
 
 
@@ -477,7 +430,6 @@ class RefundPage(TypedDict):
 
     items: "list[Refund]"
     next: str | None
-    """The cursor of the next page, or null."""
 
 
 class RefundedTransfer(TypedDict):
@@ -500,7 +452,6 @@ class Share(TypedDict):
     """A recipient and a share."""
 
     recipient: str
-    """Account of the recipient."""
     basis_points: int
     """Share in basis points."""
 
@@ -533,13 +484,10 @@ class UnmatchedTransfer(TypedDict):
     """A transfer that pays no order."""
 
     amount: str
-    """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
     transaction_hash: str
     log_index: int
     position: int
-    """Position of the Transfer among the logs of the transaction."""
     block_number: int
     sender: str
     finality: "Finality"
@@ -553,7 +501,6 @@ class UnmatchedTransferPage(TypedDict):
 
     items: "list[UnmatchedTransfer]"
     next: str | None
-    """The cursor of the next page, or null."""
 
 
 class Webhook(TypedDict):
@@ -565,7 +512,6 @@ class Webhook(TypedDict):
     """Event types; null for all."""
     origin: "WebhookOrigin"
     created: int
-    """Unix time in seconds."""
     retired: int | None
     previous_secret_expires: int | None
     """Time until which a replaced secret signs as well."""

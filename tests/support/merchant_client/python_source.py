@@ -35,8 +35,11 @@ def python_type(schema: dict[str, Any], *, sequence: bool = False) -> str:
         return f"Literal[{', '.join(repr(each) for each in schema['enum'])}]"
     if schema["type"] == "array":
         return f"{'Sequence' if sequence else 'list'}[{python_type(schema['items'])}]"
+    if "const" in schema:
+        return f"Literal[{schema['const']!r}]"
     if schema["type"] == "object":
-        return "dict[str, Any]"
+        texts = schema.get("additionalProperties", True) not in (True, False)
+        return "dict[str, str]" if texts else "dict[str, Any]"
     return _SCALARS[schema["type"]]
 
 
@@ -54,6 +57,7 @@ def _types(schemas: dict[str, Any]) -> Iterator[str]:
     yield f'"""Types of requests and responses.\n\n{_NOTICE}\n"""\n'
     yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
     yield f"from foreseal.merchant.values import {', '.join(name for name in schemas if 'enum' in schemas[name])}\n"
+    described: set[tuple[str, str]] = set()
     for name, schema in schemas.items():
         if "anyOf" in schema:
             yield f'{name}: TypeAlias = "{python_type(schema)}"'
@@ -63,7 +67,9 @@ def _types(schemas: dict[str, Any]) -> Iterator[str]:
             for field, inner in schema["properties"].items():
                 required = field in schema.get("required", ())
                 yield f"    {field}: {_quoted(python_type(inner), required)}"
-                if "description" in inner:
+                # Many types have the same field; its first occurrence is described.
+                if "description" in inner and (field, inner["description"]) not in described:
+                    described.add((field, inner["description"]))
                     yield f'    """{inner["description"]}"""'
             yield ""
 
@@ -71,7 +77,11 @@ def _types(schemas: dict[str, Any]) -> Iterator[str]:
 def _quoted(kind: str, required: bool) -> str:
     # A class may refer to a later one.
     text = kind if required else f"NotRequired[{kind}]"
-    return text if kind in {"str", "int", "bool", "str | None", "int | None", "dict[str, Any]"} else f'"{text}"'
+    return (
+        text
+        if kind in {"str", "int", "bool", "str | None", "int | None", "dict[str, Any]", "dict[str, str]"}
+        else f'"{text}"'
+    )
 
 
 def _methods(found: list[Operation], schemas: dict[str, Any], base: str, prefix: str) -> Iterator[str]:

@@ -36,8 +36,11 @@ def typescript_type(schema: dict[str, Any]) -> str:
     if schema["type"] == "array":
         item = typescript_type(schema["items"])
         return f"{item}[]" if "|" not in item else f"({item})[]"
+    if "const" in schema:
+        return json.dumps(schema["const"])
     if schema["type"] == "object":
-        return "Record<string, unknown>"
+        texts = schema.get("additionalProperties", True) not in (True, False)
+        return "Record<string, string>" if texts else "Record<string, unknown>"
     return _SCALARS[schema["type"]]
 
 

@@ -87,8 +87,9 @@ def error(status: int, code: str = "not_allowed", **headers: str) -> httpx.Respo
 
 
 def test_request_has_path_key_and_body_without_absent_fields(call: Call) -> None:
-    script = Script(httpx.Response(200, json=DETAIL))
-    assert call(script, "submit_order_signature", "a b", signature="0x12", idempotency_key="k") == DETAIL
+    signed = DETAIL | {"capture_error": None}
+    script = Script(httpx.Response(200, json=signed))
+    assert call(script, "submit_order_signature", "a b", signature="0x12", idempotency_key="k") == signed
     (request,) = script.requests
     assert str(request.url) == "http://shop.test/base/v1/orders/a%20b/signature"
     assert (request.method, request.headers["authorization"], script.keys) == ("POST", "Bearer pay_key", ["k"])

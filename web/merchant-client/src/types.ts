@@ -120,7 +120,7 @@ export interface EventOrder {
   /** The merchant's own name of the order. */
   reference: string | null;
   /** The merchant's own data: texts by name. */
-  metadata: Record<string, unknown>;
+  metadata: Record<string, string>;
   /** True if the order is captured once its signature is stored. */
   auto_capture: boolean;
   /** Finality of the effect on the chain; null without one. */
@@ -128,7 +128,7 @@ export interface EventOrder {
   /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
   tx_status: ActiveTxStatus | null;
   state: string;
-  object: string;
+  object: "order";
 }
 
 /** The payout of an event. */
@@ -147,7 +147,7 @@ export interface EventPayout {
   /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
   tx_status: ActiveTxStatus | null;
   state: string;
-  object: string;
+  object: "payout";
 }
 
 /** The refund of an event. */
@@ -169,7 +169,7 @@ export interface EventRefund {
   /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
   tx_status: ActiveTxStatus | null;
   state: string;
-  object: string;
+  object: "refund";
 }
 
 /** Status of an object before or after an event. */
@@ -188,7 +188,7 @@ export interface EventWebhook {
   /** Status of the transaction in progress; null if there is none or its effect is on the chain. */
   tx_status: ActiveTxStatus | null;
   state: string;
-  object: string;
+  object: "webhook";
   id: string;
   /** Unix time in seconds. */
   created: number;
@@ -237,7 +237,7 @@ export interface NewOrder {
   /** Capture the order as soon as its signature is stored; default false. */
   auto_capture?: boolean | null;
   /** The merchant's own data: texts by name. */
-  metadata?: Record<string, unknown> | null;
+  metadata?: Record<string, string> | null;
 }
 
 /** A payout of amounts. */
@@ -328,7 +328,7 @@ export interface Order {
   /** The merchant's own name of the order. */
   reference: string | null;
   /** The merchant's own data: texts by name. */
-  metadata: Record<string, unknown>;
+  metadata: Record<string, string>;
   /** True if the order is captured once its signature is stored. */
   auto_capture: boolean;
   /** Finality of the effect on the chain; null without one. */
@@ -461,7 +461,7 @@ export interface PaymentRequest {
   /** The merchant's own name of the order. */
   reference?: string | null;
   /** The merchant's own data: texts by name. */
-  metadata?: Record<string, unknown> | null;
+  metadata?: Record<string, string> | null;
 }
 
 /** A payout. */

@@ -44,6 +44,8 @@ class SchemaExamples:
             return self.example({**first, "description": schema.get("description", "")}, name)
         if "examples" in schema:
             return schema["examples"][0]
+        if "const" in schema:
+            return schema["const"]
         if "enum" in schema:
             return schema["enum"][0]
         kind = schema["type"]
