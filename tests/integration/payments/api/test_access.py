@@ -14,7 +14,7 @@ from payments.api.service_harness import ServiceHarness
 
 ROLES = {
     "cashier": {"payments", "batch", "orders", "signature", "capture", "void", "cancel"},
-    "refunder": {"refunds"},
+    "refunder": {"refunds", "refund"},
     "admin": {
         *("payouts", "splits", "resolution", "webhooks", "retire", "retry"),
         *("update", "rotate-secret", "test"),

@@ -18,7 +18,7 @@ DAMAGE: dict[str, Callable[[Connection], object]] = {
     "order a is provisional, its transfer final": lambda tx: tx.execute(
         update(OrderRecord).values(step=Finality.PROVISIONAL)
     ),
-    "refunds of order a are 501, its capture 500": lambda tx: tx.execute(update(RefundRecord).values(amount=501)),
+    "refunds of order a are 501, its amount 500": lambda tx: tx.execute(update(RefundRecord).values(amount=501)),
 }
 
 
