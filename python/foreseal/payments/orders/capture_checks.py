@@ -95,17 +95,21 @@ class _ContractReads:
         self._restrictions = restrictions
         self._owner = batch.add(merchant_request(contract, _BLOCK))
         self._token = batch.add(token_request(contract, _BLOCK))
+        self._usable = False
         self.forward = TransferParties(contract, [merchant.payee], contract)
         restrictions.add(self.forward)
 
     def require_usable(self, id: str) -> None:
         """Raise `NotCapturable` unless the contract pays this merchant, and the node's errors."""
+        if self._usable:
+            return
         found = (self._owner.result(), self._token.result())
         if found != (self._merchant.payee, self._merchant.domain.contract):
             raise NotCapturable(id, CaptureObstacle.DOMAIN, f"batch capture of {found[0]} for the token {found[1]}")
         holder = self._restrictions.forbidden(self.forward)
         if holder is not None:
             raise NotCapturable(id, CaptureObstacle.FORBIDDEN, holder)
+        self._usable = True
 
 
 @dataclass(frozen=True, slots=True)
