@@ -291,6 +291,9 @@ def reconcile(url: str, key: str, node: LiveNode) -> None:
 
     import httpx
 
+    # The scan reads sealed blocks only, and the newest captures may be pre-confirmed.
+    with contextlib.closing(Rpc(node.url)) as rpc:
+        rpc("anvil_mine", "0x1")
     response = httpx.get(f"{url}/v1/export.csv", headers={"authorization": f"Bearer {key}"}, timeout=60)
     rows = {
         (row["transaction_hash"], int(row["log_index"])): int(row["amount"])
