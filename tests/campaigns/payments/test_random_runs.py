@@ -383,7 +383,7 @@ def test_batches_on_real_contracts_lose_and_double_no_payment(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     urls = (f"sqlite:///{tmp_path}/{number}.db" for number in itertools.count())
-    play(LifeWithBatches, lambda: next(urls), make_node_chain, max(6, RUNS // 20), capsys)
+    play(LifeWithBatches, lambda: next(urls), make_node_chain, max(12, RUNS // 10), capsys)
 
 
 @pytest.mark.timeout(300 + 10 * RUNS)

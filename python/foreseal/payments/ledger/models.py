@@ -92,7 +92,7 @@ class OrderRecord(StatefulRecord):
         Index("orders_nonce", "chain_id", "token", "payer", "nonce"),
         Index("orders_created", "created"),
         Index("orders_reference", "reference"),
-        Index("orders_capture_batch", "capture_batch"),
+        Index("orders_capture_batch", "capture_batch", "state", "step"),
     )
     transitions = ORDER_TRANSITIONS
 
@@ -156,7 +156,7 @@ class TransactionRecord(Record):
     __table_args__ = (
         UniqueConstraint("chain_id", "sender", "account_nonce"),
         UniqueConstraint("purpose", "subject", "round"),
-        Index("transactions_ending", "ending"),
+        Index("transactions_ending", "ending", "purpose"),
     )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)

@@ -23,6 +23,7 @@ from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import receive_call
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import SignedOrder, authorization, message, permit
+from foreseal.payments.orders.capture_batches import MAX_CALL_GAS
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
 from foreseal.payments.transactions import CallEstimates, SendingError, TransactionCall, TransactionSender
 
@@ -95,17 +96,21 @@ class _ContractReads:
         self._restrictions = restrictions
         self._owner = batch.add(merchant_request(contract, _BLOCK))
         self._token = batch.add(token_request(contract, _BLOCK))
+        self._usable = False
         self.forward = TransferParties(contract, [merchant.payee], contract)
         restrictions.add(self.forward)
 
     def require_usable(self, id: str) -> None:
         """Raise `NotCapturable` unless the contract pays this merchant, and the node's errors."""
+        if self._usable:
+            return
         found = (self._owner.result(), self._token.result())
         if found != (self._merchant.payee, self._merchant.domain.contract):
             raise NotCapturable(id, CaptureObstacle.DOMAIN, f"batch capture of {found[0]} for the token {found[1]}")
         holder = self._restrictions.forbidden(self.forward)
         if holder is not None:
             raise NotCapturable(id, CaptureObstacle.FORBIDDEN, holder)
+        self._usable = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +182,16 @@ class CaptureChecks:
             return None
         return _ContractReads(contract, self._merchant, batch, restrictions)
 
-    @staticmethod
-    def _call(target: CaptureTarget, reads: _Reads, estimates: CallEstimates) -> TransactionCall:
+    def _call(self, target: CaptureTarget, reads: _Reads, estimates: CallEstimates) -> TransactionCall:
+        order = target.order
         try:
-            return estimates.call(*build_capture_call(target.order, target.amount), reads.gas)
+            call = estimates.call(*build_capture_call(order, target.amount), reads.gas)
         except Reverted as error:
-            raise NotCapturable(target.order.id, CaptureObstacle.REVERTS, error.reason) from error
+            raise NotCapturable(order.id, CaptureObstacle.REVERTS, error.reason) from error
+        if self.is_batched(order) and call.gas > MAX_CALL_GAS:
+            detail = f"it needs {call.gas} gas, the contract can forward at most {MAX_CALL_GAS}"
+            raise NotCapturable(order.id, CaptureObstacle.REVERTS, detail)
+        return call
 
     def _add_reads(
         self, batch: RequestBatch, token: TokenReads, estimates: CallEstimates, target: CaptureTarget

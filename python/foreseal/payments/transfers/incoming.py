@@ -4,20 +4,23 @@ The contract sends the sum of each batch to the merchant, in the same transactio
 another amount is a sweep: it moves what the contract had received before.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from foreseal.payments.chain import ChainLog, ChainReceipt
-from foreseal.payments.chain.token import Transfer, topic_address, transfers
+from foreseal.payments.chain.token import Transfer, address_topic, transfers
 from foreseal.payments.transfers.settings import WatcherSettings
 
 T = TypeVar("T")
+A = TypeVar("A", str, bytes)
 
 
 def incoming(receipt: ChainReceipt, watch: WatcherSettings) -> list[Transfer]:
     """Return the transfers of a receipt to the merchant, without those that forward a batch."""
     found = [each for each in transfers(receipt, watch.token) if each.recipient in watch.recipients]
-    return _without_forwards(((each, each.sender, each.recipient, each.amount) for each in found), watch)
+    if watch.batch_capture is None:
+        return found
+    return _without_forwards([(each, each.sender, each.recipient, each.amount) for each in found], watch.batch_capture)
 
 
 def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[ChainLog]:
@@ -27,30 +30,26 @@ def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[C
     """
     if watch.batch_capture is None:
         return list(logs)
+    contract = address_topic(watch.batch_capture)
     by_transaction: dict[str, dict[int, ChainLog]] = {}
     for log in logs:
         by_transaction.setdefault(log.transaction_hash, {})[log.log_index] = log
     kept: list[ChainLog] = []
     for found in by_transaction.values():
-        ordered = (found[index] for index in sorted(found))
-        kept += _without_forwards(
-            (
-                (log, topic_address(log.topics[1]), topic_address(log.topics[2]), int.from_bytes(log.data[:32], "big"))
-                for log in ordered
-            ),
-            watch,
-        )
+        in_order = [found[index] for index in sorted(found)]
+        moved = [(log, log.topics[1], log.topics[2], int.from_bytes(log.data[:32], "big")) for log in in_order]
+        kept += _without_forwards(moved, contract)
     return kept
 
 
-def _without_forwards(found: Iterable[tuple[T, str, str, int]], watch: WatcherSettings) -> list[T]:
+def _without_forwards(found: Sequence[tuple[T, A, A, int]], contract: A) -> list[T]:
     """Return transfers, given with sender, recipient and amount, without those of the sums that they brought."""
     kept: list[T] = []
     received = 0
     for each, sender, recipient, amount in found:
-        if recipient == watch.batch_capture:
+        if recipient == contract:
             received += amount
-        elif sender == watch.batch_capture and amount == received:
+        elif sender == contract and amount == received:
             received = 0
             continue
         kept.append(each)

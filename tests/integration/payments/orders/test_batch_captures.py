@@ -4,28 +4,23 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
-from eth_account.signers.local import LocalAccount
 from sqlalchemy import select
 
-from foreseal.payments.chain import Incomplete, Reverted
+from foreseal.payments.chain import Incomplete
 from foreseal.payments.ledger import TransitionNotAllowed
 from foreseal.payments.ledger.models import (
     AttemptRecord,
-    OrderRecord,
     Purpose,
     Reason,
-    TransactionRecord,
-    TransferRecord,
-    UnmatchedTransferRecord,
 )
 from foreseal.payments.ledger.queries import fetch_all
-from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.capture_checks import CaptureObstacle, NotCapturable
-from foreseal.payments.orders.captures import Captures
+from foreseal.payments.orders.authorizations import authorization
+from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.typed_data import TransferAuthorization
+from payments.batching import check_books, fund, group, held, transactions, unmatched
 from payments.fake.contracts import TOKEN, call_data, selector
 from payments.people import BATCH_CAPTURE
-from payments.scan import captured_by_contract, paid, received
+from payments.scan import captured_by_contract, paid
 from payments.shop import BUYER, BUYERS, FUNDS, SHOP, Make, Shop
 
 LOW = BUYER.address.lower()
@@ -35,47 +30,6 @@ LOW = BUYER.address.lower()
 def batching(make: Make) -> Shop:
     """Return a merchant with a batch capture contract."""
     return make(batch_capture=BATCH_CAPTURE, finality=10)
-
-
-def held(shop: Shop, address: str) -> int:
-    return int(shop.chain.pending.state.balances.get(address.lower(), 0))
-
-
-def fund(shop: Shop, buyer: LocalAccount, amount: int) -> None:
-    shop.chain.change(lambda state: state.balances.update({buyer.address.lower(): amount}))
-
-
-def transactions(shop: Shop) -> list[TransactionRecord]:
-    with shop.database.reading() as tx:
-        return fetch_all(tx, select(TransactionRecord).order_by(TransactionRecord.id))
-
-
-def unmatched(shop: Shop) -> list[tuple[Reason, int]]:
-    """Return reasons and amounts of the unmatched transfers, in the order of the chain."""
-    same = UnmatchedTransferRecord.transaction_hash == TransferRecord.transaction_hash
-    query = select(UnmatchedTransferRecord.reason, TransferRecord.amount).join(
-        TransferRecord, same & (UnmatchedTransferRecord.position == TransferRecord.position)
-    )
-    with shop.database.reading() as tx:
-        rows = tx.execute(query.order_by(TransferRecord.block_number, TransferRecord.log_index)).all()
-    return [(reason, amount) for reason, amount in rows]
-
-
-def check_books(shop: Shop) -> None:
-    """Check that the ledger has what the contract received, and that the contract forwarded the captures."""
-    found, amounts = shop.balance(), [each.amount for each in captured_by_contract(shop.chain)]
-    assert found.faults == ()
-    assert found.received == found.captured + found.unmatched == sum(amounts)
-    assert found.captured == sum(each.amount for each in received(shop.chain))
-    assert held(shop, BATCH_CAPTURE) == 0
-
-
-def group(shop: Shop, *buyers: LocalAccount) -> list[str]:
-    """Store and send a payment of each buyer, in one group."""
-    names = [f"p{number}" for number in range(len(buyers))]
-    payments = [shop.payment(id, 100 + at, buyer) for at, (id, buyer) in enumerate(zip(names, buyers, strict=True))]
-    assert shop.store_group(payments) == names
-    return names
 
 
 def test_one_transaction_captures_a_group(batching: Shop) -> None:
@@ -309,81 +263,17 @@ def test_authorization_that_the_payer_submits_pays_the_order(batching: Shop) -> 
     assert (held(shop, SHOP.address), unmatched(shop)) == (500, [(Reason.SWEEP, 500)])
 
 
-OBSTACLES: dict[CaptureObstacle, Callable[[Shop], object]] = {
-    CaptureObstacle.USED: lambda shop: shop.chain.change(lambda state: state.used.add((LOW, (1).to_bytes(32, "big")))),
-    CaptureObstacle.BALANCE: lambda shop: fund(shop, BUYER, 99),
-    CaptureObstacle.PAUSED: lambda shop: shop.chain.change(lambda state: setattr(state, "paused", True)),
-    CaptureObstacle.FORBIDDEN: lambda shop: shop.chain.change(lambda state: state.blacklisted.add(LOW)),
-    CaptureObstacle.LATE: lambda shop: shop.chain.advance(3600 - 61),
-}
-
-
-@pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda obstacle: obstacle.name)
-def test_obstacles_are_found_before_anything_is_stored(batching: Shop, obstacle: CaptureObstacle) -> None:
+def test_contract_wallet_pays_through_the_contract(batching: Shop) -> None:
     shop = batching
+    shop.chain.wallets[LOW] = BUYERS[1].address.lower()
     payment = shop.payment("a", 100)
-    OBSTACLES[obstacle](shop)
-    (found,) = shop.payments.check([payment])
-    assert isinstance(found, NotCapturable)
-    assert found.obstacle is obstacle
-    assert "eth_sendRawTransaction" not in shop.node.calls
-
-
-def test_reverting_capture_is_found_by_an_estimate_as_the_contract(batching: Shop) -> None:
-    shop = batching
-    payment = shop.payment("a", 100)
-
-    def forbid(method: str) -> None:
-        if method == "eth_estimateGas":
-            shop.chain.change(lambda state: state.used.add((LOW, payment.nonce)))
-
-    shop.node.hook = forbid
-    (found,) = shop.payments.check([payment])
-    assert isinstance(found, NotCapturable)
-    assert (found.obstacle, found.detail) == (
-        CaptureObstacle.REVERTS,
-        "FiatTokenV2: authorization is used or canceled",
-    )
-    assert isinstance(found.__cause__, Reverted)
-
-
-@pytest.mark.parametrize("holder", [BATCH_CAPTURE, SHOP.address], ids=["contract", "merchant"])
-@pytest.mark.fake_chain
-def test_forbidden_contract_or_merchant_blocks_every_capture(batching: Shop, holder: str) -> None:
-    shop = batching
-    shop.chain.change(lambda state: state.policy_forbids.add(holder.lower()))
-    (found,) = shop.payments.check([shop.payment("a", 100)])
-    assert isinstance(found, NotCapturable)
-    assert (found.obstacle, found.detail) == (CaptureObstacle.FORBIDDEN, holder)
-
-
-@pytest.mark.fake_chain
-def test_contract_of_another_merchant_is_rejected(batching: Shop) -> None:
-    shop = batching
-    read = shop.node.answer
-
-    def other(method: str, *params: object) -> object:
-        answer = read(method, *params)
-        is_owner = method == "eth_call" and params[0]["data"] == "0xa5ff7651"  # type: ignore[index]
-        return "0x" + "11" * 32 if is_owner else answer
-
-    shop.node.answer = other  # type: ignore[method-assign]
-    (found,) = shop.payments.check([shop.payment("a", 100)])
-    assert isinstance(found, NotCapturable)
-    assert found.obstacle is CaptureObstacle.DOMAIN
-
-
-def test_order_of_the_contract_is_not_captured_without_the_setting(batching: Shop) -> None:
-    shop = batching
-    shop.stored("a")
-    bare = Merchant(shop.merchant.domain, SHOP.address)
-    with pytest.raises(NotCapturable) as error:
-        Captures(shop.ledger, shop.sender, bare).capture("a")
-    assert error.value.obstacle is CaptureObstacle.DOMAIN
-    with pytest.raises(ValueError, match="batch_capture: must not be the payee"):
-        Merchant(shop.merchant.domain, SHOP.address, batch_capture=SHOP.address)
-    with pytest.raises(ValueError, match="payer: must not be the payee"):
-        shop.payments.new("b", dataclasses.replace(shop.terms(1), payer=BATCH_CAPTURE), b"", capture=True)
+    (rejected,) = shop.payments.check([payment])
+    assert isinstance(rejected, InvalidSignature)
+    signed = dataclasses.replace(payment, signature=shop.signed(authorization(payment), BUYERS[1]))
+    assert shop.store_group([signed, shop.payment("b", 50, BUYERS[2])]) == ["a", "b"]
+    shop.settle()
+    assert {shop.status(id) for id in ("a", "b")} == {"Used, captured / final"}
+    check_books(shop)
 
 
 def test_success_without_logs_fails_no_order(batching: Shop) -> None:
@@ -407,19 +297,4 @@ def test_success_without_logs_fails_no_order(batching: Shop) -> None:
     shop.node.answer = read  # type: ignore[method-assign]
     shop.settle()
     assert {shop.status(id) for id in ids} == {"Used, captured / final"}
-    check_books(shop)
-
-
-def test_large_group_has_several_transactions(batching: Shop) -> None:
-    shop = batching
-    payments = [shop.payment(f"p{number:03}", 1) for number in range(160)]
-    assert len(shop.store_group(payments)) == 160
-    found = transactions(shop)
-    assert [each.account_nonce for each in found] == [0, 1, 2]
-    assert max(each.gas for each in found) <= 16_777_216
-    shop.settle()
-    with shop.database.reading() as tx:
-        rows = tx.execute(select(OrderRecord.state, OrderRecord.step, OrderRecord.capture_batch).distinct()).all()
-    assert {(state, step) for state, step, _ in rows} == {("Used, captured", "final")}
-    assert len({batch for _, _, batch in rows}) == 3
     check_books(shop)
