@@ -154,8 +154,9 @@ impl Sequencer {
         Ok(executed.map(|(block, step)| draft.add(block, step)))
     }
 
-    /// Removes the transactions of a published step from the pool.
+    /// Removes the transactions of a durable, published step from the pool.
     fn finish_step(&self, step: &Flashblock) {
+        tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         self.shared.pool.on_step(&step.transactions, &step.diff);
         self.shared.metrics.stepped(step);
     }
