@@ -1,42 +1,64 @@
-"""Payment requests that arrive at the same time, processed as one group.
+"""Requests that create, sign and capture orders; those that arrive at the same time are processed as one group.
 
 ```text
 submit -> [queue] -> stored responses of repeated keys
-                     check   one batch of node requests for all payments of the group
+                     check   one batch of node requests for all items of one operation
                      store   one transaction: orders, captures, and the response with its Idempotency-Key
-                     respond
                      send    one batch of transactions
+                     respond
 ```
 
 While one group is processed, the next one gathers: under load groups grow, and each request costs less. The response
-is committed together with its effect, so a repeated key finds both or neither.
+is committed together with its effect, so a repeated key finds both or neither. A response is sent after the node has
+answered for the transactions, so that the caller's next request to the node finds them.
 """
 
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
+import orjson
+from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests, StoredResponse
-from foreseal.payments.ledger import Database
-from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, StoredPayment
+from foreseal.payments.ledger import ConcurrentUpdate, Database
+from foreseal.payments.transactions import TransactionStillOpen
 
 log = logging.getLogger(__name__)
 
-# Maximum payments of a group, unless one request has more.
+# Maximum items of a group, unless one request has more.
 _GROUP_SIZE = 200
 # Seconds in which a group gathers further requests, if the group before had several: each then costs less.
 _GATHERING = 0.02
-# Maximum payments that wait; a request beyond is rejected before anything is stored.
+# Maximum items that wait; a request beyond is rejected before anything is stored.
 _MAX_WAITING = 10_000
 
-PaymentOutcome = StoredPayment | Exception
+# Errors of a group after which its requests are processed one by one.
+_CONFLICTS = (IntegrityError, ConcurrentUpdate, TransactionStillOpen)
+
+
+class GroupOperation(Protocol):
+    """A kind of request. Its items are checked and stored together."""
+
+    def check(self, items: Sequence[Any], /) -> list[Any]:
+        """Return each item with what `store` needs, or the exception that rejects it. Stores nothing."""
+
+    def store(self, tx: Connection, checked: Sequence[Any], /) -> list[Any]:
+        """Store checked items in the caller's transaction. Return the outcome of each, or the exception against it.
+
+        Raises `IntegrityError`, `ConcurrentUpdate` and `TransactionStillOpen` for a conflict with another process;
+        the transaction is then undone.
+        """
+
+    def send(self, outcomes: Sequence[Any], /) -> None:
+        """Send the transactions of stored items. Raises nothing of the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +68,12 @@ class PaymentJob:
     key: str
     """Idempotency-Key."""
     fingerprint: str
-    payments: Sequence[NewPayment]
-    respond: Callable[[Sequence[PaymentOutcome]], StoredResponse]
-    """Returns the response for the outcome of each payment. It may raise an error that is not stored."""
+    operation: GroupOperation
+    items: Sequence[Any]
+    respond: Callable[[Sequence[Any]], StoredResponse]
+    """Returns the response for the outcome of each item, or raises `ApiError`, which is stored unless it may pass."""
+    subjects: Collection[str] = ()
+    """Existing orders that the request changes. Two requests of one group never change the same order."""
     future: "Future[tuple[StoredResponse, bool]]" = field(default_factory=Future)
     """Response, and True if it was stored by an earlier request with this key."""
 
@@ -60,14 +85,12 @@ class PaymentQueue:
         self,
         database: Database,
         requests: IdempotentRequests,
-        payments: Payments,
         changed: Callable[[], None],
         gather: Callable[[float], None] = time.sleep,
     ) -> None:
         """Set up the thread. `changed` is called after each group, `gather` waits while further requests arrive."""
         self._database = database
         self._requests = requests
-        self._payments = payments
         self._changed = changed
         self._jobs: queue.SimpleQueue[PaymentJob | None] = queue.SimpleQueue()
         self._waiting: list[PaymentJob] = []
@@ -89,10 +112,10 @@ class PaymentQueue:
     def submit(self, job: PaymentJob) -> None:
         """Add a job, whose future gets the response or the error. Raises `ApiError` 503 if too many are waiting."""
         with self._lock:
-            if self._size + len(job.payments) > _MAX_WAITING:
-                message = f"{self._size} payments are waiting, at most {_MAX_WAITING}: retry with the same key"
+            if self._size + len(job.items) > _MAX_WAITING:
+                message = f"{self._size} items are waiting, at most {_MAX_WAITING}: retry with the same key"
                 raise ApiError(503, "overloaded", message, Retry_After="1")
-            self._size += len(job.payments)
+            self._size += len(job.items)
         self._jobs.put(job)
 
     def _run(self) -> None:
@@ -112,26 +135,33 @@ class PaymentQueue:
                         job.future.set_exception(error)
             finally:
                 with self._lock:
-                    self._size -= sum(len(job.payments) for job in group)
+                    self._size -= sum(len(job.items) for job in group)
 
     def _next_group(self, stopping: bool, *, concurrent: bool) -> tuple[list[PaymentJob], bool]:
         """Wait for a job. Return it with the jobs that have arrived since, up to the size of a group."""
         group: list[PaymentJob] = []
         keys: set[str] = set()
+        subjects: set[str] = set()
         size = 0
         waiting, self._waiting = self._waiting, []
         for job in self._arriving(waiting, stopping, concurrent=concurrent):
             if job is None:
                 stopping = True
-            elif job.key in keys or (group and size + len(job.payments) > _GROUP_SIZE):
-                # A repeated key finds the response of the first in the next group.
+            elif (
+                job.key in keys
+                or not subjects.isdisjoint(job.subjects)
+                or (group and size + len(job.items) > _GROUP_SIZE)
+            ):
+                # In the next group, a repeated key finds the response, and an order its new state.
                 self._waiting.append(job)
+                subjects.update(job.subjects)
                 if size >= _GROUP_SIZE:
                     break
             else:
                 group.append(job)
                 keys.add(job.key)
-                size += len(job.payments)
+                subjects.update(job.subjects)
+                size += len(job.items)
         return group, stopping
 
     def _arriving(
@@ -156,8 +186,8 @@ class PaymentQueue:
         if len(fresh) > 1:
             try:
                 self._store(fresh, checked)
-            except IntegrityError:  # another process stored a payment or a key of this group at the same time
-                log.info("a group of payments is processed one by one", extra={"requests": len(fresh)})
+            except _CONFLICTS:  # another process stored an order or a key of this group at the same time
+                log.info("a group of requests is processed one by one", extra={"requests": len(fresh)})
             else:
                 return
         for job in fresh:
@@ -178,51 +208,73 @@ class PaymentQueue:
                 job.future.set_exception(answer)
         return fresh
 
-    def _check(self, jobs: Sequence[PaymentJob]) -> dict[str, list[CheckedPayment | Exception]]:
-        """Return the checked payments of each job, by key."""
-        results = iter(self._payments.check([payment for job in jobs for payment in job.payments]) if jobs else ())
-        return {job.key: [next(results) for _ in job.payments] for job in jobs}
+    @staticmethod
+    def _check(jobs: Sequence[PaymentJob]) -> "_Checked":
+        """Return the checked items of each job, by key."""
+        found: _Checked = {}
+        for operation, same in _by_operation(jobs):
+            results = iter(operation.check([item for job in same for item in job.items]))
+            found.update((job.key, [next(results) for _ in job.items]) for job in same)
+        return found
 
-    def _store_alone(self, job: PaymentJob, checked: dict[str, list[CheckedPayment | Exception]]) -> None:
+    def _store_alone(self, job: PaymentJob, checked: "_Checked") -> None:
         try:
-            self._store([job], checked)
-        except IntegrityError:
-            # The other process has committed: now its payments are duplicates, or its response is replayed.
-            if self._replay([job]):
+            try:
                 self._store([job], checked)
+            except _CONFLICTS:
+                # The other process has committed: now the job's items are duplicates, or its response is replayed.
+                if self._replay([job]):
+                    self._store([job], self._check([job]))
         except Exception as error:
             job.future.set_exception(error)
 
-    def _store(self, jobs: Sequence[PaymentJob], checked: dict[str, list[CheckedPayment | Exception]]) -> None:
-        """Store payments and responses in one transaction, respond, and send. Raises nothing after the commit."""
+    def _store(self, jobs: Sequence[PaymentJob], checked: "_Checked") -> None:
+        """Store items and responses in one transaction, send, and respond. Raises nothing after the commit."""
         answers: list[tuple[PaymentJob, StoredResponse | Exception]] = []
-        captured: list[StoredPayment] = []
+        sending: list[tuple[GroupOperation, list[Any]]] = []
         with self._database.transaction() as tx:
-            passed = [each for job in jobs for each in checked[job.key] if isinstance(each, CheckedPayment)]
-            stored = iter(self._payments.store(tx, passed))
-            for job in jobs:
-                outcomes = [next(stored) if isinstance(each, CheckedPayment) else each for each in checked[job.key]]
-                answers.append((job, _respond(job, outcomes)))
-                captured += [each for each in outcomes if isinstance(each, StoredPayment) and each.payment.capture]
+            for operation, same in _by_operation(jobs):
+                passed = [each for job in same for each in checked[job.key] if not isinstance(each, Exception)]
+                stored = iter(operation.store(tx, passed))
+                sending.append((operation, []))
+                for job in same:
+                    outcomes = [each if isinstance(each, Exception) else next(stored) for each in checked[job.key]]
+                    answers.append((job, _respond(job, outcomes)))
+                    sending[-1][1].extend(each for each in outcomes if not isinstance(each, Exception))
             stored_answers = [(job, answer) for job, answer in answers if isinstance(answer, StoredResponse)]
             self._requests.store(tx, [(job.key, job.fingerprint, answer) for job, answer in stored_answers])
+        try:
+            for operation, outcomes in sending:
+                operation.send(outcomes)
+        except Exception:  # the worker sends what is stored and not sent
+            log.exception("failed to send transactions", extra={"requests": len(jobs)})
         for job, answer in answers:
             if isinstance(answer, StoredResponse):
                 job.future.set_result((answer, False))
             else:
                 job.future.set_exception(answer)
-        try:
-            self._payments.send(captured)
-        except Exception:  # the worker sends what is stored and not sent
-            log.exception("failed to send captures", extra={"captures": len(captured)})
         self._changed()
 
 
-def _respond(job: PaymentJob, outcomes: Sequence[PaymentOutcome]) -> StoredResponse | Exception:
-    """Return the response, or the error if nothing was stored and the same request may succeed later."""
+_Checked = dict[str, list[Any]]
+"""Checked items or exceptions, by the key of their job."""
+
+
+def _by_operation(jobs: Sequence[PaymentJob]) -> list[tuple[GroupOperation, list[PaymentJob]]]:
+    """Return the jobs of each operation."""
+    found: dict[int, tuple[GroupOperation, list[PaymentJob]]] = {}
+    for job in jobs:
+        found.setdefault(id(job.operation), (job.operation, []))[1].append(job)
+    return list(found.values())
+
+
+def _respond(job: PaymentJob, outcomes: Sequence[Any]) -> StoredResponse | Exception:
+    """Return the response, or the error that is not stored, as the same request may succeed later."""
     try:
         return job.respond(outcomes)
-    except Exception as error:
-        if any(isinstance(outcome, StoredPayment) for outcome in outcomes):
+    except ApiError as error:
+        if not error.passing:
+            return StoredResponse(error.status, orjson.dumps(error.body()))
+        if any(not isinstance(outcome, Exception) for outcome in outcomes):
             raise
         return error

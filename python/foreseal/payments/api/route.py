@@ -28,6 +28,7 @@ from foreseal.payments.api.idempotency import (
     fingerprint,
 )
 from foreseal.payments.api.models import ApiKeyRecord
+from foreseal.payments.api.order_operations import OrderOperations
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
 from foreseal.payments.api.request_models import NoFields, RequestModel, parse_body, parse_fields
 from foreseal.payments.api.roles import Role
@@ -50,6 +51,7 @@ class RouteCall(Generic[P, Q, B]):
 
     backend: Backend
     views: Views
+    operations: OrderOperations
     path: P
     query: Q
     body: B
@@ -166,6 +168,7 @@ class RequestHandler:
         self._payments = payments
         self._keys = KeyCache(backend.database, backend.clock)
         self._views = Views(backend.token)
+        self._operations = OrderOperations.build(backend, self._views)
 
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the response to a request. Library errors become error responses."""
@@ -188,14 +191,20 @@ class RequestHandler:
         if not self._keys.has(text):
             await run_in_threadpool(self._keys.find, text)
         key = self._allowed(self._keys.find(text), route.role)
+        path = parse_fields(route.models.path, request.path_params)
+        query = parse_fields(route.models.query, _query(request))
         body, canonical = parse_body(route.models.body, raw)
         found = fingerprint("POST", request.url.path, canonical)
-        call = RouteCall(self._backend, self._views, _NONE, _NONE, body, key, None, _idempotency_key(request), found)
+        call = self._call(path, query, body, key, None, _idempotency_key(request), found)
         job = route.handler(call)
         assert isinstance(job, PaymentJob)
         self._payments.submit(job)
         answer, replayed = await asyncio.wrap_future(job.future)
         return _json(answer, {REPLAYED: "true"} if replayed else None)
+
+    def _call(self, *request: Any) -> AnyCall:
+        """Return a call from its path, query, body, API key, claim, Idempotency-Key and fingerprint."""
+        return RouteCall(self._backend, self._views, self._operations, *request)
 
     def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
         key = None if route.role is None else self._caller(request, route.role)
@@ -204,23 +213,23 @@ class RequestHandler:
         body, canonical = parse_body(route.models.body, raw) if route.method == "POST" else (_NONE, b"")
         call = (path, query, body, key)
         if not route.claims:
-            return self._response(self._execute(route, RouteCall(self._backend, self._views, *call, None)))
+            return self._response(self._execute(route, self._call(*call, None)))
         claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", request.url.path, canonical))
         if isinstance(claim, StoredResponse):
             return _json(claim, {REPLAYED: "true"})
         try:
-            reply = self._execute(route, RouteCall(self._backend, self._views, *call, claim))
+            reply = self._execute(route, self._call(*call, claim))
         except ApiError as error:
             if error.passing:
                 self._requests.release(claim)
             else:
-                self._requests.conclude(claim, StoredResponse(error.status, orjson.dumps(error.body())))
+                self._requests.conclude(claim, json_response(error.status, error.body()))
             raise
         except Exception:  # the application logs it; the same request may be repeated
             self._requests.release(claim)
             raise
         assert isinstance(reply, JsonReply)
-        answer = StoredResponse(reply.status, orjson.dumps(reply.value))
+        answer = json_response(reply.status, reply.value)
         self._requests.conclude(claim, answer)
         return _json(answer)
 
@@ -248,11 +257,16 @@ class RequestHandler:
     @staticmethod
     def _response(reply: Reply) -> Response:
         if isinstance(reply, JsonReply):
-            return _json(StoredResponse(reply.status, orjson.dumps(reply.value)))
+            return _json(json_response(reply.status, reply.value))
         if isinstance(reply, TextReply):
             return Response(reply.text, headers={"cache-control": "no-store"}, media_type=reply.media_type)
         named = {"content-disposition": f'attachment; filename="{reply.name}"', "cache-control": "no-store"}
         return StreamingResponse(reply.chunks, media_type=reply.media_type, headers=named)
+
+
+def json_response(status: int, value: Any) -> StoredResponse:
+    """Return a response with a JSON value."""
+    return StoredResponse(status, orjson.dumps(value))
 
 
 def error_response(error: ApiError) -> Response:

@@ -1,7 +1,7 @@
 """JSON views of ledger rows. `responses` has their types."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, cast
 
@@ -226,20 +226,30 @@ def refined(step: StatusStep) -> RefinedStatus:
     return cast(RefinedStatus, {"finality": step.value if final else None, "tx_status": status})
 
 
-def list_transactions(tx: Connection, subjects: Sequence[str], *purposes: Purpose) -> list[TransactionView]:
-    """Return the signed transactions of these subjects, oldest first, each with the hashes of its attempts."""
-    condition = TransactionRecord.purpose.in_(purposes) & TransactionRecord.subject.in_(subjects)
-    found = fetch_all(tx, select(TransactionRecord).where(condition).order_by(TransactionRecord.id))
-    hashes: dict[int, list[str]] = {row.id: [] for row in found}
+def list_transactions(
+    tx: Connection, subjects: Mapping[str, Collection[str]], *purposes: Purpose
+) -> dict[str, list[TransactionView]]:
+    """Return the signed transactions of each object, oldest first, each with the hashes of its attempts.
+
+    `subjects` has, by the id of the object, the subjects of its transactions.
+    """
+    wanted = {subject for each in subjects.values() for subject in each}
+    condition = TransactionRecord.purpose.in_(purposes) & TransactionRecord.subject.in_(wanted)
+    rows = fetch_all(tx, select(TransactionRecord).where(condition).order_by(TransactionRecord.id))
+    hashes: dict[int, list[str]] = {row.id: [] for row in rows}
     tried = AttemptRecord.transaction_id.in_(hashes)
     for row in fetch_each(
         tx, select(AttemptRecord).where(tried).order_by(AttemptRecord.transaction_id, AttemptRecord.ordinal)
     ):
         hashes[row.transaction_id].append(row.hash)
-    return [
-        {"purpose": row.purpose, "account_nonce": row.account_nonce, "hashes": hashes[row.id], "result": row.ending}
-        for row in found
-    ]
+    return {
+        id: [
+            {"purpose": row.purpose, "account_nonce": row.account_nonce, "hashes": hashes[row.id], "result": row.ending}
+            for row in rows
+            if row.subject in own
+        ]
+        for id, own in subjects.items()
+    }
 
 
 def webhook(row: WebhookRecord) -> WebhookView:

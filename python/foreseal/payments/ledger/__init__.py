@@ -27,7 +27,7 @@ from foreseal.payments.ledger.states import (
     TxStatus,
 )
 from foreseal.payments.ledger.timeline import TimelineEntry, entries
-from foreseal.payments.ledger.transitions import Ledger, locked, locked_all, read
+from foreseal.payments.ledger.transitions import Ledger, locked, locked_all, read, read_all, unknown_record
 
 __all__ = [
     "EFFECTED",
@@ -59,4 +59,6 @@ __all__ = [
     "locked",
     "locked_all",
     "read",
+    "read_all",
+    "unknown_record",
 ]

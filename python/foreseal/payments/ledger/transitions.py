@@ -11,7 +11,7 @@ from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
 from foreseal.payments.ledger.database import Database
 from foreseal.payments.ledger.errors import ConcurrentUpdate, DuplicateRecord, UnknownRecord
 from foreseal.payments.ledger.identifiers import is_storable
-from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_all, fetch_one_or_none, update_all
+from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_all, fetch_each, fetch_one_or_none, update_all
 from foreseal.payments.ledger.record import StatefulRecord
 from foreseal.payments.ledger.states import Finality, OrderStatus, StatusStep, Trigger, next_status
 from foreseal.payments.ledger.timeline import TimelineEntry, record_entries, record_entry
@@ -127,9 +127,23 @@ def locked_all(tx: Connection, model: type[S], ids: Collection[str]) -> list[S]:
     return rows
 
 
+def read_all(tx: Connection, model: type[S], ids: Collection[str]) -> list[S]:
+    """Return the existing rows with these ids."""
+    return [
+        row
+        for chunk in chunks([id for id in ids if is_storable(id)])
+        for row in fetch_each(tx, select(model).where(model.id.in_(chunk)))
+    ]
+
+
+def unknown_record(model: type[StatefulRecord], id: str) -> UnknownRecord:
+    """Return the error for an id that no row has."""
+    return UnknownRecord(f"{model.__tablename__}: no row has the id {id if is_storable(id) else ascii(id)}")
+
+
 def _fetch_row(tx: Connection, model: type[S], id: str, *, lock: bool) -> S:
     query = select(model).where(model.id == id)
     row = fetch_one_or_none(tx, query.with_for_update() if lock else query) if is_storable(id) else None
     if row is None:
-        raise UnknownRecord(f"{model.__tablename__}: no row has the id {id if is_storable(id) else ascii(id)}")
+        raise unknown_record(model, id)
     return row

@@ -1,9 +1,9 @@
 """Captures: the decision that excludes a void, and the transaction that it sends.
 
 ```text
-check   node reads in one batch, nothing stored        CaptureChecks
-decide  compare-and-set, account nonces, signed bytes  one database transaction for all orders
-deliver the stored bytes                               one batch
+check  node reads in one batch, nothing stored        CaptureChecks
+store  compare-and-set, account nonces, signed bytes  one database transaction for all orders
+send   the stored bytes                               one batch
 ```
 """
 
@@ -15,12 +15,23 @@ from sqlalchemy import Connection
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import ConcurrentUpdate, Ledger, OrderStatus, Trigger, locked_all, read
+from foreseal.payments.ledger import (
+    Ledger,
+    OrderStatus,
+    TransitionNotAllowed,
+    Trigger,
+    UnknownRecord,
+    locked_all,
+    read,
+    read_all,
+    unknown_record,
+)
 from foreseal.payments.ledger.models import OrderRecord, Purpose
 from foreseal.payments.ledger.queries import update_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import SignedOrder
+from foreseal.payments.orders.batch_reconciler import deliver_batches
 from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import (
     CaptureChecks,
@@ -35,7 +46,17 @@ from foreseal.payments.transactions import (
     TransactionSender,
     TransactionStillOpen,
     open_intent,
+    record_deliveries,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRequest:
+    """A stored order to capture."""
+
+    id: str
+    amount: int | None = None
+    """Amount to capture, in smallest units: required for an order with a permit, at most its maximum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +65,16 @@ class CheckedCapture:
 
     target: CaptureTarget
     call: TransactionCall
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedCapture:
+    """A capture in the database."""
+
+    id: str
+    """Id of the order."""
+    batch: str | None
+    """Batch that captures it through the batch capture contract."""
 
 
 class Captures:
@@ -73,23 +104,37 @@ class Captures:
         stored. Raises `TransitionNotAllowed` and `ConcurrentUpdate` if the order is void or its capture is already
         decided.
         """
-        with self._ledger.database.reading() as tx:
-            order = read(tx, OrderRecord, id)
-        next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CAPTURE)
-        target = CaptureTarget(order, capture_amount(order, amount))
-        checked = self.check([target])[0]
+        (checked,) = self.check([CaptureRequest(id, amount)])
         if isinstance(checked, Exception):
             raise checked
-        self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         with self._ledger.database.transaction() as tx:
-            intents = self.decide(tx, [CheckedCapture(target, checked)])
-            self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
-        self._ledger.passed(CrashPoint.CAPTURE_STORED)
-        return self._progress.deliver(id, intents[id])
+            (decided,) = self.store(tx, [checked])
+            if isinstance(decided, Exception):
+                raise decided
+        self.send([decided])
+        with self._ledger.database.reading() as tx:
+            return read(tx, OrderRecord, id)
 
-    def check(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | Exception]:
+    def check(self, requests: Sequence[CaptureRequest]) -> list[CheckedCapture | Exception]:
+        """Return the call for each order, or the reason why it cannot be captured. Stores nothing."""
+        with self._ledger.database.reading() as tx:
+            orders = {row.id: row for row in read_all(tx, OrderRecord, [each.id for each in requests])}
+        results: dict[int, CheckedCapture | Exception] = {}
+        targets: dict[int, CaptureTarget] = {}
+        for position, request in enumerate(requests):
+            try:
+                targets[position] = _target(request, orders.get(request.id))
+            except (UnknownRecord, TransitionNotAllowed, ValueError, TypeError) as error:
+                results[position] = error
+        calls = self.check_targets(list(targets.values()))
+        for (position, target), call in zip(targets.items(), calls, strict=True):
+            results[position] = call if isinstance(call, Exception) else CheckedCapture(target, call)
+        self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
+        return [results[position] for position in range(len(requests))]
+
+    def check_targets(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | Exception]:
         """Return the call for each target, or the reason why it cannot be captured."""
-        results: list[TransactionCall | Exception] = list(self._checks.check(targets))
+        results: list[TransactionCall | Exception] = list(self._checks.check(targets)) if targets else []
         for position, (target, result) in enumerate(zip(targets, results, strict=True)):
             if isinstance(result, NotCapturable) and result.obstacle is CaptureObstacle.USED:
                 try:
@@ -98,40 +143,77 @@ class Captures:
                     results[position] = error
         return results
 
-    def decide(self, tx: Connection, captures: Sequence[CheckedCapture]) -> dict[str, int]:
-        """Decide captures of stored orders in the caller's transaction. Return the intent of each order.
+    def store(
+        self, tx: Connection, captures: Sequence[CheckedCapture]
+    ) -> list[DecidedCapture | TransitionNotAllowed | TransactionStillOpen]:
+        """Decide captures of distinct orders in the caller's transaction, or return the reason against each.
 
-        Raises `TransitionNotAllowed`, `ConcurrentUpdate` and `TransactionStillOpen`, which end the transaction.
+        Raises `ConcurrentUpdate` and `TransactionStillOpen`, which end the transaction.
         """
-        ids = [each.target.order.id for each in captures]
-        rows = {row.id: row for row in locked_all(tx, OrderRecord, ids)}
-        if len(rows) != len(ids):
-            raise ConcurrentUpdate("orders: an order to capture is gone or occurs twice")
-        batched = [each for each in captures if self._checks.is_batched(each.target.order)]
-        for row in (rows[each.target.order.id] for each in batched):
-            if row.capture_batch is not None and open_intent(tx, Purpose.CAPTURE_BATCH, row.capture_batch) is not None:
-                raise TransactionStillOpen(f"orders: the transaction of {row.id} may still be included")
+        results, allowed = self._allowed(tx, captures)
+        batched = [each for each, _ in allowed if self._checks.is_batched(each.target.order)]
         batches = plan_batches([BatchedCapture(each.target.order, each.call) for each in batched])
         batch_of = {id: batch.id for batch in batches for id in batch.order_ids}
-        details = {each.target.order.id: _details(each.target, batch_of) for each in captures}
-        self._ledger.move_all(tx, OrderRecord, [rows[id] for id in ids], Trigger.CAPTURE, details)
-        permits = [each.target for each in captures if each.target.order.checkout is not None]
+        details = {row.id: _details(each.target, batch_of) for each, row in allowed}
+        self._ledger.move_all(tx, OrderRecord, [row for _, row in allowed], Trigger.CAPTURE, details)
+        permits = [each.target for each, _ in allowed if each.target.order.checkout is not None]
         update_all(
             tx, OrderRecord, [({OrderRecord.id: each.order.id}, {OrderRecord.actual: each.amount}) for each in permits]
         )
         update_all(
             tx, OrderRecord, [({OrderRecord.id: id}, {OrderRecord.capture_batch: batch_of[id]}) for id in batch_of]
         )
-        new = [
-            NewIntent(Purpose.CAPTURE, each.target.order.id, each.call)
-            for each in captures
-            if each.target.order.id not in batch_of
-        ]
+        new = [NewIntent(Purpose.CAPTURE, row.id, each.call) for each, row in allowed if row.id not in batch_of]
         new += [NewIntent(Purpose.CAPTURE_BATCH, batch.id, batch.call) for batch in batches]
-        intents = {
-            each.subject: intent for each, intent in zip(new, self._sender.intents.store_all(tx, new), strict=True)
-        }
-        return {id: intents[batch_of.get(id, id)] for id in ids}
+        self._sender.intents.store_all(tx, new)
+        self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
+        ids = [each.target.order.id for each in captures]
+        return [results.get(id) or DecidedCapture(id, batch_of.get(id)) for id in ids]
+
+    def _allowed(
+        self, tx: Connection, captures: Sequence[CheckedCapture]
+    ) -> tuple[dict[str, TransitionNotAllowed | TransactionStillOpen], list[tuple[CheckedCapture, OrderRecord]]]:
+        """Return the reasons against captures by order, and the other captures with their locked orders."""
+        rows = {row.id: row for row in locked_all(tx, OrderRecord, [each.target.order.id for each in captures])}
+        rejected: dict[str, TransitionNotAllowed | TransactionStillOpen] = {}
+        allowed: list[tuple[CheckedCapture, OrderRecord]] = []
+        for each in captures:
+            row = rows[each.target.order.id]
+            try:
+                _require_capturable(tx, row)
+            except (TransitionNotAllowed, TransactionStillOpen) as error:
+                rejected[row.id] = error
+            else:
+                allowed.append((each, row))
+        return rejected, allowed
+
+    def send(self, decided: Sequence[DecidedCapture]) -> None:
+        """Send new captures, and record the node's answers. Raises nothing of the node."""
+        self._ledger.passed(CrashPoint.CAPTURE_STORED)
+        ids = [each.id for each in decided if each.batch is None]
+        if ids:
+            record_deliveries(self._ledger, OrderRecord, self._sender.deliver_new(Purpose.CAPTURE, ids))
+        batches: dict[str, list[str]] = {}
+        for each in decided:
+            if each.batch is not None:
+                batches.setdefault(each.batch, []).append(each.id)
+        if batches:
+            deliver_batches(self._ledger, self._sender, batches)
+
+
+def _target(request: CaptureRequest, order: OrderRecord | None) -> CaptureTarget:
+    if order is None:
+        raise unknown_record(OrderRecord, request.id)
+    next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CAPTURE)
+    return CaptureTarget(order, capture_amount(order, request.amount))
+
+
+def _require_capturable(tx: Connection, order: OrderRecord) -> None:
+    """Raise `TransitionNotAllowed` or `TransactionStillOpen` unless a capture of the order can be decided."""
+    next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CAPTURE)
+    batch = order.capture_batch
+    if batch is not None and open_intent(tx, Purpose.CAPTURE_BATCH, batch) is not None:
+        raise TransactionStillOpen(f"orders: the transaction of {order.id} may still be included")
 
 
 def _details(target: CaptureTarget, batch_of: Mapping[str, str]) -> Mapping[str, Any]:

@@ -26,12 +26,12 @@ from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import EarliestBlock, OrderTerms, memo, message, require_buyer
-from foreseal.payments.orders.batch_reconciler import deliver_batches
 from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
+from foreseal.payments.orders.captures import Captures, DecidedCapture
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
-from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender, record_deliveries
+from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,7 @@ class Payments:
         self._sender = sender
         self._merchant = merchant
         self._checks = CaptureChecks(sender, merchant)
+        self._captures = Captures(ledger, sender, merchant)
 
     def new(
         self, id: str, terms: OrderTerms, signature: bytes, *, capture: bool, data: MerchantData = NO_DATA
@@ -201,18 +202,11 @@ class Payments:
         self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
         return results
 
-    def send(self, captured: Sequence[StoredPayment]) -> None:
+    def send(self, stored: Sequence[StoredPayment]) -> None:
         """Send the captures of stored payments, and record the node's answers. Raises nothing of the node."""
-        self._ledger.passed(CrashPoint.CAPTURE_STORED)
-        ids = [each.payment.id for each in captured if each.capture_batch is None]
-        if ids:
-            record_deliveries(self._ledger, OrderRecord, self._sender.deliver_new(Purpose.CAPTURE, ids))
-        batches: dict[str, list[str]] = {}
-        for each in captured:
-            if each.capture_batch is not None:
-                batches.setdefault(each.capture_batch, []).append(each.payment.id)
-        if batches:
-            deliver_batches(self._ledger, self._sender, batches)
+        self._captures.send(
+            [DecidedCapture(each.payment.id, each.capture_batch) for each in stored if each.payment.capture]
+        )
 
     @staticmethod
     def _duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int, DuplicateRecord]:

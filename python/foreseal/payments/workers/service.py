@@ -59,7 +59,7 @@ class Service:
         websocket = configuration.node.websocket
         self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
         requests = IdempotentRequests(backend.database, backend.clock, name.owner, lease)
-        self._payments = PaymentQueue(backend.database, requests, backend.payments, self._dispatcher.wake)
+        self._payments = PaymentQueue(backend.database, requests, self._dispatcher.wake)
         watched = Monitoring(self.monitor.health, self.metrics.text, self.metrics.observe_request)
         self.app: Starlette = build_application(backend, requests, self._payments, watched, self._dispatcher.wake)
 

@@ -27,7 +27,7 @@ def test_an_order_goes_from_terms_to_a_final_capture(service: ServiceHarness) ->
     stored = service.made("/v1/orders/7/signature", {"signature": service.signature("7")}, role=Role.CASHIER)
     assert (stored["order"]["state"], stored["transactions"]) == ("Stored, unused", [])
     capture = service.made("/v1/orders/7/capture", role=Role.CASHIER)
-    assert (capture["order"]["state"], capture["order"]["tx_status"]) == ("Stored, unused", "broadcast")
+    assert (capture["order"]["state"], capture["order"]["tx_status"]) == ("Stored, unused", "intended")
     (sent,) = capture["transactions"]
     assert (sent["purpose"], sent["result"], len(sent["hashes"])) == ("capture", None, 1)
 
@@ -187,7 +187,7 @@ def test_unresponsive_node_is_503_and_changes_nothing(service: ServiceHarness) -
     service.refused(503, "node_unreachable", "/v1/orders/a/capture", key=key)
     assert service.state("a") == "Stored, unused / idle"
     # The obstacle is gone, so the same request is executed.
-    assert service.made("/v1/orders/a/capture", key=key)["order"]["tx_status"] == "broadcast"
+    assert service.made("/v1/orders/a/capture", key=key)["order"]["tx_status"] == "intended"
 
 
 @pytest.mark.parametrize("way", ["reading", "transaction"])

@@ -137,7 +137,7 @@ class Process:
         self.dispatcher = WebhookDispatcher(self.outbox, DispatcherSettings({}, PUBLIC_ONLY), service.post)
         self.worker = Worker(self.backend, self.processes, AtOnce(), lambda: None)
         self.requests = IdempotentRequests(self.backend.database, service.clock, name, LEASE)
-        self.payments = PaymentQueue(self.backend.database, self.requests, self.backend.payments, lambda: None)
+        self.payments = PaymentQueue(self.backend.database, self.requests, lambda: None)
         self.payments.start()
         self.app = build_application(
             self.backend, self.requests, self.payments, Monitoring(lambda: service.health), lambda: None

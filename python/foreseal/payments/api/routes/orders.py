@@ -1,15 +1,29 @@
 """Orders: create, sign, capture, void, cancel and query."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from sqlalchemy import select
 
-from foreseal.payments.api import views
-from foreseal.payments.api.errors import ApiError, to_api_error
+from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.events import list_events
+from foreseal.payments.api.idempotency import StoredResponse
+from foreseal.payments.api.order_operations import DetailedOutcome, order_details
 from foreseal.payments.api.pagination import by_beginning
+from foreseal.payments.api.payment_queue import PaymentJob
 from foreseal.payments.api.request_models import NoFields
 from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderSigned, OrderToSign, Timeline, TypedData
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route, RouteCall
+from foreseal.payments.api.route import (
+    AnyCall,
+    BodyCall,
+    JsonReply,
+    PathCall,
+    QueryCall,
+    Route,
+    RouteCall,
+    json_response,
+)
 from foreseal.payments.api.routes.order_requests import (
     NewOrder,
     OrderCapture,
@@ -20,10 +34,10 @@ from foreseal.payments.api.routes.order_requests import (
     TypedDataQuery,
 )
 from foreseal.payments.ledger import DuplicateRecord, OrderState, TransitionNotAllowed, Trigger, TxStatus, read
-from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
+from foreseal.payments.ledger.models import OrderRecord, TransferRecord
 from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
+from foreseal.payments.orders.captures import CaptureRequest
 from foreseal.payments.orders.merchant_data import MerchantData
-from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import building_head
 from foreseal.payments.typed_data import random_nonce
 
@@ -112,16 +126,27 @@ def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
     return JsonReply(_detail(call, id).value | {"capture_error": shown})
 
 
-def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> JsonReply:
-    id, amount = call.path.id, call.body.amount
-    if not _done_before(call, id, Trigger.CAPTURE):
-        try:
-            call.backend.captures.capture(id, amount)
-        except InvalidSignature:
-            raise
-        except ValueError as error:
-            raise _named(error) from error
-    return _detail(call, id)
+def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> PaymentJob:
+    id = call.path.id
+
+    def respond(outcomes: Sequence[Any]) -> StoredResponse:
+        return json_response(200, _outcome(outcomes).detail)
+
+    request = CaptureRequest(id, call.body.amount)
+    return PaymentJob(call.required_key, call.fingerprint, call.operations.captures, [request], respond, {id})
+
+
+def _outcome(outcomes: Sequence[Any]) -> DetailedOutcome:
+    """Return the outcome of a request for one order. Raises `ApiError`."""
+    (outcome,) = outcomes
+    if isinstance(outcome, DetailedOutcome):
+        return outcome
+    if isinstance(outcome, LIBRARY_ERRORS):
+        raise to_api_error(outcome) from outcome
+    if isinstance(outcome, ValueError):
+        raise _named(outcome) from outcome
+    assert isinstance(outcome, Exception)
+    raise outcome
 
 
 def _void(call: RouteCall[OrderPath, NoFields, OrderVoid]) -> JsonReply:
@@ -151,14 +176,7 @@ def _get(call: PathCall[OrderPath]) -> JsonReply:
 
 def _detail(call: AnyCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
-        order = read(tx, OrderRecord, id)
-        subjects = [id] if order.capture_batch is None else [id, order.capture_batch]
-        purposes = (Purpose.CAPTURE, Purpose.CAPTURE_BATCH, Purpose.CANCEL)
-        found = {
-            "order": call.views.order(tx, order),
-            "transactions": views.list_transactions(tx, subjects, *purposes),
-        }
-    return JsonReply(found)
+        return JsonReply(order_details(tx, call.views, [read(tx, OrderRecord, id)])[id])
 
 
 def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
@@ -236,6 +254,7 @@ ROUTES = (
         _capture,
         {200: OrderDetail},
         Role.CASHIER,
+        queued=True,
     ),
     Route(
         "POST",

@@ -1,18 +1,16 @@
 """Payments in one request: terms and signature, captured at once if requested; one by one or in bulk."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import orjson
 from pydantic import Field
 
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
-from foreseal.payments.api.payment_queue import PaymentJob, PaymentOutcome
+from foreseal.payments.api.payment_queue import PaymentJob
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import OrderPlaced, PaymentBatch, PaymentBatchItem
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import AnyCall, BodyCall, Route
+from foreseal.payments.api.route import AnyCall, BodyCall, Route, json_response
 from foreseal.payments.api.value_types import (
     Amount,
     EndTime,
@@ -60,16 +58,13 @@ class PaymentBatchRequest(RequestModel):
 def _pay(call: BodyCall[PaymentRequest]) -> PaymentJob:
     payment = _new_payment(call, call.body, derived_id(call.required_key, "ord"), "")
 
-    def respond(outcomes: Sequence[PaymentOutcome]) -> StoredResponse:
+    def respond(outcomes: Sequence[StoredPayment | Exception]) -> StoredResponse:
         (outcome,) = outcomes
         if isinstance(outcome, StoredPayment):
-            return _stored(201, {"order": call.views.new_order(outcome)})
-        error = _api_error(outcome)
-        if error.passing:
-            raise error
-        return _stored(error.status, error.body())
+            return json_response(201, {"order": call.views.new_order(outcome)})
+        raise _api_error(outcome)
 
-    return PaymentJob(call.required_key, call.fingerprint, [payment], respond)
+    return PaymentJob(call.required_key, call.fingerprint, call.operations.payments, [payment], respond)
 
 
 def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> PaymentJob:
@@ -79,13 +74,13 @@ def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> PaymentJob:
         for position, item in enumerate(call.body.payments)
     ]
 
-    def respond(outcomes: Sequence[PaymentOutcome]) -> StoredResponse:
+    def respond(outcomes: Sequence[StoredPayment | Exception]) -> StoredResponse:
         errors = [_api_error(outcome) for outcome in outcomes if not isinstance(outcome, StoredPayment)]
         if len(errors) == len(outcomes) and all(error.passing for error in errors):
             raise errors[0]
-        return _stored(200, {"items": [_item(call.views, outcome) for outcome in outcomes]})
+        return json_response(200, {"items": [_item(call.views, outcome) for outcome in outcomes]})
 
-    return PaymentJob(call.required_key, call.fingerprint, payments, respond)
+    return PaymentJob(call.required_key, call.fingerprint, call.operations.payments, payments, respond)
 
 
 def _new_payment(call: AnyCall, body: PaymentRequest, id: str, location: str) -> NewPayment:
@@ -98,7 +93,7 @@ def _new_payment(call: AnyCall, body: PaymentRequest, id: str, location: str) ->
         raise ApiError(400, "invalid_value", f"{location}{error}", argument) from error
 
 
-def _item(views: Views, outcome: PaymentOutcome) -> PaymentBatchItem:
+def _item(views: Views, outcome: StoredPayment | Exception) -> PaymentBatchItem:
     if isinstance(outcome, StoredPayment):
         return {"status": 201, "order": views.new_order(outcome), "error": None}
     error = _api_error(outcome)
@@ -111,10 +106,6 @@ def _api_error(error: Exception) -> ApiError:
     if isinstance(error, LIBRARY_ERRORS):
         return to_api_error(error)
     raise error
-
-
-def _stored(status: int, body: Mapping[str, Any]) -> StoredResponse:
-    return StoredResponse(status, orjson.dumps(body))
 
 
 ROUTES = (

@@ -106,7 +106,7 @@ def _get(call: PathCall[PayoutPath]) -> JsonReply:
 def _detail(call: AnyCall, id: str) -> PayoutDetail:
     with call.backend.database.reading() as tx:
         (shown,) = call.views.payouts(tx, [read(tx, PayoutRecord, id)])
-        return {"payout": shown, "transactions": views.list_transactions(tx, [id], Purpose.PAYOUT)}
+        return {"payout": shown, "transactions": views.list_transactions(tx, {id: [id]}, Purpose.PAYOUT)[id]}
 
 
 def _list(call: QueryCall[DisbursementsQuery]) -> JsonReply:

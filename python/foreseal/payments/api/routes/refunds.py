@@ -58,7 +58,10 @@ def _get(call: PathCall[RefundPath]) -> JsonReply:
 def _detail(call: AnyCall, id: str) -> RefundDetail:
     with call.backend.database.reading() as tx:
         row = read(tx, RefundRecord, id)
-        return {"refund": call.views.refund(row), "transactions": views.list_transactions(tx, [id], Purpose.REFUND)}
+        return {
+            "refund": call.views.refund(row),
+            "transactions": views.list_transactions(tx, {id: [id]}, Purpose.REFUND)[id],
+        }
 
 
 def _list(call: QueryCall[RefundsQuery]) -> JsonReply:

@@ -58,7 +58,9 @@ def _refund(call: RouteCall[TransferPath, NoFields, NewTransferRefund]) -> JsonR
     backend.refunds.advance(id)
     with backend.database.reading() as tx:
         refund = call.views.refund(read(tx, RefundRecord, id))
-        return JsonReply({"refund": refund, "transactions": views.list_transactions(tx, [id], Purpose.REFUND)}, 201)
+        return JsonReply(
+            {"refund": refund, "transactions": views.list_transactions(tx, {id: [id]}, Purpose.REFUND)[id]}, 201
+        )
 
 
 ROUTES = (
