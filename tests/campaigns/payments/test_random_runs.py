@@ -256,7 +256,7 @@ class Life(RuleBasedStateMachine):
         captured = 0
         for id in (f"o{number}" for number in range(self.made)):
             order = shop.orders.get(id)
-            key = order.payer.lower(), order.nonce
+            key = (order.payer or "").lower(), order.nonce
             self.counted[order.state] += 1
             self.counted["captured by a permit"] += order.checkout is not None and order.state is OrderState.CAPTURED
             assert (order.state is OrderState.CAPTURED) == (key in used), id

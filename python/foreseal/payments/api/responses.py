@@ -92,12 +92,14 @@ class PaymentView(TransferView):
 
 
 class OrderConstants(Money):
-    """Fields of an order that never change."""
+    """Fields of an order that never change, once it has a payer."""
 
     id: str
     chain_id: Unsigned
     token: AddressText
-    payer: AddressText
+    payer: Annotated[
+        AddressText | None, Field(description="Account of the buyer; null until a signature assigns the payer.")
+    ]
     payee: AddressText
     checkout: Annotated[AddressText | None, Field(description="Contract that captures an order with a maximum.")]
     valid_after: UnixTime
@@ -181,6 +183,13 @@ class OrderToSign(TypedDict):
     """An order and the typed data that its payer signs."""
 
     order: OrderView
+    payer_required: Annotated[
+        bool,
+        Field(
+            description="True if the order has no payer yet. The message of typed_data then lacks the payer's fields: "
+            "from, or of a permit owner and nonce. GET /v1/orders/{id}/typed-data?payer= returns all of it."
+        ),
+    ]
     typed_data: TypedData
 
 

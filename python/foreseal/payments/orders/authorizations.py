@@ -1,7 +1,7 @@
 """Orders: terms, stored authorizations, and voids."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -10,15 +10,37 @@ from foreseal.codec import keccak
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import BlockHead, ChainNode, Checkout, Incomplete, RequestBatch, Token, node_requests
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderState, TimelineEntry, Trigger, entries, locked, read
+from foreseal.payments.ledger import (
+    DuplicateRecord,
+    Ledger,
+    OrderState,
+    TimelineEntry,
+    TransitionNotAllowed,
+    Trigger,
+    entries,
+    locked,
+    read,
+)
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord
-from foreseal.payments.ledger.queries import ColumnValues
+from foreseal.payments.ledger.queries import Column, ColumnValues
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
+from foreseal.payments.orders.payers import (
+    PayerMismatch,
+    PayerRequired,
+    Signer,
+    UnassignedPermitTerms,
+    UnassignedTerms,
+    assigned_payer,
+    require_buyer,
+    require_payer,
+    require_wallet,
+)
 from foreseal.payments.signatures import InvalidSignature, check_signature
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
-from foreseal.payments.typed_data import ZERO_ADDRESS, Permit, ReceiveAuthorization, address, bytes32
+from foreseal.payments.transfers.matching import match_earlier_transfer
+from foreseal.payments.typed_data import ZERO_ADDRESS, Domain, Permit, ReceiveAuthorization, address, bytes32
 
 # Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.
 _LATEST = 2**63 - 1
@@ -36,7 +58,7 @@ class SignedOrder(Protocol):
     @property
     def token(self) -> str: ...
     @property
-    def payer(self) -> str: ...
+    def payer(self) -> str | None: ...
     @property
     def payee(self) -> str: ...
     @property
@@ -133,27 +155,37 @@ class Orders:
         The order records the earliest block that can include its authorization. `AutoCaptures` captures it as soon as
         its signature is stored if `auto_capture` is true.
         """
-        if check_amount(terms.amount) == 0:
-            raise ValueError("amount: must not be 0")
-        if not terms.valid_after < terms.valid_before <= _LATEST:
-            raise ValueError(f"valid_before: must be after valid_after and at most {_LATEST}, got {terms.valid_before}")
+        _check_exact(terms)
         message = ReceiveAuthorization(
             terms.payer, self._merchant.receiver, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
         )
+        require_buyer(message.payer, self._merchant)
+        self._create_exact(id, message.payer, terms, data, auto_capture=auto_capture)
+        return message
+
+    def draft_unassigned(
+        self, id: str, terms: UnassignedTerms, data: MerchantData = NO_DATA, *, auto_capture: bool = False
+    ) -> None:
+        """Create an order like `draft`, whose payer is the account that signs it. Raises the same errors."""
+        _check_exact(terms)
+        self._create_exact(id, None, terms, data, auto_capture=auto_capture)
+
+    def _create_exact(
+        self, id: str, payer: str | None, terms: OrderTerms | UnassignedTerms, data: MerchantData, *, auto_capture: bool
+    ) -> None:
         self._create(
             identifier(id),
             {
-                OrderRecord.payer: message.payer,
-                OrderRecord.payee: message.payee,
-                OrderRecord.amount: message.value,
-                OrderRecord.valid_after: message.valid_after,
-                OrderRecord.valid_before: message.valid_before,
-                OrderRecord.nonce: message.nonce,
+                OrderRecord.payer: payer,
+                OrderRecord.payee: self._merchant.receiver,
+                OrderRecord.amount: terms.amount,
+                OrderRecord.valid_after: terms.valid_after,
+                OrderRecord.valid_before: terms.valid_before,
+                OrderRecord.nonce: bytes32(terms.nonce, "nonce"),
                 OrderRecord.auto_capture: auto_capture,
                 **data.columns(),
             },
         )
-        return message
 
     def draft_permit(self, id: str, terms: PermitTerms, data: MerchantData = NO_DATA) -> Permit:
         """Create an order for any amount up to a maximum. Return the permit that the buyer signs.
@@ -163,36 +195,55 @@ class Orders:
         checkout has already captured the name, ValueError if the merchant has no checkout, and `Reverted` if the token
         has no permits.
         """
+        payer = address(terms.payer, "payer")
+        require_buyer(payer, self._merchant)
+        checkout = self._checked_checkout(terms)
+        nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")
+        message = Permit(payer, checkout, terms.maximum, nonce, terms.deadline)
+        self._create_permit(id, Signer(payer, nonce), terms, data)
+        return message
+
+    def draft_unassigned_permit(self, id: str, terms: UnassignedPermitTerms, data: MerchantData = NO_DATA) -> None:
+        """Create an order like `draft_permit`, whose payer is the account that signs it. Raises the same errors.
+
+        The permit has the nonce that is the signer's next one when it signs.
+        """
+        self._checked_checkout(terms)
+        self._create_permit(id, None, terms, data)
+
+    def _checked_checkout(self, terms: PermitTerms | UnassignedPermitTerms) -> str:
+        """Return the checkout. Raises ValueError and `DuplicateRecord` if it cannot capture these terms."""
         if self._merchant.checkout is None:
             raise ValueError("checkout: the merchant has no checkout contract")
         if check_amount(terms.maximum, "maximum") == 0:
             raise ValueError("maximum: must not be 0")
         if not 0 <= check_amount(terms.deadline, "deadline") < _LATEST:
             raise ValueError(f"deadline: must be at most {_LATEST - 1}, got {terms.deadline}")
-        payer, name = address(terms.payer, "payer"), bytes32(terms.name, "name")
+        name = bytes32(terms.name, "name")
         if Checkout(self._node, self._merchant.checkout).captured(name, "pending"):
             raise DuplicateRecord(f"orders: the checkout has already captured 0x{name.hex()}")
-        nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")
-        message = Permit(payer, self._merchant.checkout, terms.maximum, nonce, terms.deadline)
+        return self._merchant.checkout
+
+    def _create_permit(
+        self, id: str, signer: Signer | None, terms: PermitTerms | UnassignedPermitTerms, data: MerchantData
+    ) -> None:
         self._create(
             identifier(id),
             {
-                OrderRecord.payer: payer,
+                OrderRecord.payer: None if signer is None else signer.payer,
                 OrderRecord.payee: self._merchant.payee,
-                OrderRecord.amount: message.value,
+                OrderRecord.amount: terms.maximum,
                 OrderRecord.valid_after: 0,
-                OrderRecord.valid_before: message.deadline + 1,
-                OrderRecord.nonce: name,
-                OrderRecord.checkout: message.spender,
-                OrderRecord.permit_nonce: message.nonce,
+                OrderRecord.valid_before: terms.deadline + 1,
+                OrderRecord.nonce: bytes32(terms.name, "name"),
+                OrderRecord.checkout: self._merchant.checkout,
+                OrderRecord.permit_nonce: None if signer is None else signer.permit_nonce,
                 **data.columns(),
             },
         )
-        return message
 
     def _create(self, id: str, terms: ColumnValues) -> None:
-        """Insert a new order. Raises ValueError if the payer cannot sign it or would pay himself."""
-        require_buyer(terms[OrderRecord.payer], self._merchant)
+        """Insert a new order. The timeline of an unassigned one begins with its null payer."""
         domain, since = self._merchant.domain, self._since()
         pinned: ColumnValues = {
             OrderRecord.id: id,
@@ -203,7 +254,8 @@ class Orders:
             OrderRecord.created: self._ledger.clock(),
         }
         with self._ledger.database.transaction() as tx:
-            self._ledger.create(tx, OrderRecord, Trigger.SET_TERMS, {**pinned, **terms})
+            unassigned = {"payer": None} if terms[OrderRecord.payer] is None else {}
+            self._ledger.create(tx, OrderRecord, Trigger.SET_TERMS, {**pinned, **terms}, **unassigned)
 
     def _since(self) -> int:
         batch = RequestBatch()
@@ -211,32 +263,66 @@ class Orders:
         batch.execute(self._node)
         return earliest.number()
 
-    def sign(self, id: str, signature: bytes) -> None:
-        """Attach the buyer's signature after verifying it. Raises `InvalidSignature` and the node's errors."""
-        self._check(id, signature)
+    def signer(self, order: OrderRecord, payer: str | None = None) -> Signer:
+        """Return the account that signs an order: its payer, or for an unassigned order the given one.
+
+        Raises `PayerRequired`, `PayerMismatch`, ValueError for an account that cannot pay, and the node's errors.
+        """
+        if payer is not None:
+            payer = address(payer, "payer")
+        require_payer(order, payer)
+        if order.payer is not None:
+            return Signer(order.payer, order.permit_nonce)
+        if payer is None:
+            raise PayerRequired(order.id)
+        require_wallet(payer, self._merchant)
+        token = Token(self._node, order.token)
+        return Signer(payer, None if order.checkout is None else token.permit_nonce(payer, "pending"))
+
+    def sign(self, id: str, signature: bytes, payer: str | None = None) -> None:
+        """Attach the payer's signature after verifying it.
+
+        `payer` is required for an unassigned order, whose payer it becomes. Raises `InvalidSignature`, the errors of
+        `signer`, and `PayerMismatch` also if another account was faster.
+        """
+        signer = self._check(id, signature, payer)
         with self._ledger.database.transaction() as tx:
-            self._sign(tx, id, signature)
+            self._sign(tx, id, signature, signer)
 
     def store(self, id: str) -> None:
-        """Bind the signed authorization to its order. Raises `DuplicateRecord` if another order has its nonce."""
+        """Bind the signed authorization to its order.
+
+        If its payer has already used it on the chain to pay the order, the order is captured. Raises `DuplicateRecord`
+        if another order has its nonce, or if a transfer used it without paying the order.
+        """
         with self._ledger.database.transaction() as tx:
             self._store(tx, locked(tx, OrderRecord, id))
 
-    def accept(self, id: str, signature: bytes) -> None:
+    def accept(self, id: str, signature: bytes, payer: str | None = None) -> None:
         """Run `sign` and `store` in one database transaction. Raises the same errors; then neither takes effect."""
-        self._check(id, signature)
+        signer = self._check(id, signature, payer)
         with self._ledger.database.transaction() as tx:
-            self._store(tx, self._sign(tx, id, signature))
+            self._store(tx, self._sign(tx, id, signature, signer))
 
-    def _check(self, id: str, signature: bytes) -> None:
+    def _check(self, id: str, signature: bytes, payer: str | None) -> Signer:
         order = self.get(id)
         if order.checkout is not None and len(signature) != _PERMIT_SIGNATURE:
             raise InvalidSignature(f"signature: has {len(signature)} bytes; a checkout requires {_PERMIT_SIGNATURE}")
-        check_signature(self._node, message(order), self._merchant.domain, order.payer, signature)
+        signer = self.signer(order, payer)
+        check_signature(self._node, message_by(order, signer), self._merchant.domain, signer.payer, signature)
+        return signer
 
-    def _sign(self, tx: Connection, id: str, signature: bytes) -> OrderRecord:
-        order = self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.SIGN)
-        tx.execute(update(OrderRecord).where(OrderRecord.id == id).values({OrderRecord.signature: signature}))
+    def _sign(self, tx: Connection, id: str, signature: bytes, signer: Signer) -> OrderRecord:
+        order = locked(tx, OrderRecord, id)
+        if order.payer not in (None, signer.payer):  # another account was faster
+            raise PayerMismatch(id, signer.payer, assigned_payer(order))
+        values: dict[Column, Any] = {OrderRecord.signature: signature}
+        assigned = {}
+        if order.payer is None:
+            values |= {OrderRecord.payer: signer.payer, OrderRecord.permit_nonce: signer.permit_nonce}
+            assigned = {"payer": signer.payer}
+        order = self._ledger.move(tx, OrderRecord, order, Trigger.SIGN, **assigned)
+        tx.execute(update(OrderRecord).where(OrderRecord.id == id).values(values))
         return order
 
     def _store(self, tx: Connection, order: OrderRecord) -> None:
@@ -254,6 +340,7 @@ class Orders:
             tx.execute(insert(AuthorizationRecord).values(values))
         except IntegrityError as error:
             raise DuplicateRecord(f"orders: the authorization of {order.id} belongs to another order") from error
+        match_earlier_transfer(self._ledger, tx, order)
 
     @staticmethod
     def _require_free(tx: Connection, order: OrderRecord) -> None:
@@ -270,11 +357,15 @@ class Orders:
             raise DuplicateRecord(f"orders: the permit of {order.id} has the nonce of the open order {other}")
 
     def void(self, id: str, reason: str = "") -> None:
-        """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final."""
+        """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final.
+
+        Before a signature, only an unassigned order can be voided.
+        """
         with self._ledger.database.transaction() as tx:
-            self._ledger.move(
-                tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.VOID, reason="merchant_voided", message=reason
-            )
+            order = locked(tx, OrderRecord, id)
+            if order.state is OrderState.DRAFTED and order.payer is not None:
+                raise TransitionNotAllowed(order.state, Trigger.VOID)
+            self._ledger.move(tx, OrderRecord, order, Trigger.VOID, reason="merchant_voided", message=reason)
             self._ledger.passed(CrashPoint.VOID_DECIDED)
 
     def get(self, id: str) -> OrderRecord:
@@ -294,31 +385,49 @@ class Orders:
             return list(tx.execute(query).scalars())
 
 
-def require_buyer(payer: str, merchant: Merchant) -> None:
-    """Raise ValueError if the payer cannot sign an order of this merchant, or would pay himself."""
-    if payer == ZERO_ADDRESS:
-        raise ValueError("payer: must not be the zero address")
-    if payer in merchant.receivers:
-        raise ValueError("payer: must not be the payee")
+def _check_exact(terms: OrderTerms | UnassignedTerms) -> None:
+    if check_amount(terms.amount) == 0:
+        raise ValueError("amount: must not be 0")
+    if not check_amount(terms.valid_after, "valid_after") < terms.valid_before <= _LATEST:
+        raise ValueError(f"valid_before: must be after valid_after and at most {_LATEST}, got {terms.valid_before}")
 
 
 def message(order: SignedOrder) -> ReceiveAuthorization | Permit:
-    """Return the message that the buyer of an order signs."""
-    return authorization(order) if order.checkout is None else permit(order)
+    """Return the message that the payer of an order signs. Raises `PayerRequired` if it has no payer yet."""
+    return message_by(order, Signer(assigned_payer(order), order.permit_nonce))
+
+
+def message_by(order: SignedOrder, signer: Signer) -> ReceiveAuthorization | Permit:
+    """Return the message by which an account accepts the terms of an order."""
+    if order.checkout is not None:
+        assert signer.permit_nonce is not None, "the signer of a permit has its nonce"
+        return Permit(signer.payer, order.checkout, order.amount, signer.permit_nonce, order.valid_before - 1)
+    return ReceiveAuthorization(
+        signer.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
+    )
+
+
+def order_typed_data(order: SignedOrder, domain: Domain) -> dict[str, Any]:
+    """Return the typed data of an order. If it has no payer yet, the message lacks the fields of the payer."""
+    if order.payer is not None:
+        return message(order).typed_data(domain)
+    data = message_by(order, Signer(ZERO_ADDRESS, 0)).typed_data(domain)
+    missing = ("from",) if order.checkout is None else ("owner", "nonce")
+    return data | {"message": {name: value for name, value in data["message"].items() if name not in missing}}
 
 
 def permit(order: SignedOrder) -> Permit:
     """Return the permit that the buyer signs, for an order with a permit."""
-    assert order.checkout is not None
-    assert order.permit_nonce is not None
-    return Permit(order.payer, order.checkout, order.amount, order.permit_nonce, order.valid_before - 1)
+    found = message(order)
+    assert isinstance(found, Permit)
+    return found
 
 
 def authorization(order: SignedOrder) -> ReceiveAuthorization:
     """Return the authorization that the buyer signs, for an order with a fixed amount."""
-    return ReceiveAuthorization(
-        order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
-    )
+    found = message(order)
+    assert isinstance(found, ReceiveAuthorization)
+    return found
 
 
 def stored_signature(order: OrderRecord) -> bytes:

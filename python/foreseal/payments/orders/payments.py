@@ -25,11 +25,12 @@ from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, i
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import EarliestBlock, OrderTerms, memo, message, require_buyer
+from foreseal.payments.orders.authorizations import EarliestBlock, OrderTerms, memo, message
 from foreseal.payments.orders.batch_reconciler import deliver_batches
 from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
+from foreseal.payments.orders.payers import require_buyer
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
 from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender, record_deliveries
 

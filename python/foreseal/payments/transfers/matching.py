@@ -14,10 +14,11 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import InstrumentedAttribute
 
-from foreseal.payments.chain import FinalityBroken, Transfer
+from foreseal.payments.chain import ChainLog, FinalityBroken, Transfer
 from foreseal.payments.ledger import (
     IN_FLIGHT,
     ConcurrentUpdate,
+    DuplicateRecord,
     Finality,
     Ledger,
     OrderState,
@@ -33,6 +34,7 @@ from foreseal.payments.ledger.models import (
     OrderRecord,
     Purpose,
     Reason,
+    RefundRecord,
     TransferRecord,
     UnmatchedTransferRecord,
 )
@@ -327,8 +329,7 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         return
     by_authorization = False
     if transfer.nonce is not None:
-        order = _find_by_authorization(tx, observed)
-        by_authorization = order is not None
+        order, by_authorization = _find_by_nonce(tx, observed)
     if order is None and transfer.memo is not None:
         order = _find_by_memo(tx, observed)
     if order is None:
@@ -347,7 +348,12 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     if reason is not None:
         _suspend(tx, observed, reason, order.id)
         status, log = str(OrderStatus(order.state, order.step)), transfer.log
-        details = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
+        details: dict[str, Any] = {
+            "reason": reason,
+            "transaction": log.transaction_hash,
+            "amount": str(transfer.amount),
+        }
+        details |= {"payer": None} if order.payer is None else {}
         entry = TimelineEntry(
             OrderRecord.__tablename__, order.id, ledger.clock(), TRANSFER_UNMATCHED, status, status, details
         )
@@ -360,6 +366,78 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         tx.execute(update(OrderRecord).where(OrderRecord.id == order.id).values({OrderRecord.actual: transfer.amount}))
     order = ledger.move(tx, OrderRecord, order, Trigger.LANDED, **details)
     ledger.follow(tx, OrderRecord, order, observed.step)
+
+
+def match_earlier_transfer(ledger: Ledger, tx: Connection, order: OrderRecord) -> None:
+    """Match the transfer that used an authorization before it was stored, if the watcher reported one.
+
+    `order` was stored in this transaction. Raises `DuplicateRecord` if the transfer does not pay the order, or is
+    refunded.
+    """
+    unmatched = and_(
+        UnmatchedTransferRecord.chain_id == TransferRecord.chain_id,
+        UnmatchedTransferRecord.transaction_hash == TransferRecord.transaction_hash,
+        UnmatchedTransferRecord.position == TransferRecord.position,
+    )
+    query = select(TransferRecord).join(UnmatchedTransferRecord, unmatched)
+    used = and_(
+        UnmatchedTransferRecord.order_id == order.id,
+        TransferRecord.sender == order.payer,
+        TransferRecord.nonce == order.nonce,
+        TransferRecord.checkout == order.checkout,
+    )
+    row = fetch_one_or_none(tx, query.where(used).with_for_update(of=TransferRecord))
+    if row is None:
+        return
+    key = (row.chain_id, row.transaction_hash, row.position)
+    if _reason(order, None, row, by_authorization=True) is not None or _is_refunded(tx, *key):
+        message = f"orders: the authorization of {order.id} was used by {row.transaction_hash}, which does not pay it"
+        raise DuplicateRecord(message)
+    tx.execute(delete(UnmatchedTransferRecord).where(_is_unmatched(*key)))
+    _match(ledger, tx, _observed(row))
+
+
+def _is_refunded(tx: Connection, chain_id: int, transaction_hash: str, position: int) -> bool:
+    same = and_(
+        RefundRecord.chain_id == chain_id,
+        RefundRecord.transfer_hash == transaction_hash,
+        RefundRecord.transfer_position == position,
+    )
+    return tx.execute(select(RefundRecord.id).where(same)).first() is not None
+
+
+def _observed(row: TransferRecord) -> ObservedTransfer:
+    """Return a recorded transfer as it was observed, without the bytes of its log."""
+    log = ChainLog(row.token, (), b"", row.block_number, row.block_hash, row.transaction_hash, row.log_index)
+    nonce = None if row.nonce is None else bytes(row.nonce)
+    memo = None if row.memo is None else bytes(row.memo)
+    transfer = Transfer(log, row.position, row.sender, row.recipient, row.amount, nonce, memo, row.checkout)
+    return ObservedTransfer(row.chain_id, transfer, row.step)
+
+
+def _find_by_nonce(tx: Connection, observed: ObservedTransfer) -> tuple[OrderRecord | None, bool]:
+    """Return the order of a transfer's nonce, locked, and True if the transfer used its stored authorization."""
+    order = _find_by_authorization(tx, observed)
+    if order is None:
+        unassigned = _find_unassigned(tx, observed)
+        if unassigned is not None:
+            return unassigned, False
+        # The signature may have been stored in between; the query before waited for it.
+        order = _find_by_authorization(tx, observed)
+    return order, order is not None
+
+
+def _find_unassigned(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
+    """Return the order without payer that has a transfer's nonce, locked: its payer has not signed yet."""
+    same = and_(
+        OrderRecord.chain_id == observed.chain_id,
+        OrderRecord.token == observed.transfer.log.address,
+        OrderRecord.nonce == observed.transfer.nonce,
+        OrderRecord.checkout == observed.transfer.checkout,
+        OrderRecord.payer.is_(None),
+    )
+    query = select(OrderRecord).where(same).order_by(OrderRecord.id).limit(1)
+    return fetch_one_or_none(tx, query.with_for_update())
 
 
 def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
@@ -383,14 +461,14 @@ def _find_by_memo(tx: Connection, observed: ObservedTransfer) -> OrderRecord | N
 
 
 def _reason(
-    order: OrderRecord, before: TransferRecord | None, transfer: Transfer, *, by_authorization: bool
+    order: OrderRecord, before: TransferRecord | None, transfer: Transfer | TransferRecord, *, by_authorization: bool
 ) -> Reason | None:
     """Return the reason why a transfer does not pay the order that it refers to; None if it does."""
     if before is not None:
         return Reason.DUPLICATE
     if order.state in _LATE:
         return Reason.LATE
-    captured = by_authorization and order.checkout is not None
+    captured = order.checkout is not None and transfer.checkout == order.checkout
     if transfer.amount != order.amount and not (captured and transfer.amount < order.amount):
         return Reason.UNDERPAID if transfer.amount < order.amount else Reason.OVERPAID
     if not by_authorization or order.state is not OrderState.STORED or transfer.recipient != order.payee:

@@ -11,6 +11,7 @@ from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderSigned,
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route, RouteCall
 from foreseal.payments.api.routes.order_requests import (
+    CancellationSignature,
     NewOrder,
     OrderCapture,
     OrderPath,
@@ -19,10 +20,11 @@ from foreseal.payments.api.routes.order_requests import (
     OrderVoid,
     TypedDataQuery,
 )
-from foreseal.payments.ledger import DuplicateRecord, OrderState, TransitionNotAllowed, Trigger, TxStatus, read
+from foreseal.payments.ledger import DuplicateRecord, OrderState, TransitionNotAllowed, Trigger, TxStatus, entries, read
 from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
-from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
+from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms, message_by, order_typed_data
 from foreseal.payments.orders.merchant_data import MerchantData
+from foreseal.payments.orders.payers import PayerRequired, UnassignedPermitTerms, UnassignedTerms, require_payer
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import building_head
 from foreseal.payments.typed_data import random_nonce
@@ -36,24 +38,37 @@ def _create(call: BodyCall[NewOrder]) -> JsonReply:
         if made is not None:
             return made
     _check_terms(call)
-    drafting = call.backend.orders
     now, valid_before = building_head(call.backend.node).timestamp, body.valid_before
     if valid_before is None:
         valid_before = now + (body.valid_seconds or call.backend.configuration.policy.valid_seconds)
     elif valid_before <= now:
         expired = f"valid_before: {valid_before} is not after {now}, the timestamp of the pending block"
         raise ApiError(400, "invalid_value", expired, "valid_before")
-    data = MerchantData(body.reference, body.metadata or {})
     try:
-        if body.maximum is not None:
-            drafting.draft_permit(id, PermitTerms(body.payer, body.maximum, valid_before - 1, random_nonce()), data)
-        else:
-            assert body.amount is not None
-            exact = OrderTerms(body.payer, body.amount, body.valid_after or 0, valid_before, random_nonce())
-            drafting.draft(id, exact, data, auto_capture=body.auto_capture or False)
+        _draft(call.backend.orders, id, body, valid_before)
     except ValueError as error:
         raise _named(error) from error
     return _to_sign(call, id)
+
+
+def _draft(orders: Orders, id: str, body: NewOrder, valid_before: int) -> None:
+    """Create the order, with the payer or for any payer."""
+    data, nonce, valid_after = MerchantData(body.reference, body.metadata or {}), random_nonce(), body.valid_after or 0
+    if body.maximum is not None:
+        deadline = valid_before - 1
+        if body.payer is None:
+            orders.draft_unassigned_permit(id, UnassignedPermitTerms(body.maximum, deadline, nonce), data)
+        else:
+            orders.draft_permit(id, PermitTerms(body.payer, body.maximum, deadline, nonce), data)
+        return
+    assert body.amount is not None
+    auto_capture = body.auto_capture or False
+    if body.payer is None:
+        terms = UnassignedTerms(body.amount, valid_after, valid_before, nonce)
+        orders.draft_unassigned(id, terms, data, auto_capture=auto_capture)
+    else:
+        exact = OrderTerms(body.payer, body.amount, valid_after, valid_before, nonce)
+        orders.draft(id, exact, data, auto_capture=auto_capture)
 
 
 def _check_terms(call: BodyCall[NewOrder]) -> None:
@@ -77,7 +92,8 @@ def _made_before(call: BodyCall[NewOrder], id: str) -> JsonReply | None:
         if not call.required_claim.happened(tx, OrderRecord.__tablename__, id, Trigger.SET_TERMS):
             return None
         order = read(tx, OrderRecord, id)
-    if (order.payer, order.amount) != (call.body.payer, call.body.amount or call.body.maximum):
+        payer = entries(tx, OrderRecord.__tablename__, id)[0].details.get("payer", order.payer)
+    if (payer, order.amount) != (call.body.payer, call.body.amount or call.body.maximum):
         raise DuplicateRecord(f"orders: {id} or another of its keys already exists")
     return _to_sign(call, id)
 
@@ -86,22 +102,37 @@ def _to_sign(call: AnyCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
         order = read(tx, OrderRecord, id)
         shown = call.views.order(tx, order)
-    return JsonReply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
+    typed_data = order_typed_data(order, call.backend.merchant.domain)
+    return JsonReply({"order": shown, "payer_required": order.payer is None, "typed_data": typed_data}, 201)
 
 
 def _typed_data(call: RouteCall[OrderPath, TypedDataQuery, NoFields]) -> JsonReply:
     backend, id = call.backend, call.path.id
     domain = backend.merchant.domain
+    order, payer = backend.orders.get(id), call.query.payer
     if call.query.purpose == "cancel":
+        require_payer(order, payer)
         return JsonReply(backend.cancellations.message(id).typed_data(domain))
-    return JsonReply(message(backend.orders.get(id)).typed_data(domain))
+    try:
+        signer = backend.orders.signer(order, payer)
+    except PayerRequired:
+        raise
+    except ValueError as error:
+        raise _named(error) from error
+    return JsonReply(message_by(order, signer).typed_data(domain))
 
 
 def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
     backend, id, signature = call.backend, call.path.id, call.body.signature
     order = backend.orders.get(id)
+    require_payer(order, call.body.payer)
     if order.state is OrderState.DRAFTED:
-        backend.orders.accept(id, signature)
+        try:
+            backend.orders.accept(id, signature, call.body.payer)
+        except (InvalidSignature, PayerRequired):
+            raise
+        except ValueError as wrong:
+            raise _named(wrong) from wrong
     elif order.signature != signature:  # repeating the stored signature changes nothing
         raise TransitionNotAllowed(order.state, Trigger.SIGN)
     elif order.state is OrderState.SIGNED:
@@ -131,7 +162,7 @@ def _void(call: RouteCall[OrderPath, NoFields, OrderVoid]) -> JsonReply:
     return _detail(call, id)
 
 
-def _cancel(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
+def _cancel(call: RouteCall[OrderPath, NoFields, CancellationSignature]) -> JsonReply:
     id = call.path.id
     if not _done_before(call, id, Trigger.CANCEL):
         call.backend.cancellations.cancel(id, call.body.signature)
