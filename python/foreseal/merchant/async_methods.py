@@ -85,8 +85,8 @@ class AsyncMerchantMethods(AsyncTransport):
     async def create_order(
         self,
         *,
-        payer: str,
         id: str | None = None,
+        payer: str | None = None,
         amount: str | None = None,
         maximum: str | None = None,
         valid_after: int | None = None,
@@ -102,8 +102,8 @@ class AsyncMerchantMethods(AsyncTransport):
             OrderToSign,
             "/v1/orders",
             {
-                "payer": payer,
                 "id": id,
+                "payer": payer,
                 "amount": amount,
                 "maximum": maximum,
                 "valid_after": valid_after,
@@ -191,21 +191,26 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._get(OrderDetail, f"/v1/orders/{segment(order_id)}", {})
 
     async def get_order_typed_data(
-        self, order_id: str, *, purpose: Literal["pay", "cancel"] | None = None
+        self, order_id: str, *, purpose: Literal["pay", "cancel"] | None = None, payer: str | None = None
     ) -> TypedData:
         """Return the typed data that the payer signs to pay or to cancel."""
-        return await self._get(TypedData, f"/v1/orders/{segment(order_id)}/typed-data", {"purpose": purpose})
+        return await self._get(
+            TypedData, f"/v1/orders/{segment(order_id)}/typed-data", {"purpose": purpose, "payer": payer}
+        )
 
     async def get_order_timeline(self, order_id: str) -> Timeline:
         """Return the timeline of an order, oldest first."""
         return await self._get(Timeline, f"/v1/orders/{segment(order_id)}/timeline", {})
 
     async def submit_order_signature(
-        self, order_id: str, *, signature: str, idempotency_key: str | None = None
+        self, order_id: str, *, signature: str, payer: str | None = None, idempotency_key: str | None = None
     ) -> OrderSigned:
         """Verify and store the payer's signature, and capture an order with auto_capture."""
         return await self._post(
-            OrderSigned, f"/v1/orders/{segment(order_id)}/signature", {"signature": signature}, idempotency_key
+            OrderSigned,
+            f"/v1/orders/{segment(order_id)}/signature",
+            {"signature": signature, "payer": payer},
+            idempotency_key,
         )
 
     async def capture_order(

@@ -114,7 +114,8 @@ class EventOrder(TypedDict):
     id: str
     chain_id: int
     token: str
-    payer: str
+    payer: str | None
+    """Account of the buyer; null until a signature assigns the payer."""
     payee: str
     checkout: str | None
     """Contract that captures an order with a maximum."""
@@ -235,7 +236,7 @@ class Order(TypedDict):
     id: str
     chain_id: int
     token: str
-    payer: str
+    payer: str | None
     payee: str
     checkout: str | None
     valid_after: int
@@ -291,6 +292,8 @@ class OrderToSign(TypedDict):
     """An order and the typed data that its payer signs."""
 
     order: "Order"
+    payer_required: bool
+    """True if the order has no payer yet, so typed_data lacks the fields that depend on the payer."""
     typed_data: "TypedData"
 
 

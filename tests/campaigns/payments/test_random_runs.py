@@ -23,10 +23,10 @@ from foreseal.payments.chain import ChainError
 from foreseal.payments.ledger import DisbursementState, Finality, LedgerError, OrderState, TransitionNotAllowed
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.states import IN_FLIGHT
-from foreseal.payments.orders.authorizations import memo, message, permit
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.orders.reconciler import NotExpired
+from foreseal.payments.orders.terms import memo, message, permit
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.balance import expected_amount
 from payments.fake.contracts import BATCH, TOKEN, State, call_data, selector
@@ -256,7 +256,7 @@ class Life(RuleBasedStateMachine):
         captured = 0
         for id in (f"o{number}" for number in range(self.made)):
             order = shop.orders.get(id)
-            key = order.payer.lower(), order.nonce
+            key = (order.payer or "").lower(), order.nonce
             self.counted[order.state] += 1
             self.counted["captured by a permit"] += order.checkout is not None and order.state is OrderState.CAPTURED
             assert (order.state is OrderState.CAPTURED) == (key in used), id

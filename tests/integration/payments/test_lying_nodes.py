@@ -9,7 +9,7 @@ from sqlalchemy import select
 from foreseal.errors import RpcError
 from foreseal.payments.chain import ChainReorganized, Incomplete, RejectedByNode, Reverted
 from foreseal.payments.ledger.models import AttemptRecord
-from foreseal.payments.orders.authorizations import memo
+from foreseal.payments.orders.terms import memo
 from foreseal.payments.transfers.settings import WatcherSettings
 from foreseal.payments.transfers.watcher import TransferWatcher
 from payments.fake.blocks import decoded

@@ -12,6 +12,7 @@ import type {
 
 import type {
   Balance,
+  CancellationSignature,
   Delivery,
   DeliveryPage,
   Health,
@@ -64,7 +65,7 @@ export class MerchantMethods extends Transport {
   }
 
   /** Create an order; the response contains the typed data that the buyer signs. */
-  createOrder(body: NewOrder, options: PostOptions = {}): Promise<OrderToSign> {
+  createOrder(body: NewOrder = {}, options: PostOptions = {}): Promise<OrderToSign> {
     return this.post("/v1/orders", body, options);
   }
 
@@ -109,7 +110,7 @@ export class MerchantMethods extends Transport {
   }
 
   /** Relay the payer's signed cancellation of a voided order. */
-  cancelOrder(orderId: string, body: OrderSignature, options: PostOptions = {}): Promise<OrderDetail> {
+  cancelOrder(orderId: string, body: CancellationSignature, options: PostOptions = {}): Promise<OrderDetail> {
     return this.post(`/v1/orders/${segment(orderId)}/cancel`, body, options);
   }
 

@@ -28,6 +28,7 @@ export interface ListOrdersQuery {
 /** Parameters of `getOrderTypedData`. */
 export interface GetOrderTypedDataQuery {
   purpose?: "pay" | "cancel";
+  payer?: string;
 }
 
 /** Parameters of `listRefunds`. */

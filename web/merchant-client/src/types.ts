@@ -32,6 +32,12 @@ export interface Balance {
   faults: Problem[];
 }
 
+/** A signature of an order's payer over the cancellation. */
+export interface CancellationSignature {
+  /** Signature of the payer over the typed data. */
+  signature: string;
+}
+
 /** Health of the database. */
 export interface DatabaseHealth {
   reachable: boolean;
@@ -104,7 +110,8 @@ export interface EventOrder {
   id: string;
   chain_id: number;
   token: string;
-  payer: string;
+  /** Account of the buyer; null until a signature assigns the payer. */
+  payer: string | null;
   payee: string;
   /** Contract that captures an order with a maximum. */
   checkout: string | null;
@@ -220,8 +227,8 @@ export interface Leg {
 export interface NewOrder {
   /** Id of the order; derived from the Idempotency-Key by default. */
   id?: string | null;
-  /** Account of the buyer. */
-  payer: string;
+  /** Account of the buyer; without it, the first account that signs becomes the payer. */
+  payer?: string | null;
   /** Exact amount to capture, in smallest units, as a string. */
   amount?: string | null;
   /** Maximum amount to capture by the checkout contract, instead of amount. */
@@ -312,7 +319,8 @@ export interface Order {
   id: string;
   chain_id: number;
   token: string;
-  payer: string;
+  /** Account of the buyer; null until a signature assigns the payer. */
+  payer: string | null;
   payee: string;
   /** Contract that captures an order with a maximum. */
   checkout: string | null;
@@ -373,6 +381,8 @@ export interface OrderPlaced {
 export interface OrderSignature {
   /** Signature of the payer over the typed data. */
   signature: string;
+  /** Account that signed; required if the order has no payer yet. */
+  payer?: string | null;
 }
 
 /** An order with a stored signature. */
@@ -386,6 +396,8 @@ export interface OrderSigned {
 /** An order and the typed data that its payer signs. */
 export interface OrderToSign {
   order: Order;
+  /** True if the order has no payer yet, so typed_data lacks the fields that depend on the payer. */
+  payer_required: boolean;
   typed_data: TypedData;
 }
 

@@ -17,6 +17,7 @@ from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.auto_captures import AutoCaptures
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
+from foreseal.payments.orders.drafts import Drafts
 from foreseal.payments.orders.payments import Payments
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transactions import TransactionIntents, TransactionSender
@@ -43,6 +44,7 @@ class Backend:
     sender: TransactionSender
     merchant: Merchant
     orders: Orders
+    drafts: Drafts
     captures: Captures
     auto_captures: AutoCaptures
     payments: Payments
@@ -84,7 +86,6 @@ class Backend:
         client = client or Client(configuration.node.url, configuration.node.options())
         node = RpcNode(GuardedClient(client, breaker))
         sender = TransactionSender(ledger, node, TransactionIntents(chain_id, signer), policy.policy(), policy.fees())
-        captures = Captures(ledger, sender, merchant)
         watch = WatcherSettings(
             chain_id,
             token.address,
@@ -105,8 +106,9 @@ class Backend:
             sender,
             merchant,
             Orders(ledger, node, merchant),
-            captures,
-            AutoCaptures(ledger, captures),
+            Drafts(ledger, node, merchant),
+            Captures(ledger, sender, merchant),
+            AutoCaptures(ledger, sender, merchant),
             Payments(ledger, sender, merchant),
             Cancellations(ledger, sender, merchant),
             OrderReconciler(ledger, sender, merchant),

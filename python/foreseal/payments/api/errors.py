@@ -34,6 +34,7 @@ from foreseal.payments.ledger import (
 )
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.capture_checks import NotCapturable
+from foreseal.payments.orders.payers import PayerMismatch, PayerRequired
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import FeeTooHigh, SendingError, SignerUnavailable, TransactionStillOpen
 
@@ -74,6 +75,8 @@ _MEANINGS = (
     _Meaning(DuplicateRecord, 409, "duplicate", "id"),
     _Meaning(TransitionNotAllowed, 409, "not_allowed"),
     _Meaning(ConcurrentUpdate, 503, "concurrent_update"),
+    _Meaning(PayerRequired, 400, "missing_field", "payer"),
+    _Meaning(PayerMismatch, 409, "payer_mismatch", "payer"),
     _Meaning(NotRefundable, 409, "not_refundable"),
     _Meaning(InsufficientAmount, 409, "not_covered", "amount"),
     _Meaning(RecipientForbidden, 409, "account_forbidden"),

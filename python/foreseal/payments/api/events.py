@@ -2,7 +2,8 @@
 
 An event is a function of its entry and of values that never change afterwards, so it has the same bytes in every
 delivery and in the API. `data.object` therefore has the status after the entry, and not what may still change: the
-payment and the sum of refunds of an order.
+payment and the sum of refunds of an order. The payer of an order may be null at first; the entries until it is assigned
+have it in their details.
 """
 
 import json
@@ -40,14 +41,16 @@ def list_events(tx: Connection, views: Views, model: type[Record], id: str) -> l
 
 
 def _event(row: TimelineRecord, subject: Mapping[str, Any]) -> JsonView:
+    details = json.loads(row.details)
+    then = {"payer": details["payer"]} if "payer" in details else {}
     return {
         "id": event_id(row.id),
         "type": event_type(row),
         "created": row.time,
         "data": {
-            "object": {"object": OBJECTS[row.subject], **subject, **_status(row.after)},
+            "object": {"object": OBJECTS[row.subject], **subject, **then, **_status(row.after)},
             "previous": None if row.before is None else _status(row.before),
-            "details": json.loads(row.details),
+            "details": details,
         },
     }
 

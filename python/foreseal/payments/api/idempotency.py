@@ -18,7 +18,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Update, func, insert, select, update
+from sqlalchemy import Connection, Update, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.api.errors import ApiError
@@ -116,7 +116,7 @@ class IdempotentRequests:
                 raise _reused()
             if row.status is not None:
                 return StoredResponse(row.status, bytes(row.answer or b""))
-            if row.leased_until > now and not self._is_predecessor(row.owner):
+            if not self._is_dead(row, now):
                 raise _in_progress()
             tx.execute(update(RequestRecord).where(RequestRecord.key == key).values(lease))
             return RequestClaim(key, lease[RequestRecord.owner], row.since, again=True)
@@ -144,17 +144,23 @@ class IdempotentRequests:
     def stored(self, tx: Connection, fingerprints: Mapping[str, str]) -> dict[str, StoredResponse | ApiError]:
         """Return, by key, the stored response, or the error if another request used the key or it is in progress.
 
-        `fingerprints` of requests are by their keys. A key without an entry is unused.
+        `fingerprints` of requests are by their keys. A key without an entry is unused, or the process that claimed it
+        is dead; `store` then replaces the claim.
         """
+        now = self.clock()
         found: dict[str, StoredResponse | ApiError] = {}
         for row in fetch_each(tx, select(RequestRecord).where(RequestRecord.key.in_(list(fingerprints)))):
             if row.fingerprint != fingerprints[row.key]:
                 found[row.key] = _reused()
             elif row.status is not None:
                 found[row.key] = StoredResponse(row.status, bytes(row.answer or b""))
-            else:
+            elif not self._is_dead(row, now):
                 found[row.key] = _in_progress()
         return found
+
+    def _is_dead(self, row: RequestRecord, now: float) -> bool:
+        """Return True if the execution that claimed a request has ended without a response."""
+        return row.leased_until <= now or self._is_predecessor(row.owner)
 
     def store(self, tx: Connection, answers: Sequence[tuple[str, str, StoredResponse]]) -> None:
         """Store responses, each with its key and fingerprint, in the transaction of their effects.
@@ -162,6 +168,11 @@ class IdempotentRequests:
         Raises IntegrityError if a key exists.
         """
         now = self.clock()
+        keys = [key for key, _, _ in answers]
+        predecessor = RequestRecord.owner.startswith(f"{self.owner.partition(' ')[0]} ", autoescape=True)
+        predecessor &= ~RequestRecord.owner.startswith(f"{self.owner} ", autoescape=True)
+        dead = RequestRecord.status.is_(None) & ((RequestRecord.leased_until <= now) | predecessor)
+        tx.execute(delete(RequestRecord).where(RequestRecord.key.in_(keys), dead))
         rows: list[ColumnValues] = [
             {
                 RequestRecord.key: key,

@@ -57,12 +57,19 @@ class OrderOperations:
     """All operations of the queue."""
 
     payments: GroupOperation
+    drafts: GroupOperation
+    signatures: GroupOperation
     captures: GroupOperation
 
     @classmethod
     def build(cls, backend: Backend, views: Views) -> Self:
         """Return the operations of a backend."""
-        return cls(backend.payments, DetailedOperation(backend.captures, views))
+        return cls(
+            backend.payments,
+            backend.drafts,
+            DetailedOperation(backend.auto_captures, views),
+            DetailedOperation(backend.captures, views),
+        )
 
 
 def order_details(tx: Connection, shown: Views, orders: Sequence[OrderRecord]) -> dict[str, OrderDetail]:

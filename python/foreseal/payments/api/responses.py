@@ -92,12 +92,14 @@ class PaymentView(TransferView):
 
 
 class OrderConstants(Money):
-    """Fields of an order that never change."""
+    """Fields of an order that never change, once it has a payer."""
 
     id: str
     chain_id: Unsigned
     token: AddressText
-    payer: AddressText
+    payer: Annotated[
+        AddressText | None, Field(description="Account of the buyer; null until a signature assigns the payer.")
+    ]
     payee: AddressText
     checkout: Annotated[AddressText | None, Field(description="Contract that captures an order with a maximum.")]
     valid_after: UnixTime
@@ -181,6 +183,12 @@ class OrderToSign(TypedDict):
     """An order and the typed data that its payer signs."""
 
     order: OrderView
+    payer_required: Annotated[
+        bool,
+        Field(
+            description="True if the order has no payer yet, so typed_data lacks the fields that depend on the payer."
+        ),
+    ]
     typed_data: TypedData
 
 

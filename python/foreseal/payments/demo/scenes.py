@@ -18,8 +18,8 @@ from foreseal.payments.ledger import (
     TransitionNotAllowed,
     TxStatus,
 )
-from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, authorization, message, stored_signature
 from foreseal.payments.orders.capture_checks import NotCapturable
+from foreseal.payments.orders.terms import OrderTerms, PermitTerms, authorization, message, stored_signature
 from foreseal.payments.transfers.balance import balance
 from foreseal.payments.typed_data import random_nonce
 

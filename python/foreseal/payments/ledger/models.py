@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -74,6 +75,8 @@ class Reason(StrEnum):
 metadata = Record.metadata
 """Tables of all records that are imported."""
 
+_UNASSIGNED = text("payer IS NULL")
+
 
 class OldVersionRecord(Record):
     """The version that releases without migrations read at start. They refuse any other than their own, 3."""
@@ -93,13 +96,18 @@ class OrderRecord(StatefulRecord):
         Index("orders_created", "created"),
         Index("orders_reference", "reference"),
         Index("orders_capture_batch", "capture_batch", "state", "step"),
+        # A transfer with the nonce of an order without payer refers to it. Rows of other orders are not in the index.
+        Index(
+            "orders_unassigned", "chain_id", "token", "nonce", sqlite_where=_UNASSIGNED, postgresql_where=_UNASSIGNED
+        ),
     )
     transitions = ORDER_TRANSITIONS
 
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
     chain_id: Mapped[int] = mapped_column(BigInteger)
     token: Mapped[str] = mapped_column(String(42))
-    payer: Mapped[str] = mapped_column(String(42))
+    # Null until a signature assigns the payer of an unassigned order.
+    payer: Mapped[str | None] = mapped_column(String(42))
     payee: Mapped[str] = mapped_column(String(42))
     amount: Mapped[int] = mapped_column(Units)
     valid_after: Mapped[int] = mapped_column(BigInteger)
@@ -222,6 +230,7 @@ class UnmatchedTransferRecord(Record):
             ["chain_id", "transaction_hash", "position"],
             ["transfers.chain_id", "transfers.transaction_hash", "transfers.position"],
         ),
+        Index("unmatched_transfers_order", "order_id"),
     )
 
     chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -7,7 +7,7 @@ the progress of its transaction, and the finality of its effect.
 ```text
 Drafted -> Signed, unused -> Stored, unused --capture--> Used, captured
                                    |  ^-------reopen---------'
-                                   '--void--> Voided offchain --cancel--> Canceled
+   '----------------void-----------'--void--> Voided offchain --cancel--> Canceled
                                                     ^---------reopen---------'
 every state except captured and canceled --expire--> Expired
 
@@ -203,6 +203,8 @@ def _order_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], O
     # Terms and signature in one request: the three transitions of one that has them one after another.
     yield (None, Trigger.STORE_SIGNED), stored
     yield (drafted, Trigger.SIGN), signed
+    # Only for an order without a payer; `Orders.void` checks it.
+    yield (drafted, Trigger.VOID), voided
     yield (signed, Trigger.STORE), stored
     for step in (TxStatus.IDLE, TxStatus.FAILED):
         yield (OrderStatus(stored.state, step), Trigger.CAPTURE), OrderStatus(stored.state, TxStatus.INTENDED)

@@ -1,116 +1,31 @@
-"""Orders: terms, stored authorizations, and voids."""
+"""Orders of a merchant, one at a time: terms, payer's signature, and void."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
 
-from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from foreseal.codec import keccak
-from foreseal.payments.amounts import check_amount
-from foreseal.payments.chain import BlockHead, ChainNode, Checkout, Incomplete, RequestBatch, Token, node_requests
+from foreseal.payments.chain import ChainNode
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderState, TimelineEntry, Trigger, entries, locked, read
-from foreseal.payments.ledger.identifiers import identifier
-from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord
-from foreseal.payments.ledger.queries import ColumnValues
+from foreseal.payments.ledger import (
+    DuplicateRecord,
+    Ledger,
+    OrderState,
+    TimelineEntry,
+    TransitionNotAllowed,
+    Trigger,
+    entries,
+    locked,
+    read,
+)
+from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.acceptances import Acceptances, CheckedSignature, PayerSignature
+from foreseal.payments.orders.drafts import Drafts, DraftTerms
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
-from foreseal.payments.signatures import InvalidSignature, check_signature
-from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE
-from foreseal.payments.typed_data import ZERO_ADDRESS, Permit, ReceiveAuthorization, address, bytes32
-
-# Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.
-_LATEST = 2**63 - 1
-# Bytes of r, s and v: the permit function takes them separately.
-_PERMIT_SIGNATURE = 65
-
-
-class SignedOrder(Protocol):
-    """Terms and signature of an order: a row, or a new order that is not stored yet."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def chain_id(self) -> int: ...
-    @property
-    def token(self) -> str: ...
-    @property
-    def payer(self) -> str: ...
-    @property
-    def payee(self) -> str: ...
-    @property
-    def amount(self) -> int: ...
-    @property
-    def valid_after(self) -> int: ...
-    @property
-    def valid_before(self) -> int: ...
-    @property
-    def nonce(self) -> bytes: ...
-    @property
-    def checkout(self) -> str | None: ...
-    @property
-    def permit_nonce(self) -> int | None: ...
-    @property
-    def signature(self) -> bytes | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class OrderTerms:
-    """Terms that a buyer signs."""
-
-    payer: str
-    amount: int
-    """Amount in smallest units."""
-    valid_after: int
-    """Unix time in seconds, exclusive."""
-    valid_before: int
-    """Unix time in seconds, exclusive."""
-    nonce: bytes
-    """32 random bytes (`typed_data.random_nonce`, `typed_data.derive_nonce`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class PermitTerms:
-    """Terms that a buyer signs if the amount is decided at the capture."""
-
-    payer: str
-    maximum: int
-    """Amount in smallest units."""
-    deadline: int
-    """Unix time in seconds, inclusive, for both the permit and the capture."""
-    name: bytes
-    """Order id at the checkout, which captures each once: 32 random bytes (`typed_data.random_nonce`).
-
-    The order's id would suffice only for a checkout with one ledger. If several ledgers share it, the capture of
-    another ledger's order with the same id would count as this order's.
-    """
-
-
-class EarliestBlock:
-    """Block below which no authorization signed now can be included. Available after the batch was executed.
-
-    The latest block is not safe: after a reorganization its number belongs to another block, or a lower block includes
-    the transaction.
-    """
-
-    def __init__(self, batch: RequestBatch) -> None:
-        self._latest, self._final = (batch.add(node_requests.head(tag)) for tag in ("latest", "finalized"))
-
-    def number(self) -> int:
-        """Return the number of the block. Raises the node's errors."""
-        latest, final = self._newest(), self._final.result()
-        return max(0, latest.number - MAX_LOG_RANGE) if final is None else min(final.number, latest.number)
-
-    def timestamp(self) -> int:
-        """Return the timestamp of the latest block. Raises the node's errors."""
-        return self._newest().timestamp
-
-    def _newest(self) -> BlockHead:
-        latest = self._latest.result()
-        if latest is None:
-            raise Incomplete("the node has no latest block")
-        return latest
+from foreseal.payments.orders.payers import Signer, UnassignedPermitTerms, UnassignedTerms
+from foreseal.payments.orders.terms import OrderTerms, PermitTerms, authorization, permit
+from foreseal.payments.typed_data import Permit, ReceiveAuthorization
 
 
 class Orders:
@@ -121,8 +36,8 @@ class Orders:
 
     def __init__(self, ledger: Ledger, node: ChainNode, merchant: Merchant) -> None:
         self._ledger = ledger
-        self._node = node
-        self._merchant = merchant
+        self._drafts = Drafts(ledger, node, merchant)
+        self._acceptances = Acceptances(ledger, node, merchant)
 
     def draft(
         self, id: str, terms: OrderTerms, data: MerchantData = NO_DATA, *, auto_capture: bool = False
@@ -130,30 +45,19 @@ class Orders:
         """Create an order with these terms. Return the message that the buyer signs in the merchant's domain.
 
         Raises `DuplicateRecord` if the id exists, ValueError and TypeError for invalid terms, and the node's errors.
-        The order records the earliest block that can include its authorization. `AutoCaptures` captures it as soon as
+        The order records the earliest block that can include its authorization. The service captures it as soon as
         its signature is stored if `auto_capture` is true.
         """
-        if check_amount(terms.amount) == 0:
-            raise ValueError("amount: must not be 0")
-        if not terms.valid_after < terms.valid_before <= _LATEST:
-            raise ValueError(f"valid_before: must be after valid_after and at most {_LATEST}, got {terms.valid_before}")
-        message = ReceiveAuthorization(
-            terms.payer, self._merchant.receiver, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
-        )
-        self._create(
-            identifier(id),
-            {
-                OrderRecord.payer: message.payer,
-                OrderRecord.payee: message.payee,
-                OrderRecord.amount: message.value,
-                OrderRecord.valid_after: message.valid_after,
-                OrderRecord.valid_before: message.valid_before,
-                OrderRecord.nonce: message.nonce,
-                OrderRecord.auto_capture: auto_capture,
-                **data.columns(),
-            },
-        )
-        return message
+        found = DraftTerms(terms.payer, terms.amount, terms.nonce, terms.valid_after, terms.valid_before)
+        draft = self._drafts.new(id, found, data, auto_capture=auto_capture)
+        return authorization(self._drafts.create(draft).order)
+
+    def draft_unassigned(
+        self, id: str, terms: UnassignedTerms, data: MerchantData = NO_DATA, *, auto_capture: bool = False
+    ) -> None:
+        """Create an order like `draft`, whose payer is the account that signs it. Raises the same errors."""
+        found = DraftTerms(None, terms.amount, terms.nonce, terms.valid_after, terms.valid_before)
+        self._drafts.create(self._drafts.new(id, found, data, auto_capture=auto_capture))
 
     def draft_permit(self, id: str, terms: PermitTerms, data: MerchantData = NO_DATA) -> Permit:
         """Create an order for any amount up to a maximum. Return the permit that the buyer signs.
@@ -163,118 +67,70 @@ class Orders:
         checkout has already captured the name, ValueError if the merchant has no checkout, and `Reverted` if the token
         has no permits.
         """
-        if self._merchant.checkout is None:
-            raise ValueError("checkout: the merchant has no checkout contract")
-        if check_amount(terms.maximum, "maximum") == 0:
-            raise ValueError("maximum: must not be 0")
-        if not 0 <= check_amount(terms.deadline, "deadline") < _LATEST:
-            raise ValueError(f"deadline: must be at most {_LATEST - 1}, got {terms.deadline}")
-        payer, name = address(terms.payer, "payer"), bytes32(terms.name, "name")
-        if Checkout(self._node, self._merchant.checkout).captured(name, "pending"):
-            raise DuplicateRecord(f"orders: the checkout has already captured 0x{name.hex()}")
-        nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")
-        message = Permit(payer, self._merchant.checkout, terms.maximum, nonce, terms.deadline)
-        self._create(
-            identifier(id),
-            {
-                OrderRecord.payer: payer,
-                OrderRecord.payee: self._merchant.payee,
-                OrderRecord.amount: message.value,
-                OrderRecord.valid_after: 0,
-                OrderRecord.valid_before: message.deadline + 1,
-                OrderRecord.nonce: name,
-                OrderRecord.checkout: message.spender,
-                OrderRecord.permit_nonce: message.nonce,
-                **data.columns(),
-            },
-        )
-        return message
+        draft = self._drafts.new(id, _permit_terms(terms.payer, terms), data)
+        return permit(self._drafts.create(draft).order)
 
-    def _create(self, id: str, terms: ColumnValues) -> None:
-        """Insert a new order. Raises ValueError if the payer cannot sign it or would pay himself."""
-        require_buyer(terms[OrderRecord.payer], self._merchant)
-        domain, since = self._merchant.domain, self._since()
-        pinned: ColumnValues = {
-            OrderRecord.id: id,
-            OrderRecord.chain_id: domain.chain_id,
-            OrderRecord.token: domain.contract,
-            OrderRecord.memo: memo(id),
-            OrderRecord.since_block: since,
-            OrderRecord.created: self._ledger.clock(),
-        }
+    def draft_unassigned_permit(self, id: str, terms: UnassignedPermitTerms, data: MerchantData = NO_DATA) -> None:
+        """Create an order like `draft_permit`, whose payer is the account that signs it. Raises the same errors.
+
+        The permit has the nonce that is the signer's next one when it signs.
+        """
+        self._drafts.create(self._drafts.new(id, _permit_terms(None, terms), data))
+
+    def signer(self, order: OrderRecord, payer: str | None = None) -> Signer:
+        """Return the account that signs an order (`Acceptances.signer`)."""
+        return self._acceptances.signer(order, payer)
+
+    def sign(self, id: str, signature: bytes, payer: str | None = None) -> None:
+        """Attach the payer's signature after verifying it.
+
+        `payer` is required for an unassigned order, whose payer it becomes. Raises `InvalidSignature`, the errors of
+        `signer`, and `PayerMismatch` also if another account was faster.
+        """
+        checked = self._check(id, signature, payer)
+        if not checked.fresh:
+            raise TransitionNotAllowed(self.get(id).state, Trigger.SIGN)
         with self._ledger.database.transaction() as tx:
-            self._ledger.create(tx, OrderRecord, Trigger.SET_TERMS, {**pinned, **terms})
-
-    def _since(self) -> int:
-        batch = RequestBatch()
-        earliest = EarliestBlock(batch)
-        batch.execute(self._node)
-        return earliest.number()
-
-    def sign(self, id: str, signature: bytes) -> None:
-        """Attach the buyer's signature after verifying it. Raises `InvalidSignature` and the node's errors."""
-        self._check(id, signature)
-        with self._ledger.database.transaction() as tx:
-            self._sign(tx, id, signature)
+            _raise_any(self._acceptances.sign(tx, [checked]))
 
     def store(self, id: str) -> None:
-        """Bind the signed authorization to its order. Raises `DuplicateRecord` if another order has its nonce."""
-        with self._ledger.database.transaction() as tx:
-            self._store(tx, locked(tx, OrderRecord, id))
+        """Bind the signed authorization to its order.
 
-    def accept(self, id: str, signature: bytes) -> None:
-        """Run `sign` and `store` in one database transaction. Raises the same errors; then neither takes effect."""
-        self._check(id, signature)
-        with self._ledger.database.transaction() as tx:
-            self._store(tx, self._sign(tx, id, signature))
-
-    def _check(self, id: str, signature: bytes) -> None:
-        order = self.get(id)
-        if order.checkout is not None and len(signature) != _PERMIT_SIGNATURE:
-            raise InvalidSignature(f"signature: has {len(signature)} bytes; a checkout requires {_PERMIT_SIGNATURE}")
-        check_signature(self._node, message(order), self._merchant.domain, order.payer, signature)
-
-    def _sign(self, tx: Connection, id: str, signature: bytes) -> OrderRecord:
-        order = self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.SIGN)
-        tx.execute(update(OrderRecord).where(OrderRecord.id == id).values({OrderRecord.signature: signature}))
-        return order
-
-    def _store(self, tx: Connection, order: OrderRecord) -> None:
-        order = self._ledger.move(tx, OrderRecord, order, Trigger.STORE)
-        if order.checkout is not None:
-            self._require_free(tx, order)
-        values: ColumnValues = {
-            AuthorizationRecord.chain_id: order.chain_id,
-            AuthorizationRecord.contract: order.checkout or order.token,
-            AuthorizationRecord.payer: order.payer,
-            AuthorizationRecord.nonce: order.nonce,
-            AuthorizationRecord.order_id: order.id,
-        }
+        If its payer has already used it on the chain to pay the order, the order is captured. Raises `DuplicateRecord`
+        if another order has its nonce, or if a transfer used it without paying the order.
+        """
         try:
-            tx.execute(insert(AuthorizationRecord).values(values))
+            with self._ledger.database.transaction() as tx:
+                locked(tx, OrderRecord, id)
+                _raise_any(self._acceptances.bind(tx, [id]))
         except IntegrityError as error:
-            raise DuplicateRecord(f"orders: the authorization of {order.id} belongs to another order") from error
+            raise _bound_elsewhere(id) from error
 
-    @staticmethod
-    def _require_free(tx: Connection, order: OrderRecord) -> None:
-        """Raise `DuplicateRecord` if another open order has the permit's nonce: the token accepts one of them."""
-        same = and_(
-            OrderRecord.chain_id == order.chain_id,
-            OrderRecord.token == order.token,
-            OrderRecord.payer == order.payer,
-            OrderRecord.permit_nonce == order.permit_nonce,
-        )
-        open_ = (OrderRecord.state == OrderState.STORED) & (OrderRecord.id != order.id)
-        other = tx.execute(select(OrderRecord.id).where(same, open_).limit(1)).scalar_one_or_none()
-        if other is not None:
-            raise DuplicateRecord(f"orders: the permit of {order.id} has the nonce of the open order {other}")
+    def accept(self, id: str, signature: bytes, payer: str | None = None) -> None:
+        """Run `sign` and `store` in one database transaction. Raises the same errors; then neither takes effect."""
+        checked = self._check(id, signature, payer)
+        try:
+            with self._ledger.database.transaction() as tx:
+                _raise_any(self._acceptances.store(tx, [checked]))
+        except IntegrityError as error:
+            raise _bound_elsewhere(id) from error
+
+    def _check(self, id: str, signature: bytes, payer: str | None) -> CheckedSignature:
+        (checked,) = self._acceptances.check([PayerSignature(id, signature, payer)])
+        if isinstance(checked, Exception):
+            raise checked
+        return checked
 
     def void(self, id: str, reason: str = "") -> None:
-        """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final."""
+        """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final.
+
+        Before a signature, only an unassigned order can be voided.
+        """
         with self._ledger.database.transaction() as tx:
-            self._ledger.move(
-                tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.VOID, reason="merchant_voided", message=reason
-            )
+            order = locked(tx, OrderRecord, id)
+            if order.state is OrderState.DRAFTED and order.payer is not None:
+                raise TransitionNotAllowed(order.state, Trigger.VOID)
+            self._ledger.move(tx, OrderRecord, order, Trigger.VOID, reason="merchant_voided", message=reason)
             self._ledger.passed(CrashPoint.VOID_DECIDED)
 
     def get(self, id: str) -> OrderRecord:
@@ -294,39 +150,14 @@ class Orders:
             return list(tx.execute(query).scalars())
 
 
-def require_buyer(payer: str, merchant: Merchant) -> None:
-    """Raise ValueError if the payer cannot sign an order of this merchant, or would pay himself."""
-    if payer == ZERO_ADDRESS:
-        raise ValueError("payer: must not be the zero address")
-    if payer in merchant.receivers:
-        raise ValueError("payer: must not be the payee")
+def _permit_terms(payer: str | None, terms: PermitTerms | UnassignedPermitTerms) -> DraftTerms:
+    return DraftTerms(payer, terms.maximum, terms.name, valid_before=terms.deadline + 1, permit=True)
 
 
-def message(order: SignedOrder) -> ReceiveAuthorization | Permit:
-    """Return the message that the buyer of an order signs."""
-    return authorization(order) if order.checkout is None else permit(order)
+def _raise_any(rejected: Mapping[str, Exception]) -> None:
+    for error in rejected.values():
+        raise error
 
 
-def permit(order: SignedOrder) -> Permit:
-    """Return the permit that the buyer signs, for an order with a permit."""
-    assert order.checkout is not None
-    assert order.permit_nonce is not None
-    return Permit(order.payer, order.checkout, order.amount, order.permit_nonce, order.valid_before - 1)
-
-
-def authorization(order: SignedOrder) -> ReceiveAuthorization:
-    """Return the authorization that the buyer signs, for an order with a fixed amount."""
-    return ReceiveAuthorization(
-        order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
-    )
-
-
-def stored_signature(order: OrderRecord) -> bytes:
-    """Return the signature of a signed order."""
-    assert order.signature is not None, "every state after Drafted has a signature"
-    return order.signature
-
-
-def memo(id: str) -> bytes:
-    """Return the memo by which a transfer refers to an order: keccak256 of the order's id."""
-    return keccak(id.encode())
+def _bound_elsewhere(id: str) -> DuplicateRecord:
+    return DuplicateRecord(f"orders: the authorization of {id} belongs to another order")

@@ -1,29 +1,141 @@
-"""Captures without a request: orders that are captured as soon as their signature is stored.
+"""Signatures of orders, with the captures of those that are captured as soon as they are signed.
 
-The capture is attempted when the signature is stored. If it is not possible then, or if the process crashes before the
-attempt, the worker attempts it until the order is captured, voided or expired.
+```text
+check  signatures, and what can prevent a capture; one batch of node requests, nothing stored
+store  payers, signatures, authorizations, captures, and the reasons against captures; the caller's transaction
+send   the stored bytes; one batch
+```
+
+If a capture is not possible when the signature is stored, the worker attempts it until the order is captured, voided
+or expired.
 """
 
-from sqlalchemy import select, update
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from foreseal.payments.chain import ChainError
-from foreseal.payments.ledger import ConcurrentUpdate, Ledger, OrderState, TransitionNotAllowed, TxStatus, read
+from sqlalchemy import Connection, select, update
+
+from foreseal.payments.chain import ChainError, RequestBatch
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import (
+    ConcurrentUpdate,
+    Ledger,
+    OrderState,
+    TransitionNotAllowed,
+    TxStatus,
+    read,
+    read_all,
+)
 from foreseal.payments.ledger.models import OrderRecord
-from foreseal.payments.orders.capture_checks import CaptureRejection, NotCapturable
-from foreseal.payments.orders.captures import Captures
+from foreseal.payments.ledger.queries import ColumnValues, update_all
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.acceptances import Acceptances, CheckedSignature, PayerSignature
+from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureRejection, CaptureTarget, NotCapturable
+from foreseal.payments.orders.captures import Captures, CheckedCapture, DecidedCapture
 from foreseal.payments.signatures import InvalidSignature
-from foreseal.payments.transactions import SendingError
+from foreseal.payments.transactions import SendingError, TransactionSender
 
 # Maximum characters of a stored error.
 _LONGEST_ERROR = 500
 
 
-class AutoCaptures:
-    """Captures of stored orders with `auto_capture`."""
+@dataclass(frozen=True, slots=True)
+class CheckedAcceptance:
+    """A valid signature, and the capture of an order with `auto_capture`."""
 
-    def __init__(self, ledger: Ledger, captures: Captures) -> None:
+    signature: CheckedSignature
+    capture: CheckedCapture | CaptureRejection | None
+    """Reason if the order cannot be captured now; None for an order that is not captured without a request."""
+
+    @property
+    def id(self) -> str:
+        """Id of the order."""
+        return self.signature.terms.id
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedOrder:
+    """An order whose signature is stored."""
+
+    id: str
+    capture: DecidedCapture | None
+    """Capture of an order with `auto_capture`."""
+    obstacle: CaptureRejection | None
+    """Reason why an order with `auto_capture` is not captured yet."""
+
+
+class AutoCaptures:
+    """Signatures of a merchant's orders, and captures of stored orders with `auto_capture`."""
+
+    def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
         self._ledger = ledger
-        self._captures = captures
+        self._node = sender.node
+        self._acceptances = Acceptances(ledger, sender.node, merchant)
+        self._captures = Captures(ledger, sender, merchant)
+        self._checks = CaptureChecks(sender, merchant)
+
+    def check(self, signatures: Sequence[PayerSignature]) -> list[CheckedAcceptance | Exception]:
+        """Return each valid signature with the capture of its order, or the reason against it. Stores nothing."""
+        batch = RequestBatch()
+        found = self._acceptances.find(signatures)
+        reads = self._acceptances.begin(found, batch)
+        waiting = self._with_auto_capture([each for each in found if isinstance(each, CheckedSignature)])
+        if not waiting:
+            batch.execute(self._node)
+            return [_with_capture(each, None) for each in reads.results()]
+        targets = [CaptureTarget(each.terms, each.terms.amount) for each in waiting]
+        calls = self._checks.check(targets, batch)
+        self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
+        captures = {
+            target.order.id: CheckedCapture(target, call) if not isinstance(call, Exception) else call
+            for target, call in zip(targets, calls, strict=True)
+        }
+        return [_with_capture(each, captures) for each in reads.results()]
+
+    def _with_auto_capture(self, found: Sequence[CheckedSignature]) -> list[CheckedSignature]:
+        """Return the signatures of orders that are captured without a request, and whose capture has not begun."""
+        ids = [each.terms.id for each in found]
+        with self._ledger.database.reading() as tx:
+            wanted = {
+                row.id
+                for row in read_all(tx, OrderRecord, ids)
+                if row.auto_capture and (row.state, row.step) in _UNCAPTURED
+            }
+        return [each for each in found if each.terms.id in wanted]
+
+    def store(self, tx: Connection, checked: Sequence[CheckedAcceptance]) -> list[AcceptedOrder | Exception]:
+        """Store signatures and captures in the caller's transaction. Return each order, or the reason against it.
+
+        Raises `sqlalchemy.exc.IntegrityError`, `ConcurrentUpdate` and `TransactionStillOpen`, which end the
+        transaction.
+        """
+        rejected = self._acceptances.store(tx, [each.signature for each in checked])
+        accepted = [each for each in checked if each.id not in rejected]
+        captures = [each.capture for each in accepted if isinstance(each.capture, CheckedCapture)]
+        # An order that was paid or changed since the check is not captured.
+        decided = {
+            each.id: each
+            for each in (self._captures.store(tx, captures) if captures else [])
+            if isinstance(each, DecidedCapture)
+        }
+        obstacles = {each.id: each.capture for each in accepted if isinstance(each.capture, Exception)}
+        errors = {each.id: None for each in decided.values()} | {
+            id: str(error)[:_LONGEST_ERROR] for id, error in obstacles.items()
+        }
+        writes: list[tuple[ColumnValues, ColumnValues]] = [
+            ({OrderRecord.id: id}, {OrderRecord.last_error: error}) for id, error in errors.items()
+        ]
+        update_all(tx, OrderRecord, writes)
+        return [
+            rejected.get(each.id) or AcceptedOrder(each.id, decided.get(each.id), obstacles.get(each.id))
+            for each in checked
+        ]
+
+    def send(self, accepted: Sequence[AcceptedOrder]) -> None:
+        """Send new captures, and record the node's answers. Raises nothing of the node."""
+        decided = [each.capture for each in accepted if each.capture is not None]
+        if decided:
+            self._captures.send(decided)
 
     def waiting(self) -> list[str]:
         """Return the orders to capture: stored, without any capture yet, and already valid.
@@ -60,3 +172,18 @@ class AutoCaptures:
         same = OrderRecord.last_error.is_(None) if before is None else OrderRecord.last_error == before
         with self._ledger.database.transaction() as tx:
             tx.execute(update(OrderRecord).where(OrderRecord.id == id, same).values({OrderRecord.last_error: after}))
+
+
+_UNCAPTURED = (
+    (OrderState.DRAFTED, TxStatus.IDLE),
+    (OrderState.SIGNED, TxStatus.IDLE),
+    (OrderState.STORED, TxStatus.IDLE),
+)
+
+
+def _with_capture(
+    found: CheckedSignature | Exception, captures: Mapping[str, CheckedCapture | CaptureRejection] | None
+) -> CheckedAcceptance | Exception:
+    if isinstance(found, Exception):
+        return found
+    return CheckedAcceptance(found, None if captures is None else captures.get(found.terms.id))

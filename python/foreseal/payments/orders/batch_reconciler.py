@@ -34,6 +34,7 @@ from foreseal.payments.ledger.models import OrderRecord, Purpose, TransactionRec
 from foreseal.payments.ledger.queries import update_all
 from foreseal.payments.ledger.transitions import RowDetails
 from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.transactions import (
     TransactionOutcome,
     TransactionSender,
@@ -126,7 +127,7 @@ class BatchReconciler:
             orders = _orders(tx, batch)
             if not is_intent_open(tx, outcome.intent):  # another process was faster, and may have captured them again
                 return
-            left = [order for order in orders if (order.payer, bytes(order.nonce)) not in found.captured]
+            left = [order for order in orders if (assigned_payer(order), bytes(order.nonce)) not in found.captured]
             gone = [order.id for order in left if order.state is OrderState.CAPTURED]
             if step is Finality.FINAL:
                 close_intent(tx, outcome.intent, TxResult.INCLUDED)
@@ -164,7 +165,7 @@ def _failure(order: OrderRecord, receipt: ChainReceipt, found: BatchOutcome) -> 
     details = {"transaction": receipt.transaction_hash}
     if not receipt.succeeded:
         return details | {"reason": "reverted"}
-    failed = found.failed.get((order.payer, bytes(order.nonce)))
+    failed = found.failed.get((assigned_payer(order), bytes(order.nonce)))
     if failed is None:
         raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the logs of order {order.id}")
     return details | {"reason": "capture_failed", "message": failed.reason}

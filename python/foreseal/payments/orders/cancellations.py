@@ -14,7 +14,7 @@ from foreseal.payments.typed_data import Cancellation
 
 
 class NotCancelable(Exception):
-    """The authorization expired, was consumed, or is a permit. Nothing was signed."""
+    """The authorization expired, was consumed, is a permit, or was never signed. No transaction was signed."""
 
 
 class Cancellations:
@@ -29,12 +29,11 @@ class Cancellations:
     def message(self, id: str) -> Cancellation:
         """Return the message that the payer signs to cancel an order.
 
-        Raises `NotCancelable` if a permit pays the order.
+        Raises `NotCancelable` if a permit pays the order, or if it has no payer.
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, OrderRecord, id)
-        _require_authorization(order)
-        return Cancellation(order.payer, order.nonce)
+        return _cancellation(order)
 
     def cancel(self, id: str, signature: bytes) -> OrderRecord:
         """Relay the payer's cancellation of a voided order before it expires. Return the updated order.
@@ -46,14 +45,13 @@ class Cancellations:
         with self._ledger.database.reading() as tx:
             order = read(tx, OrderRecord, id)
         next_status(ORDER_TRANSITIONS, OrderStatus(order.state, order.step), Trigger.CANCEL)
-        _require_authorization(order)
-        message = Cancellation(order.payer, order.nonce)
+        message = _cancellation(order)
         node = self._sender.node
         now = building_head(node).timestamp
         if now >= order.valid_before:
             raise NotCancelable(f"orders: {id} was valid until {order.valid_before}, the block time is {now}")
-        check_signature(node, message, self._merchant.domain, order.payer, signature)
-        if Token(node, order.token).authorization_used(order.payer, order.nonce, "pending"):
+        check_signature(node, message, self._merchant.domain, message.authorizer, signature)
+        if Token(node, order.token).authorization_used(message.authorizer, order.nonce, "pending"):
             self._progress.reconcile(id)
             raise NotCancelable(f"orders: the authorization of {id} was used or canceled")
         call = self._sender.call(order.token, cancel_call(message, signature))
@@ -65,6 +63,9 @@ class Cancellations:
         return self._progress.deliver(id, intent)
 
 
-def _require_authorization(order: OrderRecord) -> None:
+def _cancellation(order: OrderRecord) -> Cancellation:
     if order.checkout is not None:
         raise NotCancelable(f"orders: {order.id} has a permit, which cannot be canceled: void it")
+    if order.payer is None:
+        raise NotCancelable(f"orders: {order.id} has no payer, so nothing was signed that could be canceled")
+    return Cancellation(order.payer, order.nonce)

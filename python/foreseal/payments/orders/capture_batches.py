@@ -10,7 +10,7 @@ from foreseal.payments.chain.batch_capture import (
     batch_capture_call,
     max_batch_gas,
 )
-from foreseal.payments.orders.authorizations import SignedOrder, authorization
+from foreseal.payments.orders.terms import SignedOrder, authorization
 from foreseal.payments.transactions import TransactionCall
 
 MAX_TRANSACTION_GAS = 16_777_216

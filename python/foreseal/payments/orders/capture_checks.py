@@ -22,8 +22,9 @@ from foreseal.payments.chain.checkout import capture_call, captured_request
 from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import receive_call
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import SignedOrder, authorization, message, permit
 from foreseal.payments.orders.capture_batches import MAX_CALL_GAS
+from foreseal.payments.orders.payers import assigned_payer
+from foreseal.payments.orders.terms import SignedOrder, authorization, message, permit
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
 from foreseal.payments.transactions import CallEstimates, SendingError, TransactionCall, TransactionSender
 
@@ -143,7 +144,10 @@ class CaptureChecks:
         token = TokenReads(domain.contract)
         estimates = self._sender.estimates(batch)
         separator, paused = batch.add(token.domain_separator(_BLOCK)), batch.add(token.paused(_BLOCK))
-        signed = [SignedMessage(message(each.order), each.order.payer, each.order.signature or b"") for each in targets]
+        signed = [
+            SignedMessage(message(each.order), assigned_payer(each.order), each.order.signature or b"")
+            for each in targets
+        ]
         signatures = SignatureChecks(batch, domain, signed)
         restrictions = RestrictionReads(token, _BLOCK, batch)
         parties = [capture_parties(each.order) for each in targets]
@@ -200,7 +204,7 @@ class CaptureChecks:
         caller = order.payee if self.is_batched(order) else None
         return _Reads(
             batch.add(is_used_request(order, _BLOCK)),
-            batch.add(token.balance(order.payer, _BLOCK)),
+            batch.add(token.balance(assigned_payer(order), _BLOCK)),
             estimates.add(*build_capture_call(order, target.amount), caller),
         )
 
@@ -244,13 +248,13 @@ class CaptureChecks:
 
 def capture_parties(order: SignedOrder) -> TransferParties:
     """Return the accounts that a capture involves."""
-    return TransferParties(order.payer, [order.payee], order.checkout or order.payee)
+    return TransferParties(assigned_payer(order), [order.payee], order.checkout or order.payee)
 
 
 def is_used_request(order: SignedOrder, block: BlockTag) -> NodeRequest[bool]:
     """Request if an order is already captured or canceled."""
     if order.checkout is None:
-        return TokenReads(order.token).authorization_used(order.payer, order.nonce, block)
+        return TokenReads(order.token).authorization_used(assigned_payer(order), order.nonce, block)
     return captured_request(order.checkout, order.nonce, block)
 
 

@@ -30,7 +30,6 @@ from foreseal.payments.ledger.models import OrderRecord, Purpose
 from foreseal.payments.ledger.queries import update_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import SignedOrder
 from foreseal.payments.orders.batch_reconciler import deliver_batches
 from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import (
@@ -40,6 +39,7 @@ from foreseal.payments.orders.capture_checks import (
     NotCapturable,
 )
 from foreseal.payments.orders.reconciler import OrderReconciler
+from foreseal.payments.orders.terms import SignedOrder
 from foreseal.payments.transactions import (
     NewIntent,
     TransactionCall,

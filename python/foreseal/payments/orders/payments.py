@@ -13,7 +13,7 @@ request of its own.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainError, RequestBatch, node_requests
@@ -21,15 +21,18 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderStatus, TimelineEntry, Trigger
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, Purpose
-from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, insert_all
+from foreseal.payments.ledger.queries import ColumnValues, insert_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import EarliestBlock, OrderTerms, memo, message, require_buyer
+from foreseal.payments.orders.acceptances import bound_authorizations
 from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
 from foreseal.payments.orders.captures import Captures, DecidedCapture
+from foreseal.payments.orders.drafts import stored_ids
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
+from foreseal.payments.orders.payers import require_buyer
+from foreseal.payments.orders.terms import EarliestBlock, Expired, OrderTerms, memo, message, require_open
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
 from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender
 
@@ -81,10 +84,6 @@ class StoredPayment:
     memo: bytes
     capture_batch: str | None
     """Batch that captures it through the batch capture contract."""
-
-
-class Expired(ValueError):
-    """The terms end before the pending block."""
 
 
 class Payments:
@@ -151,7 +150,7 @@ class Payments:
                     signatures.require(position)
                     position += 1
                     head = pending.result()
-                    _require_open(payment, earliest.timestamp() if head is None else head.timestamp)
+                    require_open(payment.valid_before, earliest.timestamp() if head is None else head.timestamp)
                 results.append(CheckedPayment(payment, earliest.number(), call))
             except (InvalidSignature, Expired, ChainError) as error:
                 results.append(error)
@@ -208,19 +207,10 @@ class Payments:
             [DecidedCapture(each.payment.id, each.capture_batch) for each in stored if each.payment.capture]
         )
 
-    @staticmethod
-    def _duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int, DuplicateRecord]:
+    def _duplicates(self, tx: Connection, payments: Sequence[NewPayment]) -> dict[int, DuplicateRecord]:
         """Return the payments, by position, whose id or authorization is stored, or occurs earlier in the list."""
-        ids: set[str] = set()
-        used: set[tuple[str, str, bytes]] = set()
-        for chunk in chunks(payments):
-            ids |= set(
-                tx.execute(select(OrderRecord.id).where(OrderRecord.id.in_([each.id for each in chunk]))).scalars()
-            )
-            same_chain = AuthorizationRecord.chain_id == chunk[0].chain_id
-            same_nonce = AuthorizationRecord.nonce.in_([each.nonce for each in chunk])
-            query = select(AuthorizationRecord).where(same_chain, same_nonce)
-            used |= {(row.contract, row.payer, bytes(row.nonce)) for row in fetch_each(tx, query)}
+        ids: set[str] = stored_ids(tx, [each.id for each in payments])
+        used = bound_authorizations(tx, self._merchant.domain.chain_id, [each.nonce for each in payments])
         found: dict[int, DuplicateRecord] = {}
         for position, payment in enumerate(payments):
             key = (payment.token, payment.payer, payment.nonce)
@@ -231,12 +221,6 @@ class Payments:
             ids.add(payment.id)
             used.add(key)
         return found
-
-
-def _require_open(payment: NewPayment, now: int) -> None:
-    if payment.valid_before <= now:
-        message = f"valid_before: {payment.valid_before} is not after {now}, the timestamp of the pending block"
-        raise Expired(message)
 
 
 def _row(stored: StoredPayment, since_block: int) -> ColumnValues:

@@ -23,6 +23,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import (
     IN_FLIGHT,
     REVERSIBLE,
+    ConcurrentUpdate,
     Finality,
     Ledger,
     OrderState,
@@ -36,6 +37,7 @@ from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.ledger.queries import fetch_one
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.batch_reconciler import BatchReconciler, open_batches
+from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.transactions import (
     TransactionOutcome,
     TransactionSender,
@@ -140,7 +142,7 @@ class OrderReconciler:
             order = locked(tx, OrderRecord, id)
             if found is None or step is None:
                 self._reopen(tx, order)
-            elif canceled(found, order.token, order.payer, order.nonce):
+            elif canceled(found, order.token, assigned_payer(order), order.nonce):
                 self._canceled(tx, order, found, step)
             else:
                 self._captured(tx, order, found, step)
@@ -160,7 +162,10 @@ class OrderReconciler:
             self.reconcile(id)
             raise NotExpired(f"orders: the authorization of {id} was used or canceled")
         with self._ledger.database.transaction() as tx:
-            self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.EXPIRE, block=final.hash)
+            current = locked(tx, OrderRecord, id)
+            if current.payer != order.payer:
+                raise ConcurrentUpdate(f"orders: {id} got its payer during the read")
+            self._ledger.move(tx, OrderRecord, current, Trigger.EXPIRE, block=final.hash)
             self._ledger.passed(CrashPoint.EXPIRY_DECIDED)
 
     def _is_used(self, order: OrderRecord, final: int) -> bool:
@@ -197,7 +202,7 @@ class OrderReconciler:
             order = locked(tx, OrderRecord, id)
             if not is_intent_open(tx, intent):  # another process was faster, and may have started the next intent
                 return
-            if canceled(receipt, order.token, order.payer, order.nonce):
+            if canceled(receipt, order.token, assigned_payer(order), order.nonce):
                 self._canceled(tx, order, receipt, step)
                 nothing = False
             else:

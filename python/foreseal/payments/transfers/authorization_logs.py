@@ -38,8 +38,10 @@ def _receipt(node: ChainNode, contract: str, topics: Topics, since: int) -> Chai
 def find_order_consumption(node: ChainNode, order: OrderRecord) -> ChainReceipt | None:
     """Return the receipt of the transaction that captured an order or canceled its authorization.
 
-    Raises the same errors as `find_consumption`.
+    An unassigned order has no authorization. Raises the same errors as `find_consumption`.
     """
+    if order.payer is None:
+        return None
     if order.checkout is None:
         return find_consumption(node, order.token, order.payer, order.nonce, order.since_block)
     topics: Topics = ((PAYMENT_CAPTURED,), (order.nonce,), (address_topic(order.payer),))
@@ -48,6 +50,8 @@ def find_order_consumption(node: ChainNode, order: OrderRecord) -> ChainReceipt 
 
 def is_used(node: ChainNode, order: OrderRecord, block: BlockTag) -> bool:
     """Return True if an order is already captured or canceled. Raises the node's errors."""
+    if order.payer is None:
+        return False
     if order.checkout is None:
         return Token(node, order.token).authorization_used(order.payer, order.nonce, block)
     return Checkout(node, order.checkout).captured(order.nonce, block)

@@ -8,13 +8,13 @@ of the caller's database transaction.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import InstrumentedAttribute
 
-from foreseal.payments.chain import FinalityBroken, Transfer
+from foreseal.payments.chain import ChainLog, FinalityBroken, Transfer
 from foreseal.payments.ledger import (
     IN_FLIGHT,
     ConcurrentUpdate,
@@ -51,6 +51,15 @@ TransferKey = tuple[str, int]
 """Transaction hash, and position of the Transfer among the transaction's logs."""
 
 _LATE = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
+
+
+class PayableTerms(Protocol):
+    """Terms of an order that a transfer must fulfil."""
+
+    @property
+    def amount(self) -> int: ...
+    @property
+    def checkout(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +336,7 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         return
     by_authorization = False
     if transfer.nonce is not None:
-        order = _find_by_authorization(tx, observed)
-        by_authorization = order is not None
+        order, by_authorization = _find_by_nonce(tx, observed)
     if order is None and transfer.memo is not None:
         order = _find_by_memo(tx, observed)
     if order is None:
@@ -347,7 +355,12 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     if reason is not None:
         _suspend(tx, observed, reason, order.id)
         status, log = str(OrderStatus(order.state, order.step)), transfer.log
-        details = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
+        details: dict[str, Any] = {
+            "reason": reason,
+            "transaction": log.transaction_hash,
+            "amount": str(transfer.amount),
+        }
+        details |= {"payer": None} if order.payer is None else {}
         entry = TimelineEntry(
             OrderRecord.__tablename__, order.id, ledger.clock(), TRANSFER_UNMATCHED, status, status, details
         )
@@ -360,6 +373,46 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         tx.execute(update(OrderRecord).where(OrderRecord.id == order.id).values({OrderRecord.actual: transfer.amount}))
     order = ledger.move(tx, OrderRecord, order, Trigger.LANDED, **details)
     ledger.follow(tx, OrderRecord, order, observed.step)
+
+
+def match_earlier(ledger: Ledger, tx: Connection, row: TransferRecord) -> None:
+    """Match an unmatched transfer again: the order that it pays has been bound in this transaction."""
+    tx.execute(delete(UnmatchedTransferRecord).where(_is_unmatched(row.chain_id, row.transaction_hash, row.position)))
+    _match(ledger, tx, _observed(row))
+
+
+def _observed(row: TransferRecord) -> ObservedTransfer:
+    """Return a recorded transfer as it was observed, without the bytes of its log."""
+    log = ChainLog(row.token, (), b"", row.block_number, row.block_hash, row.transaction_hash, row.log_index)
+    nonce = None if row.nonce is None else bytes(row.nonce)
+    memo = None if row.memo is None else bytes(row.memo)
+    transfer = Transfer(log, row.position, row.sender, row.recipient, row.amount, nonce, memo, row.checkout)
+    return ObservedTransfer(row.chain_id, transfer, row.step)
+
+
+def _find_by_nonce(tx: Connection, observed: ObservedTransfer) -> tuple[OrderRecord | None, bool]:
+    """Return the order of a transfer's nonce, locked, and True if the transfer used its stored authorization."""
+    order = _find_by_authorization(tx, observed)
+    if order is None:
+        unassigned = _find_unassigned(tx, observed)
+        if unassigned is not None:
+            return unassigned, False
+        # The signature may have been stored in between; the query before waited for it.
+        order = _find_by_authorization(tx, observed)
+    return order, order is not None
+
+
+def _find_unassigned(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
+    """Return the order without payer that has a transfer's nonce, locked: its payer has not signed yet."""
+    same = and_(
+        OrderRecord.chain_id == observed.chain_id,
+        OrderRecord.token == observed.transfer.log.address,
+        OrderRecord.nonce == observed.transfer.nonce,
+        OrderRecord.checkout == observed.transfer.checkout,
+        OrderRecord.payer.is_(None),
+    )
+    query = select(OrderRecord).where(same).order_by(OrderRecord.id).limit(1)
+    return fetch_one_or_none(tx, query.with_for_update())
 
 
 def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
@@ -383,19 +436,24 @@ def _find_by_memo(tx: Connection, observed: ObservedTransfer) -> OrderRecord | N
 
 
 def _reason(
-    order: OrderRecord, before: TransferRecord | None, transfer: Transfer, *, by_authorization: bool
+    order: OrderRecord, before: TransferRecord | None, transfer: Transfer | TransferRecord, *, by_authorization: bool
 ) -> Reason | None:
     """Return the reason why a transfer does not pay the order that it refers to; None if it does."""
     if before is not None:
         return Reason.DUPLICATE
     if order.state in _LATE:
         return Reason.LATE
-    captured = by_authorization and order.checkout is not None
-    if transfer.amount != order.amount and not (captured and transfer.amount < order.amount):
+    if not pays_amount(order, transfer):
         return Reason.UNDERPAID if transfer.amount < order.amount else Reason.OVERPAID
     if not by_authorization or order.state is not OrderState.STORED or transfer.recipient != order.payee:
         return Reason.DIRECT
     return None
+
+
+def pays_amount(order: PayableTerms, transfer: Transfer | TransferRecord) -> bool:
+    """Return True if a transfer has the amount of an order, or a checkout captured less than the maximum."""
+    captured = order.checkout is not None and transfer.checkout == order.checkout
+    return transfer.amount == order.amount or (captured and transfer.amount < order.amount)
 
 
 def _suspend(tx: Connection, observed: ObservedTransfer, reason: Reason, order: str | None) -> None:

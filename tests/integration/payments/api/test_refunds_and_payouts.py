@@ -4,7 +4,7 @@ import csv
 import io
 
 from foreseal.payments.api.roles import Role
-from foreseal.payments.orders.authorizations import memo
+from foreseal.payments.orders.terms import memo
 from payments.api.service_harness import ServiceHarness
 from payments.fake.contracts import PAYOUTS, TOKEN, selector
 from payments.shop import BUYER, BUYERS, SHOP

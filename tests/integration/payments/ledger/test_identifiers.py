@@ -5,8 +5,8 @@ import pytest
 from foreseal.payments.amounts import MAX_AMOUNT
 from foreseal.payments.ledger import DuplicateRecord, InsufficientAmount, UnknownRecord
 from foreseal.payments.ledger.identifiers import identifier
-from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.orders.reconciler import NotExpired
+from foreseal.payments.orders.terms import memo
 from payments.scan import paid
 from payments.shop import BUYER, Shop
 

@@ -41,6 +41,8 @@ SPECIFIED = {
 FILLED_IN = {
     # The first three in one request.
     (None, "merchant stores signed terms", "Stored, unused"),
+    # Only without a payer: nothing was signed.
+    ("Drafted", "merchant marks the order void", "Voided offchain"),
     *((state, "expire", "Expired") for state in ("Drafted", "Signed, unused", "Stored, unused", "Voided offchain")),
     ("Used, captured", "reopen", "Stored, unused"),
     ("Canceled", "reopen", "Voided offchain"),
@@ -76,6 +78,7 @@ def expected_of_orders() -> set[Row]:
         ("Drafted", "idle", "sign", "Signed, unused", "idle"),
         ("Signed, unused", "idle", "store", "Stored, unused", "idle"),
         ("Drafted", "idle", "expire", "Expired", "idle"),
+        ("Drafted", "idle", "void", "Voided offchain", "idle"),
         ("Signed, unused", "idle", "expire", "Expired", "idle"),
     }
     for state, begin in BEGUN.items():

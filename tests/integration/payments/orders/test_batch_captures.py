@@ -14,7 +14,7 @@ from foreseal.payments.ledger.models import (
     Reason,
 )
 from foreseal.payments.ledger.queries import fetch_all
-from foreseal.payments.orders.authorizations import authorization
+from foreseal.payments.orders.terms import authorization
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.typed_data import TransferAuthorization
 from payments.batching import check_books, fund, group, held, transactions, unmatched

@@ -11,11 +11,12 @@ from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import AUTHORIZATION_USED, PAYMENT_CAPTURED, TRANSFERRED, address_topic, transfers
 from foreseal.payments.ledger import DuplicateRecord, InsufficientAmount, TransitionNotAllowed
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import Orders, memo, permit
+from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.capture_checks import CaptureObstacle, NotCapturable
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import NotExpired
+from foreseal.payments.orders.terms import memo, permit
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.typed_data import Permit
 from payments.people import BUYER, BUYERS, CHECKOUT, SHOP

@@ -9,9 +9,9 @@ from foreseal.payments.chain import ChainReorganized, ConfirmationPolicy, Confir
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import ConcurrentUpdate, Ledger
 from foreseal.payments.ledger.models import CursorRecord, UnmatchedTransferRecord
-from foreseal.payments.orders.authorizations import memo
 from foreseal.payments.orders.capture_checks import build_capture_call
 from foreseal.payments.orders.reconciler import OrderReconciler
+from foreseal.payments.orders.terms import memo
 from foreseal.payments.transfers.authorization_logs import windows
 from foreseal.payments.transfers.settings import WatcherSettings
 from foreseal.payments.transfers.watcher import TransferWatcher

@@ -288,14 +288,15 @@ payouts = "{PAYOUTS}"
 
     def signature(self, id: str, buyer: LocalAccount = BUYER) -> str:
         order = self.backend.orders.get(id)
+        payer = order.payer or buyer.address
         message = ReceiveAuthorization(
-            order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
+            payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
         )
         return "0x" + message.sign(self.backend.merchant.domain, bytes(buyer.key)).hex()
 
     def cancellation(self, id: str, buyer: LocalAccount = BUYER) -> str:
         order = self.backend.orders.get(id)
-        message = Cancellation(order.payer, order.nonce)
+        message = Cancellation(order.payer or buyer.address, order.nonce)
         return "0x" + message.sign(self.backend.merchant.domain, bytes(buyer.key)).hex()
 
     def stored(self, id: str, amount: int = 500, buyer: LocalAccount = BUYER, **more: Any) -> str:

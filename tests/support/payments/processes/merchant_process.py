@@ -25,10 +25,11 @@ from foreseal.payments.ledger import (
     TransitionNotAllowed,
 )
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms, message
+from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
+from foreseal.payments.orders.terms import OrderTerms, PermitTerms, message
 from foreseal.payments.transactions import (
     FeeSettings,
     LocalSigner,

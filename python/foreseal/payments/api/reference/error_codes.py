@@ -26,6 +26,7 @@ ERROR_CODES = (
     ErrorCode("method_not_allowed", 405, "The path does not support the method."),
     ErrorCode("duplicate", 409, "The id exists with other terms."),
     ErrorCode("not_allowed", 409, "The state does not allow the request."),
+    ErrorCode("payer_mismatch", 409, "The order has another payer."),
     ErrorCode("not_refundable", 409, "The capture is not refundable yet."),
     ErrorCode("not_covered", 409, "The amount exceeds what is available."),
     ErrorCode("account_forbidden", 409, "The token forbids an account."),

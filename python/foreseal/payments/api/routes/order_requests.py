@@ -36,7 +36,9 @@ class NewOrder(RequestModel):
     id: ObjectId | None = Field(
         default=None, description="Id of the order; derived from the Idempotency-Key by default."
     )
-    payer: AccountAddress = Field(description="Account of the buyer.")
+    payer: AccountAddress | None = Field(
+        default=None, description="Account of the buyer; without it, the first account that signs becomes the payer."
+    )
     amount: Amount | None = Field(default=None, description="Exact amount to capture, in smallest units, as a string.")
     maximum: Amount | None = Field(
         default=None, description="Maximum amount to capture by the checkout contract, instead of amount."
@@ -55,6 +57,15 @@ class NewOrder(RequestModel):
 
 class OrderSignature(RequestModel):
     """A signature of an order's payer."""
+
+    signature: Signature = Field(description="Signature of the payer over the typed data.")
+    payer: AccountAddress | None = Field(
+        default=None, description="Account that signed; required if the order has no payer yet."
+    )
+
+
+class CancellationSignature(RequestModel):
+    """A signature of an order's payer over the cancellation."""
 
     signature: Signature = Field(description="Signature of the payer over the typed data.")
 
@@ -90,3 +101,6 @@ class TypedDataQuery(RequestModel):
     """Purpose of a signature."""
 
     purpose: Literal["pay", "cancel"] = Field(default="pay", description="Action that the payer signs.")
+    payer: AccountAddress | None = Field(
+        default=None, description="Account that will sign; required if the order has no payer yet."
+    )

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.events import list_events
-from foreseal.payments.api.idempotency import StoredResponse
+from foreseal.payments.api.idempotency import StoredResponse, derived_id
 from foreseal.payments.api.order_operations import DetailedOutcome, order_details
 from foreseal.payments.api.pagination import by_beginning
 from foreseal.payments.api.payment_queue import PaymentJob
@@ -25,6 +25,7 @@ from foreseal.payments.api.route import (
     json_response,
 )
 from foreseal.payments.api.routes.order_requests import (
+    CancellationSignature,
     NewOrder,
     OrderCapture,
     OrderPath,
@@ -33,97 +34,91 @@ from foreseal.payments.api.routes.order_requests import (
     OrderVoid,
     TypedDataQuery,
 )
-from foreseal.payments.ledger import DuplicateRecord, OrderState, TransitionNotAllowed, Trigger, TxStatus, read
+from foreseal.payments.ledger import Trigger, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, TransferRecord
-from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
+from foreseal.payments.orders.acceptances import PayerSignature
 from foreseal.payments.orders.captures import CaptureRequest
+from foreseal.payments.orders.drafts import DraftTerms, StoredDraft
 from foreseal.payments.orders.merchant_data import MerchantData
-from foreseal.payments.transactions import building_head
+from foreseal.payments.orders.payers import PayerRequired, require_payer
+from foreseal.payments.orders.terms import message_by, order_typed_data
 from foreseal.payments.typed_data import random_nonce
 
 
-def _create(call: BodyCall[NewOrder]) -> JsonReply:
-    body = call.body
-    id = body.id or call.required_claim.id("ord")
-    if call.required_claim.again:
-        made = _made_before(call, id)
-        if made is not None:
-            return made
-    _check_terms(call)
-    drafting = call.backend.orders
-    now, valid_before = building_head(call.backend.node).timestamp, body.valid_before
-    if valid_before is None:
-        valid_before = now + (body.valid_seconds or call.backend.configuration.policy.valid_seconds)
-    elif valid_before <= now:
-        expired = f"valid_before: {valid_before} is not after {now}, the timestamp of the pending block"
-        raise ApiError(400, "invalid_value", expired, "valid_before")
-    data = MerchantData(body.reference, body.metadata or {})
+def _create(call: BodyCall[NewOrder]) -> PaymentJob:
+    body, backend = call.body, call.backend
+    amount = _amount(call)
+    terms = DraftTerms(
+        payer=body.payer,
+        amount=amount,
+        nonce=random_nonce(),
+        valid_after=body.valid_after or 0,
+        valid_before=body.valid_before,
+        valid_seconds=body.valid_seconds or backend.configuration.policy.valid_seconds,
+        permit=body.maximum is not None,
+    )
+    id, data = body.id or derived_id(call.required_key, "ord"), MerchantData(body.reference, body.metadata or {})
     try:
-        if body.maximum is not None:
-            drafting.draft_permit(id, PermitTerms(body.payer, body.maximum, valid_before - 1, random_nonce()), data)
-        else:
-            assert body.amount is not None
-            exact = OrderTerms(body.payer, body.amount, body.valid_after or 0, valid_before, random_nonce())
-            drafting.draft(id, exact, data, auto_capture=body.auto_capture or False)
+        draft = backend.drafts.new(id, terms, data, auto_capture=body.auto_capture or False)
     except ValueError as error:
         raise _named(error) from error
-    return _to_sign(call, id)
+
+    def respond(outcomes: Sequence[Any]) -> StoredResponse:
+        (stored,) = outcomes
+        if not isinstance(stored, StoredDraft):
+            raise _api_error(stored)
+        order = stored.order
+        shown = call.views.new_order(order, stored.status, stored.memo, stored.created)
+        typed_data = order_typed_data(order, backend.merchant.domain)
+        return json_response(201, {"order": shown, "payer_required": order.payer is None, "typed_data": typed_data})
+
+    return PaymentJob(call.required_key, call.fingerprint, call.operations.drafts, [draft], respond)
 
 
-def _check_terms(call: BodyCall[NewOrder]) -> None:
-    """Reject fields that exclude each other."""
+def _amount(call: BodyCall[NewOrder]) -> int:
+    """Return the amount, or the maximum. Rejects fields that exclude each other."""
     body = call.body
     for name, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
         if getattr(body, name) is not None and getattr(body, other) is not None:
             raise ApiError(400, "invalid_value", f"{name}: {other} is given as well", name)
-    if body.amount is None and body.maximum is None:
+    amount = body.maximum if body.amount is None else body.amount
+    if amount is None:
         raise ApiError(400, "missing_field", "amount or maximum is required", "amount")
     if body.maximum is not None and body.auto_capture:
         message = "auto_capture: an order with a maximum needs a capture request with its amount"
         raise ApiError(400, "invalid_value", message, "auto_capture")
     if body.maximum is not None and call.backend.merchant.checkout is None:
         raise ApiError(409, "checkout_not_configured", "the configuration has no serve.checkout contract", "maximum")
-
-
-def _made_before(call: BodyCall[NewOrder], id: str) -> JsonReply | None:
-    """Return the order if an earlier execution of this request created it."""
-    with call.backend.database.reading() as tx:
-        if not call.required_claim.happened(tx, OrderRecord.__tablename__, id, Trigger.SET_TERMS):
-            return None
-        order = read(tx, OrderRecord, id)
-    if (order.payer, order.amount) != (call.body.payer, call.body.amount or call.body.maximum):
-        raise DuplicateRecord(f"orders: {id} or another of its keys already exists")
-    return _to_sign(call, id)
-
-
-def _to_sign(call: AnyCall, id: str) -> JsonReply:
-    with call.backend.database.reading() as tx:
-        order = read(tx, OrderRecord, id)
-        shown = call.views.order(tx, order)
-    return JsonReply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
+    return amount
 
 
 def _typed_data(call: RouteCall[OrderPath, TypedDataQuery, NoFields]) -> JsonReply:
     backend, id = call.backend, call.path.id
     domain = backend.merchant.domain
+    order, payer = backend.orders.get(id), call.query.payer
     if call.query.purpose == "cancel":
+        require_payer(order, payer)
         return JsonReply(backend.cancellations.message(id).typed_data(domain))
-    return JsonReply(message(backend.orders.get(id)).typed_data(domain))
+    try:
+        signer = backend.orders.signer(order, payer)
+    except PayerRequired:
+        raise
+    except ValueError as error:
+        raise _named(error) from error
+    return JsonReply(message_by(order, signer).typed_data(domain))
 
 
-def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
-    backend, id, signature = call.backend, call.path.id, call.body.signature
-    order = backend.orders.get(id)
-    if order.state is OrderState.DRAFTED:
-        backend.orders.accept(id, signature)
-    elif order.signature != signature:  # repeating the stored signature changes nothing
-        raise TransitionNotAllowed(order.state, Trigger.SIGN)
-    elif order.state is OrderState.SIGNED:
-        backend.orders.store(id)
-    # A crash before this line leaves the capture to the worker.
-    error = backend.auto_captures.attempt(id) if order.auto_capture else None
-    shown = None if error is None else to_api_error(error).body()["error"]
-    return JsonReply(_detail(call, id).value | {"capture_error": shown})
+def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> PaymentJob:
+    id, body = call.path.id, call.body
+
+    def respond(outcomes: Sequence[Any]) -> StoredResponse:
+        detailed = _outcome(outcomes)
+        obstacle = detailed.outcome.obstacle
+        shown = None if obstacle is None else to_api_error(obstacle).body()["error"]
+        return json_response(200, {**detailed.detail, "capture_error": shown})
+
+    signature = PayerSignature(id, body.signature, body.payer)
+    return PaymentJob(call.required_key, call.fingerprint, call.operations.signatures, [signature], respond, {id})
 
 
 def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> PaymentJob:
@@ -141,12 +136,16 @@ def _outcome(outcomes: Sequence[Any]) -> DetailedOutcome:
     (outcome,) = outcomes
     if isinstance(outcome, DetailedOutcome):
         return outcome
-    if isinstance(outcome, LIBRARY_ERRORS):
-        raise to_api_error(outcome) from outcome
-    if isinstance(outcome, ValueError):
-        raise _named(outcome) from outcome
-    assert isinstance(outcome, Exception)
-    raise outcome
+    raise _api_error(outcome)
+
+
+def _api_error(error: Exception) -> ApiError:
+    """Return the error response of an outcome; raises an unexpected one."""
+    if isinstance(error, LIBRARY_ERRORS):
+        return to_api_error(error)
+    if isinstance(error, ValueError):
+        return _named(error)
+    raise error
 
 
 def _void(call: RouteCall[OrderPath, NoFields, OrderVoid]) -> JsonReply:
@@ -156,7 +155,7 @@ def _void(call: RouteCall[OrderPath, NoFields, OrderVoid]) -> JsonReply:
     return _detail(call, id)
 
 
-def _cancel(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
+def _cancel(call: RouteCall[OrderPath, NoFields, CancellationSignature]) -> JsonReply:
     id = call.path.id
     if not _done_before(call, id, Trigger.CANCEL):
         call.backend.cancellations.cancel(id, call.body.signature)
@@ -226,6 +225,7 @@ ROUTES = (
         _create,
         {201: OrderToSign},
         Role.CASHIER,
+        queued=True,
     ),
     Route("GET", "/v1/orders", "List and search orders, newest first", _list, {200: OrderPage}),
     Route("GET", "/v1/orders/{id}", "Return an order", _get, {200: OrderDetail}),
@@ -246,6 +246,7 @@ ROUTES = (
         _sign,
         {200: OrderSigned},
         Role.CASHIER,
+        queued=True,
     ),
     Route(
         "POST",

@@ -8,7 +8,7 @@ from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
 from foreseal.payments.api.payment_queue import PaymentJob
 from foreseal.payments.api.request_models import RequestModel
-from foreseal.payments.api.responses import OrderPlaced, PaymentBatch, PaymentBatchItem
+from foreseal.payments.api.responses import OrderPlaced, OrderView, PaymentBatch, PaymentBatchItem
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, Route, json_response
 from foreseal.payments.api.value_types import (
@@ -22,9 +22,9 @@ from foreseal.payments.api.value_types import (
     Time,
 )
 from foreseal.payments.api.views import Views
-from foreseal.payments.orders.authorizations import OrderTerms
 from foreseal.payments.orders.merchant_data import MerchantData
-from foreseal.payments.orders.payments import Expired, NewPayment, StoredPayment
+from foreseal.payments.orders.payments import NewPayment, StoredPayment
+from foreseal.payments.orders.terms import Expired, OrderTerms
 from foreseal.payments.validation import AccountAddress, Bytes32
 
 MAX_PAYMENTS = 1_000
@@ -61,7 +61,7 @@ def _pay(call: BodyCall[PaymentRequest]) -> PaymentJob:
     def respond(outcomes: Sequence[StoredPayment | Exception]) -> StoredResponse:
         (outcome,) = outcomes
         if isinstance(outcome, StoredPayment):
-            return json_response(201, {"order": call.views.new_order(outcome)})
+            return json_response(201, {"order": _view(call.views, outcome)})
         raise _api_error(outcome)
 
     return PaymentJob(call.required_key, call.fingerprint, call.operations.payments, [payment], respond)
@@ -95,9 +95,13 @@ def _new_payment(call: AnyCall, body: PaymentRequest, id: str, location: str) ->
 
 def _item(views: Views, outcome: StoredPayment | Exception) -> PaymentBatchItem:
     if isinstance(outcome, StoredPayment):
-        return {"status": 201, "order": views.new_order(outcome), "error": None}
+        return {"status": 201, "order": _view(views, outcome), "error": None}
     error = _api_error(outcome)
     return {"status": error.status, "order": None, "error": error.body()["error"]}
+
+
+def _view(views: Views, stored: StoredPayment) -> OrderView:
+    return views.new_order(stored.payment, stored.status, stored.memo, stored.created)
 
 
 def _api_error(error: Exception) -> ApiError:

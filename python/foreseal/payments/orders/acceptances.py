@@ -1,0 +1,362 @@
+"""Signatures of payers: verified, and bound to their orders; any number together.
+
+```text
+check  the signer of each order, and its signature; batches of node requests, nothing stored
+store  payer, signature, authorization, and a transfer that used it earlier; the caller's database transaction
+```
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, select
+
+from foreseal.payments.chain import ChainError, ChainNode, PendingAnswer, RequestBatch, TokenReads
+from foreseal.payments.ledger import (
+    DuplicateRecord,
+    Ledger,
+    OrderState,
+    TransitionNotAllowed,
+    Trigger,
+    UnknownRecord,
+    locked_all,
+    read_all,
+    unknown_record,
+)
+from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord
+from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, insert_all, update_all
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.payers import (
+    PayerMismatch,
+    PayerRequired,
+    Signer,
+    assigned_payer,
+    require_payer,
+    require_wallet,
+)
+from foreseal.payments.orders.terms import message
+from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
+from foreseal.payments.transfers.earlier_transfers import EarlierTransfers, find_earlier_transfers
+from foreseal.payments.typed_data import address
+
+# Bytes of r, s and v: the permit function takes them separately.
+_PERMIT_SIGNATURE = 65
+
+
+@dataclass(frozen=True, slots=True)
+class PayerSignature:
+    """A signature of an order."""
+
+    id: str
+    """Id of the order."""
+    signature: bytes
+    payer: str | None = None
+    """Account that signed; required for an order without payer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedTerms:
+    """Terms of a stored order with the signature of its payer, as `orders.terms.SignedOrder`."""
+
+    id: str
+    chain_id: int
+    token: str
+    payer: str
+    payee: str
+    amount: int
+    valid_after: int
+    valid_before: int
+    nonce: bytes
+    checkout: str | None
+    permit_nonce: int | None
+    signature: bytes
+
+    @property
+    def contract(self) -> str:
+        """Contract that accepts the nonce once."""
+        return self.checkout or self.token
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSignature:
+    """A valid signature of an order."""
+
+    terms: SignedTerms
+    fresh: bool
+    """False if the order had this signature already, which was therefore not checked again."""
+
+
+class SignatureReads:
+    """Checks of signatures that are in a batch of requests. Execute the batch, then call `results`."""
+
+    def __init__(
+        self, node: ChainNode, merchant: Merchant, batch: RequestBatch, found: Sequence[CheckedSignature | Exception]
+    ) -> None:
+        self._node = node
+        self._found = found
+        fresh = [each.terms for each in found if isinstance(each, CheckedSignature) and each.fresh]
+        signed = [SignedMessage(message(terms), terms.payer, terms.signature) for terms in fresh]
+        self._checks = SignatureChecks(batch, merchant.domain, signed)
+
+    def results(self) -> list[CheckedSignature | Exception]:
+        """Return each valid signature, or the reason against it."""
+        self._checks.read_wallets(self._node)
+        results: list[CheckedSignature | Exception] = []
+        position = 0
+        for each in self._found:
+            if isinstance(each, Exception) or not each.fresh:
+                results.append(each)
+                continue
+            try:
+                self._checks.require(position)
+                results.append(each)
+            except (InvalidSignature, ChainError) as error:
+                results.append(error)
+            position += 1
+        return results
+
+
+class Acceptances:
+    """Signatures of a merchant's orders."""
+
+    def __init__(self, ledger: Ledger, node: ChainNode, merchant: Merchant) -> None:
+        self._ledger = ledger
+        self._node = node
+        self._merchant = merchant
+
+    def check(self, signatures: Sequence[PayerSignature]) -> list[CheckedSignature | Exception]:
+        """Return each valid signature, or the reason against it. Stores nothing.
+
+        Reasons are `UnknownRecord`, `TransitionNotAllowed`, `InvalidSignature`, `PayerRequired`, `PayerMismatch`,
+        ValueError for an account that cannot pay, and the node's errors.
+        """
+        batch = RequestBatch()
+        reads = self.begin(self.find(signatures), batch)
+        batch.execute(self._node)
+        return reads.results()
+
+    def begin(self, found: Sequence[CheckedSignature | Exception], batch: RequestBatch) -> SignatureReads:
+        """Add the requests that check the signatures that `find` returned to a batch."""
+        return SignatureReads(self._node, self._merchant, batch, found)
+
+    def find(self, signatures: Sequence[PayerSignature]) -> list[CheckedSignature | Exception]:
+        """Return the terms that each signature is for, or the reason against it. No signature is verified."""
+        with self._ledger.database.reading() as tx:
+            orders = {row.id: row for row in read_all(tx, OrderRecord, [each.id for each in signatures])}
+        batch, results = RequestBatch(), list[CheckedSignature | Exception]()
+        nonces: dict[int, PendingAnswer[int]] = {}
+        for position, each in enumerate(signatures):
+            try:
+                found = self._terms(each, orders.get(each.id))
+                results.append(found)
+            except (UnknownRecord, TransitionNotAllowed, PayerMismatch, ValueError, TypeError) as error:
+                results.append(error)
+                continue
+            if found.terms.checkout is not None and found.terms.permit_nonce is None:
+                token = TokenReads(found.terms.token)
+                nonces[position] = batch.add(token.permit_nonce(found.terms.payer, "pending"))
+        if nonces:
+            batch.execute(self._node)
+        for position, answer in nonces.items():
+            unassigned = results[position]
+            assert isinstance(unassigned, CheckedSignature)
+            try:
+                terms = replace(unassigned.terms, permit_nonce=answer.result())
+                results[position] = replace(unassigned, terms=terms)
+            except ChainError as error:
+                results[position] = error
+        return results
+
+    def _terms(self, given: PayerSignature, order: OrderRecord | None) -> CheckedSignature:
+        if order is None:
+            raise unknown_record(OrderRecord, given.id)
+        payer = None if given.payer is None else address(given.payer, "payer")
+        require_payer(order, payer)
+        if order.state is not OrderState.DRAFTED:
+            if order.signature is None or bytes(order.signature) != given.signature:
+                raise TransitionNotAllowed(order.state, Trigger.SIGN)
+            return CheckedSignature(_signed(order, assigned_payer(order), given.signature), fresh=False)
+        if order.checkout is not None and len(given.signature) != _PERMIT_SIGNATURE:
+            size = len(given.signature)
+            raise InvalidSignature(f"signature: has {size} bytes; a checkout requires {_PERMIT_SIGNATURE}")
+        if order.payer is None:
+            if payer is None:
+                raise PayerRequired(order.id)
+            require_wallet(payer, self._merchant)
+        return CheckedSignature(_signed(order, order.payer or str(payer), given.signature), fresh=True)
+
+    def signer(self, order: OrderRecord, payer: str | None = None) -> Signer:
+        """Return the account that signs an order: its payer, or for an unassigned order the given one.
+
+        Raises `PayerRequired`, `PayerMismatch`, ValueError for an account that cannot pay, and the node's errors.
+        """
+        if payer is not None:
+            payer = address(payer, "payer")
+        require_payer(order, payer)
+        if order.payer is not None:
+            return Signer(order.payer, order.permit_nonce)
+        if payer is None:
+            raise PayerRequired(order.id)
+        require_wallet(payer, self._merchant)
+        if order.checkout is None:
+            return Signer(payer, None)
+        return Signer(payer, self._node.execute(TokenReads(order.token).permit_nonce(payer, "pending")))
+
+    def sign(self, tx: Connection, checked: Sequence[CheckedSignature]) -> dict[str, Exception]:
+        """Attach fresh signatures to their orders, which are then Signed. Return the reasons against some, by id.
+
+        A reason is `PayerMismatch` or `TransitionNotAllowed`: another request was faster.
+        """
+        rejected, signed = self._open(tx, checked)
+        self._sign(tx, signed)
+        return rejected
+
+    def bind(self, tx: Connection, ids: Collection[str]) -> dict[str, DuplicateRecord]:
+        """Bind the signed authorizations to their orders, which are then Stored. Return the reasons against some.
+
+        An order is captured if its payer has already used the authorization on the chain to pay it. Raises
+        `TransitionNotAllowed` for an order that is not Signed, and IntegrityError.
+        """
+        rows = locked_all(tx, OrderRecord, ids)
+        signed = [_signed(row, assigned_payer(row), bytes(row.signature or b"")) for row in rows]
+        rejected, earlier = self._conflicts(tx, signed)
+        self._bind(tx, [row for row in rows if row.id not in rejected], earlier)
+        return rejected
+
+    def store(self, tx: Connection, checked: Sequence[CheckedSignature]) -> dict[str, Exception]:
+        """Sign and bind orders in the caller's transaction. Return the reasons against some, by id.
+
+        Reasons are those of `sign` and `bind`; such an order is unchanged. An order that had its signature already is
+        bound if it was not. Raises IntegrityError, which ends the transaction, if another process binds one of the
+        authorizations at the same time.
+        """
+        rejected, signed = self._open(tx, [each for each in checked if each.fresh])
+        repeated = [each.terms for each in checked if not each.fresh]
+        waiting = locked_all(tx, OrderRecord, [terms.id for terms in repeated])
+        unbound = {row.id for row in waiting if row.state is OrderState.SIGNED}
+        binding = [*signed, *(terms for terms in repeated if terms.id in unbound)]
+        conflicts, earlier = self._conflicts(tx, binding)
+        self._sign(tx, [terms for terms in signed if terms.id not in conflicts])
+        free = [terms.id for terms in binding if terms.id not in conflicts]
+        self._bind(tx, locked_all(tx, OrderRecord, free), earlier)
+        return {**rejected, **conflicts}
+
+    @staticmethod
+    def _open(tx: Connection, checked: Sequence[CheckedSignature]) -> tuple[dict[str, Exception], list[SignedTerms]]:
+        """Return the reasons against orders that were changed since the check, and the terms of the others."""
+        rows = {row.id: row for row in locked_all(tx, OrderRecord, [each.terms.id for each in checked])}
+        rejected: dict[str, Exception] = {}
+        signed: list[SignedTerms] = []
+        for each in checked:
+            terms, row = each.terms, rows[each.terms.id]
+            if row.payer not in (None, terms.payer):
+                rejected[row.id] = PayerMismatch(row.id, terms.payer, assigned_payer(row))
+            elif row.state is not OrderState.DRAFTED:
+                rejected[row.id] = TransitionNotAllowed(row.state, Trigger.SIGN)
+            else:
+                signed.append(terms)
+        return rejected, signed
+
+    def _sign(self, tx: Connection, signed: Sequence[SignedTerms]) -> None:
+        """Attach signatures to drafted orders. An order without payer gets the signer."""
+        rows = locked_all(tx, OrderRecord, [terms.id for terms in signed])
+        payers = {terms.id: terms.payer for terms in signed}
+        assigned = {row.id: {"payer": payers[row.id]} for row in rows if row.payer is None}
+        self._ledger.move_all(tx, OrderRecord, rows, Trigger.SIGN, assigned)
+        writes: list[tuple[ColumnValues, ColumnValues]] = [
+            (
+                {OrderRecord.id: terms.id},
+                {
+                    OrderRecord.payer: terms.payer,
+                    OrderRecord.permit_nonce: terms.permit_nonce,
+                    OrderRecord.signature: terms.signature,
+                },
+            )
+            for terms in signed
+        ]
+        update_all(tx, OrderRecord, writes)
+
+    def _bind(self, tx: Connection, rows: Sequence[OrderRecord], earlier: EarlierTransfers) -> None:
+        self._ledger.move_all(tx, OrderRecord, rows, Trigger.STORE)
+        values: list[ColumnValues] = [
+            {
+                AuthorizationRecord.chain_id: row.chain_id,
+                AuthorizationRecord.contract: row.checkout or row.token,
+                AuthorizationRecord.payer: row.payer,
+                AuthorizationRecord.nonce: row.nonce,
+                AuthorizationRecord.order_id: row.id,
+            }
+            for row in rows
+        ]
+        insert_all(tx, AuthorizationRecord, values)
+        earlier.match(self._ledger, tx, {row.id for row in rows})
+
+    def _conflicts(
+        self, tx: Connection, signed: Sequence[SignedTerms]
+    ) -> tuple[dict[str, DuplicateRecord], EarlierTransfers]:
+        """Return the reasons against binding authorizations, and the transfers that used the others earlier."""
+        earlier = find_earlier_transfers(tx, signed)
+        used = bound_authorizations(tx, self._merchant.domain.chain_id, [terms.nonce for terms in signed])
+        permits: dict[tuple[str, str, int | None], str] = {}
+        rejected: dict[str, DuplicateRecord] = {}
+        for terms in signed:
+            key, permit = (terms.contract, terms.payer, terms.nonce), (terms.token, terms.payer, terms.permit_nonce)
+            other = None if terms.checkout is None else permits.get(permit) or _open_permit(tx, terms)
+            if key in used:
+                rejected[terms.id] = DuplicateRecord(
+                    f"orders: the authorization of {terms.id} belongs to another order"
+                )
+            elif other is not None:
+                rejected[terms.id] = DuplicateRecord(
+                    f"orders: the permit of {terms.id} has the nonce of the open order {other}"
+                )
+            elif terms.id in earlier.wrong:
+                rejected[terms.id] = DuplicateRecord(
+                    f"orders: the authorization of {terms.id} was used by {earlier.wrong[terms.id]}, "
+                    "which does not pay it"
+                )
+            else:
+                used.add(key)
+                permits[permit] = terms.id
+        return rejected, earlier
+
+
+def _signed(order: OrderRecord, payer: str, signature: bytes) -> SignedTerms:
+    return SignedTerms(
+        order.id,
+        order.chain_id,
+        order.token,
+        payer,
+        order.payee,
+        order.amount,
+        order.valid_after,
+        order.valid_before,
+        bytes(order.nonce),
+        order.checkout,
+        order.permit_nonce,
+        signature,
+    )
+
+
+def bound_authorizations(tx: Connection, chain_id: int, nonces: Sequence[bytes]) -> set[tuple[str, str, bytes]]:
+    """Return contract, payer and nonce of the authorizations with these nonces that are bound to orders."""
+    used: set[tuple[str, str, bytes]] = set()
+    for chunk in chunks(nonces):
+        query = select(AuthorizationRecord).where(
+            AuthorizationRecord.chain_id == chain_id, AuthorizationRecord.nonce.in_(chunk)
+        )
+        used |= {(row.contract, row.payer, bytes(row.nonce)) for row in fetch_each(tx, query)}
+    return used
+
+
+def _open_permit(tx: Connection, terms: SignedTerms) -> str | None:
+    """Return another open order with the permit's nonce: the token accepts one of them."""
+    query = select(OrderRecord.id).where(
+        OrderRecord.chain_id == terms.chain_id,
+        OrderRecord.token == terms.token,
+        OrderRecord.payer == terms.payer,
+        OrderRecord.permit_nonce == terms.permit_nonce,
+        OrderRecord.state == OrderState.STORED,
+        OrderRecord.id != terms.id,
+    )
+    return tx.execute(query.limit(1)).scalar_one_or_none()
