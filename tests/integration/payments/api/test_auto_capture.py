@@ -31,7 +31,7 @@ def _amounts(service: ServiceHarness) -> list[int]:
 def test_signature_captures_the_order(service: ServiceHarness) -> None:
     assert service.draft("a", auto_capture=True)["order"]["auto_capture"] is True
     signed = _sign(service, "a", key="k")
-    assert (signed["order"]["state"], signed["order"]["tx_status"]) == ("Stored, unused", "broadcast")
+    assert (signed["order"]["state"], signed["order"]["tx_status"]) == ("Stored, unused", "intended")
     assert (len(signed["transactions"]), signed["capture_error"]) == (1, None)
     assert _sign(service, "a", key="k") == signed
     assert _sign(service, "a")["capture_error"] is None
@@ -72,10 +72,21 @@ def test_voided_order_is_not_captured_by_the_worker(service: ServiceHarness) -> 
     assert _amounts(service) == []
 
 
-def test_unresponsive_node_leaves_the_capture_to_the_worker(service: ServiceHarness) -> None:
+def test_unsent_capture_is_left_to_the_worker(service: ServiceHarness) -> None:
+    service.draft("a", auto_capture=True)
+    service.node.losses += [("eth_sendRawTransaction", False)]
+    assert _sign(service, "a")["order"]["tx_status"] == "intended"
+    service.settle()
+    assert service.state("a") == "Used, captured / final"
+
+
+def test_unresponsive_node_stores_nothing_and_the_key_stays_free(service: ServiceHarness) -> None:
     service.draft("a", auto_capture=True)
     service.node.losses += [("eth_estimateGas", False)]
-    assert _sign(service, "a")["capture_error"]["code"] == "node_unreachable"
+    body = {"signature": service.signature("a")}
+    service.refused(503, "node_unreachable", "/v1/orders/a/signature", body, key="k")
+    assert service.state("a") == "Drafted / idle"
+    assert _sign(service, "a", key="k")["capture_error"] is None
     service.settle()
     assert service.state("a") == "Used, captured / final"
 
@@ -102,7 +113,7 @@ def test_maximum_excludes_auto_capture(service: ServiceHarness) -> None:
 
 @pytest.mark.fake_chain
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
-def test_crash_after_the_signature_is_captured_after_a_restart(service: ServiceHarness, point: CrashPoint) -> None:
+def test_crash_at_any_point_captures_the_order_once(service: ServiceHarness, point: CrashPoint) -> None:
     service.draft("a", auto_capture=True)
     service.process.crashes.arm(point)
     with pytest.raises(Killed):
@@ -110,8 +121,10 @@ def test_crash_after_the_signature_is_captured_after_a_restart(service: ServiceH
     service.chain.mine()
     service.restart()
     service.settle()
-    assert service.state("a") == "Used, captured / final"
-    assert _amounts(service) == [500]
+    # Signature and capture are stored together, with the response.
+    stored = point not in (CrashPoint.CAPTURE_CHECKED, CrashPoint.CAPTURE_DECIDED)
+    assert service.state("a") == ("Used, captured / final" if stored else "Drafted / idle")
     assert _sign(service, "a", key="k")["capture_error"] is None
     service.settle()
+    assert service.state("a") == "Used, captured / final"
     assert _amounts(service) == [500]

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from foreseal.payments.api.idempotency import IdempotentRequests, RequestClaim, StoredResponse
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.idempotency import IdempotentRequests, RequestClaim, StoredResponse, fingerprint
 from foreseal.payments.api.models import RequestRecord
 from foreseal.payments.api.roles import Role
-from foreseal.payments.ledger.models import PayoutRecord, RefundRecord, TransactionRecord
+from foreseal.payments.ledger.models import PayoutRecord, RefundRecord, TimelineRecord, TransactionRecord
 from payments.api.service_harness import LEASE, ServiceHarness
 from payments.fake.contracts import PAYOUTS
 from payments.shop import BUYER, BUYERS, SHOP
@@ -79,6 +80,8 @@ def test_response_to_an_invalid_request_is_not_stored(service: ServiceHarness) -
 def test_concurrent_duplicate_is_409(service: ServiceHarness) -> None:
     other = service.another()
     service.stored("a")
+    service.made("/v1/orders/a/void")
+    body = {"signature": service.cancellation("a")}
     inside, go_on = threading.Event(), threading.Event()
 
     def hold(method: str) -> None:
@@ -90,21 +93,44 @@ def test_concurrent_duplicate_is_409(service: ServiceHarness) -> None:
     service.node.hook = hold
     answers: list[int] = []
     first = threading.Thread(
-        target=lambda: answers.append(service.request("POST", "/v1/orders/a/capture", key="k").status_code)
+        target=lambda: answers.append(service.request("POST", "/v1/orders/a/cancel", body, key="k").status_code)
     )
     first.start()
     assert inside.wait(30)
     for process in (service.process, other):
-        response = service.request("POST", "/v1/orders/a/capture", key="k", process=process)
+        response = service.request("POST", "/v1/orders/a/cancel", body, key="k", process=process)
         assert (response.status_code, response.json()["error"]["code"]) == (409, "in_progress")
         assert response.headers["retry-after"] == "1"
     go_on.set()
     first.join()
     assert answers == [200]
-    assert (
-        service.request("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"]
-        == "true"
+    repeated = service.request("POST", "/v1/orders/a/cancel", body, key="k", process=other)
+    assert repeated.headers["idempotency-replayed"] == "true"
+
+
+def test_queued_request_replaces_the_claim_of_a_dead_process(service: ServiceHarness) -> None:
+    service.stored("a")
+    path, claimed = "/v1/orders/a/capture", fingerprint("POST", "/v1/orders/a/capture", b"{}")
+    other = service.another()
+    for key in ("k", "l"):
+        other.requests.claim(key, claimed)
+        service.refused(409, "in_progress", path, {}, key=key)
+    service.refused(422, "idempotency_key_reused", "/v1/orders/b/capture", {}, key="k")
+    _after_the_lease(service)
+    first = service.made(path, {}, key="k")
+    assert service.made(path, {}, key="k") == first
+
+
+def test_restarted_process_replaces_its_own_claims_at_once(service: ServiceHarness) -> None:
+    before, now, other = (
+        IdempotentRequests(service.database, service.clock, name, LEASE) for name in ("a 1", "a 2", "b 1")
     )
+    before.claim("k", "f")
+    with service.database.transaction() as tx:
+        assert isinstance(other.stored(tx, {"k": "f"})["k"], ApiError)
+        assert now.stored(tx, {"k": "f"}) == {}
+        now.store(tx, [("k", "f", StoredResponse(200, b"{}"))])
+        assert other.stored(tx, {"k": "f"}) == {"k": StoredResponse(200, b"{}")}
 
 
 class _Died(BaseException):
@@ -140,12 +166,7 @@ def test_crash_after_any_effect_does_not_repeat_it(service: ServiceHarness, monk
         _after_the_lease(service)
         return service.made(path, body, key=key)
 
-    id = through("/v1/orders", BODY)["order"]["id"]
-    assert service.ids() == [id]
-    stored = through(f"/v1/orders/{id}/signature", {"signature": service.signature(id)})
-    assert stored["order"]["state"] == "Stored, unused"
-    assert len(through(f"/v1/orders/{id}/capture")["transactions"]) == 1
-    service.settle()
+    id = service.captured("a")
     through(f"/v1/orders/{id}/refunds", {"amount": "200"})
     service.settle()
     with service.database.reading() as tx:
@@ -167,6 +188,36 @@ def test_crash_after_any_effect_does_not_repeat_it(service: ServiceHarness, monk
     hook = through("/v1/webhooks", {"url": "http://x.example/"})["webhook"]["id"]
     assert [each["id"] for each in service.get("/v1/webhooks")["items"]] == [hook]
     assert through(f"/v1/webhooks/{hook}/retire")["retired"] is not None
+
+
+def _entries(service: ServiceHarness) -> int:
+    with service.database.reading() as tx:
+        return len(tx.execute(select(TimelineRecord.id)).all())
+
+
+def test_crash_before_the_commit_leaves_no_effect_of_a_queued_request(
+    service: ServiceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def through(path: str, body: Any = None) -> Any:
+        def die(*_: Any) -> None:
+            raise _Died
+
+        key, before = service.key(), _entries(service)
+        with monkeypatch.context() as patch:
+            patch.setattr(IdempotentRequests, "store", die)
+            with pytest.raises(_Died):
+                service.request("POST", path, body, key=key)
+        service.restart()
+        assert _entries(service) == before
+        return service.made(path, body, key=key)
+
+    id = through("/v1/orders", BODY)["order"]["id"]
+    assert service.ids() == [id]
+    stored = through(f"/v1/orders/{id}/signature", {"signature": service.signature(id)})
+    assert stored["order"]["state"] == "Stored, unused"
+    assert len(through(f"/v1/orders/{id}/capture")["transactions"]) == 1
+    service.settle()
+    assert service.state(id) == "Used, captured / final"
 
 
 def test_expired_claim_does_not_overwrite_the_stored_response(service: ServiceHarness) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from foreseal.payments.ledger import ConcurrentUpdate, DuplicateRecord, OrderState, TransitionNotAllowed
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, UnmatchedTransferRecord
+from foreseal.payments.orders.acceptances import CheckedSignature
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.payers import (
     PayerMismatch,

@@ -1,0 +1,143 @@
+"""Three requests for one payment, from many callers at the same time: each is processed in a group."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from foreseal.payments.api.roles import Role
+from foreseal.payments.orders.captures import Captures
+from payments.api.service_harness import ServiceHarness
+from payments.scan import received
+from payments.shop import BUYER, BUYERS
+
+COUNT = 12
+
+
+def together(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Run calls at the same time. Return their results."""
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        barrier.wait(30)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+def post(service: ServiceHarness, path: str, body: Any, key: str) -> Callable[[], Any]:
+    return lambda: service.request("POST", path, body, key=key, role=Role.CASHIER)
+
+
+def test_groups_of_each_request_capture_every_order_once(service: ServiceHarness) -> None:
+    ids = [f"o{number:02}" for number in range(COUNT)]
+    buyers = [BUYERS[number % len(BUYERS)] for number in range(COUNT)]
+
+    def bodies(step: str) -> list[Any]:
+        if step == "":
+            return [
+                {"id": id, "payer": buyer.address, "amount": str(100 + number), "auto_capture": number % 3 == 0}
+                for number, (id, buyer) in enumerate(zip(ids, buyers, strict=True))
+            ]
+        if step == "/signature":
+            return [{"signature": service.signature(id, buyer)} for id, buyer in zip(ids, buyers, strict=True)]
+        return [{}] * COUNT
+
+    for step in ("", "/signature", "/capture"):
+        paths = ["/v1/orders" if step == "" else f"/v1/orders/{id}{step}" for id in ids]
+        requests = list(zip(paths, bodies(step), strict=True))
+        calls = [post(service, path, body, f"{step} {number}") for number, (path, body) in enumerate(requests)]
+        first = together(calls * 2)
+        for number in range(COUNT):  # a repeated key has one response, however the copies met
+            assert first[number].json() == first[number + COUNT].json()
+        captured = step == "/capture"
+        expected = [409 if captured and number % 3 == 0 else 201 if step == "" else 200 for number in range(COUNT)]
+        assert [answer.status_code for answer in first[:COUNT]] == expected, [a.text for a in first]
+    service.settle()
+    assert {service.state(id) for id in ids} == {"Used, captured / final"}
+    assert sorted(each.amount for each in received(service.chain)) == [100 + number for number in range(COUNT)]
+    assert service.get("/v1/balance")["faults"] == []
+
+
+def test_group_has_an_outcome_for_each_signature(service: ServiceHarness) -> None:
+    for id in ("right", "wrong", "taken", "open", "poor"):
+        more = {} if id == "open" else {"payer": BUYER.address}
+        amount = str(10**9 if id == "poor" else 500)
+        service.made("/v1/orders", {"id": id, "amount": amount, "auto_capture": id == "poor"} | more)
+    service.made("/v1/orders/taken/signature", {"signature": service.signature("taken")})
+    signatures = {id: {"signature": service.signature(id)} for id in ("right", "taken", "open", "poor")}
+    signatures["wrong"] = {"signature": service.signature("wrong", BUYERS[1])}
+    signatures["missing"] = signatures["right"]
+    answers = dict(
+        zip(
+            signatures,
+            together([post(service, f"/v1/orders/{id}/signature", body, id) for id, body in signatures.items()]),
+            strict=True,
+        )
+    )
+    found = {id: (answer.status_code, answer.json().get("error", {}).get("code")) for id, answer in answers.items()}
+    assert found == {
+        "right": (200, None),
+        "wrong": (422, "invalid_signature"),
+        "taken": (200, None),
+        "open": (400, "missing_field"),
+        "poor": (200, None),
+        "missing": (404, "not_found"),
+    }
+    assert answers["poor"].json()["capture_error"]["reason"] == "insufficient_balance"
+    assert [service.state(id) for id in ("right", "wrong", "open")] == [
+        "Stored, unused / idle",
+        "Drafted / idle",
+        "Drafted / idle",
+    ]
+
+
+def test_racing_wallets_in_one_group_have_one_winner(service: ServiceHarness) -> None:
+    service.made("/v1/orders", {"id": "a", "amount": "500"})
+    bodies = [{"payer": each.address, "signature": service.signature("a", each)} for each in BUYERS]
+    answers = together(
+        [post(service, "/v1/orders/a/signature", body, f"k{number}") for number, body in enumerate(bodies)]
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * (len(BUYERS) - 1)
+    winner = next(body["payer"] for body, answer in zip(bodies, answers, strict=True) if answer.status_code == 200)
+    assert service.get("/v1/orders/a")["order"]["payer"] == winner
+
+
+def test_conflict_with_another_process_is_decided_one_by_one(service: ServiceHarness) -> None:
+    other = service.another()
+    ids = [service.stored(id) for id in ("a", "b", "c")]
+    check, overtook = Captures.check, []
+
+    def overtaken(self: Captures, requests: Any) -> Any:
+        checked = check(self, requests)
+        if self is service.backend.captures and not overtook:
+            overtook.append(service.made("/v1/orders/b/capture", key="other", process=other))
+        return checked
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Captures, "check", overtaken)
+        answers = together([post(service, f"/v1/orders/{id}/capture", {}, id) for id in ids])
+    assert [answer.status_code for answer in answers] == [200, 409, 200]
+    service.settle()
+    assert sorted(each.amount for each in received(service.chain)) == [500, 500, 500]
+
+
+@pytest.mark.parametrize("step", ["check", "send"])
+def test_void_before_or_after_the_decision_excludes_capture_or_void(service: ServiceHarness, step: str) -> None:
+    service.stored("a")
+    run, voided = getattr(Captures, step), list[int]()
+
+    def interrupted(self: Captures, items: Any) -> Any:
+        found = run(self, items) if step == "check" else None
+        voided.append(service.request("POST", "/v1/orders/a/void", {}, key="void").status_code)
+        return found if step == "check" else run(self, items)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Captures, step, interrupted)
+        captured = service.request("POST", "/v1/orders/a/capture", {}, key="capture").status_code
+    assert (voided, captured) == (([200], 409) if step == "check" else ([409], 200))
+    service.settle()
+    assert len(received(service.chain)) == (captured == 200)
