@@ -16,16 +16,17 @@ from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.ledger.models import OrderRecord, TransferRecord
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms, authorization
+from foreseal.payments.orders.authorizations import Orders, OrderTerms, PermitTerms, authorization, message_by
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
+from foreseal.payments.orders.payers import UnassignedTerms
 from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, StoredPayment
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.transfers.balance import Balance, balance
 from foreseal.payments.transfers.settings import WatcherSettings
 from foreseal.payments.transfers.watcher import TransferWatcher
-from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization
+from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization, TransferAuthorization
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, TOKEN, VERSION, call_data
 from payments.fake.node import Disturbed, FakeNode
@@ -132,6 +133,23 @@ class Shop:
     def draft(self, id: str, amount: int = 500, **terms: Any) -> ReceiveAuthorization:
         return self.orders.draft(id, self.terms(amount, **terms))
 
+    def unassigned(self, id: str, amount: int = 500, *, seconds: int = 3600) -> str:
+        """Create an order without payer."""
+        terms = self.terms(amount, seconds=seconds)
+        unassigned = UnassignedTerms(terms.amount, terms.valid_after, terms.valid_before, terms.nonce)
+        self.orders.draft_unassigned(id, unassigned)
+        return id
+
+    def signature_of(self, id: str, buyer: LocalAccount = BUYER) -> bytes:
+        """Return a buyer's signature over an order, also of one without payer."""
+        order = self.orders.get(id)
+        return self.signed(message_by(order, self.orders.signer(order, buyer.address)), buyer)
+
+    def accept(self, id: str, buyer: LocalAccount = BUYER) -> str:
+        """Accept a buyer's signature of an order without payer."""
+        self.orders.accept(id, self.signature_of(id, buyer), buyer.address)
+        return id
+
     def stored(self, id: str, amount: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> str:
         message = self.draft(id, amount, buyer=buyer, seconds=seconds)
         self.orders.sign(id, self.signed(message, buyer))
@@ -181,6 +199,16 @@ class Shop:
         message = self.cancellations.message(id)
         data = cancel_call(message, self.signed(message, buyer))
         self.chain.inject(buyer.address.lower(), TOKEN, data)
+
+    def pay_directly(self, id: str, buyer: LocalAccount = BUYER, *, amount: int | None = None) -> str:
+        """Pay an order on the chain as a buyer, by TransferWithAuthorization with its nonce. Return the hash."""
+        order = self.orders.get(id)
+        terms = (buyer.address, order.payee, amount or order.amount, 0, 2**63, order.nonce)
+        signature = self.signed(TransferAuthorization(*terms), buyer)
+        function = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
+        sent = self.chain.inject(buyer.address.lower(), TOKEN, call_data(function, *terms, signature))
+        self.chain.mine()
+        return str(sent.hash)
 
     def submit_permit(self, message: Permit, signature: bytes, sender: LocalAccount) -> None:
         """Submit a permit to the chain as any account."""

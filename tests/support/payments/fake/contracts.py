@@ -110,10 +110,17 @@ class Call:
 
     def receive(self, *given: Any) -> bytes:
         """Execute receiveWithAuthorization."""
+        return self.authorized("ReceiveWithAuthorization", *given)
+
+    def transfer_authorized(self, *given: Any) -> bytes:
+        """Execute transferWithAuthorization."""
+        return self.authorized("TransferWithAuthorization", *given)
+
+    def authorized(self, name: str, *given: Any) -> bytes:
         payer, payee, value, after, before, nonce, signature = given
         self.unpaused()
         self.allowed(payer, payee)
-        if self.sender != payee:
+        if name == "ReceiveWithAuthorization" and self.sender != payee:
             raise Revert("FiatTokenV2: caller must be the payee")
         if not self.time > after:
             raise Revert("FiatTokenV2: authorization is not yet valid")
@@ -123,7 +130,7 @@ class Call:
             raise Revert("FiatTokenV2: authorization is used or canceled")
         fields = "address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce"
         kinds = ["bytes32", "address", "address", "uint256", "uint256", "uint256", "bytes32"]
-        type_hash = topic(f"ReceiveWithAuthorization({fields})")
+        type_hash = topic(f"{name}({fields})")
         self.signed(payer, encode(kinds, [type_hash, payer, payee, value, after, before, nonce]), signature)
         self.state.used.add((payer, nonce))
         self.events.append((TOKEN, (topic("AuthorizationUsed(address,bytes32)"), padded(payer), nonce), b""))
@@ -267,6 +274,10 @@ FUNCTIONS: dict[tuple[str, bytes], tuple[list[str], Callable[..., bytes]]] = {
     (TOKEN, selector("receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)")): (
         ["address", "address", "uint256", "uint256", "uint256", "bytes32", "bytes"],
         Call.receive,
+    ),
+    (TOKEN, selector("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)")): (
+        ["address", "address", "uint256", "uint256", "uint256", "bytes32", "bytes"],
+        Call.transfer_authorized,
     ),
     (TOKEN, selector("cancelAuthorization(address,bytes32,bytes)")): (["address", "bytes32", "bytes"], Call.cancel),
     (TOKEN, selector("transfer(address,uint256)")): (["address", "uint256"], Call.transfer),

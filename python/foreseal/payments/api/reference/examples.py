@@ -11,7 +11,7 @@ _HASH = "0x" + "5c1f" * 16
 _SIGNATURE = "0x" + "9d" * 64 + "1b"
 _CANDIDATES = ("12340000", _ADDRESS, _HASH, _SIGNATURE)
 # Optional fields that a typical request contains.
-_SHOWN = {"NewOrder": {"id", "amount"}, "PaymentRequest": {"id", "capture"}, "NewRefund": {"id"}}
+_SHOWN = {"NewOrder": {"id", "payer", "amount"}, "PaymentRequest": {"id", "capture"}, "NewRefund": {"id"}}
 _BY_NAME: Mapping[str, Any] = {
     "id": "7",
     "order_id": "7",
