@@ -396,7 +396,7 @@ export interface OrderSigned {
 /** An order and the typed data that its payer signs. */
 export interface OrderToSign {
   order: Order;
-  /** True if the order has no payer yet. The message of typed_data then lacks the payer's fields: from, or of a permit owner and nonce. GET /v1/orders/{id}/typed-data?payer= returns all of it. */
+  /** True if the order has no payer yet, so typed_data lacks the fields that depend on the payer. */
   payer_required: boolean;
   typed_data: TypedData;
 }

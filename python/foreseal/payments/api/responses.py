@@ -186,8 +186,7 @@ class OrderToSign(TypedDict):
     payer_required: Annotated[
         bool,
         Field(
-            description="True if the order has no payer yet. The message of typed_data then lacks the payer's fields: "
-            "from, or of a permit owner and nonce. GET /v1/orders/{id}/typed-data?payer= returns all of it."
+            description="True if the order has no payer yet, so typed_data lacks the fields that depend on the payer."
         ),
     ]
     typed_data: TypedData

@@ -121,6 +121,23 @@ def test_order_with_a_maximum_is_captured_and_paid_out(chain: LiveNode, tmp_path
             assert moved[row.split(",")[1], int(row.split(",")[2])] == amount
 
 
+def test_order_with_a_maximum_is_paid_by_the_wallet_that_signs(chain: LiveNode, tmp_path: Path) -> None:
+    config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY)
+    with serving(config) as service, Shopper(service.url, api_key(config)) as shopper:
+        made = shopper.made("/v1/orders", {"id": "m", "maximum": "900000", "valid_seconds": 600})
+        assert (made["order"]["payer"], made["payer_required"]) == (None, True)
+        assert list(made["typed_data"]["message"]) == ["spender", "value", "deadline"]
+        buyer = BUYERS[4]
+        typed = shopper.get(f"/v1/orders/m/typed-data?payer={buyer.address}")
+        assert typed["message"].items() > made["typed_data"]["message"].items()
+        given = {"signature": signature(buyer, typed), "payer": buyer.address}
+        assert shopper.made("/v1/orders/m/signature", given)["order"]["payer"] == buyer.address
+        shopper.made("/v1/orders/m/capture", {"amount": "345678"})
+        wait_for(lambda: shopper.status("m").startswith("Used, captured"), SECONDS, "a capture")
+        paid = shopper.get("/v1/orders/m")["order"]["payment"]
+        assert (paid["sender"], paid["amount"]) == (buyer.address, "345678")
+
+
 def test_service_without_a_node_reports_unready(tmp_path: Path) -> None:
     config = configure(tmp_path, f"http://127.0.0.1:{free_port()}", f"sqlite:///{tmp_path}/pay.db")
     with serving(config, "--log", "error") as service:
