@@ -9,6 +9,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ class Life(RuleBasedStateMachine):
         if id is None:
             return
         for each in (buyer, other):
-            self.act(lambda each=each: self.shop.accept(id, each))
+            self.act(partial(self.shop.accept, id, each))
         payer = self.shop.orders.get(id).payer
         assert payer in (None, buyer.address, other.address)
         if payer is not None:
