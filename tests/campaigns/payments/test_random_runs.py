@@ -97,6 +97,8 @@ class Life(RuleBasedStateMachine):
     def open(self, buyer: LocalAccount, amount: int) -> None:
         self.authorize(buyer, amount, 10**6)
         self.authorize(buyer, amount, 600)
+        self.draft_unassigned(amount, 10**6)
+        self.accept(0, buyer, buyer, None)
 
     @rule(buyer=buyers, amount=st.integers(1, FUNDS // 4), seconds=st.sampled_from([90, 150, 600, 10**6]))
     def authorize(self, buyer: LocalAccount, amount: int, seconds: int) -> None:
