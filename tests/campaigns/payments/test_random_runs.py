@@ -9,6 +9,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.states import IN_FLIGHT
 from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.capture_checks import NotCapturable
+from foreseal.payments.orders.payers import PayerMismatch
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.orders.terms import memo, message, permit
 from foreseal.payments.transactions import SendingError
@@ -42,7 +44,7 @@ FINALITY = 24
 PHASES = tuple(Phase) if "FORESEAL_PAYMENT_SHRINK" in os.environ else (Phase.explicit, Phase.generate)
 
 # Rejections must be one of these errors; any other error is a fault.
-REFUSED = (LedgerError, ChainError, SendingError, NotCapturable, NotCancelable, NotExpired)
+REFUSED = (LedgerError, ChainError, SendingError, NotCapturable, NotCancelable, NotExpired, PayerMismatch)
 LOSABLE = (
     "eth_sendRawTransaction",
     "eth_getTransactionReceipt",
@@ -72,6 +74,8 @@ class Life(RuleBasedStateMachine):
         chains, contract = type(self).chains, self.batch_capture
         self.shop = Shop(type(self).new_url(), finality=FINALITY, chains=chains, batch_capture=contract)
         self.made = 0
+        # Orders whose payer may have used its nonce by a transfer of his own, at any time.
+        self.paid_directly: set[str] = set()
 
     def act(self, action: Callable[[], object], death: int | None = None) -> None:
         """Call like a client that survives the process."""
@@ -93,6 +97,8 @@ class Life(RuleBasedStateMachine):
     def open(self, buyer: LocalAccount, amount: int) -> None:
         self.authorize(buyer, amount, 10**6)
         self.authorize(buyer, amount, 600)
+        self.draft_unassigned(amount, 10**6)
+        self.accept(0, buyer, buyer, None)
 
     @rule(buyer=buyers, amount=st.integers(1, FUNDS // 4), seconds=st.sampled_from([90, 150, 600, 10**6]))
     def authorize(self, buyer: LocalAccount, amount: int, seconds: int) -> None:
@@ -106,6 +112,43 @@ class Life(RuleBasedStateMachine):
 
     def _signature(self, order: OrderRecord, buyer: LocalAccount) -> bytes:
         return self.shop.signed(message(order), buyer)
+
+    @rule(amount=st.integers(1, FUNDS // 4), seconds=st.sampled_from([90, 150, 600, 10**6]))
+    def draft_unassigned(self, amount: int, seconds: int) -> None:
+        """Create an order without payer, for the rules to sign, pay, void or let expire."""
+        id = f"o{self.made}"
+        with contextlib.suppress(ChainError):
+            self.shop.unassigned(id, amount, seconds=seconds)
+            self.made += 1
+
+    @rule(number=which, buyer=buyers, other=buyers, death=deaths)
+    def accept(self, number: int, buyer: LocalAccount, other: LocalAccount, death: int | None) -> None:
+        """Sign an order without payer as two wallets. At most one becomes the payer. Then capture it."""
+        id = self._unassigned(number)
+        if id is None:
+            return
+        for each in (buyer, other):
+            self.act(partial(self.shop.accept, id, each))
+        payer = self.shop.orders.get(id).payer
+        assert payer in (None, buyer.address, other.address)
+        if payer is not None:
+            self.counted["payer assigned"] += 1
+            self.capture(number, death)
+            assert self.shop.orders.get(id).payer == payer
+
+    @rule(number=which, buyer=buyers, exact=st.booleans())
+    def pay_directly(self, number: int, buyer: LocalAccount, *, exact: bool) -> None:
+        """Use the nonce of an order without payer on the chain, before any signature."""
+        id = self._unassigned(number)
+        if id is not None:
+            order = self.shop.orders.get(id)
+            self.shop.pay_directly(id, buyer, amount=order.amount if exact else order.amount + 1)
+            self.paid_directly.add(id)
+
+    def _unassigned(self, number: int) -> str | None:
+        drafted = self.shop.orders.in_state(OrderState.DRAFTED)
+        found = [id for id in drafted if self.shop.orders.get(id).payer is None]
+        return found[number % len(found)] if found else None
 
     @rule(number=which, death=deaths)
     def capture(self, number: int, death: int | None) -> None:
@@ -132,12 +175,12 @@ class Life(RuleBasedStateMachine):
         id = self.order(number)
         if relayed:
             self.act(lambda: self.shop.cancel(id, self._buyer(id)), death)
-        elif self.shop.orders.get(id).checkout is None:
+        elif self.shop.orders.get(id).checkout is None and self.shop.orders.get(id).payer is not None:
             self.shop.payer_cancels(id, self._buyer(id))
 
     def _buyer(self, id: str) -> LocalAccount:
         payer = self.shop.orders.get(id).payer
-        return next(each for each in BUYERS if each.address == payer)
+        return next((each for each in BUYERS if each.address == payer), BUYERS[0])
 
     @rule(number=which, death=deaths)
     def expire(self, number: int, death: int | None) -> None:
@@ -259,7 +302,12 @@ class Life(RuleBasedStateMachine):
             key = (order.payer or "").lower(), order.nonce
             self.counted[order.state] += 1
             self.counted["captured by a permit"] += order.checkout is not None and order.state is OrderState.CAPTURED
-            assert (order.state is OrderState.CAPTURED) == (key in used), id
+            if id in self.paid_directly and order.payer is not None:
+                # A transfer of the payer may come after the order has ended, or have another amount.
+                self.counted["paid directly"] += order.state is OrderState.CAPTURED
+                assert order.state is not OrderState.CAPTURED or key in used, id
+            else:
+                assert (order.state is OrderState.CAPTURED) == (key in used), id
             if key in ended:
                 # A payer may cancel an order that expired before.
                 assert order.state in (OrderState.CANCELED, OrderState.EXPIRED), id
@@ -424,5 +472,6 @@ def play(
         print(f"\n{runs} runs: " + ", ".join(f"{name} {count}" for name, count in sorted(counted.items())))
     for reached in (OrderState.CAPTURED, OrderState.CANCELED, OrderState.EXPIRED, DisbursementState.COMPLETE):
         assert counted[reached]
+    assert counted["payer assigned"]
     assert any(name.startswith("killed") for name in counted)
     return counted

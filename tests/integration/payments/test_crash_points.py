@@ -2,11 +2,13 @@
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from foreseal.payments.crash_points import CrashPoint, ignore_crash_point
 from foreseal.payments.ledger import DisbursementState, OrderState, TransitionNotAllowed
+from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.reconciler import NotExpired
 from payments.fake.contracts import PAYOUTS
 from payments.people import BATCH_CAPTURE
@@ -30,11 +32,25 @@ def surviving(shop: Shop, act: Callable[[], object]) -> None:
             surviving(shop, act)
 
 
-def life(shop: Shop) -> None:
-    """Run every operation of a merchant once, with the service's work in between."""
-    chain = shop.chain
+def _store(shop: Shop) -> None:
+    """Create the orders of a life."""
     for id in ("captured", "canceled", "expired"):
         shop.stored(id, 500, seconds=1_000)
+
+
+def _accept_unassigned(shop: Shop) -> None:
+    """Create the orders of a life without payer, and one more, which is voided before any signature."""
+    for id in ("captured", "canceled", "expired", "unsigned"):
+        shop.unassigned(id, 500, seconds=1_000)
+    surviving(shop, lambda: shop.orders.void("unsigned"))
+    for id in ("captured", "canceled", "expired"):
+        surviving(shop, lambda id=id: shop.accept(id))  # type: ignore[misc]
+
+
+def life(shop: Shop, store: Callable[[Shop], None] = _store) -> None:
+    """Run every operation of a merchant once, with the service's work in between."""
+    chain = shop.chain
+    store(shop)
     surviving(shop, lambda: shop.orders.void("canceled"))
     surviving(shop, lambda: shop.captures.capture("captured"))
     # The capture is not mined until it is replaced.
@@ -73,10 +89,39 @@ def test_crash_at_any_point_of_a_batch_loses_and_doubles_no_payment(make: Make, 
     check(make(finality=4, batch_capture=BATCH_CAPTURE), point)
 
 
-def check(shop: Shop, point: CrashPoint) -> None:
+@pytest.mark.fake_chain
+@pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.name)
+def test_crash_at_any_point_of_unassigned_orders_loses_no_payment(make: Make, point: CrashPoint) -> None:
+    shop = make(finality=4)
+    check(shop, point, _accept_unassigned)
+    unsigned = shop.orders.get("unsigned")
+    assert (unsigned.state, unsigned.payer) == (OrderState.VOIDED, None)
+    assert {shop.orders.get(id).payer for id in ("captured", "canceled", "expired")} == {BUYER.address}
+
+
+@pytest.mark.fake_chain
+def test_crash_during_the_accept_stores_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.unassigned("a")
+    store = Orders._store
+
+    def die(*given: Any) -> None:
+        store(*given)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Orders, "_store", die)
+        with pytest.raises(Killed):
+            shop.accept("a")
+    shop.restart()
+    assert (shop.status("a"), shop.orders.get("a").payer) == ("Drafted / idle", None)
+    shop.accept("a", BUYERS[1])
+    assert (shop.status("a"), shop.orders.get("a").payer) == ("Stored, unused / idle", BUYERS[1].address)
+
+
+def check(shop: Shop, point: CrashPoint, store: Callable[[Shop], None] = _store) -> None:
     """Kill the process at a point, and compare ledger and chain at the end."""
     shop.crashes.arm(point)
-    life(shop)
+    life(shop, store)
     assert shop.crashes.armed is None, "the place was not passed"
     assert [(each.amount, each.sender) for each in incoming(shop.chain)] == [(500, BUYER.address.lower())]
     assert sorted(each.amount for each in paid(shop.chain)) == [30, 40, 200]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, select
 
-from foreseal.payments.chain import ChainError, ChainNode, PendingAnswer, RequestBatch, TokenReads
+from foreseal.payments.chain import BlockTag, ChainError, ChainNode, PendingAnswer, RequestBatch, TokenReads
 from foreseal.payments.ledger import (
     DuplicateRecord,
     Ledger,
@@ -41,6 +41,7 @@ from foreseal.payments.typed_data import address
 
 # Bytes of r, s and v: the permit function takes them separately.
 _PERMIT_SIGNATURE = 65
+_BLOCK: BlockTag = "pending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class Acceptances:
                 continue
             if found.terms.checkout is not None and found.terms.permit_nonce is None:
                 token = TokenReads(found.terms.token)
-                nonces[position] = batch.add(token.permit_nonce(found.terms.payer, "pending"))
+                nonces[position] = batch.add(token.permit_nonce(found.terms.payer, _BLOCK))
         if nonces:
             batch.execute(self._node)
         for position, answer in nonces.items():
@@ -170,37 +171,37 @@ class Acceptances:
     def _terms(self, given: PayerSignature, order: OrderRecord | None) -> CheckedSignature:
         if order is None:
             raise unknown_record(OrderRecord, given.id)
-        payer = None if given.payer is None else address(given.payer, "payer")
-        require_payer(order, payer)
         if order.state is not OrderState.DRAFTED:
+            require_payer(order, given.payer)
             if order.signature is None or bytes(order.signature) != given.signature:
                 raise TransitionNotAllowed(order.state, Trigger.SIGN)
             return CheckedSignature(_signed(order, assigned_payer(order), given.signature), fresh=False)
+        payer = self._payer(order, given.payer)
         if order.checkout is not None and len(given.signature) != _PERMIT_SIGNATURE:
             size = len(given.signature)
             raise InvalidSignature(f"signature: has {size} bytes; a checkout requires {_PERMIT_SIGNATURE}")
-        if order.payer is None:
-            if payer is None:
-                raise PayerRequired(order.id)
-            require_wallet(payer, self._merchant)
-        return CheckedSignature(_signed(order, order.payer or str(payer), given.signature), fresh=True)
+        return CheckedSignature(_signed(order, payer, given.signature), fresh=True)
+
+    def _payer(self, order: OrderRecord, given: str | None) -> str:
+        """Return the account that signs an order: its payer, or for an order without payer the given one."""
+        payer = None if given is None else address(given, "payer")
+        require_payer(order, payer)
+        if order.payer is not None:
+            return order.payer
+        if payer is None:
+            raise PayerRequired(order.id)
+        require_wallet(payer, self._merchant)
+        return payer
 
     def signer(self, order: OrderRecord, payer: str | None = None) -> Signer:
         """Return the account that signs an order: its payer, or for an unassigned order the given one.
 
         Raises `PayerRequired`, `PayerMismatch`, ValueError for an account that cannot pay, and the node's errors.
         """
-        if payer is not None:
-            payer = address(payer, "payer")
-        require_payer(order, payer)
-        if order.payer is not None:
-            return Signer(order.payer, order.permit_nonce)
-        if payer is None:
-            raise PayerRequired(order.id)
-        require_wallet(payer, self._merchant)
-        if order.checkout is None:
-            return Signer(payer, None)
-        return Signer(payer, self._node.execute(TokenReads(order.token).permit_nonce(payer, "pending")))
+        found = self._payer(order, payer)
+        if order.payer is not None or order.checkout is None:
+            return Signer(found, order.permit_nonce)
+        return Signer(found, self._node.execute(TokenReads(order.token).permit_nonce(found, _BLOCK)))
 
     def sign(self, tx: Connection, checked: Sequence[CheckedSignature]) -> dict[str, Exception]:
         """Attach fresh signatures to their orders, which are then Signed. Return the reasons against some, by id.

@@ -82,7 +82,7 @@ def test_examples_of_the_guide_work(service: Serving, config: Path, capsys: pyte
     assert printed[0] == "Stored, unused 12.340000 USDC"
     assert "Stored, unused intended" in printed
     assert "not_found id" in printed
-    assert "['8', '7']" in printed
+    assert "['9', '8', '7']" in printed
 
 
 def test_lost_responses_store_each_payment_once(service: Serving, config: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from foreseal.payments.api.idempotency import StoredResponse
+from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
 from foreseal.payments.api.roles import Role
 from foreseal.payments.orders.captures import Captures
 from payments.api.service_harness import ServiceHarness
@@ -104,6 +106,27 @@ def test_racing_wallets_in_one_group_have_one_winner(service: ServiceHarness) ->
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * (len(BUYERS) - 1)
     winner = next(body["payer"] for body, answer in zip(bodies, answers, strict=True) if answer.status_code == 200)
     assert service.get("/v1/orders/a")["order"]["payer"] == winner
+
+
+def test_requests_for_one_order_are_in_different_groups() -> None:
+    groups: list[list[str]] = []
+    queue = PaymentQueue(None, None, lambda: None)  # type: ignore[arg-type]
+    done = threading.Event()
+
+    def process(group: Sequence[PaymentJob]) -> None:
+        groups.append([job.key for job in group])
+        for job in group:
+            job.future.set_result((StoredResponse(200, b""), False))
+        if sum(map(len, groups)) == 5:
+            done.set()
+
+    queue.process = process  # type: ignore[method-assign]
+    for key, order in (("k1", "a"), ("k2", "b"), ("k3", "a"), ("k4", "a"), ("k5", "b")):
+        queue.submit(PaymentJob(key, "", None, [key], lambda _: StoredResponse(200, b""), {order}))  # type: ignore[arg-type]
+    queue.start()
+    assert done.wait(30)
+    queue.stop()
+    assert groups == [["k1", "k2"], ["k3", "k5"], ["k4"]]
 
 
 def test_conflict_with_another_process_is_decided_one_by_one(service: ServiceHarness) -> None:

@@ -264,6 +264,27 @@ def test_upgrade_waits_for_an_old_writer_which_is_then_rejected(url: str) -> Non
     engine.dispose()
 
 
+def test_upgraded_order_may_lack_a_payer(url: str) -> None:
+    create(url, SMALL)
+    Database(url, upgrade=True).close()
+    before = read(url)
+    assert all(before["orders"]["payer"])
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        indexes = {index["name"]: index for index in inspect(tx).get_indexes("orders")}
+        assert indexes["orders_nonce"]["column_names"] == ["chain_id", "token", "payer", "nonce"]
+        assert indexes["orders_unassigned"]["column_names"] == ["chain_id", "token", "nonce"]
+        condition = str(indexes["orders_unassigned"]["dialect_options"][f"{engine.dialect.name}_where"])
+        assert condition.strip("()").lower() == "payer is null"
+        if engine.dialect.name == "sqlite":
+            assert tx.exec_driver_sql("PRAGMA foreign_key_check").all() == []
+        change = text("UPDATE orders SET payer = NULL, nonce = :nonce WHERE id = :id")
+        for id in before["orders"]["id"][:2]:  # two of them may even have one nonce
+            assert tx.execute(change, {"nonce": bytes(32), "id": id}).rowcount == 1
+    engine.dispose()
+    assert read(url)["orders"]["payer"].count(None) == 2
+
+
 def test_new_columns_have_the_documented_defaults(url: str) -> None:
     database = Database(url)
     with database.reading() as tx:
@@ -272,4 +293,5 @@ def test_new_columns_have_the_documented_defaults(url: str) -> None:
     database.close()
     assert not columns["created"]["nullable"]
     assert not columns["auto_capture"]["nullable"]
+    assert columns["payer"]["nullable"]
     assert all(columns[name]["nullable"] for name in ("reference", "metadata_json", "last_error", "capture_batch"))

@@ -8,6 +8,7 @@ import pytest
 from eth_account.signers.local import LocalAccount
 from sqlalchemy import select
 
+from foreseal.payments.disbursements.refunds import RefundedTransfer
 from foreseal.payments.ledger import ConcurrentUpdate, DuplicateRecord, OrderState, TransitionNotAllowed
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, UnmatchedTransferRecord
 from foreseal.payments.orders.acceptances import CheckedSignature
@@ -312,6 +313,19 @@ def test_payment_of_another_amount_uses_up_the_authorization(shop: Shop) -> None
     assert (shop.status("a"), unmatched(shop), authorizations(shop)) == ("Drafted / idle", [("underpaid", "a")], [])
     shop.accept("a", OTHER)
     assert shop.orders.get("a").payer == OTHER.address
+
+
+def test_refunded_payment_uses_up_the_authorization(shop: Shop) -> None:
+    shop.unassigned("a")
+    sent = shop.pay_directly("a")
+    shop.settle()
+    ((_, position, *_),) = shop.rows()
+    assert shop.refunds.reserve_transfer("r", RefundedTransfer(sent, position), None, lambda _: None)
+    with pytest.raises(DuplicateRecord, match=f"the authorization of a was used by {sent}, which does not pay it"):
+        shop.accept("a")
+    shop.settle()
+    assert (shop.status("a"), shop.orders.get("a").payer) == ("Drafted / idle", None)
+    assert (shop.balance().refunded, shop.balance().captured, shop.balance().faults) == (500, 0, ())
 
 
 def test_payment_to_an_ended_order_is_late(shop: Shop) -> None:
