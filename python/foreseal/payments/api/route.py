@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import orjson
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -30,6 +29,7 @@ from foreseal.payments.api.idempotency import (
 from foreseal.payments.api.models import ApiKeyRecord
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
 from foreseal.payments.api.request_models import NoFields, RequestModel, parse_body, parse_fields
+from foreseal.payments.api.request_threads import RequestThreads
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.views import Views
 
@@ -166,6 +166,7 @@ class RequestHandler:
         self._payments = payments
         self._keys = KeyCache(backend.database, backend.clock)
         self._views = Views(backend.token)
+        self._threads = RequestThreads()
 
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the response to a request. Library errors become error responses."""
@@ -175,7 +176,7 @@ class RequestHandler:
                 return await self._enqueue(route, request, raw)
             if not route.waits:
                 return self._answer(route, request, raw)
-            return await run_in_threadpool(self._answer, route, request, raw)
+            return await self._threads.run(self._answer, route, request, raw)
         except ApiError as error:
             return error_response(error)
         except LIBRARY_ERRORS as error:  # database errors before or after the handler
@@ -185,11 +186,10 @@ class RequestHandler:
         """Return the response to a payment request, from the queue."""
         assert route.role is not None
         text = _bearer(request)
-        if not self._keys.has(text):
-            await run_in_threadpool(self._keys.find, text)
-        key = self._allowed(self._keys.find(text), route.role)
+        found_key = self._keys.find(text) if self._keys.has(text) else await self._threads.run(self._keys.find, text)
+        key = self._allowed(found_key, route.role)
         body, canonical = parse_body(route.models.body, raw)
-        found = fingerprint("POST", request.url.path, canonical)
+        found = fingerprint("POST", _merchant_path(request), canonical)
         call = RouteCall(self._backend, self._views, _NONE, _NONE, body, key, None, _idempotency_key(request), found)
         job = route.handler(call)
         assert isinstance(job, PaymentJob)
@@ -205,7 +205,7 @@ class RequestHandler:
         call = (path, query, body, key)
         if not route.claims:
             return self._response(self._execute(route, RouteCall(self._backend, self._views, *call, None)))
-        claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", request.url.path, canonical))
+        claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", _merchant_path(request), canonical))
         if isinstance(claim, StoredResponse):
             return _json(claim, {REPLAYED: "true"})
         try:
@@ -245,14 +245,13 @@ class RequestHandler:
             raise ApiError(403, "insufficient_role", message, "Authorization")
         return found
 
-    @staticmethod
-    def _response(reply: Reply) -> Response:
+    def _response(self, reply: Reply) -> Response:
         if isinstance(reply, JsonReply):
             return _json(StoredResponse(reply.status, orjson.dumps(reply.value)))
         if isinstance(reply, TextReply):
             return Response(reply.text, headers={"cache-control": "no-store"}, media_type=reply.media_type)
         named = {"content-disposition": f'attachment; filename="{reply.name}"', "cache-control": "no-store"}
-        return StreamingResponse(reply.chunks, media_type=reply.media_type, headers=named)
+        return StreamingResponse(self._threads.iterate(reply.chunks), media_type=reply.media_type, headers=named)
 
 
 def error_response(error: ApiError) -> Response:
@@ -271,6 +270,11 @@ def _idempotency_key(request: Request) -> str:
         message = f"POST requires one {HEADER} of 1 to {MAX_KEY_LENGTH} characters, unique per request"
         raise ApiError(400, "idempotency_key_missing", message, HEADER)
     return keys[0]
+
+
+def _merchant_path(request: Request) -> str:
+    """Return the path below the merchant's: the same request under another mount has the same fingerprint."""
+    return str(request.scope["path"]).removeprefix(request.scope.get("root_path", ""))
 
 
 def _query(request: Request) -> dict[str, str]:
