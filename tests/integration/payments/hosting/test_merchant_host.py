@@ -12,13 +12,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import make_url
 
 from foreseal.cli.main import run
+from foreseal.payments.api.request_threads import MAX_REQUEST_THREADS
 from foreseal.payments.configuration import ConfigurationError, read
-from foreseal.payments.hosting.merchant_host import MerchantFailed, MerchantHost
+from foreseal.payments.hosting.merchant_host import MAX_REQUESTS, MerchantFailed, MerchantHost
 from foreseal.payments.ledger import Database
 from foreseal.payments.ledger.database_identity import find_identity
 from foreseal.payments.merchant_context import MerchantFilter, merchant_context
 from foreseal.payments.workers.process_name import ProcessName, build_lock
 from foreseal.server import interpreter
+from foreseal.server.sockets.listening import BACKLOG
 from live.blocks import wait_for
 from live.ports import free_port
 from payments.api.service_harness import call_application
@@ -179,6 +181,11 @@ def test_fault_of_one_merchant_refuses_the_start_and_names_its_file(
     assert not service_threads()
 
 
+def documentation() -> str:
+    """Return the page of the service without line breaks."""
+    return " ".join((ROOT / "docs/merchants/service.md").read_text().split())
+
+
 FIXED = ["database check", "node check", "payments", "webhook database", "webhooks", "worker"]
 
 
@@ -208,8 +215,7 @@ def test_failed_start_stops_the_merchants_that_started(url: str, other_url: str,
 
 
 def test_threads_of_each_merchant_are_those_of_the_documentation(url: str, other_url: str, tmp_path: Path) -> None:
-    page = (ROOT / "docs/merchants/service.md").read_text()
-    (documented,) = re.findall(r"has (\d+) threads of its own without the feed", page)
+    (documented,) = re.findall(r"has (\d+) threads of its own without the feed", documentation())
     assert not service_threads()
     books, games = configure(tmp_path, "books", url), configure(tmp_path, "games", other_url)
     with hosting(books) as host:
@@ -221,6 +227,14 @@ def test_threads_of_each_merchant_are_those_of_the_documentation(url: str, other
     with hosting(books, games):
         wait_for(lambda: fixed_threads() == sorted(2 * FIXED), SECONDS, "the threads of two merchants")
     assert not service_threads()
+
+
+def test_limits_are_those_of_the_documentation() -> None:
+    page = documentation()
+    assert re.findall(r"Up to (\d+) more execute its requests", page) == [str(MAX_REQUEST_THREADS)]
+    assert re.findall(r"executes ([\d,]+) requests at a time", page) == [f"{MAX_REQUESTS:,}"]
+    assert re.findall(r"its ([\d,]+) connections", page) == [f"{BACKLOG:,}"]
+    assert MAX_REQUESTS < BACKLOG
 
 
 def fixed_threads() -> list[str]:
