@@ -60,7 +60,14 @@ def demo_command(url: str | None) -> None:
 
 
 @click.command("serve", cls=ExtraCommand, extra="payments", implementation="pay_serve")
-@configured
+@click.option(
+    "--config",
+    "configs",
+    type=FILE,
+    multiple=True,
+    required=True,
+    help="Configuration file; `foreseal pay template` prints one. Repeat it for each merchant of the process.",
+)
 @click.option(
     "--log",
     "level",
@@ -70,14 +77,16 @@ def demo_command(url: str | None) -> None:
 )
 @click.option("--log-format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Log format.")
 @upgrading
-def serve_command(config: Path, level: str, form: str, upgrade_database: bool) -> None:
-    """Serve a merchant: orders, captures, refunds and payouts over HTTP, webhooks, and background processing.
+def serve_command(configs: tuple[Path, ...], level: str, form: str, upgrade_database: bool) -> None:
+    """Serve merchants: orders, captures, refunds and payouts over HTTP, webhooks, and background processing.
 
-    Several processes may share one PostgreSQL database. `foreseal pay keys create` creates API keys. Ctrl-C stops it.
+    A merchant with a name (`merchant.name`) is served below /NAME, any other one at the root. Several merchants need
+    names, databases and payees of their own. Several processes may share one PostgreSQL database. `foreseal pay keys
+    create` creates API keys. Ctrl-C stops it.
     """
     from foreseal.cli.pay_serve import serve
 
-    serve(config, level, form, upgrade=upgrade_database)
+    serve(configs, level, form, upgrade=upgrade_database)
 
 
 @click.command("facilitator", cls=ExtraCommand, extra="x402", implementation="pay_facilitator")

@@ -1,20 +1,25 @@
-"""`foreseal pay serve`: the merchant's ledger over HTTP, until it is stopped."""
+"""`foreseal pay serve`: the ledgers of one or several merchants over HTTP, until it is stopped."""
 
 import asyncio
+import contextlib
+import logging
 import os
 import signal
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import uvloop
 
-from foreseal.cli.pay_check import opening, read_configuration
+from foreseal.cli.pay_check import opening, refused
 from foreseal.cli.pay_db import UPGRADE_EVENTS
-from foreseal.payments.api.backend import Backend
+from foreseal.payments.configuration import Configuration, ConfigurationError, read
+from foreseal.payments.hosting.conflicts import check_configurations
+from foreseal.payments.hosting.merchant_host import MerchantFailed, MerchantHost
 from foreseal.payments.ledger import Database
-from foreseal.payments.workers.service import Service
+from foreseal.payments.merchant_context import MerchantFilter
 from foreseal.server import interpreter
 from foreseal.server.asgi.granian import GranianListener
 from foreseal.server.logs import parse_levels
@@ -22,36 +27,70 @@ from foreseal.server.settings.model import LogSettings
 from foreseal.server.sockets.listening import bind
 
 
-def serve(config: Path, level: str, form: str, *, upgrade: bool) -> None:
-    """Serve the merchant of a configuration file until SIGINT or SIGTERM."""
+def serve(files: Sequence[Path], level: str, form: str, *, upgrade: bool) -> None:
+    """Serve the merchants of configuration files until SIGINT or SIGTERM."""
     try:
         interpreter.configure_interpreter(LogSettings(parse_levels(level), form))
     except ValueError as error:
         raise click.UsageError(f"--log: {error}") from None
-    configuration = read_configuration(config)
-    with opening(config):
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(MerchantFilter())
+    configurations = _read_all(files)
+    with _opening(), contextlib.ExitStack() as stack:
+        check_configurations(configurations)
         if upgrade:
+            _upgrade(configurations)
+        host = MerchantHost(configurations, os.environ, time.time)
+        stack.callback(host.close)
+        stack.callback(host.stop)
+        host.start()
+        started = stack.pop_all()
+    with started:
+        address = configurations[0].serve.listen
+        serve_application(host.app, *address, "foreseal pay serve", sorted(host.services))
+
+
+def _read_all(files: Sequence[Path]) -> list[Configuration]:
+    """Return the configurations of all files; end the command with the faults of all if one is invalid."""
+    found, problems = [], []
+    for file in files:
+        try:
+            found.append(read(file))
+        except ConfigurationError as error:
+            problems += error.problems
+    if problems:
+        raise refused(problems)
+    return found
+
+
+def _upgrade(configurations: Sequence[Configuration]) -> None:
+    for configuration in configurations:
+        with opening(configuration.path):
             Database(configuration.database.url, upgrade=True, events=UPGRADE_EVENTS).close()
-        backend = Backend.open(configuration, os.environ, time.time)
-        service = Service(backend, os.environ)
-        service.start()
+
+
+@contextlib.contextmanager
+def _opening() -> Iterator[None]:
+    """End the command with a message if merchants conflict, or one of them cannot be served."""
     try:
-        serve_application(service.app, *configuration.serve.listen, "foreseal pay serve")
-    finally:
-        service.stop()
-        backend.close()
+        yield
+    except ConfigurationError as error:
+        raise refused(error.problems) from None
+    except MerchantFailed as failure:
+        with opening(failure.path):
+            raise failure.error from None
 
 
-def serve_application(app: Any, host: str, port: int, name: str) -> None:
+def serve_application(app: Any, host: str, port: int, name: str, merchants: Sequence[str] = ()) -> None:
     """Serve an ASGI application on `host`:`port` (0: any free port) with granian until SIGINT or SIGTERM.
 
-    Print the URL once it accepts connections. Raise `AddressError`.
+    Print the URL once it accepts connections, and those of its merchants. Raise `AddressError`.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, host, port, name))
+        runner.run(_serve(app, host, port, name, merchants))
 
 
-async def _serve(app: Any, host: str, port: int, name: str) -> None:
+async def _serve(app: Any, host: str, port: int, name: str, merchants: Sequence[str]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -60,6 +99,8 @@ async def _serve(app: Any, host: str, port: int, name: str) -> None:
         try:
             if await listener.start():
                 click.echo(f"{name} at {listener.url}")
+                for merchant in merchants:
+                    click.echo(f"  {merchant} at {listener.url}/{merchant}")
             assert listener.serving is not None
             stopping = asyncio.ensure_future(stop.wait())
             ends: set[asyncio.Future[Any]] = {stopping, listener.serving}

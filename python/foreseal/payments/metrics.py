@@ -3,7 +3,7 @@
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
@@ -11,6 +11,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 """Upper bounds of the buckets of a histogram, in seconds."""
 
 LabelValues = tuple[str, ...]
+LabelPairs = tuple[tuple[str, str], ...]
 
 
 class GaugeSample(NamedTuple):
@@ -33,18 +34,36 @@ class Metric(ABC):
 
     def render(self) -> str:
         """Return the metric with all samples as text."""
-        head = f"# HELP {self.name} {self.help}\n# TYPE {self.name} {self.kind}\n"
-        return head + "".join(f"{line}\n" for line in self._lines())
+        return self.header() + self.samples()
+
+    def header(self) -> str:
+        """Return the HELP and TYPE lines."""
+        return f"# HELP {self.name} {self.help}\n# TYPE {self.name} {self.kind}\n"
+
+    def samples(self, common: LabelPairs = ()) -> str:
+        """Return the lines of all samples, which begin with the `common` labels."""
+        return "".join(f"{self._line(common, sample)}\n" for sample in self._samples())
 
     @abstractmethod
-    def _lines(self) -> Iterable[str]: ...
+    def _samples(self) -> Iterable["_SampleLine"]: ...
 
-    def _line(self, values: LabelValues, value: float, suffix: str = "", le: str | None = None) -> str:
-        pairs = list(zip(self.labels, values, strict=True)) + ([] if le is None else [("le", le)])
+    def _line(self, common: LabelPairs, sample: "_SampleLine") -> str:
+        pairs = [*common, *zip(self.labels, sample.labels, strict=True)]
+        if sample.le is not None:
+            pairs.append(("le", sample.le))
         shown = ",".join(f'{name}="{_escaped(text)}"' for name, text in pairs)
-        return (
-            f"{self.name}{suffix}{f'{{{shown}}}' if shown else ''} {value if isinstance(value, float) else int(value)}"
-        )
+        value = sample.value if isinstance(sample.value, float) else int(sample.value)
+        return f"{self.name}{sample.suffix}{f'{{{shown}}}' if shown else ''} {value}"
+
+
+class _SampleLine(NamedTuple):
+    """A line of a metric."""
+
+    labels: LabelValues
+    value: float
+    suffix: str = ""
+    le: str | None = None
+    """Upper bound of a bucket."""
 
 
 class Counter(Metric):
@@ -67,10 +86,10 @@ class Counter(Metric):
         with self._lock:
             return self._counts.get(values, 0)
 
-    def _lines(self) -> Iterable[str]:
+    def _samples(self) -> Iterable[_SampleLine]:
         with self._lock:
             counts = sorted(self._counts.items())
-        return [self._line(values, count) for values, count in counts]
+        return [_SampleLine(values, count) for values, count in counts]
 
 
 class Gauge(Metric):
@@ -84,8 +103,8 @@ class Gauge(Metric):
         super().__init__(name, help, labels)
         self._read = read
 
-    def _lines(self) -> Iterable[str]:
-        return [self._line(sample.labels, sample.value) for sample in self._read()]
+    def _samples(self) -> Iterable[_SampleLine]:
+        return [_SampleLine(sample.labels, sample.value) for sample in self._read()]
 
 
 class SampledCounter(Gauge):
@@ -118,21 +137,33 @@ class Histogram(Metric):
         with self._lock:
             return sum(self._counts.get(values, ()))
 
-    def _lines(self) -> Iterable[str]:
+    def _samples(self) -> Iterable[_SampleLine]:
         with self._lock:
             found = [(values, list(counts), self._sums[values]) for values, counts in sorted(self._counts.items())]
-        lines: list[str] = []
+        lines: list[_SampleLine] = []
         for values, counts, total in found:
             for bound, count in zip((*map(str, self._bounds), "+Inf"), accumulate(counts), strict=True):
-                lines.append(self._line(values, count, "_bucket", bound))
-            lines.append(self._line(values, total, "_sum"))
-            lines.append(self._line(values, sum(counts), "_count"))
+                lines.append(_SampleLine(values, count, "_bucket", bound))
+            lines.append(_SampleLine(values, total, "_sum"))
+            lines.append(_SampleLine(values, sum(counts), "_count"))
         return lines
 
 
 def render(metrics: Iterable[Metric]) -> str:
     """Return all metrics as text."""
     return "".join(metric.render() for metric in metrics)
+
+
+def render_groups(label: str, groups: Mapping[str, Iterable[Metric]]) -> str:
+    """Return the metrics of several groups as one text, in which `label` has the name of the group."""
+    families: dict[str, list[tuple[str, Metric]]] = {}
+    for group, metrics in groups.items():
+        for metric in metrics:
+            families.setdefault(metric.name, []).append((group, metric))
+    return "".join(
+        members[0][1].header() + "".join(metric.samples(((label, group),)) for group, metric in members)
+        for members in families.values()
+    )
 
 
 def _escaped(text: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from foreseal.payments.merchant_context import inherit_context
+
 _log = logging.getLogger(__name__)
 
 
@@ -21,7 +23,7 @@ class PeriodicThread:
         self._every = every
         self._news = threading.Event()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=inherit_context(self._run), name=name, daemon=True)
 
     def start(self) -> None:
         """Start the thread."""

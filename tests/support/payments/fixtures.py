@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import create_engine, inspect, make_url
 
 from foreseal.payments.chain import ConfirmationPolicy
 from foreseal.payments.ledger import Database
@@ -116,6 +116,25 @@ def _emptied(url: str) -> str:
 def url(new_url: Callable[[], str]) -> str:
     """Return the URL of an empty database."""
     return new_url()
+
+
+@pytest.fixture
+def other_url(url: str, request: pytest.FixtureRequest) -> str:
+    """Return the URL of a second empty database: another file, or another database of the same PostgreSQL server."""
+    if not url.startswith("postgresql"):
+        return str(request.getfixturevalue("sqlite")())
+    return second_database(url)
+
+
+def second_database(url: str) -> str:
+    """Return the URL of an empty database with another name on a PostgreSQL server, which is created at first."""
+    other = make_url(url).set(database="other")
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        if not connection.exec_driver_sql("SELECT 1 FROM pg_database WHERE datname = 'other'").all():
+            connection.exec_driver_sql("CREATE DATABASE other")
+    engine.dispose()
+    return _emptied(other.render_as_string(hide_password=False))
 
 
 @pytest.fixture

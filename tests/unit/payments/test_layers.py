@@ -9,6 +9,7 @@ ROOT = Path(foreseal.payments.__file__).parent
 
 # Lowest first; modules of one layer do not import each other.
 LAYERS = [
+    {"merchant_context"},
     {"abi", "amounts", "crash_points", "contracts", "metrics", "periodic_thread"},
     {"typed_data"},
     {"validation"},
@@ -20,6 +21,7 @@ LAYERS = [
     {"configuration"},
     {"api"},
     {"workers"},
+    {"hosting"},
     {"x402"},
     {"demo"},
 ]

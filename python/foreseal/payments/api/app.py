@@ -36,7 +36,7 @@ def build_application(
             *(_endpoint(handler, route, monitoring, changed) for route in routes),
             reference_route(lambda: document(routes)),
         ],
-        exception_handlers={HTTPException: _no_route, Exception: _failed},
+        exception_handlers={HTTPException: unknown_path, Exception: _failed},
     )
 
 
@@ -56,7 +56,8 @@ def _endpoint(handler: RequestHandler, route: Route, monitoring: Monitoring, cha
     return StarletteRoute(route.path, found, methods=[route.method])
 
 
-def _no_route(request: Request, error: Exception) -> Response:
+def unknown_path(request: Request, error: Exception) -> Response:
+    """Return the response to a request for a path or method that does not exist."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")

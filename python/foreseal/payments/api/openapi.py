@@ -41,7 +41,8 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
             "description": "Orders that buyers sign (EIP-3009), captured, voided, canceled and refunded.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
-        "servers": [{"url": "/"}],
+        # Relative to /v1/openapi.json, so that it is correct below the path of a merchant or a proxy.
+        "servers": [{"url": ".."}],
         "paths": paths,
         "components": {
             "schemas": {name: schema for name, schema in schemas.components.items() if name not in parameters},

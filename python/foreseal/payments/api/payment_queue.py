@@ -29,6 +29,7 @@ from sqlalchemy.exc import IntegrityError
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests, StoredResponse
 from foreseal.payments.ledger import ConcurrentUpdate, Database
+from foreseal.payments.merchant_context import inherit_context
 from foreseal.payments.transactions import TransactionStillOpen
 
 log = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ class PaymentQueue:
         self._size = 0
         self._lock = threading.Lock()
         self._gather = gather
-        self._thread = threading.Thread(target=self._run, name="payments", daemon=True)
+        self._thread = threading.Thread(target=inherit_context(self._run), name="payments", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import orjson
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -31,6 +30,7 @@ from foreseal.payments.api.models import ApiKeyRecord
 from foreseal.payments.api.order_operations import OrderOperations
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
 from foreseal.payments.api.request_models import NoFields, RequestModel, parse_body, parse_fields
+from foreseal.payments.api.request_threads import RequestThreads
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.views import Views
 
@@ -168,6 +168,7 @@ class RequestHandler:
         self._payments = payments
         self._keys = KeyCache(backend.database, backend.clock)
         self._views = Views(backend.token)
+        self._threads = RequestThreads()
         self._operations = OrderOperations.build(backend, self._views)
 
     async def answer(self, route: Route, request: Request) -> Response:
@@ -178,7 +179,7 @@ class RequestHandler:
                 return await self._enqueue(route, request, raw)
             if not route.waits:
                 return self._answer(route, request, raw)
-            return await run_in_threadpool(self._answer, route, request, raw)
+            return await self._threads.run(self._answer, route, request, raw)
         except ApiError as error:
             return error_response(error)
         except LIBRARY_ERRORS as error:  # database errors before or after the handler
@@ -188,13 +189,12 @@ class RequestHandler:
         """Return the response to a payment request, from the queue."""
         assert route.role is not None
         text = _bearer(request)
-        if not self._keys.has(text):
-            await run_in_threadpool(self._keys.find, text)
-        key = self._allowed(self._keys.find(text), route.role)
+        found_key = self._keys.find(text) if self._keys.has(text) else await self._threads.run(self._keys.find, text)
+        key = self._allowed(found_key, route.role)
         path = parse_fields(route.models.path, request.path_params)
         query = parse_fields(route.models.query, _query(request))
         body, canonical = parse_body(route.models.body, raw)
-        found = fingerprint("POST", request.url.path, canonical)
+        found = fingerprint("POST", _merchant_path(request), canonical)
         call = self._call(path, query, body, key, None, _idempotency_key(request), found)
         job = route.handler(call)
         assert isinstance(job, PaymentJob)
@@ -214,7 +214,7 @@ class RequestHandler:
         call = (path, query, body, key)
         if not route.claims:
             return self._response(self._execute(route, self._call(*call, None)))
-        claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", request.url.path, canonical))
+        claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", _merchant_path(request), canonical))
         if isinstance(claim, StoredResponse):
             return _json(claim, {REPLAYED: "true"})
         try:
@@ -254,14 +254,13 @@ class RequestHandler:
             raise ApiError(403, "insufficient_role", message, "Authorization")
         return found
 
-    @staticmethod
-    def _response(reply: Reply) -> Response:
+    def _response(self, reply: Reply) -> Response:
         if isinstance(reply, JsonReply):
             return _json(json_response(reply.status, reply.value))
         if isinstance(reply, TextReply):
             return Response(reply.text, headers={"cache-control": "no-store"}, media_type=reply.media_type)
         named = {"content-disposition": f'attachment; filename="{reply.name}"', "cache-control": "no-store"}
-        return StreamingResponse(reply.chunks, media_type=reply.media_type, headers=named)
+        return StreamingResponse(self._threads.iterate(reply.chunks), media_type=reply.media_type, headers=named)
 
 
 def json_response(status: int, value: Any) -> StoredResponse:
@@ -285,6 +284,11 @@ def _idempotency_key(request: Request) -> str:
         message = f"POST requires one {HEADER} of 1 to {MAX_KEY_LENGTH} characters, unique per request"
         raise ApiError(400, "idempotency_key_missing", message, HEADER)
     return keys[0]
+
+
+def _merchant_path(request: Request) -> str:
+    """Return the path below the merchant's: the same request under another mount has the same fingerprint."""
+    return str(request.scope["path"]).removeprefix(request.scope.get("root_path", ""))
 
 
 def _query(request: Request) -> dict[str, str]:

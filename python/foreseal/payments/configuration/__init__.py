@@ -5,6 +5,7 @@ from foreseal.payments.configuration.secrets import Secret, SecretError
 from foreseal.payments.configuration.sections import (
     DatabaseSection,
     FacilitatorSection,
+    MerchantSection,
     NodeSection,
     PayeeSection,
     PolicySection,
@@ -19,6 +20,7 @@ __all__ = [
     "ConfigurationError",
     "DatabaseSection",
     "FacilitatorSection",
+    "MerchantSection",
     "NodeSection",
     "PayeeSection",
     "PolicySection",

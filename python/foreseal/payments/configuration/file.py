@@ -13,6 +13,7 @@ from foreseal.payments.configuration.keys import Section
 from foreseal.payments.configuration.sections import (
     DatabaseSection,
     FacilitatorSection,
+    MerchantSection,
     NodeSection,
     PayeeSection,
     PolicySection,
@@ -36,6 +37,7 @@ class ConfigurationError(ValueError):
 class FileContent(Section):
     """The sections of a file. A section that only some commands need is None if absent."""
 
+    merchant: MerchantSection | None = None
     node: NodeSection
     token: TokenSection | None = None
     payee: PayeeSection | None = None

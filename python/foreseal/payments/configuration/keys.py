@@ -15,6 +15,9 @@ from foreseal.payments.validation import AccountAddress, ParsedText
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PUBLIC_KEY = re.compile(r"(0x)?(04)?[0-9a-fA-F]{128}")
 _PROCESS_NAME = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_MERCHANT_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+# Paths at the root of a process.
+_RESERVED_NAMES = frozenset({"docs", "healthz", "livez", "metrics", "openapi", "readyz", "v1"})
 _DATABASES = ("sqlite", "postgresql")
 
 
@@ -61,6 +64,14 @@ def _process_name(text: str) -> str:
     return text
 
 
+def _merchant_name(text: str) -> str:
+    if _MERCHANT_NAME.fullmatch(_text(text)) is None:
+        raise ValueError(f"{text!r} is not a name of 1 to 32 lower-case letters, digits and -, with a letter first")
+    if text in _RESERVED_NAMES:
+        raise ValueError(f"{text!r} is the name of a path of every process")
+    return text
+
+
 def _database(text: str) -> str:
     try:
         backend = sqlalchemy.make_url(_text(text)).get_backend_name()
@@ -96,6 +107,7 @@ WebSocketUrl = Annotated[str, url_text("ws", "wss")]
 DatabaseUrl = Annotated[str, ParsedText(_database)]
 SecretFilePath = Annotated[Path, ParsedText(lambda text: Path(_text(text)))]
 ProcessNameText = Annotated[str, ParsedText(_process_name)]
+MerchantName = Annotated[str, ParsedText(_merchant_name)]
 PublicKey = Annotated[bytes, ParsedText(_public_key)]
 VariableName = Annotated[str, ParsedText(_variable)]
 ListenAddress = Annotated[tuple[str, int], ParsedText(_listen)]

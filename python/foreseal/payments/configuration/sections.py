@@ -14,6 +14,7 @@ from foreseal.payments.configuration.keys import (
     HttpUrl,
     IpNetworks,
     ListenAddress,
+    MerchantName,
     NodeUrl,
     ProcessNameText,
     PublicKey,
@@ -39,6 +40,14 @@ from foreseal.payments.validation import AccountAddress
 
 _LATEST = 2**63 - 1
 _YEAR = 366 * 86_400
+
+
+class MerchantSection(Section):
+    """Merchant in a process that serves several."""
+
+    name: MerchantName = Field(
+        description="Name of the merchant; all paths of its service begin with /NAME.", examples=["books"]
+    )
 
 
 class NodeSection(Section):

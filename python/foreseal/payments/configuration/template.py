@@ -13,7 +13,7 @@ from foreseal.payments.validation import models
 # Among alternative keys, the one that a new file sets.
 _CHOSEN = {"payee.key_file"}
 # Sections that a merchant does not need.
-_OPTIONAL = {"facilitator", "webhooks"}
+_OPTIONAL = {"facilitator", "merchant", "webhooks"}
 
 
 def template() -> str:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 
 from foreseal.client import Client, ClientError, RpcError, StepAdded
+from foreseal.payments.merchant_context import inherit_context
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ class FeedListener:
         self._client = Client(url)
         self._wake = wake
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="waking", daemon=True)
+        self._thread = threading.Thread(target=inherit_context(self._run), name="waking", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""

@@ -20,6 +20,7 @@ from foreseal.payments.api.webhook_signature import decode_secrets
 from foreseal.payments.api.webhooks import ConfiguredTarget
 from foreseal.payments.configuration import Configuration, SecretError
 from foreseal.payments.configuration.webhook_targets import AddressPolicy
+from foreseal.payments.merchant_context import inherit_merchant
 from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.workers.feed_listener import FeedListener
 from foreseal.payments.workers.health import HealthMonitor
@@ -44,7 +45,7 @@ class Service:
         self._configured = _configured_targets(configuration, environment)
         self._backend = backend
         self._processes = ProcessRegistry(backend.database, name.name, lease, build_lock(backend.database, name))
-        self._pool = ThreadPoolExecutor(_THREADS, "advance")
+        self._pool = ThreadPoolExecutor(_THREADS, "advance", inherit_merchant())
         self.metrics = ServiceMetrics(backend.monotonic)
         backend.database.observer = self.metrics
         encode = partial(encode_events, Views(backend.token))

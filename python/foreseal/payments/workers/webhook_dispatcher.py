@@ -34,6 +34,7 @@ from foreseal.payments.api.webhook_signature import sign
 from foreseal.payments.api.webhooks import ConfiguredTarget
 from foreseal.payments.configuration.webhook_targets import AddressPolicy
 from foreseal.payments.ledger.event_types import event_id
+from foreseal.payments.merchant_context import inherit_context, inherit_merchant
 from foreseal.payments.workers.webhook_target import TargetQueue, signing_keys
 from foreseal.payments.workers.webhook_transport import (
     ATTEMPT_TIMEOUT,
@@ -102,8 +103,8 @@ class WebhookDispatcher:
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
-        self._database = ThreadPoolExecutor(1, "webhook database")
-        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+        self._database = ThreadPoolExecutor(1, "webhook database", inherit_merchant())
+        self._thread = threading.Thread(target=inherit_context(self._run), name="webhooks", daemon=True)
 
     def start(self) -> None:
         """Start the threads."""

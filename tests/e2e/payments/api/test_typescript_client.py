@@ -11,8 +11,9 @@ import pytest
 from foreseal.merchant import PaymentAuthorization, TokenDomain
 from foreseal.payments.contracts.development import NAME, TOKEN, VERSION
 from live import live_node
+from live.process import stopping
 from npm import find_node, install
-from payments.api.serving import BUYERS, MERCHANT, api_key, configure, serving, signature
+from payments.api.serving import BUYERS, MERCHANT, HostedServing, Serving, api_key, configure, signature
 from repository import ROOT
 
 CLIENT = ROOT / "web" / "merchant-client"
@@ -45,14 +46,16 @@ def test_client_has_no_dependency() -> None:
     assert not {"dependencies", "peerDependencies", "optionalDependencies"} & package.keys()
 
 
-def test_client_works_with_a_running_service(compiled: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["", "/books"])
+def test_client_works_with_a_running_service(compiled: Path, tmp_path: Path, path: str) -> None:
+    more = f'[merchant]\nname = "{path[1:]}"\n' if path else ""
     with live_node("--payments") as chain:
-        config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db")
-        with serving(config) as service:
+        config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=more)
+        with stopping(HostedServing(config) if path else Serving(config)) as service:
             token = TokenDomain(TOKEN, 31337, NAME, VERSION)
             terms = PaymentAuthorization(token, BUYERS[0].address, MERCHANT.address, 1_250_000, 1 << 40)
             payment = terms.payment(signature(BUYERS[0], terms.typed_data()))
-            settings = {"url": service.url, "apiKey": api_key(config), "payment": payment}
+            settings = {"url": service.url + path, "apiKey": api_key(config), "payment": payment}
             run = subprocess.run(
                 [find_node(), "--test", "--test-reporter=tap", str(TESTS)],
                 env={**os.environ, "FORESEAL_CLIENT": compiled.as_uri(), "FORESEAL_SERVICE": json.dumps(settings)},

@@ -19,10 +19,17 @@ MERCHANT = DEV_ACCOUNTS[1]
 BUYERS = DEV_ACCOUNTS[3:10]
 
 
-def configure(folder: Path, node_url: str, database: str, chain_id: int = 31337, more: str = "") -> Path:
+def configure(
+    folder: Path,
+    node_url: str,
+    database: str,
+    chain_id: int = 31337,
+    more: str = "",
+    payee: LocalAccount = MERCHANT,
+) -> Path:
     """Write a `pay.toml` for a merchant on `foreseal dev --payments`."""
     key = folder / "payee.key"
-    key.write_text(key_of(MERCHANT))
+    key.write_text(key_of(payee))
     key.chmod(0o600)
     path = folder / "pay.toml"
     path.write_text(
@@ -67,6 +74,17 @@ class Serving(Served):
 
     def __init__(self, config: Path, *arguments: str) -> None:
         super().__init__([foreseal_command(), "pay", "serve", "--config", str(config), *arguments])
+
+
+class HostedServing(Served):
+    """A running `foreseal pay serve` of several merchants."""
+
+    URL = Serving.URL
+    READY = "/metrics"
+
+    def __init__(self, *configs: Path) -> None:
+        options = [option for config in configs for option in ("--config", str(config))]
+        super().__init__([foreseal_command(), "pay", "serve", *options])
 
 
 def serving(config: Path, *arguments: str) -> AbstractContextManager[Serving]:

@@ -50,7 +50,7 @@ ERROR_CODES = (
     ErrorCode("concurrent_update", 503, "Another request changed the object."),
     ErrorCode("fee_too_high", 503, "The fee exceeds the configured maximum."),
     ErrorCode("transaction_not_sent", 503, "The transaction could not be sent."),
-    ErrorCode("overloaded", 503, "Too many payments wait."),
+    ErrorCode("overloaded", 503, "Too many payments wait, or too many requests of the merchant are in progress."),
     ErrorCode("signer_unavailable", 503, "The service that holds the key did not sign. Retry with the same key."),
 )
 """Every code, by status."""

@@ -1,0 +1,1 @@
+"""Several merchants in one process: each has its own service, below its own path."""
