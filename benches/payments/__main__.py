@@ -259,6 +259,8 @@ async def measure(given: argparse.Namespace, figures: Figures) -> None:
         ) as node,
     ):
         more = given.more.replace("\\n", "\n")
+        if not given.quiet:  # the target of webhooks is on this machine
+            more = f'webhook_networks = ["127.0.0.0/8"]\n{more}'
         if figures.batch_capture:
             more = f'batch_capture = "{BATCH_CAPTURE}"\n{more}'
         config = configure(Path(name), node.url, url, more=more)
