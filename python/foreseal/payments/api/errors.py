@@ -22,6 +22,7 @@ from foreseal.payments.chain import (
     RejectedByNode,
     Reverted,
 )
+from foreseal.payments.destinations.errors import DestinationNotConfigured
 from foreseal.payments.disbursements.disbursements import RecipientForbidden
 from foreseal.payments.disbursements.payouts import NotFunded
 from foreseal.payments.disbursements.refunds import NotRefundable
@@ -74,6 +75,7 @@ _MEANINGS = (
     _Meaning(DuplicateRecord, 409, "duplicate", "id"),
     _Meaning(TransitionNotAllowed, 409, "not_allowed"),
     _Meaning(ConcurrentUpdate, 503, "concurrent_update"),
+    _Meaning(DestinationNotConfigured, 409, "destination_not_configured"),
     _Meaning(NotRefundable, 409, "not_refundable"),
     _Meaning(InsufficientAmount, 409, "not_covered", "amount"),
     _Meaning(RecipientForbidden, 409, "account_forbidden"),

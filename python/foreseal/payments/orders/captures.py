@@ -54,8 +54,6 @@ class Captures:
     """
 
     def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
-        if sender.account.address != merchant.payee:
-            raise ValueError(f"payee: {merchant.payee} is not the key's account {sender.account.address}")
         self._ledger = ledger
         self._sender = sender
         self._merchant = merchant

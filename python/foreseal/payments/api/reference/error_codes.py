@@ -35,6 +35,7 @@ ERROR_CODES = (
     ErrorCode("still_open", 409, "An earlier transaction of the object has no outcome yet."),
     ErrorCode("would_revert", 409, "The transaction would revert."),
     ErrorCode("in_progress", 409, "The same request is in progress; repeat it after Retry-After."),
+    ErrorCode("destination_not_configured", 409, "The configuration has no destination with this token and payee."),
     ErrorCode("checkout_not_configured", 409, "The service has no checkout contract (`serve.checkout`)."),
     ErrorCode("payouts_not_configured", 409, "The service has no contract of payouts (`serve.payouts`)."),
     ErrorCode("body_too_large", 413, "The request body is too large."),
