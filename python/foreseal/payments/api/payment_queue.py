@@ -25,7 +25,8 @@ from sqlalchemy.exc import IntegrityError
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests, StoredResponse
 from foreseal.payments.ledger import Database
-from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, StoredPayment
+from foreseal.payments.orders.payment_groups import PaymentGroups
+from foreseal.payments.orders.payments import CheckedPayment, NewPayment, StoredPayment
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class PaymentQueue:
         self,
         database: Database,
         requests: IdempotentRequests,
-        payments: Payments,
+        payments: PaymentGroups,
         changed: Callable[[], None],
         gather: Callable[[float], None] = time.sleep,
     ) -> None:

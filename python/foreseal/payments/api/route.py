@@ -32,6 +32,8 @@ from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
 from foreseal.payments.api.request_models import NoFields, RequestModel, parse_body, parse_fields
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.views import Views
+from foreseal.payments.destinations.destination import Destination
+from foreseal.payments.destinations.errors import UnknownDestination
 
 LARGEST_BODY = 256 * 1024
 """Maximum bytes of a request's body."""
@@ -61,6 +63,13 @@ class RouteCall(Generic[P, Q, B]):
     """Idempotency-Key of a queued POST."""
     fingerprint: str = ""
     """Hash of a queued POST."""
+
+    def destination(self, name: str | None, location: str = "") -> Destination:
+        """Return the destination with a name, the default for None. `location` precedes the field of an error."""
+        try:
+            return self.backend.destinations.get(name)
+        except UnknownDestination as error:
+            raise ApiError(400, "invalid_value", f"{location}{error}", f"{location}destination") from None
 
     @property
     def required_claim(self) -> RequestClaim:
@@ -165,7 +174,7 @@ class RequestHandler:
         self._requests = requests
         self._payments = payments
         self._keys = KeyCache(backend.database, backend.clock)
-        self._views = Views(backend.token)
+        self._views = Views(backend.destinations.labels)
 
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the response to a request. Library errors become error responses."""

@@ -49,9 +49,7 @@ class Destination:
     watcher_settings: WatcherSettings
 
     @classmethod
-    def build(
-        cls, configured: ConfiguredDestination, signer: TransactionSigner, context: DestinationContext
-    ) -> Self:
+    def build(cls, configured: ConfiguredDestination, signer: TransactionSigner, context: DestinationContext) -> Self:
         """Build the components of a configured destination. Raises ValueError for contradicting addresses."""
         policy, token = context.policy, configured.token
         merchant = Merchant(

@@ -104,9 +104,9 @@ class DestinationLookup:
     def payouts(self, ids: Sequence[str]) -> Found:
         """Return the destinations of payouts."""
         found: Found = {}
+        payees = read_payees(self._tx, ids)
         for chunk in chunks(ids):
             tokens = select(PayoutRecord.id, PayoutRecord.token).where(PayoutRecord.id.in_(chunk))
-            payees = read_payees(self._tx, chunk)
             for id, token in self._tx.execute(tokens):
                 # Versions that recorded no payee had one destination.
                 self._add(found, id, token, payees.get(id, self._destinations.default.merchant.payee))

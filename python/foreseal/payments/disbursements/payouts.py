@@ -12,7 +12,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.disbursements import Disbursements, RecipientForbidden, paid_by
 from foreseal.payments.ledger import DuplicateRecord, Trigger
 from foreseal.payments.ledger.models import PayoutLegRecord, PayoutRecord, Purpose, TimelineRecord, TransactionRecord
-from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one_or_none
+from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
 from foreseal.payments.typed_data import ZERO_ADDRESS, address, bytes32
 
@@ -138,14 +138,16 @@ def read_payees(tx: Connection, ids: Sequence[str]) -> dict[str, str]:
 
     A payout that an earlier version reserved and never sent has none.
     """
-    sent = (TransactionRecord.purpose == Purpose.PAYOUT) & TransactionRecord.subject.in_(ids)
-    query = select(TransactionRecord.subject, TransactionRecord.sender).where(sent)
-    payees: dict[str, str] = dict(tx.execute(query).all())
-    reserved = (TimelineRecord.subject == PayoutRecord.__tablename__) & TimelineRecord.subject_id.in_(ids)
-    for entry in fetch_each(tx, select(TimelineRecord).where(reserved, TimelineRecord.trigger == Trigger.RESERVE)):
-        recorded = json.loads(entry.details).get("payee")
-        if recorded is not None:
-            payees[entry.subject_id] = recorded
+    payees: dict[str, str] = {}
+    for chunk in chunks(ids):
+        sent = (TransactionRecord.purpose == Purpose.PAYOUT) & TransactionRecord.subject.in_(chunk)
+        payees.update(tx.execute(select(TransactionRecord.subject, TransactionRecord.sender).where(sent)).all())
+        reserved = (TimelineRecord.subject == PayoutRecord.__tablename__) & TimelineRecord.subject_id.in_(chunk)
+        created = select(TimelineRecord).where(reserved, TimelineRecord.trigger == Trigger.RESERVE)
+        for entry in fetch_each(tx, created):
+            recorded = json.loads(entry.details).get("payee")
+            if recorded is not None:
+                payees[entry.subject_id] = recorded
     return payees
 
 

@@ -25,7 +25,7 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import SignedOrder, authorization, message, permit
 from foreseal.payments.orders.capture_batches import MAX_CALL_GAS
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
-from foreseal.payments.transactions import CallEstimates, SendingError, TransactionCall, TransactionSender
+from foreseal.payments.transactions import SendingError, TransactionCall, TransactionSender
 
 _BLOCK: BlockTag = "pending"
 

@@ -41,7 +41,7 @@ def batching(url: str, tmp_path: Path) -> Iterator[ServiceHarness]:
 def payment(service: ServiceHarness, id: str, amount: int, buyer: LocalAccount = BUYER) -> Any:
     until = service.pending_time() + 600
     signed = ReceiveAuthorization(buyer.address, BATCH_CAPTURE, amount, 0, until, random_nonce())
-    signature = signed.sign(service.backend.merchant.domain, bytes(buyer.key))
+    signature = signed.sign(service.backend.destinations.default.merchant.domain, bytes(buyer.key))
     return {
         "id": id,
         "payer": buyer.address,

@@ -131,7 +131,7 @@ class Process:
         environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex()}
         self.backend = Backend.open(config, environment, service.clock, service.batches, self.crashes)
         self.processes = ProcessRegistry(self.backend.database, name, LEASE)
-        encode = partial(encode_events, Views(self.backend.token))
+        encode = partial(encode_events, Views(self.backend.destinations.labels))
         self.outbox = WebhookOutbox(self.backend.database, service.clock, f"{name} 1", LEASE, encode)
         self.post = service.post
         self.dispatcher = WebhookDispatcher(self.outbox, DispatcherSettings({}, PUBLIC_ONLY), service.post)
@@ -287,16 +287,16 @@ payouts = "{PAYOUTS}"
         return self.made("/v1/orders", body, role=Role.CASHIER)
 
     def signature(self, id: str, buyer: LocalAccount = BUYER) -> str:
-        order = self.backend.orders.get(id)
+        order = self.backend.destinations.default.orders.get(id)
         message = ReceiveAuthorization(
             order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
         )
-        return "0x" + message.sign(self.backend.merchant.domain, bytes(buyer.key)).hex()
+        return "0x" + message.sign(self.backend.order_destination(id).merchant.domain, bytes(buyer.key)).hex()
 
     def cancellation(self, id: str, buyer: LocalAccount = BUYER) -> str:
-        order = self.backend.orders.get(id)
+        order = self.backend.destinations.default.orders.get(id)
         message = Cancellation(order.payer, order.nonce)
-        return "0x" + message.sign(self.backend.merchant.domain, bytes(buyer.key)).hex()
+        return "0x" + message.sign(self.backend.order_destination(id).merchant.domain, bytes(buyer.key)).hex()
 
     def stored(self, id: str, amount: int = 500, buyer: LocalAccount = BUYER, **more: Any) -> str:
         self.draft(id, amount, buyer, **more)

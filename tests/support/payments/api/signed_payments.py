@@ -15,7 +15,7 @@ def payment(
     """Return the body of a signed payment that is captured at once."""
     until = more.get("valid_before", service.pending_time() + 600)
     signed = ReceiveAuthorization(buyer.address, SHOP.address, amount, 0, until, more.pop("nonce", random_nonce()))
-    signature = signed.sign(service.backend.merchant.domain, bytes(buyer.key))
+    signature = signed.sign(service.backend.destinations.default.merchant.domain, bytes(buyer.key))
     body = {
         "payer": buyer.address,
         "amount": str(amount),

@@ -9,6 +9,7 @@ from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.value_types import (
     Amount,
+    DestinationText,
     EndTime,
     Metadata,
     ObjectId,
@@ -35,6 +36,9 @@ class NewOrder(RequestModel):
 
     id: ObjectId | None = Field(
         default=None, description="Id of the order; derived from the Idempotency-Key by default."
+    )
+    destination: DestinationText | None = Field(
+        default=None, description="Destination of the payment; default the first."
     )
     payer: AccountAddress = Field(description="Account of the buyer.")
     amount: Amount | None = Field(default=None, description="Exact amount to capture, in smallest units, as a string.")
@@ -79,6 +83,7 @@ class OrdersQuery(CreatedQuery):
     state: Selected[OrderState] | None = Field(default=None, description="Filter by state.")
     finality: Selected[Finality] | None = Field(default=None, description="Filter by finality.")
     tx_status: ActiveTxStatus | None = Field(default=None, description="Filter by transaction status.")
+    destination: DestinationText | None = Field(default=None, description="Filter by destination.")
     payer: AccountAddress | None = Field(default=None, description="Filter by buyer.")
     nonce: Bytes32 | None = Field(default=None, description="Filter by nonce of the authorization.")
     id: ObjectId | None = Field(default=None, description="Filter by prefix of the id.")

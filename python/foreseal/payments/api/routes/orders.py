@@ -19,6 +19,7 @@ from foreseal.payments.api.routes.order_requests import (
     OrderVoid,
     TypedDataQuery,
 )
+from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.ledger import DuplicateRecord, OrderState, TransitionNotAllowed, Trigger, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.orders.authorizations import OrderTerms, PermitTerms, message
@@ -35,8 +36,9 @@ def _create(call: BodyCall[NewOrder]) -> JsonReply:
         made = _made_before(call, id)
         if made is not None:
             return made
-    _check_terms(call)
-    drafting = call.backend.orders
+    destination = call.destination(body.destination)
+    _check_terms(call, destination)
+    drafting = destination.orders
     now, valid_before = building_head(call.backend.node).timestamp, body.valid_before
     if valid_before is None:
         valid_before = now + (body.valid_seconds or call.backend.configuration.policy.valid_seconds)
@@ -56,7 +58,7 @@ def _create(call: BodyCall[NewOrder]) -> JsonReply:
     return _to_sign(call, id)
 
 
-def _check_terms(call: BodyCall[NewOrder]) -> None:
+def _check_terms(call: BodyCall[NewOrder], destination: Destination) -> None:
     """Reject fields that exclude each other."""
     body = call.body
     for name, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
@@ -67,8 +69,9 @@ def _check_terms(call: BodyCall[NewOrder]) -> None:
     if body.maximum is not None and body.auto_capture:
         message = "auto_capture: an order with a maximum needs a capture request with its amount"
         raise ApiError(400, "invalid_value", message, "auto_capture")
-    if body.maximum is not None and call.backend.merchant.checkout is None:
-        raise ApiError(409, "checkout_not_configured", "the configuration has no serve.checkout contract", "maximum")
+    if body.maximum is not None and destination.merchant.checkout is None:
+        message = f"destination {destination.name!r} has no checkout contract in the configuration"
+        raise ApiError(409, "checkout_not_configured", message, "maximum")
 
 
 def _made_before(call: BodyCall[NewOrder], id: str) -> JsonReply | None:
@@ -85,29 +88,31 @@ def _made_before(call: BodyCall[NewOrder], id: str) -> JsonReply | None:
 def _to_sign(call: AnyCall, id: str) -> JsonReply:
     with call.backend.database.reading() as tx:
         order = read(tx, OrderRecord, id)
-        shown = call.views.order(tx, order)
-    return JsonReply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
+        shown, domain = call.views.order(tx, order), call.backend.lookup(tx).order(order).merchant.domain
+    return JsonReply({"order": shown, "typed_data": message(order).typed_data(domain)}, 201)
 
 
 def _typed_data(call: RouteCall[OrderPath, TypedDataQuery, NoFields]) -> JsonReply:
-    backend, id = call.backend, call.path.id
-    domain = backend.merchant.domain
+    destination, id = call.backend.order_destination(call.path.id), call.path.id
+    domain = destination.merchant.domain
     if call.query.purpose == "cancel":
-        return JsonReply(backend.cancellations.message(id).typed_data(domain))
-    return JsonReply(message(backend.orders.get(id)).typed_data(domain))
+        return JsonReply(destination.cancellations.message(id).typed_data(domain))
+    return JsonReply(message(destination.orders.get(id)).typed_data(domain))
 
 
 def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
     backend, id, signature = call.backend, call.path.id, call.body.signature
-    order = backend.orders.get(id)
+    with backend.database.reading() as tx:
+        order = read(tx, OrderRecord, id)
+        destination = backend.lookup(tx).order(order)
     if order.state is OrderState.DRAFTED:
-        backend.orders.accept(id, signature)
+        destination.orders.accept(id, signature)
     elif order.signature != signature:  # repeating the stored signature changes nothing
         raise TransitionNotAllowed(order.state, Trigger.SIGN)
     elif order.state is OrderState.SIGNED:
-        backend.orders.store(id)
+        destination.orders.store(id)
     # A crash before this line leaves the capture to the worker.
-    error = backend.auto_captures.attempt(id) if order.auto_capture else None
+    error = destination.auto_captures.attempt(id) if order.auto_capture else None
     shown = None if error is None else to_api_error(error).body()["error"]
     return JsonReply(_detail(call, id).value | {"capture_error": shown})
 
@@ -116,7 +121,7 @@ def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> JsonReply:
     id, amount = call.path.id, call.body.amount
     if not _done_before(call, id, Trigger.CAPTURE):
         try:
-            call.backend.captures.capture(id, amount)
+            call.backend.order_destination(id).captures.capture(id, amount)
         except InvalidSignature:
             raise
         except ValueError as error:
@@ -127,14 +132,15 @@ def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> JsonReply:
 def _void(call: RouteCall[OrderPath, NoFields, OrderVoid]) -> JsonReply:
     id = call.path.id
     if not _done_before(call, id, Trigger.VOID):
-        call.backend.orders.void(id, call.body.reason or "")
+        # A void needs no key, so it is possible without a configured destination.
+        call.backend.destinations.default.orders.void(id, call.body.reason or "")
     return _detail(call, id)
 
 
 def _cancel(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> JsonReply:
     id = call.path.id
     if not _done_before(call, id, Trigger.CANCEL):
-        call.backend.cancellations.cancel(id, call.body.signature)
+        call.backend.order_destination(id).cancellations.cancel(id, call.body.signature)
     return _detail(call, id)
 
 
@@ -169,6 +175,9 @@ def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
         conditions.append(OrderRecord.step == parameters.finality)
     if parameters.tx_status is not None:
         conditions.append(OrderRecord.step == TxStatus(parameters.tx_status))
+    if parameters.destination is not None:
+        merchant = call.destination(parameters.destination).merchant
+        conditions += [OrderRecord.token == merchant.domain.contract, OrderRecord.payee.in_(merchant.receivers)]
     if parameters.payer is not None:
         conditions.append(OrderRecord.payer == parameters.payer)
     if parameters.nonce is not None:

@@ -15,6 +15,7 @@ from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, Route
 from foreseal.payments.api.value_types import (
     Amount,
+    DestinationText,
     EndTime,
     Items,
     Metadata,
@@ -39,6 +40,9 @@ class PaymentRequest(RequestModel):
 
     id: ObjectId | None = Field(
         default=None, description="Id of the order; derived from the Idempotency-Key by default."
+    )
+    destination: DestinationText | None = Field(
+        default=None, description="Destination of the payment; default the first."
     )
     payer: AccountAddress = Field(description="Account of the buyer.")
     amount: Amount = Field(description="Exact amount, in smallest units, as a string.")
@@ -91,8 +95,9 @@ def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> PaymentJob:
 def _new_payment(call: AnyCall, body: PaymentRequest, id: str, location: str) -> NewPayment:
     terms = OrderTerms(body.payer, body.amount, body.valid_after or 0, body.valid_before, body.nonce)
     data = MerchantData(body.reference, body.metadata or {})
+    payments = call.destination(body.destination, location).payments
     try:
-        return call.backend.payments.new(body.id or id, terms, body.signature, capture=body.capture or False, data=data)
+        return payments.new(body.id or id, terms, body.signature, capture=body.capture or False, data=data)
     except ValueError as error:
         argument = f"{location}{str(error).partition(':')[0]}"
         raise ApiError(400, "invalid_value", f"{location}{error}", argument) from error
