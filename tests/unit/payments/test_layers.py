@@ -18,6 +18,7 @@ LAYERS = [
     {"transfers"},
     {"orders", "disbursements"},
     {"configuration"},
+    {"destinations"},
     {"api"},
     {"workers"},
     {"x402"},

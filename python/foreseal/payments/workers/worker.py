@@ -272,7 +272,7 @@ class Worker:
         kind, id = subject
         status = None
         try:
-            status = _advance_row(kind, id, destination)
+            status = self._advance_row(kind, id, destination)
         except NotExpired:
             pass
         except _EXPECTED as error:
@@ -285,6 +285,24 @@ class Worker:
                 self._busy.discard(subject)
                 self._polled.append((subject, status))
 
+    @staticmethod
+    def _advance_row(kind: str, id: str, destination: Destination) -> tuple[str, str]:
+        """Take the next step of a row. Return its state and step afterwards."""
+        if kind == "expiry":
+            destination.progress.expire(id)
+            return ("", "")
+        if kind == "auto_captures":
+            error = destination.auto_captures.attempt(id)
+            return ("", "" if error is None else str(error))
+        if kind == "batches":
+            return ("", ", ".join(destination.progress.batches.advance(id)))
+        if kind == "orders":
+            order = destination.progress.advance(id)
+            return (order.state, order.step)
+        disbursements = destination.refunds if kind == "refunds" else destination.payouts
+        row = disbursements.advance(id)
+        return (row.state, row.step)
+
 
 def _attempt(step: Callable[[float], None], now: float) -> Exception | None:
     """Run a step of a pass. Return its error if it is an expected one: the other steps do not depend on it."""
@@ -293,21 +311,3 @@ def _attempt(step: Callable[[float], None], now: float) -> Exception | None:
     except _EXPECTED as error:
         return error
     return None
-
-
-def _advance_row(kind: str, id: str, destination: Destination) -> tuple[str, str]:
-    """Take the next step of a row. Return its state and step afterwards."""
-    if kind == "expiry":
-        destination.progress.expire(id)
-        return ("", "")
-    if kind == "auto_captures":
-        error = destination.auto_captures.attempt(id)
-        return ("", "" if error is None else str(error))
-    if kind == "batches":
-        return ("", ", ".join(destination.progress.batches.advance(id)))
-    if kind == "orders":
-        order = destination.progress.advance(id)
-        return (order.state, order.step)
-    disbursements = destination.refunds if kind == "refunds" else destination.payouts
-    row = disbursements.advance(id)
-    return (row.state, row.step)

@@ -143,4 +143,8 @@ def test_export_matches_the_chain(service: ServiceHarness) -> None:
     for row in rows:
         assert moved[row["transaction_hash"], int(row["log_index"])] == int(row["amount"])
     sums = {"received": "543", "captured": "540", "unmatched": "3", "refunded": "200", "reserved": "0"}
-    assert service.get("/v1/balance") == sums | {"faults": []}
+    place = {"destination": "default", "token": TOKEN_ADDRESS, "symbol": "USDC", "payees": [SHOP.address]}
+    assert service.get("/v1/balance") == {"destinations": [place | sums], "faults": []}
+    assert {(row["destination"], row["token"], row["payee"]) for row in rows} == {
+        ("default", TOKEN_ADDRESS, SHOP.address)
+    }

@@ -269,6 +269,11 @@ payouts = "{PAYOUTS}"
         assert response.status_code == 200, response.text
         return response.json()
 
+    def balance(self) -> tuple[Any, Any]:
+        """Return the balance, and the sums of the first destination."""
+        found = self.get("/v1/balance")
+        return found, found["destinations"][0]
+
     def made(self, path: str, body: Any = None, **more: Any) -> Any:
         """Return the body of a successful POST."""
         response = self.request("POST", path, body, **more)

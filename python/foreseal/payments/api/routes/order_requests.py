@@ -37,9 +37,6 @@ class NewOrder(RequestModel):
     id: ObjectId | None = Field(
         default=None, description="Id of the order; derived from the Idempotency-Key by default."
     )
-    destination: DestinationText | None = Field(
-        default=None, description="Destination of the payment; default the first."
-    )
     payer: AccountAddress = Field(description="Account of the buyer.")
     amount: Amount | None = Field(default=None, description="Exact amount to capture, in smallest units, as a string.")
     maximum: Amount | None = Field(
@@ -49,6 +46,9 @@ class NewOrder(RequestModel):
     valid_before: EndTime | None = Field(default=None, description="Unix time in seconds, exclusive.")
     valid_seconds: Annotated[int, Field(ge=1, le=_YEAR)] | None = Field(
         default=None, description="Validity in seconds from the newest block, instead of valid_before."
+    )
+    destination: DestinationText | None = Field(
+        default=None, description="Destination of the payment; default the first."
     )
     reference: Reference | None = Field(default=None, description="The merchant's own name of the order.")
     auto_capture: bool | None = Field(

@@ -41,9 +41,6 @@ class PaymentRequest(RequestModel):
     id: ObjectId | None = Field(
         default=None, description="Id of the order; derived from the Idempotency-Key by default."
     )
-    destination: DestinationText | None = Field(
-        default=None, description="Destination of the payment; default the first."
-    )
     payer: AccountAddress = Field(description="Account of the buyer.")
     amount: Amount = Field(description="Exact amount, in smallest units, as a string.")
     valid_after: Time | None = Field(default=None, description="Unix time in seconds, exclusive; default 0.")
@@ -51,6 +48,9 @@ class PaymentRequest(RequestModel):
     nonce: Bytes32 = Field(description="Nonce of the signed authorization: 32 random bytes.")
     signature: Signature = Field(description="Signature of the payer over ReceiveWithAuthorization (EIP-3009).")
     capture: bool | None = Field(default=None, description="Capture the payment at once; default false.")
+    destination: DestinationText | None = Field(
+        default=None, description="Destination of the payment; default the first."
+    )
     reference: Reference | None = Field(default=None, description="The merchant's own name of the order.")
     metadata: Metadata | None = Field(default=None, description="The merchant's own data: texts by name.")
 

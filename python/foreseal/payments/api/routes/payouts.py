@@ -45,12 +45,12 @@ class Share(RequestModel):
 class PayoutBody(RequestModel):
     """Reference and destination of a payout."""
 
-    destination: DestinationText | None = Field(
-        default=None, description="Destination whose payee pays in its token; default the first."
-    )
     reference: Bytes32 | None = Field(
         default=None,
         description="32 bytes that the contract accepts once; derived from the Idempotency-Key by default.",
+    )
+    destination: DestinationText | None = Field(
+        default=None, description="Destination whose payee pays in its token; default the first."
     )
 
 
