@@ -12,12 +12,12 @@ from foreseal.payments.validation import models
 
 # Among alternative keys, the one that a new file sets.
 _CHOSEN = {"payee.key_file"}
-# Sections that a merchant does not need.
-# Examples of keys that have another one in a section of its own.
+# Examples of keys that have another example in a section of their own.
 _EXAMPLES = {
     "destinations.token.address": "0xA51c1fc2f0D1a1b8494Ed1FE312d7C3a78Ed91C0",
     "destinations.payee.key_file": "branch-2.key",
 }
+# Sections that a merchant does not need.
 _OPTIONAL = {"destinations", "facilitator", "webhooks"}
 
 
@@ -42,7 +42,8 @@ def _section(name: str, section: type[BaseModel], heading: str, comment: str) ->
             continue
         optional = not field.is_required() and f"{name}.{key}" not in _CHOSEN
         yield f"# {field.description}"
-        yield f"{'# ' if optional or comment else ''}{key} = {orjson.dumps(_EXAMPLES.get(f"{name}.{key}") or _shown(field)).decode()}"
+        value = _EXAMPLES.get(f"{name}.{key}", _shown(field))
+        yield f"{'# ' if optional or comment else ''}{key} = {orjson.dumps(value).decode()}"
     for key, model in nested.items():  # a table ends with the next heading, so its sections come last
         if model is not None:
             yield from ("", *_section(f"{name}.{key}", model, f"[{name}.{key}]", comment))

@@ -22,7 +22,7 @@ from foreseal.payments.transfers.settings import WatcherSettings
 
 @dataclass(frozen=True, slots=True)
 class DestinationContext:
-    """What all destinations of a service share."""
+    """Components that all destinations of a service share."""
 
     ledger: Ledger
     node: ChainNode
