@@ -145,6 +145,4 @@ def test_export_matches_the_chain(service: ServiceHarness) -> None:
     sums = {"received": "543", "captured": "540", "unmatched": "3", "refunded": "200", "reserved": "0"}
     place = {"destination": "default", "token": ADDRESS, "symbol": "USDC", "payees": [SHOP.address]}
     assert service.get("/v1/balance") == {"destinations": [place | sums], "faults": []}
-    assert {(row["destination"], row["token"], row["payee"]) for row in rows} == {
-        ("default", ADDRESS, SHOP.address)
-    }
+    assert {(row["destination"], row["token"], row["payee"]) for row in rows} == {("default", ADDRESS, SHOP.address)}
