@@ -62,7 +62,7 @@ def settings_of(finality: int) -> Settings:
     entries = token_alloc(TokenGenesis(setup), CHAIN_ID, TOKEN) | {
         address: {"balance": hex(10**24)} for address in _KEYS
     }
-    funds = {buyer.address: EURO_FUNDS for buyer in BUYERS}
+    funds: dict[str, int] = {buyer.address: EURO_FUNDS for buyer in BUYERS}
     entries |= token_alloc(TokenGenesis(euro, funds), CHAIN_ID, EURO)
     entries |= {PAYOUTS: payouts_entry(TOKEN), CHECKOUT.lower(): checkout_entry(TOKEN, SHOP.address)}
     entries[BATCH_CAPTURE.lower()] = batch_capture_entry(TOKEN, SHOP.address)
