@@ -55,11 +55,11 @@ def moved_on_chain(service: ServiceHarness) -> set[tuple[str, str, int, int]]:
 
 
 def test_payments_in_two_tokens_are_captured_refunded_and_exported(service: ServiceHarness) -> None:
-    euro = {"destination": "euro"}
+    euro: dict[str, Any] = {"destination": "euro"}
     shown: dict[str, Any] = {}
-    for id, amount, more in (("u", 1_250_000, {}), ("e", 3 * ONE // 2, euro)):
-        if not more:
-            service.chain.change(lambda state: state.balances.update({BUYER.address.lower(): 5_000_000}))
+    service.chain.change(lambda state: state.balances.update({BUYER.address.lower(): 5_000_000}))
+    orders_of: list[tuple[str, int, dict[str, Any]]] = [("u", 1_250_000, {}), ("e", 3 * ONE // 2, euro)]
+    for id, amount, more in orders_of:
         shown[id] = service.draft(id, amount, **more)
         service.made(f"/v1/orders/{id}/signature", {"signature": service.signature(id)})
         service.made(f"/v1/orders/{id}/capture")

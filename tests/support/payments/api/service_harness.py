@@ -174,6 +174,7 @@ class ServiceHarness:
     def __init__(
         self, url: str, folder: Path, more: str = "", finality: int = 40, chains: Chains = make_fake_chain
     ) -> None:
+        self.node: Any
         self.chain, self.node = chains(finality)
         self.chain.change(lambda state: state.balances.update({each.address.lower(): FUNDS for each in BUYERS}))
         self.batches = Batches(self.node)
