@@ -53,6 +53,7 @@ class AsyncMerchantMethods(AsyncTransport):
         id: str | None = None,
         valid_after: int | None = None,
         capture: bool | None = None,
+        destination: str | None = None,
         reference: str | None = None,
         metadata: dict[str, str] | None = None,
         idempotency_key: str | None = None,
@@ -70,6 +71,7 @@ class AsyncMerchantMethods(AsyncTransport):
                 "id": id,
                 "valid_after": valid_after,
                 "capture": capture,
+                "destination": destination,
                 "reference": reference,
                 "metadata": metadata,
             },
@@ -92,6 +94,7 @@ class AsyncMerchantMethods(AsyncTransport):
         valid_after: int | None = None,
         valid_before: int | None = None,
         valid_seconds: int | None = None,
+        destination: str | None = None,
         reference: str | None = None,
         auto_capture: bool | None = None,
         metadata: dict[str, str] | None = None,
@@ -109,6 +112,7 @@ class AsyncMerchantMethods(AsyncTransport):
                 "valid_after": valid_after,
                 "valid_before": valid_before,
                 "valid_seconds": valid_seconds,
+                "destination": destination,
                 "reference": reference,
                 "auto_capture": auto_capture,
                 "metadata": metadata,
@@ -126,6 +130,7 @@ class AsyncMerchantMethods(AsyncTransport):
         state: OrderState | None = None,
         finality: Finality | None = None,
         tx_status: ActiveTxStatus | None = None,
+        destination: str | None = None,
         payer: str | None = None,
         nonce: str | None = None,
         id: str | None = None,
@@ -144,6 +149,7 @@ class AsyncMerchantMethods(AsyncTransport):
                 "state": state,
                 "finality": finality,
                 "tx_status": tx_status,
+                "destination": destination,
                 "payer": payer,
                 "nonce": nonce,
                 "id": id,
@@ -161,6 +167,7 @@ class AsyncMerchantMethods(AsyncTransport):
         state: OrderState | None = None,
         finality: Finality | None = None,
         tx_status: ActiveTxStatus | None = None,
+        destination: str | None = None,
         payer: str | None = None,
         nonce: str | None = None,
         id: str | None = None,
@@ -178,6 +185,7 @@ class AsyncMerchantMethods(AsyncTransport):
                 "state": state,
                 "finality": finality,
                 "tx_status": tx_status,
+                "destination": destination,
                 "payer": payer,
                 "nonce": nonce,
                 "id": id,
@@ -293,11 +301,19 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._get(Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {})
 
     async def create_payout(
-        self, *, recipients: Sequence[Recipient], reference: str | None = None, idempotency_key: str | None = None
+        self,
+        *,
+        recipients: Sequence[Recipient],
+        reference: str | None = None,
+        destination: str | None = None,
+        idempotency_key: str | None = None,
     ) -> PayoutDetail:
         """Pay up to 100 recipients in one transaction."""
         return await self._post(
-            PayoutDetail, "/v1/payouts", {"recipients": recipients, "reference": reference}, idempotency_key
+            PayoutDetail,
+            "/v1/payouts",
+            {"recipients": recipients, "reference": reference, "destination": destination},
+            idempotency_key,
         )
 
     async def list_payouts(
@@ -343,6 +359,7 @@ class AsyncMerchantMethods(AsyncTransport):
         total: str,
         shares: Sequence[Share],
         reference: str | None = None,
+        destination: str | None = None,
         remainder: int | None = None,
         idempotency_key: str | None = None,
     ) -> PayoutDetail:
@@ -350,7 +367,13 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._post(
             PayoutDetail,
             "/v1/splits",
-            {"total": total, "shares": shares, "reference": reference, "remainder": remainder},
+            {
+                "total": total,
+                "shares": shares,
+                "reference": reference,
+                "destination": destination,
+                "remainder": remainder,
+            },
             idempotency_key,
         )
 
@@ -416,6 +439,7 @@ class AsyncMerchantMethods(AsyncTransport):
         position: int,
         *,
         id: str | None = None,
+        destination: str | None = None,
         amount: str | None = None,
         note: str | None = None,
         idempotency_key: str | None = None,
@@ -424,7 +448,7 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._post(
             RefundDetail,
             f"/v1/unmatched-transfers/{segment(transaction)}/{segment(position)}/refund",
-            {"id": id, "amount": amount, "note": note},
+            {"id": id, "destination": destination, "amount": amount, "note": note},
             idempotency_key,
         )
 

@@ -53,6 +53,7 @@ class MerchantMethods(Transport):
         id: str | None = None,
         valid_after: int | None = None,
         capture: bool | None = None,
+        destination: str | None = None,
         reference: str | None = None,
         metadata: dict[str, str] | None = None,
         idempotency_key: str | None = None,
@@ -70,6 +71,7 @@ class MerchantMethods(Transport):
                 "id": id,
                 "valid_after": valid_after,
                 "capture": capture,
+                "destination": destination,
                 "reference": reference,
                 "metadata": metadata,
             },
@@ -92,6 +94,7 @@ class MerchantMethods(Transport):
         valid_after: int | None = None,
         valid_before: int | None = None,
         valid_seconds: int | None = None,
+        destination: str | None = None,
         reference: str | None = None,
         auto_capture: bool | None = None,
         metadata: dict[str, str] | None = None,
@@ -109,6 +112,7 @@ class MerchantMethods(Transport):
                 "valid_after": valid_after,
                 "valid_before": valid_before,
                 "valid_seconds": valid_seconds,
+                "destination": destination,
                 "reference": reference,
                 "auto_capture": auto_capture,
                 "metadata": metadata,
@@ -126,6 +130,7 @@ class MerchantMethods(Transport):
         state: OrderState | None = None,
         finality: Finality | None = None,
         tx_status: ActiveTxStatus | None = None,
+        destination: str | None = None,
         payer: str | None = None,
         nonce: str | None = None,
         id: str | None = None,
@@ -144,6 +149,7 @@ class MerchantMethods(Transport):
                 "state": state,
                 "finality": finality,
                 "tx_status": tx_status,
+                "destination": destination,
                 "payer": payer,
                 "nonce": nonce,
                 "id": id,
@@ -161,6 +167,7 @@ class MerchantMethods(Transport):
         state: OrderState | None = None,
         finality: Finality | None = None,
         tx_status: ActiveTxStatus | None = None,
+        destination: str | None = None,
         payer: str | None = None,
         nonce: str | None = None,
         id: str | None = None,
@@ -178,6 +185,7 @@ class MerchantMethods(Transport):
                 "state": state,
                 "finality": finality,
                 "tx_status": tx_status,
+                "destination": destination,
                 "payer": payer,
                 "nonce": nonce,
                 "id": id,
@@ -287,11 +295,19 @@ class MerchantMethods(Transport):
         return self._get(Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {})
 
     def create_payout(
-        self, *, recipients: Sequence[Recipient], reference: str | None = None, idempotency_key: str | None = None
+        self,
+        *,
+        recipients: Sequence[Recipient],
+        reference: str | None = None,
+        destination: str | None = None,
+        idempotency_key: str | None = None,
     ) -> PayoutDetail:
         """Pay up to 100 recipients in one transaction."""
         return self._post(
-            PayoutDetail, "/v1/payouts", {"recipients": recipients, "reference": reference}, idempotency_key
+            PayoutDetail,
+            "/v1/payouts",
+            {"recipients": recipients, "reference": reference, "destination": destination},
+            idempotency_key,
         )
 
     def list_payouts(
@@ -337,6 +353,7 @@ class MerchantMethods(Transport):
         total: str,
         shares: Sequence[Share],
         reference: str | None = None,
+        destination: str | None = None,
         remainder: int | None = None,
         idempotency_key: str | None = None,
     ) -> PayoutDetail:
@@ -344,7 +361,13 @@ class MerchantMethods(Transport):
         return self._post(
             PayoutDetail,
             "/v1/splits",
-            {"total": total, "shares": shares, "reference": reference, "remainder": remainder},
+            {
+                "total": total,
+                "shares": shares,
+                "reference": reference,
+                "destination": destination,
+                "remainder": remainder,
+            },
             idempotency_key,
         )
 
@@ -408,6 +431,7 @@ class MerchantMethods(Transport):
         position: int,
         *,
         id: str | None = None,
+        destination: str | None = None,
         amount: str | None = None,
         note: str | None = None,
         idempotency_key: str | None = None,
@@ -416,7 +440,7 @@ class MerchantMethods(Transport):
         return self._post(
             RefundDetail,
             f"/v1/unmatched-transfers/{segment(transaction)}/{segment(position)}/refund",
-            {"id": id, "amount": amount, "note": note},
+            {"id": id, "destination": destination, "amount": amount, "note": note},
             idempotency_key,
         )
 

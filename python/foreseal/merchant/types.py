@@ -23,18 +23,10 @@ from foreseal.merchant.values import (
 
 
 class Balance(TypedDict):
-    """Sums of the ledger."""
+    """Sums of the ledger by destination."""
 
-    received: str
-    """Amount in smallest units."""
-    captured: str
-    """Amount in smallest units."""
-    unmatched: str
-    """Amount in smallest units."""
-    refunded: str
-    """Amount in smallest units."""
-    reserved: str
-    """Amount in smallest units."""
+    destinations: "list[DestinationBalance]"
+    """All destinations in the order of the configuration, then those no longer configured."""
     faults: "list[Problem]"
     """Contradictions; empty if the ledger is consistent."""
 
@@ -67,6 +59,37 @@ class DeliveryPage(TypedDict):
     items: "list[Delivery]"
     next: str | None
     """The cursor of the next page, or null."""
+
+
+class DestinationBalance(TypedDict):
+    """Sums of one destination, in smallest units of its token."""
+
+    destination: str | None
+    """Name of the destination; null if it is not configured."""
+    token: str
+    symbol: str | None
+    """Symbol of the token; null if the token is not configured."""
+    payees: "list[str]"
+    """Accounts whose transfers are counted."""
+    received: str
+    """Amount in smallest units."""
+    captured: str
+    """Amount in smallest units."""
+    unmatched: str
+    """Amount in smallest units."""
+    refunded: str
+    """Amount in smallest units."""
+    reserved: str
+    """Amount in smallest units."""
+
+
+class DestinationHealth(TypedDict):
+    """A destination."""
+
+    name: str
+    token: str
+    symbol: str
+    payee: "PayeeHealth"
 
 
 class ErrorBody(TypedDict):
@@ -111,11 +134,14 @@ class EventOrder(TypedDict):
     """Amount in smallest units."""
     amount_shown: str
     """Amount in tokens, for people."""
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str
+    """Account that receives the money: the payee's, or its batch capture contract."""
     id: str
     chain_id: int
-    token: str
     payer: str
-    payee: str
     checkout: str | None
     """Contract that captures an order with a maximum."""
     valid_after: int
@@ -145,9 +171,13 @@ class EventPayout(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
+    """Account that sends the money; null if the destination is not configured."""
     id: str
     chain_id: int
-    token: str
     contract: str
     recipients: "list[Leg]"
     finality: "Finality | None"
@@ -161,13 +191,16 @@ class EventRefund(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
     id: str
     order_id: str | None
     """Order; null if an unmatched transfer is refunded."""
     transfer: "RefundedTransfer | None"
     """Unmatched transfer; null for an order."""
     chain_id: int
-    token: str
     recipient: str
     finality: "Finality | None"
     tx_status: "ActiveTxStatus | None"
@@ -201,7 +234,9 @@ class Health(TypedDict):
     reasons: "list[Problem]"
     """Failed checks; empty if the service is healthy."""
     node: "NodeHealth"
-    payee: "PayeeHealth"
+    destinations: "list[DestinationHealth]"
+    orders_without_destination: int
+    """Open orders whose token and payee no configured destination has."""
     database: "DatabaseHealth"
     worker: "WorkerHealth"
     processes: int
@@ -232,11 +267,13 @@ class Order(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str
     id: str
     chain_id: int
-    token: str
     payer: str
-    payee: str
     checkout: str | None
     valid_after: int
     valid_before: int
@@ -295,7 +332,7 @@ class OrderToSign(TypedDict):
 
 
 class PayeeHealth(TypedDict):
-    """Ether of the payee, which pays the gas."""
+    """Ether of a payee, which pays the gas."""
 
     address: str
     balance: str | None
@@ -310,6 +347,10 @@ class Payment(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str
     transaction_hash: str
     log_index: int
     position: int
@@ -354,6 +395,8 @@ class PaymentRequest(TypedDict):
     """Signature of the payer over ReceiveWithAuthorization (EIP-3009)."""
     capture: "NotRequired[bool | None]"
     """Capture the payment at once; default false."""
+    destination: NotRequired[str | None]
+    """Destination of the payment; default the first."""
     reference: NotRequired[str | None]
     metadata: "NotRequired[dict[str, str] | None]"
 
@@ -363,9 +406,12 @@ class Payout(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
     id: str
     chain_id: int
-    token: str
     contract: str
     recipients: "list[Leg]"
     finality: "Finality | None"
@@ -407,11 +453,14 @@ class Refund(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
     id: str
     order_id: str | None
     transfer: "RefundedTransfer | None"
     chain_id: int
-    token: str
     recipient: str
     finality: "Finality | None"
     tx_status: "ActiveTxStatus | None"
@@ -485,6 +534,10 @@ class UnmatchedTransfer(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str
     transaction_hash: str
     log_index: int
     position: int
