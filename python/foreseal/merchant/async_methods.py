@@ -6,13 +6,13 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal
 
-from foreseal.merchant.async_transport import AsyncTransport, segment
+from foreseal.merchant.async_iterators import AsyncPageIterators
+from foreseal.merchant.async_transport import segment
+from foreseal.merchant.health import Health
 from foreseal.merchant.types import (
     Balance,
     Delivery,
     DeliveryPage,
-    Health,
-    Order,
     OrderDetail,
     OrderPage,
     OrderPlaced,
@@ -20,11 +20,9 @@ from foreseal.merchant.types import (
     OrderToSign,
     PaymentBatch,
     PaymentRequest,
-    Payout,
     PayoutDetail,
     PayoutPage,
     Recipient,
-    Refund,
     RefundDetail,
     RefundPage,
     Share,
@@ -39,7 +37,7 @@ from foreseal.merchant.types import (
 from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
 
 
-class AsyncMerchantMethods(AsyncTransport):
+class AsyncMerchantMethods(AsyncPageIterators):
     """One method for each operation of the API."""
 
     async def create_payment(
@@ -158,42 +156,6 @@ class AsyncMerchantMethods(AsyncTransport):
             },
         )
 
-    def iter_orders(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: OrderState | None = None,
-        finality: Finality | None = None,
-        tx_status: ActiveTxStatus | None = None,
-        destination: str | None = None,
-        payer: str | None = None,
-        nonce: str | None = None,
-        id: str | None = None,
-        reference: str | None = None,
-        transaction: str | None = None,
-    ) -> AsyncIterator[Order]:
-        """Iterate over all pages of `list_orders`; `limit` is the size of a page."""
-        return self._iterate(
-            Order,
-            "/v1/orders",
-            {
-                "limit": limit,
-                "created_from": created_from,
-                "created_before": created_before,
-                "state": state,
-                "finality": finality,
-                "tx_status": tx_status,
-                "destination": destination,
-                "payer": payer,
-                "nonce": nonce,
-                "id": id,
-                "reference": reference,
-                "transaction": transaction,
-            },
-        )
-
     async def get_order(self, order_id: str) -> OrderDetail:
         """Return an order."""
         return await self._get(OrderDetail, f"/v1/orders/{segment(order_id)}", {})
@@ -270,28 +232,6 @@ class AsyncMerchantMethods(AsyncTransport):
             },
         )
 
-    def iter_refunds(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: DisbursementState | None = None,
-        order: str | None = None,
-    ) -> AsyncIterator[Refund]:
-        """Iterate over all pages of `list_refunds`; `limit` is the size of a page."""
-        return self._iterate(
-            Refund,
-            "/v1/refunds",
-            {
-                "limit": limit,
-                "created_from": created_from,
-                "created_before": created_before,
-                "state": state,
-                "order": order,
-            },
-        )
-
     async def get_refund(self, refund_id: str) -> RefundDetail:
         """Return a refund."""
         return await self._get(RefundDetail, f"/v1/refunds/{segment(refund_id)}", {})
@@ -336,21 +276,6 @@ class AsyncMerchantMethods(AsyncTransport):
                 "created_before": created_before,
                 "state": state,
             },
-        )
-
-    def iter_payouts(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: DisbursementState | None = None,
-    ) -> AsyncIterator[Payout]:
-        """Iterate over all pages of `list_payouts`; `limit` is the size of a page."""
-        return self._iterate(
-            Payout,
-            "/v1/payouts",
-            {"limit": limit, "created_from": created_from, "created_before": created_before, "state": state},
         )
 
     async def create_split(
@@ -398,18 +323,6 @@ class AsyncMerchantMethods(AsyncTransport):
             UnmatchedTransferPage,
             "/v1/unmatched-transfers",
             {"limit": limit, "cursor": cursor, "reason": reason, "resolved": resolved},
-        )
-
-    def iter_unmatched_transfers(
-        self,
-        *,
-        limit: int | None = None,
-        reason: Reason | None = None,
-        resolved: Literal["true", "false"] | None = None,
-    ) -> AsyncIterator[UnmatchedTransfer]:
-        """Iterate over all pages of `list_unmatched_transfers`; `limit` is the size of a page."""
-        return self._iterate(
-            UnmatchedTransfer, "/v1/unmatched-transfers", {"limit": limit, "reason": reason, "resolved": resolved}
         )
 
     async def resolve_unmatched_transfer(
@@ -598,12 +511,6 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._get(
             DeliveryPage, "/v1/deliveries", {"limit": limit, "cursor": cursor, "state": state, "webhook": webhook}
         )
-
-    def iter_deliveries(
-        self, *, limit: int | None = None, state: DeliveryState | None = None, webhook: str | None = None
-    ) -> AsyncIterator[Delivery]:
-        """Iterate over all pages of `list_deliveries`; `limit` is the size of a page."""
-        return self._iterate(Delivery, "/v1/deliveries", {"limit": limit, "state": state, "webhook": webhook})
 
     async def retry_delivery(self, delivery_id: int, *, idempotency_key: str | None = None) -> Delivery:
         """Retry a dead delivery."""

@@ -7,7 +7,6 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from foreseal.merchant.values import (
     ActiveTxStatus,
-    BreakerState,
     DeliveryState,
     DisbursementState,
     EventType,
@@ -29,14 +28,6 @@ class Balance(TypedDict):
     """All destinations in the order of the configuration, then those no longer configured."""
     faults: "list[Problem]"
     """Contradictions; empty if the ledger is consistent."""
-
-
-class DatabaseHealth(TypedDict):
-    """Health of the database."""
-
-    reachable: bool
-    checked: "float | None"
-    """Seconds since the last check; null before the first."""
 
 
 class Delivery(TypedDict):
@@ -81,15 +72,6 @@ class DestinationBalance(TypedDict):
     """Amount in smallest units."""
     reserved: str
     """Amount in smallest units."""
-
-
-class DestinationHealth(TypedDict):
-    """A destination."""
-
-    name: str
-    token: str
-    symbol: str
-    payee: "PayeeHealth"
 
 
 class ErrorBody(TypedDict):
@@ -227,39 +209,12 @@ class EventWebhook(TypedDict):
     created: int
 
 
-class Health(TypedDict):
-    """Health of the service."""
-
-    status: "Literal['ok', 'degraded', 'unhealthy']"
-    reasons: "list[Problem]"
-    """Failed checks; empty if the service is healthy."""
-    node: "NodeHealth"
-    destinations: "list[DestinationHealth]"
-    orders_without_destination: int
-    """Open orders whose token and payee no configured destination has."""
-    database: "DatabaseHealth"
-    worker: "WorkerHealth"
-    processes: int
-    webhooks: "WebhookHealth"
-
-
 class Leg(TypedDict):
     """A recipient of a payout."""
 
     amount: str
     amount_shown: str
     recipient: str
-
-
-class NodeHealth(TypedDict):
-    """Health of the node."""
-
-    reachable: bool
-    latest_block: int | None
-    block_age: "float | None"
-    """Seconds since the timestamp of the latest block."""
-    breaker: "BreakerState"
-    checked: "float | None"
 
 
 class Order(TypedDict):
@@ -329,17 +284,6 @@ class OrderToSign(TypedDict):
 
     order: "Order"
     typed_data: "TypedData"
-
-
-class PayeeHealth(TypedDict):
-    """Ether of a payee, which pays the gas."""
-
-    address: str
-    balance: str | None
-    """Ether for gas in wei; null before the first check."""
-    captures_left: int | None
-    """Estimated captures that it pays at current fees."""
-    status: "Literal['ok', 'low', 'empty', 'unknown']"
 
 
 class Payment(TypedDict):
@@ -570,13 +514,6 @@ class Webhook(TypedDict):
     """Time until which a replaced secret signs as well."""
 
 
-class WebhookHealth(TypedDict):
-    """Numbers of deliveries."""
-
-    pending: int
-    dead: int
-
-
 class WebhookSecret(TypedDict):
     """A target and its new secret."""
 
@@ -589,15 +526,3 @@ class Webhooks(TypedDict):
     """All targets."""
 
     items: "list[Webhook]"
-
-
-class WorkerHealth(TypedDict):
-    """Progress of background processing."""
-
-    read_block: int | None
-    """Block up to which transfers are read."""
-    latest_block: int | None
-    synced: bool
-    last_success: "float | None"
-    """Unix time in seconds of the last full pass."""
-    consecutive_failures: int

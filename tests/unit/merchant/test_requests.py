@@ -10,7 +10,7 @@ import pytest
 
 from foreseal import merchant
 from foreseal.merchant import AsyncMerchantClient, Backoff, MerchantClient, RetryPolicy
-from foreseal.merchant.types import Health
+from foreseal.merchant.health import Health
 
 URL = "http://shop.test/base/"
 PROBLEM = {"code": "node_unreachable", "message": "no node", "argument": None, "reason": None}
