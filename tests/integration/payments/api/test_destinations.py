@@ -14,7 +14,7 @@ from foreseal.payments.disbursements.payouts import read_payees
 from foreseal.payments.ledger.models import AttemptRecord, PayoutRecord, TransactionRecord
 from foreseal.payments.orders.authorizations import OrderTerms
 from foreseal.payments.orders.payments import CheckedPayment, NewPayment, StoredPayment
-from foreseal.payments.transactions import SignerUnavailable, TransactionSigner
+from foreseal.payments.transactions import SignerUnavailable, WrongAccount
 from foreseal.payments.transactions.signer import LocalSigner
 from payments.api.monitored import MonitoredService
 from payments.api.service_harness import ServiceHarness
@@ -372,7 +372,10 @@ def test_signer_of_another_account_never_signs_a_stored_transaction(two: Service
     with two.database.reading() as tx:
         (intent,) = tx.execute(select(TransactionRecord.id)).scalars()
     two.chain.mine(60)
-    wrong: TransactionSigner = two.backend.destinations.default.sender.account
-    assert wrong.address == SHOP.address
-    two.backend.destinations.default.sender.deliver(intent)
+    wrong = two.backend.destinations.default.sender
+    assert wrong.account.address == SHOP.address
+    # It may send the stored bytes, which wait for longer than a sender tolerates.
+    wrong.deliver(intent)
+    with pytest.raises(WrongAccount):
+        wrong.replace(intent)
     assert signer_of(two, "a") == "branch"
