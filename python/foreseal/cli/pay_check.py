@@ -20,6 +20,7 @@ from foreseal.payments.configuration import (
     read,
     template,
 )
+from foreseal.payments.destinations.registry import list_signers
 from foreseal.payments.ledger import WrongSchema
 from foreseal.payments.workers.process_name import NameInUse
 
@@ -58,12 +59,30 @@ def check(file: Path) -> None:
     found = read_configuration(file)
     problems: list[str] = []
     account = _check_secret(file, "payee", found.payee, problems, account=True)
+    for number, destination in enumerate(found.destinations):
+        _check_secret(file, f"destinations[{number}].payee", destination.payee, problems, account=True)
     _check_secret(file, "facilitator", found.facilitator, problems, account=True)
     for number, hook in enumerate(found.webhooks):
         _check_secret(file, f"webhooks[{number}]", hook, problems)
     if problems:
         raise refused(problems)
+    further = _list_further(found) if found.destinations else []
     click.echo(f"{file}: valid{f', payee {account}' if account else ''}")
+    for each in further:
+        click.echo(each)
+
+
+def _list_further(found: Configuration) -> list[str]:
+    """Return a line for each destination except the first; end the command if the accounts contradict each other."""
+    try:
+        signers = list_signers(found, os.environ)
+    except ConfigurationError as error:
+        raise refused(error.problems) from None
+    return [
+        f"destination {each.destination.name}: payee {each.signer.address}, "
+        f"token {each.destination.token.address} ({each.destination.token.symbol})"
+        for each in signers[1:]
+    ]
 
 
 def print_template() -> None:

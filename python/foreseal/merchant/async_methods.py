@@ -6,13 +6,13 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal
 
-from foreseal.merchant.async_transport import AsyncTransport, segment
+from foreseal.merchant.async_iterators import AsyncPageIterators
+from foreseal.merchant.async_transport import segment
+from foreseal.merchant.health import Health
 from foreseal.merchant.types import (
     Balance,
     Delivery,
     DeliveryPage,
-    Health,
-    Order,
     OrderDetail,
     OrderPage,
     OrderPlaced,
@@ -20,11 +20,9 @@ from foreseal.merchant.types import (
     OrderToSign,
     PaymentBatch,
     PaymentRequest,
-    Payout,
     PayoutDetail,
     PayoutPage,
     Recipient,
-    Refund,
     RefundDetail,
     RefundPage,
     Share,
@@ -39,7 +37,7 @@ from foreseal.merchant.types import (
 from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
 
 
-class AsyncMerchantMethods(AsyncTransport):
+class AsyncMerchantMethods(AsyncPageIterators):
     """One method for each operation of the API."""
 
     async def create_payment(
@@ -53,6 +51,7 @@ class AsyncMerchantMethods(AsyncTransport):
         id: str | None = None,
         valid_after: int | None = None,
         capture: bool | None = None,
+        destination: str | None = None,
         reference: str | None = None,
         metadata: dict[str, str] | None = None,
         idempotency_key: str | None = None,
@@ -70,6 +69,7 @@ class AsyncMerchantMethods(AsyncTransport):
                 "id": id,
                 "valid_after": valid_after,
                 "capture": capture,
+                "destination": destination,
                 "reference": reference,
                 "metadata": metadata,
             },
@@ -92,6 +92,7 @@ class AsyncMerchantMethods(AsyncTransport):
         valid_after: int | None = None,
         valid_before: int | None = None,
         valid_seconds: int | None = None,
+        destination: str | None = None,
         reference: str | None = None,
         auto_capture: bool | None = None,
         metadata: dict[str, str] | None = None,
@@ -109,6 +110,7 @@ class AsyncMerchantMethods(AsyncTransport):
                 "valid_after": valid_after,
                 "valid_before": valid_before,
                 "valid_seconds": valid_seconds,
+                "destination": destination,
                 "reference": reference,
                 "auto_capture": auto_capture,
                 "metadata": metadata,
@@ -126,6 +128,7 @@ class AsyncMerchantMethods(AsyncTransport):
         state: OrderState | None = None,
         finality: Finality | None = None,
         tx_status: ActiveTxStatus | None = None,
+        destination: str | None = None,
         payer: str | None = None,
         nonce: str | None = None,
         id: str | None = None,
@@ -144,40 +147,7 @@ class AsyncMerchantMethods(AsyncTransport):
                 "state": state,
                 "finality": finality,
                 "tx_status": tx_status,
-                "payer": payer,
-                "nonce": nonce,
-                "id": id,
-                "reference": reference,
-                "transaction": transaction,
-            },
-        )
-
-    def iter_orders(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: OrderState | None = None,
-        finality: Finality | None = None,
-        tx_status: ActiveTxStatus | None = None,
-        payer: str | None = None,
-        nonce: str | None = None,
-        id: str | None = None,
-        reference: str | None = None,
-        transaction: str | None = None,
-    ) -> AsyncIterator[Order]:
-        """Iterate over all pages of `list_orders`; `limit` is the size of a page."""
-        return self._iterate(
-            Order,
-            "/v1/orders",
-            {
-                "limit": limit,
-                "created_from": created_from,
-                "created_before": created_before,
-                "state": state,
-                "finality": finality,
-                "tx_status": tx_status,
+                "destination": destination,
                 "payer": payer,
                 "nonce": nonce,
                 "id": id,
@@ -267,28 +237,6 @@ class AsyncMerchantMethods(AsyncTransport):
             },
         )
 
-    def iter_refunds(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: DisbursementState | None = None,
-        order: str | None = None,
-    ) -> AsyncIterator[Refund]:
-        """Iterate over all pages of `list_refunds`; `limit` is the size of a page."""
-        return self._iterate(
-            Refund,
-            "/v1/refunds",
-            {
-                "limit": limit,
-                "created_from": created_from,
-                "created_before": created_before,
-                "state": state,
-                "order": order,
-            },
-        )
-
     async def get_refund(self, refund_id: str) -> RefundDetail:
         """Return a refund."""
         return await self._get(RefundDetail, f"/v1/refunds/{segment(refund_id)}", {})
@@ -298,11 +246,19 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._get(Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {})
 
     async def create_payout(
-        self, *, recipients: Sequence[Recipient], reference: str | None = None, idempotency_key: str | None = None
+        self,
+        *,
+        recipients: Sequence[Recipient],
+        reference: str | None = None,
+        destination: str | None = None,
+        idempotency_key: str | None = None,
     ) -> PayoutDetail:
         """Pay up to 100 recipients in one transaction."""
         return await self._post(
-            PayoutDetail, "/v1/payouts", {"recipients": recipients, "reference": reference}, idempotency_key
+            PayoutDetail,
+            "/v1/payouts",
+            {"recipients": recipients, "reference": reference, "destination": destination},
+            idempotency_key,
         )
 
     async def list_payouts(
@@ -327,27 +283,13 @@ class AsyncMerchantMethods(AsyncTransport):
             },
         )
 
-    def iter_payouts(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: DisbursementState | None = None,
-    ) -> AsyncIterator[Payout]:
-        """Iterate over all pages of `list_payouts`; `limit` is the size of a page."""
-        return self._iterate(
-            Payout,
-            "/v1/payouts",
-            {"limit": limit, "created_from": created_from, "created_before": created_before, "state": state},
-        )
-
     async def create_split(
         self,
         *,
         total: str,
         shares: Sequence[Share],
         reference: str | None = None,
+        destination: str | None = None,
         remainder: int | None = None,
         idempotency_key: str | None = None,
     ) -> PayoutDetail:
@@ -355,7 +297,13 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._post(
             PayoutDetail,
             "/v1/splits",
-            {"total": total, "shares": shares, "reference": reference, "remainder": remainder},
+            {
+                "total": total,
+                "shares": shares,
+                "reference": reference,
+                "destination": destination,
+                "remainder": remainder,
+            },
             idempotency_key,
         )
 
@@ -380,18 +328,6 @@ class AsyncMerchantMethods(AsyncTransport):
             UnmatchedTransferPage,
             "/v1/unmatched-transfers",
             {"limit": limit, "cursor": cursor, "reason": reason, "resolved": resolved},
-        )
-
-    def iter_unmatched_transfers(
-        self,
-        *,
-        limit: int | None = None,
-        reason: Reason | None = None,
-        resolved: Literal["true", "false"] | None = None,
-    ) -> AsyncIterator[UnmatchedTransfer]:
-        """Iterate over all pages of `list_unmatched_transfers`; `limit` is the size of a page."""
-        return self._iterate(
-            UnmatchedTransfer, "/v1/unmatched-transfers", {"limit": limit, "reason": reason, "resolved": resolved}
         )
 
     async def resolve_unmatched_transfer(
@@ -421,6 +357,7 @@ class AsyncMerchantMethods(AsyncTransport):
         position: int,
         *,
         id: str | None = None,
+        destination: str | None = None,
         amount: str | None = None,
         note: str | None = None,
         idempotency_key: str | None = None,
@@ -429,7 +366,7 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._post(
             RefundDetail,
             f"/v1/unmatched-transfers/{segment(transaction)}/{segment(position)}/refund",
-            {"id": id, "amount": amount, "note": note},
+            {"id": id, "destination": destination, "amount": amount, "note": note},
             idempotency_key,
         )
 
@@ -579,12 +516,6 @@ class AsyncMerchantMethods(AsyncTransport):
         return await self._get(
             DeliveryPage, "/v1/deliveries", {"limit": limit, "cursor": cursor, "state": state, "webhook": webhook}
         )
-
-    def iter_deliveries(
-        self, *, limit: int | None = None, state: DeliveryState | None = None, webhook: str | None = None
-    ) -> AsyncIterator[Delivery]:
-        """Iterate over all pages of `list_deliveries`; `limit` is the size of a page."""
-        return self._iterate(Delivery, "/v1/deliveries", {"limit": limit, "state": state, "webhook": webhook})
 
     async def retry_delivery(self, delivery_id: int, *, idempotency_key: str | None = None) -> Delivery:
         """Retry a dead delivery."""

@@ -6,13 +6,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from foreseal.merchant.transport import Transport, segment
+from foreseal.merchant.health import Health
+from foreseal.merchant.iterators import PageIterators
+from foreseal.merchant.transport import segment
 from foreseal.merchant.types import (
     Balance,
     Delivery,
     DeliveryPage,
-    Health,
-    Order,
     OrderDetail,
     OrderPage,
     OrderPlaced,
@@ -20,11 +20,9 @@ from foreseal.merchant.types import (
     OrderToSign,
     PaymentBatch,
     PaymentRequest,
-    Payout,
     PayoutDetail,
     PayoutPage,
     Recipient,
-    Refund,
     RefundDetail,
     RefundPage,
     Share,
@@ -39,7 +37,7 @@ from foreseal.merchant.types import (
 from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
 
 
-class MerchantMethods(Transport):
+class MerchantMethods(PageIterators):
     """One method for each operation of the API."""
 
     def create_payment(
@@ -53,6 +51,7 @@ class MerchantMethods(Transport):
         id: str | None = None,
         valid_after: int | None = None,
         capture: bool | None = None,
+        destination: str | None = None,
         reference: str | None = None,
         metadata: dict[str, str] | None = None,
         idempotency_key: str | None = None,
@@ -70,6 +69,7 @@ class MerchantMethods(Transport):
                 "id": id,
                 "valid_after": valid_after,
                 "capture": capture,
+                "destination": destination,
                 "reference": reference,
                 "metadata": metadata,
             },
@@ -92,6 +92,7 @@ class MerchantMethods(Transport):
         valid_after: int | None = None,
         valid_before: int | None = None,
         valid_seconds: int | None = None,
+        destination: str | None = None,
         reference: str | None = None,
         auto_capture: bool | None = None,
         metadata: dict[str, str] | None = None,
@@ -109,6 +110,7 @@ class MerchantMethods(Transport):
                 "valid_after": valid_after,
                 "valid_before": valid_before,
                 "valid_seconds": valid_seconds,
+                "destination": destination,
                 "reference": reference,
                 "auto_capture": auto_capture,
                 "metadata": metadata,
@@ -126,6 +128,7 @@ class MerchantMethods(Transport):
         state: OrderState | None = None,
         finality: Finality | None = None,
         tx_status: ActiveTxStatus | None = None,
+        destination: str | None = None,
         payer: str | None = None,
         nonce: str | None = None,
         id: str | None = None,
@@ -144,40 +147,7 @@ class MerchantMethods(Transport):
                 "state": state,
                 "finality": finality,
                 "tx_status": tx_status,
-                "payer": payer,
-                "nonce": nonce,
-                "id": id,
-                "reference": reference,
-                "transaction": transaction,
-            },
-        )
-
-    def iter_orders(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: OrderState | None = None,
-        finality: Finality | None = None,
-        tx_status: ActiveTxStatus | None = None,
-        payer: str | None = None,
-        nonce: str | None = None,
-        id: str | None = None,
-        reference: str | None = None,
-        transaction: str | None = None,
-    ) -> Iterator[Order]:
-        """Iterate over all pages of `list_orders`; `limit` is the size of a page."""
-        return self._iterate(
-            Order,
-            "/v1/orders",
-            {
-                "limit": limit,
-                "created_from": created_from,
-                "created_before": created_before,
-                "state": state,
-                "finality": finality,
-                "tx_status": tx_status,
+                "destination": destination,
                 "payer": payer,
                 "nonce": nonce,
                 "id": id,
@@ -261,28 +231,6 @@ class MerchantMethods(Transport):
             },
         )
 
-    def iter_refunds(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: DisbursementState | None = None,
-        order: str | None = None,
-    ) -> Iterator[Refund]:
-        """Iterate over all pages of `list_refunds`; `limit` is the size of a page."""
-        return self._iterate(
-            Refund,
-            "/v1/refunds",
-            {
-                "limit": limit,
-                "created_from": created_from,
-                "created_before": created_before,
-                "state": state,
-                "order": order,
-            },
-        )
-
     def get_refund(self, refund_id: str) -> RefundDetail:
         """Return a refund."""
         return self._get(RefundDetail, f"/v1/refunds/{segment(refund_id)}", {})
@@ -292,11 +240,19 @@ class MerchantMethods(Transport):
         return self._get(Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {})
 
     def create_payout(
-        self, *, recipients: Sequence[Recipient], reference: str | None = None, idempotency_key: str | None = None
+        self,
+        *,
+        recipients: Sequence[Recipient],
+        reference: str | None = None,
+        destination: str | None = None,
+        idempotency_key: str | None = None,
     ) -> PayoutDetail:
         """Pay up to 100 recipients in one transaction."""
         return self._post(
-            PayoutDetail, "/v1/payouts", {"recipients": recipients, "reference": reference}, idempotency_key
+            PayoutDetail,
+            "/v1/payouts",
+            {"recipients": recipients, "reference": reference, "destination": destination},
+            idempotency_key,
         )
 
     def list_payouts(
@@ -321,27 +277,13 @@ class MerchantMethods(Transport):
             },
         )
 
-    def iter_payouts(
-        self,
-        *,
-        limit: int | None = None,
-        created_from: int | None = None,
-        created_before: int | None = None,
-        state: DisbursementState | None = None,
-    ) -> Iterator[Payout]:
-        """Iterate over all pages of `list_payouts`; `limit` is the size of a page."""
-        return self._iterate(
-            Payout,
-            "/v1/payouts",
-            {"limit": limit, "created_from": created_from, "created_before": created_before, "state": state},
-        )
-
     def create_split(
         self,
         *,
         total: str,
         shares: Sequence[Share],
         reference: str | None = None,
+        destination: str | None = None,
         remainder: int | None = None,
         idempotency_key: str | None = None,
     ) -> PayoutDetail:
@@ -349,7 +291,13 @@ class MerchantMethods(Transport):
         return self._post(
             PayoutDetail,
             "/v1/splits",
-            {"total": total, "shares": shares, "reference": reference, "remainder": remainder},
+            {
+                "total": total,
+                "shares": shares,
+                "reference": reference,
+                "destination": destination,
+                "remainder": remainder,
+            },
             idempotency_key,
         )
 
@@ -374,18 +322,6 @@ class MerchantMethods(Transport):
             UnmatchedTransferPage,
             "/v1/unmatched-transfers",
             {"limit": limit, "cursor": cursor, "reason": reason, "resolved": resolved},
-        )
-
-    def iter_unmatched_transfers(
-        self,
-        *,
-        limit: int | None = None,
-        reason: Reason | None = None,
-        resolved: Literal["true", "false"] | None = None,
-    ) -> Iterator[UnmatchedTransfer]:
-        """Iterate over all pages of `list_unmatched_transfers`; `limit` is the size of a page."""
-        return self._iterate(
-            UnmatchedTransfer, "/v1/unmatched-transfers", {"limit": limit, "reason": reason, "resolved": resolved}
         )
 
     def resolve_unmatched_transfer(
@@ -413,6 +349,7 @@ class MerchantMethods(Transport):
         position: int,
         *,
         id: str | None = None,
+        destination: str | None = None,
         amount: str | None = None,
         note: str | None = None,
         idempotency_key: str | None = None,
@@ -421,7 +358,7 @@ class MerchantMethods(Transport):
         return self._post(
             RefundDetail,
             f"/v1/unmatched-transfers/{segment(transaction)}/{segment(position)}/refund",
-            {"id": id, "amount": amount, "note": note},
+            {"id": id, "destination": destination, "amount": amount, "note": note},
             idempotency_key,
         )
 
@@ -571,12 +508,6 @@ class MerchantMethods(Transport):
         return self._get(
             DeliveryPage, "/v1/deliveries", {"limit": limit, "cursor": cursor, "state": state, "webhook": webhook}
         )
-
-    def iter_deliveries(
-        self, *, limit: int | None = None, state: DeliveryState | None = None, webhook: str | None = None
-    ) -> Iterator[Delivery]:
-        """Iterate over all pages of `list_deliveries`; `limit` is the size of a page."""
-        return self._iterate(Delivery, "/v1/deliveries", {"limit": limit, "state": state, "webhook": webhook})
 
     def retry_delivery(self, delivery_id: int, *, idempotency_key: str | None = None) -> Delivery:
         """Retry a dead delivery."""

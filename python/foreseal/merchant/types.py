@@ -7,7 +7,6 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from foreseal.merchant.values import (
     ActiveTxStatus,
-    BreakerState,
     DeliveryState,
     DisbursementState,
     EventType,
@@ -23,28 +22,12 @@ from foreseal.merchant.values import (
 
 
 class Balance(TypedDict):
-    """Sums of the ledger."""
+    """Sums of the ledger by destination."""
 
-    received: str
-    """Amount in smallest units."""
-    captured: str
-    """Amount in smallest units."""
-    unmatched: str
-    """Amount in smallest units."""
-    refunded: str
-    """Amount in smallest units."""
-    reserved: str
-    """Amount in smallest units."""
+    destinations: "list[DestinationBalance]"
+    """All destinations in the order of the configuration, then those no longer configured."""
     faults: "list[Problem]"
     """Contradictions; empty if the ledger is consistent."""
-
-
-class DatabaseHealth(TypedDict):
-    """Health of the database."""
-
-    reachable: bool
-    checked: "float | None"
-    """Seconds since the last check; null before the first."""
 
 
 class Delivery(TypedDict):
@@ -67,6 +50,28 @@ class DeliveryPage(TypedDict):
     items: "list[Delivery]"
     next: str | None
     """The cursor of the next page, or null."""
+
+
+class DestinationBalance(TypedDict):
+    """Sums of one destination, in smallest units of its token."""
+
+    destination: str | None
+    """Name of the destination; null if it is not configured."""
+    token: str
+    symbol: str | None
+    """Symbol of the token; null if the token is not configured."""
+    payees: "list[str]"
+    """Accounts whose transfers are counted."""
+    received: str
+    """Amount in smallest units."""
+    captured: str
+    """Amount in smallest units."""
+    unmatched: str
+    """Amount in smallest units."""
+    refunded: str
+    """Amount in smallest units."""
+    reserved: str
+    """Amount in smallest units."""
 
 
 class ErrorBody(TypedDict):
@@ -111,12 +116,15 @@ class EventOrder(TypedDict):
     """Amount in smallest units."""
     amount_shown: str
     """Amount in tokens, for people."""
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str
+    """Account that receives the money: the payee's, or its batch capture contract."""
     id: str
     chain_id: int
-    token: str
     payer: str | None
     """Account of the buyer; null until a signature assigns the payer."""
-    payee: str
     checkout: str | None
     """Contract that captures an order with a maximum."""
     valid_after: int
@@ -146,9 +154,13 @@ class EventPayout(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
+    """Account that sends the money; null if the destination is not configured."""
     id: str
     chain_id: int
-    token: str
     contract: str
     recipients: "list[Leg]"
     finality: "Finality | None"
@@ -162,13 +174,16 @@ class EventRefund(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
     id: str
     order_id: str | None
     """Order; null if an unmatched transfer is refunded."""
     transfer: "RefundedTransfer | None"
     """Unmatched transfer; null for an order."""
     chain_id: int
-    token: str
     recipient: str
     finality: "Finality | None"
     tx_status: "ActiveTxStatus | None"
@@ -195,20 +210,6 @@ class EventWebhook(TypedDict):
     created: int
 
 
-class Health(TypedDict):
-    """Health of the service."""
-
-    status: "Literal['ok', 'degraded', 'unhealthy']"
-    reasons: "list[Problem]"
-    """Failed checks; empty if the service is healthy."""
-    node: "NodeHealth"
-    payee: "PayeeHealth"
-    database: "DatabaseHealth"
-    worker: "WorkerHealth"
-    processes: int
-    webhooks: "WebhookHealth"
-
-
 class Leg(TypedDict):
     """A recipient of a payout."""
 
@@ -217,27 +218,18 @@ class Leg(TypedDict):
     recipient: str
 
 
-class NodeHealth(TypedDict):
-    """Health of the node."""
-
-    reachable: bool
-    latest_block: int | None
-    block_age: "float | None"
-    """Seconds since the timestamp of the latest block."""
-    breaker: "BreakerState"
-    checked: "float | None"
-
-
 class Order(TypedDict):
     """An order."""
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str
     id: str
     chain_id: int
-    token: str
     payer: str | None
-    payee: str
     checkout: str | None
     valid_after: int
     valid_before: int
@@ -297,22 +289,15 @@ class OrderToSign(TypedDict):
     typed_data: "TypedData"
 
 
-class PayeeHealth(TypedDict):
-    """Ether of the payee, which pays the gas."""
-
-    address: str
-    balance: str | None
-    """Ether for gas in wei; null before the first check."""
-    captures_left: int | None
-    """Estimated captures that it pays at current fees."""
-    status: "Literal['ok', 'low', 'empty', 'unknown']"
-
-
 class Payment(TypedDict):
     """The transfer that paid an order."""
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str
     transaction_hash: str
     log_index: int
     position: int
@@ -357,6 +342,8 @@ class PaymentRequest(TypedDict):
     """Signature of the payer over ReceiveWithAuthorization (EIP-3009)."""
     capture: "NotRequired[bool | None]"
     """Capture the payment at once; default false."""
+    destination: NotRequired[str | None]
+    """Destination of the payment; default the first."""
     reference: NotRequired[str | None]
     metadata: "NotRequired[dict[str, str] | None]"
 
@@ -366,9 +353,12 @@ class Payout(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
     id: str
     chain_id: int
-    token: str
     contract: str
     recipients: "list[Leg]"
     finality: "Finality | None"
@@ -410,11 +400,14 @@ class Refund(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
     id: str
     order_id: str | None
     transfer: "RefundedTransfer | None"
     chain_id: int
-    token: str
     recipient: str
     finality: "Finality | None"
     tx_status: "ActiveTxStatus | None"
@@ -488,6 +481,10 @@ class UnmatchedTransfer(TypedDict):
 
     amount: str
     amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str
     transaction_hash: str
     log_index: int
     position: int
@@ -520,13 +517,6 @@ class Webhook(TypedDict):
     """Time until which a replaced secret signs as well."""
 
 
-class WebhookHealth(TypedDict):
-    """Numbers of deliveries."""
-
-    pending: int
-    dead: int
-
-
 class WebhookSecret(TypedDict):
     """A target and its new secret."""
 
@@ -539,15 +529,3 @@ class Webhooks(TypedDict):
     """All targets."""
 
     items: "list[Webhook]"
-
-
-class WorkerHealth(TypedDict):
-    """Progress of background processing."""
-
-    read_block: int | None
-    """Block up to which transfers are read."""
-    latest_block: int | None
-    synced: bool
-    last_success: "float | None"
-    """Unix time in seconds of the last full pass."""
-    consecutive_failures: int

@@ -25,6 +25,7 @@ from live.accounts import key_of
 from live.sending import Sender
 from payments.fake.contracts import call_data, topic
 from payments.processes.merchant_process import ACTUAL, AMOUNT, ENDS, LEGS, REFUND, TRANSACTIONS, Plan, live
+from payments.shop import ShopBalance
 
 MERCHANT, BUYER, *RECIPIENTS = DEV_ACCOUNTS[1], *DEV_ACCOUNTS[3:6]
 ALL = os.environ.get("FORESEAL_PAYMENT_KILLS") == "all"
@@ -104,7 +105,7 @@ def compare(database: str) -> None:
     """Check the final contents of the tables."""
     opened = Database(database)
     with opened.reading() as tx:
-        found = balance(tx)
+        found = ShopBalance.of(balance(tx))
         states = dict(tx.execute(select(OrderRecord.id, OrderRecord.state)).all())
     opened.close()
     assert (found.received, found.captured, found.refunded) == (AMOUNT + ACTUAL, AMOUNT + ACTUAL, REFUND)

@@ -25,6 +25,7 @@ from foreseal.payments.api.webhook_outbox import WebhookOutbox
 from foreseal.payments.api.webhook_signature import new_secret
 from foreseal.payments.configuration import TokenSection
 from foreseal.payments.configuration.webhook_targets import AddressPolicy, parse_networks
+from foreseal.payments.destinations.label import DestinationLabel, DestinationLabels
 from foreseal.payments.ledger import Database, OrderState, TimelineEntry, Trigger, TxStatus
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.queries import ColumnValues, insert_all
@@ -140,9 +141,8 @@ def order(number: int, now: int) -> ColumnValues:
 
 def measure(ledger: Database, rate: Rate, target: str) -> None:
     """Deliver everything and fill in the result."""
-    outbox = WebhookOutbox(
-        ledger, time.time, "rate", MIN_LEASE, partial(encode_events, Views(TokenSection(address=TOKEN)))
-    )
+    labels = DestinationLabels([DestinationLabel("default", TokenSection(address=TOKEN), PAYER, (PAYER,))])
+    outbox = WebhookOutbox(ledger, time.time, "rate", MIN_LEASE, partial(encode_events, Views(labels)))
     policy = AddressPolicy(parse_networks(["127.0.0.0/8"]))
     dispatcher = WebhookDispatcher(outbox, DispatcherSettings({}, policy, rate.concurrency))
     delivered = select(func.count()).where(DeliveryRecord.state == DeliveryState.DELIVERED)

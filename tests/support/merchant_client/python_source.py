@@ -20,8 +20,11 @@ def python_sources(document: dict[str, Any]) -> dict[str, str]:
     return {
         "values.py": _formatted(_values(schemas)),
         "types.py": _formatted(_types(schemas)),
-        "methods.py": _formatted(_methods(found, schemas, "Transport", "")),
-        "async_methods.py": _formatted(_methods(found, schemas, "AsyncTransport", "async ")),
+        "health.py": _formatted(_health(schemas)),
+        "iterators.py": _formatted(_iterators(found, schemas, "")),
+        "async_iterators.py": _formatted(_iterators(found, schemas, "async ")),
+        "methods.py": _formatted(_methods(found, schemas, "")),
+        "async_methods.py": _formatted(_methods(found, schemas, "async ")),
     }
 
 
@@ -57,6 +60,38 @@ def _types(schemas: dict[str, Any]) -> Iterator[str]:
     yield f'"""Types of requests and responses.\n\n{_NOTICE}\n"""\n'
     yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
     yield f"from foreseal.merchant.values import {', '.join(name for name in schemas if 'enum' in schemas[name])}\n"
+    yield from _classes({name: schema for name, schema in schemas.items() if not _is_health(name)})
+
+
+def _health(schemas: dict[str, Any]) -> Iterator[str]:
+    yield f'"""Types of the health check.\n\n{_NOTICE}\n"""\n'
+    yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
+    found = {name: schema for name, schema in schemas.items() if _is_health(name)}
+    text = "\n".join(_classes(found))
+    yield from _imports(schemas, text)
+    yield f"\n{text}"
+
+
+def _is_health(name: str) -> bool:
+    return name.endswith("Health")
+
+
+def _imports(schemas: dict[str, Any], text: str) -> Iterator[str]:
+    """Yield the imports of the types that a text uses and does not define."""
+    used = [
+        name
+        for name in sorted(schemas)
+        if re.search(rf"\b{name}\b", text) and not re.search(rf"^class {name}\b", text, re.MULTILINE)
+    ]
+    modules: dict[str, list[str]] = {}
+    for name in used:
+        module = "values" if "enum" in schemas[name] else "health" if _is_health(name) else "types"
+        modules.setdefault(module, []).append(name)
+    for module, names in modules.items():
+        yield f"from foreseal.merchant.{module} import {', '.join(names)}"
+
+
+def _classes(schemas: dict[str, Any]) -> Iterator[str]:
     described: set[tuple[str, str]] = set()
     for name, schema in schemas.items():
         if "anyOf" in schema:
@@ -84,29 +119,42 @@ def _quoted(kind: str, required: bool) -> str:
     )
 
 
-def _methods(found: list[Operation], schemas: dict[str, Any], base: str, prefix: str) -> Iterator[str]:
+def _iterators(found: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
+    kind, transport = ("n async", "AsyncTransport") if prefix else (" blocking", "Transport")
+    yield f'"""Iteration over lists by a{kind} client.\n\n{_NOTICE}\n"""\n'
+    iterator = "AsyncIterator" if prefix else "Iterator"
+    yield f"from collections.abc import {iterator}\nfrom typing import Literal\n"
+    yield f"from foreseal.merchant.{'async_transport' if prefix else 'transport'} import {transport}, segment"
+    text = "\n".join(line for each in found for line in _iteration(each, iterator))
+    yield from _imports(schemas, text)
+    yield f"\nclass {'Async' if prefix else ''}PageIterators({transport}):"
+    yield '    """One method for each list of the API."""\n'
+    yield text
+
+
+def _methods(found: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
     kind = "n async" if prefix else " blocking"
     yield f'"""Methods of a{kind} client, one for each operation.\n\n{_NOTICE}\n"""\n'
-    iterator = "AsyncIterator" if prefix else "Iterator"
+    iterator, base = ("AsyncIterator", "AsyncPageIterators") if prefix else ("Iterator", "PageIterators")
     yield f"from collections.abc import {iterator}, Sequence\nfrom typing import Literal\n"
-    yield f"from foreseal.merchant.{'async_transport' if prefix else 'transport'} import {base}, segment"
+    yield f"from foreseal.merchant.{'async_iterators' if prefix else 'iterators'} import {base}"
+    yield f"from foreseal.merchant.{'async_transport' if prefix else 'transport'} import segment"
     text = "\n".join(line for each in found for line in _method(each, prefix, iterator))
-    values, types = (
-        [name for name in sorted(schemas) if ("enum" in schemas[name]) is is_value and re.search(rf"\b{name}\b", text)]
-        for is_value in (True, False)
-    )
-    yield f"from foreseal.merchant.types import {', '.join(types)}"
-    yield f"from foreseal.merchant.values import {', '.join(values)}\n"
-    yield f"class {'Async' if prefix else ''}MerchantMethods({base}):"
+    yield from _imports(schemas, text)
+    yield f"\nclass {'Async' if prefix else ''}MerchantMethods({base}):"
     yield '    """One method for each operation of the API."""\n'
     yield text
 
 
-def _method(each: Operation, prefix: str, iterator: str) -> Iterator[str]:
+def _target(each: Operation) -> str:
     path = each.path
     for field in each.path_fields:
         path = path.replace(f"{{{field.name}}}", f"{{segment({field.argument})}}")
-    target = f'f"{path}"' if each.path_fields else f'"{path}"'
+    return f'f"{path}"' if each.path_fields else f'"{path}"'
+
+
+def _method(each: Operation, prefix: str, iterator: str) -> Iterator[str]:
+    target = _target(each)
     fields = ordered(each.body if each.method == "POST" else each.query)
     content = _mapping(fields)
     wait = "await " if prefix else ""
@@ -120,12 +168,16 @@ def _method(each: Operation, prefix: str, iterator: str) -> Iterator[str]:
         accepted = ", accepts_503=True" if each.accepts_503 else ""
         yield from _signature(each.name, each, fields, each.result, prefix, f"{each.summary}.")
         yield f"        return {wait}self._get({each.result}, {target}, {content}{accepted})\n"
+
+
+def _iteration(each: Operation, iterator: str) -> Iterator[str]:
+    """Yield the method that iterates over all pages of a list."""
     if each.item is not None:
-        rest = [field for field in fields if field.name != "cursor"]
+        rest = [field for field in ordered(each.query) if field.name != "cursor"]
         name = each.name.replace("list_", "iter_", 1)
         document = f"Iterate over all pages of `{each.name}`; `limit` is the size of a page."
         yield from _signature(name, each, rest, f"{iterator}[{each.item}]", "", document)
-        yield f"        return self._iterate({each.item}, {target}, {_mapping(rest)})\n"
+        yield f"        return self._iterate({each.item}, {_target(each)}, {_mapping(rest)})\n"
 
 
 def _signature(

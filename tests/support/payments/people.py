@@ -5,6 +5,8 @@ from eth_account.signers.local import LocalAccount
 
 CHECKOUT = "0x00000000000000000000000000000000000C4eC0"
 BATCH_CAPTURE = "0x00000000000000000000000000000000000Ba7c4"
+EURO = "0x00000000000000000000000000000000000e1120"
+"""A second token of the real chain."""
 
 
 def account(number: int) -> LocalAccount:
@@ -14,5 +16,7 @@ def account(number: int) -> LocalAccount:
 
 
 SHOP = account(1_001)
+BRANCH = account(1_002)
+"""A second payee of the shop."""
 BUYERS = [account(2_001), account(2_002), account(2_003)]
 BUYER = BUYERS[0]

@@ -20,11 +20,12 @@ from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
 from foreseal.payments.orders.payers import UnassignedTerms
+from foreseal.payments.orders.payment_groups import PaymentGroups
 from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, StoredPayment
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.orders.terms import OrderTerms, PermitTerms, authorization, message_by
 from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
-from foreseal.payments.transfers.balance import Balance, balance
+from foreseal.payments.transfers.balance import Balance, BalanceFault, balance
 from foreseal.payments.transfers.settings import WatcherSettings
 from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization, TransferAuthorization
@@ -71,6 +72,23 @@ class Crashes:
             raise Killed(point)
 
 
+@dataclasses.dataclass(frozen=True)
+class ShopBalance:
+    """The sums of the shop's one token."""
+
+    received: int
+    captured: int
+    unmatched: int
+    refunded: int
+    reserved: int
+    faults: tuple[BalanceFault, ...] = ()
+
+    @classmethod
+    def of(cls, found: Balance) -> "ShopBalance":
+        sums = found.total()
+        return cls(sums.received, sums.captured, sums.unmatched, sums.refunded, sums.reserved, found.faults)
+
+
 class Shop:
     """The merchant; `restart` is a new process on the same database."""
 
@@ -106,6 +124,7 @@ class Shop:
         self.orders = Orders(self.ledger, self.rpc, self.merchant)
         self.captures = Captures(self.ledger, self.sender, self.merchant)
         self.payments = Payments(self.ledger, self.sender, self.merchant)
+        self.groups = PaymentGroups(self.ledger, self.sender, [self.payments])
         self.progress = OrderReconciler(self.ledger, self.sender, self.merchant)
         self.cancellations = Cancellations(self.ledger, self.sender, self.merchant)
         self.refunds = Refunds(self.ledger, self.sender, self.merchant)
@@ -175,11 +194,11 @@ class Shop:
 
     def store_group(self, payments: list[NewPayment]) -> list[str]:
         """Check, store and send payments as one group. Return the ids of the stored ones."""
-        checked = self.payments.check(payments)
+        checked = self.groups.check(payments)
         with self.database.transaction() as tx:
-            stored = self.payments.store(tx, [each for each in checked if isinstance(each, CheckedPayment)])
+            stored = self.groups.store(tx, [each for each in checked if isinstance(each, CheckedPayment)])
         done = [each for each in stored if isinstance(each, StoredPayment)]
-        self.payments.send(done)
+        self.groups.send(done)
         return [each.payment.id for each in done]
 
     def cancel(self, id: str, buyer: LocalAccount = BUYER) -> OrderRecord:
@@ -242,9 +261,9 @@ class Shop:
             names = ("transaction_hash", "position", "block_hash", "block_number", "log_index", "sender", "amount")
             return {tuple(getattr(row, name) for name in names) for row in tx.execute(select(TransferRecord))}
 
-    def balance(self) -> Balance:
+    def balance(self) -> ShopBalance:
         with self.database.reading() as tx:
-            return balance(tx)
+            return ShopBalance.of(balance(tx))
 
 
 __all__ = ["ADDRESS", "BUYER", "BUYERS", "FUNDS", "SHOP", "Crashes", "Killed", "Make", "Shop", "account"]

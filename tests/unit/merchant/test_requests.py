@@ -10,10 +10,11 @@ import pytest
 
 from foreseal import merchant
 from foreseal.merchant import AsyncMerchantClient, Backoff, MerchantClient, RetryPolicy
+from foreseal.merchant.health import Health
 
 URL = "http://shop.test/base/"
 PROBLEM = {"code": "node_unreachable", "message": "no node", "argument": None, "reason": None}
-BALANCE = dict.fromkeys(("received", "captured", "unmatched", "refunded", "reserved"), "0") | {"faults": []}
+BALANCE: dict[str, Any] = {"destinations": [], "faults": []}
 DETAIL: dict[str, Any] = {"order": {}, "transactions": []}
 
 Outcome = httpx.Response | httpx.TransportError
@@ -187,8 +188,7 @@ def test_unavailable_proxy_is_retried(call: Call) -> None:
 
 
 def test_unhealthy_service_is_a_result(call: Call) -> None:
-    names = ("status", "reasons", "node", "payee", "database", "worker", "processes", "webhooks")
-    health = dict.fromkeys(names, 0) | {"status": "unhealthy"}
+    health: dict[str, Any] = dict.fromkeys(Health.__required_keys__, 0) | {"status": "unhealthy"}
     script = Script(httpx.Response(503, json=health))
     assert call(script, "get_health")["status"] == "unhealthy"
     assert script.slept == []

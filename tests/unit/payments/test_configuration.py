@@ -221,7 +221,12 @@ def test_template_is_valid_and_has_every_key(file: Path) -> None:
     file.write_text("\n".join(line for line in lines if re.match(r"\[|\w+ = ", line)))
     with pytest.raises(ConfigurationError) as error:
         read(file)
-    assert [problem.split(": ")[1] for problem in error.value.problems] == ["payee", "facilitator", "webhooks[0]"]
+    assert [problem.split(": ")[1] for problem in error.value.problems] == [
+        "payee",
+        "destinations[0].payee",
+        "facilitator",
+        "webhooks[0]",
+    ]
 
 
 def test_template_shows_the_defaults(file: Path) -> None:

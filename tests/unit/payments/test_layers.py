@@ -19,6 +19,7 @@ LAYERS = [
     {"transfers"},
     {"orders", "disbursements"},
     {"configuration"},
+    {"destinations"},
     {"api"},
     {"workers"},
     {"hosting"},

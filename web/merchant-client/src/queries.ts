@@ -18,6 +18,7 @@ export interface ListOrdersQuery {
   state?: OrderState;
   finality?: Finality;
   tx_status?: ActiveTxStatus;
+  destination?: string;
   payer?: string;
   nonce?: string;
   id?: string;

@@ -16,18 +16,10 @@ import type {
   WebhookOrigin,
 } from "./values.js";
 
-/** Sums of the ledger. */
+/** Sums of the ledger by destination. */
 export interface Balance {
-  /** Amount in smallest units. */
-  received: string;
-  /** Amount in smallest units. */
-  captured: string;
-  /** Amount in smallest units. */
-  unmatched: string;
-  /** Amount in smallest units. */
-  refunded: string;
-  /** Amount in smallest units. */
-  reserved: string;
+  /** All destinations in the order of the configuration, then those no longer configured. */
+  destinations: DestinationBalance[];
   /** Contradictions; empty if the ledger is consistent. */
   faults: Problem[];
 }
@@ -63,6 +55,35 @@ export interface DeliveryPage {
   items: Delivery[];
   /** The cursor of the next page, or null. */
   next: string | null;
+}
+
+/** Sums of one destination, in smallest units of its token. */
+export interface DestinationBalance {
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Accounts whose transfers are counted. */
+  payees: string[];
+  /** Amount in smallest units. */
+  received: string;
+  /** Amount in smallest units. */
+  captured: string;
+  /** Amount in smallest units. */
+  unmatched: string;
+  /** Amount in smallest units. */
+  refunded: string;
+  /** Amount in smallest units. */
+  reserved: string;
+}
+
+/** A destination. */
+export interface DestinationHealth {
+  name: string;
+  token: string;
+  symbol: string;
+  payee: PayeeHealth;
 }
 
 /** Content of every error response. */
@@ -107,12 +128,17 @@ export interface EventOrder {
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that receives the money: the payee's, or its batch capture contract. */
+  payee: string;
   id: string;
   chain_id: number;
-  token: string;
   /** Account of the buyer; null until a signature assigns the payer. */
   payer: string | null;
-  payee: string;
   /** Contract that captures an order with a maximum. */
   checkout: string | null;
   /** Unix time in seconds. */
@@ -144,9 +170,15 @@ export interface EventPayout {
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that sends the money; null if the destination is not configured. */
+  payee: string | null;
   id: string;
   chain_id: number;
-  token: string;
   contract: string;
   recipients: Leg[];
   /** Finality of the effect on the chain; null without one. */
@@ -163,13 +195,19 @@ export interface EventRefund {
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that sends the money; null if the destination is not configured. */
+  payee: string | null;
   id: string;
   /** Order; null if an unmatched transfer is refunded. */
   order_id: string | null;
   /** Unmatched transfer; null for an order. */
   transfer: RefundedTransfer | null;
   chain_id: number;
-  token: string;
   recipient: string;
   /** Finality of the effect on the chain; null without one. */
   finality: Finality | null;
@@ -207,7 +245,9 @@ export interface Health {
   /** Failed checks; empty if the service is healthy. */
   reasons: Problem[];
   node: NodeHealth;
-  payee: PayeeHealth;
+  destinations: DestinationHealth[];
+  /** Open orders whose token and payee no configured destination has. */
+  orders_without_destination: number;
   database: DatabaseHealth;
   worker: WorkerHealth;
   processes: number;
@@ -239,6 +279,8 @@ export interface NewOrder {
   valid_before?: number | null;
   /** Validity in seconds from the newest block, instead of valid_before. */
   valid_seconds?: number | null;
+  /** Destination of the payment; default the first. */
+  destination?: string | null;
   /** The merchant's own name of the order. */
   reference?: string | null;
   /** Capture the order as soon as its signature is stored; default false. */
@@ -251,6 +293,8 @@ export interface NewOrder {
 export interface NewPayout {
   /** 32 bytes that the contract accepts once; derived from the Idempotency-Key by default. */
   reference?: string | null;
+  /** Destination whose payee pays in its token; default the first. */
+  destination?: string | null;
   /** Recipients and amounts. */
   recipients: Recipient[];
 }
@@ -273,6 +317,8 @@ export interface NewResolution {
 export interface NewSplit {
   /** 32 bytes that the contract accepts once; derived from the Idempotency-Key by default. */
   reference?: string | null;
+  /** Destination whose payee pays in its token; default the first. */
+  destination?: string | null;
   /** Amount in smallest units. */
   total: string;
   /** Shares in basis points; their sum is 10,000. */
@@ -285,6 +331,8 @@ export interface NewSplit {
 export interface NewTransferRefund {
   /** Id of the refund; derived from the Idempotency-Key by default. */
   id?: string | null;
+  /** Destination whose payee refunds: that at which the transfer arrived, by default. */
+  destination?: string | null;
   /** Amount in smallest units, as a string; by default all of the transfer. */
   amount?: string | null;
   /** Note of the resolution; by default it names the refund. */
@@ -316,12 +364,17 @@ export interface Order {
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that receives the money: the payee's, or its batch capture contract. */
+  payee: string;
   id: string;
   chain_id: number;
-  token: string;
   /** Account of the buyer; null until a signature assigns the payer. */
   payer: string | null;
-  payee: string;
   /** Contract that captures an order with a maximum. */
   checkout: string | null;
   /** Unix time in seconds. */
@@ -407,7 +460,7 @@ export interface OrderVoid {
   reason?: string | null;
 }
 
-/** Ether of the payee, which pays the gas. */
+/** Ether of a payee, which pays the gas. */
 export interface PayeeHealth {
   address: string;
   /** Ether for gas in wei; null before the first check. */
@@ -423,6 +476,13 @@ export interface Payment {
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that receives the money: the payee's, or its batch capture contract. */
+  payee: string;
   transaction_hash: string;
   log_index: number;
   /** Position of the Transfer among the logs of the transaction. */
@@ -470,6 +530,8 @@ export interface PaymentRequest {
   signature: string;
   /** Capture the payment at once; default false. */
   capture?: boolean | null;
+  /** Destination of the payment; default the first. */
+  destination?: string | null;
   /** The merchant's own name of the order. */
   reference?: string | null;
   /** The merchant's own data: texts by name. */
@@ -482,9 +544,15 @@ export interface Payout {
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that sends the money; null if the destination is not configured. */
+  payee: string | null;
   id: string;
   chain_id: number;
-  token: string;
   contract: string;
   recipients: Leg[];
   /** Finality of the effect on the chain; null without one. */
@@ -528,13 +596,19 @@ export interface Refund {
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that sends the money; null if the destination is not configured. */
+  payee: string | null;
   id: string;
   /** Order; null if an unmatched transfer is refunded. */
   order_id: string | null;
   /** Unmatched transfer; null for an order. */
   transfer: RefundedTransfer | null;
   chain_id: number;
-  token: string;
   recipient: string;
   /** Finality of the effect on the chain; null without one. */
   finality: Finality | null;
@@ -611,6 +685,13 @@ export interface UnmatchedTransfer {
   amount: string;
   /** Amount in tokens, for people. */
   amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that receives the money: the payee's, or its batch capture contract. */
+  payee: string;
   transaction_hash: string;
   log_index: number;
   /** Position of the Transfer among the logs of the transaction. */

@@ -5,23 +5,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from sqlalchemy import Connection
+
 from foreseal.client import Client
 from foreseal.payments.chain import BatchClient, ChainNode, CircuitBreaker, GuardedClient, RpcNode
-from foreseal.payments.configuration import Configuration, TokenSection
+from foreseal.payments.configuration import Configuration
 from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
-from foreseal.payments.disbursements.payouts import Payouts
-from foreseal.payments.disbursements.refunds import Refunds
-from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.authorizations import Orders
-from foreseal.payments.orders.auto_captures import AutoCaptures
-from foreseal.payments.orders.cancellations import Cancellations
-from foreseal.payments.orders.captures import Captures
-from foreseal.payments.orders.drafts import Drafts
-from foreseal.payments.orders.payments import Payments
-from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.transactions import TransactionIntents, TransactionSender
-from foreseal.payments.transfers.settings import WatcherSettings
+from foreseal.payments.destinations.destination import Destination, DestinationContext
+from foreseal.payments.destinations.lookup import DestinationLookup
+from foreseal.payments.destinations.registry import Destinations, list_signers
+from foreseal.payments.ledger import Database, Ledger, read
+from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.orders.payment_groups import PaymentGroups
 
 BackendClock = Callable[[], float]
 
@@ -31,7 +26,6 @@ class Backend:
     """Components behind the HTTP service and the worker."""
 
     configuration: Configuration
-    token: TokenSection
     clock: BackendClock
     """Unix time in seconds."""
     monotonic: BackendClock
@@ -41,18 +35,8 @@ class Backend:
     breaker: CircuitBreaker
     """Circuit breaker of the node."""
     node: ChainNode
-    sender: TransactionSender
-    merchant: Merchant
-    orders: Orders
-    drafts: Drafts
-    captures: Captures
-    auto_captures: AutoCaptures
-    payments: Payments
-    cancellations: Cancellations
-    progress: OrderReconciler
-    refunds: Refunds
-    payouts: Payouts
-    watcher_settings: WatcherSettings
+    destinations: Destinations
+    payments: PaymentGroups
 
     @classmethod
     def open(
@@ -69,53 +53,30 @@ class Backend:
         `client` replaces the client of the configured node. `monotonic` is a clock in seconds for time limits. Raises
         `ConfigurationError`, `SecretError`, `WrongSchema` and the database's errors.
         """
-        token = configuration.need(configuration.token, "token")
-        signer = configuration.need(configuration.payee, "payee").signer(environment)
-        policy, chain_id = configuration.policy, configuration.node.chain_id
-        database = Database(configuration.database.url)
-        ledger = Ledger(database, lambda: int(clock()), passed)
-        merchant = Merchant(
-            token.domain(chain_id),
-            signer.address,
-            policy.margin_seconds,
-            policy.refundable,
-            configuration.serve.checkout,
-            configuration.serve.batch_capture,
-        )
         breaker = CircuitBreaker(configuration.node.breaker(), monotonic)
         client = client or Client(configuration.node.url, configuration.node.options())
         node = RpcNode(GuardedClient(client, breaker))
-        sender = TransactionSender(ledger, node, TransactionIntents(chain_id, signer), policy.policy(), policy.fees())
-        watch = WatcherSettings(
-            chain_id,
-            token.address,
-            merchant.payee,
-            token.start_block,
-            policy.policy(),
-            batch_capture=merchant.batch_capture,
-        )
-        return cls(
-            configuration,
-            token,
-            clock,
-            monotonic,
-            database,
-            ledger,
-            breaker,
-            node,
-            sender,
-            merchant,
-            Orders(ledger, node, merchant),
-            Drafts(ledger, node, merchant),
-            Captures(ledger, sender, merchant),
-            AutoCaptures(ledger, sender, merchant),
-            Payments(ledger, sender, merchant),
-            Cancellations(ledger, sender, merchant),
-            OrderReconciler(ledger, sender, merchant),
-            Refunds(ledger, sender, merchant),
-            Payouts(ledger, sender, merchant),
-            watch,
-        )
+        signers = list_signers(configuration, environment)
+        database = Database(configuration.database.url)
+        ledger = Ledger(database, lambda: int(clock()), passed)
+        context = DestinationContext(ledger, node, configuration.node.chain_id, configuration.policy)
+        destinations = Destinations.build(signers, context)
+        payments = PaymentGroups(ledger, destinations.default.sender, [each.payments for each in destinations])
+        return cls(configuration, clock, monotonic, database, ledger, breaker, node, destinations, payments)
+
+    @property
+    def chain_id(self) -> int:
+        """Chain id of all destinations (EIP-155)."""
+        return self.configuration.node.chain_id
+
+    def lookup(self, tx: Connection) -> DestinationLookup:
+        """Return the lookup of the destinations of rows."""
+        return DestinationLookup(self.destinations, tx)
+
+    def order_destination(self, id: str) -> Destination:
+        """Return the destination of an order. Raises `UnknownRecord` and `DestinationNotConfigured`."""
+        with self.database.reading() as tx:
+            return self.lookup(tx).order(read(tx, OrderRecord, id))
 
     def close(self) -> None:
         """Close the database."""

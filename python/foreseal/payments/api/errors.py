@@ -22,6 +22,7 @@ from foreseal.payments.chain import (
     RejectedByNode,
     Reverted,
 )
+from foreseal.payments.destinations.errors import DestinationNotConfigured
 from foreseal.payments.disbursements.disbursements import RecipientForbidden
 from foreseal.payments.disbursements.payouts import NotFunded
 from foreseal.payments.disbursements.refunds import NotRefundable
@@ -77,6 +78,7 @@ _MEANINGS = (
     _Meaning(ConcurrentUpdate, 503, "concurrent_update"),
     _Meaning(PayerRequired, 400, "missing_field", "payer"),
     _Meaning(PayerMismatch, 409, "payer_mismatch", "payer"),
+    _Meaning(DestinationNotConfigured, 409, "destination_not_configured"),
     _Meaning(NotRefundable, 409, "not_refundable"),
     _Meaning(InsufficientAmount, 409, "not_covered", "amount"),
     _Meaning(RecipientForbidden, 409, "account_forbidden"),

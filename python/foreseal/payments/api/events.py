@@ -3,7 +3,8 @@
 An event is a function of its entry and of values that never change afterwards, so it has the same bytes in every
 delivery and in the API. `data.object` therefore has the status after the entry, and not what may still change: the
 payment and the sum of refunds of an order. The payer of an order may be null at first; the entries until it is assigned
-have it in their details.
+have it in their details. The configuration gives the name of a destination and the form of
+an amount; its change changes both.
 """
 
 import json
@@ -71,7 +72,7 @@ def _orders(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mappin
 
 
 def _refunds(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-    return [views.refund(row) for row in fetch_each(tx, select(RefundRecord).where(RefundRecord.id.in_(ids)))]
+    return views.refunds(tx, fetch_all(tx, select(RefundRecord).where(RefundRecord.id.in_(ids))))
 
 
 def _payouts(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:

@@ -23,12 +23,21 @@ class NodeHealth(TypedDict):
 
 
 class PayeeHealth(TypedDict):
-    """Ether of the payee, which pays the gas."""
+    """Ether of a payee, which pays the gas."""
 
     address: AddressText
     balance: Annotated[UnitsText | None, Field(description="Ether for gas in wei; null before the first check.")]
     captures_left: Annotated[Unsigned | None, Field(description="Estimated captures that it pays at current fees.")]
     status: Literal["ok", "low", "empty", "unknown"]
+
+
+class DestinationHealth(TypedDict):
+    """A destination."""
+
+    name: str
+    token: AddressText
+    symbol: str
+    payee: PayeeHealth
 
 
 class DatabaseHealth(TypedDict):
@@ -61,7 +70,10 @@ class Health(TypedDict):
     status: Literal["ok", "degraded", "unhealthy"]
     reasons: Annotated[list[Problem], Field(description="Failed checks; empty if the service is healthy.")]
     node: NodeHealth
-    payee: PayeeHealth
+    destinations: list[DestinationHealth]
+    orders_without_destination: Annotated[
+        Unsigned, Field(description="Open orders whose token and payee no configured destination has.")
+    ]
     database: DatabaseHealth
     worker: WorkerHealth
     processes: Unsigned

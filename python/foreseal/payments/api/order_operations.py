@@ -1,6 +1,6 @@
 """Operations of the queue on orders: each request's outcome with the order as its response shows it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,6 +10,8 @@ from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.payment_queue import GroupOperation
 from foreseal.payments.api.responses import OrderDetail
 from foreseal.payments.api.views import Views, list_transactions
+from foreseal.payments.destinations.destination import Destination
+from foreseal.payments.destinations.order_operations import AtDestination, DestinationOperation, OrderOperation
 from foreseal.payments.ledger import read_all
 from foreseal.payments.ledger.models import OrderRecord, Purpose
 
@@ -20,7 +22,7 @@ _PURPOSES = (Purpose.CAPTURE, Purpose.CAPTURE_BATCH, Purpose.CANCEL)
 class DetailedOutcome:
     """The outcome of an operation on an order."""
 
-    outcome: Any
+    outcome: AtDestination
     order: OrderRecord
     detail: OrderDetail
 
@@ -57,7 +59,6 @@ class OrderOperations:
     """All operations of the queue."""
 
     payments: GroupOperation
-    drafts: GroupOperation
     signatures: GroupOperation
     captures: GroupOperation
 
@@ -66,10 +67,13 @@ class OrderOperations:
         """Return the operations of a backend."""
         return cls(
             backend.payments,
-            backend.drafts,
-            DetailedOperation(backend.auto_captures, views),
-            DetailedOperation(backend.captures, views),
+            _of_all(backend, views, lambda destination: destination.auto_captures),
+            _of_all(backend, views, lambda destination: destination.captures),
         )
+
+
+def _of_all(backend: Backend, views: Views, select: Callable[[Destination], DestinationOperation]) -> DetailedOperation:
+    return DetailedOperation(OrderOperation(backend.database, backend.destinations, select), views)
 
 
 def order_details(tx: Connection, shown: Views, orders: Sequence[OrderRecord]) -> dict[str, OrderDetail]:

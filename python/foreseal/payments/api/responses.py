@@ -62,6 +62,31 @@ class Money(TypedDict):
     amount_shown: Shown
 
 
+class DestinationFields(TypedDict):
+    """Destination of money."""
+
+    destination: Annotated[str | None, Field(description="Name of the destination; null if it is not configured.")]
+    token: AddressText
+    symbol: Annotated[str | None, Field(description="Symbol of the token; null if the token is not configured.")]
+
+
+class Arrival(DestinationFields):
+    """Destination at which money arrives."""
+
+    payee: Annotated[
+        AddressText, Field(description="Account that receives the money: the payee's, or its batch capture contract.")
+    ]
+
+
+class Origin(DestinationFields):
+    """Destination that sends money."""
+
+    payee: Annotated[
+        AddressText | None,
+        Field(description="Account that sends the money; null if the destination is not configured."),
+    ]
+
+
 class RefinedStatus(TypedDict):
     """Status of an effect on the chain."""
 
@@ -74,7 +99,7 @@ class RefinedStatus(TypedDict):
     ]
 
 
-class TransferView(Money):
+class TransferView(Money, Arrival):
     """A transfer to the merchant."""
 
     transaction_hash: HashText
@@ -91,16 +116,14 @@ class PaymentView(TransferView):
     block_hash: str
 
 
-class OrderConstants(Money):
+class OrderConstants(Money, Arrival):
     """Fields of an order that never change, once it has a payer."""
 
     id: str
     chain_id: Unsigned
-    token: AddressText
     payer: Annotated[
         AddressText | None, Field(description="Account of the buyer; null until a signature assigns the payer.")
     ]
-    payee: AddressText
     checkout: Annotated[AddressText | None, Field(description="Contract that captures an order with a maximum.")]
     valid_after: UnixTime
     valid_before: UnixTime
@@ -206,14 +229,13 @@ class RefundedTransferView(TypedDict):
     position: Unsigned
 
 
-class RefundConstants(Money):
+class RefundConstants(Money, Origin):
     """Fields of a refund that never change."""
 
     id: str
     order_id: Annotated[str | None, Field(description="Order; null if an unmatched transfer is refunded.")]
     transfer: Annotated[RefundedTransferView | None, Field(description="Unmatched transfer; null for an order.")]
     chain_id: Unsigned
-    token: AddressText
     recipient: AddressText
 
 
@@ -243,12 +265,11 @@ class Leg(Money):
     recipient: AddressText
 
 
-class PayoutConstants(Money):
+class PayoutConstants(Money, Origin):
     """Fields of a payout that never change."""
 
     id: HashText
     chain_id: Unsigned
-    token: AddressText
     contract: AddressText
     recipients: list[Leg]
 
@@ -362,14 +383,24 @@ class UnmatchedTransferPage(TypedDict):
     next: NextCursor
 
 
-class BalanceView(TypedDict):
-    """Sums of the ledger."""
+class DestinationBalance(DestinationFields):
+    """Sums of one destination, in smallest units of its token."""
 
+    payees: Annotated[list[AddressText], Field(description="Accounts whose transfers are counted.")]
     received: UnitsText
     captured: UnitsText
     unmatched: UnitsText
     refunded: UnitsText
     reserved: UnitsText
+
+
+class BalanceView(TypedDict):
+    """Sums of the ledger by destination."""
+
+    destinations: Annotated[
+        list[DestinationBalance],
+        Field(description="All destinations in the order of the configuration, then those no longer configured."),
+    ]
     faults: Annotated[list[Problem], Field(description="Contradictions; empty if the ledger is consistent.")]
 
 

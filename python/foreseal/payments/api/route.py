@@ -33,6 +33,8 @@ from foreseal.payments.api.request_models import NoFields, RequestModel, parse_b
 from foreseal.payments.api.request_threads import RequestThreads
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.views import Views
+from foreseal.payments.destinations.destination import Destination
+from foreseal.payments.destinations.errors import UnknownDestination
 
 LARGEST_BODY = 256 * 1024
 """Maximum bytes of a request's body."""
@@ -63,6 +65,13 @@ class RouteCall(Generic[P, Q, B]):
     """Idempotency-Key of a queued POST."""
     fingerprint: str = ""
     """Hash of a queued POST."""
+
+    def destination(self, name: str | None, location: str = "") -> Destination:
+        """Return the destination with a name, the default for None. `location` precedes the field of an error."""
+        try:
+            return self.backend.destinations.get(name)
+        except UnknownDestination as error:
+            raise ApiError(400, "invalid_value", f"{location}{error}", f"{location}destination") from None
 
     @property
     def required_claim(self) -> RequestClaim:
@@ -167,7 +176,7 @@ class RequestHandler:
         self._requests = requests
         self._payments = payments
         self._keys = KeyCache(backend.database, backend.clock)
-        self._views = Views(backend.token)
+        self._views = Views(backend.destinations.labels)
         self._threads = RequestThreads()
         self._operations = OrderOperations.build(backend, self._views)
 

@@ -118,6 +118,8 @@ Metadata = Annotated[
     ),
 ]
 """The merchant's own data: texts by name."""
+DestinationText = Annotated[str, limited_text(40, min_length=1)]
+"""Name of a destination."""
 Time = Annotated[int, Field(ge=0, le=LARGEST_TIME)]
 """Unix time in seconds."""
 EndTime = Annotated[int, Field(ge=1, le=LARGEST_TIME)]

@@ -10,9 +10,11 @@ from sqlalchemy import Connection, select
 from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
 from foreseal.payments.api.responses import (
+    Arrival,
     DeliveryView,
     Money,
     OrderView,
+    Origin,
     PaymentView,
     PayoutView,
     RefinedStatus,
@@ -24,8 +26,9 @@ from foreseal.payments.api.responses import (
     UnmatchedTransferView,
     WebhookView,
 )
-from foreseal.payments.configuration import TokenSection
-from foreseal.payments.disbursements.refunds import RefundedTransfer
+from foreseal.payments.destinations.label import DestinationLabels
+from foreseal.payments.disbursements.payouts import read_payees
+from foreseal.payments.disbursements.refunds import RefundedTransfer, refund_receivers
 from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
 from foreseal.payments.ledger.event_types import OBJECTS, event_id
 from foreseal.payments.ledger.models import (
@@ -75,17 +78,30 @@ class UnmatchedTransfer:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """Converter of rows to JSON, with amounts shown in the token's units."""
+    """Converter of rows to JSON, with amounts shown in the units of their token."""
 
-    token: TokenSection
+    labels: DestinationLabels
 
-    def money(self, amount: int) -> Money:
+    def money(self, amount: int, token: str) -> Money:
         """Return an amount as an exact integer and as formatted text."""
-        return {"amount": str(amount), "amount_shown": self.shown(amount)}
+        return {"amount": str(amount), "amount_shown": self.shown(amount, token)}
 
-    def shown(self, amount: int) -> str:
-        """Return an amount as formatted text."""
-        return f"{to_tokens(amount, self.token.decimals):f} {self.token.symbol}"
+    def shown(self, amount: int, token: str) -> str:
+        """Return an amount as formatted text; in smallest units if the token is not configured."""
+        found = self.labels.token(token)
+        if found is None:
+            return f"{amount} smallest units"
+        return f"{to_tokens(amount, found.decimals):f} {found.symbol}"
+
+    def arrival(self, token: str, receiver: str) -> Arrival:
+        """Return the destination at which a transfer of a token to an account arrives."""
+        label, found = self.labels.find(token, receiver), self.labels.token(token)
+        return {
+            "destination": None if label is None else label.name,
+            "token": token,
+            "symbol": None if found is None else found.symbol,
+            "payee": receiver,
+        }
 
     def orders(self, tx: Connection, rows: Sequence[OrderRecord]) -> list[OrderView]:
         """Return orders with payment and refunds, in the order of `rows`."""
@@ -132,10 +148,9 @@ class Views:
             "state": cast(OrderState, status.state),
             **refined(status.step),
             "chain_id": order.chain_id,
-            "token": order.token,
+            **self.arrival(order.token, order.payee),
             "payer": order.payer,
-            "payee": order.payee,
-            **self.money(order.amount),
+            **self.money(order.amount, order.token),
             "checkout": order.checkout,
             "valid_after": order.valid_after,
             "valid_before": order.valid_before,
@@ -148,7 +163,7 @@ class Views:
             "last_error": None if status.step in EFFECTED else order.last_error,
             "payment": None if paid is None else self._payment(paid),
             "refunded": str(refunded),
-            "refunded_shown": self.shown(refunded),
+            "refunded_shown": self.shown(refunded, order.token),
         }
 
     def _payment(self, row: TransferRecord) -> PaymentView:
@@ -160,13 +175,18 @@ class Views:
             "log_index": row.log_index,
             "position": row.position,
             "block_number": row.block_number,
+            **self.arrival(row.token, row.recipient),
             "sender": row.sender,
             "finality": row.step,
-            **self.money(row.amount),
+            **self.money(row.amount, row.token),
         }
 
-    def refund(self, row: RefundRecord) -> RefundView:
-        """Return a refund."""
+    def refunds(self, tx: Connection, rows: Sequence[RefundRecord]) -> list[RefundView]:
+        """Return refunds, in the order of `rows`."""
+        receivers = refund_receivers(tx, [row.id for row in rows])
+        return [self._refund(row, receivers.get(row.id)) for row in rows]
+
+    def _refund(self, row: RefundRecord, receiver: str | None) -> RefundView:
         source = RefundedTransfer.from_refund(row)
         return {
             "id": row.id,
@@ -174,15 +194,22 @@ class Views:
             "transfer": None if source is None else cast(RefundedTransferView, asdict(source)),
             "state": row.state,
             "chain_id": row.chain_id,
-            "token": row.token,
+            **self._origin(row.token, receiver),
             "recipient": row.recipient,
             **refined(row.step),
-            **self.money(row.amount),
+            **self.money(row.amount, row.token),
         }
+
+    def _origin(self, token: str, receiver: str | None) -> Origin:
+        """Return the destination that returns or pays out money which this account received."""
+        arrival = self.arrival(token, receiver or "")
+        label = self.labels.find(token, receiver or "")
+        return cast(Origin, arrival | {"payee": None if label is None else label.payee})
 
     def payouts(self, tx: Connection, rows: Sequence[PayoutRecord]) -> list[PayoutView]:
         """Return payouts with their recipients."""
-        condition = PayoutLegRecord.payout_id.in_([row.id for row in rows])
+        ids = [row.id for row in rows]
+        condition, payees = PayoutLegRecord.payout_id.in_(ids), read_payees(tx, ids)
         legs: dict[str, list[PayoutLegRecord]] = {row.id: [] for row in rows}
         for leg in fetch_each(tx, select(PayoutLegRecord).where(condition).order_by(PayoutLegRecord.position)):
             legs[leg.payout_id].append(leg)
@@ -191,11 +218,13 @@ class Views:
                 "id": row.id,
                 "state": row.state,
                 "chain_id": row.chain_id,
-                "token": row.token,
+                **self._origin(row.token, payees.get(row.id)),
                 "contract": row.contract,
                 **refined(row.step),
-                **self.money(sum(leg.amount for leg in legs[row.id])),
-                "recipients": [{"recipient": leg.recipient, **self.money(leg.amount)} for leg in legs[row.id]],
+                **self.money(sum(leg.amount for leg in legs[row.id]), row.token),
+                "recipients": [
+                    {"recipient": leg.recipient, **self.money(leg.amount, row.token)} for leg in legs[row.id]
+                ],
             }
             for row in rows
         ]

@@ -1,5 +1,11 @@
 """`pay.toml`: configuration of the `foreseal pay` commands."""
 
+from foreseal.payments.configuration.destinations import (
+    ConfiguredDestination,
+    DestinationName,
+    DestinationSection,
+    same_pair,
+)
 from foreseal.payments.configuration.file import Configuration, ConfigurationError, read
 from foreseal.payments.configuration.secrets import Secret, SecretError
 from foreseal.payments.configuration.sections import (
@@ -18,7 +24,10 @@ from foreseal.payments.configuration.template import template
 __all__ = [
     "Configuration",
     "ConfigurationError",
+    "ConfiguredDestination",
     "DatabaseSection",
+    "DestinationName",
+    "DestinationSection",
     "FacilitatorSection",
     "MerchantSection",
     "NodeSection",
@@ -30,5 +39,6 @@ __all__ = [
     "TokenSection",
     "WebhookSection",
     "read",
+    "same_pair",
     "template",
 ]

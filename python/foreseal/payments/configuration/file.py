@@ -9,6 +9,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from foreseal.payments.configuration.destinations import (
+    ConfiguredDestination,
+    DestinationSection,
+    destination_problems,
+    list_destinations,
+)
 from foreseal.payments.configuration.keys import Section
 from foreseal.payments.configuration.sections import (
     DatabaseSection,
@@ -43,6 +49,7 @@ class FileContent(Section):
     payee: PayeeSection | None = None
     database: DatabaseSection
     serve: ServeSection = ServeSection()
+    destinations: Annotated[tuple[DestinationSection, ...], Field(strict=False)] = ()
     facilitator: FacilitatorSection | None = None
     policy: PolicySection = PolicySection()
     webhooks: Annotated[tuple[WebhookSection, ...], Field(strict=False)] = ()
@@ -58,6 +65,11 @@ class Configuration(FileContent):
         if section is None:
             raise ConfigurationError([f"{self.path}: the section [{name}] is missing"])
         return section
+
+    def list_destinations(self) -> list[ConfiguredDestination]:
+        """Return all destinations, the default first. Raises `ConfigurationError` without [token] or [payee]."""
+        token, payee = self.need(self.token, "token"), self.need(self.payee, "payee")
+        return list_destinations(token, payee, self.serve, self.destinations)
 
 
 def read(path: Path) -> Configuration:
@@ -78,9 +90,12 @@ def read(path: Path) -> Configuration:
         raise ConfigurationError(f"{path}: {_problem(each)}" for each in found) from None
     forbidden = ((number, hook.problem(content.serve)) for number, hook in enumerate(content.webhooks))
     problems = [f"{path}: webhooks[{number}].url: {problem}" for number, problem in forbidden if problem is not None]
+    configuration = Configuration(path=path, **dict(content))
+    if content.destinations:
+        problems += [f"{path}: {each}" for each in destination_problems(configuration.list_destinations())]
     if problems:
         raise ConfigurationError(problems)
-    return Configuration(path=path, **dict(content))
+    return configuration
 
 
 def _position(tables: Mapping[str, Any], location: Sequence[int | str]) -> list[int]:

@@ -12,8 +12,13 @@ from foreseal.payments.validation import models
 
 # Among alternative keys, the one that a new file sets.
 _CHOSEN = {"payee.key_file"}
+# Examples of keys that have another example in a section of their own.
+_EXAMPLES = {
+    "destinations.token.address": "0xA51c1fc2f0D1a1b8494Ed1FE312d7C3a78Ed91C0",
+    "destinations.payee.key_file": "branch-2.key",
+}
 # Sections that a merchant does not need.
-_OPTIONAL = {"facilitator", "merchant", "webhooks"}
+_OPTIONAL = {"destinations", "facilitator", "merchant", "webhooks"}
 
 
 def template() -> str:
@@ -31,10 +36,17 @@ def template() -> str:
 def _section(name: str, section: type[BaseModel], heading: str, comment: str) -> Iterator[str]:
     yield f"# {(section.__doc__ or '').splitlines()[0]}"
     yield f"{comment}{heading}"
+    nested = {key: next(models(field.annotation), None) for key, field in section.model_fields.items()}
     for key, field in section.model_fields.items():
+        if nested[key] is not None:
+            continue
         optional = not field.is_required() and f"{name}.{key}" not in _CHOSEN
         yield f"# {field.description}"
-        yield f"{'# ' if optional or comment else ''}{key} = {orjson.dumps(_shown(field)).decode()}"
+        value = _EXAMPLES.get(f"{name}.{key}", _shown(field))
+        yield f"{'# ' if optional or comment else ''}{key} = {orjson.dumps(value).decode()}"
+    for key, model in nested.items():  # a table ends with the next heading, so its sections come last
+        if model is not None:
+            yield from ("", *_section(f"{name}.{key}", model, f"[{name}.{key}]", comment))
 
 
 def _shown(field: FieldInfo) -> Any:

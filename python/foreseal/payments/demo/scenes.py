@@ -226,8 +226,9 @@ class DemoPlayer:
             found = balance(tx)
         if found.faults:
             raise Surprise("; ".join(fault.message for fault in found.faults))
+        sums = found.total()
         reached = len({state for _, state, _ in self.reached})
-        captured, refunded, unmatched = map(_dollars, (found.captured, found.refunded, found.unmatched))
+        captured, refunded, unmatched = map(_dollars, (sums.captured, sums.refunded, sums.unmatched))
         self.report("")
         self.report(f"{reached} of {len(OrderState)} states reached, {self.refused} forbidden transitions rejected")
         self.report(f"The books balance: {captured} captured, {refunded} refunded, {unmatched} unmatched")

@@ -1,5 +1,6 @@
 """Payouts: one batch to many recipients through the payouts contract, and splits of a sum."""
 
+import json
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, insert, select
@@ -10,8 +11,8 @@ from foreseal.payments.chain.token import PAYOUT_SENT, payouts_call, payouts_sen
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.disbursements import Disbursements, RecipientForbidden, paid_by
 from foreseal.payments.ledger import DuplicateRecord, Trigger
-from foreseal.payments.ledger.models import PayoutLegRecord, PayoutRecord, Purpose
-from foreseal.payments.ledger.queries import ColumnValues, fetch_each
+from foreseal.payments.ledger.models import PayoutLegRecord, PayoutRecord, Purpose, TimelineRecord, TransactionRecord
+from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
 from foreseal.payments.typed_data import ZERO_ADDRESS, address, bytes32
 
@@ -76,6 +77,7 @@ class Payouts(Disbursements[PayoutRecord]):
                     PayoutRecord.token: domain.contract,
                     PayoutRecord.contract: contract_address,
                 },
+                payee=self.merchant.payee,
             )
             for position, (recipient, amount) in enumerate(checked_legs):
                 leg: ColumnValues = {
@@ -114,18 +116,39 @@ class Payouts(Disbursements[PayoutRecord]):
         if there < needed:
             raise NotFunded(needed, there)
 
-    @staticmethod
-    def _exists(tx: Connection, id: str, contract: str, legs: list[tuple[str, int]]) -> bool:
+    def _exists(self, tx: Connection, id: str, contract: str, legs: list[tuple[str, int]]) -> bool:
         """Return True if the batch is already reserved. Raises `DuplicateRecord` if its id belongs to another batch."""
-        found = tx.execute(select(PayoutRecord.contract).where(PayoutRecord.id == id)).scalar_one_or_none()
-        if found is not None and (found != contract or _legs(tx, id) != legs):
+        found = fetch_one_or_none(tx, select(PayoutRecord).where(PayoutRecord.id == id))
+        if found is None:
+            return False
+        payee = read_payees(tx, [id]).get(id, self.merchant.payee)
+        mine = (self.merchant.domain.contract, self.merchant.payee, contract)
+        if (found.token, payee, found.contract) != mine or _legs(tx, id) != legs:
             raise DuplicateRecord(f"payouts: {id} is another batch")
-        return found is not None
+        return True
 
 
 def _legs(tx: Connection, id: str) -> list[tuple[str, int]]:
     query = select(PayoutLegRecord).where(PayoutLegRecord.payout_id == id).order_by(PayoutLegRecord.position)
     return [(leg.recipient, leg.amount) for leg in fetch_each(tx, query)]
+
+
+def read_payees(tx: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """Return the payees of payouts, by id: recorded with the reservation, or the sender of their transaction.
+
+    A payout that an earlier version reserved and never sent has none.
+    """
+    payees: dict[str, str] = {}
+    for chunk in chunks(ids):
+        sent = (TransactionRecord.purpose == Purpose.PAYOUT) & TransactionRecord.subject.in_(chunk)
+        payees.update(tx.execute(select(TransactionRecord.subject, TransactionRecord.sender).where(sent)).all())
+        reserved = (TimelineRecord.subject == PayoutRecord.__tablename__) & TimelineRecord.subject_id.in_(chunk)
+        created = select(TimelineRecord).where(reserved, TimelineRecord.trigger == Trigger.RESERVE)
+        for entry in fetch_each(tx, created):
+            recorded = json.loads(entry.details).get("payee")
+            if recorded is not None:
+                payees[entry.subject_id] = recorded
+    return payees
 
 
 def split(total: int, shares: Sequence[int], remainder: int) -> list[int]:

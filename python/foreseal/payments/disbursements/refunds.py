@@ -1,9 +1,9 @@
 """Refunds: paid to the sender of the capture's transfer, and never more than the captured amount."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, func, select
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainReceipt
@@ -24,7 +24,7 @@ from foreseal.payments.ledger import (
 )
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import OrderRecord, Purpose, RefundRecord, TransferRecord
-from foreseal.payments.ledger.queries import fetch_all, fetch_one, fetch_one_or_none
+from foreseal.payments.ledger.queries import chunks, fetch_all, fetch_one, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
 from foreseal.payments.typed_data import ZERO_ADDRESS
 
@@ -49,6 +49,25 @@ class RefundedTransfer:
         if refund.transfer_hash is None or refund.transfer_position is None:
             return None
         return cls(refund.transfer_hash, refund.transfer_position)
+
+
+def refund_receivers(tx: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """Return the accounts that received the money which refunds return, by id of the refund."""
+    found: dict[str, str] = {}
+    same = and_(
+        TransferRecord.chain_id == RefundRecord.chain_id,
+        TransferRecord.transaction_hash == RefundRecord.transfer_hash,
+        TransferRecord.position == RefundRecord.transfer_position,
+    )
+    received = func.coalesce(OrderRecord.payee, TransferRecord.recipient)
+    query = (
+        select(RefundRecord.id, received)
+        .outerjoin(OrderRecord, OrderRecord.id == RefundRecord.order_id)
+        .outerjoin(TransferRecord, same)
+    )
+    for chunk in chunks(ids):
+        found.update(tx.execute(query.where(RefundRecord.id.in_(chunk))).all())
+    return found
 
 
 class Refunds(Disbursements[RefundRecord]):

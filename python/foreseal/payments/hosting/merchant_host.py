@@ -73,7 +73,7 @@ class HostedMerchant:
         except SQLAlchemyError as error:
             raise MerchantFailed(self.path, error) from error
         process = ProcessName.from_section(configuration.serve).name
-        payees = frozenset({self.backend.merchant.payee})
+        payees = frozenset(each.merchant.payee for each in self.backend.destinations)
         return MerchantResources(self.path, configuration.node.chain_id, payees, identity, process)
 
     def call(self, act: Callable[[], None]) -> None:

@@ -84,7 +84,9 @@ class AutoCaptures:
             batch.execute(self._node)
             return [_with_capture(each, None) for each in reads.results()]
         targets = [CaptureTarget(each.terms, each.terms.amount) for each in waiting]
-        calls = self._checks.check(targets, batch)
+        checks = self._checks.begin(targets, batch)
+        batch.execute(self._node)
+        calls = checks.results()
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         captures = {
             target.order.id: CheckedCapture(target, call) if not isinstance(call, Exception) else call
@@ -112,13 +114,15 @@ class AutoCaptures:
         rejected = self._acceptances.store(tx, [each.signature for each in checked])
         accepted = [each for each in checked if each.id not in rejected]
         captures = [each.capture for each in accepted if isinstance(each.capture, CheckedCapture)]
-        # An order that was paid or changed since the check is not captured.
-        decided = {
-            each.id: each
-            for each in (self._captures.store(tx, captures) if captures else [])
-            if isinstance(each, DecidedCapture)
-        }
         obstacles = {each.id: each.capture for each in accepted if isinstance(each.capture, Exception)}
+        decided: dict[str, DecidedCapture] = {}
+        try:
+            with tx.begin_nested():
+                # An order that was paid or changed since the check is not captured.
+                results = self._captures.store(tx, captures) if captures else []
+                decided = {each.id: each for each in results if isinstance(each, DecidedCapture)}
+        except SendingError as error:  # the key cannot sign
+            obstacles |= {each.target.order.id: error for each in captures}
         errors = {each.id: None for each in decided.values()} | {
             id: str(error)[:_LONGEST_ERROR] for id, error in obstacles.items()
         }

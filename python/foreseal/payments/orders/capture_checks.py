@@ -26,7 +26,7 @@ from foreseal.payments.orders.capture_batches import MAX_CALL_GAS
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.orders.terms import SignedOrder, authorization, message, permit
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
-from foreseal.payments.transactions import CallEstimates, SendingError, TransactionCall, TransactionSender
+from foreseal.payments.transactions import SendingError, TransactionCall, TransactionSender
 
 _BLOCK: BlockTag = "pending"
 
@@ -123,101 +123,90 @@ class _Reads:
     gas: PendingAnswer[int]
 
 
-class CaptureChecks:
-    """Checks of all that can prevent captures, at `pending`."""
+class PendingCaptureChecks:
+    """Checks whose requests are in a batch. Available after the batch was executed."""
 
-    def __init__(self, sender: TransactionSender, merchant: Merchant) -> None:
-        self._sender = sender
+    def __init__(
+        self, sender: TransactionSender, merchant: Merchant, targets: Sequence[CaptureTarget], batch: RequestBatch
+    ) -> None:
+        """Add the requests to the batch."""
+        self._node = sender.node
         self._merchant = merchant
-
-    def check(
-        self, targets: Sequence[CaptureTarget], batch: RequestBatch | None = None
-    ) -> list[TransactionCall | CaptureRejection]:
-        """Return the call that captures each target, or the reason why it cannot be captured.
-
-        The merchant's account makes the call. If the payee is the merchant's batch capture contract, the contract makes
-        it; `capture_batches` combines such calls to transactions. `batch` has further requests of the caller; it is
-        executed here.
-        """
-        node, domain = self._sender.node, self._merchant.domain
-        batch = RequestBatch() if batch is None else batch
-        token = TokenReads(domain.contract)
-        estimates = self._sender.estimates(batch)
-        separator, paused = batch.add(token.domain_separator(_BLOCK)), batch.add(token.paused(_BLOCK))
+        self._targets = targets
+        self._token = TokenReads(merchant.domain.contract)
+        self._estimates = sender.estimates(batch)
+        self._separator = batch.add(self._token.domain_separator(_BLOCK))
+        self._paused = batch.add(self._token.paused(_BLOCK))
         signed = [
             SignedMessage(message(each.order), assigned_payer(each.order), each.order.signature or b"")
             for each in targets
         ]
-        signatures = SignatureChecks(batch, domain, signed)
-        restrictions = RestrictionReads(token, _BLOCK, batch)
-        parties = [capture_parties(each.order) for each in targets]
-        for each in parties:
-            restrictions.add(each)
-        contract = self._contract_reads(targets, batch, restrictions)
-        reads = [self._add_reads(batch, token, estimates, target) for target in targets]
-        batch.execute(node)
-        signatures.read_wallets(node)
-        restrictions.read_policies(node, parties if contract is None else [*parties, contract.forward])
+        self._signatures = SignatureChecks(batch, merchant.domain, signed)
+        self._restrictions = RestrictionReads(self._token, _BLOCK, batch)
+        self._parties = [capture_parties(each.order) for each in targets]
+        for each in self._parties:
+            self._restrictions.add(each)
+        self._contract = self._contract_reads(batch)
+        self._reads = [self._add_reads(batch, target) for target in targets]
+
+    def results(self) -> list[TransactionCall | CaptureRejection]:
+        """Return the call that captures each target, or the reason why it cannot be captured."""
+        self._signatures.read_wallets(self._node)
+        contract = self._contract
+        parties = self._parties if contract is None else [*self._parties, contract.forward]
+        self._restrictions.read_policies(self._node, parties)
         results: list[TransactionCall | CaptureRejection] = []
-        for position, (target, read) in enumerate(zip(targets, reads, strict=True)):
+        for position, (target, read) in enumerate(zip(self._targets, self._reads, strict=True)):
             try:
-                estimates.require_chain()
-                self._check_terms(target.order, separator, estimates)
-                if contract is not None and self.is_batched(target.order):
+                self._estimates.require_chain()
+                self._check_terms(target.order)
+                if contract is not None and is_batched(target.order, self._merchant):
                     contract.require_usable(target.order.id)
-                signatures.require(position)
-                self._check_state(target, read, paused)
-                self._check_holders(target, restrictions)
+                self._signatures.require(position)
+                self._check_state(target, read)
+                self._check_holders(target)
                 self._check_balance(target, read)
-                results.append(self._call(target, read, estimates))
+                results.append(self._call(target, read))
             except (NotCapturable, InvalidSignature, SendingError, ChainError) as error:
                 results.append(error)
         return results
 
-    def is_batched(self, order: SignedOrder) -> bool:
-        """Return True if the merchant's batch capture contract captures the order."""
-        return order.payee == self._merchant.batch_capture
-
-    def _contract_reads(
-        self, targets: Sequence[CaptureTarget], batch: RequestBatch, restrictions: RestrictionReads
-    ) -> _ContractReads | None:
+    def _contract_reads(self, batch: RequestBatch) -> _ContractReads | None:
         contract = self._merchant.batch_capture
-        if contract is None or not any(self.is_batched(target.order) for target in targets):
+        if contract is None or not any(is_batched(target.order, self._merchant) for target in self._targets):
             return None
-        return _ContractReads(contract, self._merchant, batch, restrictions)
+        return _ContractReads(contract, self._merchant, batch, self._restrictions)
 
-    def _call(self, target: CaptureTarget, reads: _Reads, estimates: CallEstimates) -> TransactionCall:
+    def _call(self, target: CaptureTarget, reads: _Reads) -> TransactionCall:
         order = target.order
         try:
-            call = estimates.call(*build_capture_call(order, target.amount), reads.gas)
+            call = self._estimates.call(*build_capture_call(order, target.amount), reads.gas)
         except Reverted as error:
             raise NotCapturable(order.id, CaptureObstacle.REVERTS, error.reason) from error
-        if self.is_batched(order) and call.gas > MAX_CALL_GAS:
+        if is_batched(order, self._merchant) and call.gas > MAX_CALL_GAS:
             detail = f"it needs {call.gas} gas, the contract can forward at most {MAX_CALL_GAS}"
             raise NotCapturable(order.id, CaptureObstacle.REVERTS, detail)
         return call
 
-    def _add_reads(
-        self, batch: RequestBatch, token: TokenReads, estimates: CallEstimates, target: CaptureTarget
-    ) -> _Reads:
+    def _add_reads(self, batch: RequestBatch, target: CaptureTarget) -> _Reads:
         order = target.order
-        caller = order.payee if self.is_batched(order) else None
+        caller = order.payee if is_batched(order, self._merchant) else None
         return _Reads(
             batch.add(is_used_request(order, _BLOCK)),
-            batch.add(token.balance(assigned_payer(order), _BLOCK)),
-            estimates.add(*build_capture_call(order, target.amount), caller),
+            batch.add(self._token.balance(assigned_payer(order), _BLOCK)),
+            self._estimates.add(*build_capture_call(order, target.amount), caller),
         )
 
-    def _check_terms(self, order: SignedOrder, separator: PendingAnswer[bytes], estimates: CallEstimates) -> None:
+    def _check_terms(self, order: SignedOrder) -> None:
         domain = self._merchant.domain
         if (order.chain_id, order.token) != (domain.chain_id, domain.contract):
             raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
         payees = self._merchant.receivers if order.checkout is None else (self._merchant.payee,)
         if order.payee not in payees:
             raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
-        if order.checkout not in (None, self._merchant.checkout) or separator.result() != domain.separator():
+        if order.checkout not in (None, self._merchant.checkout) or self._separator.result() != domain.separator():
             raise NotCapturable(order.id, CaptureObstacle.DOMAIN)
-        now = estimates.head().timestamp
+        now = self._estimates.head().timestamp
         if now <= order.valid_after:
             detail = f"valid after {order.valid_after}, the block time is {now}"
             raise NotCapturable(order.id, CaptureObstacle.EARLY, detail)
@@ -225,16 +214,14 @@ class CaptureChecks:
             detail = f"valid before {order.valid_before}, the block time is {now}"
             raise NotCapturable(order.id, CaptureObstacle.LATE, detail)
 
-    @staticmethod
-    def _check_state(target: CaptureTarget, reads: _Reads, paused: PendingAnswer[bool]) -> None:
+    def _check_state(self, target: CaptureTarget, reads: _Reads) -> None:
         if reads.used.result():
             raise NotCapturable(target.order.id, CaptureObstacle.USED)
-        if paused.result():
+        if self._paused.result():
             raise NotCapturable(target.order.id, CaptureObstacle.PAUSED)
 
-    @staticmethod
-    def _check_holders(target: CaptureTarget, restrictions: RestrictionReads) -> None:
-        holder = restrictions.forbidden(capture_parties(target.order))
+    def _check_holders(self, target: CaptureTarget) -> None:
+        holder = self._restrictions.forbidden(capture_parties(target.order))
         if holder is not None:
             raise NotCapturable(target.order.id, CaptureObstacle.FORBIDDEN, holder)
 
@@ -244,6 +231,40 @@ class CaptureChecks:
         if balance < target.amount:
             detail = f"{balance} of {target.amount} units"
             raise NotCapturable(target.order.id, CaptureObstacle.BALANCE, detail)
+
+
+class CaptureChecks:
+    """Checks of all that can prevent captures by one merchant's key, at `pending`.
+
+    The merchant's account makes each call. If the payee is the merchant's batch capture contract, the contract makes
+    it; `capture_batches` combines such calls to transactions.
+    """
+
+    def __init__(self, sender: TransactionSender, merchant: Merchant) -> None:
+        if sender.account.address != merchant.payee:
+            raise ValueError(f"payee: {merchant.payee} is not the key's account {sender.account.address}")
+        self._sender = sender
+        self._merchant = merchant
+
+    def begin(self, targets: Sequence[CaptureTarget], batch: RequestBatch) -> PendingCaptureChecks:
+        """Add the requests for these targets to a batch."""
+        return PendingCaptureChecks(self._sender, self._merchant, targets, batch)
+
+    def check(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | CaptureRejection]:
+        """Return the call that captures each target, or the reason why it cannot be captured."""
+        batch = RequestBatch()
+        checks = self.begin(targets, batch)
+        batch.execute(self._sender.node)
+        return checks.results()
+
+    def is_batched(self, order: SignedOrder) -> bool:
+        """Return True if the merchant's batch capture contract captures the order."""
+        return is_batched(order, self._merchant)
+
+
+def is_batched(order: SignedOrder, merchant: Merchant) -> bool:
+    """Return True if the merchant's batch capture contract captures the order."""
+    return order.payee == merchant.batch_capture
 
 
 def capture_parties(order: SignedOrder) -> TransferParties:

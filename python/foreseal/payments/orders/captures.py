@@ -85,8 +85,6 @@ class Captures:
     """
 
     def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
-        if sender.account.address != merchant.payee:
-            raise ValueError(f"payee: {merchant.payee} is not the key's account {sender.account.address}")
         self._ledger = ledger
         self._sender = sender
         self._merchant = merchant
@@ -148,12 +146,17 @@ class Captures:
     ) -> list[DecidedCapture | TransitionNotAllowed | TransactionStillOpen]:
         """Decide captures of distinct orders in the caller's transaction, or return the reason against each.
 
-        Raises `ConcurrentUpdate` and `TransactionStillOpen`, which end the transaction.
+        Raises `SendingError` if the key cannot sign. Raises `ConcurrentUpdate` and `TransactionStillOpen`, which end
+        the transaction.
         """
         results, allowed = self._allowed(tx, captures)
         batched = [each for each, _ in allowed if self._checks.is_batched(each.target.order)]
         batches = plan_batches([BatchedCapture(each.target.order, each.call) for each in batched])
         batch_of = {id: batch.id for batch in batches for id in batch.order_ids}
+        new = [NewIntent(Purpose.CAPTURE, row.id, each.call) for each, row in allowed if row.id not in batch_of]
+        new += [NewIntent(Purpose.CAPTURE_BATCH, batch.id, batch.call) for batch in batches]
+        self._sender.intents.store_all(tx, new)
+        # After the signatures: entries that are recorded are counted, even if the caller undoes the rest.
         details = {row.id: _details(each.target, batch_of) for each, row in allowed}
         self._ledger.move_all(tx, OrderRecord, [row for _, row in allowed], Trigger.CAPTURE, details)
         permits = [each.target for each, _ in allowed if each.target.order.checkout is not None]
@@ -163,9 +166,6 @@ class Captures:
         update_all(
             tx, OrderRecord, [({OrderRecord.id: id}, {OrderRecord.capture_batch: batch_of[id]}) for id in batch_of]
         )
-        new = [NewIntent(Purpose.CAPTURE, row.id, each.call) for each, row in allowed if row.id not in batch_of]
-        new += [NewIntent(Purpose.CAPTURE_BATCH, batch.id, batch.call) for batch in batches]
-        self._sender.intents.store_all(tx, new)
         self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
         ids = [each.target.order.id for each in captures]
         return [results.get(id) or DecidedCapture(id, batch_of.get(id)) for id in ids]
@@ -189,16 +189,21 @@ class Captures:
 
     def send(self, decided: Sequence[DecidedCapture]) -> None:
         """Send new captures, and record the node's answers. Raises nothing of the node."""
-        self._ledger.passed(CrashPoint.CAPTURE_STORED)
-        ids = [each.id for each in decided if each.batch is None]
-        if ids:
-            record_deliveries(self._ledger, OrderRecord, self._sender.deliver_new(Purpose.CAPTURE, ids))
-        batches: dict[str, list[str]] = {}
-        for each in decided:
-            if each.batch is not None:
-                batches.setdefault(each.batch, []).append(each.id)
-        if batches:
-            deliver_batches(self._ledger, self._sender, batches)
+        send_captures(self._ledger, self._sender, decided)
+
+
+def send_captures(ledger: Ledger, sender: TransactionSender, decided: Sequence[DecidedCapture]) -> None:
+    """Send new captures, and record the node's answers. Raises nothing of the node."""
+    ledger.passed(CrashPoint.CAPTURE_STORED)
+    ids = [each.id for each in decided if each.batch is None]
+    if ids:
+        record_deliveries(ledger, OrderRecord, sender.deliver_new(Purpose.CAPTURE, ids))
+    batches: dict[str, list[str]] = {}
+    for each in decided:
+        if each.batch is not None:
+            batches.setdefault(each.batch, []).append(each.id)
+    if batches:
+        deliver_batches(ledger, sender, batches)
 
 
 def _target(request: CaptureRequest, order: OrderRecord | None) -> CaptureTarget:

@@ -1,13 +1,7 @@
-"""Payments in one step: terms and signature of many orders, each captured if requested.
-
-```text
-check  signatures, and what can prevent a capture; one batch of node requests, nothing stored
-store  orders, authorizations, timeline, account nonces and signed bytes; the caller's database transaction
-send   the stored bytes; one batch
-```
+"""Payments in one step: terms and signature of many orders of one payee, each captured if requested.
 
 A payment that cannot be captured stores nothing. States and crash points are those of orders that take each step in a
-request of its own.
+request of its own. `payment_groups` has the steps.
 """
 
 from collections.abc import Sequence
@@ -17,7 +11,6 @@ from sqlalchemy import Connection
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainError, RequestBatch, node_requests
-from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderStatus, TimelineEntry, Trigger
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, Purpose
@@ -28,7 +21,6 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.acceptances import bound_authorizations
 from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
-from foreseal.payments.orders.captures import Captures, DecidedCapture
 from foreseal.payments.orders.drafts import stored_ids
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
 from foreseal.payments.orders.payers import require_buyer
@@ -86,15 +78,60 @@ class StoredPayment:
     """Batch that captures it through the batch capture contract."""
 
 
+class PendingPaymentChecks:
+    """Checks whose requests are in a batch. Available after the batch was executed."""
+
+    def __init__(
+        self, sender: TransactionSender, merchant: Merchant, payments: Sequence[NewPayment], batch: RequestBatch
+    ) -> None:
+        """Add the requests to the batch."""
+        self._node = sender.node
+        self._payments = payments
+        self._earliest = EarliestBlock(batch)
+        self._pending = batch.add(node_requests.head("pending"))
+        kept = [payment for payment in payments if not payment.capture]
+        signed = [SignedMessage(message(payment), payment.payer, payment.signature) for payment in kept]
+        self._signatures = SignatureChecks(batch, merchant.domain, signed)
+        captured = [CaptureTarget(payment, payment.amount) for payment in payments if payment.capture]
+        self._captures = CaptureChecks(sender, merchant).begin(captured, batch)
+
+    def results(self) -> list[CheckedPayment | Exception]:
+        """Return each payment that can be stored, and captured if requested, or the reason against it.
+
+        Reasons are `InvalidSignature`, `Expired`, `NotCapturable`, `SendingError` and `ChainError`.
+        """
+        calls = iter(self._captures.results())
+        self._signatures.read_wallets(self._node)
+        results: list[CheckedPayment | Exception] = []
+        position = 0
+        for payment in self._payments:
+            call: TransactionCall | None = None
+            try:
+                if payment.capture:
+                    found = next(calls)
+                    if isinstance(found, Exception):
+                        results.append(found)
+                        continue
+                    call = found
+                else:
+                    self._signatures.require(position)
+                    position += 1
+                    head = self._pending.result()
+                    require_open(payment.valid_before, self._earliest.timestamp() if head is None else head.timestamp)
+                results.append(CheckedPayment(payment, self._earliest.number(), call))
+            except (InvalidSignature, Expired, ChainError) as error:
+                results.append(error)
+        return results
+
+
 class Payments:
-    """Payments of a merchant."""
+    """Payments to one merchant's key. `PaymentGroups` combines those of several."""
 
     def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
+        self.merchant = merchant
         self._ledger = ledger
         self._sender = sender
-        self._merchant = merchant
         self._checks = CaptureChecks(sender, merchant)
-        self._captures = Captures(ledger, sender, merchant)
 
     def new(
         self, id: str, terms: OrderTerms, signature: bytes, *, capture: bool, data: MerchantData = NO_DATA
@@ -104,14 +141,14 @@ class Payments:
             raise ValueError("amount: must not be 0")
         if not terms.valid_after < terms.valid_before:
             raise ValueError(f"valid_before: must be after valid_after, got {terms.valid_before}")
-        require_buyer(terms.payer, self._merchant)
-        domain = self._merchant.domain
+        require_buyer(terms.payer, self.merchant)
+        domain = self.merchant.domain
         return NewPayment(
             identifier(id),
             domain.chain_id,
             domain.contract,
             terms.payer,
-            self._merchant.receiver,
+            self.merchant.receiver,
             terms.amount,
             terms.valid_after,
             terms.valid_before,
@@ -122,50 +159,19 @@ class Payments:
             data.metadata_json,
         )
 
-    def check(self, payments: Sequence[NewPayment]) -> list[CheckedPayment | Exception]:
-        """Return each payment that can be stored, and captured if requested, or the reason against it.
+    def begin(self, payments: Sequence[NewPayment], batch: RequestBatch) -> PendingPaymentChecks:
+        """Add the requests for the checks of these payments to a batch."""
+        return PendingPaymentChecks(self._sender, self.merchant, payments, batch)
 
-        Reasons are `InvalidSignature`, `Expired`, `NotCapturable`, `SendingError` and `ChainError`.
-        """
-        batch = RequestBatch()
-        earliest, pending = EarliestBlock(batch), batch.add(node_requests.head("pending"))
-        kept = [payment for payment in payments if not payment.capture]
-        signed = [SignedMessage(message(payment), payment.payer, payment.signature) for payment in kept]
-        signatures = SignatureChecks(batch, self._merchant.domain, signed)
-        captured = [CaptureTarget(payment, payment.amount) for payment in payments if payment.capture]
-        calls = iter(self._checks.check(captured, batch))
-        signatures.read_wallets(self._sender.node)
-        results: list[CheckedPayment | Exception] = []
-        position = 0
-        for payment in payments:
-            call: TransactionCall | None = None
-            try:
-                if payment.capture:
-                    found = next(calls)
-                    if isinstance(found, Exception):
-                        results.append(found)
-                        continue
-                    call = found
-                else:
-                    signatures.require(position)
-                    position += 1
-                    head = pending.result()
-                    require_open(payment.valid_before, earliest.timestamp() if head is None else head.timestamp)
-                results.append(CheckedPayment(payment, earliest.number(), call))
-            except (InvalidSignature, Expired, ChainError) as error:
-                results.append(error)
-        self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
-        return results
-
-    def store(self, tx: Connection, checked: Sequence[CheckedPayment]) -> list[StoredPayment | DuplicateRecord]:
-        """Store payments in the caller's transaction, or return the reason against each.
+    def insert(self, tx: Connection, new: Sequence[CheckedPayment]) -> list[StoredPayment]:
+        """Store payments, which have no duplicates, in the caller's transaction. Nothing is sent.
 
         Raises `sqlalchemy.exc.IntegrityError`, which ends the transaction, if another process stores one of them at
-        the same time. Raises `TransactionStillOpen`.
+        the same time. Raises `SendingError`.
         """
-        duplicates = self._duplicates(tx, [each.payment for each in checked])
+        if not new:
+            return []
         now = self._ledger.clock()
-        new = [each for position, each in enumerate(checked) if position not in duplicates]
         created = next_status(ORDER_TRANSITIONS, None, Trigger.STORE_SIGNED)
         submitted = next_status(ORDER_TRANSITIONS, created, Trigger.CAPTURE)
         batches = plan_batches(
@@ -176,21 +182,12 @@ class Payments:
             ]
         )
         batch_of = {id: batch.id for batch in batches for id in batch.order_ids}
-        results: list[StoredPayment | DuplicateRecord] = []
         stored: list[StoredPayment] = []
-        for position, each in enumerate(checked):
-            if position in duplicates:
-                results.append(duplicates[position])
-                continue
-            status = created if each.call is None else submitted
-            id = each.payment.id
+        for each in new:
+            status, id = created if each.call is None else submitted, each.payment.id
             stored.append(StoredPayment(each.payment, status, now, memo(id), batch_of.get(id)))
-            results.append(stored[-1])
-        if not new:
-            return results
         insert_all(tx, OrderRecord, [_row(row, each.since_block) for row, each in zip(stored, new, strict=True)])
         insert_all(tx, AuthorizationRecord, [_authorization(each.payment) for each in new])
-        record_entries(tx, list(_entries(stored, created, submitted)))
         intents = [
             NewIntent(Purpose.CAPTURE, each.payment.id, each.call)
             for each in new
@@ -198,29 +195,27 @@ class Payments:
         ]
         intents += [NewIntent(Purpose.CAPTURE_BATCH, batch.id, batch.call) for batch in batches]
         self._sender.intents.store_all(tx, intents)
-        self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
-        return results
+        # After the signatures: entries that are recorded are counted, even if the caller undoes the rest.
+        record_entries(tx, list(_entries(stored, created, submitted)))
+        return stored
 
-    def send(self, stored: Sequence[StoredPayment]) -> None:
-        """Send the captures of stored payments, and record the node's answers. Raises nothing of the node."""
-        self._captures.send(
-            [DecidedCapture(each.payment.id, each.capture_batch) for each in stored if each.payment.capture]
-        )
 
-    def _duplicates(self, tx: Connection, payments: Sequence[NewPayment]) -> dict[int, DuplicateRecord]:
-        """Return the payments, by position, whose id or authorization is stored, or occurs earlier in the list."""
-        ids: set[str] = stored_ids(tx, [each.id for each in payments])
-        used = bound_authorizations(tx, self._merchant.domain.chain_id, [each.nonce for each in payments])
-        found: dict[int, DuplicateRecord] = {}
-        for position, payment in enumerate(payments):
-            key = (payment.token, payment.payer, payment.nonce)
-            if payment.id in ids:
-                found[position] = DuplicateRecord(f"orders: {payment.id} already exists")
-            elif key in used:
-                found[position] = DuplicateRecord(f"orders: the authorization of {payment.id} belongs to another order")
-            ids.add(payment.id)
-            used.add(key)
-        return found
+def find_duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int, DuplicateRecord]:
+    """Return the payments, by position, whose id or authorization is stored, or occurs earlier in the list."""
+    if not payments:
+        return {}
+    ids = stored_ids(tx, [each.id for each in payments])
+    used = bound_authorizations(tx, payments[0].chain_id, [each.nonce for each in payments])
+    found: dict[int, DuplicateRecord] = {}
+    for position, payment in enumerate(payments):
+        key = (payment.token, payment.payer, payment.nonce)
+        if payment.id in ids:
+            found[position] = DuplicateRecord(f"orders: {payment.id} already exists")
+        elif key in used:
+            found[position] = DuplicateRecord(f"orders: the authorization of {payment.id} belongs to another order")
+        ids.add(payment.id)
+        used.add(key)
+    return found
 
 
 def _row(stored: StoredPayment, since_block: int) -> ColumnValues:

@@ -7,6 +7,7 @@ from foreseal.payments.transactions.errors import (
     SendingError,
     SignerUnavailable,
     TransactionStillOpen,
+    WrongAccount,
     WrongChain,
 )
 from foreseal.payments.transactions.fees import GWEI, FeeQuote, FeeSettings
@@ -61,6 +62,7 @@ __all__ = [
     "TransactionSigner",
     "TransactionStillOpen",
     "UnsignedTransaction",
+    "WrongAccount",
     "WrongChain",
     "advance_rows",
     "block_finality",

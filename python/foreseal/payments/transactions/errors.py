@@ -5,6 +5,7 @@ SendingError
 ├── TransactionStillOpen  an earlier transaction for the same purpose may still be included
 ├── FeeTooHigh            the chain requires more than the limit
 ├── WrongChain            the node serves another chain than the sender signs for
+├── WrongAccount          the transaction belongs to another account than the key's
 └── SignerUnavailable     the service that has the key returned no valid signature
 ```
 """
@@ -24,6 +25,10 @@ class FeeTooHigh(SendingError):
 
 class WrongChain(SendingError):
     """The node serves another chain, so its data must not lead to a signature for this one."""
+
+
+class WrongAccount(SendingError):
+    """A transaction has the account nonce of one account, so no other account's key may sign it."""
 
 
 class SignerUnavailable(SendingError):

@@ -16,7 +16,7 @@ from foreseal.payments.ledger.queries import (
     insert_all,
     insert_all_returning,
 )
-from foreseal.payments.transactions.errors import TransactionStillOpen
+from foreseal.payments.transactions.errors import TransactionStillOpen, WrongAccount
 from foreseal.payments.transactions.fees import FeeQuote
 from foreseal.payments.transactions.signer import RawTransaction, TransactionSigner, UnsignedTransaction
 
@@ -91,7 +91,9 @@ class TransactionIntents:
         return ids
 
     def attempt(self, tx: Connection, intent: TransactionRecord, ordinal: int, quote: FeeQuote, block: int) -> None:
-        """Sign an intent with these fees, and store the bytes."""
+        """Sign an intent with these fees, and store the bytes. Raises `WrongAccount` and `SignerUnavailable`."""
+        if intent.sender != self.account.address:
+            raise WrongAccount(f"transaction {intent.id} is of {intent.sender}, the key of {self.account.address}")
         call = TransactionCall(intent.target, intent.data, intent.gas, quote, intent.account_nonce, block)
         ((raw, hash),) = self._sign_all(intent.account_nonce, [call])
         insert_all(tx, AttemptRecord, [_attempt(intent.id, ordinal, raw, hash, quote, block)])

@@ -152,8 +152,11 @@ class TransactionSender:
         """Return True if the newest bytes need higher fees: they waited too long, or were rejected below current fees.
 
         Higher fees help neither after a rejection for another reason, such as an insufficient balance, nor behind an
-        earlier account nonce. If no transaction has that earlier nonce, this fills the gap.
+        earlier account nonce. If no transaction has that earlier nonce, this fills the gap. The key of another account
+        can do neither.
         """
+        if row.sender != self.account.address:
+            return False
         head = building_head(self.node)
         if head.number < last.since_block + self.fees.patience_blocks:
             return False

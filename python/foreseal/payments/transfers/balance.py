@@ -1,7 +1,9 @@
 """Conservation: no money appears, vanishes or is counted twice between the tables."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
@@ -25,22 +27,52 @@ class BalanceFault:
     """For people."""
 
 
+@dataclass(slots=True)
+class Sums:
+    """Sums in smallest units of one token."""
+
+    received: int = 0
+    """All transfers that are on the chain, without sweeps."""
+    captured: int = 0
+    """Transfers that are matched to an order."""
+    unmatched: int = 0
+    """Unmatched transfers."""
+    refunded: int = 0
+    """Completed refunds."""
+    reserved: int = 0
+    """Refunds that are not completed yet."""
+
+    def add(self, other: "Sums") -> None:
+        """Add other sums of the same token."""
+        for name in SUM_NAMES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+SUM_NAMES = ("received", "captured", "unmatched", "refunded", "reserved")
+
+
+class Receiver(NamedTuple):
+    """An account that receives a token."""
+
+    token: str
+    account: str
+    """The payee or its batch capture contract. Empty for a refund whose transfer is missing, which is a fault."""
+
+
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Sums in smallest units, and contradictions between the tables."""
+    """Sums by receiver, and contradictions between the tables."""
 
-    received: int
-    """All transfers to the merchant or its batch capture contract that are on the chain, without sweeps."""
-    captured: int
-    """Transfers that are matched to an order."""
-    unmatched: int
-    """Unmatched transfers."""
-    refunded: int
-    """Completed refunds."""
-    reserved: int
-    """Refunds that are not completed yet."""
-    faults: tuple[BalanceFault, ...] = field(default=())
-    """Contradictions; empty if the books balance."""
+    sums: Mapping[Receiver, Sums]
+    faults: tuple[BalanceFault, ...] = ()
+    """Empty if the books balance."""
+
+    def total(self, *receivers: Receiver) -> Sums:
+        """Return the sums of some receivers of one token, or of all if none is given."""
+        found = Sums()
+        for receiver in receivers or self.sums:
+            found.add(self.sums.get(receiver, Sums()))
+        return found
 
 
 def balance(tx: Connection) -> Balance:
@@ -54,38 +86,21 @@ def balance(tx: Connection) -> Balance:
     captured_orders = {order.id: order for order in fetch_each(tx, captured_query)}
     unmatched_rows = fetch_each(tx, select(UnmatchedTransferRecord))
     held = {(row.chain_id, row.transaction_hash, row.position): row.reason for row in unmatched_rows}
-    received = captured = unmatched = 0
-    matched: dict[_Source, int] = {}
+    sums: dict[Receiver, Sums] = defaultdict(Sums)
+    matched: dict[_Source, _Matched] = {}
     for row in fetch_each(tx, select(TransferRecord)):
+        receiver = Receiver(row.token, row.recipient)
         reason = held.pop((row.chain_id, row.transaction_hash, row.position), None)
         is_held = reason is not None
         if is_held:
-            matched[row.transaction_hash, row.position] = row.amount
+            matched[row.transaction_hash, row.position] = _Matched(receiver, row.amount)
         if reason is not Reason.SWEEP:  # the contract's receipt of the same money is a row of its own
-            received += row.amount
-            unmatched += row.amount if is_held else 0
+            sums[receiver].received += row.amount
+            sums[receiver].unmatched += row.amount if is_held else 0
         if row.order_id is not None:
-            captured += row.amount
-            matched[row.order_id] = row.amount
-            order = captured_orders.get(row.order_id)
-            if order is None:
-                faults.append(
-                    BalanceFault(
-                        "order_not_captured",
-                        f"transfer {row.transaction_hash} pays order {row.order_id}, which is not captured",
-                    )
-                )
-            elif (expected_amount(order), order.token, order.payee) != (row.amount, row.token, row.recipient):
-                faults.append(
-                    BalanceFault(
-                        "terms_mismatch",
-                        f"transfer {row.transaction_hash} differs from the terms of order {row.order_id}",
-                    )
-                )
-            elif order.step != row.step:
-                faults.append(
-                    BalanceFault("finality_mismatch", f"order {row.order_id} is {order.step}, its transfer {row.step}")
-                )
+            sums[receiver].captured += row.amount
+            matched[row.order_id] = _Matched(receiver, row.amount)
+            faults += _order_faults(row, row.order_id, captured_orders.get(row.order_id))
         if is_held == (row.order_id is not None):
             faults.append(
                 BalanceFault(
@@ -101,17 +116,22 @@ def balance(tx: Connection) -> Balance:
     faults += [
         BalanceFault("unmatched_transfer_missing", f"unmatched transfer {key[1]} does not exist") for key in held
     ]
-    paid, promised = _refunds(tx)
-    for id in {*paid, *promised}:
-        if paid[id] + promised[id] > matched.get(id, 0):
-            refunded = paid[id] + promised[id]
-            faults.append(
-                BalanceFault(
-                    "refunds_exceed_capture",
-                    f"refunds of {_source(id)} are {refunded}, its amount {matched.get(id, 0)}",
-                )
-            )
-    return Balance(received, captured, unmatched, sum(paid.values()), sum(promised.values()), tuple(sorted(faults)))
+    faults += _add_refunds(tx, sums, matched)
+    return Balance(dict(sums), tuple(sorted(faults)))
+
+
+def _order_faults(row: TransferRecord, order_id: str, order: OrderRecord | None) -> Iterator[BalanceFault]:
+    """Yield the contradictions between a matched transfer and its captured order."""
+    if order is None:
+        yield BalanceFault(
+            "order_not_captured", f"transfer {row.transaction_hash} pays order {order_id}, which is not captured"
+        )
+    elif (expected_amount(order), order.token, order.payee) != (row.amount, row.token, row.recipient):
+        yield BalanceFault(
+            "terms_mismatch", f"transfer {row.transaction_hash} differs from the terms of order {order_id}"
+        )
+    elif order.step != row.step:
+        yield BalanceFault("finality_mismatch", f"order {order_id} is {order.step}, its transfer {row.step}")
 
 
 def expected_amount(order: OrderRecord) -> int | None:
@@ -123,15 +143,34 @@ _Source = str | tuple[str, int]
 """Order by id, or unmatched transfer by transaction hash and position."""
 
 
+class _Matched(NamedTuple):
+    """A transfer that can be refunded."""
+
+    receiver: Receiver
+    amount: int
+
+
 def _source(source: _Source) -> str:
     return f"order {source}" if isinstance(source, str) else f"transfer {source[1]} of {source[0]}"
 
 
-def _refunds(tx: Connection) -> tuple[dict[_Source, int], dict[_Source, int]]:
-    """Return paid and pending refund amounts by order or unmatched transfer."""
-    paid: dict[_Source, int] = defaultdict(int)
-    promised: dict[_Source, int] = defaultdict(int)
+def _add_refunds(
+    tx: Connection, sums: dict[Receiver, Sums], matched: Mapping[_Source, _Matched]
+) -> Iterator[BalanceFault]:
+    """Add paid and pending refunds to the sums. Yield those that exceed what they return."""
+    totals: dict[_Source, int] = defaultdict(int)
     for row in fetch_each(tx, select(RefundRecord).where(RefundRecord.state != DisbursementState.BLOCKED)):
-        sums = paid if row.state is DisbursementState.COMPLETE else promised
-        sums[row.order_id or (row.transfer_hash or "", row.transfer_position or 0)] += row.amount
-    return paid, promised
+        source = row.order_id or (row.transfer_hash or "", row.transfer_position or 0)
+        found = matched.get(source)
+        part = sums[Receiver(row.token, "") if found is None else found.receiver]
+        if row.state is DisbursementState.COMPLETE:
+            part.refunded += row.amount
+        else:
+            part.reserved += row.amount
+        totals[source] += row.amount
+    for source, total in totals.items():
+        amount = matched[source].amount if source in matched else 0
+        if total > amount:
+            yield BalanceFault(
+                "refunds_exceed_capture", f"refunds of {_source(source)} are {total}, its amount {amount}"
+            )

@@ -3,12 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, and_, func, not_, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookRecord
-from foreseal.payments.ledger import Database
+from foreseal.payments.destinations.registry import Destinations
+from foreseal.payments.ledger import REVERSIBLE, Database, OrderState
+from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.workers.process_registry import ProcessRegistry
+
+# Seconds between two counts of orders without a destination.
+_STRANDED_INTERVAL = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +27,52 @@ class CheckedDatabase:
     """Deliveries of webhooks whose attempts all failed."""
     processes: int = 0
     """Active processes."""
+    stranded: int = 0
+    """Open orders whose destination is not configured."""
+
+
+class StrandedOrders:
+    """Count of open orders whose destination is not configured.
+
+    Only a restart with another configuration changes the destinations, so the count is repeated rarely: it reads all
+    open orders.
+    """
+
+    def __init__(self, destinations: Destinations, clock: Callable[[], float]) -> None:
+        """Set up. `clock` is monotonic, in seconds."""
+        configured = [
+            and_(
+                OrderRecord.token == each.merchant.domain.contract,
+                OrderRecord.payee.in_(each.merchant.receivers),
+            )
+            for each in destinations
+        ]
+        open_ = or_(
+            OrderRecord.state.in_((OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)),
+            OrderRecord.state.in_((OrderState.CAPTURED, OrderState.CANCELED)) & OrderRecord.step.in_(REVERSIBLE),
+        )
+        self._query = select(func.count()).select_from(OrderRecord).where(open_, not_(or_(*configured)))
+        self._clock = clock
+        self._counted: float | None = None
+        self._count = 0
+
+    def count(self, tx: Connection) -> int:
+        """Return the number, at most a minute old."""
+        now = self._clock()
+        if self._counted is None or now - self._counted >= _STRANDED_INTERVAL:
+            self._count = tx.execute(self._query).scalar_one()
+            self._counted = now
+        return self._count
 
 
 class DatabaseCheck:
     """Check of one database."""
 
-    def __init__(self, database: Database, processes: ProcessRegistry, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, database: Database, processes: ProcessRegistry, clock: Callable[[], float], stranded: StrandedOrders
+    ) -> None:
         """Set up the check. `clock` is Unix time in seconds."""
+        self._stranded = stranded
         self._database = database
         self._processes = processes
         self._clock = clock
@@ -43,8 +87,9 @@ class DatabaseCheck:
                 active = DeliveryRecord.webhook_id.in_(select(WebhookRecord.id).where(WebhookRecord.retired.is_(None)))
                 query = select(DeliveryRecord.state, func.count()).where(open_, active)
                 counts = dict(tx.execute(query.group_by(DeliveryRecord.state)).all())
+                stranded = self._stranded.count(tx)
             processes = self._processes.count(self._clock())
         except SQLAlchemyError:
             return CheckedDatabase(reachable=False)
         waiting, dead = counts.get(DeliveryState.WAITING, 0), counts.get(DeliveryState.DEAD, 0)
-        return CheckedDatabase(True, waiting, dead, processes)
+        return CheckedDatabase(True, waiting, dead, processes, stranded)

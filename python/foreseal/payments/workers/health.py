@@ -12,16 +12,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from foreseal.payments.api.backend import Backend
+from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.workers.background_check import BackgroundCheck, CheckResult
-from foreseal.payments.workers.database_check import CheckedDatabase, DatabaseCheck
-from foreseal.payments.workers.node_check import CheckedNode, NodeCheck, PayeeStatus
+from foreseal.payments.workers.database_check import CheckedDatabase, DatabaseCheck, StrandedOrders
+from foreseal.payments.workers.node_check import CheckedNode, CheckedPayee, NodeCheck, PayeeStatus
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.worker import WorkerState
 
 # Consecutive failed passes after which the health is unhealthy.
 _FAILING = 3
 # Reasons that do not prevent payments yet.
-_WARNINGS = frozenset({"payee_low"})
+_WARNINGS = frozenset({"payee_low", "orders_without_destination"})
 # Seconds between two checks.
 _INTERVAL = 1.0
 # Time limit of a check of the database, and margin of a check of the node beyond the time limit of its call.
@@ -35,10 +36,11 @@ class HealthMonitor:
 
     def __init__(self, backend: Backend, processes: ProcessRegistry, worker: WorkerState) -> None:
         """Set up the checks."""
-        node, merchant = backend.configuration.node, backend.merchant
-        minimum = backend.configuration.policy.min_captures
-        node_check = NodeCheck(backend.node, merchant.domain.chain_id, merchant.payee, minimum)
-        database_check = DatabaseCheck(backend.database, processes, backend.clock)
+        node, minimum = backend.configuration.node, backend.configuration.policy.min_captures
+        payees = list(dict.fromkeys(each.merchant.payee for each in backend.destinations))
+        node_check = NodeCheck(backend.node, backend.chain_id, payees, minimum)
+        stranded = StrandedOrders(backend.destinations, backend.monotonic)
+        database_check = DatabaseCheck(backend.database, processes, backend.clock, stranded)
         self._backend = backend
         self._worker = worker
         every, limit = max(_INTERVAL, node.poll_ms / 1000), node.timeout_ms / 1000 + _LIMIT
@@ -63,6 +65,10 @@ class HealthMonitor:
     def node(self) -> CheckedNode:
         """Return the last state of the node."""
         return self._node.result().value or CheckedNode()
+
+    def payee(self, address: str) -> CheckedPayee:
+        """Return the last state of a payee."""
+        return self.node().payees.get(address, CheckedPayee())
 
     def database(self) -> CheckedDatabase:
         """Return the last state of the database."""
@@ -89,9 +95,15 @@ class HealthMonitor:
         """Return the health with all reasons. Never waits."""
         state, node, checked = self._worker, self._node.result(), self._database.result()
         found, database = self.node(), self.database()
-        reasons = [*_node_reasons(node), *_payee_reasons(found, self._backend.merchant.payee)]
+        reasons = [*_node_reasons(node), *_payee_reasons(found)]
         if not database.reachable:
             reasons.append(_reason("database_unreachable", "the database does not respond"))
+        if database.stranded:
+            message = (
+                f"{database.stranded} open orders have a token and payee that no destination has: "
+                "configure the destination again until they are done"
+            )
+            reasons.append(_reason("orders_without_destination", message))
         if state.errors >= _FAILING:
             reasons.append(_reason("worker_failing", f"the worker failed {state.errors} times in a row"))
         return {
@@ -104,12 +116,8 @@ class HealthMonitor:
                 "breaker": self._backend.breaker.state,
                 "checked": _rounded(node.age),
             },
-            "payee": {
-                "address": self._backend.merchant.payee,
-                "balance": None if found.balance is None else str(found.balance),
-                "captures_left": found.captures_left,
-                "status": found.payee,
-            },
+            "destinations": [self._destination(each) for each in self._backend.destinations],
+            "orders_without_destination": database.stranded,
             "database": {"reachable": database.reachable, "checked": _rounded(checked.age)},
             "worker": {
                 "read_block": state.read,
@@ -120,6 +128,20 @@ class HealthMonitor:
             },
             "processes": database.processes,
             "webhooks": {"pending": database.pending, "dead": database.dead},
+        }
+
+    def _destination(self, destination: Destination) -> dict[str, Any]:
+        label, payee = destination.label, self.payee(destination.merchant.payee)
+        return {
+            "name": label.name,
+            "token": label.token.address,
+            "symbol": label.token.symbol,
+            "payee": {
+                "address": label.payee,
+                "balance": None if payee.balance is None else str(payee.balance),
+                "captures_left": payee.captures_left,
+                "status": payee.status,
+            },
         }
 
 
@@ -137,11 +159,12 @@ def _node_reasons(result: CheckResult[CheckedNode]) -> list[dict[str, str]]:
     return [] if result.value.reason is None else [_reason(*result.value.reason)]
 
 
-def _payee_reasons(node: CheckedNode, payee: str) -> list[dict[str, str]]:
-    if node.payee not in (PayeeStatus.LOW, PayeeStatus.EMPTY):
-        return []
-    message = f"{payee} has {node.balance} wei, enough for about {node.captures_left} captures: send ether to it"
-    return [_reason(f"payee_{node.payee}", message)]
+def _payee_reasons(node: CheckedNode) -> Iterable[dict[str, str]]:
+    for address, payee in node.payees.items():
+        if payee.status in (PayeeStatus.LOW, PayeeStatus.EMPTY):
+            left = f"enough for about {payee.captures_left} captures"
+            message = f"{address} has {payee.balance} wei, {left}: send ether to it"
+            yield _reason(f"payee_{payee.status}", message)
 
 
 def _reason(code: str, message: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""Check of the node and of the ether with which the payee pays gas: one batch of requests."""
+"""Check of the node and of the ether with which the payees pay gas: one batch of requests."""
 
 import logging
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from foreseal.payments.chain import BlockHead, ChainError, ChainNode, RequestBatch, node_requests
@@ -13,7 +14,7 @@ CAPTURE_GAS = 100_000
 
 
 class PayeeStatus(StrEnum):
-    """Ability of the payee to pay gas."""
+    """Ability of a payee to pay gas."""
 
     OK = "ok"
     LOW = "low"
@@ -24,6 +25,17 @@ class PayeeStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedPayee:
+    """State of a payee's account at the end of a check."""
+
+    balance: int | None = None
+    """Ether in wei; None before it was first read."""
+    captures_left: int | None = None
+    """Estimated captures that the balance pays at current fees."""
+    status: PayeeStatus = PayeeStatus.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedNode:
     """State of the node at the end of a check."""
 
@@ -31,29 +43,25 @@ class CheckedNode:
     """Latest block; None if the node is not usable."""
     reason: tuple[str, str] | None = None
     """Code and message of the failed check."""
-    balance: int | None = None
-    """Ether of the payee in wei; None before it was first read."""
-    captures_left: int | None = None
-    """Estimated captures that the balance pays at current fees."""
-    payee: PayeeStatus = PayeeStatus.UNKNOWN
+    payees: Mapping[str, CheckedPayee] = field(default_factory=dict)
+    """State of each payee by address; empty before the first check."""
 
 
 class NodeCheck:
-    """Check of one node for one chain and payee."""
+    """Check of one node for one chain and some payees."""
 
-    def __init__(self, node: ChainNode, chain_id: int, payee: str, min_captures: int) -> None:
-        """Set up the check. The status of the payee is low below `min_captures`."""
+    def __init__(self, node: ChainNode, chain_id: int, payees: Sequence[str], min_captures: int) -> None:
+        """Set up the check. The status of a payee is low below `min_captures`."""
         self._node = node
         self._chain_id = chain_id
-        self._payee = payee
         self._min_captures = min_captures
-        self._last = CheckedNode()
+        self._last = CheckedNode(payees=dict.fromkeys(payees, CheckedPayee()))
 
     def __call__(self) -> CheckedNode:
-        """Check once. Raises nothing; the balance of an earlier check is returned while the node is not usable."""
+        """Check once. Raises nothing; the balances of an earlier check are returned while the node is not usable."""
         batch = RequestBatch()
         chain_id, latest = batch.add(node_requests.chain_id()), batch.add(node_requests.head("latest"))
-        balance = batch.add(node_requests.balance(self._payee, "latest"))
+        balances = {payee: batch.add(node_requests.balance(payee, "latest")) for payee in self._last.payees}
         priority_fee = batch.add(node_requests.priority_fee())
         batch.execute(self._node)
         checked = replace(self._last, head=None, reason=None)
@@ -67,18 +75,20 @@ class NodeCheck:
                 checked = replace(checked, reason=("no_block", "the node has no block"))
             else:
                 checked = replace(checked, head=head)
-                checked = self._with_balance(checked, balance.result(), 2 * head.base_fee + priority_fee.result())
+                fee = 2 * head.base_fee + priority_fee.result()
+                payees = {payee: self._payee(payee, answer.result(), fee) for payee, answer in balances.items()}
+                checked = replace(checked, payees=payees)
         except ChainError as error:
             checked = replace(checked, reason=("node_unreachable", str(error)))
         self._last = checked
         return checked
 
-    def _with_balance(self, checked: CheckedNode, balance: int, fee: int) -> CheckedNode:
+    def _payee(self, payee: str, balance: int, fee: int) -> CheckedPayee:
         left = balance // (CAPTURE_GAS * max(fee, 1))
         status = PayeeStatus.LOW if left < self._min_captures else PayeeStatus.OK
         if left == 0:
             status = PayeeStatus.EMPTY
-        if status is not self._last.payee and status is not PayeeStatus.OK:
-            fields = {"payee": self._payee, "balance": balance, "captures_left": left}
+        if status is not self._last.payees[payee].status and status is not PayeeStatus.OK:
+            fields = {"payee": payee, "balance": balance, "captures_left": left}
             log.warning("the payee is running out of ether for gas", extra=fields)
-        return replace(checked, balance=balance, captures_left=left, payee=status)
+        return CheckedPayee(balance, left, status)

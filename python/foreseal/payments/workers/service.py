@@ -48,7 +48,7 @@ class Service:
         self._pool = ThreadPoolExecutor(_THREADS, "advance", inherit_merchant())
         self.metrics = ServiceMetrics(backend.monotonic)
         backend.database.observer = self.metrics
-        encode = partial(encode_events, Views(backend.token))
+        encode = partial(encode_events, Views(backend.destinations.labels))
         outbox = WebhookOutbox(backend.database, backend.clock, name.owner, max(lease, MIN_LEASE), encode)
         policy = AddressPolicy(configuration.serve.webhook_networks)
         settings = DispatcherSettings(self._configured, policy, configuration.serve.webhook_concurrency)

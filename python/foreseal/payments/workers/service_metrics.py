@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from foreseal.payments.chain import BreakerState, CircuitBreaker
 from foreseal.payments.ledger import TimelineEntry, Trigger
@@ -112,6 +112,10 @@ def _optional(value: float | None) -> Iterable[GaugeSample]:
     return () if value is None else (GaugeSample(value),)
 
 
+def _by_label(values: Mapping[str, float | None]) -> Iterable[GaugeSample]:
+    return [GaugeSample(value, (label,)) for label, value in values.items() if value is not None]
+
+
 def _one(value: float) -> Iterable[GaugeSample]:
     return (GaugeSample(value),)
 
@@ -125,8 +129,9 @@ def _node_metrics(monitor: HealthMonitor, worker: WorkerState) -> Iterable[Metri
     )
     yield Gauge(
         "foreseal_pay_blocks_behind",
-        "Blocks of the node in which transfers are not read yet.",
-        lambda: _optional(worker.behind),
+        "Blocks of the node in which transfers are not read yet, by destination.",
+        lambda: _by_label(worker.blocks_behind()),
+        ("destination",),
     )
 
 
@@ -152,12 +157,16 @@ def _breaker_metrics(breaker: CircuitBreaker) -> Iterable[Metric]:
 
 def _payee_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
     yield Gauge(
-        "foreseal_pay_payee_balance_wei", "Ether of the payee in wei.", lambda: _optional(monitor.node().balance)
+        "foreseal_pay_payee_balance_wei",
+        "Ether of each payee in wei.",
+        lambda: _by_label({address: payee.balance for address, payee in monitor.node().payees.items()}),
+        ("payee",),
     )
     yield Gauge(
         "foreseal_pay_payee_captures_left",
-        "Estimated captures that the payee's ether pays at current fees.",
-        lambda: _optional(monitor.node().captures_left),
+        "Estimated captures that the ether of each payee pays at current fees.",
+        lambda: _by_label({address: payee.captures_left for address, payee in monitor.node().payees.items()}),
+        ("payee",),
     )
 
 
@@ -188,6 +197,11 @@ def _database_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
         "foreseal_pay_webhooks_dead",
         "Deliveries of webhooks whose attempts all failed.",
         lambda: _one(monitor.database().dead),
+    )
+    yield Gauge(
+        "foreseal_pay_orders_without_destination",
+        "Open orders whose token and payee no configured destination has.",
+        lambda: _one(monitor.database().stranded),
     )
     yield Gauge(
         "foreseal_pay_processes",

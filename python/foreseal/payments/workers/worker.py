@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import select
@@ -24,11 +25,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.chain import CachedHeads, ChainError, ChainNode, ChainReceipt, FinalityBroken, node_requests
+from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.ledger import EFFECTED, ConcurrentUpdate, LedgerError, OrderState
 from foreseal.payments.ledger.models import AttemptRecord, OrderRecord, Purpose, TransactionRecord
 from foreseal.payments.ledger.queries import chunks
-from foreseal.payments.orders.reconciler import NotExpired, OrderReconciler
-from foreseal.payments.transactions import SendingError, TransactionSender
+from foreseal.payments.orders.reconciler import NotExpired
+from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.workers.process_registry import ProcessRegistry, WorkShare
 from foreseal.payments.workers.scheduler import Scheduler
@@ -36,6 +38,18 @@ from foreseal.payments.workers.scheduler import Scheduler
 log = logging.getLogger(__name__)
 
 _UNUSED = (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
+Subject = tuple[str, str]
+"""Kind of work, and id of its row."""
+
+# Table of the rows of each kind of work.
+_TABLES = {
+    "expiry": "orders",
+    "auto_captures": "orders",
+    "orders": "orders",
+    "batches": "batches",
+    "refunds": "refunds",
+    "payouts": "payouts",
+}
 # Expected errors of a pass: they are logged, and the next pass retries.
 _EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
 # Maximum subjects per pass; the others are due in the next pass.
@@ -44,13 +58,26 @@ _MAX_SUBJECTS = 1_000
 _LOG_INTERVAL = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class WatchProgress:
+    """Progress of a watcher."""
+
+    read: int
+    """Block up to which transfers are read."""
+    latest: int
+
+    @property
+    def behind(self) -> int:
+        """Blocks in which transfers are not read yet."""
+        return max(self.latest - self.read, 0)
+
+
 @dataclass(slots=True)
 class WorkerState:
     """Progress of the worker, for the health check."""
 
-    read: int | None = None
-    """Block up to which transfers are read."""
-    latest: int | None = None
+    progress: dict[str, WatchProgress | None] = field(default_factory=dict)
+    """Progress of each watcher by destination; None before its first read."""
     passed: float | None = None
     """Unix time in seconds of the last complete pass."""
     errors: int = 0
@@ -59,6 +86,17 @@ class WorkerState:
     """Complete passes."""
     failed_passes: int = 0
     share: WorkShare = field(default_factory=lambda: WorkShare(0, 1))
+
+    @property
+    def read(self) -> int | None:
+        """Block up to which the transfers to all destinations are read; None before the first read of each."""
+        found = [each.read for each in self.progress.values() if each is not None]
+        return min(found) if found and len(found) == len(self.progress) else None
+
+    @property
+    def latest(self) -> int | None:
+        """Newest block seen; None before the first."""
+        return max((each.latest for each in self.progress.values() if each is not None), default=None)
 
     @property
     def caught_up(self) -> bool:
@@ -70,6 +108,10 @@ class WorkerState:
         """Blocks in which transfers are not read yet; None before the first read."""
         return None if self.read is None or self.latest is None else max(self.latest - self.read, 0)
 
+    def blocks_behind(self) -> dict[str, int | None]:
+        """Return the blocks in which transfers are not read yet, by destination."""
+        return {name: None if each is None else each.behind for name, each in self.progress.items()}
+
 
 class Worker:
     """Worker that advances everything, one `run_pass` at a time."""
@@ -78,33 +120,33 @@ class Worker:
         self, backend: Backend, processes: ProcessRegistry, pool: Executor, changed: Callable[[], None]
     ) -> None:
         """Set up the worker. `pool` advances orders, refunds and payouts. `changed` is called after each pass."""
-        self.state = WorkerState()
+        self.state = WorkerState({each.name: None for each in backend.destinations})
         self._backend = backend
         self._processes = processes
         self._pool = pool
         self._changed = changed
         self._scheduler = Scheduler()
-        self._watcher = TransferWatcher(backend.ledger, backend.node, backend.watcher_settings, self._read)
-        self._busy: set[tuple[str, str]] = set()
-        self._polled: list[tuple[tuple[str, str], Any]] = []
+        self._watchers = [
+            TransferWatcher(backend.ledger, backend.node, each.watcher_settings, partial(self._read, each.name))
+            for each in backend.destinations
+        ]
+        self._busy: set[Subject] = set()
+        self._polled: list[tuple[Subject, Any]] = []
         self._lock = threading.Lock()
-        self._logged_at = 0.0
+        self._logged_at: dict[str, float] = {}
         self._watched = 0.0
         self._seen = 0.0
 
     def run_pass(self) -> None:
         """Run one pass. Errors are logged, and the next pass retries."""
         now = self._backend.clock()
-        try:
-            self._beat(now)
-            self._watch(now)
-            moment = CachedHeads(self._backend.node)
-            self._advance(self._expiring(moment), now)
-        except _EXPECTED as error:
+        errors = [error for step in (self._beat, self._watch, self._advance) if (error := _attempt(step, now))]
+        if errors:
             self.state.errors += 1
             self.state.failed_passes += 1
-            level = logging.ERROR if isinstance(error, FinalityBroken) else logging.WARNING
-            log.log(level, "pass failed", extra={"error": f"{type(error).__name__}: {error}"[:300]})
+            for error in errors:
+                level = logging.ERROR if isinstance(error, FinalityBroken) else logging.WARNING
+                log.log(level, "pass failed", extra={"error": f"{type(error).__name__}: {error}"[:300]})
         else:
             self.state.errors = 0
             self.state.passes += 1
@@ -122,21 +164,27 @@ class Worker:
         if not self.state.share.first and now - self._watched < self._processes.lease:
             return
         self._watched = now
-        try:
-            self._watcher.poll()
-        except ConcurrentUpdate:
-            log.debug("another process is the watcher")
+        errors: list[Exception] = []
+        for watcher in self._watchers:
+            try:
+                watcher.poll()
+            except ConcurrentUpdate:
+                log.debug("another process is the watcher")
+            except _EXPECTED as error:  # one token must not stop the others
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
-    def _read(self, read: int, latest: int) -> None:
-        """Record the watcher's progress after each range of blocks."""
-        state, now = self.state, self._backend.clock()
-        behind = latest - read
-        if behind > 0 and now - self._logged_at >= _LOG_INTERVAL:
-            log.info("catching up with transfers", extra={"read": read, "latest": latest, "behind": behind})
-            self._logged_at = now
-        elif behind == 0 and state.read is not None and not state.caught_up:
-            log.info("caught up with transfers", extra={"read": read})
-        state.read, state.latest = read, latest
+    def _read(self, destination: str, read: int, latest: int) -> None:
+        """Record a watcher's progress after each range of blocks."""
+        now, before, progress = self._backend.clock(), self.state.progress[destination], WatchProgress(read, latest)
+        fields = {"destination": destination, "read": read}
+        if progress.behind and now - self._logged_at.get(destination, 0.0) >= _LOG_INTERVAL:
+            log.info("catching up with transfers", extra=fields | {"latest": latest, "behind": progress.behind})
+            self._logged_at[destination] = now
+        elif not progress.behind and before is not None and before.behind:
+            log.info("caught up with transfers", extra=fields)
+        self.state.progress[destination] = progress
 
     def _expiring(self, moment: CachedHeads) -> list[str]:
         """Return the orders whose validBefore a final block has reached."""
@@ -147,27 +195,28 @@ class Worker:
         with self._backend.database.reading() as tx:
             return list(tx.execute(over.order_by(OrderRecord.id)).scalars())
 
-    def _advance(self, expiring: list[str], now: float) -> None:
+    def _advance(self, now: float) -> None:
+        expiring = self._expiring(CachedHeads(self._backend.node))
         with self._lock:
             polled, self._polled = self._polled, []
         for subject, status in polled:
             effected = status is not None and status[1] in EFFECTED
             self._scheduler.record_poll(subject, status, now, effected=effected)
-        backend, share = self._backend, self.state.share
+        share, every = self.state.share, self._backend.destinations.default
         waiting = [("expiry", id) for id in expiring]
-        waiting += [("batches", id) for id in backend.progress.batches.waiting(watched=True)]
-        waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
-        waiting += [("refunds", id) for id in backend.refunds.waiting()]
-        waiting += [("auto_captures", id) for id in backend.auto_captures.waiting()]
-        waiting += [("payouts", id) for id in backend.payouts.waiting()]
+        waiting += [("batches", id) for id in every.progress.batches.waiting(watched=True)]
+        waiting += [("orders", id) for id in every.progress.waiting(watched=True)]
+        waiting += [("refunds", id) for id in every.refunds.waiting()]
+        waiting += [("auto_captures", id) for id in every.auto_captures.waiting()]
+        waiting += [("payouts", id) for id in every.payouts.waiting()]
         due = self._scheduler.due([candidate for candidate in waiting if share.has(candidate[1])], now)[:_MAX_SUBJECTS]
         sent = self._scheduler.receipts_due(now)[:_MAX_SUBJECTS]
         hashes = self._hashes(due) | self._hashes(sent, without=Purpose.CAPTURE)
         receipts = self._receipts([hash for each in hashes.values() for hash in each])
         included = [each for each in sent if any(receipts.get(hash) is not None for hash in hashes[each[1]])]
-        self._submit([*due, *included], CachedHeads(backend.node, receipts))
+        self._submit([*due, *included], CachedHeads(self._backend.node, receipts))
 
-    def _hashes(self, subjects: list[tuple[str, str]], without: Purpose | None = None) -> dict[str, list[str]]:
+    def _hashes(self, subjects: list[Subject], without: Purpose | None = None) -> dict[str, list[str]]:
         """Return the hashes of open transactions by the id of their subject, except those of one purpose."""
         hashes: dict[str, list[str]] = {id: [] for _, id in subjects}
         joined = select(TransactionRecord.subject, AttemptRecord.hash).join(
@@ -188,22 +237,42 @@ class Worker:
         pairs = zip(hashes, found, strict=True)
         return {hash: receipt for hash, receipt in pairs if not isinstance(receipt, ChainError)}
 
-    def _submit(self, subjects: list[tuple[str, str]], moment: ChainNode) -> None:
-        """Submit each subject to the pool, unless it is already in progress."""
-        sender = self._backend.sender.with_node(moment)
+    def _submit(self, subjects: list[Subject], moment: ChainNode) -> None:
+        """Submit each subject to the pool with its destination, unless it is already in progress."""
+        found = self._find_destinations(subjects)
+        views = {each.name: each.with_node(moment) for each in self._backend.destinations}
         for subject in subjects:
+            destination = found.get(subject)
             with self._lock:
                 if subject in self._busy:
                     continue
+                if destination is None:
+                    self._polled.append((subject, None))
+                    continue
                 self._busy.add(subject)
-            self._pool.submit(self._advance_subject, subject, sender)
+            self._pool.submit(self._advance_subject, subject, views[destination.name])
 
-    def _advance_subject(self, subject: tuple[str, str], sender: TransactionSender) -> None:
+    def _find_destinations(self, subjects: list[Subject]) -> dict[Subject, Destination]:
+        """Return the destinations of subjects, without those that are not configured: no key may act for them."""
+        ids: dict[str, list[str]] = {}
+        for kind, id in subjects:
+            ids.setdefault(kind, []).append(id)
+        found: dict[Subject, Destination] = {}
+        with self._backend.database.reading() as tx:
+            lookup = self._backend.lookup(tx)
+            for kind, of_kind in ids.items():
+                rows = lookup.by_kind()[_TABLES[kind]](of_kind)
+                found |= {(kind, id): destination for id, destination in rows.items()}
+        # An order expires by the evidence of the chain alone.
+        default = self._backend.destinations.default
+        return {("expiry", id): default for id in ids.get("expiry", ())} | found
+
+    def _advance_subject(self, subject: Subject, destination: Destination) -> None:
         """Advance one subject. Its errors do not affect the others."""
         kind, id = subject
         status = None
         try:
-            status = self._advance_row(kind, id, sender)
+            status = self._advance_row(kind, id, destination)
         except NotExpired:
             pass
         except _EXPECTED as error:
@@ -216,19 +285,29 @@ class Worker:
                 self._busy.discard(subject)
                 self._polled.append((subject, status))
 
-    def _advance_row(self, kind: str, id: str, sender: TransactionSender) -> tuple[str, str]:
-        ledger, merchant = self._backend.ledger, self._backend.merchant
+    @staticmethod
+    def _advance_row(kind: str, id: str, destination: Destination) -> tuple[str, str]:
+        """Take the next step of a row. Return its state and step afterwards."""
         if kind == "expiry":
-            OrderReconciler(ledger, sender, merchant).expire(id)
+            destination.progress.expire(id)
             return ("", "")
         if kind == "auto_captures":
-            error = self._backend.auto_captures.attempt(id)
+            error = destination.auto_captures.attempt(id)
             return ("", "" if error is None else str(error))
         if kind == "batches":
-            return ("", ", ".join(OrderReconciler(ledger, sender, merchant).batches.advance(id)))
+            return ("", ", ".join(destination.progress.batches.advance(id)))
         if kind == "orders":
-            order = OrderReconciler(ledger, sender, merchant).advance(id)
+            order = destination.progress.advance(id)
             return (order.state, order.step)
-        disbursements = self._backend.refunds if kind == "refunds" else self._backend.payouts
-        row = type(disbursements)(ledger, sender, merchant).advance(id)
+        disbursements = destination.refunds if kind == "refunds" else destination.payouts
+        row = disbursements.advance(id)
         return (row.state, row.step)
+
+
+def _attempt(step: Callable[[float], None], now: float) -> Exception | None:
+    """Run a step of a pass. Return its error if it is an expected one: the other steps do not depend on it."""
+    try:
+        step(now)
+    except _EXPECTED as error:
+        return error
+    return None

@@ -95,7 +95,7 @@ def test_order_is_not_captured_before_it_is_valid(service: ServiceHarness) -> No
     start = service.pending_time() + 1_000
     service.draft("a", auto_capture=True, valid_after=start, valid_before=start + 10_000)
     assert _sign(service, "a")["capture_error"]["reason"] == "not_yet_valid"
-    assert service.backend.auto_captures.waiting() == []
+    assert service.backend.destinations.default.auto_captures.waiting() == []
     service.chain.mine(gap=1_001)
     service.settle()
     assert service.state("a") == "Used, captured / final"

@@ -41,7 +41,7 @@ def batching(url: str, tmp_path: Path) -> Iterator[ServiceHarness]:
 def payment(service: ServiceHarness, id: str, amount: int, buyer: LocalAccount = BUYER) -> Any:
     until = service.pending_time() + 600
     signed = ReceiveAuthorization(buyer.address, BATCH_CAPTURE, amount, 0, until, random_nonce())
-    signature = signed.sign(service.backend.merchant.domain, bytes(buyer.key))
+    signature = signed.sign(service.backend.destinations.default.merchant.domain, bytes(buyer.key))
     return {
         "id": id,
         "payer": buyer.address,
@@ -89,8 +89,8 @@ def test_group_is_one_transaction_with_a_row_for_each_payment(batching: ServiceH
         ("captured", f"p{at}", each.log_index, each.amount) for at, each in enumerate(chain)
     ]
     assert {row["account"] for row in rows} == {buyer.address for buyer in BUYERS}
-    found = service.get("/v1/balance")
-    assert (found["received"], found["captured"], found["unmatched"], found["faults"]) == ("303", "303", "0", [])
+    found, sums = service.balance()
+    assert (sums["received"], sums["captured"], sums["unmatched"], found["faults"]) == ("303", "303", "0", [])
     assert [each.amount for each in received(service.chain)] == [303]
 
 
@@ -112,7 +112,7 @@ def test_worker_fails_a_rejected_item_which_is_captured_again(batching: ServiceH
     service.made("/v1/orders/p1/capture")
     service.settle()
     assert service.state("p1") == "Used, captured / final"
-    assert service.get("/v1/balance")["captured"] == "303"
+    assert service.balance()[1]["captured"] == "303"
 
 
 def test_created_order_names_the_contract_and_is_captured_by_it(batching: ServiceHarness) -> None:

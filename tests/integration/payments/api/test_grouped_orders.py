@@ -136,7 +136,7 @@ def test_conflict_with_another_process_is_decided_one_by_one(service: ServiceHar
 
     def overtaken(self: Captures, requests: Any) -> Any:
         checked = check(self, requests)
-        if self is service.backend.captures and not overtook:
+        if self is service.backend.destinations.default.captures and not overtook:
             overtook.append(service.made("/v1/orders/b/capture", key="other", process=other))
         return checked
 

@@ -10,7 +10,7 @@ import pytest
 
 from foreseal.payments.api.roles import Role
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.orders.payments import Payments
+from foreseal.payments.orders.payment_groups import PaymentGroups
 from foreseal.payments.typed_data import random_nonce
 from payments.api.service_harness import ServiceHarness
 from payments.api.signed_payments import payment
@@ -193,16 +193,16 @@ def test_concurrent_requests_store_each_payment_once(service: ServiceHarness) ->
 def test_two_processes_with_one_key_give_one_response(service: ServiceHarness) -> None:
     other, body = service.another(), payment(service, "a")
     answers = []
-    check = Payments.check
+    check = PaymentGroups.check
 
-    def overtaken(self: Payments, payments: Any) -> Any:
+    def overtaken(self: PaymentGroups, payments: Any) -> Any:
         checked = check(self, payments)
         if self is service.backend.payments and not answers:
             answers.append(service.made(PATH, body, key="k", process=other))
         return checked
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Payments, "check", overtaken)
+        patch.setattr(PaymentGroups, "check", overtaken)
         assert service.made(PATH, body, key="k") == answers[0]
     service.settle()
     assert amounts(service) == [500]
@@ -211,9 +211,9 @@ def test_two_processes_with_one_key_give_one_response(service: ServiceHarness) -
 def test_group_is_processed_one_by_one_after_a_conflict(service: ServiceHarness) -> None:
     other = service.another()
     bodies = [payment(service, f"p{number}") for number in range(3)]
-    check, overtook = Payments.check, []
+    check, overtook = PaymentGroups.check, []
 
-    def overtaken(self: Payments, payments: Any) -> Any:
+    def overtaken(self: PaymentGroups, payments: Any) -> Any:
         checked = check(self, payments)
         if self is service.backend.payments and not overtook:
             overtook.append(service.made(PATH, bodies[1], key="k1", process=other))
@@ -221,7 +221,7 @@ def test_group_is_processed_one_by_one_after_a_conflict(service: ServiceHarness)
 
     body = {"payments": bodies}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Payments, "check", overtaken)
+        patch.setattr(PaymentGroups, "check", overtaken)
         items = service.made(BATCH, body, key="batch")["items"]
     assert [item["status"] for item in items] == [201, 409, 201]
     assert service.ids() == ["p0", "p1", "p2"]

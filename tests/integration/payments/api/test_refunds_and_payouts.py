@@ -7,7 +7,7 @@ from foreseal.payments.api.roles import Role
 from foreseal.payments.orders.terms import memo
 from payments.api.service_harness import ServiceHarness
 from payments.fake.contracts import PAYOUTS, TOKEN, selector
-from payments.shop import BUYER, BUYERS, SHOP
+from payments.shop import ADDRESS, BUYER, BUYERS, SHOP
 
 
 def _pay(service: ServiceHarness, amount: int, memo: bytes | None = None) -> str:
@@ -143,4 +143,6 @@ def test_export_matches_the_chain(service: ServiceHarness) -> None:
     for row in rows:
         assert moved[row["transaction_hash"], int(row["log_index"])] == int(row["amount"])
     sums = {"received": "543", "captured": "540", "unmatched": "3", "refunded": "200", "reserved": "0"}
-    assert service.get("/v1/balance") == sums | {"faults": []}
+    place = {"destination": "default", "token": ADDRESS, "symbol": "USDC", "payees": [SHOP.address]}
+    assert service.get("/v1/balance") == {"destinations": [place | sums], "faults": []}
+    assert {(row["destination"], row["token"], row["payee"]) for row in rows} == {("default", ADDRESS, SHOP.address)}

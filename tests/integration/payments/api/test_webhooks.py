@@ -69,7 +69,10 @@ def test_a_target_gets_later_events_signed_and_in_order(service: ServiceHarness)
     with service.database.reading() as tx:
         wanted = select(TimelineRecord).where(TimelineRecord.subject_id == "a").order_by(TimelineRecord.id)
         rows = list(tx.execute(wanted))
-        told = [(e["data"]["object"]["id"], e["type"]) for e in build_events(tx, Views(service.backend.token), rows)]
+        told = [
+            (e["data"]["object"]["id"], e["type"])
+            for e in build_events(tx, Views(service.backend.destinations.labels), rows)
+        ]
     assert len(told) > 5
     assert entries(service) == told
     assert ("a", "order.captured") in told
@@ -267,7 +270,7 @@ def test_events_of_many_objects_need_a_constant_number_of_queries(service: Servi
         with service.database.reading() as tx:
             rows = list(tx.execute(select(TimelineRecord)))
             statements.clear()
-            assert len(build_events(tx, Views(service.backend.token), rows)) >= amount
+            assert len(build_events(tx, Views(service.backend.destinations.labels), rows)) >= amount
             counts.append(len(statements))
     assert counts == [1, 1]
 

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, delete, insert, update
 
 from foreseal.payments.ledger import Finality
 from foreseal.payments.ledger.models import OrderRecord, Reason, RefundRecord, TransferRecord, UnmatchedTransferRecord
-from foreseal.payments.transfers.balance import Balance, BalanceFault
-from payments.shop import Shop
+from foreseal.payments.transfers.balance import BalanceFault
+from payments.shop import Shop, ShopBalance
 
 DAMAGE: dict[str, Callable[[Connection], object]] = {
     "is captured without a transfer": lambda tx: tx.execute(update(TransferRecord).values(order_id=None)),
@@ -22,7 +22,7 @@ DAMAGE: dict[str, Callable[[Connection], object]] = {
 }
 
 
-def filled(shop: Shop) -> Balance:
+def filled(shop: Shop) -> ShopBalance:
     shop.captured("a", 500)
     shop.stored("open")
     shop.refunds.reserve("r", "a", 100)
@@ -31,11 +31,11 @@ def filled(shop: Shop) -> Balance:
 
 @pytest.mark.parametrize("fault", DAMAGE)
 def test_inconsistent_balance_is_reported_with_its_cause(shop: Shop, fault: str) -> None:
-    assert filled(shop) == Balance(500, 500, 0, 0, 100)
+    assert filled(shop) == ShopBalance(500, 500, 0, 0, 100)
     if "unmatched" in fault:
         shop.pay(7)
         shop.go_on()
-        assert shop.balance() == Balance(507, 500, 7, 0, 100)
+        assert shop.balance() == ShopBalance(507, 500, 7, 0, 100)
     with shop.database.transaction() as tx:
         DAMAGE[fault](tx)
     assert any(fault in each.message for each in shop.balance().faults)

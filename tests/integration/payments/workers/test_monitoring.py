@@ -36,6 +36,13 @@ def codes(health: Any) -> list[str]:
     return [reason["code"] for reason in health["reasons"]]
 
 
+def payee_of(health: Any) -> Any:
+    """Return the payee of the only destination."""
+    (destination,) = health["destinations"]
+    assert (destination["name"], destination["symbol"]) == ("default", "USDC")
+    return destination["payee"]
+
+
 def samples(text: str) -> dict[str, float]:
     """Return the values of all samples, by name with labels."""
     found = {}
@@ -56,7 +63,7 @@ def test_health_warns_before_the_payee_runs_out_of_ether(
     service: ServiceHarness, monitored: MonitoredService, caplog: pytest.LogCaptureFixture
 ) -> None:
     health = monitored.health()
-    assert (health["status"], health["payee"]["status"], health["payee"]["address"]) == ("ok", "ok", SHOP.address)
+    assert (health["status"], payee_of(health)["status"], payee_of(health)["address"]) == ("ok", "ok", SHOP.address)
     capture = CAPTURE_GAS * fee(service)
     for balance, status, payee, left in (
         (100 * capture, "ok", "ok", 100),
@@ -66,7 +73,7 @@ def test_health_warns_before_the_payee_runs_out_of_ether(
     ):
         service.node.ether[SHOP.address] = balance
         health = monitored.health()
-        assert (health["status"], health["payee"]) == (
+        assert (health["status"], payee_of(health)) == (
             status,
             {"address": SHOP.address, "balance": str(balance), "captures_left": left, "status": payee},
         )
@@ -75,8 +82,8 @@ def test_health_warns_before_the_payee_runs_out_of_ether(
         assert response.status_code == (503 if status == "unhealthy" else 200)
         conforms(service.document, "GET", "/healthz", response)
         found = samples(monitored.get("/metrics").text)
-        assert found["foreseal_pay_payee_balance_wei"] == balance
-        assert found["foreseal_pay_payee_captures_left"] == left
+        assert found[f"foreseal_pay_payee_balance_wei{{payee={SHOP.address}}}"] == balance
+        assert found[f"foreseal_pay_payee_captures_left{{payee={SHOP.address}}}"] == left
     lines = [record for record in caplog.records if "running out of ether" in record.message]
     assert [record.captures_left for record in lines] == [99, 0]  # type: ignore[attr-defined]
 
@@ -152,7 +159,7 @@ def test_unreachable_node_is_a_reason_and_the_breaker_opens(
     assert (health["status"], codes(health)) == ("unhealthy", ["node_unreachable"])
     assert (health["node"]["reachable"], health["node"]["breaker"]) == (False, "open")
     # The last balance is still known.
-    assert health["payee"]["status"] == "ok"
+    assert payee_of(health)["status"] == "ok"
     found = samples(monitored.get("/metrics").text)
     assert found["foreseal_pay_node_up"] == 0
     assert found["foreseal_pay_node_breaker{state=open}"] == 1
@@ -245,7 +252,8 @@ def test_metrics_follow_an_order(service: ServiceHarness, monitored: MonitoredSe
         "foreseal_pay_worker_passes_total{outcome=failed}": 1,
         "foreseal_pay_node_up": 1,
         "foreseal_pay_database_up": 1,
-        "foreseal_pay_blocks_behind": 0,
+        "foreseal_pay_blocks_behind{destination=default}": 0,
+        "foreseal_pay_orders_without_destination": 0,
         "foreseal_pay_webhooks_pending": 0,
         "foreseal_pay_webhooks_dead": 0,
     }

@@ -143,7 +143,7 @@ def test_restarted_process_posts_its_interrupted_webhooks_at_once(service: Servi
     with service.database.transaction() as tx:
         webhooks.register(tx, "hook", "http://x.example/", 1)
     service.draft("a")
-    encode = partial(encode_events, Views(service.process.backend.token))
+    encode = partial(encode_events, Views(service.process.backend.destinations.labels))
     before = WebhookOutbox(service.database, service.clock, "shop 1", LEASE, encode)
     after = WebhookOutbox(service.database, service.clock, "shop 2", LEASE, encode)
     before.fan_out()

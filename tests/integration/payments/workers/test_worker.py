@@ -54,10 +54,10 @@ def test_one_failing_order_does_not_block_the_others(
         _cancel(service, id)
     step = service.process.worker._advance_row
 
-    def failing(kind: str, id: str, sender: Any) -> Any:
+    def failing(kind: str, id: str, destination: Any) -> Any:
         if id == "a":
             raise KeyError("nobody thought of this")
-        return step(kind, id, sender)
+        return step(kind, id, destination)
 
     monkeypatch.setattr(service.process.worker, "_advance_row", failing)
     service.settle()
@@ -87,10 +87,11 @@ def test_catching_up_is_reported(service: ServiceHarness, caplog: pytest.LogCapt
 
     def read(done: int, latest: int) -> None:
         service.offset += 10
-        told(done, latest)
+        told("default", done, latest)
         seen.append((worker.state.read, worker.state.latest, worker.state.caught_up))
 
-    worker._watcher._progressed = read
+    (watcher,) = worker._watchers
+    watcher._progressed = read
     service.run_pass()
     assert [caught for *_, caught in seen] == [False, False, True]
     lines = [record for record in caplog.records if "catching up" in record.message]
@@ -107,9 +108,9 @@ def test_processes_share_work_and_replace_a_dead_process(service: ServiceHarness
     for name, process in (("a", service.process), ("b", other)):
         step = process.worker._advance_row
 
-        def noted(kind: str, id: str, sender: Any, name: str = name, step: Any = step) -> Any:
+        def noted(kind: str, id: str, destination: Any, name: str = name, step: Any = step) -> Any:
             looked[name].append(id)
-            return step(kind, id, sender)
+            return step(kind, id, destination)
 
         process.worker._advance_row = noted  # type: ignore[method-assign]
     service.chain.mine(100)

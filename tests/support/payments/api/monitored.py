@@ -8,7 +8,6 @@ from foreseal.payments.api.backend import Backend
 from foreseal.payments.configuration import read
 from foreseal.payments.workers.service import Service
 from payments.api.service_harness import ServiceHarness, call_application
-from payments.shop import SHOP
 
 
 class MonitoredService:
@@ -16,7 +15,7 @@ class MonitoredService:
 
     def __init__(self, harness: ServiceHarness) -> None:
         self.now = 1_000.0
-        environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex()}
+        environment = harness.environment
         self.backend = Backend.open(
             read(harness.file), environment, harness.clock, harness.batches, monotonic=lambda: self.now
         )

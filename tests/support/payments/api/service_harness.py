@@ -1,4 +1,4 @@
-"""A merchant's service on the fake chain, called without a socket; every response is checked against the document."""
+"""A merchant's service on a chain, called without a socket; every response is checked against the document."""
 
 import asyncio
 import re
@@ -29,15 +29,16 @@ from foreseal.payments.api.webhook_outbox import WebhookOutbox
 from foreseal.payments.configuration import read
 from foreseal.payments.configuration.webhook_targets import PUBLIC_ONLY, AddressPolicy
 from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.ledger.queries import fetch_one
 from foreseal.payments.typed_data import Cancellation, ReceiveAuthorization
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.webhook_dispatcher import DispatcherSettings, WebhookDispatcher
 from foreseal.payments.workers.webhook_transport import PostFailed, PostResponse
 from foreseal.payments.workers.worker import Worker
-from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, PAYOUTS, TOKEN, VERSION
-from payments.fake.node import FakeNode
-from payments.shop import BUYER, BUYERS, FUNDS, SHOP, Crashes
+from payments.fake.node import Disturbed
+from payments.people import BRANCH
+from payments.shop import BUYER, BUYERS, FUNDS, SHOP, Chains, Crashes, make_fake_chain
 
 LEASE = 30
 
@@ -86,9 +87,9 @@ class FakeTransport:
 
 
 class Batches:
-    """The fake node as a client with batches; counts its round trips."""
+    """The node as a client with batches; counts its round trips."""
 
-    def __init__(self, node: FakeNode) -> None:
+    def __init__(self, node: Disturbed) -> None:
         self.node = node
         self.asked = 0
         self.takes_batches = True
@@ -128,10 +129,9 @@ class Process:
     def __init__(self, service: "ServiceHarness", name: str) -> None:
         self.crashes = Crashes()
         config = read(service.file)
-        environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex()}
-        self.backend = Backend.open(config, environment, service.clock, service.batches, self.crashes)
+        self.backend = Backend.open(config, service.environment, service.clock, service.batches, self.crashes)
         self.processes = ProcessRegistry(self.backend.database, name, LEASE)
-        encode = partial(encode_events, Views(self.backend.token))
+        encode = partial(encode_events, Views(self.backend.destinations.labels))
         self.outbox = WebhookOutbox(self.backend.database, service.clock, f"{name} 1", LEASE, encode)
         self.post = service.post
         self.dispatcher = WebhookDispatcher(self.outbox, DispatcherSettings({}, PUBLIC_ONLY), service.post)
@@ -171,16 +171,32 @@ class Process:
 class ServiceHarness:
     """The service; `restart` is a new process."""
 
-    def __init__(self, url: str, folder: Path, more: str = "", finality: int = 40) -> None:
-        self.chain = FakeChain(finality=finality)
+    def __init__(
+        self, url: str, folder: Path, more: str = "", finality: int = 40, chains: Chains = make_fake_chain
+    ) -> None:
+        self.node: Any
+        self.chain, self.node = chains(finality)
         self.chain.change(lambda state: state.balances.update({each.address.lower(): FUNDS for each in BUYERS}))
-        self.node = FakeNode(self.chain)
         self.batches = Batches(self.node)
         self.post = Post()
         self.offset = 0.0
         self.drawn = 0
         self.health: dict[str, Any] = {}
+        self.url = url
+        self.environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex(), "BRANCH_KEY": "0x" + bytes(BRANCH.key).hex()}
         self.file = folder / "pay.toml"
+        self.configure(more)
+        self.others: list[Process] = []
+        self.process = Process(self, "a")
+        self.keys = {}
+        with self.database.transaction() as tx:
+            for role in Role:
+                self.keys[role] = api_keys.create(tx, role.value, role, self.chain.time)
+        self.document: dict[str, Any] = {}
+        self.document = self.get("/v1/openapi.json")
+
+    def configure(self, more: str = "", payee: str = "SHOP_KEY") -> None:
+        """Write the configuration, which the next process reads."""
         self.file.write_text(
             f"""
 [node]
@@ -191,29 +207,21 @@ address = "{TOKEN}"
 name = "{NAME}"
 version = "{VERSION}"
 [payee]
-key_env = "SHOP_KEY"
+key_env = "{payee}"
 [database]
-url = '{url}'
+url = '{self.url}'
 [serve]
 payouts = "{PAYOUTS}"
 {more}
 """
         )
-        self.others: list[Process] = []
-        self.process = Process(self, "a")
-        self.keys = {}
-        with self.database.transaction() as tx:
-            for role in Role:
-                self.keys[role] = api_keys.create(tx, role.value, role, self.chain.time)
-        self.document: dict[str, Any] = {}
-        self.document = self.get("/v1/openapi.json")
 
     def clock(self) -> float:
-        return self.chain.time + self.offset
+        return float(self.chain.time) + self.offset
 
     def pending_time(self) -> int:
         """Time of the pending block."""
-        return int(self.node.eth_getBlockByNumber("pending", False)["timestamp"], 16)
+        return int(self.node.request("eth_getBlockByNumber", "pending", False)["timestamp"], 16)
 
     @property
     def backend(self) -> Backend:
@@ -269,6 +277,11 @@ payouts = "{PAYOUTS}"
         assert response.status_code == 200, response.text
         return response.json()
 
+    def balance(self) -> tuple[Any, Any]:
+        """Return the balance, and the sums of the first destination."""
+        found = self.get("/v1/balance")
+        return found, found["destinations"][0]
+
     def made(self, path: str, body: Any = None, **more: Any) -> Any:
         """Return the body of a successful POST."""
         response = self.request("POST", path, body, **more)
@@ -287,17 +300,17 @@ payouts = "{PAYOUTS}"
         return self.made("/v1/orders", body, role=Role.CASHIER)
 
     def signature(self, id: str, buyer: LocalAccount = BUYER) -> str:
-        order = self.backend.orders.get(id)
+        order = self.order(id)
         payer = order.payer or buyer.address
         message = ReceiveAuthorization(
             payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
         )
-        return "0x" + message.sign(self.backend.merchant.domain, bytes(buyer.key)).hex()
+        return "0x" + message.sign(self.backend.order_destination(id).merchant.domain, bytes(buyer.key)).hex()
 
     def cancellation(self, id: str, buyer: LocalAccount = BUYER) -> str:
-        order = self.backend.orders.get(id)
+        order = self.order(id)
         message = Cancellation(order.payer or buyer.address, order.nonce)
-        return "0x" + message.sign(self.backend.merchant.domain, bytes(buyer.key)).hex()
+        return "0x" + message.sign(self.backend.order_destination(id).merchant.domain, bytes(buyer.key)).hex()
 
     def stored(self, id: str, amount: int = 500, buyer: LocalAccount = BUYER, **more: Any) -> str:
         self.draft(id, amount, buyer, **more)
@@ -322,6 +335,11 @@ payouts = "{PAYOUTS}"
         self.offset += 60
         self.process.worker.run_pass()
         assert self.process.worker.state.errors == 0
+
+    def order(self, id: str) -> OrderRecord:
+        """Return the row of an order."""
+        with self.database.reading() as tx:
+            return fetch_one(tx, select(OrderRecord).where(OrderRecord.id == id))
 
     def state(self, id: str) -> str:
         order = self.get(f"/v1/orders/{id}")["order"]

@@ -6,7 +6,7 @@ from eth_account.signers.local import LocalAccount
 
 from foreseal.payments.typed_data import ReceiveAuthorization, random_nonce
 from payments.api.service_harness import ServiceHarness
-from payments.shop import BUYER, SHOP
+from payments.shop import BUYER
 
 
 def payment(
@@ -14,8 +14,10 @@ def payment(
 ) -> Any:
     """Return the body of a signed payment that is captured at once."""
     until = more.get("valid_before", service.pending_time() + 600)
-    signed = ReceiveAuthorization(buyer.address, SHOP.address, amount, 0, until, more.pop("nonce", random_nonce()))
-    signature = signed.sign(service.backend.merchant.domain, bytes(buyer.key))
+    merchant = service.backend.destinations.get(more.get("destination")).merchant
+    nonce = more.pop("nonce", random_nonce())
+    signed = ReceiveAuthorization(buyer.address, merchant.receiver, amount, 0, until, nonce)
+    signature = signed.sign(merchant.domain, bytes(buyer.key))
     body = {
         "payer": buyer.address,
         "amount": str(amount),

@@ -29,14 +29,17 @@ from live import wait_for
 from payments.contracts.doubles import double
 from payments.fake.blocks import BLOCK_TIME
 from payments.fake.contracts import NAME, PAYOUTS, TOKEN, VERSION
-from payments.people import BATCH_CAPTURE, BUYERS, CHECKOUT, SHOP
+from payments.people import BATCH_CAPTURE, BRANCH, BUYERS, CHECKOUT, EURO, SHOP
 from payments.real.storage import State
 
 CHAIN_ID = 31337
 _GAS = 500_000
 _FEE = 10**12
 _PIECE = 100
-_KEYS = {account.address.lower(): account for account in (SHOP, *BUYERS)}
+_KEYS = {account.address.lower(): account for account in (SHOP, BRANCH, *BUYERS)}
+EURO_DECIMALS = 18
+EURO_FUNDS = 10**24
+"""Smallest units of the second token that each buyer has."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,15 @@ class Settings(ChainSettings):
 
 
 def settings_of(finality: int) -> Settings:
-    """Return the settings of a chain on which the shop and its buyers have ether, but no account has tokens."""
+    """Return the settings of a chain whose accounts have ether, and tokens of the second kind only."""
     issuer = "0x" + "15" * 20
     setup = TokenSetup(issuer, issuer, issuer, issuer, name=NAME, version=VERSION)
+    euro = TokenSetup(issuer, issuer, issuer, issuer, "Euro Coin", "EURC", "EUR", EURO_DECIMALS)
     entries = token_alloc(TokenGenesis(setup), CHAIN_ID, TOKEN) | {
         address: {"balance": hex(10**24)} for address in _KEYS
     }
+    funds: dict[str, int] = {buyer.address: EURO_FUNDS for buyer in BUYERS}
+    entries |= token_alloc(TokenGenesis(euro, funds), CHAIN_ID, EURO)
     entries |= {PAYOUTS: payouts_entry(TOKEN), CHECKOUT.lower(): checkout_entry(TOKEN, SHOP.address)}
     entries[BATCH_CAPTURE.lower()] = batch_capture_entry(TOKEN, SHOP.address)
     return Settings(accounts=0, chain_id=CHAIN_ID, automine=False, alloc=entries, finality=finality)

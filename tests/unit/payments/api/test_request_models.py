@@ -85,7 +85,12 @@ def test_error_names_code_and_argument(changes: dict[str, Any], code: str, argum
         ),
         ({"recipients": [5]}, "invalid_body", "recipients[0]", "recipients[0]: must be an object, got 5"),
         ({"recipients": [None]}, "invalid_body", "recipients[0]", "recipients[0]: must be an object, got None"),
-        ({"recipients": [{}], "tip": 1}, "unknown_field", "tip", "tip: unknown field, expected reference, recipients"),
+        (
+            {"recipients": [{}], "tip": 1},
+            "unknown_field",
+            "tip",
+            "tip: unknown field, expected reference, destination, recipients",
+        ),
         (
             {"recipients": [{"recipient": PAYEE, "amount": "0"}]},
             "invalid_value",

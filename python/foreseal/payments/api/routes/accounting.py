@@ -3,9 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, and_, select, tuple_
@@ -15,13 +15,20 @@ from foreseal.payments.api import views
 from foreseal.payments.api.models import ResolutionRecord
 from foreseal.payments.api.pagination import PageQuery, parse_cursor
 from foreseal.payments.api.request_models import NoFields, RequestModel
-from foreseal.payments.api.responses import BalanceView, UnmatchedTransferPage, UnmatchedTransferView
+from foreseal.payments.api.responses import (
+    BalanceView,
+    DestinationBalance,
+    UnmatchedTransferPage,
+    UnmatchedTransferView,
+)
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, JsonReply, PlainCall, QueryCall, Route, RouteCall, StreamedReply
 from foreseal.payments.api.value_types import LARGEST_ID, Digits, Selected, Time, limited_text
 from foreseal.payments.chain import ChainError, Incomplete, node_requests
 from foreseal.payments.chain.block_times import first_block_at
 from foreseal.payments.chain.confirmation_policy import HIGHEST_TIER
+from foreseal.payments.disbursements.payouts import read_payees
+from foreseal.payments.disbursements.refunds import refund_receivers
 from foreseal.payments.ledger import (
     DisbursementState,
     DuplicateRecord,
@@ -40,8 +47,8 @@ from foreseal.payments.ledger.models import (
     TransferRecord,
     UnmatchedTransferRecord,
 )
-from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, fetch_one, fetch_triples
-from foreseal.payments.transfers.balance import balance
+from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_all, fetch_each, fetch_one, fetch_triples
+from foreseal.payments.transfers.balance import SUM_NAMES, Balance, Receiver, balance
 from foreseal.payments.validation import Bytes32
 
 HEADS = (
@@ -56,10 +63,14 @@ HEADS = (
     "amount_shown",
     "finality",
     "reason",
+    "destination",
+    "token",
+    "payee",
 )
 """Columns of the export."""
 
 _ROWS = 500
+_SENT = ("refunded", "paid_out")
 # Timeline triggers whose details contain the log position of a transfer.
 _LANDED = (Trigger.LANDED, Trigger.CONFIRM, Trigger.DEMOTE, Trigger.FINALIZE)
 _SAME = and_(
@@ -143,7 +154,7 @@ def _list_unmatched_transfers(call: QueryCall[UnmatchedTransfersQuery]) -> JsonR
 
 def _resolve(call: RouteCall[TransferPath, NoFields, NewResolution]) -> JsonReply:
     assert call.key is not None
-    chain_id, position = call.backend.merchant.domain.chain_id, call.path.position
+    chain_id, position = call.backend.chain_id, call.path.position
     hash, note, caller = "0x" + call.path.transaction.hex(), call.body.note, call.key.id
     query = _select_unmatched(
         TransferRecord.chain_id == chain_id,
@@ -178,10 +189,25 @@ def _resolve(call: RouteCall[TransferPath, NoFields, NewResolution]) -> JsonRepl
 def _balance(call: PlainCall) -> JsonReply:
     with call.backend.database.reading() as tx:
         found = balance(tx)
-    names = ("received", "captured", "unmatched", "refunded", "reserved")
-    return JsonReply(
-        {name: str(getattr(found, name)) for name in names} | {"faults": [asdict(fault) for fault in found.faults]}
-    )
+    rest = dict.fromkeys(found.sums)
+    items = []
+    for destination in call.backend.destinations:
+        token = destination.merchant.domain.contract
+        receivers = [Receiver(token, account) for account in destination.merchant.receivers]
+        items.append(_sums(call, receivers, found))
+        for each in receivers:
+            rest.pop(each, None)
+    items += [_sums(call, [each], found) for each in rest]
+    return JsonReply({"destinations": items, "faults": [asdict(fault) for fault in found.faults]})
+
+
+def _sums(call: AnyCall, receivers: Sequence[Receiver], found: Balance) -> DestinationBalance:
+    """Return the sums of receivers that belong to one destination, or to none that is configured."""
+    arrival = call.views.arrival(*receivers[0])
+    sums = found.total(*receivers)
+    values = {name: str(getattr(sums, name)) for name in SUM_NAMES}
+    place = {name: arrival[name] for name in ("destination", "token", "symbol")}
+    return cast(DestinationBalance, place | {"payees": [each.account for each in receivers if each.account]} | values)
 
 
 def _export(call: QueryCall[ExportQuery]) -> StreamedReply:
@@ -225,7 +251,7 @@ def _block_range(call: QueryCall[ExportQuery]) -> _BlockRange:
     times = (call.query.block_time_from, call.query.block_time_before)
     if times == (None, None):
         return _BlockRange()
-    node, lowest = call.backend.node, call.backend.token.start_block
+    node, lowest = call.backend.node, min(each.watcher_settings.start for each in call.backend.destinations)
     first, end = (None if time is None else first_block_at(node, time, lowest) for time in times)
     return _BlockRange(first, end, _read_block_numbers(call))
 
@@ -253,11 +279,18 @@ def _lines(call: AnyCall, blocks: _BlockRange) -> Iterator[str]:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(HEADS)
-    decimals = call.backend.token.decimals
+    labels = call.backend.destinations.labels
     with call.backend.database.reading() as tx:
         for number, row in enumerate(_rows(tx, blocks), 1):
-            amount = row["amount"]
-            shown = row | {"amount": str(amount), "amount_shown": f"{to_tokens(amount, decimals):f}"}
+            amount, token = row["amount"], labels.token(row["token"])
+            shown = row | {"amount": str(amount)}
+            if token is not None:
+                shown["amount_shown"] = f"{to_tokens(amount, token.decimals):f}"
+            label = labels.find(row["token"], row["payee"])
+            if label is not None:
+                shown["destination"] = label.name
+                # The batch capture contract only receives: the payee itself sends refunds.
+                shown["payee"] = label.payee if row["kind"] in _SENT else row["payee"]
             writer.writerow([_safe(str(shown.get(head, ""))) for head in HEADS])
             if number % _ROWS == 0:
                 yield _emptied(text)
@@ -280,6 +313,8 @@ def _rows(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
             "amount": transfer.amount,
             "finality": _finality(transfer.step),
             "reason": reason or "",
+            "token": transfer.token,
+            "payee": transfer.recipient,
         }
     yield from _sent(tx, blocks)
 
@@ -298,12 +333,15 @@ def _sent(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
     """Yield the transfers of refunds and payouts, at the positions in their latest receipts."""
     landings = _landings(tx)
     paid = DisbursementState.COMPLETE
-    for refund in fetch_each(tx, select(RefundRecord).where(RefundRecord.state == paid).order_by(RefundRecord.id)):
+    refunds = fetch_all(tx, select(RefundRecord).where(RefundRecord.state == paid).order_by(RefundRecord.id))
+    receivers = refund_receivers(tx, [refund.id for refund in refunds])
+    for refund in refunds:
         landing = landings[RefundRecord.__tablename__, refund.id]
         if not blocks.has(landing):
             continue
-        leg = _Leg(refund.id, refund.step, 0, refund.recipient, refund.amount)
-        yield _sent_line("refunded", landing, leg) | {"order_id": refund.order_id or ""}
+        leg = _Leg(refund.id, refund.step, 0, refund.recipient, refund.amount, refund.token)
+        origin = {"order_id": refund.order_id or "", "payee": receivers[refund.id]}
+        yield _sent_line("refunded", landing, leg) | origin
     legs = (
         select(
             PayoutRecord.id,
@@ -311,16 +349,18 @@ def _sent(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
             PayoutLegRecord.position,
             PayoutLegRecord.recipient,
             PayoutLegRecord.amount,
+            PayoutRecord.token,
         )
         .join(PayoutLegRecord, PayoutLegRecord.payout_id == PayoutRecord.id)
         .where(PayoutRecord.state == paid)
         .order_by(PayoutRecord.id, PayoutLegRecord.position)
     )
+    payees = read_payees(tx, list(tx.execute(select(PayoutRecord.id).where(PayoutRecord.state == paid)).scalars()))
     for columns in tx.execute(legs):
         leg = _Leg(*columns)
         landing = landings[PayoutRecord.__tablename__, leg.id]
         if blocks.has(landing):
-            yield _sent_line("paid_out", landing, leg)
+            yield _sent_line("paid_out", landing, leg) | {"payee": payees[leg.id]}
 
 
 class _Leg(NamedTuple):
@@ -331,6 +371,7 @@ class _Leg(NamedTuple):
     position: int
     recipient: str
     amount: int
+    token: str
 
 
 def _sent_line(kind: str, landing: dict[str, Any], leg: _Leg) -> dict[str, Any]:
@@ -343,6 +384,7 @@ def _sent_line(kind: str, landing: dict[str, Any], leg: _Leg) -> dict[str, Any]:
         "account": leg.recipient,
         "amount": leg.amount,
         "finality": _finality(leg.step),
+        "token": leg.token,
     }
 
 

@@ -9,6 +9,7 @@ from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.value_types import (
     Amount,
+    DestinationText,
     EndTime,
     Metadata,
     ObjectId,
@@ -47,6 +48,9 @@ class NewOrder(RequestModel):
     valid_before: EndTime | None = Field(default=None, description="Unix time in seconds, exclusive.")
     valid_seconds: Annotated[int, Field(ge=1, le=_YEAR)] | None = Field(
         default=None, description="Validity in seconds from the newest block, instead of valid_before."
+    )
+    destination: DestinationText | None = Field(
+        default=None, description="Destination of the payment; default the first."
     )
     reference: Reference | None = Field(default=None, description="The merchant's own name of the order.")
     auto_capture: bool | None = Field(
@@ -90,6 +94,7 @@ class OrdersQuery(CreatedQuery):
     state: Selected[OrderState] | None = Field(default=None, description="Filter by state.")
     finality: Selected[Finality] | None = Field(default=None, description="Filter by finality.")
     tx_status: ActiveTxStatus | None = Field(default=None, description="Filter by transaction status.")
+    destination: DestinationText | None = Field(default=None, description="Filter by destination.")
     payer: AccountAddress | None = Field(default=None, description="Filter by buyer.")
     nonce: Bytes32 | None = Field(default=None, description="Filter by nonce of the authorization.")
     id: ObjectId | None = Field(default=None, description="Filter by prefix of the id.")

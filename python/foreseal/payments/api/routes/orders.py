@@ -34,6 +34,7 @@ from foreseal.payments.api.routes.order_requests import (
     OrderVoid,
     TypedDataQuery,
 )
+from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.ledger import Trigger, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, TransferRecord
 from foreseal.payments.orders.acceptances import PayerSignature
@@ -46,20 +47,21 @@ from foreseal.payments.typed_data import random_nonce
 
 
 def _create(call: BodyCall[NewOrder]) -> PaymentJob:
-    body, backend = call.body, call.backend
-    amount = _amount(call)
+    body = call.body
+    destination = call.destination(body.destination)
+    amount = _amount(call, destination)
     terms = DraftTerms(
         payer=body.payer,
         amount=amount,
         nonce=random_nonce(),
         valid_after=body.valid_after or 0,
         valid_before=body.valid_before,
-        valid_seconds=body.valid_seconds or backend.configuration.policy.valid_seconds,
+        valid_seconds=body.valid_seconds or call.backend.configuration.policy.valid_seconds,
         permit=body.maximum is not None,
     )
     id, data = body.id or derived_id(call.required_key, "ord"), MerchantData(body.reference, body.metadata or {})
     try:
-        draft = backend.drafts.new(id, terms, data, auto_capture=body.auto_capture or False)
+        draft = destination.drafts.new(id, terms, data, auto_capture=body.auto_capture or False)
     except ValueError as error:
         raise _named(error) from error
 
@@ -69,13 +71,13 @@ def _create(call: BodyCall[NewOrder]) -> PaymentJob:
             raise _api_error(stored)
         order = stored.order
         shown = call.views.new_order(order, stored.status, stored.memo, stored.created)
-        typed_data = order_typed_data(order, backend.merchant.domain)
+        typed_data = order_typed_data(order, destination.merchant.domain)
         return json_response(201, {"order": shown, "payer_required": order.payer is None, "typed_data": typed_data})
 
-    return PaymentJob(call.required_key, call.fingerprint, call.operations.drafts, [draft], respond)
+    return PaymentJob(call.required_key, call.fingerprint, destination.drafts, [draft], respond)
 
 
-def _amount(call: BodyCall[NewOrder]) -> int:
+def _amount(call: BodyCall[NewOrder], destination: Destination) -> int:
     """Return the amount, or the maximum. Rejects fields that exclude each other."""
     body = call.body
     for name, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
@@ -87,20 +89,21 @@ def _amount(call: BodyCall[NewOrder]) -> int:
     if body.maximum is not None and body.auto_capture:
         message = "auto_capture: an order with a maximum needs a capture request with its amount"
         raise ApiError(400, "invalid_value", message, "auto_capture")
-    if body.maximum is not None and call.backend.merchant.checkout is None:
-        raise ApiError(409, "checkout_not_configured", "the configuration has no serve.checkout contract", "maximum")
+    if body.maximum is not None and destination.merchant.checkout is None:
+        message = f"destination {destination.name!r} has no checkout contract in the configuration"
+        raise ApiError(409, "checkout_not_configured", message, "maximum")
     return amount
 
 
 def _typed_data(call: RouteCall[OrderPath, TypedDataQuery, NoFields]) -> JsonReply:
-    backend, id = call.backend, call.path.id
-    domain = backend.merchant.domain
-    order, payer = backend.orders.get(id), call.query.payer
+    destination, id = call.backend.order_destination(call.path.id), call.path.id
+    domain = destination.merchant.domain
+    order, payer = destination.orders.get(id), call.query.payer
     if call.query.purpose == "cancel":
         require_payer(order, payer)
-        return JsonReply(backend.cancellations.message(id).typed_data(domain))
+        return JsonReply(destination.cancellations.message(id).typed_data(domain))
     try:
-        signer = backend.orders.signer(order, payer)
+        signer = destination.orders.signer(order, payer)
     except PayerRequired:
         raise
     except ValueError as error:
@@ -113,7 +116,7 @@ def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> PaymentJob:
 
     def respond(outcomes: Sequence[Any]) -> StoredResponse:
         detailed = _outcome(outcomes)
-        obstacle = detailed.outcome.obstacle
+        obstacle = detailed.outcome.value.obstacle
         shown = None if obstacle is None else to_api_error(obstacle).body()["error"]
         return json_response(200, {**detailed.detail, "capture_error": shown})
 
@@ -151,14 +154,15 @@ def _api_error(error: Exception) -> ApiError:
 def _void(call: RouteCall[OrderPath, NoFields, OrderVoid]) -> JsonReply:
     id = call.path.id
     if not _done_before(call, id, Trigger.VOID):
-        call.backend.orders.void(id, call.body.reason or "")
+        # A void needs no key, so it is possible without a configured destination.
+        call.backend.destinations.default.orders.void(id, call.body.reason or "")
     return _detail(call, id)
 
 
 def _cancel(call: RouteCall[OrderPath, NoFields, CancellationSignature]) -> JsonReply:
     id = call.path.id
     if not _done_before(call, id, Trigger.CANCEL):
-        call.backend.cancellations.cancel(id, call.body.signature)
+        call.backend.order_destination(id).cancellations.cancel(id, call.body.signature)
     return _detail(call, id)
 
 
@@ -186,6 +190,9 @@ def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
         conditions.append(OrderRecord.step == parameters.finality)
     if parameters.tx_status is not None:
         conditions.append(OrderRecord.step == TxStatus(parameters.tx_status))
+    if parameters.destination is not None:
+        merchant = call.destination(parameters.destination).merchant
+        conditions += [OrderRecord.token == merchant.domain.contract, OrderRecord.payee.in_(merchant.receivers)]
     if parameters.payer is not None:
         conditions.append(OrderRecord.payer == parameters.payer)
     if parameters.nonce is not None:

@@ -13,6 +13,7 @@ from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, Route, json_response
 from foreseal.payments.api.value_types import (
     Amount,
+    DestinationText,
     EndTime,
     Items,
     Metadata,
@@ -45,6 +46,9 @@ class PaymentRequest(RequestModel):
     nonce: Bytes32 = Field(description="Nonce of the signed authorization: 32 random bytes.")
     signature: Signature = Field(description="Signature of the payer over ReceiveWithAuthorization (EIP-3009).")
     capture: bool | None = Field(default=None, description="Capture the payment at once; default false.")
+    destination: DestinationText | None = Field(
+        default=None, description="Destination of the payment; default the first."
+    )
     reference: Reference | None = Field(default=None, description="The merchant's own name of the order.")
     metadata: Metadata | None = Field(default=None, description="The merchant's own data: texts by name.")
 
@@ -86,8 +90,9 @@ def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> PaymentJob:
 def _new_payment(call: AnyCall, body: PaymentRequest, id: str, location: str) -> NewPayment:
     terms = OrderTerms(body.payer, body.amount, body.valid_after or 0, body.valid_before, body.nonce)
     data = MerchantData(body.reference, body.metadata or {})
+    payments = call.destination(body.destination, location).payments
     try:
-        return call.backend.payments.new(body.id or id, terms, body.signature, capture=body.capture or False, data=data)
+        return payments.new(body.id or id, terms, body.signature, capture=body.capture or False, data=data)
     except ValueError as error:
         argument = f"{location}{str(error).partition(':')[0]}"
         raise ApiError(400, "invalid_value", f"{location}{error}", argument) from error

@@ -14,7 +14,7 @@ from foreseal.payments.api.responses import PayoutDetail, PayoutPage, Timeline
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route
 from foreseal.payments.api.routes.refunds import DisbursementsQuery
-from foreseal.payments.api.value_types import Amount, Items
+from foreseal.payments.api.value_types import Amount, DestinationText, Items
 from foreseal.payments.disbursements.payouts import BASIS_POINTS, MAX_RECIPIENTS, split
 from foreseal.payments.ledger import read
 from foreseal.payments.ledger.models import PayoutRecord, Purpose, TimelineRecord
@@ -43,11 +43,14 @@ class Share(RequestModel):
 
 
 class PayoutBody(RequestModel):
-    """Reference of a payout."""
+    """Reference and destination of a payout."""
 
     reference: Bytes32 | None = Field(
         default=None,
         description="32 bytes that the contract accepts once; derived from the Idempotency-Key by default.",
+    )
+    destination: DestinationText | None = Field(
+        default=None, description="Destination whose payee pays in its token; default the first."
     )
 
 
@@ -82,16 +85,18 @@ def _split(call: BodyCall[NewSplit]) -> JsonReply:
 
 
 def _send(call: BodyCall[NewPayout] | BodyCall[NewSplit], legs: Sequence[tuple[str, int]]) -> JsonReply:
-    contract = call.backend.configuration.serve.payouts
+    destination = call.destination(call.body.destination)
+    contract = destination.payouts_contract
     if contract is None:
-        raise ApiError(409, "payouts_not_configured", "the configuration has no serve.payouts contract")
+        message = f"destination {destination.name!r} has no payouts contract in the configuration"
+        raise ApiError(409, "payouts_not_configured", message)
     reference = call.body.reference or _reference(call)
     try:
-        id = call.backend.payouts.prepare(reference, contract, legs)
+        id = destination.payouts.prepare(reference, contract, legs)
     except ValueError as error:
         raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
     # The same reference means the same batch, so a repeat is safe.
-    call.backend.payouts.advance(id)
+    destination.payouts.advance(id)
     return JsonReply(_detail(call, id), 201)
 
 

@@ -47,7 +47,7 @@ class RefundsQuery(DisbursementsQuery):
 def _refund(call: RouteCall[OrderPath, NoFields, NewRefund]) -> JsonReply:
     id = call.body.id or call.required_claim.id("ref")
     # The same id means the same refund, so a repeat is safe.
-    call.backend.refunds.refund(id, call.path.id, call.body.amount)
+    call.backend.order_destination(call.path.id).refunds.refund(id, call.path.id, call.body.amount)
     return JsonReply(_detail(call, id), 201)
 
 
@@ -57,11 +57,9 @@ def _get(call: PathCall[RefundPath]) -> JsonReply:
 
 def _detail(call: AnyCall, id: str) -> RefundDetail:
     with call.backend.database.reading() as tx:
-        row = read(tx, RefundRecord, id)
-        return {
-            "refund": call.views.refund(row),
-            "transactions": views.list_transactions(tx, {id: [id]}, Purpose.REFUND)[id],
-        }
+        (shown,) = call.views.refunds(tx, [read(tx, RefundRecord, id)])
+        transactions = views.list_transactions(tx, {id: [id]}, Purpose.REFUND)[id]
+        return {"refund": shown, "transactions": transactions}
 
 
 def _list(call: QueryCall[RefundsQuery]) -> JsonReply:
@@ -72,7 +70,7 @@ def _list(call: QueryCall[RefundsQuery]) -> JsonReply:
         conditions.append(RefundRecord.order_id == call.query.order)
     with call.backend.database.reading() as tx:
         rows, following = by_beginning(tx, RefundRecord, call.query, *conditions)
-    return JsonReply({"items": [call.views.refund(row) for row in rows], "next": following})
+        return JsonReply({"items": call.views.refunds(tx, rows), "next": following})
 
 
 def _timeline(call: PathCall[RefundPath]) -> JsonReply:

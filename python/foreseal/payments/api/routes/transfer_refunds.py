@@ -3,19 +3,22 @@
 from typing import Annotated
 
 from pydantic import Field
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from foreseal.payments.api import views
+from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.models import ResolutionRecord
 from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.responses import RefundDetail
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import JsonReply, Route, RouteCall
 from foreseal.payments.api.routes.accounting import TransferPath
-from foreseal.payments.api.value_types import Amount, ObjectId, limited_text
+from foreseal.payments.api.value_types import Amount, DestinationText, ObjectId, limited_text
+from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.disbursements.refunds import RefundedTransfer
-from foreseal.payments.ledger import DuplicateRecord, ensure, read
-from foreseal.payments.ledger.models import Purpose, RefundRecord
+from foreseal.payments.ledger import DuplicateRecord, UnknownRecord, ensure, read
+from foreseal.payments.ledger.models import Purpose, RefundRecord, TransferRecord
+from foreseal.payments.ledger.queries import fetch_one_or_none
 
 
 class NewTransferRefund(RequestModel):
@@ -23,6 +26,9 @@ class NewTransferRefund(RequestModel):
 
     id: ObjectId | None = Field(
         default=None, description="Id of the refund; derived from the Idempotency-Key by default."
+    )
+    destination: DestinationText | None = Field(
+        default=None, description="Destination whose payee refunds: that at which the transfer arrived, by default."
     )
     amount: Amount | None = Field(
         default=None, description="Amount in smallest units, as a string; by default all of the transfer."
@@ -42,7 +48,7 @@ def _refund(call: RouteCall[TransferPath, NoFields, NewTransferRefund]) -> JsonR
             tx,
             ResolutionRecord,
             {
-                ResolutionRecord.chain_id: backend.merchant.domain.chain_id,
+                ResolutionRecord.chain_id: backend.chain_id,
                 ResolutionRecord.transaction_hash: source.transaction_hash,
                 ResolutionRecord.position: source.position,
                 ResolutionRecord.note: call.body.note or f"refund {id}",
@@ -54,13 +60,32 @@ def _refund(call: RouteCall[TransferPath, NoFields, NewTransferRefund]) -> JsonR
             raise DuplicateRecord(f"unmatched transfers: {source.transaction_hash} is already resolved")
 
     # The same id means the same refund, so a repeat is safe.
-    backend.refunds.reserve_transfer(id, source, call.body.amount, resolve)
-    backend.refunds.advance(id)
+    refunds = _destination(call, source).refunds
+    refunds.reserve_transfer(id, source, call.body.amount, resolve)
+    refunds.advance(id)
     with backend.database.reading() as tx:
-        refund = call.views.refund(read(tx, RefundRecord, id))
-        return JsonReply(
-            {"refund": refund, "transactions": views.list_transactions(tx, {id: [id]}, Purpose.REFUND)[id]}, 201
-        )
+        (refund,) = call.views.refunds(tx, [read(tx, RefundRecord, id)])
+        transactions = views.list_transactions(tx, {id: [id]}, Purpose.REFUND)[id]
+        return JsonReply({"refund": refund, "transactions": transactions}, 201)
+
+
+def _destination(call: RouteCall[TransferPath, NoFields, NewTransferRefund], source: RefundedTransfer) -> Destination:
+    """Return the destination at which the transfer arrived: only its payee has the money."""
+    named = None if call.body.destination is None else call.destination(call.body.destination)
+    same = (
+        (TransferRecord.chain_id == call.backend.chain_id)
+        & (TransferRecord.transaction_hash == source.transaction_hash)
+        & (TransferRecord.position == source.position)
+    )
+    with call.backend.database.reading() as tx:
+        transfer = fetch_one_or_none(tx, select(TransferRecord).where(same))
+        if transfer is None:
+            raise UnknownRecord(f"unmatched transfers: no transfer {source.position} of {source.transaction_hash}")
+        found = call.backend.lookup(tx).transfer(transfer)
+    if named is not None and named is not found:
+        message = f"destination: the transfer arrived at {found.name!r}, whose payee alone can refund it"
+        raise ApiError(400, "invalid_value", message, "destination")
+    return found
 
 
 ROUTES = (

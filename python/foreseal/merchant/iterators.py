@@ -1,0 +1,106 @@
+"""Iteration over lists by a blocking client.
+
+`make merchant-client` generates this file from the OpenAPI document of the service.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from foreseal.merchant.transport import Transport
+from foreseal.merchant.types import Delivery, Order, Payout, Refund, UnmatchedTransfer
+from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
+
+
+class PageIterators(Transport):
+    """One method for each list of the API."""
+
+    def iter_orders(
+        self,
+        *,
+        limit: int | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
+        state: OrderState | None = None,
+        finality: Finality | None = None,
+        tx_status: ActiveTxStatus | None = None,
+        destination: str | None = None,
+        payer: str | None = None,
+        nonce: str | None = None,
+        id: str | None = None,
+        reference: str | None = None,
+        transaction: str | None = None,
+    ) -> Iterator[Order]:
+        """Iterate over all pages of `list_orders`; `limit` is the size of a page."""
+        return self._iterate(
+            Order,
+            "/v1/orders",
+            {
+                "limit": limit,
+                "created_from": created_from,
+                "created_before": created_before,
+                "state": state,
+                "finality": finality,
+                "tx_status": tx_status,
+                "destination": destination,
+                "payer": payer,
+                "nonce": nonce,
+                "id": id,
+                "reference": reference,
+                "transaction": transaction,
+            },
+        )
+
+    def iter_refunds(
+        self,
+        *,
+        limit: int | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
+        state: DisbursementState | None = None,
+        order: str | None = None,
+    ) -> Iterator[Refund]:
+        """Iterate over all pages of `list_refunds`; `limit` is the size of a page."""
+        return self._iterate(
+            Refund,
+            "/v1/refunds",
+            {
+                "limit": limit,
+                "created_from": created_from,
+                "created_before": created_before,
+                "state": state,
+                "order": order,
+            },
+        )
+
+    def iter_payouts(
+        self,
+        *,
+        limit: int | None = None,
+        created_from: int | None = None,
+        created_before: int | None = None,
+        state: DisbursementState | None = None,
+    ) -> Iterator[Payout]:
+        """Iterate over all pages of `list_payouts`; `limit` is the size of a page."""
+        return self._iterate(
+            Payout,
+            "/v1/payouts",
+            {"limit": limit, "created_from": created_from, "created_before": created_before, "state": state},
+        )
+
+    def iter_unmatched_transfers(
+        self,
+        *,
+        limit: int | None = None,
+        reason: Reason | None = None,
+        resolved: Literal["true", "false"] | None = None,
+    ) -> Iterator[UnmatchedTransfer]:
+        """Iterate over all pages of `list_unmatched_transfers`; `limit` is the size of a page."""
+        return self._iterate(
+            UnmatchedTransfer, "/v1/unmatched-transfers", {"limit": limit, "reason": reason, "resolved": resolved}
+        )
+
+    def iter_deliveries(
+        self, *, limit: int | None = None, state: DeliveryState | None = None, webhook: str | None = None
+    ) -> Iterator[Delivery]:
+        """Iterate over all pages of `list_deliveries`; `limit` is the size of a page."""
+        return self._iterate(Delivery, "/v1/deliveries", {"limit": limit, "state": state, "webhook": webhook})

@@ -1,0 +1,123 @@
+"""Requests about stored orders of any destination: each is processed by the components of its order's destination."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy import Connection
+
+from foreseal.payments.destinations.destination import Destination
+from foreseal.payments.destinations.errors import DestinationNotConfigured
+from foreseal.payments.destinations.lookup import DestinationLookup
+from foreseal.payments.destinations.registry import Destinations
+from foreseal.payments.ledger import Database, UnknownRecord, read_all, unknown_record
+from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.transactions import SendingError
+
+
+class OrderRequest(Protocol):
+    """A request about an order."""
+
+    @property
+    def id(self) -> str: ...
+
+
+class DestinationOperation(Protocol):
+    """An operation of one destination, with the steps of the queue."""
+
+    def check(self, items: Sequence[Any], /) -> list[Any]: ...
+    def store(self, tx: Connection, checked: Sequence[Any], /) -> list[Any]: ...
+    def send(self, outcomes: Sequence[Any], /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AtDestination:
+    """A checked item, or an outcome, with the destination of its order."""
+
+    destination: Destination
+    value: Any
+
+    @property
+    def id(self) -> str:
+        """Id of the order."""
+        return str(self.value.id)
+
+
+class OrderOperation:
+    """An operation on stored orders of all destinations."""
+
+    def __init__(
+        self,
+        database: Database,
+        destinations: Destinations,
+        select: Callable[[Destination], DestinationOperation],
+    ) -> None:
+        """Set up. `select` returns the operation of one destination."""
+        self._database = database
+        self._destinations = destinations
+        self._select = select
+
+    def check(self, requests: Sequence[OrderRequest]) -> list[Any]:
+        """Return each checked request as `AtDestination`, or the exception that rejects it."""
+        results: dict[int, Any] = {}
+        found: dict[int, Destination] = {}
+        with self._database.reading() as tx:
+            lookup = DestinationLookup(self._destinations, tx)
+            rows = {row.id: row for row in read_all(tx, OrderRecord, [each.id for each in requests])}
+            for position, request in enumerate(requests):
+                try:
+                    found[position] = lookup.order(_require(rows.get(request.id), request.id))
+                except (UnknownRecord, DestinationNotConfigured) as error:
+                    results[position] = error
+        for destination, positions in _by_destination(found):
+            checked = self._select(destination).check([requests[position] for position in positions])
+            for position, value in zip(positions, checked, strict=True):
+                results[position] = value if isinstance(value, Exception) else AtDestination(destination, value)
+        return [results[position] for position in range(len(requests))]
+
+    def store(self, tx: Connection, checked: Sequence[AtDestination]) -> list[Any]:
+        """Store checked requests. Return each outcome as `AtDestination`, or the exception against it.
+
+        If one key cannot sign, only the requests to it have that error. Raises like `GroupOperation.store`.
+        """
+        results: dict[int, Any] = {}
+        for destination, positions in _by_destination(
+            {number: each.destination for number, each in enumerate(checked)}
+        ):
+            try:
+                with tx.begin_nested():
+                    values = self._select(destination).store(tx, [checked[position].value for position in positions])
+            except SendingError as error:
+                results.update(dict.fromkeys(positions, error))
+                continue
+            for position, value in zip(positions, values, strict=True):
+                results[position] = value if isinstance(value, Exception) else AtDestination(destination, value)
+        return [results[position] for position in range(len(checked))]
+
+    def send(self, outcomes: Sequence[AtDestination]) -> None:
+        """Send the transactions of stored requests. Raises nothing of the node."""
+        for destination, positions in _by_destination(
+            {number: each.destination for number, each in enumerate(outcomes)}
+        ):
+            self._select(destination).send([outcomes[position].value for position in positions])
+
+
+def _require(row: OrderRecord | None, id: str) -> OrderRecord:
+    if row is None:
+        raise unknown_record(OrderRecord, id)
+    return row
+
+
+def _destinations(items: Sequence[AtDestination]) -> dict[int, Destination]:
+    return {position: each.destination for position, each in enumerate(items)}
+
+
+def _by_destination(found: dict[int, Destination]) -> Iterator[tuple[Destination, list[int]]]:
+    """Yield each destination with its positions, sorted by account: all processes lock accounts in the same order."""
+    positions: dict[tuple[str, str], tuple[Destination, list[int]]] = {}
+    for position, destination in found.items():
+        merchant = destination.merchant
+        key = (merchant.payee, merchant.domain.contract)
+        positions.setdefault(key, (destination, []))[1].append(position)
+    for key in sorted(positions):
+        yield positions[key]
