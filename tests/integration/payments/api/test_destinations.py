@@ -250,6 +250,7 @@ def test_order_of_a_removed_destination_is_served_and_never_captured(two: Servic
     two.chain.mine(gap=1_100)
     two.settle()
     assert (two.state("left"), two.state("auto")) == ("Stored, unused / idle", "Stored, unused / idle")
+    assert "not yet valid" in two.get("/v1/orders/auto")["order"]["last_error"]
     assert set(signers(two)) == {"mine"}
     monitored = MonitoredService(two)
     health = monitored.health()
@@ -315,6 +316,21 @@ def test_payout_is_sent_by_the_named_payee(two: ServiceHarness) -> None:
         ("captured", "branch", BRANCH.address, "90"),
         ("paid_out", "branch", BRANCH.address, "7"),
     }
+
+
+def test_reserved_payout_is_sent_later_by_its_payee(two: ServiceHarness) -> None:
+    two.made("/v1/payments", payment(two, "b", 90, destination="branch"))
+    two.settle()
+    key = (BRANCH.address.lower(), PAYOUTS)
+    two.chain.change(lambda state: state.allowances.update({key: 10**9}))
+    body = {"recipients": [{"recipient": BUYERS[1].address, "amount": "7"}], "destination": "branch"}
+    # The estimate before the first transaction fails, when the payout is already reserved.
+    two.node.losses += [("eth_estimateGas", False)]
+    two.refused(503, "node_unreachable", "/v1/payouts", body)
+    two.settle()
+    (payout,) = two.get("/v1/payouts")["items"]
+    assert (payout["state"], payout["payee"]) == ("Complete", BRANCH.address)
+    assert signer_of(two, payout["id"]) == "branch"
 
 
 def test_payouts_need_the_contract_of_their_destination(url: str, tmp_path: Path) -> None:
