@@ -1,31 +1,18 @@
-"""Health of the service, from the last results of background checks: a reader never waits for node or database.
+"""Health of the service, from the last results of background checks: a reader never waits for node or database."""
 
-```text
-status      HTTP   condition
-ok          200    no reason
-degraded    200    only reasons that do not prevent payments yet
-unhealthy   503    another reason
-```
-"""
-
-from collections.abc import Iterable
 from typing import Any
 
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.workers.background_check import BackgroundCheck, CheckResult
+from foreseal.payments.workers import health_report
+from foreseal.payments.workers.background_check import BackgroundCheck
 from foreseal.payments.workers.database_check import CheckedDatabase, DatabaseCheck
-from foreseal.payments.workers.node_check import CheckedNode, NodeCheck, PayeeStatus
+from foreseal.payments.workers.health_report import CHECK_INTERVAL, CHECK_LIMIT, reason, rounded
+from foreseal.payments.workers.node_check import CheckedNode, NodeCheck
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.worker import WorkerState
 
 # Consecutive failed passes after which the health is unhealthy.
 _FAILING = 3
-# Reasons that do not prevent payments yet.
-_WARNINGS = frozenset({"payee_low"})
-# Seconds between two checks.
-_INTERVAL = 1.0
-# Time limit of a check of the database, and margin of a check of the node beyond the time limit of its call.
-_LIMIT = 2.0
 # Maximum wait for the first results at the start.
 _PATIENCE = 1.0
 
@@ -41,9 +28,11 @@ class HealthMonitor:
         database_check = DatabaseCheck(backend.database, processes, backend.clock)
         self._backend = backend
         self._worker = worker
-        every, limit = max(_INTERVAL, node.poll_ms / 1000), node.timeout_ms / 1000 + _LIMIT
+        every, limit = max(CHECK_INTERVAL, node.poll_ms / 1000), node.timeout_ms / 1000 + CHECK_LIMIT
         self._node = BackgroundCheck("node check", node_check, every, limit, backend.monotonic)
-        self._database = BackgroundCheck("database check", database_check, _INTERVAL, _LIMIT, backend.monotonic)
+        self._database = BackgroundCheck(
+            "database check", database_check, CHECK_INTERVAL, CHECK_LIMIT, backend.monotonic
+        )
 
     def start(self) -> None:
         """Start the checks."""
@@ -73,13 +62,11 @@ class HealthMonitor:
 
     def is_node_usable(self) -> bool:
         """Return True if the last check of the node succeeded and the current one is not overdue."""
-        result = self._node.result()
-        return result.value is not None and result.value.head is not None and not result.overdue
+        return health_report.is_node_usable(self._node.result())
 
     def block_age(self) -> float | None:
         """Return the seconds since the timestamp of the newest block; None without a block."""
-        head = self.node().head
-        return None if head is None else max(self._backend.clock() - head.timestamp, 0.0)
+        return health_report.block_age(self._node.result(), self._backend.clock())
 
     def ages(self) -> dict[str, float | None]:
         """Return the seconds since the end of each check, by name."""
@@ -88,29 +75,26 @@ class HealthMonitor:
     def health(self) -> dict[str, Any]:
         """Return the health with all reasons. Never waits."""
         state, node, checked = self._worker, self._node.result(), self._database.result()
-        found, database = self.node(), self.database()
-        reasons = [*_node_reasons(node), *_payee_reasons(found, self._backend.merchant.payee)]
+        found, database, payee = self.node(), self.database(), self._backend.merchant.payee
+        reasons = [
+            *health_report.node_reasons(node),
+            *health_report.ether_reasons(found, "payee", payee, "captures"),
+        ]
         if not database.reachable:
-            reasons.append(_reason("database_unreachable", "the database does not respond"))
+            reasons.append(reason("database_unreachable", "the database does not respond"))
         if state.errors >= _FAILING:
-            reasons.append(_reason("worker_failing", f"the worker failed {state.errors} times in a row"))
+            reasons.append(reason("worker_failing", f"the worker failed {state.errors} times in a row"))
         return {
-            "status": _status(reason["code"] for reason in reasons),
+            "status": health_report.status(reasons),
             "reasons": reasons,
-            "node": {
-                "reachable": self.is_node_usable(),
-                "latest_block": None if found.head is None else found.head.number,
-                "block_age": _rounded(self.block_age()),
-                "breaker": self._backend.breaker.state,
-                "checked": _rounded(node.age),
-            },
+            "node": health_report.node_section(node, self._backend.breaker, self._backend.clock()),
             "payee": {
-                "address": self._backend.merchant.payee,
+                "address": payee,
                 "balance": None if found.balance is None else str(found.balance),
                 "captures_left": found.captures_left,
                 "status": found.payee,
             },
-            "database": {"reachable": database.reachable, "checked": _rounded(checked.age)},
+            "database": {"reachable": database.reachable, "checked": rounded(checked.age)},
             "worker": {
                 "read_block": state.read,
                 "latest_block": state.latest,
@@ -121,32 +105,3 @@ class HealthMonitor:
             "processes": database.processes,
             "webhooks": {"pending": database.pending, "dead": database.dead},
         }
-
-
-def _status(codes: Iterable[str]) -> str:
-    found = set(codes)
-    if found - _WARNINGS:
-        return "unhealthy"
-    return "degraded" if found else "ok"
-
-
-def _node_reasons(result: CheckResult[CheckedNode]) -> list[dict[str, str]]:
-    if result.overdue:
-        return [_reason("node_unreachable", "the node did not answer the check yet")]
-    assert result.value is not None
-    return [] if result.value.reason is None else [_reason(*result.value.reason)]
-
-
-def _payee_reasons(node: CheckedNode, payee: str) -> list[dict[str, str]]:
-    if node.payee not in (PayeeStatus.LOW, PayeeStatus.EMPTY):
-        return []
-    message = f"{payee} has {node.balance} wei, enough for about {node.captures_left} captures: send ether to it"
-    return [_reason(f"payee_{node.payee}", message)]
-
-
-def _reason(code: str, message: str) -> dict[str, str]:
-    return {"code": code, "message": message}
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)

@@ -41,12 +41,13 @@ class CheckedNode:
 class NodeCheck:
     """Check of one node for one chain and payee."""
 
-    def __init__(self, node: ChainNode, chain_id: int, payee: str, min_captures: int) -> None:
-        """Set up the check. The status of the payee is low below `min_captures`."""
+    def __init__(self, node: ChainNode, chain_id: int, payee: str, min_captures: int, role: str = "payee") -> None:
+        """Set up the check. The status of the payee is low below `min_captures`. `role` names it in the log."""
         self._node = node
         self._chain_id = chain_id
         self._payee = payee
         self._min_captures = min_captures
+        self._role = role
         self._last = CheckedNode()
 
     def __call__(self) -> CheckedNode:
@@ -79,6 +80,6 @@ class NodeCheck:
         if left == 0:
             status = PayeeStatus.EMPTY
         if status is not self._last.payee and status is not PayeeStatus.OK:
-            fields = {"payee": self._payee, "balance": balance, "captures_left": left}
-            log.warning("the payee is running out of ether for gas", extra=fields)
+            fields = {self._role: self._payee, "balance": balance, "captures_left": left}
+            log.warning("an account is running out of ether for gas", extra=fields)
         return replace(checked, balance=balance, captures_left=left, payee=status)
