@@ -1,5 +1,5 @@
 // Configuration of hardhat for Circle's suite on a node: its tests and contracts are unmodified.
-// Compiler settings are those of the suite; its plugins for reports, size limits and Foundry are absent.
+// Compiler settings are those of the suite's CI; its plugins for reports, size limits and Foundry are absent.
 import { subtask, HardhatUserConfig } from "hardhat/config";
 import {
   TASK_COMPILE_SOLIDITY_GET_SOLC_BUILD,
@@ -28,7 +28,7 @@ subtask(
 const config: HardhatUserConfig = {
   solidity: {
     version: "0.6.12",
-    settings: { optimizer: { enabled: true, runs: 10000000 } },
+    settings: { optimizer: { enabled: true, runs: 81250 } },
   },
   paths: { artifacts: "./artifacts/hardhat", cache: "./cache/hardhat" },
   networks: {
