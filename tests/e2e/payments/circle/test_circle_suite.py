@@ -3,6 +3,7 @@
 They need a checkout of the suite with its packages (`make circle-suite`).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,22 @@ from payments.circle.suite import TOKEN_TESTS, CircleSuite, checkout
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.timeout(3600)]
 TOKEN_TEST_COUNT = 172
+MESSAGE = "The test expects the words `VM Exception`, which only hardhat and ganache put before a revert reason."
+GAS = "The test sends 30,000,000 gas; since Osaka (EIP-7825) a transaction may have 16,777,216."
+DESTRUCTION = "The test expects no code after SELFDESTRUCT; since Cancun (EIP-6780) the code remains."
+_LARGE = "NativeFiatTokenV2_2 NativeFiatToken V2_2 Specific Behavior will handle large balances appropriately"
+_UPGRADER = "V2_2Upgrader"
+DIFFERENCES = {
+    f"{_LARGE} should fail when minting amounts that would overflow in _to18Decimals": MESSAGE,
+    f"{_LARGE} should fail when transferring amounts that would overflow in _to18Decimals": MESSAGE,
+    f"{_LARGE} should fail when using transferFrom with amounts that would overflow in _to18Decimals": MESSAGE,
+    f"{_LARGE} EIP3009 with large amounts should fail when using transferWithAuthorization with large amounts": MESSAGE,
+    f"{_LARGE} EIP3009 with large amounts should fail when using receiveWithAuthorization with large amounts": MESSAGE,
+    f"{_UPGRADER} upgrade gas tests should not exceed 3000000 gas when blacklisting 100 accounts": GAS,
+    f"{_UPGRADER} upgrade gas tests should not exceed 15000000 gas when blacklisting 500 accounts": GAS,
+    f"{_UPGRADER} abortUpgrade transfers proxy admin role to newProxyAdmin, and self-destructs": DESTRUCTION,
+}
+"""Tests that pass on hardhat's chain, whose rules are those of Shanghai, and fail on a node, with the reason."""
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +45,13 @@ def node(folder: Path) -> Iterator[LiveNode]:
         yield live
 
 
-def test_results_equal_those_on_the_chain_of_hardhat(folder: Path, node: LiveNode) -> None:
+def test_only_explained_results_differ_from_those_on_the_chain_of_hardhat(folder: Path, node: LiveNode) -> None:
     suite = CircleSuite(folder / "own")
     files = suite.files()
     assert TOKEN_TESTS in files
     expected, found = suite.run(files, None), suite.run(files, node.url)
-    assert found.failed.keys() == expected.failed.keys(), found.failed
-    assert found.passed == expected.passed
+    assert found.failed.keys() == expected.failed.keys() | DIFFERENCES.keys(), found.failed
+    assert found.passed + Counter(DIFFERENCES.keys()) == expected.passed
     assert found.passed.total() > TOKEN_TEST_COUNT
 
 
