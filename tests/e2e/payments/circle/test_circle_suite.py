@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from live import LiveNode, live_node
-from payments.circle.suite import TOKEN_TESTS, CircleSuite, checkout
+from payments.circle.suite import TESTS_OF_ALL_VERSIONS, TOKEN_TESTS, CircleSuite, checkout
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.timeout(3600)]
-TOKEN_TEST_COUNT = 172
+TOKEN_TITLES = "^FiatTokenV2_2"
+TOKEN_TEST_COUNT = 653
+"""172 tests of FiatTokenV2_2, and 481 that run for each version of the token."""
 MESSAGE = "The test expects the words `VM Exception`, which only hardhat and ganache put before a revert reason."
 GAS = "The test sends 30,000,000 gas; since Osaka (EIP-7825) a transaction may have 16,777,216."
 DESTRUCTION = "The test expects no code after SELFDESTRUCT; since Cancun (EIP-6780) the code remains."
@@ -58,6 +60,7 @@ def test_only_explained_results_differ_from_those_on_the_chain_of_hardhat(folder
 def test_token_of_this_project_passes_the_tests_of_the_token(folder: Path, node: LiveNode) -> None:
     suite = CircleSuite(folder / "token")
     suite.replace_token()
-    found = suite.run([TOKEN_TESTS], node.url)
+    files = [file for file in suite.files() if file == TOKEN_TESTS or file.startswith(TESTS_OF_ALL_VERSIONS)]
+    found = suite.run(files, node.url, TOKEN_TITLES)
     assert found.failed == {}
     assert found.passed.total() == TOKEN_TEST_COUNT

@@ -17,6 +17,8 @@ VARIABLE = "CIRCLE_SUITE"
 """Environment variable with a checkout of the suite and its installed packages."""
 TOKEN_TESTS = "test/v2/FiatTokenV2_2.test.ts"
 """Tests of the newest token of the suite."""
+TESTS_OF_ALL_VERSIONS = ("test/v1/", "test/minting/")
+"""Folders of tests that run for each version of the token."""
 _PATTERNS = ("v1/*.test.*", "v1.1/*.test.*", "v2/**/*.test.ts", "util/*.ts", "minting/*Tests.js", "misc/*.test.ts")
 _CONFIGURATION = Path(__file__).with_name("hardhat.config.ts")
 _TOKEN = "artifacts/hardhat/contracts/v2/FiatTokenV2_2.sol/FiatTokenV2_2.json"
@@ -66,13 +68,16 @@ class CircleSuite:
         found = {path for pattern in _PATTERNS for path in (self.folder / "test").glob(pattern)}
         return sorted(str(path.relative_to(self.folder)) for path in found)
 
-    def run(self, files: list[str], node: str | None) -> SuiteRun:
-        """Run tests on a node by its URL; without one, on the chain in hardhat's own process."""
+    def run(self, files: list[str], node: str | None, titles: str = "") -> SuiteRun:
+        """Run tests on a node by its URL; without one, on the chain in hardhat's own process.
+
+        `titles` is a regular expression for full titles.
+        """
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
         network = "hardhat" if node is None else "node"
         variables = {"CIRCLE_REPORT": str(report)} | ({} if node is None else {"CIRCLE_NODE": node})
-        ended = self._hardhat("--network", network, "test", "--no-compile", *files, **variables)
+        ended = self._hardhat("--network", network, "test", "--no-compile", "--grep", titles, *files, **variables)
         assert report.exists(), ended.stdout + ended.stderr
         found: dict[str, Any] = orjson.loads(report.read_bytes())
         failed = {test["fullTitle"]: test["err"].get("message", "") for test in found["failures"]}
