@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk
+.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -175,6 +175,9 @@ target/x402-sdk/.installed: requirements/x402_sdk.lock $(VENV)/.run
 sdk: build $(VENV)/.dev target/x402-sdk/.installed ## Run the live tests of x402's Python SDK 2.8.0 on nodes (X402_SDK=FOLDER, a checkout of the SDK)
 	X402_SDK="$(X402_SDK)" X402_SDK_PYTHON=$(abspath target/x402-sdk/bin/python) \
 		$(BIN)/python -m pytest tests/e2e/payments/x402/sdk -n 0 -v -rs $(ARGS)
+
+circle-suite: build $(VENV)/.dev ## Run Circle's tests of FiatToken on a node, and on the project's token (CIRCLE_SUITE=FOLDER, a checkout with its packages)
+	CIRCLE_SUITE="$(CIRCLE_SUITE)" $(BIN)/python -m pytest tests/e2e/payments/circle -n 0 -v -rs $(ARGS)
 
 properties: build $(VENV)/.dev ## Run the property tests with CASES random cases each
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast

@@ -11,13 +11,14 @@ from foreseal.cli.pay_check import opening, read_configuration
 from foreseal.cli.pay_db import UPGRADE_EVENTS
 from foreseal.cli.pay_serve import serve_application
 from foreseal.client import Client
-from foreseal.payments.chain import ChainError, RpcNode
+from foreseal.payments.chain import ChainError, CircuitBreaker, GuardedClient, RpcNode
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.transactions import LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
+from foreseal.payments.x402.facilitator.health import FacilitatorHealth
 from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 
 
@@ -28,12 +29,18 @@ def facilitate(config: Path, *, upgrade: bool) -> None:
         section = configuration.need(configuration.facilitator, "facilitator")
         account = section.secret().account(os.environ)
         database = Database(configuration.database.url, upgrade=upgrade, events=UPGRADE_EVENTS)
-    with Client(configuration.node.url) as client:
+    node = configuration.node
+    with Client(node.url, node.options()) as client:
         try:
-            facilitator = _made(configuration, database, RpcNode(client), account)
+            breaker = CircuitBreaker(node.breaker())
+            facilitator = _made(configuration, database, RpcNode(GuardedClient(client, breaker)), account)
             host, port = section.listen
-            with PeriodicThread("following", facilitator.follow, configuration.node.poll_ms / 1000):
-                serve_application(facilitator_app(facilitator), host, port, "foreseal pay facilitator")
+            health = FacilitatorHealth(
+                facilitator, breaker, node, configuration.policy.min_captures, time.time, time.monotonic
+            )
+            with health, PeriodicThread("following", facilitator.follow, node.poll_ms / 1000):
+                app = facilitator_app(facilitator, health=health.health)
+                serve_application(app, host, port, "foreseal pay facilitator")
         finally:
             database.close()
 

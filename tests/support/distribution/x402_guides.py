@@ -56,9 +56,11 @@ def _shop(clean: CleanEnvironment, folder: Path, node: str) -> Iterator[str]:
             "http://127.0.0.1:8545": node,
             "http://127.0.0.1:8602": facilitator.url,
             # buying.md assumes one offer.
-            "[Price(1000), Price(1000, transfer_method=TransferMethod.PERMIT2)]": "Price(1000)",
+            '["$0.001", Price("$0.001", transfer_method=TransferMethod.PERMIT2)]': "Price(1000)",
         }
-        script.write_text(_replaced("\n".join(_examples("x402.md", "python")), replacements) + _SERVE)
+        # FastAPI is not part of the extra.
+        examples = [text for text in _examples("x402.md", "python") if "fastapi" not in text]
+        script.write_text(_replaced("\n".join(examples), replacements) + _SERVE)
         with stopping(Served(clean.isolated(str(clean.bin / "python"), str(script)), folder)) as shop:
             yield shop.url
 

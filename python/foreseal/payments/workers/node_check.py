@@ -13,7 +13,7 @@ CAPTURE_GAS = 100_000
 """Gas limit of a capture for the estimate: 77,000 gas and the margin of 25 %."""
 
 
-class PayeeStatus(StrEnum):
+class AccountStatus(StrEnum):
     """Ability of a payee to pay gas."""
 
     OK = "ok"
@@ -25,14 +25,14 @@ class PayeeStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedPayee:
-    """State of a payee's account at the end of a check."""
+class CheckedAccount:
+    """State of an account that pays gas, at the end of a check."""
 
     balance: int | None = None
     """Ether in wei; None before it was first read."""
     captures_left: int | None = None
     """Estimated captures that the balance pays at current fees."""
-    status: PayeeStatus = PayeeStatus.UNKNOWN
+    status: AccountStatus = AccountStatus.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +43,28 @@ class CheckedNode:
     """Latest block; None if the node is not usable."""
     reason: tuple[str, str] | None = None
     """Code and message of the failed check."""
-    payees: Mapping[str, CheckedPayee] = field(default_factory=dict)
-    """State of each payee by address; empty before the first check."""
+    accounts: Mapping[str, CheckedAccount] = field(default_factory=dict)
+    """State of each account by address; empty before the first check."""
 
 
 class NodeCheck:
-    """Check of one node for one chain and some payees."""
+    """Check of one node for one chain and some accounts."""
 
-    def __init__(self, node: ChainNode, chain_id: int, payees: Sequence[str], min_captures: int) -> None:
-        """Set up the check. The status of a payee is low below `min_captures`."""
+    def __init__(
+        self, node: ChainNode, chain_id: int, accounts: Sequence[str], min_captures: int, role: str = "payee"
+    ) -> None:
+        """Set up the check. The status of an account is low below `min_captures`. `role` names it in the log."""
         self._node = node
         self._chain_id = chain_id
         self._min_captures = min_captures
-        self._last = CheckedNode(payees=dict.fromkeys(payees, CheckedPayee()))
+        self._role = role
+        self._last = CheckedNode(accounts=dict.fromkeys(accounts, CheckedAccount()))
 
     def __call__(self) -> CheckedNode:
         """Check once. Raises nothing; the balances of an earlier check are returned while the node is not usable."""
         batch = RequestBatch()
         chain_id, latest = batch.add(node_requests.chain_id()), batch.add(node_requests.head("latest"))
-        balances = {payee: batch.add(node_requests.balance(payee, "latest")) for payee in self._last.payees}
+        balances = {each: batch.add(node_requests.balance(each, "latest")) for each in self._last.accounts}
         priority_fee = batch.add(node_requests.priority_fee())
         batch.execute(self._node)
         checked = replace(self._last, head=None, reason=None)
@@ -76,19 +79,19 @@ class NodeCheck:
             else:
                 checked = replace(checked, head=head)
                 fee = 2 * head.base_fee + priority_fee.result()
-                payees = {payee: self._payee(payee, answer.result(), fee) for payee, answer in balances.items()}
-                checked = replace(checked, payees=payees)
+                accounts = {each: self._account(each, answer.result(), fee) for each, answer in balances.items()}
+                checked = replace(checked, accounts=accounts)
         except ChainError as error:
             checked = replace(checked, reason=("node_unreachable", str(error)))
         self._last = checked
         return checked
 
-    def _payee(self, payee: str, balance: int, fee: int) -> CheckedPayee:
+    def _account(self, address: str, balance: int, fee: int) -> CheckedAccount:
         left = balance // (CAPTURE_GAS * max(fee, 1))
-        status = PayeeStatus.LOW if left < self._min_captures else PayeeStatus.OK
+        status = AccountStatus.LOW if left < self._min_captures else AccountStatus.OK
         if left == 0:
-            status = PayeeStatus.EMPTY
-        if status is not self._last.payees[payee].status and status is not PayeeStatus.OK:
-            fields = {"payee": payee, "balance": balance, "captures_left": left}
-            log.warning("the payee is running out of ether for gas", extra=fields)
-        return CheckedPayee(balance, left, status)
+            status = AccountStatus.EMPTY
+        if status is not self._last.accounts[address].status and status is not AccountStatus.OK:
+            fields = {self._role: address, "balance": balance, "captures_left": left}
+            log.warning("an account is running out of ether for gas", extra=fields)
+        return CheckedAccount(balance, left, status)

@@ -159,13 +159,13 @@ def _payee_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
     yield Gauge(
         "foreseal_pay_payee_balance_wei",
         "Ether of each payee in wei.",
-        lambda: _by_label({address: payee.balance for address, payee in monitor.node().payees.items()}),
+        lambda: _by_label({address: account.balance for address, account in monitor.node().accounts.items()}),
         ("payee",),
     )
     yield Gauge(
         "foreseal_pay_payee_captures_left",
         "Estimated captures that the ether of each payee pays at current fees.",
-        lambda: _by_label({address: payee.captures_left for address, payee in monitor.node().payees.items()}),
+        lambda: _by_label({address: account.captures_left for address, account in monitor.node().accounts.items()}),
         ("payee",),
     )
 

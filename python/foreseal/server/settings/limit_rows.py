@@ -94,7 +94,8 @@ LIMITS = (
         "address_connections",
         Integer(),
         "Maximum connections of any kind of one address.",
-        "Idle and slow connections are closed first. Trusted proxies and Unix sockets are exempt. Native transport.",
+        "Idle and slow connections are closed first. Trusted proxies and Unix sockets are exempt. "
+        "On a development chain the default is `open`. Native transport.",
     ),
     _limit(
         "address_work",

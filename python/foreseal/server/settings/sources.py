@@ -45,6 +45,9 @@ class SettingValues:
             tree["development"] = True
         if tree["block_time"] == 0 and tree.get("development"):
             tree |= {"automine": True, "block_time": default_value(TABLE["node.block_time"])}
+        if tree.get("development") and self.values["limits.address_connections"].by_default:
+            # All clients of a development chain have the address of the machine, and those of tests poll concurrently.
+            tree["limits"]["address_connections"] = tree["limits"]["open"]
         tree["browsers"] = tree.get("development", False)
         tree["datadir"] = tree["datadir"] or datadir
         if tree["datadir"] is None:

@@ -172,6 +172,16 @@ def test_unreachable_node_is_a_reason_and_the_breaker_opens(
     assert (health["status"], health["node"]["breaker"]) == ("ok", "closed")
 
 
+def test_retired_webhook_has_no_backlog_in_the_health(service: ServiceHarness, monitored: MonitoredService) -> None:
+    webhook = service.made("/v1/webhooks", {"url": "http://8.8.8.8/hook"})["webhook"]
+    service.draft("a")
+    service.process.outbox.fan_out()
+    assert monitored.health()["webhooks"] == {"pending": 1, "dead": 0}
+    service.made(f"/v1/webhooks/{webhook['id']}/retire")
+    assert monitored.health()["webhooks"] == {"pending": 0, "dead": 0}
+    assert samples(monitored.get("/metrics").text)["foreseal_pay_webhooks_pending"] == 0
+
+
 def test_wrong_chain_and_missing_block_are_reasons(
     service: ServiceHarness, monitored: MonitoredService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from foreseal.client.errors import ConnectionLost
 from foreseal.payments.workers.process_registry import WorkShare
 from foreseal.payments.workers.scheduler import GRACE, MAX_PAUSE, Scheduler
 from payments.api.service_harness import LEASE, ServiceHarness
+from payments.fake.contracts import PAYOUTS
+from payments.shop import BUYER, SHOP
 
 
 def test_inconsistent_order_does_not_block_the_others(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,19 +182,23 @@ def test_receipts_of_a_sent_row_are_queried_at_growing_intervals() -> None:
     assert schedule.receipts_due(now + GRACE - 0.1) == [row]
 
 
-def test_refund_and_cancellation_are_visible_in_the_next_pass(service: ServiceHarness) -> None:
+def test_refund_payout_and_cancellation_are_visible_in_the_next_pass(service: ServiceHarness) -> None:
     service.captured("a")
+    service.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 10**9}))
     service.stored("b")
     service.made("/v1/orders/b/void")
     service.chain.mine(1)
     service.process.worker.run_pass()
     service.made("/v1/orders/a/refunds", {"amount": "5", "id": "r"})
     service.made("/v1/orders/b/cancel", {"signature": service.cancellation("b")})
+    recipients = [{"recipient": BUYER.address, "amount": "5"}]
+    payout = service.made("/v1/payouts", {"recipients": recipients})["payout"]
     # No time passes: the feed wakes the worker as soon as a step includes the transactions.
     service.chain.step()
     service.process.worker.run_pass()
-    refund = service.get("/v1/refunds/r")["refund"]
+    refund, paid = service.get("/v1/refunds/r")["refund"], service.get(f"/v1/payouts/{payout['id']}")["payout"]
     assert (refund["state"], refund["finality"]) == ("Complete", "provisional")
+    assert (paid["state"], paid["finality"]) == ("Complete", "provisional")
     assert service.state("b") == "Canceled / provisional"
 
 

@@ -35,6 +35,24 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
     assert (settings.public, settings.listen.port, settings.datadir) == (False, 0, Path("/d"))
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "connections"),
+    [
+        ("dev", {}, 16_384),
+        ("dev", {"max_open": 300}, 300),
+        ("dev", {"max_address_connections": 20}, 20),
+        ("app", {}, 1_024),
+        ("app", {"dev": True}, 16_384),
+        ("run", {}, 1_024),
+    ],
+)
+def test_only_a_development_chain_allows_one_address_all_connections(
+    command: Command, options: dict[str, Any], connections: int
+) -> None:
+    settings = merge_sources(command, {}, options).settings(Path("/d"))
+    assert settings.limits.address_connections == connections
+
+
 def test_option_overrides_the_file_named_by_a_variable(tmp_path: Path) -> None:
     one, other = tmp_path / "one.toml", tmp_path / "other.toml"
     one.write_text('[node]\ndatadir = "/one"\n')

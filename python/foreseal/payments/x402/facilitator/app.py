@@ -1,12 +1,14 @@
 """The facilitator over HTTP, as defined by x402 v2: `/verify`, `/settle`, `/supported`, and also `/status/{payment}`.
 
 Status 200 is a definite answer, including an invalid payment. 400 means an invalid call. 503 means that the node did
-not answer, so the outcome is unknown.
+not answer, so the outcome is unknown. `/healthz` returns the health, if the application has one.
 """
 
 import contextlib
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 from pydantic import BaseModel
 from starlette.applications import Starlette
@@ -15,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from foreseal.payments.chain import ChainError
+from foreseal.payments.chain import ChainError, NodeUnavailable, NoResponse
 from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
@@ -32,8 +34,10 @@ _EVERY = 1.0
 FacilitatorEndpoint = Callable[[Request], Awaitable[Response]]
 
 
-def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlette:
-    """Return the ASGI application.
+def facilitator_app(
+    facilitator: Facilitator, every: float = _EVERY, health: Callable[[], dict[str, Any]] | None = None
+) -> Starlette:
+    """Return the ASGI application. `health` returns the report of `/healthz` without waiting.
 
     With ASGI lifespan support in the server, it follows its settlements until they are final, every `every` seconds.
     Without it, call `Facilitator.follow` regularly.
@@ -60,15 +64,25 @@ def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlett
         found = await run_in_threadpool(facilitator.status, key, _deadline(request))
         return JSONResponse({"payment": key.name} | found.as_json(), headers={"cache-control": "no-store"})
 
-    return Starlette(
-        routes=[
-            Route("/verify", _guarded(verify), methods=["POST"]),
-            Route("/settle", _guarded(settle), methods=["POST"]),
-            Route("/supported", _guarded(supported)),
-            Route("/status/{payment}", _guarded(status)),
-        ],
-        lifespan=following,
-    )
+    routes = [
+        Route("/verify", _guarded(verify), methods=["POST"]),
+        Route("/settle", _guarded(settle), methods=["POST"]),
+        Route("/supported", _guarded(supported)),
+        Route("/status/{payment}", _guarded(status)),
+    ]
+    if health is not None:
+        routes.append(Route("/healthz", _healthz(health)))
+    return Starlette(routes=routes, lifespan=following)
+
+
+def _healthz(health: Callable[[], dict[str, Any]]) -> FacilitatorEndpoint:
+    # On the event loop: requests that wait for the node may occupy all threads.
+    async def healthz(_: Request) -> Response:
+        found = health()
+        code = 503 if found["status"] == "unhealthy" else 200
+        return JSONResponse(found, code, headers={"cache-control": "no-store"})
+
+    return healthz
 
 
 def _deadline(request: Request) -> int | None:
@@ -88,9 +102,16 @@ def _guarded(endpoint: FacilitatorEndpoint) -> FacilitatorEndpoint:
             return JSONResponse({"error": str(error)}, status_code=400)
         except (ChainError, SendingError) as error:
             _log.warning("the node failed: %s", error)
-            return JSONResponse({"error": f"status unknown: {error}"}, status_code=503)
+            return JSONResponse({"error": f"status unknown: {error}"}, 503, headers=_retry_after(error))
 
     return guarded
+
+
+def _retry_after(error: Exception) -> dict[str, str]:
+    if not isinstance(error, NoResponse):
+        return {}
+    seconds = error.retry_after if isinstance(error, NodeUnavailable) else 0.0
+    return {"retry-after": str(max(1, math.ceil(seconds)))}
 
 
 def _answer(found: BaseModel) -> Response:

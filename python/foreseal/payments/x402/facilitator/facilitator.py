@@ -139,7 +139,7 @@ class Facilitator:
 
     def supported(self) -> SupportedResponse:
         """Return schemes, extensions and the account."""
-        return self._schemes(None).get_supported()
+        return _schemes(self._signer(None), self._network, None).get_supported()
 
     def verify(self, payment: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:
         """Check that a payment would be settled now, at `pending`. Raises `Malformed` and the node's errors."""
@@ -147,11 +147,17 @@ class Facilitator:
         refused = self._refused(payment, requirements)
         if refused is not None:
             return VerifyResponse(is_valid=False, invalid_reason=refused, payer=payer)
-        found = self._schemes(None).verify(payment, requirements)
+        signer = self._signer(None)
+        found = _schemes(signer, self._network, None).verify(payment, requirements)
+        if not found.is_valid:
+            signer.raise_failure()
         if found.is_valid and requirements.scheme == EXACT and "permit2Authorization" in payment.payload:
             # The scheme checks signature, allowance and balance, but simulates nothing.
-            rehearsed = self._schemes(_Rehearsal(self.node, self.account.address)).settle(payment, requirements)
+            rehearsal = _Rehearsal(self.node, self.account.address)
+            signer = self._signer(rehearsal)
+            rehearsed = _schemes(signer, self._network, rehearsal).settle(payment, requirements)
             if rehearsed.error_reason != PENDING:
+                signer.raise_failure()
                 return VerifyResponse(is_valid=False, invalid_reason=rehearsed.error_reason, payer=payer)
         return found
 
@@ -171,14 +177,18 @@ class Facilitator:
         if row is not None and row.digest != request.digest and row.step is not TxStatus.FAILED:
             return self._failure(requested, "payment_settled_otherwise")
         writing = _Writing(self.settlements, request)
-        found = self._schemes(writing).settle(payment, requirements)
+        signer = self._signer(writing)
+        found = _schemes(signer, self._network, writing).settle(payment, requirements)
         try:
             if found.success and requirements.scheme == UPTO and requested.amount == 0:
                 self.settlements.release(request)
         except AlreadySettling:
             return self._failure(requested, "payment_settled_otherwise")
         if not found.success:
-            return self._elsewhere(requested) or found
+            elsewhere = self._elsewhere(requested)
+            if elsewhere is None and found.error_reason != PENDING:
+                signer.raise_failure()
+            return elsewhere or found
         landed = found.transaction if writing.landed is None else writing.landed.transaction_hash
         return found.model_copy(update={"transaction": landed})
 
@@ -206,16 +216,8 @@ class Facilitator:
         for payment, error in self.settlements.resume().items():
             _log.warning("cannot track settlement", extra={"payment": payment, "reason": str(error)})
 
-    def _schemes(self, writing: _Writing | _Rehearsal | None) -> x402FacilitatorSync:
-        signer, networks = NodeSigner(self.node, self.account.address, writing), [self._network]
-        found = x402FacilitatorSync()
-        found.register(networks, ExactEvmScheme(signer, pending_store=writing))
-        found.register(networks, UptoEvmScheme(signer, pending_store=writing))
-        # No authorizer key is passed. With one, a payer's refund request would return money that the seller has not
-        # claimed yet.
-        found.register(networks, BatchSettlementEvmFacilitator(signer, None, pending_store=writing))
-        found.register_extension(EIP2612_GAS_SPONSORING)
-        return found
+    def _signer(self, writing: _Writing | _Rehearsal | None) -> NodeSigner:
+        return NodeSigner(self.node, self.account.address, writing)
 
     def _requested_payment(self, payment: PaymentPayload, requirements: PaymentRequirements) -> Payment:
         totals: tuple[int, ...] = ()
@@ -266,6 +268,18 @@ class Facilitator:
         return SettleResponse(
             success=False, error_reason=reason, payer=requested.key.payer, transaction="", network=self._network
         )
+
+
+def _schemes(signer: NodeSigner, network: str, writing: _Writing | _Rehearsal | None) -> x402FacilitatorSync:
+    networks = [network]
+    found = x402FacilitatorSync()
+    found.register(networks, ExactEvmScheme(signer, pending_store=writing))
+    found.register(networks, UptoEvmScheme(signer, pending_store=writing))
+    # No authorizer key is passed. With one, a payer's refund request would return money that the seller has not
+    # claimed yet.
+    found.register(networks, BatchSettlementEvmFacilitator(signer, None, pending_store=writing))
+    found.register_extension(EIP2612_GAS_SPONSORING)
+    return found
 
 
 class InProcessFacilitator:

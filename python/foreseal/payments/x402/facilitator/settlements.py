@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
 from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.chain.token import transfers
@@ -193,6 +193,14 @@ class Settlements:
         with self.ledger.database.reading() as tx:
             ids = open_subjects(tx, Purpose.SETTLE)
         return advance_rows(ids, self.advance)
+
+    def count_open(self) -> int:
+        """Return the number of settlements that are not final. Raises the database's errors."""
+        count = select(func.count(TransactionRecord.subject.distinct())).where(
+            TransactionRecord.purpose == Purpose.SETTLE, TransactionRecord.ending.is_(None)
+        )
+        with self.ledger.database.reading() as tx:
+            return tx.execute(count).scalar_one()
 
     def _begun(self, request: SettlementRequest) -> bool:
         """Return True if it is pending or settled. Raises `AlreadySettling` for the same payment on other terms."""

@@ -5,7 +5,8 @@ its receipt. This signer reads pre-confirmed state, and passes each transaction 
 it is sent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn, Protocol
 
@@ -18,8 +19,9 @@ from x402.mechanisms.evm.multicall import encode_contract_call
 from x402.mechanisms.evm.types import TransactionReceipt, TypedDataDomain, TypedDataField
 from x402.mechanisms.evm.verify import verify_typed_data_strict
 
-from foreseal.payments.chain import ChainNode, ChainReceipt, Reverted, Token
+from foreseal.payments.chain import ChainNode, ChainReceipt, NoResponse, Reverted, Token
 from foreseal.payments.contracts import load
+from foreseal.payments.transactions import SendingError
 
 _BLOCK = "pending"
 _CONTRACTS = ("Permit2", "ExactPermit2Proxy", "UptoPermit2Proxy", "BatchSettlement", "PaymentToken")
@@ -42,12 +44,18 @@ class Writer(Protocol):
 
 
 class NodeSigner:
-    """Implementation of the package's `FacilitatorEvmSigner`. Without a writer it sends nothing."""
+    """Implementation of the package's `FacilitatorEvmSigner` for one payment. Without a writer it sends nothing."""
 
     def __init__(self, node: ChainNode, account: str, writer: Writer | None = None) -> None:
         self._node = node
         self._account = account
         self._writer = writer
+        self._failure: NoResponse | SendingError | None = None
+
+    def raise_failure(self) -> None:
+        """Raise the last failure of node or sender, if there was one. The schemes report it as an invalid payment."""
+        if self._failure is not None:
+            raise self._failure
 
     def get_addresses(self) -> list[str]:
         """Return the account that pays the gas."""
@@ -55,15 +63,18 @@ class NodeSigner:
 
     def get_chain_id(self) -> int:
         """Return the node's chain id."""
-        return self._node.chain_id()
+        with self._noting_failure():
+            return self._node.chain_id()
 
     def get_code(self, address: str) -> bytes:
         """Return the code of an account."""
-        return self._node.code(to_checksum_address(address), _BLOCK)
+        with self._noting_failure():
+            return self._node.code(to_checksum_address(address), _BLOCK)
 
     def get_balance(self, address: str, token_address: str) -> int:
         """Return the balance of a token in smallest units."""
-        return Token(self._node, to_checksum_address(token_address)).balance(to_checksum_address(address), _BLOCK)
+        with self._noting_failure():
+            return Token(self._node, to_checksum_address(token_address)).balance(to_checksum_address(address), _BLOCK)
 
     def read_contract(self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any) -> Any:
         """Call a function as the facilitator's account. Return a single value directly, several as a tuple.
@@ -71,9 +82,10 @@ class NodeSigner:
         Raises `ContractReverted` and the node's errors.
         """
         data = encode_contract_call(abi, function_name, *args)
-        with_reason = _explained(lambda: self._node.call(to_checksum_address(address), data, _BLOCK, self._account))
+        with self._noting_failure():
+            found = _explained(lambda: self._node.call(to_checksum_address(address), data, _BLOCK, self._account))
         outputs = next(entry["outputs"] for entry in abi if entry.get("name") == function_name)
-        values = decode([collapse_if_tuple(output) for output in outputs], with_reason)
+        values = decode([collapse_if_tuple(output) for output in outputs], found)
         return values[0] if len(values) == 1 else values
 
     def verify_typed_data(
@@ -106,7 +118,8 @@ class NodeSigner:
         data = encode_contract_call(abi, function_name, *args)
         if data_suffix:
             data = bytes.fromhex(append_data_suffix("0x" + data.hex(), data_suffix).removeprefix("0x"))
-        return str(_explained(lambda: writer.submit(to_checksum_address(address), data)))
+        with self._noting_failure():
+            return str(_explained(lambda: writer.submit(to_checksum_address(address), data)))
 
     def send_transaction(self, to: str, data: bytes) -> str:
         """Raise RuntimeError: no wallets are created here."""
@@ -118,6 +131,14 @@ class NodeSigner:
             self._refuse()
         found = self._writer.receipt()
         return TransactionReceipt(int(found.succeeded), found.block_number, found.transaction_hash, list(found.logs))
+
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except (NoResponse, SendingError) as error:
+            self._failure = error
+            raise
 
     def _refuse(self) -> NoReturn:
         raise RuntimeError("only settlements are sent")

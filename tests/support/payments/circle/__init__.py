@@ -1,0 +1,1 @@
+"""Runs the tests of Circle's stablecoin contracts, unmodified, on a node."""
