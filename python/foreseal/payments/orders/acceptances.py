@@ -16,6 +16,7 @@ from foreseal.payments.ledger import (
     DuplicateRecord,
     Ledger,
     OrderState,
+    OrderStatus,
     TransitionNotAllowed,
     Trigger,
     UnknownRecord,
@@ -25,6 +26,7 @@ from foreseal.payments.ledger import (
 )
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord
 from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, insert_all, update_all
+from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.payers import (
     PayerMismatch,
@@ -219,6 +221,8 @@ class Acceptances:
         `TransitionNotAllowed` for an order that is not Signed, and IntegrityError.
         """
         rows = locked_all(tx, OrderRecord, ids)
+        for row in rows:
+            next_status(ORDER_TRANSITIONS, OrderStatus(row.state, row.step), Trigger.STORE)
         signed = [_signed(row, assigned_payer(row), bytes(row.signature or b"")) for row in rows]
         rejected, earlier = self._conflicts(tx, signed)
         self._bind(tx, [row for row in rows if row.id not in rejected], earlier)

@@ -26,7 +26,7 @@ from live import LiveNode, live_node
 from live.blocks import wait_for
 from live.ports import free_port
 from live.process import LiveNode as NodeProcess
-from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, serving
+from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, serving, signature
 
 SECONDS = 60.0
 MARGIN = 3.0
@@ -219,15 +219,18 @@ def test_killed_service_continues_its_interrupted_request_at_once(chain: LiveNod
     try:
         with Shopper(first.url, key) as shopper, ThreadPoolExecutor(1) as pool:
             shopper.stored("a", 1_000, BUYERS[0])
+            shopper.made("/v1/orders/a/void")
+            message = shopper.get("/v1/orders/a/typed-data?purpose=cancel")
+            cancellation = {"signature": signature(BUYERS[0], message)}
             with hung(chain):
-                waiting = pool.submit(shopper.post, "/v1/orders/a/capture", None, "capture a")
+                waiting = pool.submit(shopper.post, "/v1/orders/a/cancel", cancellation, "cancel a")
                 wait_for(lambda: _is_claimed(tmp_path / "pay.db"), SECONDS, "a request that waits for the node")
                 assert not waiting.done()
                 os.kill(first.process.pid, signal.SIGKILL)
                 assert isinstance(waiting.exception(), httpx.TransportError)
             second = Serving(config)
             try:
-                answers = [shopper.post("/v1/orders/a/capture", None, "capture a") for _ in range(2)]
+                answers = [shopper.post("/v1/orders/a/cancel", cancellation, "cancel a") for _ in range(2)]
                 assert [answer.status_code for answer in answers] == [200, 200]
                 # A third process with the same name does not start while the second one lives.
                 with pytest.raises(RuntimeError, match="another process with the name"):
