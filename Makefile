@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
+.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour payment-rate reconcile promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -227,6 +227,13 @@ findings: build $(VENV)/.dev ## Reproduce the security findings S1 to S12 on a b
 
 hour: build $(VENV)/.dev ## Run a node under load for MINUTES minutes; sample memory, file descriptors and threads, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED) --save benches/results/hour.json $(ARGS)
+
+payment-rate: wheel-profile $(VENV)/.dev ## Measure payments a second and processor time, one by one, in bulk and with three requests, on both databases, and save the results (about 15 minutes)
+	$(BIN)/python -m benches.payments --mode payments --mode batch --mode orders --database sqlite --database postgresql \
+		--processes 1 --processes 2 --payments $(PAYMENTS) --events order.captured --reconcile \
+		--save benches/results/payment_rate.json $(ARGS)
+	$(BIN)/python -m benches.payments --database sqlite --database postgresql --payments 4000 --rate 150 \
+		--events order.captured --save benches/results/payment_delay.json $(ARGS)
 
 reconcile: build $(VENV)/.dev ## Process PAYMENTS payments through foreseal pay serve, compare its export with the chain, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m reconcile --payments $(PAYMENTS) --save benches/results/payments.json $(ARGS)

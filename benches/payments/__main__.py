@@ -7,6 +7,7 @@ when every payment is captured (provisional) and its webhooks are delivered.
 import argparse
 import asyncio
 import contextlib
+import itertools
 import os
 import sys
 import tempfile
@@ -353,10 +354,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.payments", description=__doc__)
     parser.add_argument("--mode", choices=("orders", "payments", "batch"), action="append")
     parser.add_argument("--database", choices=("sqlite", "postgresql"), action="append")
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--processes", type=int, action="append")
     parser.add_argument("--payments", type=int, default=3_000)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--rate", type=float)
+    parser.add_argument("--rate", type=float, help="offered payments a second; a closed loop by default")
     parser.add_argument("--batch", type=int, default=200)
     parser.add_argument(
         "--batch-capture", action="store_true", help="sign for the batch capture contract, and configure it"
@@ -370,22 +371,22 @@ def main() -> None:
     parser.add_argument("--save", type=Path)
     given = parser.parse_args()
     results = []
-    for kind in given.database or ["sqlite"]:
-        for mode in given.mode or ["payments"]:
-            figures = Figures(
-                mode,
-                kind,
-                given.processes,
-                given.payments,
-                given.connections,
-                given.rate,
-                given.batch,
-                given.batch_capture,
-            )
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(measure(given, figures))
-            print(figures, flush=True)
-            results.append(asdict(figures))
+    runs = itertools.product(given.database or ["sqlite"], given.processes or [1], given.mode or ["payments"])
+    for kind, processes, mode in runs:
+        figures = Figures(
+            mode,
+            kind,
+            processes,
+            given.payments,
+            given.connections,
+            given.rate,
+            given.batch,
+            given.batch_capture,
+        )
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(measure(given, figures))
+        print(figures, flush=True)
+        results.append(asdict(figures))
     if given.save:
         command = "python -m benches.payments " + " ".join(sys.argv[1:])
         report = read_provenance(command, ("granian", "sqlalchemy", "starlette", "aiohttp"))

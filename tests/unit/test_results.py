@@ -16,6 +16,8 @@ SPEED = {
     "core",
     "entrance",
     "fanout",
+    "payment_delay",
+    "payment_rate",
     "peers",
     "step_root",
     "sync_send",

@@ -22,15 +22,15 @@ CHECK_LIMIT = 2.0
 # Reasons that do not prevent payments yet.
 _WARNINGS = frozenset({"payee_low", "account_low", "orders_without_destination"})
 
-Reason = dict[str, str]
+HealthReason = dict[str, str]
 
 
-def reason(code: str, message: str) -> Reason:
+def reason(code: str, message: str) -> HealthReason:
     """Return the reason of a failed check."""
     return {"code": code, "message": message}
 
 
-def status(reasons: Iterable[Reason]) -> str:
+def status(reasons: Iterable[HealthReason]) -> str:
     """Return the status that follows from the reasons."""
     codes = {each["code"] for each in reasons}
     if codes - _WARNINGS:
@@ -38,7 +38,7 @@ def status(reasons: Iterable[Reason]) -> str:
     return "degraded" if codes else "ok"
 
 
-def node_reasons(result: CheckResult[CheckedNode]) -> list[Reason]:
+def node_reasons(result: CheckResult[CheckedNode]) -> list[HealthReason]:
     """Return the reason why the node is not usable, if there is one."""
     if result.overdue:
         return [reason("node_unreachable", "the node has not answered the check yet")]
@@ -46,7 +46,7 @@ def node_reasons(result: CheckResult[CheckedNode]) -> list[Reason]:
     return [] if result.value.reason is None else [reason(*result.value.reason)]
 
 
-def ether_reasons(node: CheckedNode, role: str, unit: str) -> list[Reason]:
+def ether_reasons(node: CheckedNode, role: str, unit: str) -> list[HealthReason]:
     """Return a reason for each account that cannot pay gas for long; `unit` names the accounts' transactions."""
     return [
         reason(

@@ -164,16 +164,18 @@ class Worker:
         if not self.state.share.first and now - self._watched < self._processes.lease:
             return
         self._watched = now
-        errors: list[Exception] = []
-        for watcher in self._watchers:
+        first: Exception | None = None
+        for destination, watcher in zip(self._backend.destinations, self._watchers, strict=True):
             try:
                 watcher.poll()
             except ConcurrentUpdate:
                 log.debug("another process is the watcher")
             except _EXPECTED as error:  # one token must not stop the others
-                errors.append(error)
-        if errors:
-            raise errors[0]
+                fields = {"destination": destination.name, "error": f"{type(error).__name__}: {error}"[:300]}
+                log.debug("failed to read transfers", extra=fields)
+                first = first or error
+        if first is not None:
+            raise first
 
     def _read(self, destination: str, read: int, latest: int) -> None:
         """Record a watcher's progress after each range of blocks."""

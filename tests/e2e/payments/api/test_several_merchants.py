@@ -123,7 +123,7 @@ def test_client_library_works_below_the_path_of_a_merchant(chain: LiveNode, tmp_
             with MerchantClient(f"{service.url}/{name}/", both.keys[name]) as client:
                 made = client.create_order(payer=BUYERS[0].address, amount="5", id=f"of {name}")
                 client.submit_order_signature(f"of {name}", signature=signature(BUYERS[0], made["typed_data"]))
-                assert client.get_health()["payee"]["address"] == PAYEES[name].address
+                assert client.get_health()["destinations"][0]["payee"]["address"] == PAYEES[name].address
                 assert "captured" not in "".join(client.export_csv())
             assert asyncio.run(listed(f"{service.url}/{name}", both.keys[name])) == [f"of {name}"]
         with (

@@ -10,12 +10,14 @@ import pytest
 from sqlalchemy import select
 
 from foreseal.payments.api.roles import Role
+from foreseal.payments.chain import NoResponse
 from foreseal.payments.disbursements.payouts import read_payees
 from foreseal.payments.ledger.models import AttemptRecord, PayoutRecord, TransactionRecord
 from foreseal.payments.orders.authorizations import OrderTerms
 from foreseal.payments.orders.payments import CheckedPayment, NewPayment, StoredPayment
 from foreseal.payments.transactions import SignerUnavailable, WrongAccount
 from foreseal.payments.transactions.signer import LocalSigner
+from foreseal.payments.transfers.watcher import TransferWatcher
 from payments.api.monitored import MonitoredService
 from payments.api.service_harness import ServiceHarness
 from payments.api.signed_payments import payment
@@ -379,6 +381,29 @@ def test_health_reports_the_payee_of_each_destination(two: ServiceHarness) -> No
     text = monitored.get("/metrics").text
     assert f'foreseal_pay_payee_balance_wei{{payee="{BRANCH.address}"}} 0' in text
     monitored.close()
+
+
+def test_watcher_of_one_destination_does_not_stop_the_others(
+    two: ServiceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll = TransferWatcher.poll
+
+    def failing(self: TransferWatcher) -> None:
+        if self is two.process.worker._watchers[0]:
+            raise NoResponse("the node does not answer for this token")
+        poll(self)
+
+    two.made("/v1/payments", payment(two, "b", 90, destination="branch"))
+    transfer(two, BRANCH.address, 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(TransferWatcher, "poll", failing)
+        two.process.worker.run_pass()
+    assert two.process.worker.state.errors == 1
+    assert two.process.worker.state.read is None
+    (found,) = two.get("/v1/unmatched-transfers")["items"]
+    assert found["destination"] == "branch"
+    two.settle()
+    assert two.state("b") == "Used, captured / final"
 
 
 def test_signer_of_another_account_never_signs_a_stored_transaction(two: ServiceHarness) -> None:

@@ -102,7 +102,8 @@ def test_health_and_metrics_have_every_merchant(url: str, other_url: str, tmp_pa
         own = call_application(host.app, "GET", "/books/metrics").text
         assert "foreseal_pay_node_up 0" in own
         assert "games" not in own
-        assert call_application(host.app, "GET", "/games/healthz").json()["payee"]["address"] == account(2).address
+        (destination,) = call_application(host.app, "GET", "/games/healthz").json()["destinations"]
+    assert destination["payee"]["address"] == account(2).address
 
 
 def test_one_merchant_without_a_name_is_at_the_root(url: str, tmp_path: Path) -> None:

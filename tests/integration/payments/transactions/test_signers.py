@@ -139,7 +139,7 @@ def test_failing_signer_is_503_and_stores_no_capture(service: ServiceHarness, si
     assert service.state("a") == "Stored, unused / idle"
     signer.status = 200
     made = service.made("/v1/orders/a/capture", key="k", process=remote)
-    assert made["order"]["tx_status"] == "broadcast"
+    assert made["order"]["tx_status"] == "intended"
     service.settle()
     assert service.state("a") == "Used, captured / final"
 
