@@ -122,7 +122,7 @@ class Orders:
         return checked
 
     def void(self, id: str, reason: str = "") -> None:
-        """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final.
+        """Exclude any capture of this order. Rejected after a capture is decided, until its failure is final.
 
         Before a signature, only an order without a payer can be voided.
         """
