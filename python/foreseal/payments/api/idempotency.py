@@ -11,6 +11,8 @@ claim --> first:    executed, and its response stored with the key
 A process may crash between an effect and its stored response. The next execution finds the effect by its own unique
 key, and returns it. An order, refund or payout without an id from the caller has an id derived from the
 Idempotency-Key. A transition of an order is in its timeline after `since`. Only these two facts decide.
+
+The payment queue claims no keys: it stores each response in the transaction of its effects (`stored`, `store`).
 """
 
 import hashlib

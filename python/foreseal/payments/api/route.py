@@ -64,7 +64,7 @@ class RouteCall(Generic[P, Q, B]):
     idempotency_key: str | None = None
     """Idempotency-Key of a queued POST."""
     fingerprint: str = ""
-    """Hash of a queued POST."""
+    """Fingerprint of a queued POST: the hash of its method, path and body."""
 
     def destination(self, name: str | None, location: str = "") -> Destination:
         """Return the destination with a name, the default for None. `location` precedes the field of an error."""
@@ -195,7 +195,7 @@ class RequestHandler:
             return error_response(to_api_error(error))
 
     async def _enqueue(self, route: Route, request: Request, raw: bytes) -> Response:
-        """Return the response to a payment request, from the queue."""
+        """Return the response to a queued request."""
         assert route.role is not None
         text = _bearer(request)
         found_key = self._keys.find(text) if self._keys.has(text) else await self._threads.run(self._keys.find, text)

@@ -223,17 +223,17 @@ class ServeSection(Section):
     )
     checkout: AccountAddress | None = Field(
         default=None,
-        description="Checkout contract of the merchant; without it each order has one exact amount.",
+        description="Checkout contract of [token] and [payee]; without it each order has one exact amount.",
         examples=["0x5FbDB2315678afecb367f032d93F642f64180aa3"],
     )
     payouts: AccountAddress | None = Field(
         default=None,
-        description="Payouts contract; without it payouts are disabled.",
+        description="Payouts contract of [token]; without it payouts in this token are disabled.",
         examples=["0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"],
     )
     batch_capture: AccountAddress | None = Field(
         default=None,
-        description="Batch capture contract of the merchant; without it each capture is a transaction of its own.",
+        description="Batch capture contract of [token] and [payee]; without it each capture is a transaction.",
         examples=["0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0"],
     )
     webhook_networks: IpNetworks = Field(
@@ -296,7 +296,7 @@ class PolicySection(Section):
         default=100,
         ge=0,
         le=10**9,
-        description="Estimated captures that the payee's ether can pay, below which /healthz reports payee_low.",
+        description="Estimated captures that the ether of a payee pays, below which /healthz reports payee_low.",
     )
 
     def policy(self) -> ConfirmationPolicy:

@@ -8,7 +8,7 @@ from foreseal.payments.configuration import TokenSection
 
 @dataclass(frozen=True, slots=True)
 class DestinationLabel:
-    """A destination without the means to act for it."""
+    """Name, token and accounts of a destination, without its components."""
 
     name: str
     token: TokenSection

@@ -32,7 +32,7 @@ def build_process_app(healths: Callable[[], Mapping[str, Mapping[str, Any]]], me
 
     async def healthz(_: Request) -> Response:
         found = summarize(healths())
-        # With 503, a load balancer would take the process away from the merchants that work.
+        # With 503, a load balancer would remove a process in which other merchants work.
         is_useless = all(each["status"] == "unhealthy" for each in found["merchants"].values())
         return JSONResponse(found, 503 if is_useless else 200, _NO_STORE)
 

@@ -79,7 +79,7 @@ _UNASSIGNED = text("payer IS NULL")
 
 
 class OldVersionRecord(Record):
-    """The version that releases without migrations read at start. They refuse any other than their own, 3."""
+    """Version that releases without migrations read at the start. They reject any other than their own, 3."""
 
     __tablename__ = "schema"
 
@@ -96,7 +96,7 @@ class OrderRecord(StatefulRecord):
         Index("orders_created", "created"),
         Index("orders_reference", "reference"),
         Index("orders_capture_batch", "capture_batch", "state", "step"),
-        # A transfer with the nonce of an order without payer refers to it. Rows of other orders are not in the index.
+        # A transfer with the nonce of an order without a payer refers to it. Rows of other orders are not in the index.
         Index(
             "orders_unassigned", "chain_id", "token", "nonce", sqlite_where=_UNASSIGNED, postgresql_where=_UNASSIGNED
         ),
@@ -106,7 +106,7 @@ class OrderRecord(StatefulRecord):
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
     chain_id: Mapped[int] = mapped_column(BigInteger)
     token: Mapped[str] = mapped_column(String(42))
-    # Null until a signature assigns the payer of an unassigned order.
+    # Null until a signature assigns the payer.
     payer: Mapped[str | None] = mapped_column(String(42))
     payee: Mapped[str] = mapped_column(String(42))
     amount: Mapped[int] = mapped_column(Units)

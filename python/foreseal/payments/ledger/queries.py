@@ -1,4 +1,4 @@
-"""Queries whose rows are typed as records, so that mypy rejects a misspelt column.
+"""Queries whose rows are typed as records, so that mypy rejects a misspelled column.
 
 On a connection, `select(OrderRecord)` returns rows with one attribute for each column of the record, under the same
 name. They are read-only tuples, not instances of the class. The casts below are the only place that relies on this.

@@ -54,7 +54,7 @@ class PayerSignature:
     """Id of the order."""
     signature: bytes
     payer: str | None = None
-    """Account that signed; required for an order without payer."""
+    """Account that signed; required for an order without a payer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Acceptances:
         return CheckedSignature(_signed(order, payer, given.signature), fresh=True)
 
     def _payer(self, order: OrderRecord, given: str | None) -> str:
-        """Return the account that signs an order: its payer, or for an order without payer the given one."""
+        """Return the account that signs an order: its payer, or for an order without a payer the given one."""
         payer = None if given is None else address(given, "payer")
         require_payer(order, payer)
         if order.payer is not None:
@@ -196,7 +196,7 @@ class Acceptances:
         return payer
 
     def signer(self, order: OrderRecord, payer: str | None = None) -> Signer:
-        """Return the account that signs an order: its payer, or for an unassigned order the given one.
+        """Return the account that signs an order: its payer, or for an order without a payer the given one.
 
         Raises `PayerRequired`, `PayerMismatch`, ValueError for an account that cannot pay, and the node's errors.
         """
@@ -263,7 +263,7 @@ class Acceptances:
         return rejected, signed
 
     def _sign(self, tx: Connection, signed: Sequence[SignedTerms]) -> None:
-        """Attach signatures to drafted orders. An order without payer gets the signer."""
+        """Attach signatures to drafted orders. An order without a payer gets the signer."""
         rows = locked_all(tx, OrderRecord, [terms.id for terms in signed])
         payers = {terms.id: terms.payer for terms in signed}
         assigned = {row.id: {"payer": payers[row.id]} for row in rows if row.payer is None}

@@ -84,8 +84,8 @@ class Orders:
     def sign(self, id: str, signature: bytes, payer: str | None = None) -> None:
         """Attach the payer's signature after verifying it.
 
-        `payer` is required for an unassigned order, whose payer it becomes. Raises `InvalidSignature`, the errors of
-        `signer`, and `PayerMismatch` also if another account was faster.
+        `payer` is required for an order without a payer, whose payer it becomes. Raises `InvalidSignature`, the errors
+        of `signer`, and `PayerMismatch` also if another account was faster.
         """
         checked = self._check(id, signature, payer)
         if not checked.fresh:
@@ -122,9 +122,9 @@ class Orders:
         return checked
 
     def void(self, id: str, reason: str = "") -> None:
-        """Rule out any capture of this order. Rejected after a capture is decided, until its failure is final.
+        """Exclude any capture of this order. Rejected after a capture is decided, until its failure is final.
 
-        Before a signature, only an unassigned order can be voided.
+        Before a signature, only an order without a payer can be voided.
         """
         with self._ledger.database.transaction() as tx:
             order = locked(tx, OrderRecord, id)

@@ -125,7 +125,7 @@ class _Reads:
 
     captured: PendingAnswer[bool]
     nonce: PendingAnswer[int] | None
-    """Next permit nonce of the payer; None without payer."""
+    """Next permit nonce of the payer; None without a payer."""
 
 
 class Drafts:
@@ -226,7 +226,7 @@ class Drafts:
     def store(self, tx: Connection, checked: Sequence[CheckedDraft]) -> list[StoredDraft | DuplicateRecord]:
         """Store orders in the caller's transaction, or return the reason against each.
 
-        The timeline of an order without payer begins with its null payer. Raises `sqlalchemy.exc.IntegrityError`,
+        The timeline of an order without a payer begins with its null payer. Raises `sqlalchemy.exc.IntegrityError`,
         which ends the transaction, if another process stores one of them at the same time.
         """
         taken = stored_ids(tx, [each.order.id for each in checked])

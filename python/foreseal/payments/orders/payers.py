@@ -3,7 +3,7 @@
 ```text
 draft                 payer of the terms                    Drafted
 draft_unassigned      no payer; any account may sign        Drafted, `payer` is null
-sign, accept          an unassigned order: the signer       its payer from then on; never replaced
+sign, accept          no payer yet: the signer              its payer from then on; never replaced
 ```
 """
 
@@ -86,7 +86,7 @@ def require_payer(order: PayableOrder, payer: str | None) -> None:
 
 
 def require_buyer(payer: str, merchant: Merchant) -> None:
-    """Raise ValueError if the payer cannot sign an order of this merchant, or would pay himself."""
+    """Raise ValueError if the payer cannot sign an order of this merchant, or would pay itself."""
     if payer == ZERO_ADDRESS:
         raise ValueError("payer: must not be the zero address")
     if payer in merchant.receivers:

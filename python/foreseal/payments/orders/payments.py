@@ -31,7 +31,7 @@ from foreseal.payments.transactions import NewIntent, TransactionCall, Transacti
 
 @dataclass(frozen=True, slots=True)
 class NewPayment:
-    """A payment that is not stored yet. It has the attributes of `orders.authorizations.SignedOrder`."""
+    """A payment that is not stored yet. It has the attributes of `orders.terms.SignedOrder`."""
 
     id: str
     chain_id: int

@@ -38,7 +38,7 @@ def _receipt(node: ChainNode, contract: str, topics: Topics, since: int) -> Chai
 def find_order_consumption(node: ChainNode, order: OrderRecord) -> ChainReceipt | None:
     """Return the receipt of the transaction that captured an order or canceled its authorization.
 
-    An unassigned order has no authorization. Raises the same errors as `find_consumption`.
+    An order without a payer has no authorization. Raises the same errors as `find_consumption`.
     """
     if order.payer is None:
         return None

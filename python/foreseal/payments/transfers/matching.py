@@ -403,7 +403,7 @@ def _find_by_nonce(tx: Connection, observed: ObservedTransfer) -> tuple[OrderRec
 
 
 def _find_unassigned(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
-    """Return the order without payer that has a transfer's nonce, locked: its payer has not signed yet."""
+    """Return the order without a payer that has a transfer's nonce, locked: its payer has not signed yet."""
     same = and_(
         OrderRecord.chain_id == observed.chain_id,
         OrderRecord.token == observed.transfer.log.address,

@@ -1,4 +1,4 @@
-"""Check of the database: the figures that /healthz and /metrics report."""
+"""Check of the database: the values that /healthz and /metrics report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.workers.process_registry import ProcessRegistry
 
 # Seconds between two counts of orders without a destination.
-_STRANDED_INTERVAL = 60.0
+_COUNT_INTERVAL = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class CheckedDatabase:
     """Deliveries of webhooks whose attempts all failed."""
     processes: int = 0
     """Active processes."""
-    stranded: int = 0
+    without_destination: int = 0
     """Open orders whose destination is not configured."""
 
 
-class StrandedOrders:
+class OrdersWithoutDestination:
     """Count of open orders whose destination is not configured.
 
     Only a restart with another configuration changes the destinations, so the count is repeated rarely: it reads all
@@ -59,7 +59,7 @@ class StrandedOrders:
     def count(self, tx: Connection) -> int:
         """Return the number, at most a minute old."""
         now = self._clock()
-        if self._counted is None or now - self._counted >= _STRANDED_INTERVAL:
+        if self._counted is None or now - self._counted >= _COUNT_INTERVAL:
             self._count = tx.execute(self._query).scalar_one()
             self._counted = now
         return self._count
@@ -69,10 +69,14 @@ class DatabaseCheck:
     """Check of one database."""
 
     def __init__(
-        self, database: Database, processes: ProcessRegistry, clock: Callable[[], float], stranded: StrandedOrders
+        self,
+        database: Database,
+        processes: ProcessRegistry,
+        clock: Callable[[], float],
+        orders: OrdersWithoutDestination,
     ) -> None:
         """Set up the check. `clock` is Unix time in seconds."""
-        self._stranded = stranded
+        self._orders = orders
         self._database = database
         self._processes = processes
         self._clock = clock
@@ -87,9 +91,9 @@ class DatabaseCheck:
                 active = DeliveryRecord.webhook_id.in_(select(WebhookRecord.id).where(WebhookRecord.retired.is_(None)))
                 query = select(DeliveryRecord.state, func.count()).where(open_, active)
                 counts = dict(tx.execute(query.group_by(DeliveryRecord.state)).all())
-                stranded = self._stranded.count(tx)
+                without_destination = self._orders.count(tx)
             processes = self._processes.count(self._clock())
         except SQLAlchemyError:
             return CheckedDatabase(reachable=False)
         waiting, dead = counts.get(DeliveryState.WAITING, 0), counts.get(DeliveryState.DEAD, 0)
-        return CheckedDatabase(True, waiting, dead, processes, stranded)
+        return CheckedDatabase(True, waiting, dead, processes, without_destination)

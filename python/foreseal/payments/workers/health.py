@@ -6,7 +6,7 @@ from foreseal.payments.api.backend import Backend
 from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.workers import health_report
 from foreseal.payments.workers.background_check import BackgroundCheck
-from foreseal.payments.workers.database_check import CheckedDatabase, DatabaseCheck, StrandedOrders
+from foreseal.payments.workers.database_check import CheckedDatabase, DatabaseCheck, OrdersWithoutDestination
 from foreseal.payments.workers.health_report import CHECK_INTERVAL, CHECK_LIMIT, reason, rounded
 from foreseal.payments.workers.node_check import CheckedAccount, CheckedNode, NodeCheck
 from foreseal.payments.workers.process_registry import ProcessRegistry
@@ -26,8 +26,8 @@ class HealthMonitor:
         node, minimum = backend.configuration.node, backend.configuration.policy.min_captures
         payees = list(dict.fromkeys(each.merchant.payee for each in backend.destinations))
         node_check = NodeCheck(backend.node, backend.chain_id, payees, minimum)
-        stranded = StrandedOrders(backend.destinations, backend.monotonic)
-        database_check = DatabaseCheck(backend.database, processes, backend.clock, stranded)
+        orders = OrdersWithoutDestination(backend.destinations, backend.monotonic)
+        database_check = DatabaseCheck(backend.database, processes, backend.clock, orders)
         self._backend = backend
         self._worker = worker
         every, limit = max(CHECK_INTERVAL, node.poll_ms / 1000), node.timeout_ms / 1000 + CHECK_LIMIT
@@ -85,10 +85,10 @@ class HealthMonitor:
         reasons = [*health_report.node_reasons(node), *health_report.ether_reasons(found, "payee", "captures")]
         if not database.reachable:
             reasons.append(reason("database_unreachable", "the database does not respond"))
-        if database.stranded:
+        if database.without_destination:
             message = (
-                f"{database.stranded} open orders have a token and payee that no destination has: "
-                "configure the destination again until they are done"
+                f"{database.without_destination} open orders have a token and payee that no destination has: "
+                "configure one with them again until these orders are done"
             )
             reasons.append(reason("orders_without_destination", message))
         if state.errors >= _FAILING:
@@ -98,7 +98,7 @@ class HealthMonitor:
             "reasons": reasons,
             "node": health_report.node_section(node, self._backend.breaker, self._backend.clock()),
             "destinations": [self._destination(each) for each in self._backend.destinations],
-            "orders_without_destination": database.stranded,
+            "orders_without_destination": database.without_destination,
             "database": {"reachable": database.reachable, "checked": rounded(checked.age)},
             "worker": {
                 "read_block": state.read,

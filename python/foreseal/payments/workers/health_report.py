@@ -41,7 +41,7 @@ def status(reasons: Iterable[HealthReason]) -> str:
 def node_reasons(result: CheckResult[CheckedNode]) -> list[HealthReason]:
     """Return the reason why the node is not usable, if there is one."""
     if result.overdue:
-        return [reason("node_unreachable", "the node did not answer the check yet")]
+        return [reason("node_unreachable", "the node has not answered the check yet")]
     assert result.value is not None
     return [] if result.value.reason is None else [reason(*result.value.reason)]
 

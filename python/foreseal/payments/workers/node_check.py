@@ -1,4 +1,4 @@
-"""Check of the node and of the ether with which the payees pay gas: one batch of requests."""
+"""Check of the node and of the ether with which accounts pay gas: one batch of requests."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,16 @@ from foreseal.payments.chain import BlockHead, ChainError, ChainNode, RequestBat
 log = logging.getLogger(__name__)
 
 CAPTURE_GAS = 100_000
-"""Gas limit of a capture for the estimate: 77,000 gas and the margin of 25 %."""
+"""Gas limit of a capture or settlement for the estimate: 77,000 gas and the margin of 25 %."""
 
 
 class AccountStatus(StrEnum):
-    """Ability of a payee to pay gas."""
+    """Ability of an account to pay gas."""
 
     OK = "ok"
     LOW = "low"
     EMPTY = "empty"
-    """It cannot pay one capture."""
+    """It cannot pay one transaction."""
     UNKNOWN = "unknown"
     """Its balance was not read yet."""
 
@@ -31,7 +31,7 @@ class CheckedAccount:
     balance: int | None = None
     """Ether in wei; None before it was first read."""
     captures_left: int | None = None
-    """Estimated captures that the balance pays at current fees."""
+    """Estimated captures or settlements that the balance pays at current fees."""
     status: AccountStatus = AccountStatus.UNKNOWN
 
 

@@ -201,7 +201,7 @@ def _database_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
     yield Gauge(
         "foreseal_pay_orders_without_destination",
         "Open orders whose token and payee no configured destination has.",
-        lambda: _one(monitor.database().stranded),
+        lambda: _one(monitor.database().without_destination),
     )
     yield Gauge(
         "foreseal_pay_processes",

@@ -24,7 +24,7 @@ ERROR_CODES = (
     ErrorCode("not_found", 404, "No resource has this id."),
     ErrorCode("no_such_path", 404, "The path does not exist."),
     ErrorCode("method_not_allowed", 405, "The path does not support the method."),
-    ErrorCode("duplicate", 409, "The id exists with other terms."),
+    ErrorCode("duplicate", 409, "The id, the authorization or the transfer is already used."),
     ErrorCode("not_allowed", 409, "The state does not allow the request."),
     ErrorCode("payer_mismatch", 409, "The order has another payer."),
     ErrorCode("not_refundable", 409, "The capture is not refundable yet."),
@@ -38,7 +38,7 @@ ERROR_CODES = (
     ErrorCode("in_progress", 409, "The same request is in progress; repeat it after Retry-After."),
     ErrorCode("destination_not_configured", 409, "The configuration has no destination with this token and payee."),
     ErrorCode("checkout_not_configured", 409, "The destination has no checkout contract (`checkout`)."),
-    ErrorCode("payouts_not_configured", 409, "The destination has no contract of payouts (`payouts`)."),
+    ErrorCode("payouts_not_configured", 409, "The destination has no payouts contract (`payouts`)."),
     ErrorCode("body_too_large", 413, "The request body is too large."),
     ErrorCode("invalid_signature", 422, "The signature is not the payer's for these terms."),
     ErrorCode("idempotency_key_reused", 422, "The Idempotency-Key was used for another request."),
@@ -51,7 +51,7 @@ ERROR_CODES = (
     ErrorCode("concurrent_update", 503, "Another request changed the object."),
     ErrorCode("fee_too_high", 503, "The fee exceeds the configured maximum."),
     ErrorCode("transaction_not_sent", 503, "The transaction could not be sent."),
-    ErrorCode("overloaded", 503, "Too many payments wait, or too many requests of the merchant are in progress."),
-    ErrorCode("signer_unavailable", 503, "The service that holds the key did not sign. Retry with the same key."),
+    ErrorCode("overloaded", 503, "Too many requests wait, or too many of the merchant are in progress."),
+    ErrorCode("signer_unavailable", 503, "The signer did not sign; repeat the same request."),
 )
 """Every code, by status."""

@@ -1,7 +1,8 @@
 """The facilitator over HTTP, as defined by x402 v2: `/verify`, `/settle`, `/supported`, and also `/status/{payment}`.
 
-Status 200 is a definite answer, including an invalid payment. 400 means an invalid call. 503 means that the node did
-not answer, so the outcome is unknown. `/healthz` returns the health, if the application has one.
+Status 200 is a definite answer, including an invalid payment. 400 means an invalid call. 503 means that the outcome
+is unknown: the node did not answer, or the transaction was not sent. `/healthz` returns the health, if the application
+has one.
 """
 
 import contextlib

@@ -71,7 +71,7 @@ def upgrade() -> None:
 
 
 def _guard() -> None:
-    """Record a version that releases without migrations refuse; they would add their own tables otherwise."""
+    """Record a version that releases without migrations reject; otherwise they would add their own tables."""
     if sa.inspect(op.get_bind()).has_table("schema"):
         op.execute("DELETE FROM schema")
     else:

@@ -1,4 +1,4 @@
-"""Refunds of unmatched transfers: a refund refers to an order or to a transfer."""
+"""Schema 5: refunds of unmatched transfers; a refund refers to an order or to a transfer."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Schema 8: orders whose payer is not known yet."""
+"""Schema 8: orders without a payer."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ _UNASSIGNED = sa.text("payer IS NULL")
 
 
 def upgrade() -> None:
-    """Make the payer nullable, and add the indexes for transfers of unassigned orders."""
+    """Make the payer nullable, and add the indexes for transfers of orders without a payer."""
     if op.get_bind().dialect.name == "sqlite":
         _replace_payer()
     else:
