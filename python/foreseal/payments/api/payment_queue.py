@@ -17,6 +17,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ class PaymentQueue:
         self._requests = requests
         self._changed = changed
         self._jobs: queue.SimpleQueue[PaymentJob | None] = queue.SimpleQueue()
-        self._waiting: list[PaymentJob] = []
+        self._waiting: deque[PaymentJob] = deque()
         self._size = 0
         self._lock = threading.Lock()
         self._gather = gather
@@ -141,11 +142,11 @@ class PaymentQueue:
     def _next_group(self, stopping: bool, *, concurrent: bool) -> tuple[list[PaymentJob], bool]:
         """Wait for a job. Return it with the jobs that have arrived since, up to the size of a group."""
         group: list[PaymentJob] = []
+        later: list[PaymentJob] = []
         keys: set[str] = set()
         subjects: set[str] = set()
         size = 0
-        waiting, self._waiting = self._waiting, []
-        for job in self._arriving(waiting, stopping, concurrent=concurrent):
+        for job in self._arriving(stopping, concurrent=concurrent):
             if job is None:
                 stopping = True
             elif (
@@ -154,7 +155,7 @@ class PaymentQueue:
                 or (group and size + len(job.items) > _GROUP_SIZE)
             ):
                 # In the next group, a repeated key finds the response, and an order its new state.
-                self._waiting.append(job)
+                later.append(job)
                 subjects.update(job.subjects)
                 if size >= _GROUP_SIZE:
                     break
@@ -163,17 +164,17 @@ class PaymentQueue:
                 keys.add(job.key)
                 subjects.update(job.subjects)
                 size += len(job.items)
+        self._waiting.extendleft(reversed(later))
         return group, stopping
 
-    def _arriving(
-        self, waiting: Sequence[PaymentJob], stopping: bool, *, concurrent: bool
-    ) -> Iterator[PaymentJob | None]:
+    def _arriving(self, stopping: bool, *, concurrent: bool) -> Iterator[PaymentJob | None]:
         """Yield waiting jobs, then those in the queue; wait for the first, and gather if requests are concurrent."""
-        yield from waiting
-        if not waiting and not stopping:
+        if not self._waiting and not stopping:
             yield self._jobs.get()
-        if concurrent and not stopping and not waiting:
-            self._gather(_GATHERING)
+            if concurrent:
+                self._gather(_GATHERING)
+        while self._waiting:
+            yield self._waiting.popleft()
         while True:
             try:
                 yield self._jobs.get_nowait()

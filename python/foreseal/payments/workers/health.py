@@ -8,7 +8,7 @@ from foreseal.payments.workers import health_report
 from foreseal.payments.workers.background_check import BackgroundCheck
 from foreseal.payments.workers.database_check import CheckedDatabase, DatabaseCheck, OrdersWithoutDestination
 from foreseal.payments.workers.health_report import CHECK_INTERVAL, CHECK_LIMIT, reason, rounded
-from foreseal.payments.workers.node_check import CheckedAccount, CheckedNode, NodeCheck
+from foreseal.payments.workers.node_check import AccountStatus, CheckedAccount, CheckedNode, NodeCheck
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.worker import WorkerState
 
@@ -94,7 +94,8 @@ class HealthMonitor:
         if state.errors >= _FAILING:
             reasons.append(reason("worker_failing", f"the worker failed {state.errors} times in a row"))
         return {
-            "status": health_report.status(reasons),
+            # An old key without ether leaves the payments to the other payees.
+            "status": health_report.status(reasons, *(["payee_empty"] if _has_usable_payee(found) else [])),
             "reasons": reasons,
             "node": health_report.node_section(node, self._backend.breaker, self._backend.clock()),
             "destinations": [self._destination(each) for each in self._backend.destinations],
@@ -124,3 +125,7 @@ class HealthMonitor:
                 "status": payee.status,
             },
         }
+
+
+def _has_usable_payee(node: CheckedNode) -> bool:
+    return any(account.status in (AccountStatus.OK, AccountStatus.LOW) for account in node.accounts.values())

@@ -30,10 +30,10 @@ def reason(code: str, message: str) -> HealthReason:
     return {"code": code, "message": message}
 
 
-def status(reasons: Iterable[HealthReason]) -> str:
-    """Return the status that follows from the reasons."""
+def status(reasons: Iterable[HealthReason], *warnings: str) -> str:
+    """Return the status that follows from the reasons. `warnings` are further codes that do not prevent payments."""
     codes = {each["code"] for each in reasons}
-    if codes - _WARNINGS:
+    if codes - _WARNINGS - set(warnings):
         return "unhealthy"
     return "degraded" if codes else "ok"
 

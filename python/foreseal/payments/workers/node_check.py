@@ -51,13 +51,20 @@ class NodeCheck:
     """Check of one node for one chain and some accounts."""
 
     def __init__(
-        self, node: ChainNode, chain_id: int, accounts: Sequence[str], min_captures: int, role: str = "payee"
+        self,
+        node: ChainNode,
+        chain_id: int,
+        accounts: Sequence[str],
+        min_captures: int,
+        role: str = "payee",
+        unit: str = "captures",
     ) -> None:
-        """Set up the check. The status of an account is low below `min_captures`. `role` names it in the log."""
+        """Set up the check. The status of an account is low below `min_captures`. In the log, `role` names
+        it, and `unit` its transactions."""
         self._node = node
         self._chain_id = chain_id
         self._min_captures = min_captures
-        self._role = role
+        self._role, self._unit = role, unit
         self._last = CheckedNode(accounts=dict.fromkeys(accounts, CheckedAccount()))
 
     def __call__(self) -> CheckedNode:
@@ -92,6 +99,6 @@ class NodeCheck:
         if left == 0:
             status = AccountStatus.EMPTY
         if status is not self._last.accounts[address].status and status is not AccountStatus.OK:
-            fields = {self._role: address, "balance": balance, "captures_left": left}
+            fields = {self._role: address, "balance": balance, f"{self._unit}_left": left}
             log.warning("an account is running out of ether for gas", extra=fields)
         return CheckedAccount(balance, left, status)

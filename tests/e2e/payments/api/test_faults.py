@@ -242,11 +242,11 @@ def test_killed_service_continues_its_interrupted_request_at_once(chain: LiveNod
 
 
 def _is_claimed(path: Path) -> bool:
-    """Return True once the request with the key `capture a` has begun."""
+    """Return True once the request with the key `cancel a` has begun."""
     database = Database(f"sqlite:///{path}")
     try:
         with database.reading() as tx:
-            return tx.execute(select(RequestRecord.key).where(RequestRecord.key == "capture a")).first() is not None
+            return tx.execute(select(RequestRecord.key).where(RequestRecord.key == "cancel a")).first() is not None
     finally:
         database.close()
 

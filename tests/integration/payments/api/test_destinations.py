@@ -376,10 +376,12 @@ def test_health_reports_the_payee_of_each_destination(two: ServiceHarness) -> No
     health = monitored.health()
     shown = [(each["name"], each["payee"]["address"], each["payee"]["status"]) for each in health["destinations"]]
     assert shown == [("default", SHOP.address, "ok"), ("branch", BRANCH.address, "empty")]
-    assert [each["code"] for each in health["reasons"]] == ["payee_empty"]
+    assert (health["status"], [each["code"] for each in health["reasons"]]) == ("degraded", ["payee_empty"])
     assert BRANCH.address in health["reasons"][0]["message"]
     text = monitored.get("/metrics").text
     assert f'foreseal_pay_payee_balance_wei{{payee="{BRANCH.address}"}} 0' in text
+    two.node.ether[SHOP.address] = 0
+    assert monitored.health()["status"] == "unhealthy"
     monitored.close()
 
 

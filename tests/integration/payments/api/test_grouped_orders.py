@@ -108,25 +108,39 @@ def test_racing_wallets_in_one_group_have_one_winner(service: ServiceHarness) ->
     assert service.get("/v1/orders/a")["order"]["payer"] == winner
 
 
-def test_requests_for_one_order_are_in_different_groups() -> None:
+def run_queue(jobs: Sequence[tuple[str, str, int]]) -> list[list[str]]:
+    """Submit jobs of a key, an order and a number of items. Return the keys of each group."""
     groups: list[list[str]] = []
-    queue = PaymentQueue(None, None, lambda: None)  # type: ignore[arg-type]
+    queue = PaymentQueue(None, None, lambda: None, lambda _: None)  # type: ignore[arg-type]
     done = threading.Event()
 
     def process(group: Sequence[PaymentJob]) -> None:
         groups.append([job.key for job in group])
         for job in group:
             job.future.set_result((StoredResponse(200, b""), False))
-        if sum(map(len, groups)) == 5:
+        if sum(map(len, groups)) == len(jobs):
             done.set()
 
     queue.process = process  # type: ignore[method-assign]
-    for key, order in (("k1", "a"), ("k2", "b"), ("k3", "a"), ("k4", "a"), ("k5", "b")):
-        queue.submit(PaymentJob(key, "", None, [key], lambda _: StoredResponse(200, b""), {order}))  # type: ignore[arg-type]
+    for key, order, size in jobs:
+        job = PaymentJob(key, "", None, [key] * size, lambda _: StoredResponse(200, b""), {order})  # type: ignore[arg-type]
+        queue.submit(job)
     queue.start()
     assert done.wait(30)
     queue.stop()
-    assert groups == [["k1", "k2"], ["k3", "k5"], ["k4"]]
+    assert queue._size == 0
+    return groups
+
+
+def test_requests_for_one_order_are_in_different_groups() -> None:
+    jobs = [("k1", "a", 1), ("k2", "b", 1), ("k3", "a", 1), ("k4", "a", 1), ("k5", "b", 1)]
+    assert run_queue(jobs) == [["k1", "k2"], ["k3", "k5"], ["k4"]]
+
+
+def test_requests_beyond_the_size_of_a_group_are_in_the_next_ones() -> None:
+    sizes = (1, 200, 200, 1, 200, 199)
+    jobs = [(f"k{number}", f"o{number}", size) for number, size in enumerate(sizes)]
+    assert run_queue(jobs) == [["k0", "k3"], ["k1"], ["k2"], ["k4"], ["k5"]]
 
 
 def test_conflict_with_another_process_is_decided_one_by_one(service: ServiceHarness) -> None:

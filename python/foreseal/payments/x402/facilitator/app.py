@@ -102,7 +102,7 @@ def _guarded(endpoint: FacilitatorEndpoint) -> FacilitatorEndpoint:
         except ValueError as error:  # `Malformed`, and invalid numbers or addresses
             return JSONResponse({"error": str(error)}, status_code=400)
         except (ChainError, SendingError) as error:
-            _log.warning("the node failed: %s", error)
+            _log.warning("a request cannot be answered", extra={"error": str(error)})
             return JSONResponse({"error": f"status unknown: {error}"}, 503, headers=_retry_after(error))
 
     return guarded

@@ -39,7 +39,9 @@ class FacilitatorHealth:
         self._settlements = facilitator.settlements
         self._breaker = breaker
         self._clock = clock
-        node_check = NodeCheck(facilitator.node, node.chain_id, [self._account], min_settlements, "account")
+        node_check = NodeCheck(
+            facilitator.node, node.chain_id, [self._account], min_settlements, "account", "settlements"
+        )
         every, limit = max(CHECK_INTERVAL, node.poll_ms / 1000), node.timeout_ms / 1000 + CHECK_LIMIT
         self._node = BackgroundCheck("node check", node_check, every, limit, monotonic)
         self._open = BackgroundCheck("database check", self._count_open, CHECK_INTERVAL, CHECK_LIMIT, monotonic)
