@@ -59,8 +59,10 @@ class NodeCheck:
         role: str = "payee",
         unit: str = "captures",
     ) -> None:
-        """Set up the check. The status of an account is low below `min_captures`. In the log, `role` names
-        it, and `unit` its transactions."""
+        """Set up the check. The status of an account is low below `min_captures`.
+
+        In the log, `role` names the account, and `unit` its transactions.
+        """
         self._node = node
         self._chain_id = chain_id
         self._min_captures = min_captures

@@ -131,7 +131,7 @@ def test_hung_node_fails_calls_fast_and_the_payment_settles_once(chain: World, t
                 assert {response.result().status_code for response in verified} == {503}
             assert health(url)["database"]["reachable"]
         wait_for(lambda: health(url)["status"] == "ok", SECONDS, "a healthy facilitator")
-        assert health(url)["node"]["breaker"] == "closed"
+        wait_for(lambda: health(url)["node"]["breaker"] == "closed", SECONDS, "a closed breaker")
         wait_for(lambda: is_settled(url, payment, asked), SECONDS, "a settlement")
         assert chain.balance(SHOP.address) == before + 1000
         assert health(url)["account"]["address"] == FACILITATOR.address
