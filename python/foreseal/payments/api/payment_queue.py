@@ -24,7 +24,8 @@ from typing import Any, Protocol
 
 import orjson
 from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests, StoredResponse
@@ -43,6 +44,11 @@ _MAX_WAITING = 10_000
 
 # Errors of a group after which its requests are processed one by one.
 _CONFLICTS = (IntegrityError, ConcurrentUpdate, TransactionStillOpen)
+# Errors that all requests of a group have.
+_UNAVAILABLE = (OperationalError, PoolTimeout)
+
+_Checked = dict[str, list[Any]]
+"""Checked items or exceptions, by the key of their job."""
 
 
 class GroupOperation(Protocol):
@@ -110,6 +116,11 @@ class PaymentQueue:
             self._jobs.put(None)
             self._thread.join()
 
+    @property
+    def waiting(self) -> int:
+        """Number of items that wait or are being processed."""
+        return self._size
+
     def submit(self, job: PaymentJob) -> None:
         """Add a job, whose future gets the response or the error. Raises `ApiError` 503 if too many are waiting."""
         with self._lock:
@@ -117,6 +128,8 @@ class PaymentQueue:
                 message = f"{self._size} items are waiting, at most {_MAX_WAITING}: retry with the same key"
                 raise ApiError(503, "overloaded", message, Retry_After="1")
             self._size += len(job.items)
+        # A client that disconnects cancels its wait, not the future, which the queue completes in any case.
+        job.future.set_running_or_notify_cancel()
         self._jobs.put(job)
 
     def _run(self) -> None:
@@ -144,7 +157,7 @@ class PaymentQueue:
         keys: set[str] = set()
         subjects: set[str] = set()
         size = 0
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = iter(self._waiting), []
         for job in self._arriving(waiting, stopping, concurrent=concurrent):
             if job is None:
                 stopping = True
@@ -157,6 +170,7 @@ class PaymentQueue:
                 self._waiting.append(job)
                 subjects.update(job.subjects)
                 if size >= _GROUP_SIZE:
+                    self._waiting.extend(waiting)
                     break
             else:
                 group.append(job)
@@ -166,14 +180,17 @@ class PaymentQueue:
         return group, stopping
 
     def _arriving(
-        self, waiting: Sequence[PaymentJob], stopping: bool, *, concurrent: bool
+        self, waiting: Iterator[PaymentJob], stopping: bool, *, concurrent: bool
     ) -> Iterator[PaymentJob | None]:
         """Yield waiting jobs, then those in the queue; wait for the first, and gather if requests are concurrent."""
-        yield from waiting
-        if not waiting and not stopping:
+        first = next(waiting, None)
+        if first is not None:
+            yield first
+            yield from waiting
+        elif not stopping:
             yield self._jobs.get()
-        if concurrent and not stopping and not waiting:
-            self._gather(_GATHERING)
+            if concurrent:
+                self._gather(_GATHERING)
         while True:
             try:
                 yield self._jobs.get_nowait()
@@ -182,17 +199,20 @@ class PaymentQueue:
 
     def process(self, group: Sequence[PaymentJob]) -> None:
         """Process jobs with distinct keys as one group. Every job's future has a result afterwards."""
-        fresh = self._replay(group)
-        checked = self._check(fresh)
+        fresh, checked = self._replay(group), _Checked()
         if len(fresh) > 1:
             try:
+                checked = self._check(fresh)
                 self._store(fresh, checked)
             except _CONFLICTS:  # another process stored an order or a key of this group at the same time
                 log.info("a group of requests is processed one by one", extra={"requests": len(fresh)})
-            else:
-                return
+            except _UNAVAILABLE:  # one by one, each request would wait for the database
+                raise
+            except Exception:  # the error of one request must not fail the others
+                log.exception("failed to process a group of requests", extra={"requests": len(fresh)})
         for job in fresh:
-            self._store_alone(job, checked)
+            if not job.future.done():
+                self._process_alone(job, checked)
 
     def _replay(self, group: Sequence[PaymentJob]) -> list[PaymentJob]:
         """Answer the jobs whose keys have a stored response. Return the others."""
@@ -210,7 +230,7 @@ class PaymentQueue:
         return fresh
 
     @staticmethod
-    def _check(jobs: Sequence[PaymentJob]) -> "_Checked":
+    def _check(jobs: Sequence[PaymentJob]) -> _Checked:
         """Return the checked items of each job, by key."""
         found: _Checked = {}
         for operation, same in _by_operation(jobs):
@@ -218,10 +238,10 @@ class PaymentQueue:
             found.update((job.key, [next(results) for _ in job.items]) for job in same)
         return found
 
-    def _store_alone(self, job: PaymentJob, checked: "_Checked") -> None:
+    def _process_alone(self, job: PaymentJob, checked: _Checked) -> None:
         try:
             try:
-                self._store([job], checked)
+                self._store([job], checked if job.key in checked else self._check([job]))
             except _CONFLICTS:
                 # The other process has committed: now the job's items are duplicates, or its response is replayed.
                 if self._replay([job]):
@@ -229,7 +249,7 @@ class PaymentQueue:
         except Exception as error:
             job.future.set_exception(error)
 
-    def _store(self, jobs: Sequence[PaymentJob], checked: "_Checked") -> None:
+    def _store(self, jobs: Sequence[PaymentJob], checked: _Checked) -> None:
         """Store items and responses in one transaction, send, and respond. Raises nothing after the commit."""
         answers: list[tuple[PaymentJob, StoredResponse | Exception]] = []
         sending: list[tuple[GroupOperation, list[Any]]] = []
@@ -255,10 +275,6 @@ class PaymentQueue:
             else:
                 job.future.set_exception(answer)
         self._changed()
-
-
-_Checked = dict[str, list[Any]]
-"""Checked items or exceptions, by the key of their job."""
 
 
 def _by_operation(jobs: Sequence[PaymentJob]) -> list[tuple[GroupOperation, list[PaymentJob]]]:
