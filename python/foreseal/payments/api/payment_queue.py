@@ -116,11 +116,6 @@ class PaymentQueue:
             self._jobs.put(None)
             self._thread.join()
 
-    @property
-    def waiting(self) -> int:
-        """Number of items that wait or are being processed."""
-        return self._size
-
     def submit(self, job: PaymentJob) -> None:
         """Add a job, whose future gets the response or the error. Raises `ApiError` 503 if too many are waiting."""
         with self._lock:

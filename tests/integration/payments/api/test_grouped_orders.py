@@ -191,6 +191,15 @@ def test_client_that_disconnects_harms_no_other(service: ServiceHarness) -> None
         return check(self, requests)
 
     async def disconnect() -> list[int]:
+        submitted = asyncio.Event()
+        submit = service.process.payments.submit
+
+        def observed(job: PaymentJob) -> None:
+            submit(job)
+            if job.key == "c":
+                submitted.set()
+
+        patch.setattr(service.process.payments, "submit", observed)
         transport = httpx.ASGITransport(service.process.app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
 
@@ -201,8 +210,7 @@ def test_client_that_disconnects_harms_no_other(service: ServiceHarness) -> None
             first = asyncio.create_task(capture("a"))
             await asyncio.to_thread(entered.wait, 30)
             left, other = asyncio.create_task(capture("b")), asyncio.create_task(capture("c"))
-            while service.process.payments.waiting < len(ids):
-                await asyncio.sleep(0)
+            await submitted.wait()
             left.cancel()
             await asyncio.wait([left])
             released.set()
