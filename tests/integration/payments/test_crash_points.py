@@ -8,7 +8,7 @@ import pytest
 
 from foreseal.payments.crash_points import CrashPoint, ignore_crash_point
 from foreseal.payments.ledger import DisbursementState, OrderState, TransitionNotAllowed
-from foreseal.payments.orders.authorizations import Orders
+from foreseal.payments.orders.acceptances import Acceptances
 from foreseal.payments.orders.reconciler import NotExpired
 from payments.fake.contracts import PAYOUTS
 from payments.people import BATCH_CAPTURE
@@ -102,14 +102,14 @@ def test_crash_at_any_point_of_unassigned_orders_loses_no_payment(make: Make, po
 @pytest.mark.fake_chain
 def test_crash_during_the_accept_stores_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.unassigned("a")
-    store = Orders._store
+    store = Acceptances.store
 
     def die(*given: Any) -> None:
         store(*given)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Orders, "_store", die)
+        patch.setattr(Acceptances, "store", die)
         with pytest.raises(Killed):
             shop.accept("a")
     shop.restart()

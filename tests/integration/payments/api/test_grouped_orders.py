@@ -157,10 +157,14 @@ def test_jobs_beyond_a_full_group_stay_in_the_queue() -> None:
 
 @pytest.mark.parametrize("where", ["check", "outcome"])
 def test_unexpected_error_of_one_request_harms_no_other(service: ServiceHarness, where: str) -> None:
-    ids = [service.stored(id) for id in ("a", "b", "c")]
-    check = Captures.check
+    ids = [service.stored(id) for id in ("first", "a", "b", "c")]
+    check, submit = Captures.check, service.process.payments.submit
+    entered, released, submitted = threading.Event(), threading.Event(), threading.Semaphore(0)
 
     def failing(self: Captures, requests: Any) -> Any:
+        if not entered.is_set():
+            entered.set()
+            assert released.wait(30)
         if where == "check" and any(each.id == "b" for each in requests):
             raise RuntimeError("unexpected")
         checked = check(self, requests)
@@ -169,16 +173,27 @@ def test_unexpected_error_of_one_request_harms_no_other(service: ServiceHarness,
             for request, each in zip(requests, checked, strict=True)
         ]
 
-    def capture(id: str) -> Callable[[], int]:
-        headers = {"authorization": f"Bearer {service.keys[Role.CASHIER]}", "idempotency-key": id}
-        return lambda: service.process.request("POST", f"/v1/orders/{id}/capture", headers=headers).status_code
+    def observed(job: PaymentJob) -> None:
+        submit(job)
+        submitted.release()
 
-    with pytest.MonkeyPatch.context() as patch:
+    def capture(id: str) -> int:
+        headers = {"authorization": f"Bearer {service.keys[Role.CASHIER]}", "idempotency-key": id}
+        return service.process.request("POST", f"/v1/orders/{id}/capture", headers=headers).status_code
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(ids)) as pool:
         patch.setattr(Captures, "check", failing)
-        assert together([capture(id) for id in ids]) == [200, 500, 200]
+        patch.setattr(service.process.payments, "submit", observed)
+        answers = [pool.submit(capture, "first")]
+        assert entered.wait(30)
+        answers += [pool.submit(capture, id) for id in ids[1:]]
+        for _ in ids:
+            assert submitted.acquire(timeout=30)
+        released.set()
+        assert [answer.result() for answer in answers] == [200, 200, 500, 200]
     assert service.state("b") == "Stored, unused / idle"
     service.settle()
-    assert len(received(service.chain)) == 2
+    assert len(received(service.chain)) == 3
 
 
 def test_client_that_disconnects_harms_no_other(service: ServiceHarness) -> None:
