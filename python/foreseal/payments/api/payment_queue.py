@@ -25,7 +25,8 @@ from typing import Any, Protocol
 
 import orjson
 from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests, StoredResponse
@@ -44,6 +45,11 @@ _MAX_WAITING = 10_000
 
 # Errors of a group after which its requests are processed one by one.
 _CONFLICTS = (IntegrityError, ConcurrentUpdate, TransactionStillOpen)
+# Errors that all requests of a group have.
+_UNAVAILABLE = (OperationalError, PoolTimeout)
+
+_Checked = dict[str, list[Any]]
+"""Checked items or exceptions, by the key of their job."""
 
 
 class GroupOperation(Protocol):
@@ -118,6 +124,8 @@ class PaymentQueue:
                 message = f"{self._size} items are waiting, at most {_MAX_WAITING}: retry with the same key"
                 raise ApiError(503, "overloaded", message, Retry_After="1")
             self._size += len(job.items)
+        # A client that disconnects cancels its wait, not the future, which the queue completes in any case.
+        job.future.set_running_or_notify_cancel()
         self._jobs.put(job)
 
     def _run(self) -> None:
@@ -183,17 +191,20 @@ class PaymentQueue:
 
     def process(self, group: Sequence[PaymentJob]) -> None:
         """Process jobs with distinct keys as one group. Every job's future has a result afterwards."""
-        fresh = self._replay(group)
-        checked = self._check(fresh)
+        fresh, checked = self._replay(group), _Checked()
         if len(fresh) > 1:
             try:
+                checked = self._check(fresh)
                 self._store(fresh, checked)
             except _CONFLICTS:  # another process stored an order or a key of this group at the same time
                 log.info("a group of requests is processed one by one", extra={"requests": len(fresh)})
-            else:
-                return
+            except _UNAVAILABLE:  # one by one, each request would wait for the database
+                raise
+            except Exception:  # the error of one request must not fail the others
+                log.exception("failed to process a group of requests", extra={"requests": len(fresh)})
         for job in fresh:
-            self._store_alone(job, checked)
+            if not job.future.done():
+                self._process_alone(job, checked)
 
     def _replay(self, group: Sequence[PaymentJob]) -> list[PaymentJob]:
         """Answer the jobs whose keys have a stored response. Return the others."""
@@ -211,7 +222,7 @@ class PaymentQueue:
         return fresh
 
     @staticmethod
-    def _check(jobs: Sequence[PaymentJob]) -> "_Checked":
+    def _check(jobs: Sequence[PaymentJob]) -> _Checked:
         """Return the checked items of each job, by key."""
         found: _Checked = {}
         for operation, same in _by_operation(jobs):
@@ -219,10 +230,10 @@ class PaymentQueue:
             found.update((job.key, [next(results) for _ in job.items]) for job in same)
         return found
 
-    def _store_alone(self, job: PaymentJob, checked: "_Checked") -> None:
+    def _process_alone(self, job: PaymentJob, checked: _Checked) -> None:
         try:
             try:
-                self._store([job], checked)
+                self._store([job], checked if job.key in checked else self._check([job]))
             except _CONFLICTS:
                 # The other process has committed: now the job's items are duplicates, or its response is replayed.
                 if self._replay([job]):
@@ -230,7 +241,7 @@ class PaymentQueue:
         except Exception as error:
             job.future.set_exception(error)
 
-    def _store(self, jobs: Sequence[PaymentJob], checked: "_Checked") -> None:
+    def _store(self, jobs: Sequence[PaymentJob], checked: _Checked) -> None:
         """Store items and responses in one transaction, send, and respond. Raises nothing after the commit."""
         answers: list[tuple[PaymentJob, StoredResponse | Exception]] = []
         sending: list[tuple[GroupOperation, list[Any]]] = []
@@ -256,10 +267,6 @@ class PaymentQueue:
             else:
                 job.future.set_exception(answer)
         self._changed()
-
-
-_Checked = dict[str, list[Any]]
-"""Checked items or exceptions, by the key of their job."""
 
 
 def _by_operation(jobs: Sequence[PaymentJob]) -> list[tuple[GroupOperation, list[PaymentJob]]]:

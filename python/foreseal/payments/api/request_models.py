@@ -49,10 +49,11 @@ def parse_body(model: type[M], raw: bytes) -> tuple[M, bytes]:
 
 
 def _reject_duplicates(members: list[tuple[str, Any]]) -> None:
-    names = [name for name, _ in members]
-    if len(set(names)) != len(names):
-        name = next(name for index, name in enumerate(names) if name in names[:index])
-        raise ApiError(400, "duplicate_field", f"{name}: the field occurs more than once", name)
+    names: set[str] = set()
+    for name, _ in members:
+        if name in names:
+            raise ApiError(400, "duplicate_field", f"{name}: the field occurs more than once", name)
+        names.add(name)
 
 
 def _first(errors: Sequence[ErrorDetails]) -> ErrorDetails:

@@ -108,10 +108,6 @@ def _require(row: OrderRecord | None, id: str) -> OrderRecord:
     return row
 
 
-def _destinations(items: Sequence[AtDestination]) -> dict[int, Destination]:
-    return {position: each.destination for position, each in enumerate(items)}
-
-
 def _by_destination(found: dict[int, Destination]) -> Iterator[tuple[Destination, list[int]]]:
     """Yield each destination with its positions, sorted by account: all processes lock accounts in the same order."""
     positions: dict[tuple[str, str], tuple[Destination, list[int]]] = {}

@@ -1,6 +1,6 @@
 """Durable state of payments: states, tables and transactions."""
 
-from foreseal.payments.ledger.database import Database, ensure
+from foreseal.payments.ledger.database import Database, ensure, lock_names
 from foreseal.payments.ledger.errors import (
     ConcurrentUpdate,
     DuplicateRecord,
@@ -56,6 +56,7 @@ __all__ = [
     "WrongSchema",
     "ensure",
     "entries",
+    "lock_names",
     "locked",
     "locked_all",
     "read",

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, func, insert, make_url, select
@@ -128,6 +128,16 @@ def ensure(tx: Connection, model: type[Record], values: ColumnValues) -> bool:
     except IntegrityError:
         return False
     return True
+
+
+def lock_names(tx: Connection, names: Collection[str]) -> None:
+    """Lock names until this transaction ends, for decisions about rows that may not exist yet.
+
+    SQLite has one writer anyway.
+    """
+    if tx.dialect.name == "postgresql":
+        for name in sorted(names):
+            tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
 
 
 def _engine(url: str) -> Engine:

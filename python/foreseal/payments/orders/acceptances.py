@@ -20,6 +20,7 @@ from foreseal.payments.ledger import (
     TransitionNotAllowed,
     Trigger,
     UnknownRecord,
+    lock_names,
     locked_all,
     read_all,
     unknown_record,
@@ -300,6 +301,8 @@ class Acceptances:
         self, tx: Connection, signed: Sequence[SignedTerms]
     ) -> tuple[dict[str, DuplicateRecord], EarlierTransfers]:
         """Return the reasons against binding authorizations, and the transfers that used the others earlier."""
+        # Another process may bind an order with the same permit at the same time.
+        lock_names(tx, {_permit_name(terms) for terms in signed if terms.checkout is not None})
         earlier = find_earlier_transfers(tx, signed)
         used = bound_authorizations(tx, self._merchant.domain.chain_id, [terms.nonce for terms in signed])
         permits: dict[tuple[str, str, int | None], str] = {}
@@ -352,6 +355,10 @@ def bound_authorizations(tx: Connection, chain_id: int, nonces: Sequence[bytes])
         )
         used |= {(row.contract, row.payer, bytes(row.nonce)) for row in fetch_each(tx, query)}
     return used
+
+
+def _permit_name(terms: SignedTerms) -> str:
+    return f"permit {terms.chain_id} {terms.token} {terms.payer} {terms.permit_nonce}"
 
 
 def _open_permit(tx: Connection, terms: SignedTerms) -> str | None:

@@ -114,7 +114,9 @@ class AutoCaptures:
         rejected = self._acceptances.store(tx, [each.signature for each in checked])
         accepted = [each for each in checked if each.id not in rejected]
         captures = [each.capture for each in accepted if isinstance(each.capture, CheckedCapture)]
-        obstacles = {each.id: each.capture for each in accepted if isinstance(each.capture, Exception)}
+        obstacles = self._remaining(
+            tx, {each.id: each.capture for each in accepted if isinstance(each.capture, Exception)}
+        )
         decided: dict[str, DecidedCapture] = {}
         try:
             with tx.begin_nested():
@@ -134,6 +136,12 @@ class AutoCaptures:
             rejected.get(each.id) or AcceptedOrder(each.id, decided.get(each.id), obstacles.get(each.id))
             for each in checked
         ]
+
+    @staticmethod
+    def _remaining(tx: Connection, obstacles: Mapping[str, CaptureRejection]) -> dict[str, CaptureRejection]:
+        """Return the obstacles of orders that still need a capture: an earlier transfer may have paid the others."""
+        stored = {row.id for row in read_all(tx, OrderRecord, list(obstacles)) if row.state is OrderState.STORED}
+        return {id: obstacle for id, obstacle in obstacles.items() if id in stored}
 
     def send(self, accepted: Sequence[AcceptedOrder]) -> None:
         """Send new captures, and record the node's answers. Raises nothing of the node."""

@@ -4,6 +4,7 @@ A payment that cannot be captured stores nothing. States and crash points are th
 request of its own. `payment_groups` has the steps.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,13 @@ from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.acceptances import bound_authorizations
 from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
-from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureTarget
+from foreseal.payments.orders.capture_checks import (
+    CaptureChecks,
+    CaptureObstacle,
+    CaptureTarget,
+    NotCapturable,
+    is_used_request,
+)
 from foreseal.payments.orders.drafts import stored_ids
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
 from foreseal.payments.orders.payers import require_buyer
@@ -92,6 +99,8 @@ class PendingPaymentChecks:
         kept = [payment for payment in payments if not payment.capture]
         signed = [SignedMessage(message(payment), payment.payer, payment.signature) for payment in kept]
         self._signatures = SignatureChecks(batch, merchant.domain, signed)
+        # If the watcher has recorded the transfer of a used authorization, it never captures an order stored later.
+        self._used = [batch.add(is_used_request(payment, "pending")) for payment in kept]
         captured = [CaptureTarget(payment, payment.amount) for payment in payments if payment.capture]
         self._captures = CaptureChecks(sender, merchant).begin(captured, batch)
 
@@ -103,7 +112,7 @@ class PendingPaymentChecks:
         calls = iter(self._captures.results())
         self._signatures.read_wallets(self._node)
         results: list[CheckedPayment | Exception] = []
-        position = 0
+        positions = itertools.count()
         for payment in self._payments:
             call: TransactionCall | None = None
             try:
@@ -114,14 +123,19 @@ class PendingPaymentChecks:
                         continue
                     call = found
                 else:
-                    self._signatures.require(position)
-                    position += 1
-                    head = self._pending.result()
-                    require_open(payment.valid_before, self._earliest.timestamp() if head is None else head.timestamp)
+                    self._require_storable(payment, next(positions))
                 results.append(CheckedPayment(payment, self._earliest.number(), call))
-            except (InvalidSignature, Expired, ChainError) as error:
+            except (InvalidSignature, Expired, NotCapturable, ChainError) as error:
                 results.append(error)
         return results
+
+    def _require_storable(self, payment: NewPayment, position: int) -> None:
+        """Raise the reason against a payment that is not captured at once. `position` is its position among those."""
+        self._signatures.require(position)
+        head = self._pending.result()
+        require_open(payment.valid_before, self._earliest.timestamp() if head is None else head.timestamp)
+        if self._used[position].result():
+            raise NotCapturable(payment.id, CaptureObstacle.USED)
 
 
 class Payments:

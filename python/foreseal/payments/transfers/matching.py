@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -393,23 +393,25 @@ def _observed(row: TransferRecord) -> ObservedTransfer:
 def _find_by_nonce(tx: Connection, observed: ObservedTransfer) -> tuple[OrderRecord | None, bool]:
     """Return the order of a transfer's nonce, locked, and True if the transfer used its stored authorization."""
     order = _find_by_authorization(tx, observed)
-    if order is None:
-        unassigned = _find_unassigned(tx, observed)
-        if unassigned is not None:
-            return unassigned, False
-        # The signature may have been stored in between; the query before waited for it.
-        order = _find_by_authorization(tx, observed)
-    return order, order is not None
+    if order is not None:
+        return order, True
+    unbound = _find_unbound(tx, observed)
+    # The signature may have been stored in between; the query before waited for it.
+    order = _find_by_authorization(tx, observed)
+    return (unbound, False) if order is None else (order, True)
 
 
-def _find_unassigned(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
-    """Return the order without a payer that has a transfer's nonce, locked: its payer has not signed yet."""
+def _find_unbound(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
+    """Return the order that has a transfer's nonce, and its sender as payer or no payer yet, locked.
+
+    The service does not have the payer's signature yet.
+    """
     same = and_(
         OrderRecord.chain_id == observed.chain_id,
         OrderRecord.token == observed.transfer.log.address,
         OrderRecord.nonce == observed.transfer.nonce,
         OrderRecord.checkout == observed.transfer.checkout,
-        OrderRecord.payer.is_(None),
+        or_(OrderRecord.payer == observed.transfer.sender, OrderRecord.payer.is_(None)),
     )
     query = select(OrderRecord).where(same).order_by(OrderRecord.id).limit(1)
     return fetch_one_or_none(tx, query.with_for_update())

@@ -1,10 +1,12 @@
 """Three requests for one payment, from many callers at the same time: each is processed in a group."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 
 from foreseal.payments.api.idempotency import StoredResponse
@@ -141,6 +143,114 @@ def test_requests_beyond_the_size_of_a_group_are_in_the_next_ones() -> None:
     sizes = (1, 200, 200, 1, 200, 199)
     jobs = [(f"k{number}", f"o{number}", size) for number, size in enumerate(sizes)]
     assert run_queue(jobs) == [["k0", "k3"], ["k1"], ["k2"], ["k4"], ["k5"]]
+
+
+def test_jobs_beyond_a_full_group_stay_in_the_queue() -> None:
+    groups: list[list[int]] = []
+    queue = PaymentQueue(None, None, lambda: None)  # type: ignore[arg-type]
+
+    def process(group: Sequence[PaymentJob]) -> None:
+        groups.append([len(job.items) for job in group])
+        for job in group:
+            job.future.set_result((StoredResponse(200, b""), False))
+
+    queue.process = process  # type: ignore[method-assign]
+    sizes = [150, 100, 100, 100, 100, 100]
+    jobs = [
+        PaymentJob(str(number), "", None, [0] * size, lambda _: StoredResponse(200, b""))  # type: ignore[arg-type]
+        for number, size in enumerate(sizes)
+    ]
+    for job in jobs:
+        queue.submit(job)
+    queue.start()
+    for job in jobs:
+        job.future.result(30)
+    queue.stop()
+    assert groups == [[150], [100, 100], [100, 100], [100]]
+
+
+@pytest.mark.parametrize("where", ["check", "outcome"])
+def test_unexpected_error_of_one_request_harms_no_other(service: ServiceHarness, where: str) -> None:
+    ids = [service.stored(id) for id in ("first", "a", "b", "c")]
+    check, submit = Captures.check, service.process.payments.submit
+    entered, released, submitted = threading.Event(), threading.Event(), threading.Semaphore(0)
+
+    def failing(self: Captures, requests: Any) -> Any:
+        if not entered.is_set():
+            entered.set()
+            assert released.wait(30)
+        if where == "check" and any(each.id == "b" for each in requests):
+            raise RuntimeError("unexpected")
+        checked = check(self, requests)
+        return [
+            RuntimeError("unexpected") if request.id == "b" else each
+            for request, each in zip(requests, checked, strict=True)
+        ]
+
+    def observed(job: PaymentJob) -> None:
+        submit(job)
+        submitted.release()
+
+    def capture(id: str) -> int:
+        headers = {"authorization": f"Bearer {service.keys[Role.CASHIER]}", "idempotency-key": id}
+        return service.process.request("POST", f"/v1/orders/{id}/capture", headers=headers).status_code
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(ids)) as pool:
+        patch.setattr(Captures, "check", failing)
+        patch.setattr(service.process.payments, "submit", observed)
+        answers = [pool.submit(capture, "first")]
+        assert entered.wait(30)
+        answers += [pool.submit(capture, id) for id in ids[1:]]
+        for _ in ids:
+            assert submitted.acquire(timeout=30)
+        released.set()
+        assert [answer.result() for answer in answers] == [200, 200, 500, 200]
+    assert service.state("b") == "Stored, unused / idle"
+    service.settle()
+    assert len(received(service.chain)) == 3
+
+
+def test_client_that_disconnects_harms_no_other(service: ServiceHarness) -> None:
+    ids = [service.stored(id) for id in ("a", "b", "c")]
+    check, entered, released = Captures.check, threading.Event(), threading.Event()
+
+    def held(self: Captures, requests: Any) -> Any:
+        entered.set()
+        assert released.wait(30)
+        return check(self, requests)
+
+    async def disconnect() -> list[int]:
+        submitted = asyncio.Event()
+        submit = service.process.payments.submit
+
+        def observed(job: PaymentJob) -> None:
+            submit(job)
+            if job.key == "c":
+                submitted.set()
+
+        patch.setattr(service.process.payments, "submit", observed)
+        transport = httpx.ASGITransport(service.process.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
+
+            async def capture(id: str) -> int:
+                headers = {"authorization": f"Bearer {service.keys[Role.CASHIER]}", "idempotency-key": id}
+                return (await client.post(f"/v1/orders/{id}/capture", headers=headers)).status_code
+
+            first = asyncio.create_task(capture("a"))
+            await asyncio.to_thread(entered.wait, 30)
+            left, other = asyncio.create_task(capture("b")), asyncio.create_task(capture("c"))
+            await submitted.wait()
+            left.cancel()
+            await asyncio.wait([left])
+            released.set()
+            return await asyncio.gather(first, other)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Captures, "check", held)
+        assert asyncio.run(disconnect()) == [200, 200]
+    service.settle()
+    assert {service.state(id) for id in ids} == {"Used, captured / final"}
+    assert len(received(service.chain)) == len(ids)
 
 
 def test_conflict_with_another_process_is_decided_one_by_one(service: ServiceHarness) -> None:

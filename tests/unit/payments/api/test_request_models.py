@@ -9,7 +9,7 @@ import pytest
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import fingerprint
 from foreseal.payments.api.openapi import document
-from foreseal.payments.api.request_models import NoFields, parse_body, parse_fields
+from foreseal.payments.api.request_models import NoFields, _reject_duplicates, parse_body, parse_fields
 from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.order_requests import OrdersQuery
@@ -159,3 +159,19 @@ def test_document_names_the_schemas_of_bodies_and_responses() -> None:
     assert schemas["OrderState"]["enum"] == [state.value for state in OrderState]
     assert set(schemas["Order"]["required"]) == set(schemas["Order"]["properties"])
     assert not {name for name in schemas if name.endswith(("Path", "Query"))}
+
+
+def test_duplicate_among_many_fields_is_found_in_one_pass() -> None:
+    class Name(str):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Name.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = str.__hash__
+
+    members = [(Name(number), 0) for number in range(1_000)]
+    with pytest.raises(ApiError, match="999: the field occurs more than once"):
+        _reject_duplicates([*members, (Name(999), 0)])
+    assert Name.compared < 10_000

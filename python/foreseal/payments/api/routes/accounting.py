@@ -1,11 +1,11 @@
 """The books: unmatched transfers, the export, and the balance check."""
 
 import csv
-import io
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import IO, Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, and_, select, tuple_
@@ -69,7 +69,10 @@ HEADS = (
 )
 """Columns of the export."""
 
-_ROWS = 500
+# Maximum bytes of an export in memory; a larger one is in a temporary file.
+_MAX_MEMORY = 1024 * 1024
+# Characters of a chunk of the response.
+_CHUNK_SIZE = 64 * 1024
 _SENT = ("refunded", "paid_out")
 # Timeline triggers whose details contain the log position of a transfer.
 _LANDED = (Trigger.LANDED, Trigger.CONFIRM, Trigger.DEMOTE, Trigger.FINALIZE)
@@ -275,13 +278,24 @@ def _read_block_numbers(call: AnyCall) -> dict[str, int]:
 
 
 def _lines(call: AnyCall, blocks: _BlockRange) -> Iterator[str]:
-    """Yield the export as CSV from one snapshot of the database."""
-    text = io.StringIO()
-    writer = csv.writer(text)
+    """Yield the export as CSV from one snapshot of the database.
+
+    The export is complete before its first chunk: a slow client must not occupy one of the few database connections.
+    """
+    with tempfile.SpooledTemporaryFile(_MAX_MEMORY, "w+", encoding="utf-8", newline="") as file:
+        _write_lines(call, blocks, file)
+        file.seek(0)
+        while chunk := file.read(_CHUNK_SIZE):
+            yield chunk
+
+
+def _write_lines(call: AnyCall, blocks: _BlockRange, file: IO[str]) -> None:
+    """Write the export."""
+    writer = csv.writer(file)
     writer.writerow(HEADS)
     labels = call.backend.destinations.labels
     with call.backend.database.reading() as tx:
-        for number, row in enumerate(_rows(tx, blocks), 1):
+        for row in _rows(tx, blocks):
             amount, token = row["amount"], labels.token(row["token"])
             shown = row | {"amount": str(amount)}
             if token is not None:
@@ -292,9 +306,6 @@ def _lines(call: AnyCall, blocks: _BlockRange) -> Iterator[str]:
                 # The batch capture contract only receives: the payee itself sends refunds.
                 shown["payee"] = label.payee if row["kind"] in _SENT else row["payee"]
             writer.writerow([_safe(str(shown.get(head, ""))) for head in HEADS])
-            if number % _ROWS == 0:
-                yield _emptied(text)
-    yield _emptied(text)
 
 
 def _rows(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
@@ -395,13 +406,6 @@ def _finality(step: StatusStep) -> str:
 def _safe(text: str) -> str:
     """Escape text that a spreadsheet would read as a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def _emptied(text: io.StringIO) -> str:
-    chunk = text.getvalue()
-    text.seek(0)
-    text.truncate()
-    return chunk
 
 
 ROUTES = (
