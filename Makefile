@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour payment-rate reconcile promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
+.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -234,6 +234,9 @@ payment-rate: wheel-profile $(VENV)/.dev ## Measure payments a second and proces
 		--save benches/results/payment_rate.json $(ARGS)
 	$(BIN)/python -m benches.payments --database sqlite --database postgresql --payments 4000 --rate 150 \
 		--events order.captured --save benches/results/payment_delay.json $(ARGS)
+
+upgrades: build $(VENV)/.dev ## Upgrade the database of an earlier release under load (OLD=PATH of its program foreseal)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m upgrades --old $(OLD) $(ARGS)
 
 reconcile: build $(VENV)/.dev ## Process PAYMENTS payments through foreseal pay serve, compare its export with the chain, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m reconcile --payments $(PAYMENTS) --save benches/results/payments.json $(ARGS)

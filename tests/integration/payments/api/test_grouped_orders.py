@@ -139,34 +139,9 @@ def test_requests_for_one_order_are_in_different_groups() -> None:
     assert run_queue(jobs) == [["k1", "k2"], ["k3", "k5"], ["k4"]]
 
 
-def test_requests_beyond_the_size_of_a_group_are_in_the_next_ones() -> None:
-    sizes = (1, 200, 200, 1, 200, 199)
-    jobs = [(f"k{number}", f"o{number}", size) for number, size in enumerate(sizes)]
-    assert run_queue(jobs) == [["k0", "k3"], ["k1"], ["k2"], ["k4"], ["k5"]]
-
-
 def test_jobs_beyond_a_full_group_stay_in_the_queue() -> None:
-    groups: list[list[int]] = []
-    queue = PaymentQueue(None, None, lambda: None)  # type: ignore[arg-type]
-
-    def process(group: Sequence[PaymentJob]) -> None:
-        groups.append([len(job.items) for job in group])
-        for job in group:
-            job.future.set_result((StoredResponse(200, b""), False))
-
-    queue.process = process  # type: ignore[method-assign]
-    sizes = [150, 100, 100, 100, 100, 100]
-    jobs = [
-        PaymentJob(str(number), "", None, [0] * size, lambda _: StoredResponse(200, b""))  # type: ignore[arg-type]
-        for number, size in enumerate(sizes)
-    ]
-    for job in jobs:
-        queue.submit(job)
-    queue.start()
-    for job in jobs:
-        job.future.result(30)
-    queue.stop()
-    assert groups == [[150], [100, 100], [100, 100], [100]]
+    jobs = [(f"k{number}", f"o{number}", size) for number, size in enumerate((150, 100, 100, 100, 100, 100))]
+    assert run_queue(jobs) == [["k0"], ["k1", "k2"], ["k3", "k4"], ["k5"]]
 
 
 @pytest.mark.parametrize("where", ["check", "outcome"])
