@@ -56,7 +56,7 @@ def run(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 @dataclass
 class Clients:
-    """Threads that pay, whatever happens to the service."""
+    """Threads that pay, also while the service is down."""
 
     url: str
     key: str

@@ -36,12 +36,16 @@ from foreseal.payments.transactions import TransactionStillOpen
 
 log = logging.getLogger(__name__)
 
-# Maximum items of a group, unless one request has more.
+# Maximum items of a group of small requests.
 _GROUP_SIZE = 200
 # Seconds in which a group gathers further requests, if the group before had several: each then costs less.
 _GATHERING = 0.02
-# Maximum items that wait; a request beyond is rejected before anything is stored.
-_MAX_WAITING = 10_000
+# A request with more items is a group of its own. Such groups alternate with groups of small requests, so that a
+# single payment waits for at most one of them.
+_SMALL = 20
+# Maximum items that wait, and those of large requests among them; a request beyond is rejected before anything is
+# stored.
+_MAX_WAITING, _MAX_LARGE = 10_000, 8_000
 
 # Errors of a group after which its requests are processed one by one.
 _CONFLICTS = (IntegrityError, ConcurrentUpdate, TransactionStillOpen)
@@ -101,8 +105,11 @@ class PaymentQueue:
         self._requests = requests
         self._changed = changed
         self._jobs: queue.SimpleQueue[PaymentJob | None] = queue.SimpleQueue()
-        self._waiting: deque[PaymentJob] = deque()
-        self._size = 0
+        self._small: deque[PaymentJob] = deque()
+        self._large: deque[PaymentJob] = deque()
+        self._large_is_next = False
+        self._sizes = {False: 0, True: 0}
+        """Items of small and of large jobs that wait or are processed."""
         self._lock = threading.Lock()
         self._gather = gather
         self._thread = threading.Thread(target=inherit_context(self._run), name="payments", daemon=True)
@@ -119,18 +126,20 @@ class PaymentQueue:
 
     def submit(self, job: PaymentJob) -> None:
         """Add a job, whose future gets the response or the error. Raises `ApiError` 503 if too many are waiting."""
+        size, is_large = len(job.items), _is_large(job)
         with self._lock:
-            if self._size + len(job.items) > _MAX_WAITING:
-                message = f"{self._size} items are waiting, at most {_MAX_WAITING}: retry with the same key"
+            waiting = sum(self._sizes.values())
+            if waiting + size > _MAX_WAITING or (is_large and self._sizes[True] + size > _MAX_LARGE):
+                message = f"{waiting} items are waiting, at most {_MAX_WAITING}: retry with the same key"
                 raise ApiError(503, "overloaded", message, Retry_After="1")
-            self._size += len(job.items)
+            self._sizes[is_large] += size
         # A client that disconnects cancels its wait, not the future, which the queue completes in any case.
         job.future.set_running_or_notify_cancel()
         self._jobs.put(job)
 
     def _run(self) -> None:
         stopping, concurrent = False, False
-        while not stopping or self._waiting:
+        while not stopping or self._small or self._large:
             group, stopping = self._next_group(stopping, concurrent=concurrent)
             concurrent = len(group) > 1
             if not group:
@@ -145,44 +154,47 @@ class PaymentQueue:
                         job.future.set_exception(error)
             finally:
                 with self._lock:
-                    self._size -= sum(len(job.items) for job in group)
+                    for job in group:
+                        self._sizes[_is_large(job)] -= len(job.items)
 
     def _next_group(self, stopping: bool, *, concurrent: bool) -> tuple[list[PaymentJob], bool]:
-        """Wait for a job. Return it with the jobs that have arrived since, up to the size of a group."""
+        """Wait for a job. Return a large one, or small ones up to the size of a group; they alternate."""
+        for job in self._arriving(stopping, concurrent=concurrent):
+            if job is None:
+                stopping = True
+            else:
+                (self._large if _is_large(job) else self._small).append(job)
+        if self._large and (self._large_is_next or not self._small):
+            self._large_is_next = False
+            return [self._large.popleft()], stopping
+        self._large_is_next = True
+        return self._small_group(), stopping
+
+    def _small_group(self) -> list[PaymentJob]:
         group: list[PaymentJob] = []
         later: list[PaymentJob] = []
         keys: set[str] = set()
         subjects: set[str] = set()
         size = 0
-        for job in self._arriving(stopping, concurrent=concurrent):
-            if job is None:
-                stopping = True
-            elif (
-                job.key in keys
-                or not subjects.isdisjoint(job.subjects)
-                or (group and size + len(job.items) > _GROUP_SIZE)
-            ):
+        while self._small and size < _GROUP_SIZE:
+            job = self._small.popleft()
+            if job.key in keys or not subjects.isdisjoint(job.subjects) or size + len(job.items) > _GROUP_SIZE:
                 # In the next group, a repeated key finds the response, and an order its new state.
                 later.append(job)
-                subjects.update(job.subjects)
-                if size >= _GROUP_SIZE:
-                    break
             else:
                 group.append(job)
                 keys.add(job.key)
-                subjects.update(job.subjects)
                 size += len(job.items)
-        self._waiting.extendleft(reversed(later))
-        return group, stopping
+            subjects.update(job.subjects)
+        self._small.extendleft(reversed(later))
+        return group
 
     def _arriving(self, stopping: bool, *, concurrent: bool) -> Iterator[PaymentJob | None]:
-        """Yield waiting jobs, then those in the queue; wait for the first, and gather if requests are concurrent."""
-        if not self._waiting and not stopping:
+        """Yield the jobs in the queue; if none is left, wait for one, and gather if requests are concurrent."""
+        if not self._small and not self._large and not stopping:
             yield self._jobs.get()
             if concurrent:
                 self._gather(_GATHERING)
-        while self._waiting:
-            yield self._waiting.popleft()
         while True:
             try:
                 yield self._jobs.get_nowait()
@@ -267,6 +279,10 @@ class PaymentQueue:
             else:
                 job.future.set_exception(answer)
         self._changed()
+
+
+def _is_large(job: PaymentJob) -> bool:
+    return len(job.items) > _SMALL
 
 
 def _by_operation(jobs: Sequence[PaymentJob]) -> list[tuple[GroupOperation, list[PaymentJob]]]:

@@ -12,6 +12,9 @@ from foreseal.payments.api.errors import ApiError
 from foreseal.payments.validation import describe, enclosing_model, field_path
 from foreseal.payments.validation.error_messages import show
 
+# Maximum members of a JSON object. Each unknown one would cost a message.
+_MAX_MEMBERS = 100
+
 
 class RequestModel(BaseModel):
     """Fields of a path, a query or a body. Null and an absent field are the same."""
@@ -42,13 +45,16 @@ def parse_body(model: type[M], raw: bytes) -> tuple[M, bytes]:
         raise ApiError(400, "invalid_body", f"the body is not JSON: {error}") from None
     # orjson returns the last of several members with one name; another reader of the body may take the first.
     try:
-        json.loads(raw or b"{}", object_pairs_hook=_reject_duplicates)
+        json.loads(raw or b"{}", object_pairs_hook=_check_members)
     except (RecursionError, ValueError):
         raise ApiError(400, "invalid_body", "the body is nested too deeply, or a number has too many digits") from None
     return parse_fields(model, document), orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
-def _reject_duplicates(members: list[tuple[str, Any]]) -> None:
+def _check_members(members: list[tuple[str, Any]]) -> None:
+    """Reject an object with too many members or two of one name."""
+    if len(members) > _MAX_MEMBERS:
+        raise ApiError(400, "invalid_body", f"an object has {len(members)} fields, at most {_MAX_MEMBERS} are allowed")
     names: set[str] = set()
     for name, _ in members:
         if name in names:

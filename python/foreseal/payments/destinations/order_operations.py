@@ -12,7 +12,7 @@ from foreseal.payments.destinations.lookup import DestinationLookup
 from foreseal.payments.destinations.registry import Destinations
 from foreseal.payments.ledger import Database, UnknownRecord, read_all, unknown_record
 from foreseal.payments.ledger.models import OrderRecord
-from foreseal.payments.transactions import SendingError
+from foreseal.payments.transactions import SendingError, TransactionStillOpen
 
 
 class OrderRequest(Protocol):
@@ -87,6 +87,8 @@ class OrderOperation:
             try:
                 with tx.begin_nested():
                     values = self._select(destination).store(tx, [checked[position].value for position in positions])
+            except TransactionStillOpen:  # a conflict of one order, not of the key
+                raise
             except SendingError as error:
                 results.update(dict.fromkeys(positions, error))
                 continue

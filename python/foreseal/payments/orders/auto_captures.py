@@ -33,7 +33,7 @@ from foreseal.payments.orders.acceptances import Acceptances, CheckedSignature, 
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureRejection, CaptureTarget, NotCapturable
 from foreseal.payments.orders.captures import Captures, CheckedCapture, DecidedCapture
 from foreseal.payments.signatures import InvalidSignature
-from foreseal.payments.transactions import SendingError, TransactionSender
+from foreseal.payments.transactions import SendingError, TransactionSender, TransactionStillOpen
 
 # Maximum characters of a stored error.
 _LONGEST_ERROR = 500
@@ -123,6 +123,8 @@ class AutoCaptures:
                 # An order that was paid or changed since the check is not captured.
                 results = self._captures.store(tx, captures) if captures else []
                 decided = {each.id: each for each in results if isinstance(each, DecidedCapture)}
+        except TransactionStillOpen:  # a conflict of one order
+            raise
         except SendingError as error:  # the key cannot sign
             obstacles |= {each.target.order.id: error for each in captures}
         errors = {each.id: None for each in decided.values()} | {

@@ -9,6 +9,7 @@ The service hashes the data with Keccak-256 and signs the hash. Each signature i
 
 import re
 import ssl
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from foreseal.payments.transactions.signer import RawTransaction, UnsignedTransa
 
 # Concurrent requests for the signatures of a batch.
 _CONCURRENCY = 8
+# Seconds for all signatures of a batch: its database transaction is open meanwhile.
+_TIME_LIMIT = 10.0
 _SIGNATURE = re.compile(r"0x[0-9a-fA-F]{130}")
 _TYPE = b"\x02"
 
@@ -59,12 +62,16 @@ class HttpSigner:
         return self._address
 
     def sign(self, chain_id: int, transactions: Sequence[UnsignedTransaction]) -> list[RawTransaction]:
-        """Sign transactions with concurrent requests. Raises `SignerUnavailable`."""
+        """Sign transactions with concurrent requests. Raises `SignerUnavailable`, also after a total time limit."""
         if len(transactions) == 1:
             return [self._sign(chain_id, transactions[0])]
+        end = time.monotonic() + _TIME_LIMIT
         tasks = [self._pool.submit(self._sign, chain_id, transaction) for transaction in transactions]
         try:
-            return [task.result() for task in tasks]
+            return [task.result(max(0.0, end - time.monotonic())) for task in tasks]
+        except TimeoutError as error:
+            message = f"the signer did not sign {len(tasks)} transactions within {_TIME_LIMIT:g} s"
+            raise SignerUnavailable(message) from error
         finally:
             for task in tasks:  # after an error, the remaining requests would be in vain
                 task.cancel()

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import StoredResponse
 from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
 from foreseal.payments.api.roles import Role
@@ -130,7 +131,7 @@ def run_queue(jobs: Sequence[tuple[str, str, int]]) -> list[list[str]]:
     queue.start()
     assert done.wait(30)
     queue.stop()
-    assert queue._size == 0
+    assert set(queue._sizes.values()) == {0}
     return groups
 
 
@@ -140,8 +141,32 @@ def test_requests_for_one_order_are_in_different_groups() -> None:
 
 
 def test_jobs_beyond_a_full_group_stay_in_the_queue() -> None:
-    jobs = [(f"k{number}", f"o{number}", size) for number, size in enumerate((150, 100, 100, 100, 100, 100))]
-    assert run_queue(jobs) == [["k0"], ["k1", "k2"], ["k3", "k4"], ["k5"]]
+    jobs = [(f"k{number:02}", f"o{number}", 20) for number in range(23)]
+    keys = [key for key, _, _ in jobs]
+    assert run_queue(jobs) == [keys[:10], keys[10:20], keys[20:]]
+
+
+def test_large_jobs_alternate_with_groups_of_small_ones() -> None:
+    jobs = [("l1", "a", 21), ("l2", "b", 1_000), *((f"s{number:02}", f"o{number}", 20) for number in range(11))]
+    small = [key for key, _, size in jobs if size == 20]
+    assert run_queue(jobs) == [small[:10], ["l1"], small[10:], ["l2"]]
+
+
+def test_large_jobs_leave_room_for_small_ones() -> None:
+    queue = PaymentQueue(None, None, lambda: None)  # type: ignore[arg-type]
+
+    def job(key: str, size: int) -> PaymentJob:
+        return PaymentJob(key, "", None, [key] * size, lambda _: StoredResponse(200, b""))  # type: ignore[arg-type]
+
+    for number in range(8):
+        queue.submit(job(f"l{number}", 1_000))
+    with pytest.raises(ApiError) as rejected:
+        queue.submit(job("l8", 1_000))
+    assert (rejected.value.status, rejected.value.code) == (503, "overloaded")
+    for number in range(100):
+        queue.submit(job(f"s{number}", 20))
+    with pytest.raises(ApiError):
+        queue.submit(job("s100", 1))
 
 
 @pytest.mark.parametrize("where", ["check", "outcome"])

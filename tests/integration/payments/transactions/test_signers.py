@@ -17,6 +17,7 @@ from foreseal.payments.transactions import (
     SignerUnavailable,
     TransactionIntents,
     UnsignedTransaction,
+    http_signer,
 )
 from payments.api.service_harness import ServiceHarness
 from payments.fake_signer import FakeSigner
@@ -92,6 +93,16 @@ def test_hung_and_unreachable_signers_are_errors(signer: FakeSigner) -> None:
     with pytest.raises(SignerUnavailable, match="unreachable: ConnectError"):
         nowhere.sign(1, transactions(1))
     nowhere.close()
+
+
+def test_many_signatures_have_a_total_time_limit(signer: FakeSigner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_signer, "_TIME_LIMIT", 0.0)
+    remote = connect(signer, timeout=30.0)
+    signer.released.clear()
+    with pytest.raises(SignerUnavailable, match="did not sign 3 transactions within 0 s"):
+        remote.sign(1, transactions(3))
+    signer.released.set()
+    remote.close()
 
 
 def test_signer_requires_certificates_of_both_sides(tmp_path: Path) -> None:

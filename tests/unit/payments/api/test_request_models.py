@@ -9,7 +9,7 @@ import pytest
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import fingerprint
 from foreseal.payments.api.openapi import document
-from foreseal.payments.api.request_models import NoFields, _reject_duplicates, parse_body, parse_fields
+from foreseal.payments.api.request_models import NoFields, _check_members, parse_body, parse_fields
 from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.order_requests import OrdersQuery
@@ -171,7 +171,15 @@ def test_duplicate_among_many_fields_is_found_in_one_pass() -> None:
 
         __hash__ = str.__hash__
 
-    members = [(Name(number), 0) for number in range(1_000)]
-    with pytest.raises(ApiError, match="999: the field occurs more than once"):
-        _reject_duplicates([*members, (Name(999), 0)])
-    assert Name.compared < 10_000
+    members = [(Name(number), 0) for number in range(99)]
+    with pytest.raises(ApiError, match="98: the field occurs more than once"):
+        _check_members([*members, (Name(98), 0)])
+    assert Name.compared < 1_000
+
+
+def test_objects_have_a_maximum_of_fields() -> None:
+    body = b"{" + b",".join(b'"%d": 0' % number for number in range(101)) + b"}"
+    for raw in (body, b'{"items": [' + body + b"]}"):
+        with pytest.raises(ApiError, match="an object has 101 fields, at most 100 are allowed") as rejected:
+            parse_body(NoFields, raw)
+        assert rejected.value.code == "invalid_body"
