@@ -19,6 +19,7 @@ from foreseal.payments.ledger import (
     OrderStatus,
     TransitionNotAllowed,
     Trigger,
+    TxStatus,
     UnknownRecord,
     lock_names,
     locked_all,
@@ -88,6 +89,8 @@ class CheckedSignature:
     terms: SignedTerms
     fresh: bool
     """False if the order had this signature already, which was therefore not checked again."""
+    auto_capture: bool
+    """True if the order is captured without a request, and its capture has not begun."""
 
 
 class SignatureReads:
@@ -178,12 +181,14 @@ class Acceptances:
             require_payer(order, given.payer)
             if order.signature is None or bytes(order.signature) != given.signature:
                 raise TransitionNotAllowed(order.state, Trigger.SIGN)
-            return CheckedSignature(_signed(order, assigned_payer(order), given.signature), fresh=False)
+            terms = _signed(order, assigned_payer(order), given.signature)
+            return CheckedSignature(terms, fresh=False, auto_capture=_awaits_capture(order))
         payer = self._payer(order, given.payer)
         if order.checkout is not None and len(given.signature) != _PERMIT_SIGNATURE:
             size = len(given.signature)
             raise InvalidSignature(f"signature: has {size} bytes; a checkout requires {_PERMIT_SIGNATURE}")
-        return CheckedSignature(_signed(order, payer, given.signature), fresh=True)
+        terms = _signed(order, payer, given.signature)
+        return CheckedSignature(terms, fresh=True, auto_capture=_awaits_capture(order))
 
     def _payer(self, order: OrderRecord, given: str | None) -> str:
         """Return the account that signs an order: its payer, or for an order without a payer the given one."""
@@ -327,6 +332,11 @@ class Acceptances:
                 used.add(key)
                 permits[permit] = terms.id
         return rejected, earlier
+
+
+def _awaits_capture(order: OrderRecord) -> bool:
+    open_ = order.state in (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED)
+    return order.auto_capture and open_ and order.step is TxStatus.IDLE
 
 
 def _signed(order: OrderRecord, payer: str, signature: bytes) -> SignedTerms:

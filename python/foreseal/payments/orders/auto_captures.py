@@ -79,7 +79,7 @@ class AutoCaptures:
         batch = RequestBatch()
         found = self._acceptances.find(signatures)
         reads = self._acceptances.begin(found, batch)
-        waiting = self._with_auto_capture([each for each in found if isinstance(each, CheckedSignature)])
+        waiting = [each for each in found if isinstance(each, CheckedSignature) and each.auto_capture]
         if not waiting:
             batch.execute(self._node)
             return [_with_capture(each, None) for each in reads.results()]
@@ -93,17 +93,6 @@ class AutoCaptures:
             for target, call in zip(targets, calls, strict=True)
         }
         return [_with_capture(each, captures) for each in reads.results()]
-
-    def _with_auto_capture(self, found: Sequence[CheckedSignature]) -> list[CheckedSignature]:
-        """Return the signatures of orders that are captured without a request, and whose capture has not begun."""
-        ids = [each.terms.id for each in found]
-        with self._ledger.database.reading() as tx:
-            wanted = {
-                row.id
-                for row in read_all(tx, OrderRecord, ids)
-                if row.auto_capture and (row.state, row.step) in _UNCAPTURED
-            }
-        return [each for each in found if each.terms.id in wanted]
 
     def store(self, tx: Connection, checked: Sequence[CheckedAcceptance]) -> list[AcceptedOrder | Exception]:
         """Store signatures and captures in the caller's transaction. Return each order, or the reason against it.
@@ -186,13 +175,6 @@ class AutoCaptures:
         same = OrderRecord.last_error.is_(None) if before is None else OrderRecord.last_error == before
         with self._ledger.database.transaction() as tx:
             tx.execute(update(OrderRecord).where(OrderRecord.id == id, same).values({OrderRecord.last_error: after}))
-
-
-_UNCAPTURED = (
-    (OrderState.DRAFTED, TxStatus.IDLE),
-    (OrderState.SIGNED, TxStatus.IDLE),
-    (OrderState.STORED, TxStatus.IDLE),
-)
 
 
 def _with_capture(
