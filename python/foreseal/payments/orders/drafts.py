@@ -33,7 +33,7 @@ from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
 from foreseal.payments.orders.payers import require_buyer
-from foreseal.payments.orders.terms import EarliestBlock, Expired, memo, require_open
+from foreseal.payments.orders.terms import EarliestBlock, memo, require_open
 from foreseal.payments.typed_data import address, bytes32
 
 # Latest time, in seconds since 1970, that a database column can hold. A uint256 could be larger.
@@ -170,8 +170,9 @@ class Drafts:
     def check(self, drafts: Sequence[NewDraft]) -> list[CheckedDraft | Exception]:
         """Return each order that can be stored, or the reason against it.
 
-        Reasons are `Expired`, `DuplicateRecord` if the checkout has already captured the permit's name, `Reverted` if
-        the token has no permits, and the node's errors. A permit has the payer's next nonce (EIP-2612).
+        Reasons are `Expired`, ValueError for terms that are never valid, `DuplicateRecord` if the checkout has already
+        captured the permit's name, `Reverted` if the token has no permits, and the node's errors. A permit has the
+        payer's next nonce (EIP-2612).
         """
         batch = RequestBatch()
         earliest, pending = EarliestBlock(batch), batch.add(node_requests.head(_BLOCK))
@@ -187,7 +188,7 @@ class Drafts:
                 nonce = None if read is None or read.nonce is None else read.nonce.result()
                 order = self._order(draft, now, nonce)
                 results.append(CheckedDraft(order, earliest.number()))
-            except (Expired, DuplicateRecord, ChainError) as error:
+            except (ValueError, DuplicateRecord, ChainError) as error:
                 results.append(error)
         return results
 
@@ -202,10 +203,15 @@ class Drafts:
         return _Reads(captured, batch.add(token.permit_nonce(terms.payer, _BLOCK)))
 
     def _order(self, draft: NewDraft, now: int, permit_nonce: int | None) -> DraftedOrder:
-        """Return the order that the terms give at the timestamp of the pending block. Raises `Expired`."""
+        """Return the order that the terms give at the timestamp of the pending block.
+
+        Raises `Expired`, and ValueError if it would never be valid.
+        """
         terms, merchant = draft.terms, self._merchant
         valid_before = now + terms.valid_seconds if terms.valid_before is None else terms.valid_before
         require_open(valid_before, now)
+        if terms.valid_after >= valid_before:
+            raise ValueError(f"valid_after: must be before {valid_before}, the end of the validity")
         return DraftedOrder(
             id=draft.id,
             chain_id=merchant.domain.chain_id,

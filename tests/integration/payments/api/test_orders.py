@@ -105,6 +105,7 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
     ({"payer": "0x" + "00" * 20}, "payer", "payer: must not be the zero address"),
     ({"payer": SHOP.address}, "payer", "payer: must not be the payee"),
     ({"valid_before": 1}, "valid_before", "valid_before: 1 is not after"),
+    ({"valid_after": 2**62, "valid_seconds": 600}, "valid_after", "valid_after: must be before"),
     ({"valid_before": 0}, "valid_before", "valid_before: 0 must be at least 1"),
     ({"valid_seconds": 0}, "valid_seconds", "valid_seconds: 0 must be at least 1"),
     ({"valid_seconds": True}, "valid_seconds", "valid_seconds: True must be a whole number"),
