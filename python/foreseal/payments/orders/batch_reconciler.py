@@ -44,7 +44,8 @@ from foreseal.payments.transactions import (
     read_intent,
     record_deliveries,
 )
-from foreseal.payments.transfers.matching import ObservedTransfer, record_transfers
+from foreseal.payments.transfers.matching import record_transfers
+from foreseal.payments.transfers.observed_transfer import ObservedTransfer
 
 
 class BatchReconciler:

@@ -50,7 +50,8 @@ from foreseal.payments.transactions import (
     record_delivery,
 )
 from foreseal.payments.transfers.authorization_logs import find_order_consumption, is_used
-from foreseal.payments.transfers.matching import ObservedTransfer, record_transfer, remove_transfer
+from foreseal.payments.transfers.matching import record_transfer, remove_transfer
+from foreseal.payments.transfers.observed_transfer import ObservedTransfer
 
 _SENDING = (OrderState.STORED, OrderState.VOIDED)
 _EFFECTED = (OrderState.CAPTURED, OrderState.CANCELED)

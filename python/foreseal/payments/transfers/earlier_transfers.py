@@ -13,7 +13,8 @@ from sqlalchemy import Connection, and_, select
 from foreseal.payments.ledger import Ledger
 from foreseal.payments.ledger.models import RefundRecord, TransferRecord, UnmatchedTransferRecord
 from foreseal.payments.ledger.queries import chunks, fetch_pairs
-from foreseal.payments.transfers.matching import PayableTerms, match_earlier, pays_amount
+from foreseal.payments.transfers.matching import match_earlier
+from foreseal.payments.transfers.referenced_orders import PayableTerms, pays_amount
 
 
 class BindableOrder(PayableTerms, Protocol):

@@ -7,12 +7,10 @@ of the caller's database transaction.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import InstrumentedAttribute
 
 from foreseal.payments.chain import ChainLog, FinalityBroken, Transfer
 from foreseal.payments.ledger import (
@@ -29,7 +27,6 @@ from foreseal.payments.ledger import (
     locked_all,
 )
 from foreseal.payments.ledger.models import (
-    AuthorizationRecord,
     OrderRecord,
     Purpose,
     Reason,
@@ -46,81 +43,12 @@ from foreseal.payments.ledger.queries import (
 )
 from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED, record_entry
 from foreseal.payments.transactions import close_included
-
-TransferKey = tuple[str, int]
-"""Transaction hash, and position of the Transfer among the transaction's logs."""
-
-_LATE = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
-
-
-class PayableTerms(Protocol):
-    """Terms of an order that a transfer must fulfil."""
-
-    @property
-    def amount(self) -> int: ...
-    @property
-    def checkout(self) -> str | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedTransfer:
-    """A transfer to the merchant on the chain."""
-
-    chain_id: int
-    transfer: Transfer
-    step: StatusStep
-    """PROVISIONAL, CONFIRMED or FINAL."""
-    batch_capture: str | None = None
-    """The merchant's batch capture contract."""
-
-    def values(self) -> ColumnValues:
-        """Return the columns of its row, except the order."""
-        log = self.transfer.log
-        return {
-            TransferRecord.chain_id: self.chain_id,
-            TransferRecord.transaction_hash: log.transaction_hash,
-            TransferRecord.position: self.transfer.position,
-            TransferRecord.block_hash: log.block_hash,
-            TransferRecord.log_index: log.log_index,
-            TransferRecord.block_number: log.block_number,
-            TransferRecord.token: log.address,
-            TransferRecord.sender: self.transfer.sender,
-            TransferRecord.recipient: self.transfer.recipient,
-            TransferRecord.amount: self.transfer.amount,
-            TransferRecord.nonce: self.transfer.nonce,
-            TransferRecord.memo: self.transfer.memo,
-            TransferRecord.checkout: self.transfer.checkout,
-            TransferRecord.step: self.step,
-        }
-
-    @property
-    def key(self) -> TransferKey:
-        """Transaction hash and position, which identify the transfer on its chain."""
-        return self.transfer.log.transaction_hash, self.transfer.position
-
-    def differs(self, row: TransferRecord) -> bool:
-        """Return True if a stored row has another value in any of these columns."""
-        return any(getattr(row, column.key) != value for column, value in self.values().items())
-
-    def replaces(self, row: TransferRecord) -> bool:
-        """Return True if a stored row describes another transfer: a reorganization may reuse the key."""
-        values = self.values()
-        return any(getattr(row, column.key) != values[column] for column in _CONTENT)
-
-    def is_row(self) -> ColumnElement[bool]:
-        """Return the condition for its row."""
-        return _is_transfer(self.chain_id, self.transfer.log.transaction_hash, self.transfer.position)
-
-
-# Columns that identify the content: after a reorganization, the same key may have a different transfer.
-_CONTENT: tuple[InstrumentedAttribute[Any], ...] = (
-    TransferRecord.token,
-    TransferRecord.sender,
-    TransferRecord.recipient,
-    TransferRecord.amount,
-    TransferRecord.nonce,
-    TransferRecord.memo,
-    TransferRecord.checkout,
+from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey, is_transfer, transfer_key
+from foreseal.payments.transfers.referenced_orders import (
+    find_by_authorizations,
+    find_by_memo,
+    find_by_nonce,
+    unpaid_reason,
 )
 
 
@@ -180,7 +108,7 @@ def _update(
             TransferRecord.block_number: log.block_number,
             TransferRecord.step: each.step,
         }
-        writes.append((_key(each.chain_id, *each.key), position))
+        writes.append((transfer_key(each.chain_id, *each.key), position))
     update_all(tx, TransferRecord, writes)
     steps: dict[StatusStep, dict[str, str]] = {}
     for each in changed:
@@ -206,7 +134,7 @@ def move_transfers(ledger: Ledger, tx: Connection, rows: Sequence[TransferRecord
             if before is not None and (before.block_hash, before.step) == (row.block_hash, row.step):
                 current.append(row)
     setting: ColumnValues = {TransferRecord.step: step}
-    keys = [_key(row.chain_id, row.transaction_hash, row.position) for row in current]
+    keys = [transfer_key(row.chain_id, row.transaction_hash, row.position) for row in current]
     update_all(tx, TransferRecord, [(key, setting) for key in keys])
     paid = {row.order_id: row.transaction_hash for row in current if row.order_id is not None}
     follow_orders(ledger, tx, paid, step)
@@ -257,7 +185,7 @@ def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[Tra
 
     All others are matched one by one, in the order of the chain.
     """
-    by_authorization = _find_by_authorizations(tx, new)
+    by_authorization = find_by_authorizations(tx, new)
     memos = [each.transfer.memo for each in new if each.transfer.memo is not None]
     disputed = (
         {row.id for row in tx.execute(select(OrderRecord.id).where(OrderRecord.memo.in_(memos)))} if memos else set()
@@ -273,25 +201,8 @@ def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[Tra
         order = rows.get(by_authorization.get(each.key, ""))
         if order is None or order.id in paid or order.checkout is not None:
             continue
-        if _reason(order, None, each.transfer, by_authorization=True) is None:
+        if unpaid_reason(order, None, each.transfer, by_authorization=True) is None:
             found[each.key] = order
-    return found
-
-
-def _find_by_authorizations(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[TransferKey, str]:
-    """Return the ids of the orders whose authorizations these transfers use."""
-    wanted = {
-        (each.transfer.checkout or each.transfer.log.address, each.transfer.sender, each.transfer.nonce): each.key
-        for each in new
-        if each.transfer.nonce is not None
-    }
-    found: dict[TransferKey, str] = {}
-    for nonces in chunks([nonce for _, _, nonce in wanted]):
-        same = (AuthorizationRecord.chain_id == new[0].chain_id) & AuthorizationRecord.nonce.in_(nonces)
-        for row in fetch_each(tx, select(AuthorizationRecord).where(same)):
-            key = wanted.get((row.contract, row.payer, bytes(row.nonce)))
-            if key is not None:
-                found[key] = row.order_id
     return found
 
 
@@ -300,7 +211,7 @@ def _capture(ledger: Ledger, tx: Connection, captured: Sequence[tuple[ObservedTr
     if not captured:
         return
     writes: list[tuple[ColumnValues, ColumnValues]] = [
-        (_key(each.chain_id, *each.key), {TransferRecord.order_id: order.id}) for each, order in captured
+        (transfer_key(each.chain_id, *each.key), {TransferRecord.order_id: order.id}) for each, order in captured
     ]
     update_all(tx, TransferRecord, writes)
     details = {
@@ -325,7 +236,7 @@ def remove_transfer(ledger: Ledger, tx: Connection, row: TransferRecord) -> None
         ledger.move(tx, OrderRecord, order, Trigger.REOPEN, transaction=row.transaction_hash, block=row.block_hash)
     key = (row.chain_id, row.transaction_hash, row.position)
     tx.execute(delete(UnmatchedTransferRecord).where(_is_unmatched(*key)))
-    tx.execute(delete(TransferRecord).where(_is_transfer(*key)))
+    tx.execute(delete(TransferRecord).where(is_transfer(*key)))
 
 
 def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
@@ -336,9 +247,9 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         return
     by_authorization = False
     if transfer.nonce is not None:
-        order, by_authorization = _find_by_nonce(tx, observed)
+        order, by_authorization = find_by_nonce(tx, observed)
     if order is None and transfer.memo is not None:
-        order = _find_by_memo(tx, observed)
+        order = find_by_memo(tx, observed)
     if order is None:
         _suspend(tx, observed, Reason.UNMATCHED, None)
         return
@@ -351,7 +262,7 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         # Each nonce allows one transfer, so the earlier one belongs to a chain that was reorganized away.
         remove_transfer(ledger, tx, before)
         order, before = locked(tx, OrderRecord, order.id), None
-    reason = _reason(order, before, transfer, by_authorization=by_authorization)
+    reason = unpaid_reason(order, before, transfer, by_authorization=by_authorization)
     if reason is not None:
         _suspend(tx, observed, reason, order.id)
         status, log = str(OrderStatus(order.state, order.step)), transfer.log
@@ -390,74 +301,6 @@ def _observed(row: TransferRecord) -> ObservedTransfer:
     return ObservedTransfer(row.chain_id, transfer, row.step)
 
 
-def _find_by_nonce(tx: Connection, observed: ObservedTransfer) -> tuple[OrderRecord | None, bool]:
-    """Return the order of a transfer's nonce, locked, and True if the transfer used its stored authorization."""
-    order = _find_by_authorization(tx, observed)
-    if order is not None:
-        return order, True
-    unbound = _find_unbound(tx, observed)
-    # The signature may have been stored in between; the query before waited for it.
-    order = _find_by_authorization(tx, observed)
-    return (unbound, False) if order is None else (order, True)
-
-
-def _find_unbound(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
-    """Return the order that has a transfer's nonce, and its sender as payer or no payer yet, locked.
-
-    The service does not have the payer's signature yet.
-    """
-    same = and_(
-        OrderRecord.chain_id == observed.chain_id,
-        OrderRecord.token == observed.transfer.log.address,
-        OrderRecord.nonce == observed.transfer.nonce,
-        OrderRecord.checkout == observed.transfer.checkout,
-        or_(OrderRecord.payer == observed.transfer.sender, OrderRecord.payer.is_(None)),
-    )
-    query = select(OrderRecord).where(same).order_by(OrderRecord.id).limit(1)
-    return fetch_one_or_none(tx, query.with_for_update())
-
-
-def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
-    same = and_(
-        AuthorizationRecord.chain_id == observed.chain_id,
-        AuthorizationRecord.contract == (observed.transfer.checkout or observed.transfer.log.address),
-        AuthorizationRecord.payer == observed.transfer.sender,
-        AuthorizationRecord.nonce == observed.transfer.nonce,
-    )
-    found = tx.execute(select(AuthorizationRecord.order_id).where(same)).scalar_one_or_none()
-    return None if found is None else locked(tx, OrderRecord, found)
-
-
-def _find_by_memo(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:
-    same = and_(
-        OrderRecord.chain_id == observed.chain_id,
-        OrderRecord.token == observed.transfer.log.address,
-        OrderRecord.memo == observed.transfer.memo,
-    )
-    return fetch_one_or_none(tx, select(OrderRecord).where(same).with_for_update())
-
-
-def _reason(
-    order: OrderRecord, before: TransferRecord | None, transfer: Transfer | TransferRecord, *, by_authorization: bool
-) -> Reason | None:
-    """Return the reason why a transfer does not pay the order that it refers to; None if it does."""
-    if before is not None:
-        return Reason.DUPLICATE
-    if order.state in _LATE:
-        return Reason.LATE
-    if not pays_amount(order, transfer):
-        return Reason.UNDERPAID if transfer.amount < order.amount else Reason.OVERPAID
-    if not by_authorization or order.state is not OrderState.STORED or transfer.recipient != order.payee:
-        return Reason.DIRECT
-    return None
-
-
-def pays_amount(order: PayableTerms, transfer: Transfer | TransferRecord) -> bool:
-    """Return True if a transfer has the amount of an order, or a checkout captured less than the maximum."""
-    captured = order.checkout is not None and transfer.checkout == order.checkout
-    return transfer.amount == order.amount or (captured and transfer.amount < order.amount)
-
-
 def _suspend(tx: Connection, observed: ObservedTransfer, reason: Reason, order: str | None) -> None:
     values: ColumnValues = {
         UnmatchedTransferRecord.chain_id: observed.chain_id,
@@ -467,22 +310,6 @@ def _suspend(tx: Connection, observed: ObservedTransfer, reason: Reason, order: 
         UnmatchedTransferRecord.order_id: order,
     }
     tx.execute(insert(UnmatchedTransferRecord).values(values))
-
-
-def _key(chain_id: int, transaction_hash: str, position: int) -> ColumnValues:
-    return {
-        TransferRecord.chain_id: chain_id,
-        TransferRecord.transaction_hash: transaction_hash,
-        TransferRecord.position: position,
-    }
-
-
-def _is_transfer(chain_id: int, transaction_hash: str, position: int) -> ColumnElement[bool]:
-    return and_(
-        TransferRecord.chain_id == chain_id,
-        TransferRecord.transaction_hash == transaction_hash,
-        TransferRecord.position == position,
-    )
 
 
 def _is_unmatched(chain_id: int, transaction_hash: str, position: int) -> ColumnElement[bool]:

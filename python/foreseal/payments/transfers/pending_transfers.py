@@ -15,7 +15,8 @@ from foreseal.payments.chain.answers import read_object
 from foreseal.payments.ledger import Ledger
 from foreseal.payments.transactions import classify_finality
 from foreseal.payments.transfers.incoming import incoming
-from foreseal.payments.transfers.matching import ObservedTransfer, record_transfers
+from foreseal.payments.transfers.matching import record_transfers
+from foreseal.payments.transfers.observed_transfer import ObservedTransfer
 from foreseal.payments.transfers.settings import WatcherSettings
 
 LogKey = tuple[str, str]

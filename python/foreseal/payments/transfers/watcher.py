@@ -39,13 +39,8 @@ from foreseal.payments.ledger.models import CursorRecord, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
 from foreseal.payments.transactions import classify_finality
 from foreseal.payments.transfers.incoming import incoming, without_forwards
-from foreseal.payments.transfers.matching import (
-    ObservedTransfer,
-    TransferKey,
-    move_transfers,
-    record_transfers,
-    remove_transfer,
-)
+from foreseal.payments.transfers.matching import move_transfers, record_transfers, remove_transfer
+from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey
 from foreseal.payments.transfers.pending_transfers import PendingTransfers
 from foreseal.payments.transfers.settings import WatcherSettings
 
