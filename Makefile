@@ -229,9 +229,11 @@ hour: build $(VENV)/.dev ## Run a node under load for MINUTES minutes; sample me
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED) --save benches/results/hour.json $(ARGS)
 
 payment-rate: wheel-profile $(VENV)/.dev ## Measure payments a second and processor time, one by one, in bulk and with three requests, on both databases, and save the results (about 15 minutes)
-	$(BIN)/python -m benches.payments --mode payments --mode batch --mode orders --database sqlite --database postgresql \
-		--processes 1 --processes 2 --payments $(PAYMENTS) --events order.captured --reconcile \
-		--save benches/results/payment_rate.json $(ARGS)
+	$(BIN)/python -m benches.payments --mode payments --mode batch --mode orders --payments $(PAYMENTS) \
+		--events order.captured --reconcile --save benches/results/payment_rate.json $(ARGS)
+	$(BIN)/python -m benches.payments --mode payments --mode batch --mode orders --payments $(PAYMENTS) \
+		--database postgresql --processes 1 --processes 2 --events order.captured --reconcile \
+		--save benches/results/payment_rate_postgresql.json $(ARGS)
 	$(BIN)/python -m benches.payments --database sqlite --database postgresql --payments 4000 --rate 150 \
 		--events order.captured --save benches/results/payment_delay.json $(ARGS)
 

@@ -18,6 +18,7 @@ SPEED = {
     "fanout",
     "payment_delay",
     "payment_rate",
+    "payment_rate_postgresql",
     "peers",
     "step_root",
     "sync_send",
