@@ -378,7 +378,8 @@ def main() -> None:
             kind,
             processes,
             given.payments,
-            given.connections,
+            # The queue of the service has room for 8,000 payments of batches.
+            given.connections if mode != "batch" else max(1, min(given.connections, 4_000 // given.batch)),
             given.rate,
             given.batch,
             given.batch_capture,
