@@ -172,13 +172,16 @@ class WebhookOutbox:
 
     def _claimable(self, hook: str, now: float) -> Select[DeliveryRecord]:
         other = aliased(DeliveryRecord, name="other")
+        # Not null anyway: PostgreSQL would choose an index that begins with the state, and compare all pairs of waiting
+        # deliveries, until it has analyzed the table.
+        state = func.coalesce(other.state, other.state)
         held_up = (
             select(other.id)
             .where(
                 other.webhook_id == DeliveryRecord.webhook_id,
                 other.subject == DeliveryRecord.subject,
                 other.subject_id == DeliveryRecord.subject_id,
-                other.state == DeliveryState.WAITING,
+                state == DeliveryState.WAITING,
                 other.id != DeliveryRecord.id,
                 (other.event_id < DeliveryRecord.event_id) | (other.leased_until > now),
             )
