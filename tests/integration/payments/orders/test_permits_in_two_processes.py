@@ -37,7 +37,7 @@ def test_one_of_two_orders_gets_the_permit(shop: Shop) -> None:
     def store(database: Database, signed: SignedTerms) -> dict[str, Exception]:
         acceptances = Acceptances(Ledger(database, shop.ledger.clock), shop.rpc, shop.merchant)
         with database.transaction() as tx:
-            found = acceptances.store(tx, [CheckedSignature(replace(signed), fresh=True)])
+            found = acceptances.store(tx, [CheckedSignature(replace(signed), fresh=True, auto_capture=False)])
             with contextlib.suppress(threading.BrokenBarrierError):
                 stored.wait(1)
             return found

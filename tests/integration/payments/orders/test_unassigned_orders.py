@@ -339,19 +339,19 @@ def test_payment_to_an_ended_order_is_late(shop: Shop) -> None:
 
 @pytest.mark.fake_chain
 def test_watcher_finds_a_payer_that_signs_during_its_queries(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    from foreseal.payments.transfers import matching
+    from foreseal.payments.transfers import referenced_orders
 
     shop.unassigned("a")
     shop.pay_directly("a")
     shop.accept("a")
-    find, calls = matching._find_by_authorization, []
+    find, calls = referenced_orders._find_by_authorization, []
 
     def before_the_commit(*given: Any) -> OrderRecord | None:
         calls.append(given)
         return None if len(calls) == 1 else find(*given)
 
     monkeypatch.setattr(matching, "_plain_captures", lambda *_: {})
-    monkeypatch.setattr(matching, "_find_by_authorization", before_the_commit)
+    monkeypatch.setattr(referenced_orders, "_find_by_authorization", before_the_commit)
     shop.watcher.poll()
     assert (len(calls), shop.status("a")) == (2, "Used, captured / provisional")
 
