@@ -339,7 +339,7 @@ def test_payment_to_an_ended_order_is_late(shop: Shop) -> None:
 
 @pytest.mark.fake_chain
 def test_watcher_finds_a_payer_that_signs_during_its_queries(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    from foreseal.payments.transfers import referenced_orders
+    from foreseal.payments.transfers import matching, referenced_orders
 
     shop.unassigned("a")
     shop.pay_directly("a")
