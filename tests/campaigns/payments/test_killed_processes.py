@@ -105,7 +105,7 @@ def compare(database: str) -> None:
     """Check the final contents of the tables."""
     opened = Database(database)
     with opened.reading() as tx:
-        found = ShopBalance.of(balance(tx))
+        found = ShopBalance.from_balance(balance(tx))
         states = dict(tx.execute(select(OrderRecord.id, OrderRecord.state)).all())
     opened.close()
     assert (found.received, found.captured, found.refunded) == (AMOUNT + ACTUAL, AMOUNT + ACTUAL, REFUND)

@@ -153,3 +153,13 @@ def stopping(running: S) -> Iterator[S]:
     finally:
         if running.process.poll() is None:
             running.kill()
+
+
+@contextlib.contextmanager
+def hung(process: "subprocess.Popen[str]") -> Iterator[None]:
+    """Stop a process and its children without an end, and continue them afterwards."""
+    os.killpg(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGCONT)

@@ -84,7 +84,7 @@ class ShopBalance:
     faults: tuple[BalanceFault, ...] = ()
 
     @classmethod
-    def of(cls, found: Balance) -> "ShopBalance":
+    def from_balance(cls, found: Balance) -> "ShopBalance":
         sums = found.total()
         return cls(sums.received, sums.captured, sums.unmatched, sums.refunded, sums.reserved, found.faults)
 
@@ -263,7 +263,7 @@ class Shop:
 
     def balance(self) -> ShopBalance:
         with self.database.reading() as tx:
-            return ShopBalance.of(balance(tx))
+            return ShopBalance.from_balance(balance(tx))
 
 
 __all__ = ["ADDRESS", "BUYER", "BUYERS", "FUNDS", "SHOP", "Crashes", "Killed", "Make", "Shop", "account"]

@@ -105,6 +105,25 @@ def test_any_answer_resets_the_failures(error: Exception) -> None:
     assert node.breaker.state is BreakerState.CLOSED
 
 
+def test_interrupted_call_proves_nothing_and_the_next_one_tests_the_node() -> None:
+    node = Node()
+    node.fail(ConnectionLost("refused"))
+    for _ in range(3):
+        node.attempt()
+    node.now += 2.0
+
+    def interrupt() -> Any:
+        raise KeyboardInterrupt
+
+    node.answer = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        node.attempt()
+    assert node.breaker.state is BreakerState.HALF_OPEN
+    node.answer = lambda: "0x1"
+    assert node.attempt() is None
+    assert node.breaker.state is BreakerState.CLOSED
+
+
 def test_late_answer_of_an_earlier_call_does_not_close_an_open_breaker() -> None:
     node = Node()
 

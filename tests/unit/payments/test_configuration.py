@@ -13,20 +13,9 @@ from foreseal.payments.configuration.webhook_targets import ANY_NETWORK, parse_n
 from foreseal.payments.ledger import Finality
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.typed_data import Domain
+from payments.small_configuration import SMALL, TOKEN
 
-TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 KEY = "0x" + "11" * 32
-SMALL = f"""
-[node]
-url = "http://127.0.0.1:8545"
-chain_id = 84532
-[token]
-address = "{TOKEN}"
-[payee]
-key_env = "SHOP_KEY"
-[database]
-url = "sqlite:///pay.db"
-"""
 
 
 @pytest.fixture

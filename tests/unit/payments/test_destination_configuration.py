@@ -8,24 +8,13 @@ from eth_account import Account
 from foreseal.cli.main import run
 from foreseal.payments.configuration import ConfigurationError, read
 from foreseal.payments.destinations.registry import list_signers
+from payments.small_configuration import SMALL, TOKEN
 
-TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 EURO = "0x000000000000000000000000000000000000E112"
 CONTRACT = "0x0165878A594ca255338adfa4d48449f69242Eb8F"
 KEYS = {"SHOP_KEY": "0x" + "11" * 32, "SAME_KEY": "0x" + "11" * 32, "BRANCH_KEY": "0x" + "22" * 32}
 SHOP, BRANCH = (Account.from_key(KEYS[name]).address for name in ("SHOP_KEY", "BRANCH_KEY"))
-SMALL = f"""
-[node]
-url = "http://127.0.0.1:8545"
-chain_id = 84532
-[token]
-address = "{TOKEN}"
-[payee]
-key_env = "SHOP_KEY"
-[database]
-url = "sqlite:///pay.db"
-[serve]
-"""
+SERVING = SMALL + "[serve]\n"
 EURO_TOKEN = f'[destinations.token]\naddress = "{EURO.lower()}"\nsymbol = "EURC"\ndecimals = 2\n'
 BRANCH_PAYEE = '[destinations.payee]\nkey_env = "BRANCH_KEY"\n'
 
@@ -40,14 +29,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def problems(path: Path, text: str) -> list[str]:
-    path.write_text(SMALL + text)
+    path.write_text(SERVING + text)
     with pytest.raises(ConfigurationError) as error:
         list_signers(read(path), KEYS)
     return [problem.removeprefix(f"{path}: ") for problem in error.value.problems]
 
 
 def test_first_destination_consists_of_the_main_sections(file: Path) -> None:
-    file.write_text(SMALL + f'payouts = "{CONTRACT}"\n')
+    file.write_text(SERVING + f'payouts = "{CONTRACT}"\n')
     (found,) = read(file).list_destinations()
     assert (found.name, found.token.address, found.payee.key_env) == ("default", TOKEN, "SHOP_KEY")
     assert (found.checkout, found.payouts, found.batch_capture) == (None, CONTRACT, None)
@@ -55,7 +44,7 @@ def test_first_destination_consists_of_the_main_sections(file: Path) -> None:
 
 def test_missing_token_or_payee_is_that_of_the_main_sections(file: Path) -> None:
     file.write_text(
-        SMALL
+        SERVING
         + f'payouts = "{CONTRACT}"\n'
         + destination("euro", sections=EURO_TOKEN)
         + destination("branch", f'batch_capture = "{CONTRACT}"', BRANCH_PAYEE)
@@ -147,7 +136,7 @@ def test_contradictions_are_reported_with_their_key(file: Path, text: str, expec
 
 def test_one_payee_with_two_tokens_and_two_payees_with_one_are_valid(file: Path) -> None:
     file.write_text(
-        SMALL
+        SERVING
         + destination("euro", sections=EURO_TOKEN)
         + destination("branch", sections=BRANCH_PAYEE)
         + destination("branch-euro", sections=EURO_TOKEN + BRANCH_PAYEE)
@@ -168,7 +157,7 @@ def test_the_command_checks_and_lists_every_destination(
     for name in ("SHOP_KEY", "SAME_KEY"):
         monkeypatch.setenv(name, KEYS[name])
     monkeypatch.delenv("BRANCH_KEY", raising=False)
-    file.write_text(SMALL + destination("branch", sections=BRANCH_PAYEE))
+    file.write_text(SERVING + destination("branch", sections=BRANCH_PAYEE))
     assert check(file) == 2
     missing = "the environment variable BRANCH_KEY is not set"
     assert capsys.readouterr().err == f"foreseal: {file}: destinations[0].payee: {missing}\n"
@@ -178,6 +167,6 @@ def test_the_command_checks_and_lists_every_destination(
         f"{file}: valid, payee {SHOP}",
         f"destination branch: payee {BRANCH}, token {TOKEN} (USDC)",
     ]
-    file.write_text(SMALL + destination("a", sections='[destinations.payee]\nkey_env = "SAME_KEY"\n'))
+    file.write_text(SERVING + destination("a", sections='[destinations.payee]\nkey_env = "SAME_KEY"\n'))
     assert check(file) == 2
     assert "has the token and the payee of destination 'default'" in capsys.readouterr().err

@@ -7,11 +7,11 @@ from typing import Any, Self
 from sqlalchemy import Connection
 
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.api.payment_queue import GroupOperation
 from foreseal.payments.api.responses import OrderDetail
 from foreseal.payments.api.views import Views, list_transactions
 from foreseal.payments.destinations.destination import Destination
-from foreseal.payments.destinations.order_operations import AtDestination, DestinationOperation, OrderOperation
+from foreseal.payments.destinations.order_operations import AtDestination, OrderOperation
+from foreseal.payments.group_operation import GroupOperation
 from foreseal.payments.ledger import read_all
 from foreseal.payments.ledger.models import OrderRecord, Purpose
 
@@ -72,7 +72,7 @@ class OrderOperations:
         )
 
 
-def _of_all(backend: Backend, views: Views, select: Callable[[Destination], DestinationOperation]) -> DetailedOperation:
+def _of_all(backend: Backend, views: Views, select: Callable[[Destination], GroupOperation]) -> DetailedOperation:
     return DetailedOperation(OrderOperation(backend.database, backend.destinations, select), views)
 
 

@@ -21,15 +21,15 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
-from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests, StoredResponse
+from foreseal.payments.group_operation import GroupOperation
 from foreseal.payments.ledger import ConcurrentUpdate, Database
 from foreseal.payments.merchant_context import inherit_context
 from foreseal.payments.transactions import TransactionStillOpen
@@ -54,23 +54,6 @@ _UNAVAILABLE = (OperationalError, PoolTimeout)
 
 _Checked = dict[str, list[Any]]
 """Checked items or exceptions, by the key of their job."""
-
-
-class GroupOperation(Protocol):
-    """A kind of request. Its items are checked and stored together."""
-
-    def check(self, items: Sequence[Any], /) -> list[Any]:
-        """Return each item with what `store` needs, or the exception that rejects it. Stores nothing."""
-
-    def store(self, tx: Connection, checked: Sequence[Any], /) -> list[Any]:
-        """Store checked items in the caller's transaction. Return the outcome of each, or the exception against it.
-
-        Raises `IntegrityError`, `ConcurrentUpdate` and `TransactionStillOpen` for a conflict with another process;
-        the transaction is then undone.
-        """
-
-    def send(self, outcomes: Sequence[Any], /) -> None:
-        """Send the transactions of stored items. Raises nothing of the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +233,7 @@ class PaymentQueue:
                 # The other process has committed: now the job's items are duplicates, or its response is replayed.
                 if self._replay([job]):
                     self._store([job], self._check([job]))
-        except Exception as error:
+        except Exception as error:  # its caller gets it, and the thread continues
             job.future.set_exception(error)
 
     def _store(self, jobs: Sequence[PaymentJob], checked: _Checked) -> None:

@@ -95,8 +95,11 @@ class CircuitBreaker:
             kind = FailureKind.TIMEOUT if isinstance(error, TimedOut) else FailureKind.CONNECTION
             self._record_failure(kind, str(error), testing=testing)
             raise
-        except BaseException:
+        except Exception:  # any other error is of an answer: the node responds
             self._record_answer(testing=testing)
+            raise
+        except BaseException:  # the call was interrupted, so the next one tests the node
+            self._end_test(testing=testing)
             raise
         self._record_answer(testing=testing)
         return found
@@ -131,6 +134,11 @@ class CircuitBreaker:
             if testing or self._opened is None:
                 self._failures, self._opened = 0, None
             if testing:
+                self._testing = False
+
+    def _end_test(self, *, testing: bool) -> None:
+        if testing:
+            with self._lock:
                 self._testing = False
 
 

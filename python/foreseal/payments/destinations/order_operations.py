@@ -10,6 +10,7 @@ from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.destinations.errors import DestinationNotConfigured
 from foreseal.payments.destinations.lookup import DestinationLookup
 from foreseal.payments.destinations.registry import Destinations
+from foreseal.payments.group_operation import GroupOperation
 from foreseal.payments.ledger import Database, UnknownRecord, read_all, unknown_record
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.transactions import SendingError, TransactionStillOpen
@@ -20,14 +21,6 @@ class OrderRequest(Protocol):
 
     @property
     def id(self) -> str: ...
-
-
-class DestinationOperation(Protocol):
-    """An operation of one destination, with the steps of the queue."""
-
-    def check(self, items: Sequence[Any], /) -> list[Any]: ...
-    def store(self, tx: Connection, checked: Sequence[Any], /) -> list[Any]: ...
-    def send(self, outcomes: Sequence[Any], /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ class OrderOperation:
         self,
         database: Database,
         destinations: Destinations,
-        select: Callable[[Destination], DestinationOperation],
+        select: Callable[[Destination], GroupOperation],
     ) -> None:
         """Set up. `select` returns the operation of one destination."""
         self._database = database

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,8 @@ from foreseal.payments.ledger import Database
 from live import LiveNode, live_node
 from live.blocks import wait_for
 from live.ports import free_port
-from live.process import LiveNode as NodeProcess
-from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, serving, signature
+from live.process import hung
+from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, health, serving, signature
 
 SECONDS = 60.0
 MARGIN = 3.0
@@ -55,16 +54,6 @@ def config_with(folder: Path, node: str, *changes: tuple[str, str]) -> Path:
     return config
 
 
-def health(url: str) -> Any:
-    """Return the health within its bound on time."""
-    began = time.monotonic()
-    response = httpx.get(f"{url}/healthz", timeout=SECONDS)
-    assert time.monotonic() - began < 1.0 + MARGIN
-    found = response.json()
-    assert response.status_code == (503 if found["status"] == "unhealthy" else 200)
-    return found
-
-
 def codes(url: str) -> set[str]:
     return {reason["code"] for reason in health(url)["reasons"]}
 
@@ -78,16 +67,6 @@ def metric(url: str, name: str, **labels: str) -> float:
         for sample in family.samples
         if sample.name == name and sample.labels.items() >= labels.items()
     )
-
-
-@contextmanager
-def hung(node: NodeProcess) -> Iterator[None]:
-    """Stop the processes of a node without an end."""
-    os.killpg(node.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.killpg(node.process.pid, signal.SIGCONT)
 
 
 def test_payee_without_ether_is_reported_until_it_has_some(chain: LiveNode, tmp_path: Path) -> None:
@@ -124,7 +103,7 @@ def test_hung_node_fails_requests_fast_and_recovers(chain: LiveNode, tmp_path: P
     with serving(config, "--log", "error") as service, Shopper(service.url, api_key(config)) as shopper:
         shopper.stored("a", 1_000, BUYERS[0])
         wait_for(lambda: health(service.url)["status"] == "ok", SECONDS, "a healthy service")
-        with hung(chain):
+        with hung(chain.process):
             began = time.monotonic()
             refused = shopper.post("/v1/orders/a/capture", key="capture a")
             assert time.monotonic() - began < 3.0 + MARGIN
@@ -222,7 +201,7 @@ def test_killed_service_continues_its_interrupted_request_at_once(chain: LiveNod
             shopper.made("/v1/orders/a/void")
             message = shopper.get("/v1/orders/a/typed-data?purpose=cancel")
             cancellation = {"signature": signature(BUYERS[0], message)}
-            with hung(chain):
+            with hung(chain.process):
                 waiting = pool.submit(shopper.post, "/v1/orders/a/cancel", cancellation, "cancel a")
                 wait_for(lambda: _is_claimed(tmp_path / "pay.db"), SECONDS, "a request that waits for the node")
                 assert not waiting.done()

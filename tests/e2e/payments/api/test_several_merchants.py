@@ -1,12 +1,9 @@
 """Two merchants in one process of `foreseal pay serve`, with a real node, on SQLite and on PostgreSQL."""
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from live import LiveNode, live_node
 from live.accounts import DEV_ACCOUNTS
 from live.blocks import wait_for
 from live.ports import free_port
-from live.process import stopping
+from live.process import hung, stopping
 from payments.api.serving import BUYERS, MERCHANT, HostedServing, Shopper, api_key, configure, signature
 from payments.fixtures import second_database
 from payments.webhook_receiver import WebhookReceiver
@@ -133,16 +130,6 @@ def test_client_library_works_below_the_path_of_a_merchant(chain: LiveNode, tmp_
             client.get_order("of games")
 
 
-@contextmanager
-def hung(node: Any) -> Iterator[None]:
-    """Stop the processes of a node without an end."""
-    os.killpg(node.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.killpg(node.process.pid, signal.SIGCONT)
-
-
 def statuses(client: httpx.Client, url: str) -> dict[str, str]:
     """Return the status of each merchant, of which one may hang."""
     response = client.get(f"{url}/healthz")
@@ -180,7 +167,7 @@ def test_hung_node_and_target_of_one_merchant_do_not_delay_another(chain: LiveNo
         ):
             books.stored("before", 5, BUYERS[0])
             games.stored("warm", 5, BUYERS[0])
-            with hung(other_chain), ThreadPoolExecutor(load) as pool, httpx.Client(timeout=SECONDS) as client:
+            with hung(other_chain.process), ThreadPoolExecutor(load) as pool, httpx.Client(timeout=SECONDS) as client:
                 headers = {"authorization": f"Bearer {both.keys['books']}"}
 
                 def post(number: int) -> int:

@@ -4,22 +4,20 @@ The only bounds on time are those of the facilitator, 1 s for /healthz and its t
 margin for a busy machine.
 """
 
-import os
-import signal
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from live.blocks import wait_for
-from live.process import Served, stopping
+from live.process import Served, hung, stopping
+from payments.api.serving import health
 from payments.x402.paying import demand, pay
 from payments.x402.world import BUYERS, CHAIN_ID, FACILITATOR, SHOP, World, world
 
@@ -71,27 +69,6 @@ def facilitating(chain: World, folder: Path) -> Iterator[str]:
         yield process.url
 
 
-@contextmanager
-def hung(chain: World) -> Iterator[None]:
-    """Stop the processes of the node without an end."""
-    os.killpg(chain.live.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.killpg(chain.live.process.pid, signal.SIGCONT)
-
-
-def health(url: str) -> Any:
-    """Return the health within its bound on time."""
-    began = time.monotonic()
-    response = httpx.get(f"{url}/healthz", timeout=SECONDS)
-    assert time.monotonic() - began < 1.0 + MARGIN
-    found = response.json()
-    assert response.status_code == (503 if found["status"] == "unhealthy" else 200)
-    assert response.headers["cache-control"] == "no-store"
-    return found
-
-
 def codes(url: str) -> set[str]:
     return {reason["code"] for reason in health(url)["reasons"]}
 
@@ -116,7 +93,7 @@ def test_hung_node_fails_calls_fast_and_the_payment_settles_once(chain: World, t
     with facilitating(chain, tmp_path) as url:
         wait_for(lambda: health(url)["status"] == "ok", SECONDS, "a healthy facilitator")
         assert call(url, "/verify", payment, asked).json()["isValid"]
-        with hung(chain):
+        with hung(chain.live.process):
             began = time.monotonic()
             refused = call(url, "/settle", payment, asked)
             assert time.monotonic() - began < 2.0 + MARGIN

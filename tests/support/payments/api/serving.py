@@ -1,6 +1,7 @@
 """`foreseal pay serve` started like by its user, with a real node, and a client of it."""
 
 import re
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Self
@@ -90,6 +91,17 @@ class HostedServing(Served):
 def serving(config: Path, *arguments: str) -> AbstractContextManager[Serving]:
     """Run one process of the service; SIGTERM stops it at the end, and it must exit with 0."""
     return stopping(Serving(config, *arguments))
+
+
+def health(url: str, seconds: float = 4.0) -> Any:
+    """Return the health of a service or a facilitator, which it must return within a bound on time."""
+    began = time.monotonic()
+    response = httpx.get(f"{url}/healthz", timeout=60)
+    assert time.monotonic() - began < seconds
+    found = response.json()
+    assert response.status_code == (503 if found["status"] == "unhealthy" else 200)
+    assert response.headers["cache-control"] == "no-store"
+    return found
 
 
 class Shopper:
