@@ -19,9 +19,10 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
 from foreseal.payments.orders.captures import Captures
+from foreseal.payments.orders.new_orders import StoredOrder
 from foreseal.payments.orders.payers import UnassignedTerms
 from foreseal.payments.orders.payment_groups import PaymentGroups
-from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, StoredPayment
+from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.orders.terms import OrderTerms, PermitTerms, authorization, message_by
 from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
@@ -197,9 +198,9 @@ class Shop:
         checked = self.groups.check(payments)
         with self.database.transaction() as tx:
             stored = self.groups.store(tx, [each for each in checked if isinstance(each, CheckedPayment)])
-        done = [each for each in stored if isinstance(each, StoredPayment)]
+        done = [each for each in stored if isinstance(each, StoredOrder)]
         self.groups.send(done)
-        return [each.payment.id for each in done]
+        return [each.order.id for each in done]
 
     def cancel(self, id: str, buyer: LocalAccount = BUYER) -> OrderRecord:
         return self.cancellations.cancel(id, self.signed(self.cancellations.message(id), buyer))

@@ -45,6 +45,7 @@ from foreseal.payments.ledger.models import (
 from foreseal.payments.ledger.queries import fetch_all, fetch_each
 from foreseal.payments.ledger.states import StatusStep, TxStatus
 from foreseal.payments.orders.merchant_data import parse_metadata
+from foreseal.payments.orders.new_orders import StoredOrder
 from foreseal.payments.orders.terms import SignedOrder
 
 JsonView = dict[str, Any]
@@ -121,9 +122,9 @@ class Views:
             for row in rows
         ]
 
-    def new_order(self, order: ShownOrder, status: OrderStatus, memo: bytes, created: int) -> OrderView:
-        """Return an order that was stored just now. `created` is Unix time in seconds."""
-        return self._order(order, status, memo, created, None, 0)
+    def new_order(self, stored: StoredOrder) -> OrderView:
+        """Return an order that was stored just now."""
+        return self._order(stored.order, stored.status, stored.memo, stored.created, None, 0)
 
     def order(self, tx: Connection, row: OrderRecord) -> OrderView:
         """Return one order with payment and refunds."""

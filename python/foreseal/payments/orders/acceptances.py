@@ -26,10 +26,11 @@ from foreseal.payments.ledger import (
     read_all,
     unknown_record,
 )
-from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord
-from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, insert_all, update_all
+from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.ledger.queries import ColumnValues, update_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.new_orders import bind_authorizations, bound_authorizations
 from foreseal.payments.orders.payers import (
     PayerMismatch,
     PayerRequired,
@@ -289,17 +290,7 @@ class Acceptances:
 
     def _bind(self, tx: Connection, rows: Sequence[OrderRecord], earlier: EarlierTransfers) -> None:
         self._ledger.move_all(tx, OrderRecord, rows, Trigger.STORE)
-        values: list[ColumnValues] = [
-            {
-                AuthorizationRecord.chain_id: row.chain_id,
-                AuthorizationRecord.contract: row.checkout or row.token,
-                AuthorizationRecord.payer: row.payer,
-                AuthorizationRecord.nonce: row.nonce,
-                AuthorizationRecord.order_id: row.id,
-            }
-            for row in rows
-        ]
-        insert_all(tx, AuthorizationRecord, values)
+        bind_authorizations(tx, rows)
         earlier.match(self._ledger, tx, {row.id for row in rows})
 
     def _conflicts(
@@ -354,17 +345,6 @@ def _signed(order: OrderRecord, payer: str, signature: bytes) -> SignedTerms:
         order.permit_nonce,
         signature,
     )
-
-
-def bound_authorizations(tx: Connection, chain_id: int, nonces: Sequence[bytes]) -> set[tuple[str, str, bytes]]:
-    """Return contract, payer and nonce of the authorizations with these nonces that are bound to orders."""
-    used: set[tuple[str, str, bytes]] = set()
-    for chunk in chunks(nonces):
-        query = select(AuthorizationRecord).where(
-            AuthorizationRecord.chain_id == chain_id, AuthorizationRecord.nonce.in_(chunk)
-        )
-        used |= {(row.contract, row.payer, bytes(row.nonce)) for row in fetch_each(tx, query)}
-    return used
 
 
 def _permit_name(terms: SignedTerms) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.amounts import check_amount
@@ -24,14 +24,14 @@ from foreseal.payments.chain import (
     node_requests,
 )
 from foreseal.payments.chain.checkout import captured_request
-from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderStatus, TimelineEntry, Trigger
+from foreseal.payments.ledger import DuplicateRecord, Ledger, TimelineEntry, Trigger
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import OrderRecord
-from foreseal.payments.ledger.queries import ColumnValues, chunks, insert_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
+from foreseal.payments.orders.new_orders import PreparedOrder, StoredOrder, insert_orders, stored_ids
 from foreseal.payments.orders.payers import require_buyer
 from foreseal.payments.orders.terms import EarliestBlock, memo, require_open
 from foreseal.payments.typed_data import address, bytes32
@@ -61,30 +61,6 @@ class DraftTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class DraftedOrder:
-    """An order without signature. It has the attributes of `orders.terms.SignedOrder`."""
-
-    id: str
-    chain_id: int
-    token: str
-    payer: str | None
-    payee: str
-    amount: int
-    """Amount, or the maximum of a permit, in smallest units."""
-    valid_after: int
-    valid_before: int
-    """Unix time in seconds, exclusive."""
-    nonce: bytes
-    checkout: str | None
-    permit_nonce: int | None
-    reference: str | None
-    metadata_json: str | None
-    auto_capture: bool
-    signature: None = None
-    last_error: None = None
-
-
-@dataclass(frozen=True, slots=True)
 class NewDraft:
     """An order that is not stored yet."""
 
@@ -98,25 +74,9 @@ class NewDraft:
 class CheckedDraft:
     """An order that can be stored."""
 
-    order: DraftedOrder
+    order: PreparedOrder
     since_block: int
     """Earliest block that can include its authorization."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDraft:
-    """A drafted order in the database."""
-
-    order: DraftedOrder
-    status: OrderStatus
-    memo: bytes
-    created: int
-    """Unix time in seconds."""
-
-    @property
-    def id(self) -> str:
-        """Id of the order."""
-        return self.order.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +113,7 @@ class Drafts:
             require_buyer(str(terms.payer), self._merchant)
         return NewDraft(identifier(id), terms, data, auto_capture)
 
-    def create(self, draft: NewDraft) -> StoredDraft:
+    def create(self, draft: NewDraft) -> StoredOrder:
         """Check and store one order. Raises the reason against it."""
         (checked,) = self.check([draft])
         if isinstance(checked, Exception):
@@ -202,7 +162,7 @@ class Drafts:
         token = TokenReads(self._merchant.domain.contract)
         return _Reads(captured, batch.add(token.permit_nonce(terms.payer, _BLOCK)))
 
-    def _order(self, draft: NewDraft, now: int, permit_nonce: int | None) -> DraftedOrder:
+    def _order(self, draft: NewDraft, now: int, permit_nonce: int | None) -> PreparedOrder:
         """Return the order that the terms give at the timestamp of the pending block.
 
         Raises `Expired`, and ValueError if it would never be valid.
@@ -212,7 +172,7 @@ class Drafts:
         require_open(valid_before, now)
         if terms.valid_after >= valid_before:
             raise ValueError(f"valid_after: must be before {valid_before}, the end of the validity")
-        return DraftedOrder(
+        return PreparedOrder(
             id=draft.id,
             chain_id=merchant.domain.chain_id,
             token=merchant.domain.contract,
@@ -229,7 +189,7 @@ class Drafts:
             auto_capture=draft.auto_capture,
         )
 
-    def store(self, tx: Connection, checked: Sequence[CheckedDraft]) -> list[StoredDraft | DuplicateRecord]:
+    def store(self, tx: Connection, checked: Sequence[CheckedDraft]) -> list[StoredOrder | DuplicateRecord]:
         """Store orders in the caller's transaction, or return the reason against each.
 
         The timeline of an order without a payer begins with its null payer. Raises `sqlalchemy.exc.IntegrityError`,
@@ -237,8 +197,9 @@ class Drafts:
         """
         taken = stored_ids(tx, [each.order.id for each in checked])
         now, status = self._ledger.clock(), next_status(ORDER_TRANSITIONS, None, Trigger.SET_TERMS)
-        results: list[StoredDraft | DuplicateRecord] = []
-        rows: list[ColumnValues] = []
+        results: list[StoredOrder | DuplicateRecord] = []
+        stored: list[StoredOrder] = []
+        since_blocks: list[int] = []
         entries: list[TimelineEntry] = []
         for each in checked:
             order = each.order
@@ -246,17 +207,17 @@ class Drafts:
                 results.append(_duplicate(order.id))
                 continue
             taken.add(order.id)
-            stored = StoredDraft(order, status, memo(order.id), now)
-            results.append(stored)
-            rows.append(_row(stored, each.since_block))
+            stored.append(StoredOrder(order, status, memo(order.id), now))
+            since_blocks.append(each.since_block)
+            results.append(stored[-1])
             details: dict[str, Any] = {"payer": None} if order.payer is None else {}
             name = OrderRecord.__tablename__
             entries.append(TimelineEntry(name, order.id, now, Trigger.SET_TERMS, None, str(status), details))
-        insert_all(tx, OrderRecord, rows)
+        insert_orders(tx, stored, since_blocks)
         record_entries(tx, entries)
         return results
 
-    def send(self, stored: Sequence[StoredDraft]) -> None:
+    def send(self, stored: Sequence[StoredOrder]) -> None:
         """Send nothing: a drafted order has no transactions."""
 
 
@@ -265,39 +226,5 @@ def _require_new(draft: NewDraft, captured: PendingAnswer[bool]) -> None:
         raise DuplicateRecord(f"orders: the checkout has already captured 0x{draft.terms.nonce.hex()}")
 
 
-def stored_ids(tx: Connection, ids: Sequence[str]) -> set[str]:
-    """Return those of the ids that orders have."""
-    return {
-        id
-        for chunk in chunks(ids)
-        for id in tx.execute(select(OrderRecord.id).where(OrderRecord.id.in_(chunk))).scalars()
-    }
-
-
 def _duplicate(id: str) -> DuplicateRecord:
     return DuplicateRecord(f"orders: {id} or another of its keys already exists")
-
-
-def _row(stored: StoredDraft, since_block: int) -> ColumnValues:
-    order = stored.order
-    return {
-        OrderRecord.id: order.id,
-        OrderRecord.chain_id: order.chain_id,
-        OrderRecord.token: order.token,
-        OrderRecord.payer: order.payer,
-        OrderRecord.payee: order.payee,
-        OrderRecord.amount: order.amount,
-        OrderRecord.valid_after: order.valid_after,
-        OrderRecord.valid_before: order.valid_before,
-        OrderRecord.nonce: order.nonce,
-        OrderRecord.memo: stored.memo,
-        OrderRecord.checkout: order.checkout,
-        OrderRecord.permit_nonce: order.permit_nonce,
-        OrderRecord.since_block: since_block,
-        OrderRecord.created: stored.created,
-        OrderRecord.reference: order.reference,
-        OrderRecord.metadata_json: order.metadata_json,
-        OrderRecord.auto_capture: order.auto_capture,
-        OrderRecord.state: stored.status.state,
-        OrderRecord.step: stored.status.step,
-    }

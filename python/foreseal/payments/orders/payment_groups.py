@@ -15,12 +15,13 @@ from sqlalchemy import Connection
 
 from foreseal.payments.chain import RequestBatch
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import DuplicateRecord, Ledger
+from foreseal.payments.ledger import DuplicateRecord, Ledger, TxStatus
 from foreseal.payments.orders.captures import DecidedCapture, send_captures
-from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, StoredPayment, find_duplicates
+from foreseal.payments.orders.new_orders import StoredOrder
+from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, find_duplicates
 from foreseal.payments.transactions import SendingError, TransactionSender
 
-StorageResult = StoredPayment | DuplicateRecord | SendingError
+StorageResult = StoredOrder | DuplicateRecord | SendingError
 
 
 class PaymentGroups:
@@ -75,9 +76,13 @@ class PaymentGroups:
         self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
         return [results[position] for position in range(len(checked))]
 
-    def send(self, stored: Sequence[StoredPayment]) -> None:
+    def send(self, stored: Sequence[StoredOrder]) -> None:
         """Send the captures of stored payments, and record the node's answers. Raises nothing of the node."""
-        captured = [DecidedCapture(each.payment.id, each.capture_batch) for each in stored if each.payment.capture]
+        captured = [
+            DecidedCapture(each.order.id, each.capture_batch)
+            for each in stored
+            if each.status.step is TxStatus.INTENDED
+        ]
         send_captures(self._ledger, self._sender, captured)
 
     def _by_payee(self, payments: Sequence[NewPayment]) -> dict[int, list[int]]:

@@ -14,12 +14,10 @@ from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainError, RequestBatch, node_requests
 from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderStatus, TimelineEntry, Trigger
 from foreseal.payments.ledger.identifiers import identifier
-from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, Purpose
-from foreseal.payments.ledger.queries import ColumnValues, insert_all
+from foreseal.payments.ledger.models import OrderRecord, Purpose
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.ledger.timeline import record_entries
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.acceptances import bound_authorizations
 from foreseal.payments.orders.capture_batches import BatchedCapture, plan_batches
 from foreseal.payments.orders.capture_checks import (
     CaptureChecks,
@@ -28,37 +26,27 @@ from foreseal.payments.orders.capture_checks import (
     NotCapturable,
     is_used_request,
 )
-from foreseal.payments.orders.drafts import stored_ids
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
-from foreseal.payments.orders.payers import require_buyer
+from foreseal.payments.orders.new_orders import (
+    PreparedOrder,
+    StoredOrder,
+    bind_authorizations,
+    bound_authorizations,
+    insert_orders,
+    stored_ids,
+)
+from foreseal.payments.orders.payers import assigned_payer, require_buyer
 from foreseal.payments.orders.terms import EarliestBlock, Expired, OrderTerms, memo, message, require_open
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
 from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender
 
 
 @dataclass(frozen=True, slots=True)
-class NewPayment:
-    """A payment that is not stored yet. It has the attributes of `orders.terms.SignedOrder`."""
+class NewPayment(PreparedOrder):
+    """A signed order that is not stored yet."""
 
-    id: str
-    chain_id: int
-    token: str
-    payer: str
-    payee: str
-    amount: int
-    """Amount in smallest units."""
-    valid_after: int
-    valid_before: int
-    nonce: bytes
-    signature: bytes
-    capture: bool
+    capture: bool = False
     """True to capture it at once."""
-    reference: str | None = None
-    metadata_json: str | None = None
-    auto_capture: bool = False
-    last_error: None = None
-    checkout: None = None
-    permit_nonce: None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +58,6 @@ class CheckedPayment:
     """Earliest block that can include its authorization."""
     call: TransactionCall | None
     """Call that captures it, if requested."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPayment:
-    """A payment in the database."""
-
-    payment: NewPayment
-    status: OrderStatus
-    created: int
-    """Unix time in seconds."""
-    memo: bytes
-    capture_batch: str | None
-    """Batch that captures it through the batch capture contract."""
 
 
 class PendingPaymentChecks:
@@ -97,7 +72,9 @@ class PendingPaymentChecks:
         self._earliest = EarliestBlock(batch)
         self._pending = batch.add(node_requests.head("pending"))
         kept = [payment for payment in payments if not payment.capture]
-        signed = [SignedMessage(message(payment), payment.payer, payment.signature) for payment in kept]
+        signed = [
+            SignedMessage(message(payment), assigned_payer(payment), payment.signature or b"") for payment in kept
+        ]
         self._signatures = SignatureChecks(batch, merchant.domain, signed)
         # If the watcher has recorded the transfer of a used authorization, it never captures an order stored later.
         self._used = [batch.add(is_used_request(payment, "pending")) for payment in kept]
@@ -158,26 +135,26 @@ class Payments:
         require_buyer(terms.payer, self.merchant)
         domain = self.merchant.domain
         return NewPayment(
-            identifier(id),
-            domain.chain_id,
-            domain.contract,
-            terms.payer,
-            self.merchant.receiver,
-            terms.amount,
-            terms.valid_after,
-            terms.valid_before,
-            terms.nonce,
-            signature,
-            capture,
-            data.reference,
-            data.metadata_json,
+            id=identifier(id),
+            chain_id=domain.chain_id,
+            token=domain.contract,
+            payer=terms.payer,
+            payee=self.merchant.receiver,
+            amount=terms.amount,
+            valid_after=terms.valid_after,
+            valid_before=terms.valid_before,
+            nonce=terms.nonce,
+            signature=signature,
+            reference=data.reference,
+            metadata_json=data.metadata_json,
+            capture=capture,
         )
 
     def begin(self, payments: Sequence[NewPayment], batch: RequestBatch) -> PendingPaymentChecks:
         """Add the requests for the checks of these payments to a batch."""
         return PendingPaymentChecks(self._sender, self.merchant, payments, batch)
 
-    def insert(self, tx: Connection, new: Sequence[CheckedPayment]) -> list[StoredPayment]:
+    def insert(self, tx: Connection, new: Sequence[CheckedPayment]) -> list[StoredOrder]:
         """Store payments, which have no duplicates, in the caller's transaction. Nothing is sent.
 
         Raises `sqlalchemy.exc.IntegrityError`, which ends the transaction, if another process stores one of them at
@@ -196,12 +173,12 @@ class Payments:
             ]
         )
         batch_of = {id: batch.id for batch in batches for id in batch.order_ids}
-        stored: list[StoredPayment] = []
+        stored: list[StoredOrder] = []
         for each in new:
             status, id = created if each.call is None else submitted, each.payment.id
-            stored.append(StoredPayment(each.payment, status, now, memo(id), batch_of.get(id)))
-        insert_all(tx, OrderRecord, [_row(row, each.since_block) for row, each in zip(stored, new, strict=True)])
-        insert_all(tx, AuthorizationRecord, [_authorization(each.payment) for each in new])
+            stored.append(StoredOrder(each.payment, status, memo(id), now, batch_of.get(id)))
+        insert_orders(tx, stored, [each.since_block for each in new])
+        bind_authorizations(tx, [each.payment for each in new])
         intents = [
             NewIntent(Purpose.CAPTURE, each.payment.id, each.call)
             for each in new
@@ -222,7 +199,7 @@ def find_duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int,
     used = bound_authorizations(tx, payments[0].chain_id, [each.nonce for each in payments])
     found: dict[int, DuplicateRecord] = {}
     for position, payment in enumerate(payments):
-        key = (payment.token, payment.payer, payment.nonce)
+        key = (payment.token, assigned_payer(payment), payment.nonce)
         if payment.id in ids:
             found[position] = DuplicateRecord(f"orders: {payment.id} already exists")
         elif key in used:
@@ -232,44 +209,10 @@ def find_duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int,
     return found
 
 
-def _row(stored: StoredPayment, since_block: int) -> ColumnValues:
-    payment = stored.payment
-    return {
-        OrderRecord.id: payment.id,
-        OrderRecord.chain_id: payment.chain_id,
-        OrderRecord.token: payment.token,
-        OrderRecord.payer: payment.payer,
-        OrderRecord.payee: payment.payee,
-        OrderRecord.amount: payment.amount,
-        OrderRecord.valid_after: payment.valid_after,
-        OrderRecord.valid_before: payment.valid_before,
-        OrderRecord.nonce: payment.nonce,
-        OrderRecord.memo: stored.memo,
-        OrderRecord.signature: payment.signature,
-        OrderRecord.since_block: since_block,
-        OrderRecord.created: stored.created,
-        OrderRecord.reference: payment.reference,
-        OrderRecord.metadata_json: payment.metadata_json,
-        OrderRecord.capture_batch: stored.capture_batch,
-        OrderRecord.state: stored.status.state,
-        OrderRecord.step: stored.status.step,
-    }
-
-
-def _authorization(payment: NewPayment) -> ColumnValues:
-    return {
-        AuthorizationRecord.chain_id: payment.chain_id,
-        AuthorizationRecord.contract: payment.token,
-        AuthorizationRecord.payer: payment.payer,
-        AuthorizationRecord.nonce: payment.nonce,
-        AuthorizationRecord.order_id: payment.id,
-    }
-
-
-def _entries(stored: Sequence[StoredPayment], created: OrderStatus, submitted: OrderStatus) -> list[TimelineEntry]:
+def _entries(stored: Sequence[StoredOrder], created: OrderStatus, submitted: OrderStatus) -> list[TimelineEntry]:
     found = []
     for each in stored:
-        id, time = each.payment.id, each.created
+        id, time = each.order.id, each.created
         found.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.STORE_SIGNED, None, str(created), {}))
         if each.status == submitted:
             details = {} if each.capture_batch is None else {"batch": each.capture_batch}

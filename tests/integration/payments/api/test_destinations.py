@@ -14,7 +14,8 @@ from foreseal.payments.chain import NoResponse
 from foreseal.payments.disbursements.payouts import read_payees
 from foreseal.payments.ledger.models import AttemptRecord, PayoutRecord, TransactionRecord
 from foreseal.payments.orders.authorizations import OrderTerms
-from foreseal.payments.orders.payments import CheckedPayment, NewPayment, StoredPayment
+from foreseal.payments.orders.new_orders import StoredOrder
+from foreseal.payments.orders.payments import CheckedPayment, NewPayment
 from foreseal.payments.transactions import SignerUnavailable, WrongAccount
 from foreseal.payments.transactions.signer import LocalSigner
 from foreseal.payments.transfers.watcher import TransferWatcher
@@ -158,8 +159,8 @@ def test_mixed_group_needs_one_batch_of_checks_and_one_of_transactions(two: Serv
     assert two.batches.asked - before == 1
     with two.database.transaction() as tx:
         stored = groups.store(tx, [each for each in checked if isinstance(each, CheckedPayment)])
-    done = [each for each in stored if isinstance(each, StoredPayment)]
-    assert [each.payment.payee for each in done] == [SHOP.address, BRANCH.address, BRANCH.address]
+    done = [each for each in stored if isinstance(each, StoredOrder)]
+    assert [each.order.payee for each in done] == [SHOP.address, BRANCH.address, BRANCH.address]
     groups.send(done)
     assert two.batches.asked - before == 2
     two.settle()

@@ -39,8 +39,9 @@ from foreseal.payments.ledger import Trigger, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, TransferRecord
 from foreseal.payments.orders.acceptances import PayerSignature
 from foreseal.payments.orders.captures import CaptureRequest
-from foreseal.payments.orders.drafts import DraftTerms, StoredDraft
+from foreseal.payments.orders.drafts import DraftTerms
 from foreseal.payments.orders.merchant_data import MerchantData
+from foreseal.payments.orders.new_orders import StoredOrder
 from foreseal.payments.orders.payers import PayerRequired, require_payer
 from foreseal.payments.orders.terms import message_by, order_typed_data
 from foreseal.payments.typed_data import random_nonce
@@ -67,10 +68,10 @@ def _create(call: BodyCall[NewOrder]) -> PaymentJob:
 
     def respond(outcomes: Sequence[Any]) -> StoredResponse:
         (stored,) = outcomes
-        if not isinstance(stored, StoredDraft):
+        if not isinstance(stored, StoredOrder):
             raise _api_error(stored)
         order = stored.order
-        shown = call.views.new_order(order, stored.status, stored.memo, stored.created)
+        shown = call.views.new_order(stored)
         typed_data = order_typed_data(order, destination.merchant.domain)
         return json_response(201, {"order": shown, "payer_required": order.payer is None, "typed_data": typed_data})
 

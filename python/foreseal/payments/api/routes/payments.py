@@ -8,7 +8,7 @@ from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
 from foreseal.payments.api.payment_queue import PaymentJob
 from foreseal.payments.api.request_models import RequestModel
-from foreseal.payments.api.responses import OrderPlaced, OrderView, PaymentBatch, PaymentBatchItem
+from foreseal.payments.api.responses import OrderPlaced, PaymentBatch, PaymentBatchItem
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, Route, json_response
 from foreseal.payments.api.value_types import (
@@ -24,7 +24,8 @@ from foreseal.payments.api.value_types import (
 )
 from foreseal.payments.api.views import Views
 from foreseal.payments.orders.merchant_data import MerchantData
-from foreseal.payments.orders.payments import NewPayment, StoredPayment
+from foreseal.payments.orders.new_orders import StoredOrder
+from foreseal.payments.orders.payments import NewPayment
 from foreseal.payments.orders.terms import Expired, OrderTerms
 from foreseal.payments.validation import AccountAddress, Bytes32
 
@@ -62,10 +63,10 @@ class PaymentBatchRequest(RequestModel):
 def _pay(call: BodyCall[PaymentRequest]) -> PaymentJob:
     payment = _new_payment(call, call.body, derived_id(call.required_key, "ord"), "")
 
-    def respond(outcomes: Sequence[StoredPayment | Exception]) -> StoredResponse:
+    def respond(outcomes: Sequence[StoredOrder | Exception]) -> StoredResponse:
         (outcome,) = outcomes
-        if isinstance(outcome, StoredPayment):
-            return json_response(201, {"order": _view(call.views, outcome)})
+        if isinstance(outcome, StoredOrder):
+            return json_response(201, {"order": call.views.new_order(outcome)})
         raise _api_error(outcome)
 
     return PaymentJob(call.required_key, call.fingerprint, call.operations.payments, [payment], respond)
@@ -78,8 +79,8 @@ def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> PaymentJob:
         for position, item in enumerate(call.body.payments)
     ]
 
-    def respond(outcomes: Sequence[StoredPayment | Exception]) -> StoredResponse:
-        errors = [_api_error(outcome) for outcome in outcomes if not isinstance(outcome, StoredPayment)]
+    def respond(outcomes: Sequence[StoredOrder | Exception]) -> StoredResponse:
+        errors = [_api_error(outcome) for outcome in outcomes if not isinstance(outcome, StoredOrder)]
         if len(errors) == len(outcomes) and all(error.passing for error in errors):
             raise errors[0]
         return json_response(200, {"items": [_item(call.views, outcome) for outcome in outcomes]})
@@ -98,15 +99,11 @@ def _new_payment(call: AnyCall, body: PaymentRequest, id: str, location: str) ->
         raise ApiError(400, "invalid_value", f"{location}{error}", argument) from error
 
 
-def _item(views: Views, outcome: StoredPayment | Exception) -> PaymentBatchItem:
-    if isinstance(outcome, StoredPayment):
-        return {"status": 201, "order": _view(views, outcome), "error": None}
+def _item(views: Views, outcome: StoredOrder | Exception) -> PaymentBatchItem:
+    if isinstance(outcome, StoredOrder):
+        return {"status": 201, "order": views.new_order(outcome), "error": None}
     error = _api_error(outcome)
     return {"status": error.status, "order": None, "error": error.body()["error"]}
-
-
-def _view(views: Views, stored: StoredPayment) -> OrderView:
-    return views.new_order(stored.payment, stored.status, stored.memo, stored.created)
 
 
 def _api_error(error: Exception) -> ApiError:
