@@ -8,6 +8,8 @@ FORESEAL_SHARED ?= $(abspath ../shared)
 PYTEST_WORKERS ?= 4
 ARGS ?=
 KILLS ?= 200
+FAULTS ?= 300
+ETCD ?= etcd
 WORKERS ?= 2
 WORKER_BLOCKS ?= 60
 TRANSACTIONS ?= 1000
@@ -22,6 +24,7 @@ FOLLOWED ?= 400
 STEPS ?= 300
 FLIPS ?= 1000
 DAY ?= 43200
+CHAIN ?= 1000000
 SEEDS ?= 20000
 MINUTES ?= 60
 TARGET ?= all
@@ -48,7 +51,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
+.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -209,6 +212,36 @@ workers: build $(VENV)/.dev ## Compare WORKER_BLOCKS blocks served by each of WO
 	FORESEAL_WORKERS_TESTED=$(WORKERS) FORESEAL_WORKER_BLOCKS=$(WORKER_BLOCKS) $(BIN)/python -m pytest tests/e2e/workers -n 0 -s $(ARGS)
 	$(BIN)/python -m benches.load.workers
 
+cluster-faults: build $(VENV)/.dev ## Apply FAULTS random faults to a cluster under load (ETCD=PATH of etcd); check every shown step and save takeover times
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m cluster --faults $(FAULTS) --seed $(SEED) --etcd $(ETCD) \
+		--save benches/results/cluster_faults.json $(ARGS)
+
+cluster-cost: wheel-profile $(VENV)/.dev ## Measure one node with the local journal and one with the quorum journal, in interleaved rounds (ETCD=PATH, ARGS=--short), and save the result
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.cluster.quorum_cost --etcd $(ETCD) --save benches/results/quorum_cost.json $(ARGS)
+
+cluster-lag: wheel-profile $(VENV)/.dev ## Measure the lag of 1, 10 and 100 followers (10 replicas, 90 readers of frames) and memory (ETCD=PATH, ARGS=--short), and save the result
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.cluster.replica_lag --etcd $(ETCD) --save benches/results/replica_lag.json $(ARGS)
+
+cluster-bootstrap: wheel-profile $(VENV)/.dev ## Fill an empty replica from a leader with CHAIN blocks that produces; measure time and cadence (ETCD=PATH, ARGS=--short), and save the result
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.cluster.bootstrap --blocks $(CHAIN) --etcd $(ETCD) \
+		--save benches/results/bootstrap.json $(ARGS)
+
+cluster-soak: build $(VENV)/.dev ## Load a leader with 170 KB x 5 a second for MINUTES minutes; sample memory and disk of all processes (ETCD=PATH, ARGS=--short), and save the result
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.cluster.soak --seconds $$(($(MINUTES) * 60)) --etcd $(ETCD) \
+		--save benches/results/cluster_soak.json $(ARGS)
+
+cluster-takeover: build $(VENV)/.dev ## Kill a leader under load and print the transcript of the takeover (ETCD=PATH): last step of the old leader, first of the new one, a receipt from before
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.cluster.takeover_transcript --etcd $(ETCD) \
+		--save benches/results/takeover.json $(ARGS)
+
+cluster-upgrade: build $(VENV)/.dev ## Restart every process of a cluster under load behind HAProxy (ETCD=PATH): failed reads, lost steps and the longest rejection of a submission, saved
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m cluster_upgrade --seed $(SEED) --etcd $(ETCD) \
+		--save benches/results/cluster_upgrade.json $(ARGS)
+
+cluster-equal: build $(VENV)/.dev ## Compare WORKER_BLOCKS blocks served by each worker of a replica with its leader, which has a quorum journal (ETCD=PATH)
+	FORESEAL_ETCD=$(ETCD) FORESEAL_WORKERS_TESTED=$(WORKERS) FORESEAL_WORKER_BLOCKS=$(WORKER_BLOCKS) \
+		$(BIN)/python -m pytest tests/e2e/workers/test_equals_sealed.py -k replica -n 0 -s $(ARGS)
+
 readers: build $(VENV)/.dev ## Read EVENTS events of the feed across disconnects and kills; compare with the journal and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json
 
@@ -254,6 +287,10 @@ differential: build $(VENV)/.dev ## Compare TRANSACTIONS transactions with the e
 
 simulate: $(VENV)/.dev ## Simulate faults of disk, clock and process for SEEDS seeds from SEED and save the summary; SEEDS=1 prints every action
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation.json
+
+simulate-cluster: SEEDS := $(if $(filter file,$(origin SEEDS)),5000,$(SEEDS))
+simulate-cluster: $(VENV)/.dev ## Simulate several sequencers with one engine for SEEDS seeds (5000) from SEED and save the summary; SEEDS=1 prints every event
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --cluster --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation-cluster.json
 
 mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test fails (ARGS="skip-sync" PAYMENTS="no-overlap")
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.rust $(ARGS)

@@ -10,16 +10,16 @@ use std::{
 
 use alloy_primitives::B256;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use foreseal_journal::{Disk, DiskFile, Identity, Journal, JournalOptions, RealDisk, Record};
+use foreseal_journal::{Disk, DiskFile, Identity, JournalOptions, LocalJournal, RealDisk, Record};
 
 /// Bytes of a step of about a hundred token transfers.
 const APPEND: usize = 50_000;
 /// Appends before a bench starts over in a new folder: slightly less than a segment.
 const APPENDS: usize = 1_000;
 
-fn open(dir: &Path) -> Journal {
+fn open(dir: &Path) -> LocalJournal {
     let identity = Identity { chain_id: 1, genesis: B256::ZERO };
-    let opened = Journal::open(dir, Arc::new(RealDisk), JournalOptions::new(identity, [7; 32]));
+    let opened = LocalJournal::open(dir, Arc::new(RealDisk), JournalOptions::new(identity, [7; 32]));
     opened.expect("a new journal").0
 }
 

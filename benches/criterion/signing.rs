@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use criterion::{Criterion, criterion_group, criterion_main};
-use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
+use foreseal_journal::{Identity, JournalOptions, LocalJournal, RealDisk, Record};
 use foreseal_node::StepSigner;
 use foreseal_primitives::{CommitmentDomain, Flashblock, FlashblockCommitment, Transaction};
 use foreseal_testkit::{Fees, Wallet};
@@ -51,7 +51,8 @@ fn signing(criterion: &mut Criterion) {
     let folder =
         tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder on the disk that is measured");
     let identity = Identity { chain_id: CHAIN, genesis: B256::ZERO };
-    let opened = Journal::open(folder.path(), Arc::new(RealDisk), JournalOptions::new(identity, [7; 32]));
+    let opened =
+        LocalJournal::open(folder.path(), Arc::new(RealDisk), JournalOptions::new(identity, [7; 32]));
     let mut journal = opened.expect("a new journal").0;
     let mut append = |records: &[Record]| {
         let sequence = journal.append(records).expect("the disk has room");

@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_benches::sized;
 use foreseal_builder::{NextBlockAttributes, ParentBlock, PendingBlock};
-use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
+use foreseal_journal::{Identity, JournalOptions, LocalJournal, RealDisk, Record};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
 use foreseal_primitives::ChainSpec;
 use foreseal_state::{BlockHashes, State, StateError, StateReader};
@@ -105,7 +105,7 @@ fn step(criterion: &mut Criterion) {
     let identity = Identity { chain_id: spec.chain_id(), genesis: hash };
     let options = JournalOptions { identity, segment_bytes: 256 << 20, entropy: [7; 32] };
     let (mut journal, _) =
-        Journal::open(folder.path(), Arc::new(RealDisk), options).expect("an empty journal opens");
+        LocalJournal::open(folder.path(), Arc::new(RealDisk), options).expect("an empty journal opens");
     let mut group = criterion.benchmark_group("step of ERC-20 transfers, a million accounts");
     group.sample_size(20).measurement_time(Duration::from_secs(8));
     for count in [1_000, 5_000] {

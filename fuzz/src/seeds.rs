@@ -10,7 +10,7 @@ use std::{
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
 use foreseal_chain::FinalityDepth;
-use foreseal_journal::{Identity, Journal, JournalOptions, RawAppend, RealDisk, Record, encode_records};
+use foreseal_journal::{Identity, JournalOptions, LocalJournal, RawAppend, RealDisk, Record, encode_records};
 use foreseal_pool::{
     Admission, Pool, PoolConfig, PoolError, PoolEvent, PoolEventSink, QueuedReason, Rules, decode_submission,
 };
@@ -20,7 +20,10 @@ use foreseal_primitives::{
 };
 use foreseal_replication::{
     Phase, PoolStart, Production, ScrubStatus, StoreStatus,
-    wire::{Cursor, Ending, Heartbeat, Hello, Outcome, Request, Response, SequencerReport, Welcome},
+    wire::{
+        Cursor, Ending, FollowerRole, Heartbeat, Hello, Outcome, OwnerReport, Request, Response,
+        SequencerReport, Welcome,
+    },
 };
 use foreseal_rpc::{Kind, methods};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
@@ -100,7 +103,8 @@ fn journal(chain: &TestChain, inputs: &mut Inputs) {
         fs::copy(file.path(), copy.path().join(file.file_name())).expect("a segment is copied");
     }
     let options = JournalOptions::new(Identity { chain_id: spec.chain_id(), genesis }, [0; 32]);
-    let (journal, _) = Journal::open(copy.path(), Arc::new(RealDisk), options).expect("the journal opens");
+    let (journal, _) =
+        LocalJournal::open(copy.path(), Arc::new(RealDisk), options).expect("the journal opens");
     let mut last = None;
     for append in journal.replay().expect("the journal is read") {
         let append = append.expect("the journal is whole");
@@ -379,6 +383,31 @@ impl PoolEventSink for Heard {
     }
 }
 
+/// Returns messages of a follower.
+fn requests(chain: &TestChain) -> Vec<Request> {
+    let identity = Identity { chain_id: 7, genesis: B256::repeat_byte(7) };
+    let hello = |cursor| {
+        Request::Hello(Hello {
+            identity,
+            name: "worker 1".to_owned(),
+            role: FollowerRole::Replica,
+            run_id: [6; 16],
+            version: "0.1.0".to_owned(),
+            rpc: "http://127.0.0.1:8545".to_owned(),
+            cursor,
+        })
+    };
+    vec![
+        hello(Cursor::From { sequence: 5 }),
+        hello(Cursor::After { sequence: 5, hash: B256::repeat_byte(5) }),
+        Request::Alive { next: 9 },
+        Request::Report(Bytes::from_static(b"foreseal_x 1\n")),
+        Request::Submit { number: 1, runnable: true, submission: chain.sent[0].clone() },
+        Request::Query { number: 2, query: Bytes::from_static(&[0xc1, 0x80]) },
+        Request::Snapshot { identity: Some(identity) },
+    ]
+}
+
 /// Adds events of a pool, and frames of every kind between the sequencer and its followers.
 fn frames(chain: &TestChain, inputs: &mut Inputs) {
     let view = chain.view();
@@ -403,16 +432,7 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
     let pool_events =
         kinds.enumerate().map(|(n, (kind, bytes))| (format!("event-{n}"), [&[kind], &bytes[..]].concat()));
     inputs.entry("pool_event").or_default().extend(pool_events);
-    let identity = Identity { chain_id: 7, genesis: B256::repeat_byte(7) };
-    let hello = |cursor| Request::Hello(Hello { identity, name: "worker 1".to_owned(), cursor });
-    let ups = [
-        hello(Cursor::From { sequence: 5 }),
-        hello(Cursor::After { sequence: 5, hash: B256::repeat_byte(5) }),
-        Request::Alive { next: 9 },
-        Request::Report(Bytes::from_static(b"foreseal_x 1\n")),
-        Request::Submit { number: 1, runnable: true, submission: chain.sent[0].clone() },
-        Request::Query { number: 2, query: Bytes::from_static(&[0xc1, 0x80]) },
-    ];
+    let ups = requests(chain);
     let mut records = Vec::new();
     Record::Seal { number: 9, hash: B256::repeat_byte(9) }.encode(&mut records);
     let store = StoreStatus {
@@ -429,7 +449,7 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
             production: Production::default(),
             depth: FinalityDepth { safe: 1, finalized: 2 },
         }),
-        Response::Append(RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 1, records }),
+        Response::Append(RawAppend::new(3, 1, records)),
         Response::Pool(events[0].clone().into()),
         Response::Heartbeat(Heartbeat { ticked: true, age: Duration::from_millis(5), next: 6, latest: 4 }),
         Response::SequencerReport(SequencerReport {
@@ -437,11 +457,14 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
             pool_start: PoolStart::Restored(3),
             signer: Some(Address::repeat_byte(3)),
             store: Some(store),
+            owner: Some(OwnerReport { epoch: 3, name: "m1".to_owned() }),
         }),
         Response::Reply { number: 2, answer: Bytes::from_static(&[0xc0]) },
         Response::Answer { number: 1, outcome: Outcome::Refused(PoolError::AlreadyKnown) },
         Response::Answer { number: 3, outcome: Outcome::Stopped("full".to_owned()) },
+        Response::Snapshot(Identity { chain_id: 7, genesis: B256::repeat_byte(7) }),
         Response::End(Ending::Refused("another chain".to_owned())),
+        Response::End(Ending::Busy { limit: 2 }),
     ];
     let written =
         ups.iter().map(Request::encode).chain(downs.iter().map(Response::encode)).collect::<Vec<_>>();

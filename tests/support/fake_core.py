@@ -83,6 +83,8 @@ class FakeNode:
         """Limits of the requested tiers."""
         self.cancelled: list[int] = []
         """Tickets of cancelled calls."""
+        self.cluster: dict[str, Any] | None = None
+        """The member `cluster` of its status."""
         self._done: list[tuple[int, bytes | RpcError]] = []
         self._notices: list[Notification] = []
         self._channel = self._sequence = 0
@@ -190,6 +192,7 @@ class FakeNode:
         return orjson.dumps(
             work
             | {"bounds": BOUNDS, "step": times, "parts": parts, "append": times, "commit": times, "pool": pool}
+            | {"quorum_append": times}
             | {"memory": {"used": 1 << 20, "free": 1 << 18, "trims": 1}}
             | {"journal": {"written": 8192, "segments": 2}}
             | {"lanes": {"read": lane}}
@@ -280,8 +283,8 @@ class FakeNode:
     def report(self, metrics: bytes) -> None:
         self.log.append("report")
 
-    def freshness(self) -> tuple[int, int, int]:
-        return self.block, 3, 42
+    def freshness(self) -> tuple[int, int, int, int]:
+        return self.block, 3, 42, 0
 
     def health(self) -> tuple[bool, str]:
         return self.healthy
@@ -290,4 +293,5 @@ class FakeNode:
         return self.healthy
 
     def status(self) -> bytes:
-        return b'{"pool":{"pooled":2,"queued":1,"bytes":300,"start":"new"}}'
+        pool = {"pooled": 2, "queued": 1, "bytes": 300, "start": "new"}
+        return orjson.dumps({"pool": pool, "cluster": self.cluster} if self.cluster else {"pool": pool})

@@ -29,8 +29,9 @@ PYTHON = {
     "payments": 2,
     "server": 2,
     "supervisor": 3,
-    "cli": 4,
-    "__main__": 5,
+    "cluster": 4,
+    "cli": 5,
+    "__main__": 6,
 }
 
 LONGEST_FILE = 600

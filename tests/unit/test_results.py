@@ -11,6 +11,7 @@ from repository import ROOT
 RESULTS = ROOT / "benches" / "results"
 # Suites that measure speed: built with the profile of the wheel.
 SPEED = {
+    "bootstrap",
     "caches",
     "compare",
     "core",
@@ -20,6 +21,8 @@ SPEED = {
     "payment_rate",
     "payment_rate_postgresql",
     "peers",
+    "quorum_cost",
+    "replica_lag",
     "step_root",
     "sync_send",
     "testing_suite",

@@ -8,7 +8,8 @@ use std::{
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Identity, Journal, JournalError, JournalOptions, Record, check, encode_records, simulated::SimulatedDisk,
+    Identity, JournalError, JournalOptions, LocalJournal, Record, check, encode_records,
+    simulated::SimulatedDisk,
 };
 
 use crate::{Memory, Target};
@@ -41,8 +42,8 @@ fn records(append: u64) -> Vec<Record> {
 /// An undamaged journal with a few segments, and its files.
 static WHOLE: LazyLock<(SimulatedDisk, Vec<PathBuf>)> = LazyLock::new(|| {
     let disk = SimulatedDisk::default();
-    let (mut journal, _) =
-        Journal::open(Path::new(FOLDER), Arc::new(disk.clone()), options()).expect("a new journal opens");
+    let (mut journal, _) = LocalJournal::open(Path::new(FOLDER), Arc::new(disk.clone()), options())
+        .expect("a new journal opens");
     for append in 0..APPENDS {
         journal.append(&records(append)).expect("there is room");
     }
@@ -64,7 +65,7 @@ fn run(input: &[u8]) {
     }
     let folder = Path::new(FOLDER);
     let report = check(folder, Arc::new(disk.fork()));
-    match Journal::open(folder, Arc::new(disk.clone()), options()) {
+    match LocalJournal::open(folder, Arc::new(disk.clone()), options()) {
         Ok((journal, recovery)) => {
             let (first, kept) = read(&journal);
             assert_eq!((recovery.appends, first + kept), (kept, journal.next_sequence()));
@@ -73,7 +74,7 @@ fn run(input: &[u8]) {
             assert_eq!(report.appends, kept);
             drop(journal);
             let (again, recovery) =
-                Journal::open(folder, Arc::new(disk), options()).expect("what was opened opens again");
+                LocalJournal::open(folder, Arc::new(disk), options()).expect("what was opened opens again");
             assert_eq!(
                 (recovery.appends, recovery.torn_tail, recovery.unfinished_segment),
                 (kept, None, None)
@@ -113,7 +114,7 @@ fn damage(disk: &SimulatedDisk, files: &[PathBuf], [file, high, low, how, byte]:
 
 /// Returns the sequence number of the first readable append and the number of readable appends. Each must be
 /// equal to the append that was written with its sequence number.
-fn read(journal: &Journal) -> (u64, u64) {
+fn read(journal: &LocalJournal) -> (u64, u64) {
     let first = journal.first_sequence();
     let mut count = 0;
     for append in journal.replay().expect("an open journal is read") {

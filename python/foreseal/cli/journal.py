@@ -1,4 +1,4 @@
-"""`foreseal journal check`, `foreseal journal repair` and `foreseal journal show`."""
+"""`foreseal journal`: inspection and repair of a journal, and recovery of a quorum journal."""
 
 import sys
 from pathlib import Path
@@ -8,25 +8,44 @@ import click
 import orjson
 
 from foreseal._core import journal_check, journal_repair, journal_show
+from foreseal.cli.engine_options import credential_options, target_json
+from foreseal.cli.exit_codes import FAILED
+from foreseal.cli.journal_engine import check_engine, export_command, import_command
 from foreseal.cli.options import EXISTING_FOLDER
 
 
 @click.group("journal")
 def journal_group() -> None:
-    """Inspect the journal of a data directory, or truncate it at the damage."""
+    """Inspect or repair the journal of a data directory, or the quorum journal of a cluster."""
+
+
+journal_group.add_command(export_command)
+journal_group.add_command(import_command)
 
 
 @journal_group.command("check")
-@click.argument("datadir", type=EXISTING_FOLDER)
-def check_command(datadir: Path) -> None:
-    """Read the whole journal in DATADIR and print a summary. Read-only.
+@click.argument("target", metavar="DATADIR|URL")
+@credential_options
+@click.option("--force", is_flag=True, help="Accept an etcd that is too old or has a single member.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check_command(target: str, force: bool, as_json: bool, **credentials: Any) -> int:
+    """Check the journal in a data directory, or the etcd of a quorum journal by its URL etcd://...
 
-    Exit 1 if the journal is damaged or ends before its recorded end.
+    In a data directory, read the whole journal and print a summary; exit 1 if it is damaged or ends before its
+    recorded end.
+
+    In etcd, print versions, database sizes and hashes of the members, and the duration of 100 appends to a key of
+    its own; exit 1 if `foreseal run` would reject it.
     """
+    if target.startswith("etcd://"):
+        return check_engine(target, target_json(target, credentials, force=force), as_json)
+    datadir = EXISTING_FOLDER.convert(target, None, click.get_current_context())
     report = orjson.loads(journal_check(str(datadir)))
-    _print(report)
-    if report["fault"] is not None or report["missing"] is not None:
-        sys.exit(1)
+    if as_json:
+        click.echo(orjson.dumps(report))
+    else:
+        _print(report)
+    return FAILED if report["fault"] is not None or report["missing"] is not None else 0
 
 
 @journal_group.command("repair")

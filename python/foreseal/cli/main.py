@@ -10,7 +10,12 @@ from foreseal.cli.lazy_commands import LazyCommands
 from foreseal.errors import NodeError
 
 _COMMANDS = {
-    "Run a node": {"dev": "dev:dev_command", "run": "run:run_command"},
+    "Run a node": {
+        "dev": "dev:dev_command",
+        "run": "run:run_command",
+        "cluster": "cluster:cluster_group",
+        "handover": "handover:handover_command",
+    },
     "Settings and keys": {
         "config": "config:config_group",
         "keys": "keys:keys_group",

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use foreseal_chain::datadir::DataDirError;
-use foreseal_journal::JournalError;
+use foreseal_journal::{Identity, JournalError};
 use foreseal_store::StoreError;
 
-/// Error of making or restoring a backup.
+/// Error of making or restoring a backup, or of sending or receiving a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(transparent)]
@@ -33,6 +33,17 @@ pub enum BackupError {
         "the node removed the journal after append {sequence} while the store was copied: try again, or retain the journal longer (--store-retention)"
     )]
     Outrun { sequence: u64 },
+    #[error("the stream is not a snapshot of this version: {why}")]
+    NotASnapshot { why: String },
+    #[error("the snapshot is damaged: {file}: {why}: fetch it again")]
+    DamagedSnapshot { file: String, why: String },
+    /// The connection to the other side failed.
+    #[error("the snapshot was interrupted: {why}: start it again")]
+    Stream { why: String },
+    #[error("the sender could not complete the snapshot: {0}")]
+    SenderFailed(String),
+    #[error("the snapshot is of chain {found}, expected chain {expected}: choose a sender of the same chain")]
+    OtherChain { found: Identity, expected: Identity },
     #[error("the backup was cancelled")]
     Interrupted,
 }

@@ -15,6 +15,8 @@ use crate::BackupError;
 
 /// Bytes read at a time.
 const CHUNK_SIZE: usize = 1 << 20;
+/// Bytes after which a file is synced, so that the last sync is short and no writer on the same disk waits long.
+const SYNC_INTERVAL: usize = 64 << 20;
 /// Maximum size in bytes of a file in which the offset of a flipped bit is searched.
 const LOCATED: u64 = 64 << 20;
 
@@ -37,14 +39,35 @@ pub(crate) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error
     move |error| DataDirError::io(what, &path, &error).into()
 }
 
+/// Size and hashes of the content that was passed so far.
+#[derive(Default)]
+pub(crate) struct ContentHash {
+    hasher: blake3::Hasher,
+    crc: u32,
+    bytes: u64,
+}
+
+impl ContentHash {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.crc = crc32c::crc32c_append(self.crc, bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    pub fn finish(self, path: String) -> ManifestFile {
+        let blake3 = B256::from(*self.hasher.finalize().as_bytes());
+        ManifestFile { path, bytes: self.bytes, blake3, crc32c: Some(self.crc) }
+    }
+}
+
 /// A file of a backup that is being written.
 pub(crate) struct Written {
     file: File,
     path: PathBuf,
     name: String,
-    hasher: blake3::Hasher,
-    crc: u32,
-    bytes: u64,
+    content: ContentHash,
+    /// Number of bytes since the last sync.
+    unsynced: usize,
 }
 
 impl Written {
@@ -56,32 +79,30 @@ impl Written {
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(io_error("create", &path))?;
-        Ok(Self { file, path, name: name.to_owned(), hasher: blake3::Hasher::new(), crc: 0, bytes: 0 })
+        Ok(Self { file, path, name: name.to_owned(), content: ContentHash::default(), unsynced: 0 })
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        self.hasher.update(bytes);
-        self.crc = crc32c::crc32c_append(self.crc, bytes);
-        self.bytes += bytes.len() as u64;
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), BackupError> {
+        self.file.write_all(bytes).map_err(io_error("write", &self.path))?;
+        self.content.update(bytes);
+        self.unsynced += bytes.len();
+        if self.unsynced >= SYNC_INTERVAL {
+            self.file.sync_data().map_err(io_error("sync", &self.path))?;
+            self.unsynced = 0;
+        }
         Ok(())
-    }
-
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     pub fn finish(self) -> Result<ManifestFile, BackupError> {
         self.file.sync_all().map_err(io_error("sync", &self.path))?;
-        let blake3 = B256::from(*self.hasher.finalize().as_bytes());
-        Ok(ManifestFile { path: self.name, bytes: self.bytes, blake3, crc32c: Some(self.crc) })
+        Ok(self.content.finish(self.name))
     }
 }
 
 /// Writes a complete file.
 pub(crate) fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<ManifestFile, BackupError> {
     let mut file = Written::create(folder, name)?;
-    file.write(bytes).map_err(io_error("write", &folder.join(name)))?;
+    file.write(bytes)?;
     file.finish()
 }
 
@@ -135,5 +156,20 @@ pub(crate) fn is_free(path: &Path) -> Result<bool, BackupError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
         Err(error) => Err(io_error("read", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_reported_with_the_file() {
+        let path = PathBuf::from("/dev/full");
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let name = "data.mdb".to_owned();
+        let mut written = Written { file, path, name, content: ContentHash::default(), unsynced: 0 };
+        let error = written.write(b"content").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /dev/full: No space left on device"), "{error}");
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BackupError,
-    file_names::MANIFEST,
+    file_names::{GENESIS, MANIFEST, STORE_FILE, is_copied},
     files::{ManifestFile, write_file},
 };
 
@@ -48,10 +48,14 @@ pub struct ManifestBlock {
 }
 
 impl Manifest {
+    /// Encodes the content of the file, with its checksum.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, BackupError> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| invalid(&error))?;
+        Ok(checked_file::seal_json(&text))
+    }
+
     pub(crate) fn write(&self, folder: &Path) -> Result<(), BackupError> {
-        let text = serde_json::to_vec_pretty(self)
-            .map_err(|error| BackupError::NotABackup { path: folder.to_owned(), why: error.to_string() })?;
-        write_file(folder, MANIFEST, &checked_file::seal_json(&text)).map(drop)
+        write_file(folder, MANIFEST, &self.encode()?).map(drop)
     }
 
     /// Reads the manifest of the backup in `folder`.
@@ -61,6 +65,14 @@ impl Manifest {
             io::ErrorKind::NotFound => refused(format!("{MANIFEST} is missing")),
             _ => refused(format!("{MANIFEST} cannot be read: {error}")),
         })?;
+        Self::decode(text, refused)
+    }
+
+    /// Decodes the content of the file. `refused` returns the error for content that is not a manifest.
+    pub(crate) fn decode(
+        text: Vec<u8>,
+        refused: impl Fn(String) -> BackupError,
+    ) -> Result<Self, BackupError> {
         let damaged = |why| BackupError::Damaged { file: MANIFEST.to_owned(), why };
         let content = checked_file::unseal_json(text).map_err(|mismatch| damaged(mismatch.to_string()))?;
         let checked = matches!(content, Content::Checked(_));
@@ -78,6 +90,25 @@ impl Manifest {
         }
         serde_json::from_slice(&text).map_err(|error| refused(format!("{MANIFEST} is invalid: {error}")))
     }
+
+    /// Rejects a manifest with unexpected or missing files before any of them is written.
+    pub(crate) fn check_files(&self) -> Result<(), BackupError> {
+        if let Some(file) = self.files.iter().find(|file| !is_copied(&file.path)) {
+            let why = "unexpected file".to_owned();
+            return Err(BackupError::Damaged { file: file.path.clone(), why });
+        }
+        for name in [STORE_FILE, GENESIS] {
+            if !self.files.iter().any(|file| file.path == name) {
+                let why = format!("{name} is not listed");
+                return Err(BackupError::Damaged { file: MANIFEST.to_owned(), why });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn invalid(error: &serde_json::Error) -> BackupError {
+    BackupError::Damaged { file: MANIFEST.to_owned(), why: error.to_string() }
 }
 
 #[derive(Deserialize)]

@@ -71,6 +71,15 @@ pub enum JournalError {
     /// The append was rejected before anything was written: the journal stays usable.
     #[error("journal: an append of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge { bytes: usize, limit: usize },
+    /// Another machine writes the chain now: none of the records was made visible.
+    #[error("another sequencer writes the chain now: {owner}")]
+    Superseded { owner: String },
+    /// The node is stopping and does not wait for the quorum any longer. The append may exist there.
+    #[error("the node stopped while the quorum of the journal was not reachable")]
+    Interrupted,
+    /// The quorum of the journal rejected the append, or contradicts this journal.
+    #[error("quorum journal: {reason}")]
+    Quorum { reason: String },
     /// The bytes are intact, but this program cannot decode them.
     #[error("journal: record {index} of append {sequence} at {position} cannot be read: {reason}")]
     Record { position: JournalPosition, sequence: u64, index: usize, reason: String },

@@ -17,7 +17,7 @@ use crate::{
 pub struct RawAppend {
     /// Sequence number of the append, counted from 0 since the journal began.
     pub sequence: u64,
-    /// Identifying hash: two journals that share it are identical up to this append.
+    /// Hash of the content ([`Self::content_hash`]), equal in every journal that has this append.
     pub hash: B256,
     /// Number of records.
     pub count: u32,
@@ -35,12 +35,32 @@ pub struct RecordDecodeError {
 }
 
 impl RawAppend {
+    /// Returns the append with these encoded records and their hash.
+    pub fn new(sequence: u64, count: u32, records: Vec<u8>) -> Self {
+        Self { sequence, hash: Self::content_hash(sequence, count, &records), count, records }
+    }
+
+    /// Returns the hash of an append's content. It depends on no secret of a journal, so a cursor that names it
+    /// is valid at every process that has the append.
+    pub fn content_hash(sequence: u64, count: u32, records: &[u8]) -> B256 {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&sequence.to_le_bytes());
+        hasher.update(&count.to_le_bytes());
+        hasher.update(records);
+        B256::new(*hasher.finalize().as_bytes())
+    }
+
+    /// Returns `true` if the hash is that of the content.
+    pub fn is_consistent(&self) -> bool {
+        self.hash == Self::content_hash(self.sequence, self.count, &self.records)
+    }
+
     /// Encodes the append with this number as the journal would write it.
-    pub fn encode(sequence: u64, hash: B256, records: &[Record]) -> Self {
+    pub fn encode(sequence: u64, records: &[Record]) -> Self {
         let mut bytes = Vec::new();
         encode_records(records, &mut bytes);
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
-        Self { sequence, hash, count, records: bytes }
+        Self::new(sequence, count, bytes)
     }
 
     /// Decodes the records.
@@ -86,8 +106,8 @@ impl Iterator for RawAppends {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next(|found| {
-            let (sequence, hash) = (found.header.chain.sequence, found.header.hash);
-            Ok(RawAppend { sequence, hash, count: found.header.records, records: found.records.to_vec() })
+            let (sequence, count) = (found.header.chain.sequence, found.header.records);
+            Ok(RawAppend::new(sequence, count, found.records.to_vec()))
         })
     }
 }

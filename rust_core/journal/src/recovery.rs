@@ -7,7 +7,7 @@ use foreseal_primitives::mutant;
 use serde::Serialize;
 
 use crate::{
-    ChainTip, EndState, Journal, JournalError, JournalOptions, JournalPosition, RecordedEnd,
+    ChainTip, EndState, JournalError, JournalOptions, JournalPosition, LocalJournal, RecordedEnd,
     disk::{Disk, DiskFile, read_up_to},
     end_file::{EndFileContent, EndFileWriter, end_path, read_end},
     layout::{ChainLink, FIRST_SEGMENT, SegmentHeader, segment_name},
@@ -66,7 +66,7 @@ impl Recovery {
 /// Number of zero bytes written at a time over a torn tail.
 const ZEROS: usize = 1 << 20;
 
-impl Journal {
+impl LocalJournal {
     /// Opens the journal in `dir`, or creates it.
     ///
     /// Verifies every append and cuts a torn tail. On return, everything that [`Self::replay`] yields is on
@@ -88,7 +88,7 @@ fn recover(
     dir: &Path,
     disk: Arc<dyn Disk>,
     options: JournalOptions,
-) -> Result<(Journal, Recovery), JournalError> {
+) -> Result<(LocalJournal, Recovery), JournalError> {
     disk.create_dir(dir).map_err(JournalError::io("create", dir))?;
     let recorded = read_end(&*disk, dir)?;
     let mut scanner = SegmentScanner::new(disk.clone(), dir, Some(options.identity))?;
@@ -125,7 +125,7 @@ fn recover(
     let writer = writer_id(&options, recorded.map(|found| found.mark));
     let state = (EndState::Open, chain, end_check.tip);
     let end_file = EndFileWriter::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
-    let journal = Journal {
+    let journal = LocalJournal {
         end_file,
         path: dir.join(segment_name(header.number)),
         disk,

@@ -330,14 +330,15 @@ mod tests {
     use alloy_primitives::B256;
 
     use super::*;
-    use crate::{Identity, Journal, JournalOptions, Record, simulated::SimulatedDisk};
+    use crate::{Identity, JournalOptions, LocalJournal, Record, simulated::SimulatedDisk};
 
     #[test]
     fn records_of_a_later_version_are_skipped_only_by_repair() {
         let disk = Arc::new(SimulatedDisk::default());
         let dir = Path::new("journal");
         let identity = Identity { chain_id: 1, genesis: B256::ZERO };
-        let open = || Journal::open(dir, disk.clone(), JournalOptions::new(identity, [0; 32])).unwrap().0;
+        let open =
+            || LocalJournal::open(dir, disk.clone(), JournalOptions::new(identity, [0; 32])).unwrap().0;
         let mut journal = open();
         let seal = Record::Seal { number: 1, hash: B256::ZERO };
         journal.append(std::slice::from_ref(&seal)).unwrap();

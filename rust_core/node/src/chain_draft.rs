@@ -150,7 +150,7 @@ pub(crate) fn opening_records(step: &Arc<Flashblock>) -> [Record; 2] {
 }
 
 /// Returns the effect of an override on `state`, in absolute values.
-fn diff_of(state: &State, one: &Override) -> Result<StateDiff, StateError> {
+pub(crate) fn diff_of(state: &State, one: &Override) -> Result<StateDiff, StateError> {
     let address = one.address;
     let mut account = state.account(&address)?.unwrap_or_default();
     let (mut storage, mut codes) = (Vec::new(), Vec::new());

@@ -10,6 +10,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use foreseal_journal::JournalError;
@@ -55,6 +56,12 @@ impl Control {
         sequencer.is_some_and(|sequencer| sequencer.lock().write_store())
     }
 
+    /// Returns `true` if the sequencer is idle within `wait` of real time. It is not while it waits for a quorum.
+    pub(crate) fn is_free_within(&self, wait: Duration) -> bool {
+        let sequencer = self.0.lock().clone();
+        sequencer.is_some_and(|sequencer| sequencer.try_lock_for(wait).is_some())
+    }
+
     /// Rejects requests from now on. Waits for the one in progress.
     pub(crate) fn close(&self) {
         let sequencer = self.0.lock().take();
@@ -91,7 +98,9 @@ impl Control {
             Err(error) if sequencer.is_broken() => Err(ControlError::Failed(error.into_production())),
             done => done,
         };
-        if let Err(ControlError::Failed(error)) = &done {
+        if let Err(ControlError::Failed(error)) = &done
+            && !error.is_loss_of_ownership()
+        {
             sequencer.halted = Some(error.to_string());
             shared.set_phase(Phase::Failed(error.to_string()));
         }

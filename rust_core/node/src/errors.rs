@@ -8,11 +8,11 @@ use std::{
 use foreseal_builder::BuildError;
 use foreseal_chain::{ChainError, ReplayError, datadir::DataDirError};
 use foreseal_journal::JournalError;
-use foreseal_replication::ReplicationError;
+use foreseal_replication::{CredentialError, ReplicationError};
 use foreseal_state::StateError;
 use foreseal_store::StoreError;
 
-use crate::{KeyError, ProductionError, SettingsError, StartError, StoreFailed};
+use crate::{ClusterError, KeyError, ProductionError, SettingsError, StartError, StoreFailed};
 
 /// Error of opening, starting, running or stopping a node.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,10 @@ pub enum NodeError {
     Replication(#[from] ReplicationError),
     #[error(transparent)]
     Production(#[from] ProductionError),
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
 }
 
 impl NodeError {

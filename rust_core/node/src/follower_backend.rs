@@ -17,7 +17,7 @@ impl FollowerBackend for SharedState {
     }
 
     fn set_phase(&self, phase: Phase) {
-        Self::set_phase(self, phase);
+        self.set_following_phase(phase);
     }
 
     fn frame_arrived(&self) {

@@ -23,5 +23,6 @@ pub(crate) fn follower_status(client: &FollowerClient, shared: &SharedState) -> 
             sequencer,
             time_since_frame: shared.time_since_frame(),
         }),
+        cluster: None,
     }
 }

@@ -33,7 +33,7 @@ impl Node {
             }
             // A connection that stays silent for longer is closed, unless the thread that reads it is
             // stalled.
-            (NodeRole::Follower(_), Phase::Following) => (shared.heard_at(), Some(MAX_SILENCE)),
+            (_, Phase::Following) => (shared.heard_at(), Some(MAX_SILENCE)),
             (NodeRole::Writer(_) | NodeRole::Follower(_), _) => (0, None),
         };
         let (on_disk, thread) = (shared.activity.is_on_disk(), shared.activity.thread());

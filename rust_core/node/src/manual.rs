@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_replication::{ManualFollower, ManualServer, RingLimits};
+use foreseal_replication::{FeedAddress, ManualFollower, ManualServer, RingLimits};
 
-use crate::{Node, NodeError, Producer, Watcher, node::NodeRole};
+use crate::{ClusterDriver, Node, NodeError, Producer, Watcher, node::NodeRole};
 
 impl Node {
     /// Starts the node like [`Self::start_watched`], with the caller driving the connections. A sequencer
@@ -25,6 +25,23 @@ impl Node {
         }
     }
 
+    /// Starts a member of a cluster like [`Self::start_member`], with the caller driving its connections as after
+    /// [`Self::start_manual`]. It listens at no socket, and probes none.
+    pub fn start_member_manual(
+        &self,
+        watcher: Arc<dyn Watcher>,
+        ring: RingLimits,
+    ) -> Result<Option<ClusterDriver>, NodeError> {
+        self.shared.set_watcher(watcher);
+        self.begin_member(Some(ring))
+    }
+
+    /// Returns the addresses of the feed that a member or a replica wants to follow now, in the order in which
+    /// they are tried.
+    pub fn follow_addresses(&self) -> Vec<FeedAddress> {
+        self.upstream().map(|client| client.addresses()).unwrap_or_default()
+    }
+
     /// Accepts a follower whose greeting is the next frame of `input`, and sends frames to `out`.
     ///
     /// # Errors
@@ -39,12 +56,9 @@ impl Node {
         }
     }
 
-    /// Returns the driver of a follower; `None` on a sequencer.
+    /// Returns the driver of a follower, once; `None` on a sequencer.
     pub fn follow_manual(&self) -> Option<ManualFollower> {
-        match &self.part {
-            NodeRole::Writer(_) => None,
-            NodeRole::Follower(following) => Some(ManualFollower::new(following.clone())),
-        }
+        self.following().cloned().and_then(ManualFollower::new)
     }
 
     /// Returns the number of appends up to the newest view; `None` if followers are not served.

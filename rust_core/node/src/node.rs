@@ -9,26 +9,32 @@ use std::{
 };
 
 use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View, datadir::DataDir};
+use foreseal_journal::Identity;
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
 use foreseal_replication::{
-    CatchingUp, FeedServer, FeedSource, FollowerClient, FollowerStatus, Phase, ReplicaConfig, RingLimits,
+    CatchingUp, FeedSecurity, FeedServer, FeedSource, FollowerClient, FollowerConfig, FollowerProfile,
+    FollowerStatus, Phase, ReplicaConfig, RingLimits, SharedStoreChain, SnapshotSource, Upstream,
 };
 use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    Changes, ControlError, NodeEnvironment, NodeError, NodeMetrics, Producer, QueryHandler, Role, Sequencer,
-    Settings, SettingsError, Status, StepSigner, StoreFailed, Watcher,
+    Changes, ClusterDriver, ControlError, NodeEnvironment, NodeError, NodeMetrics, Producer, QueryHandler,
+    Role, Sequencer, Settings, SettingsError, Status, StepSigner, StoreFailed, Watcher,
+    cluster::ClusterMonitor,
     control::Control,
     follower_status::follower_status,
     scrubber::{ScrubOwner, Scrubber},
-    shared_state::SharedState,
+    shared_state::{MAX_UNCONFIRMED, SharedState},
     signer::admit_signer,
     start::try_first_block,
     store_files::{FollowerDataDir, open_store},
-    writer::Writer,
+    writer::{Begun, Writer},
 };
+
+/// Time that a stop waits for the append in progress, to hand the chain over after it.
+const HANDOVER_WAIT: Duration = Duration::from_secs(1);
 
 /// A node. Reads are served from [`Node::view`]; writes happen on a thread of their own.
 pub struct Node {
@@ -43,7 +49,7 @@ pub struct Node {
 
 /// Role of the process with its state.
 pub(crate) enum NodeRole {
-    Writer(WriterState),
+    Writer(Box<WriterState>),
     Follower(Arc<FollowerClient>),
 }
 
@@ -57,6 +63,14 @@ pub(crate) struct WriterState {
     server: Arc<Mutex<Option<FeedServer>>>,
     /// FeedSource that feeds followers; set once the journal is replayed, if followers are served.
     pub(crate) source: Arc<OnceLock<Arc<FeedSource>>>,
+    /// Client that follows another machine; set once the journal is replayed, if the role has one.
+    pub(crate) upstream: Arc<OnceLock<Arc<FollowerClient>>>,
+    /// Status of a member of a cluster; set once the journal is replayed, if there is a quorum journal.
+    pub(crate) monitor: Arc<OnceLock<Arc<ClusterMonitor>>>,
+    /// Credentials for other machines.
+    security: FeedSecurity,
+    /// Source of snapshots for new machines, set before the start.
+    snapshots: OnceLock<Arc<dyn SnapshotSource>>,
 }
 
 impl Node {
@@ -68,6 +82,10 @@ impl Node {
         settings.store.check()?;
         match &settings.role {
             Role::Sequencer { .. } => Self::open_writer(settings, surroundings),
+            // A replica makes no steps, so it needs no key.
+            Role::Replica { .. } => {
+                Self::open_writer(Settings { produce: false, development: None, ..settings }, surroundings)
+            }
             Role::Follower { feed, name } => {
                 let (feed, name) = (feed.clone(), name.clone());
                 Self::open_follower(settings, surroundings, feed, name)
@@ -98,13 +116,17 @@ impl Node {
             window,
             caches,
         };
-        let part = NodeRole::Follower(Arc::new(FollowerClient::new(
-            ground,
-            feed,
-            name,
-            shared.pool.clone(),
-            shared.clone(),
-        )));
+        shared.set_leads(false);
+        let config = FollowerConfig {
+            identity: Identity { chain_id: spec.chain_id(), genesis: store.options().genesis },
+            upstream: Upstream::unix(feed),
+            profile: FollowerProfile::worker(name),
+            pool: shared.pool.clone(),
+            backend: shared.clone(),
+            shared_store: Some(store.clone()),
+        };
+        let chain = SharedStoreChain::new(ground, shared.clone());
+        let part = NodeRole::Follower(Arc::new(FollowerClient::new(config, Box::new(chain))));
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
@@ -119,7 +141,12 @@ impl Node {
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(SharedState::new(pool, surroundings.clock.clone()));
         shared.set_store(store.clone());
-        let part = NodeRole::Writer(WriterState {
+        shared.set_leads(settings.cluster.quorum.is_none() && !matches!(settings.role, Role::Replica { .. }));
+        if settings.cluster.quorum.is_some() {
+            shared.set_uses_quorum();
+        }
+        let security = settings.cluster.credentials.load()?;
+        let part = NodeRole::Writer(Box::new(WriterState {
             datadir: Arc::new(datadir),
             control: Arc::default(),
             signer: signer.map(Arc::new),
@@ -127,8 +154,21 @@ impl Node {
             thread: Mutex::new(None),
             server: Arc::default(),
             source: Arc::default(),
-        });
+            upstream: Arc::default(),
+            monitor: Arc::default(),
+            security,
+            snapshots: OnceLock::new(),
+        }));
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
+    }
+
+    /// Sets the source of the snapshots that followers may request. Call it once, before the start; later calls
+    /// and calls on a follower have no effect.
+    pub fn serve_snapshots(&self, source: Arc<dyn SnapshotSource>) {
+        if let NodeRole::Writer(writing) = &self.part {
+            // The first source stays.
+            let _ = writing.snapshots.set(source);
+        }
     }
 
     /// Starts the writing thread, which replays the journal and then produces blocks or only serves. On a
@@ -215,10 +255,36 @@ impl Node {
         writing: &WriterState,
         manual: Option<RingLimits>,
     ) -> Result<Option<Producer>, NodeError> {
-        match writing.surroundings.lock().take() {
-            Some(surroundings) => self.writer(writing, manual).begin(surroundings),
-            None => Ok(None),
-        }
+        Ok(match self.begin_writer(writing, manual)? {
+            Some(Begun::Producing(producer)) => Some(producer),
+            Some(Begun::Serving | Begun::Member(..)) | None => None,
+        })
+    }
+
+    /// Begins to write or follow like [`Self::start_stepped`], as a member of a cluster. Returns the driver,
+    /// which the caller runs; `None` for a node without a quorum journal.
+    pub fn start_member(&self) -> Result<Option<ClusterDriver>, NodeError> {
+        self.begin_member(None)
+    }
+
+    pub(crate) fn begin_member(
+        &self,
+        manual: Option<RingLimits>,
+    ) -> Result<Option<ClusterDriver>, NodeError> {
+        let NodeRole::Writer(writing) = &self.part else { return Ok(None) };
+        Ok(match self.begin_writer(writing, manual)? {
+            Some(Begun::Member(driver)) => Some(*driver),
+            Some(Begun::Serving | Begun::Producing(_)) | None => None,
+        })
+    }
+
+    fn begin_writer(
+        &self,
+        writing: &WriterState,
+        manual: Option<RingLimits>,
+    ) -> Result<Option<Begun>, NodeError> {
+        let Some(surroundings) = writing.surroundings.lock().take() else { return Ok(None) };
+        self.writer(writing, manual).begin(surroundings).map(Some)
     }
 
     /// Writes one batch to a store that has no thread. Returns `true` if there was work.
@@ -261,7 +327,19 @@ impl Node {
                 return self.join_scrub();
             }
         };
+        if writing.monitor.get().is_some()
+            && self.shared.leads()
+            && writing.control.is_free_within(HANDOVER_WAIT)
+        {
+            // A standby continues at once instead of after the usual silence.
+            if let Err(error) = self.hand_over() {
+                tracing::warn!(%error, "the chain was not handed over");
+            }
+        }
         self.shared.stop();
+        if let Some(following) = writing.upstream.get() {
+            following.stop();
+        }
         // The lock is released first, so that readers of the follower list do not wait for the farewell to
         // followers.
         let server = writing.server.lock().take();
@@ -290,7 +368,32 @@ impl Node {
             server: writing.server.clone(),
             manual,
             source: writing.source.clone(),
+            upstream: writing.upstream.clone(),
+            monitor: writing.monitor.clone(),
+            security: writing.security.clone(),
+            snapshots: writing.snapshots.get().cloned(),
         }
+    }
+
+    /// Returns the client that follows another process; `None` while this one writes the chain.
+    pub(crate) fn following(&self) -> Option<&Arc<FollowerClient>> {
+        match &self.part {
+            NodeRole::Writer(writing) => writing.upstream.get().filter(|_| !self.shared.leads()),
+            NodeRole::Follower(following) => Some(following),
+        }
+    }
+
+    /// Returns the client that follows another process, even while it has nothing to follow.
+    pub(crate) fn upstream(&self) -> Option<&Arc<FollowerClient>> {
+        match &self.part {
+            NodeRole::Writer(writing) => writing.upstream.get(),
+            NodeRole::Follower(following) => Some(following),
+        }
+    }
+
+    /// Returns `true` if submissions are answered by another process.
+    pub fn forwards_submissions(&self) -> bool {
+        !self.shared.leads()
     }
 
     /// Returns the connected followers; empty if none are served.
@@ -306,12 +409,12 @@ impl Node {
     /// Sends the metrics of this follower to the sequencer, which lists them in [`Self::followers`]. Does
     /// nothing on the sequencer.
     pub fn report(&self, metrics: Vec<u8>) {
-        if let NodeRole::Follower(following) = &self.part {
+        if let Some(following) = self.following() {
             following.report(metrics);
         }
     }
 
-    /// Returns `true` if this node follows a sequencer in another process.
+    /// Returns `true` if this node reads the store of a sequencer in another process.
     pub fn is_follower(&self) -> bool {
         matches!(self.part, NodeRole::Follower(_))
     }
@@ -366,7 +469,7 @@ impl Node {
     /// Submitters can wait for it to change.
     pub fn answers(&self) -> u64 {
         match &self.part {
-            NodeRole::Writer(_) => 0,
+            NodeRole::Writer(writing) => writing.upstream.get().map_or(0, |client| client.answers()),
             NodeRole::Follower(following) => following.answers(),
         }
     }
@@ -383,8 +486,15 @@ impl Node {
     pub fn status(&self) -> Status {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
-            NodeRole::Follower(following) => return follower_status(following, &self.shared),
+            NodeRole::Follower(following) => {
+                let cluster = self.cluster_status();
+                return Status { cluster, ..follower_status(following, &self.shared) };
+            }
         };
+        if let Some(following) = self.following() {
+            let (store, cluster) = (self.shared.store_status(), self.cluster_status());
+            return Status { store, cluster, ..follower_status(following, &self.shared) };
+        }
         Status {
             phase: self.shared.phase(),
             age: self.shared.age(),
@@ -395,24 +505,25 @@ impl Node {
             store: self.shared.store_status(),
             shown: self.view().is_some(),
             following: None,
+            cluster: self.cluster_status(),
         }
     }
 
     /// Returns how far the node is behind its sequencer; `None` if it is up to date or has no sequencer.
     pub fn catching_up(&self) -> Option<CatchingUp> {
-        match &self.part {
-            NodeRole::Writer(_) => None,
-            NodeRole::Follower(following) => following.catching_up(),
-        }
+        self.following()?.catching_up()
     }
 
     /// Returns the age of the last tick beyond which the node is unhealthy: five steps or five seconds,
     /// whichever is longer.
     pub fn tick_limit(&self) -> Duration {
-        let step = match &self.part {
-            NodeRole::Writer(_) => None,
-            NodeRole::Follower(following) => following.step(),
-        };
+        if self.shared.uses_quorum() && self.shared.leads() {
+            return MAX_UNCONFIRMED;
+        }
+        if let (NodeRole::Writer(_), Some(_)) = (&self.part, self.following()) {
+            return self.settings.cluster.max_age;
+        }
+        let step = self.following().and_then(|following| following.step());
         (step.unwrap_or(self.settings.production.step) * 5).max(Duration::from_secs(5))
     }
 

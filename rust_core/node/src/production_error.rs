@@ -26,6 +26,13 @@ pub enum ProductionError {
     Halted(String),
 }
 
+impl ProductionError {
+    /// Returns `true` if another process writes the chain, or may: nothing here has failed.
+    pub(crate) fn is_loss_of_ownership(&self) -> bool {
+        matches!(self, Self::Journal(JournalError::Superseded { .. } | JournalError::Interrupted))
+    }
+}
+
 /// Reasons why the writer did not serve a request. The chain is unchanged, except for [`Self::Failed`].
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
@@ -35,6 +42,8 @@ pub enum ControlError {
     Stopped(String),
     #[error("only the sequencer supports this; this process follows it")]
     Follower,
+    #[error("this node has no quorum journal: there is nothing to hand over")]
+    NoQuorum,
     #[error("this node produces no blocks")]
     NotProducing,
     #[error("only development chains allow this")]

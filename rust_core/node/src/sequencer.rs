@@ -15,10 +15,15 @@ use alloy_primitives::B256;
 use foreseal_builder::{BuildError, NextBlockAttributes, PendingBlock};
 use foreseal_chain::{Chain, ClockReading, Recorded, View};
 use foreseal_evm::RejectedTransaction;
-use foreseal_journal::{Journal, JournalError, RawAppend, Record};
+use foreseal_journal::{Journal, JournalError, JournalReader, RawAppend, Record};
 use foreseal_pool::{DropReason, PoolSnapshot};
 use foreseal_primitives::{Flashblock, mutant};
-use foreseal_replication::Phase;
+use foreseal_replication::{
+    Phase,
+    quorum::{QuorumJournal, QuorumWriter, RunId},
+    wire::Welcome,
+};
+use parking_lot::Mutex;
 
 use crate::{
     BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
@@ -31,13 +36,15 @@ pub(crate) struct BlockInputs {
     pub random: Randomness,
     /// Signer of the steps; `None` on a node that produces none.
     pub signer: Option<Arc<StepSigner>>,
+    /// Writer of the quorum journal; `None` if only this machine has the journal.
+    pub quorum: Option<Arc<Mutex<QuorumWriter>>>,
 }
 
 /// Owner of chain and journal. The thread that holds its lock is the writer: the thread that ticks, or a
 /// caller of [`Node::control`](crate::Node::control).
 pub struct Sequencer {
     pub(crate) chain: Chain,
-    journal: Journal,
+    journal: Box<dyn Journal>,
     store_writer: StoreWriter,
     /// Slot of the block being built; `None` on a node that only serves.
     pub(crate) slot: Option<BlockSlot>,
@@ -64,6 +71,10 @@ impl Sequencer {
         inputs: BlockInputs,
     ) -> Result<Self, ProductionError> {
         let Started { chain, journal, store_writer } = started;
+        let journal: Box<dyn Journal> = match &inputs.quorum {
+            Some(writer) => Box::new(QuorumJournal::new(journal, writer.clone())),
+            None => Box::new(journal),
+        };
         let automine = settings.development.is_some_and(|development| development.automine);
         let timed = Mining::Interval { seconds: settings.production.block_time };
         let mining = if automine { Mining::Automatic } else { timed };
@@ -84,14 +95,15 @@ impl Sequencer {
             halted,
             unshown: Vec::new(),
         };
-        let begun = if sequencer.settings.produce { sequencer.begin() } else { Ok(()) };
+        let begun = if sequencer.settings.leads_at_start() { sequencer.begin() } else { Ok(()) };
         // Even if production cannot begin, reads of durable data are served.
         let view = sequencer.view()?;
         sequencer.publish(view);
         begun.map(|()| sequencer)
     }
 
-    fn begin(&mut self) -> Result<(), ProductionError> {
+    /// Continues the open block, or opens the next one.
+    pub(crate) fn begin(&mut self) -> Result<(), ProductionError> {
         let now = self.now();
         self.shared.tick(now.monotonic);
         self.store_writer.check()?;
@@ -164,7 +176,9 @@ impl Sequencer {
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(), ProductionError> {
         let done = self.try_tick(now, keep_going);
-        if let Err(error) = &done {
+        if let Err(error) = &done
+            && !error.is_loss_of_ownership()
+        {
             self.shared.set_phase(Phase::Failed(error.to_string()));
         }
         done
@@ -191,7 +205,10 @@ impl Sequencer {
             }
             Mining::Manual | Mining::Interval { .. } => drop(self.step(keep_going)?),
         }
-        self.shared.tick(now.monotonic);
+        // A writer that cannot prove that it still is one does not claim freshness.
+        if self.journal.beat()? {
+            self.shared.tick(now.monotonic);
+        }
         Ok(())
     }
 
@@ -276,37 +293,104 @@ impl Sequencer {
         if mutant!("feed-before-append")
             && let Some(frames) = self.shared.frames()
         {
-            let sequence = self.journal.next_sequence();
-            frames.append(RawAppend::encode(sequence, B256::ZERO, records));
+            let sequence = self.journal.local().next_sequence();
+            frames.append(RawAppend::encode(sequence, records));
         }
         // A follower may meanwhile have proved that the journal has lost appends.
         if let Some(reason) = self.shared.failure() {
             return Err(ProductionError::Halted(reason));
         }
+        self.append_with(|journal| journal.append(records))
+    }
+
+    /// Appends records that another process made durable, to the journal on this machine only.
+    pub(crate) fn append_replicated(&mut self, records: &[Record]) -> Result<(), ProductionError> {
+        self.append_with(|journal| journal.local_mut().append(records))
+    }
+
+    fn append_with(
+        &mut self,
+        append: impl FnOnce(&mut dyn Journal) -> Result<u64, JournalError>,
+    ) -> Result<(), ProductionError> {
         // These records may derive from reads of the store, and a damaged store must not be built upon.
         self.store_writer.check()?;
         self.shared.reached(InspectionPoint::BeforeAppend);
         let mut laps = Stopwatch::begin(&*self.shared.clock);
         let waiting = self.shared.activity.wait_for_disk();
-        self.journal.append(records)?;
+        append(&mut *self.journal)?;
         drop(waiting);
         self.shared.metrics.append.add(laps.lap());
-        self.shared.metrics.journal_is(&self.journal);
+        self.shared.metrics.journal_is(self.journal.local());
         self.shared.reached(InspectionPoint::Appended);
         if self.shared.frames().is_some() {
-            self.unshown.extend(self.journal.newest());
+            self.unshown.extend(self.journal.local().newest());
         }
         Ok(())
     }
 
-    fn trim(&mut self) {
+    /// Returns `true` if this process writes the chain.
+    pub(crate) fn leads(&self) -> bool {
+        self.slot.is_some()
+    }
+
+    /// Releases the ownership of the chain, preferably in favour of `successor`.
+    ///
+    /// # Errors
+    /// Returns the reason if the quorum has not confirmed it. The ownership is given up in any case.
+    pub(crate) fn release(&mut self, successor: Option<RunId>) -> Result<(), String> {
+        match &self.inputs.quorum {
+            Some(writer) => writer.lock().release(successor).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the sequence number of the next append.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.journal.local().next_sequence()
+    }
+
+    /// Returns the content hash of the newest append; `None` if there is none. `past` reads the journal.
+    ///
+    /// # Errors
+    /// Returns the reason if the append cannot be read.
+    pub(crate) fn last_hash(&self, past: &JournalReader) -> Result<Option<B256>, String> {
+        let next = self.next_sequence();
+        let Some(sequence) = next.checked_sub(1) else { return Ok(None) };
+        if let Some(hash) = self.journal.local().newest_hash() {
+            return Ok(Some(hash));
+        }
+        let mut appends = past.up_to(next).raw_appends(sequence).map_err(|error| error.to_string())?;
+        match appends.next().transpose().map_err(|error| error.to_string())? {
+            Some(append) if append.sequence == sequence => Ok(Some(append.hash)),
+            _ => Err(format!("the journal here lacks its append {sequence}")),
+        }
+    }
+
+    /// Continues the chain as its writer: brings the pool up to date and continues the open block.
+    pub(crate) fn lead(&mut self) -> Result<(), ProductionError> {
+        self.begin()?;
+        let view = Arc::new(self.view()?);
+        // Steps that the pool has not heard of may have changed its senders.
+        self.shared.pool.reinsert(&[], || view.clone())?;
+        self.show(view);
+        self.publish_fees();
+        Ok(())
+    }
+
+    /// Adopts the settings of the process that this one follows, with which readers see what it would build.
+    pub(crate) fn follow_settings_of(&mut self, welcome: &Welcome) {
+        self.settings.production = welcome.production.clone();
+        self.settings.finality = welcome.depth;
+    }
+
+    pub(crate) fn trim(&mut self) {
         self.shared.reached(InspectionPoint::BeforeTrim);
         let _waiting = self.shared.activity.wait_for_disk();
-        self.store_writer.trim(&mut self.journal);
+        self.store_writer.trim(self.journal.local_mut());
     }
 
     /// Notifies the pool of the fees of the block being built.
-    fn publish_fees(&self) {
+    pub(crate) fn publish_fees(&self) {
         if let Some(open) = self.chain.open_block() {
             let (base_fee, blob_base_fee) = self.chain.spec().base_fees(open.header());
             self.shared.pool.on_fees(base_fee, blob_base_fee);
@@ -321,7 +405,7 @@ impl Sequencer {
     /// Replaces the chain by one whose records are durable, and passes its changes to the store.
     pub(crate) fn adopt(&mut self, chain: Chain) -> Result<(), ProductionError> {
         self.chain = chain;
-        let sequence = self.journal.next_sequence().saturating_sub(1);
+        let sequence = self.next_sequence().saturating_sub(1);
         let waiting = self.shared.activity.wait_for_disk();
         self.store_writer.follow(&mut self.chain, sequence)?;
         drop(waiting);
@@ -336,7 +420,7 @@ impl Sequencer {
 
     /// Records durably that the journal ends here cleanly.
     pub(crate) fn close_journal(&mut self) -> Result<(), JournalError> {
-        self.journal.close()
+        self.journal.local_mut().close()
     }
 
     /// Waits until the store holds everything that was queued.
@@ -435,6 +519,11 @@ impl Sequencer {
     /// Publishes a view to local readers, and the appends behind it to followers.
     fn show(&mut self, view: Arc<View>) {
         self.shared.publish(view);
+        self.send_unshown();
+    }
+
+    /// Publishes the appends that no follower has received.
+    pub(crate) fn send_unshown(&mut self) {
         if let Some(frames) = self.shared.frames() {
             self.unshown.drain(..).for_each(|append| frames.append(append));
         }

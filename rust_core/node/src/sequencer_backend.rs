@@ -1,19 +1,38 @@
 //! The node as the sequencer behind a feed server.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use alloy_primitives::Address;
-use foreseal_pool::Admission;
-use foreseal_replication::{Phase, SequencerBackend, SubmitError, wire::SequencerReport};
+use alloy_primitives::{Address, Bytes};
+use foreseal_replication::{
+    FollowerClient, Phase, SequencerBackend, SubmissionCallback,
+    wire::{SequencerReport, Welcome},
+};
 use foreseal_store::DamageReport;
 
-use crate::{contradiction, shared_state::SharedState};
+use crate::{cluster::ClusterMonitor, contradiction, forwarding::pass_on, shared_state::SharedState};
 
 /// Access of a feed server to the node.
 pub(crate) struct FeedBackend {
     pub shared: Arc<SharedState>,
     pub datadir: PathBuf,
     pub signer: Option<Address>,
+    /// Settings of block production of this process.
+    pub welcome: Welcome,
+    /// Status of a member of a cluster.
+    pub monitor: Arc<OnceLock<Arc<ClusterMonitor>>>,
+    /// Client that follows another machine, if this process ever does.
+    pub upstream: Arc<OnceLock<Arc<FollowerClient>>>,
+}
+
+impl FeedBackend {
+    /// Returns the client that follows another machine; `None` while this process writes the chain.
+    fn following(&self) -> Option<&Arc<FollowerClient>> {
+        self.upstream.get().filter(|_| !self.shared.leads())
+    }
 }
 
 impl SequencerBackend for FeedBackend {
@@ -23,11 +42,20 @@ impl SequencerBackend for FeedBackend {
 
     fn report(&self) -> SequencerReport {
         let Self { shared, signer, .. } = self;
+        if let Some(report) = self.following().and_then(|client| client.sequencer_report()) {
+            // A replica shows what its own sequencer reports, except for its own store.
+            let owner = match self.monitor.get() {
+                Some(monitor) => monitor.newest_owner(report.owner),
+                None => report.owner,
+            };
+            return SequencerReport { store: shared.store_status(), owner, ..report };
+        }
         SequencerReport {
             phase: shared.phase(),
             pool_start: shared.pool_start(),
             signer: *signer,
             store: shared.store_status(),
+            owner: self.monitor.get().and_then(|monitor| monitor.owner()),
         }
     }
 
@@ -39,8 +67,18 @@ impl SequencerBackend for FeedBackend {
         self.shared.view().map_or(0, |view| view.latest().number())
     }
 
-    fn admit(&self, submission: &[u8], runnable: bool) -> Result<Admission, SubmitError> {
-        self.shared.admit_forwarded(submission, runnable)
+    fn admit(&self, submission: Bytes, runnable: bool, reply: SubmissionCallback) {
+        match self.following() {
+            Some(client) => pass_on(client, submission, runnable, reply),
+            None => reply(self.shared.admit_forwarded(&submission, runnable)),
+        }
+    }
+
+    fn welcome(&self) -> Welcome {
+        match self.following().and_then(|client| client.welcome()) {
+            Some(welcome) => Welcome::clone(&welcome),
+            None => self.welcome.clone(),
+        }
     }
 
     fn answer(&self, query: &[u8]) -> Option<Vec<u8>> {
@@ -53,6 +91,10 @@ impl SequencerBackend for FeedBackend {
     }
 
     fn end_for_lost_append(&self, sequence: u64, reason: String) {
+        if self.upstream.get().is_some() {
+            // The follower may have been at a node that is ahead of this one.
+            return tracing::info!(sequence, "a follower has an append that this node does not have yet");
+        }
         tracing::error!(reason, "production stopped");
         // Recorded for `foreseal journal repair`, which no follower can notify.
         if let Err(error) = contradiction::record(&self.datadir, sequence) {

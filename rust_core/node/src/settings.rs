@@ -4,9 +4,9 @@ use std::{path::PathBuf, time::Duration};
 
 use alloy_genesis::Genesis;
 use foreseal_chain::{BlockWindow, CacheSizes, FinalityDepth, STEP_WINDOW};
-use foreseal_replication::{InvalidProduction, Production};
+use foreseal_replication::{FeedAddress, InvalidProduction, Production};
 
-use crate::write_queue::max_blocks;
+use crate::{ClusterSettings, write_queue::max_blocks};
 
 /// Rejected setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,6 +132,9 @@ pub enum Role {
     Sequencer { feed: Option<PathBuf> },
     /// Follows the process that serves this socket and writes nothing. The name appears in metrics.
     Follower { feed: PathBuf, name: String },
+    /// Follows a node with another data directory, and writes what it receives to its own. Serves followers on
+    /// the Unix socket `feed`, if one is set.
+    Replica { feed: Option<PathBuf>, upstream: Vec<FeedAddress> },
 }
 
 impl Default for Role {
@@ -165,9 +168,16 @@ pub struct Settings {
     /// that carries real value.
     pub development: Option<Development>,
     pub role: Role,
+    /// Other machines.
+    pub cluster: ClusterSettings,
 }
 
 impl Settings {
+    /// Returns `true` if the node produces blocks as soon as its journal is replayed.
+    pub(crate) fn leads_at_start(&self) -> bool {
+        self.produce && matches!(self.role, Role::Sequencer { .. }) && self.cluster.quorum.is_none()
+    }
+
     /// Returns the default settings: produce blocks on the chain that `datadir` holds.
     pub fn new(datadir: PathBuf) -> Self {
         Self {
@@ -183,6 +193,7 @@ impl Settings {
             store: StoreSettings::default(),
             development: None,
             role: Role::default(),
+            cluster: ClusterSettings::default(),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use foreseal_chain::{Clock, Feed, View};
 use foreseal_pool::Pool;
 use foreseal_primitives::mutant;
-use foreseal_replication::{FrameLog, Phase, PoolStart, ScrubStatus, StoreStatus};
+use foreseal_replication::{FrameLog, Phase, PoolStart, ScrubStatus, StoreStatus, SubmitError};
 use foreseal_store::{DamageReport, Store};
 use parking_lot::{Condvar, Mutex};
 
@@ -22,6 +22,9 @@ use crate::{
     status::ScrubProgress,
     store_writer::{StoreGauge, StoreObservers},
 };
+
+/// Age of the last tick beyond which a leader that the quorum does not confirm is unhealthy.
+pub(crate) const MAX_UNCONFIRMED: Duration = Duration::from_secs(1);
 
 pub(crate) struct SharedState {
     pub(crate) feed: Feed,
@@ -51,6 +54,10 @@ pub(crate) struct SharedState {
     pub(crate) changes: Changes,
     /// `true` while each submission is sealed at once.
     automine: AtomicBool,
+    /// `true` while this process writes the chain, or will once its journal is replayed.
+    leads: AtomicBool,
+    /// `true` if a quorum must confirm that this process writes the chain.
+    uses_quorum: AtomicBool,
     stopping: AtomicBool,
     stop_lock: Mutex<()>,
     stop_wake: Condvar,
@@ -77,6 +84,8 @@ impl SharedState {
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
             automine: AtomicBool::new(false),
+            leads: AtomicBool::new(true),
+            uses_quorum: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             stop_lock: Mutex::new(()),
             stop_wake: Condvar::new(),
@@ -123,6 +132,9 @@ impl SharedState {
         self.ticked.store(now.saturating_sub(micros(age)), Ordering::Release);
         if ticked {
             self.feed.tick();
+            if let Some(frames) = self.frames() {
+                frames.tick();
+            }
         }
     }
 
@@ -286,6 +298,21 @@ impl SharedState {
         }
     }
 
+    /// Sets the phase as the following thread sees it. A failure stays, and a process that writes the chain has
+    /// the phase of its writer.
+    pub(crate) fn set_following_phase(&self, phase: Phase) {
+        let mut own = self.phase.lock();
+        if matches!(own.0, Phase::Failed(_)) || self.leads() {
+            return;
+        }
+        own.0 = phase;
+        drop(own);
+        self.changes.notify();
+        if let Some(frames) = self.frames() {
+            frames.wake();
+        }
+    }
+
     pub(crate) fn pool_start(&self) -> PoolStart {
         self.phase.lock().1
     }
@@ -311,6 +338,35 @@ impl SharedState {
         if !self.stopping() {
             self.stop_wake.wait_for(&mut guard, wait);
         }
+    }
+
+    /// Returns `true` while this process writes the chain, or will once its journal is replayed.
+    pub(crate) fn leads(&self) -> bool {
+        self.leads.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_leads(&self, leads: bool) {
+        self.leads.store(leads, Ordering::SeqCst);
+    }
+
+    /// Records that a quorum must confirm that this process writes the chain.
+    pub(crate) fn set_uses_quorum(&self) {
+        self.uses_quorum.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns `true` if a quorum must confirm that this process writes the chain.
+    pub(crate) fn uses_quorum(&self) -> bool {
+        self.uses_quorum.load(Ordering::SeqCst)
+    }
+
+    /// Checks that the quorum, if one is needed, has confirmed this writer recently.
+    pub(crate) fn check_quorum(&self) -> Result<(), SubmitError> {
+        let age = self.age();
+        if self.uses_quorum() && self.leads() && age > MAX_UNCONFIRMED {
+            let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            return Err(SubmitError::NoQuorum { age_ms });
+        }
+        Ok(())
     }
 
     /// Returns `true` while each submission is sealed at once.

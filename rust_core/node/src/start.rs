@@ -16,7 +16,7 @@ use foreseal_chain::{
     ArchiveCaches, Chain, ClockReading, Resumed, SealedPosition, StoreMeta, UnreplayedJournal,
     datadir::DataDir, replay, sealed_by, sealed_chain,
 };
-use foreseal_journal::{Disk, Identity, Journal, JournalOptions, JournalReader, Record, Recovery};
+use foreseal_journal::{Disk, Identity, JournalOptions, JournalReader, LocalJournal, Record, Recovery};
 use foreseal_primitives::{ChainSpec, mutant};
 use foreseal_store::{Store, StoredHead};
 
@@ -31,7 +31,7 @@ use crate::{
 /// A fully replayed chain, with its journal and the writer of its store.
 pub(crate) struct Started {
     pub chain: Chain,
-    pub journal: Journal,
+    pub journal: LocalJournal,
     pub store_writer: StoreWriter,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn start(
     let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
     let options = JournalOptions { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
     let past = JournalReader::new(datadir.journal(), disk.clone(), identity, u64::MAX);
-    let opened = Journal::open(&datadir.journal(), disk, options);
+    let opened = LocalJournal::open(&datadir.journal(), disk, options);
     let (mut journal, recovery) = opened.map_err(|error| explain(error, &store, &past))?;
     check_contradiction(datadir, &journal)?;
     let mut from = begin(&store, &journal, &recovery)?;
@@ -139,7 +139,7 @@ struct ReplayStart {
 
 /// Checks that the journal has the append with which a follower proved a loss, unless a repair has abandoned
 /// it.
-fn check_contradiction(datadir: &DataDir, journal: &Journal) -> Result<(), NodeError> {
+fn check_contradiction(datadir: &DataDir, journal: &LocalJournal) -> Result<(), NodeError> {
     let next = journal.next_sequence();
     match contradiction::read(datadir.path())? {
         Some(sequence) if sequence >= next && !journal.discarded().contains(&sequence) => {
@@ -151,7 +151,7 @@ fn check_contradiction(datadir: &DataDir, journal: &Journal) -> Result<(), NodeE
 
 /// Finds the store's position in the journal. If the store is ahead and a repair allows it, unwinds the store
 /// first.
-fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<ReplayStart, NodeError> {
+fn begin(store: &Store, journal: &LocalJournal, recovery: &Recovery) -> Result<ReplayStart, NodeError> {
     let progress = store.progress()?;
     let (sequence, first) = (progress.journal_sequence, journal.first_sequence());
     let Some(head) = progress.head else {
@@ -185,7 +185,7 @@ fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<Replay
 /// Returns [`StartError::Lost`] if no repair has accepted the loss.
 fn go_back(
     store: &Store,
-    journal: &Journal,
+    journal: &LocalJournal,
     head: StoredHead,
     recovery: &Recovery,
 ) -> Result<ReplayStart, NodeError> {

@@ -7,6 +7,8 @@ use foreseal_chain::View;
 use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus};
 use parking_lot::Mutex;
 
+use crate::ClusterStatus;
+
 /// Shared progress of the scrub, for status and metrics.
 pub(crate) type ScrubProgress = Arc<Mutex<ScrubStatus>>;
 
@@ -30,6 +32,8 @@ pub struct Status {
     pub shown: bool,
     /// `None` on the process that writes the chain.
     pub following: Option<FollowingStatus>,
+    /// `None` if the process works alone.
+    pub cluster: Option<ClusterStatus>,
 }
 
 /// Status of the connection from a follower to its sequencer.

@@ -23,6 +23,11 @@ impl StepStamp {
         Self { time: u64::try_from(now.unix.as_millis()).unwrap_or(u64::MAX), signer }
     }
 
+    /// Creates the stamp of a draft that makes no step of its own.
+    pub fn unsigned() -> Self {
+        Self { time: 0, signer: None }
+    }
+
     /// Sets time and signature of a step. It is signed before it is appended, so the signature is as durable
     /// as the step.
     pub fn stamp_and_sign(&self, step: Flashblock) -> Arc<Flashblock> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use foreseal_chain::{Chain, Clock, History, NewestStoredBlock, StoreMeta, StoreUpdate, StoredHistory};
-use foreseal_journal::Journal;
+use foreseal_journal::LocalJournal;
 use foreseal_primitives::mutant;
 use foreseal_replication::{ScrubStatus, StoreStatus};
 use foreseal_store::{Store, StoreError};
@@ -128,7 +128,7 @@ impl StoreWriter {
 
     /// Removes the journal segments that neither store nor retention needs. A segment that cannot be removed
     /// stays.
-    pub fn trim(&mut self, journal: &mut Journal) {
+    pub fn trim(&mut self, journal: &mut LocalJournal) {
         let given = mutant!("trim-before-store").then(|| self.checkpoints.newest()).flatten();
         let stored = given.or_else(|| self.confirmed.get());
         let Some(sequence) = stored.and_then(|stored| self.checkpoints.passed(stored)) else { return };

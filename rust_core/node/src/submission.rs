@@ -10,7 +10,7 @@ use foreseal_pool::{
 use foreseal_primitives::{Transaction, wire::decode};
 use foreseal_replication::{SubmissionHandle, SubmitError};
 
-use crate::{Node, node::NodeRole, shared_state::SharedState};
+use crate::{Node, shared_state::SharedState};
 
 /// Outcome of a submission.
 #[derive(Debug)]
@@ -78,10 +78,8 @@ impl Node {
 
     /// Checks that production has not failed, so that transactions can still be executed.
     pub fn check_production(&self) -> Result<(), SubmitError> {
-        let failure = match &self.part {
-            NodeRole::Writer(_) => self.shared.failure(),
-            NodeRole::Follower(following) => self.shared.failure().or_else(|| following.failure()),
-        };
+        self.shared.check_quorum()?;
+        let failure = self.shared.failure().or_else(|| self.following()?.failure());
         failure.map_or(Ok(()), |reason| Err(SubmitError::Stopped(reason)))
     }
 
@@ -89,11 +87,9 @@ impl Node {
     /// the next step is not retained. Never waits for an answer: a follower forwards the transaction, and
     /// applies the resulting pool change before it delivers the answer.
     pub fn send(&self, submission: CheckedTransaction, runnable: bool) -> Result<Sent, SubmitError> {
-        match &self.part {
-            NodeRole::Writer(_) => self.admit(submission, runnable).map(Sent::Done),
-            NodeRole::Follower(following) => {
-                following.send(&submission, runnable).map(Sent::SubmissionHandle)
-            }
+        match self.following() {
+            None => self.admit(submission, runnable).map(Sent::Done),
+            Some(following) => following.send(&submission, runnable).map(Sent::SubmissionHandle),
         }
     }
 }
@@ -124,6 +120,7 @@ impl SharedState {
         submission: &[u8],
         runnable: bool,
     ) -> Result<Admission, SubmitError> {
+        self.check_quorum()?;
         if let Some(reason) = self.failure() {
             return Err(SubmitError::Stopped(reason));
         }

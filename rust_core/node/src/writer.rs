@@ -11,14 +11,21 @@ use foreseal_chain::datadir::{DataDir, SavedPool};
 use foreseal_journal::{Identity, JournalReader};
 use foreseal_primitives::ChainSpec;
 use foreseal_replication::{
-    FeedConfig, FeedServer, FeedSource, FrameLog, Pace, Phase, PoolStart, RingLimits, wire::Welcome,
+    FeedAddress, FeedConfig, FeedConnector, FeedSecurity, FeedServer, FeedSource, FollowerClient,
+    FollowerConfig, FollowerProfile, FrameLog, ListenerLimits, Pace, Phase, PoolStart, RingLimits,
+    SnapshotSource, Upstream,
+    quorum::{Owner, QuorumKeys, QuorumLog, QuorumWriter, RunId},
+    wire::{FollowerRole, Welcome},
 };
 use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    NodeEnvironment, NodeError, Producer, Role, Settings, StepSigner,
+    ClusterDriver, NodeEnvironment, NodeError, Producer, Randomness, Role, Settings, StepSigner,
+    cluster::{ClusterMember, ClusterMonitor, MemberParts},
     control::Control,
+    mirror_chain::MirrorChain,
+    replicated::AppendCheck,
     sequencer::{BlockInputs, Sequencer},
     sequencer_backend::FeedBackend,
     shared_state::SharedState,
@@ -44,21 +51,36 @@ pub(crate) struct Writer {
     pub(crate) manual: Option<RingLimits>,
     /// FeedSource from which followers are served.
     pub(crate) source: Arc<OnceLock<Arc<FeedSource>>>,
+    /// Client that follows another machine.
+    pub(crate) upstream: Arc<OnceLock<Arc<FollowerClient>>>,
+    /// Status of a member of a cluster.
+    pub(crate) monitor: Arc<OnceLock<Arc<ClusterMonitor>>>,
+    /// Credentials for other machines.
+    pub(crate) security: FeedSecurity,
+    /// Source of snapshots for new machines.
+    pub(crate) snapshots: Option<Arc<dyn SnapshotSource>>,
+}
+
+/// Work of a started writer.
+pub(crate) enum Begun {
+    /// Readers are served; another thread follows, if any.
+    Serving,
+    Producing(Producer),
+    Member(Box<ClusterDriver>),
 }
 
 impl Writer {
     pub(crate) fn run(self, surroundings: NodeEnvironment) -> Result<(), NodeError> {
-        let producer = self.begin(surroundings)?;
-        match producer {
-            Some(producer) => self.produce(producer)?,
-            None => self.serve(),
+        match self.begin(surroundings)? {
+            Begun::Serving => self.serve(),
+            Begun::Producing(producer) => self.produce(producer)?,
+            Begun::Member(driver) => self.run_member(*driver)?,
         }
         self.finish()
     }
 
-    /// Replays the journal, publishes the first view and restores the pool. Returns the producer if blocks
-    /// are to be produced.
-    pub(crate) fn begin(&self, surroundings: NodeEnvironment) -> Result<Option<Producer>, NodeError> {
+    /// Replays the journal and publishes the first view. Returns the work that remains for the role.
+    pub(crate) fn begin(&self, mut surroundings: NodeEnvironment) -> Result<Begun, NodeError> {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
         let files = (self.store.clone(), surroundings.disk, self.shared.store_observers());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
@@ -68,64 +90,207 @@ impl Writer {
             let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
         }
-        let makes = BlockInputs { random: surroundings.randomness, signer: self.signer.clone() };
+        let run_id = self.run_id(&mut surroundings.randomness);
+        let quorum = self.quorum();
+        let makes = BlockInputs {
+            random: surroundings.randomness,
+            signer: self.signer.clone(),
+            quorum: quorum.as_ref().map(|(_, writer)| writer.clone()),
+        };
         let sequencer = Sequencer::start(started, self.shared.clone(), self.settings.clone(), makes)?;
         let sequencer = Arc::new(Mutex::new(sequencer));
+        self.control.open(sequencer.clone());
+        let chain = MirrorChain {
+            sequencer: sequencer.clone(),
+            shared: self.shared.clone(),
+            past: past.clone(),
+            check: if quorum.is_some() { AppendCheck::Execution } else { AppendCheck::Roots },
+            begun: false,
+        };
+        if let Role::Replica { upstream, .. } = &self.settings.role {
+            let profile = self.profile(run_id, FollowerRole::Replica, None);
+            self.follow(chain, upstream.clone(), profile)?;
+            self.serve_followers(past, discarded)?;
+            return Ok(Begun::Serving);
+        }
         self.restore_pool()?;
+        if let Some((log, writer)) = quorum {
+            let mut owner = self.owner(run_id);
+            self.follow(chain, Vec::new(), self.profile(run_id, FollowerRole::Standby, Some(&owner)))?;
+            let bound = self.serve_followers(past.clone(), discarded)?;
+            owner.feed = self.advertised(bound);
+            let monitor = Arc::new(ClusterMonitor::new(owner.name.clone(), writer.lock().health()));
+            self.monitor.get_or_init(|| monitor.clone());
+            let member = ClusterMember::new(MemberParts {
+                log,
+                writer,
+                sequencer: sequencer.clone(),
+                client: self.upstream.get().expect("follow has set it").clone(),
+                shared: self.shared.clone(),
+                monitor,
+                past,
+                profile: owner,
+                standby: self.settings.cluster.quorum.as_ref().is_some_and(|quorum| quorum.standby),
+                probes: self.manual.is_none(),
+            });
+            let driver = ClusterDriver::new(member, Producer::new(sequencer));
+            return Ok(Begun::Member(Box::new(driver)));
+        }
         let produces = self.settings.produce;
         self.shared.set_phase(if produces { Phase::Producing } else { Phase::Serving });
-        self.control.open(sequencer.clone());
         self.serve_followers(past, discarded)?;
-        Ok(produces.then(|| Producer::new(sequencer)))
+        Ok(if produces { Begun::Producing(Producer::new(sequencer)) } else { Begun::Serving })
+    }
+
+    /// Returns a random identity of this run, if other machines need one.
+    fn run_id(&self, randomness: &mut Randomness) -> RunId {
+        let works_alone =
+            self.settings.cluster.quorum.is_none() && !matches!(self.settings.role, Role::Replica { .. });
+        let mut id = [0; 16];
+        if !works_alone {
+            id.copy_from_slice(&randomness()[..16]);
+        }
+        RunId(id)
+    }
+
+    /// Returns the quorum journal and its writer, if the settings have one.
+    fn quorum(&self) -> Option<(QuorumLog, Arc<Mutex<QuorumWriter>>)> {
+        let settings = self.settings.cluster.quorum.as_ref()?;
+        let log =
+            QuorumLog::new(settings.engine.clone(), QuorumKeys::new(&settings.prefix, &self.identity()));
+        let shared = self.shared.clone();
+        let stop = Box::new(move || shared.stopping());
+        let metrics = self.shared.metrics.clone();
+        let on_append = Box::new(move |time| metrics.quorum_append.add(time));
+        let writer = QuorumWriter::new(log.clone(), self.shared.clock.clone(), stop, on_append);
+        Some((log, Arc::new(Mutex::new(writer))))
+    }
+
+    fn owner(&self, run_id: RunId) -> Owner {
+        let cluster = &self.settings.cluster;
+        Owner {
+            run_id,
+            epoch: 0,
+            name: cluster.name.clone(),
+            feed: String::new(),
+            rpc: cluster.rpc.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            successor: None,
+            released: false,
+        }
+    }
+
+    /// Returns the address of the feed that other machines use, given the address that is listened at.
+    fn advertised(&self, bound: Option<FeedAddress>) -> String {
+        let address = self.settings.cluster.advertise.clone().or(bound);
+        address
+            .or_else(|| self.feed().map(|path| FeedAddress::Unix(path.to_owned())))
+            .map(|address| address.to_string())
+            .unwrap_or_default()
+    }
+
+    fn profile(&self, run_id: RunId, role: FollowerRole, owner: Option<&Owner>) -> FollowerProfile {
+        let cluster = &self.settings.cluster;
+        FollowerProfile {
+            name: owner.map_or_else(|| cluster.name.clone(), |owner| owner.name.clone()),
+            role,
+            run_id: run_id.0,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rpc: cluster.rpc.clone(),
+        }
+    }
+
+    /// Starts to follow another machine.
+    fn follow(
+        &self,
+        chain: MirrorChain,
+        addresses: Vec<FeedAddress>,
+        profile: FollowerProfile,
+    ) -> Result<(), NodeError> {
+        let connector = FeedConnector::new(self.security.clone());
+        let config = FollowerConfig {
+            identity: self.identity(),
+            upstream: Upstream { addresses, connector },
+            profile,
+            pool: self.shared.pool.clone(),
+            backend: self.shared.clone(),
+            shared_store: None,
+        };
+        self.shared.set_phase(Phase::Disconnected("not connected yet".to_owned()));
+        let client = self.upstream.get_or_init(|| Arc::new(FollowerClient::new(config, Box::new(chain))));
+        if self.manual.is_none() {
+            client.start()?;
+        }
+        Ok(())
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { chain_id: self.spec.chain_id(), genesis: self.store.options().genesis }
     }
 
     fn feed(&self) -> Option<&Path> {
         match &self.settings.role {
-            Role::Sequencer { feed } => feed.as_deref(),
+            Role::Sequencer { feed } | Role::Replica { feed, .. } => feed.as_deref(),
             Role::Follower { .. } => None,
         }
     }
 
     /// Returns the capacity of the ring of frames, if followers are to be served.
     fn room(&self) -> Option<RingLimits> {
-        self.manual.or_else(|| self.feed().map(|_| RingLimits::default()))
+        let is_served = self.feed().is_some() || self.settings.cluster.listen.is_some();
+        self.manual.or_else(|| is_served.then(RingLimits::default))
     }
 
-    /// Serves followers, if configured. `past` reads the journal.
-    fn serve_followers(&self, past: JournalReader, discarded: Range<u64>) -> Result<(), NodeError> {
-        let Some(log) = self.shared.frames() else { return Ok(()) };
+    /// Serves followers, if configured. `past` reads the journal. Returns the address for other machines.
+    fn serve_followers(
+        &self,
+        past: JournalReader,
+        discarded: Range<u64>,
+    ) -> Result<Option<FeedAddress>, NodeError> {
+        let Some(log) = self.shared.frames() else { return Ok(None) };
         let manual = |_| Pace::manual(self.shared.clock.clone(), MANUAL_NEAR);
         let Settings { produce, ref production, finality, .. } = self.settings;
         let backend = FeedBackend {
             shared: self.shared.clone(),
             datadir: self.datadir.path().to_owned(),
             signer: self.signer.as_ref().map(|signer| signer.address()),
+            welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
+            upstream: self.upstream.clone(),
+            monitor: self.monitor.clone(),
         };
         let config = FeedConfig {
-            identity: Identity { chain_id: self.spec.chain_id(), genesis: self.store.options().genesis },
+            identity: self.identity(),
             past,
             discarded,
             log: log.clone(),
             pool: self.shared.pool.clone(),
             clock: self.shared.clock.clone(),
             backend: Arc::new(backend),
-            welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
             pace: self.manual.map(manual).unwrap_or_default(),
+            snapshots: self.snapshots.clone(),
+            max_snapshots: FeedConfig::MAX_SNAPSHOTS,
         };
         let source = self.source.get_or_init(|| Arc::new(FeedSource::new(config)));
         let mut server = self.server.lock();
         // A stop that came before this point found no server to end, so none may start after it.
-        if let Some(path) = self.feed()
-            && !self.shared.stopping()
-        {
-            *server = Some(FeedServer::start(path, source.clone())?);
+        if self.shared.stopping() || self.manual.is_some() {
+            return Ok(None);
         }
-        Ok(())
+        let started = server.insert(FeedServer::new(source.clone()));
+        let cluster = &self.settings.cluster;
+        if let Some(path) = self.feed() {
+            let address = FeedAddress::Unix(path.to_owned());
+            started.listen(&address, &FeedSecurity::default(), ListenerLimits::default())?;
+        }
+        let Some(address) = &cluster.listen else { return Ok(None) };
+        Ok(Some(started.listen(address, &self.security, cluster.limits)?))
     }
 
     /// Saves the pool, records the end of the journal and drains the store's queue, for the next start.
     pub(crate) fn finish(&self) -> Result<(), NodeError> {
-        self.datadir.save_pool(&self.shared.pool.save())?;
+        if !matches!(self.settings.role, Role::Replica { .. }) {
+            self.datadir.save_pool(&self.shared.pool.save())?;
+        }
         self.control.close_journal()?;
         Ok(self.control.drain()?)
     }
@@ -174,6 +339,33 @@ impl Writer {
             producer.tick(now, &mut || clock.monotonic() < until)?;
             next = (next + step).max(clock.now().monotonic);
         }
+        Ok(())
+    }
+
+    /// Produces while this member is the owner, and follows the owner otherwise.
+    fn run_member(&self, mut driver: ClusterDriver) -> Result<(), NodeError> {
+        let clock = &self.shared.clock;
+        let step = self.settings.production.step;
+        let mut next = clock.monotonic();
+        while !self.shared.stopping() {
+            if !driver.leads() {
+                let wait = driver.poll()?;
+                next = clock.monotonic();
+                if !driver.leads() {
+                    self.shared.sleep(clock.real(wait));
+                }
+                continue;
+            }
+            let now = clock.now();
+            if now.monotonic < next {
+                self.shared.sleep(clock.real(next.saturating_sub(now.monotonic)));
+                continue;
+            }
+            let until = now.monotonic + driver.budget();
+            driver.tick(now, &mut || clock.monotonic() < until)?;
+            next = (next + step).max(clock.monotonic());
+        }
+        driver.unregister();
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use foreseal_cache::CacheMetrics;
 use foreseal_chain::Clock;
-use foreseal_journal::{Journal, Record};
+use foreseal_journal::{LocalJournal, Record};
 use foreseal_pool::PoolMetrics;
 use foreseal_primitives::Flashblock;
 use foreseal_store::StoreSize;
@@ -111,6 +111,8 @@ pub struct WriterMetrics {
     pub step: Histogram,
     /// Durations of journal appends, until they are durable.
     pub append: Histogram,
+    /// Durations of the part of appends that the engine of a quorum journal takes.
+    pub quorum_append: Histogram,
     /// Durations of store commits.
     pub commit: Histogram,
     /// Number of steps with transactions; `transactions` and `gas` count their transactions and gas used.
@@ -136,7 +138,7 @@ impl WriterMetrics {
         self.blocks.fetch_add(sealed as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn journal_is(&self, journal: &Journal) {
+    pub(crate) fn journal_is(&self, journal: &LocalJournal) {
         self.journal_written.store(journal.written(), Ordering::Relaxed);
         self.journal_segments.store(journal.segments() as u64, Ordering::Relaxed);
     }

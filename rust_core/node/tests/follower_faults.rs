@@ -26,8 +26,8 @@ use foreseal_primitives::wire;
 use foreseal_replication::{
     Phase, Production, RingLimits, SubmitError,
     wire::{
-        Cursor, Hello, MAX_REQUEST_SIZE, MAX_RESPONSE_SIZE, Request, Response, Welcome, read_frame,
-        write_numbered,
+        Cursor, FollowerRole, Hello, MAX_REQUEST_SIZE, MAX_RESPONSE_SIZE, Request, Response, Welcome,
+        read_frame, write_numbered,
     },
 };
 use foreseal_testkit::{Fees, MAX_WAIT, TransactionKinds, Wallet, Workload, wait_for};
@@ -120,7 +120,15 @@ fn an_answer_follows_the_pool_events_of_its_submission() {
     let _producer = node.start_manual(Arc::<Armed>::default(), RingLimits::default()).unwrap();
     let genesis = node.view().unwrap().sealed(0).unwrap().unwrap().block.hash;
     let identity = Identity { chain_id: node.spec().chain_id(), genesis };
-    let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
+    let hello = Hello {
+        identity,
+        name: String::new(),
+        role: FollowerRole::Worker,
+        run_id: [0; 16],
+        version: String::new(),
+        rpc: String::new(),
+        cursor: Cursor::From { sequence: 0 },
+    };
     let sent = Sent::default();
     let mut serves =
         node.serve_manual(&mut Request::Hello(hello).encode().as_slice(), Box::new(sent.clone())).unwrap();

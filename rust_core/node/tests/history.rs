@@ -12,7 +12,7 @@ use foreseal_chain::{
     BlockId, BlockWindow, CacheSizes, Chain, ExecutedBlock, FinalityDepth, HeaderAndState, History,
     LogMatches, ResolveError, View, matching_logs, replay,
 };
-use foreseal_journal::{Identity, Journal, JournalOptions, RealDisk, Record};
+use foreseal_journal::{Identity, JournalOptions, LocalJournal, RealDisk, Record};
 use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload, test_genesis};
@@ -37,7 +37,7 @@ fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> 
     drop(bench);
     let identity = Identity { chain_id: spec.chain_id(), genesis };
     let options = JournalOptions { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
-    let (journal, _) = Journal::open(&datadir.join("journal"), Arc::new(RealDisk), options).unwrap();
+    let (journal, _) = LocalJournal::open(&datadir.join("journal"), Arc::new(RealDisk), options).unwrap();
     journal.replay().unwrap().flat_map(|append| append.unwrap().records).collect()
 }
 

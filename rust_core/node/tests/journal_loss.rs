@@ -7,7 +7,7 @@ mod support;
 use std::{fs, path::Path, sync::Arc};
 
 use foreseal_chain::SteppedClock;
-use foreseal_journal::{Identity, Journal, JournalError, JournalOptions, RealDisk};
+use foreseal_journal::{Identity, JournalError, JournalOptions, LocalJournal, RealDisk};
 use foreseal_node::{JournalRepair, NodeError, ProductionError, Settings, StartError, StoreSettings};
 use foreseal_replication::Phase;
 use foreseal_testkit::{Fees, Wallet, wait_for};
@@ -100,7 +100,7 @@ fn a_journal_that_another_writer_opened_is_not_written() {
     let genesis = bench.node.store().options().genesis;
     let identity = Identity { chain_id: bench.node.spec().chain_id(), genesis };
     let options = JournalOptions::new(identity, [9; 32]);
-    let _second = Journal::open(&datadir.join("journal"), Arc::new(RealDisk), options).unwrap();
+    let _second = LocalJournal::open(&datadir.join("journal"), Arc::new(RealDisk), options).unwrap();
     bench.node.submit(&wallets[0].transfer(1, wallets[1].address, 1, Fees::default())).unwrap();
     let error = bench.try_tick().unwrap_err();
     assert!(matches!(error, ProductionError::Journal(JournalError::Fenced { .. })), "{error}");

@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_chain::{Chain, FinalityDepth, SteppedClock, View, replay};
 use foreseal_journal::{
-    Disk, Identity, Journal, JournalOptions,
+    Disk, Identity, JournalOptions, LocalJournal,
     simulated::{DiskFault, SimulatedDisk},
 };
 use foreseal_node::{ControlError, Development, Sequencer, Settings};
@@ -87,7 +87,7 @@ fn every_state(datadir: &Path, wallets: &[Wallet], disk: &SimulatedDisk) -> Vec<
     let identity = Identity { chain_id: chain.spec().chain_id(), genesis: chain.latest().block.hash };
     let options = JournalOptions { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    let (journal, _) = Journal::open(&datadir.join("journal"), disk, options).unwrap();
+    let (journal, _) = LocalJournal::open(&datadir.join("journal"), disk, options).unwrap();
     let mut states = Vec::new();
     for append in journal.replay().unwrap() {
         for record in append.unwrap().records {

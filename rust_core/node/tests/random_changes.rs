@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use foreseal_chain::{Chain, replay};
-use foreseal_journal::{Identity, Journal, JournalOptions};
+use foreseal_journal::{Identity, JournalOptions, LocalJournal};
 use proptest::prelude::*;
 use support::actions::{Act, Run, act, shown};
 
@@ -19,7 +19,7 @@ fn replayed(run: &mut Run) -> Chain {
     let mut chain = Chain::new(view.spec().clone(), run.settings.finality);
     let options = JournalOptions { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
     let folder = run.settings.datadir.join("journal");
-    let (journal, _) = Journal::open(&folder, Arc::new(run.disk.clone()), options).unwrap();
+    let (journal, _) = LocalJournal::open(&folder, Arc::new(run.disk.clone()), options).unwrap();
     for append in journal.replay().unwrap() {
         for record in append.unwrap().records {
             replay(&mut chain, 0, &record).unwrap();

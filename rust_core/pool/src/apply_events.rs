@@ -2,15 +2,24 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, map::AddressMap};
+use alloy_primitives::{Address, B256, map::AddressMap};
 use foreseal_primitives::Account;
 
 use crate::{
-    Pool, PoolConfig, PoolEvent, PoolEventSink, PooledTransaction,
+    DropReason, Pool, PoolConfig, PoolEvent, PoolEventSink, PooledTransaction, Status,
     contents::Contents,
     pool_event::{PoolChange, PoolContents, PoolEventKind, RemovedTransaction, Sender},
     sender_queue::SenderQueue,
 };
+
+/// Sender of a whole-pool event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SnapshotOrigin {
+    /// The sequencer of the events before.
+    Same,
+    /// Another sequencer.
+    Successor,
+}
 
 impl Pool {
     /// Sets the listener that receives every change from now on; `None` removes it.
@@ -48,6 +57,16 @@ impl Pool {
     /// The numbers of [`Self::pending_hashes_since`] are this pool's own. With a whole-pool event, only the
     /// transactions that were missing here count as arrivals.
     pub fn apply(&self, event: PoolEvent) {
+        self.apply_from(event, SnapshotOrigin::Same);
+    }
+
+    /// Applies an event like [`Self::apply`], from a sequencer that has replaced the one before. Transactions
+    /// here that its whole-pool event lacks are recorded as lost.
+    pub fn apply_from_successor(&self, event: PoolEvent) {
+        self.apply_from(event, SnapshotOrigin::Successor);
+    }
+
+    fn apply_from(&self, event: PoolEvent, origin: SnapshotOrigin) {
         match event.0 {
             PoolEventKind::Changes(changes) => {
                 let mut contents = self.lock();
@@ -56,9 +75,12 @@ impl Pool {
                 }
             }
             PoolEventKind::FullSnapshot(contents) => {
-                let new = Contents::from_full_contents(self.config(), *contents);
+                let mut new = Contents::from_full_contents(self.config(), *contents);
                 let mut contents = self.lock();
                 contents.log_missing(&new);
+                if origin == SnapshotOrigin::Successor {
+                    new.record_lost(&contents);
+                }
                 let old = contents.replace(new, PoolEventKind::FullSnapshot);
                 drop(contents);
                 // Free the old contents outside the lock.
@@ -134,6 +156,19 @@ impl Contents {
     fn insert_if_absent(&mut self, transaction: Arc<PooledTransaction>, account: &Account) {
         if !self.by_hash.contains_key(&transaction.hash()) {
             self.insert_numbered(transaction, account);
+        }
+    }
+
+    /// Records the transactions of `old` that are missing here and have no status here as lost. The status of a
+    /// transaction in a step comes from the view.
+    fn record_lost(&mut self, old: &Self) {
+        let is_lost =
+            |hash: &&B256| !self.by_hash.contains_key(*hash) && self.dropped_history.get(hash).is_none();
+        let mut lost: Vec<B256> = old.by_hash.keys().filter(is_lost).copied().collect();
+        // The history is bounded: the order must not depend on the table.
+        lost.sort_unstable();
+        for hash in lost {
+            self.record_removed(hash, Status::Dropped(DropReason::SequencerReplaced));
         }
     }
 

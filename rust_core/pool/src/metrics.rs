@@ -13,7 +13,8 @@ pub struct PoolMetrics {
 }
 
 /// Names of the drop reasons. `PoolMetrics::drop` indexes by the position here.
-const REASONS: [&str; 6] = ["nonce too low", "evicted", "sender full", "refused", "requested", "rejected"];
+const REASONS: [&str; 7] =
+    ["nonce too low", "evicted", "sender full", "refused", "requested", "rejected", "sequencer replaced"];
 
 impl PoolMetrics {
     /// Returns the number of dropped transactions for each reason name.
@@ -29,6 +30,7 @@ impl PoolMetrics {
             DropReason::NotReinjected(_) => 3,
             DropReason::Requested => 4,
             DropReason::Rejected(_) => 5,
+            DropReason::SequencerReplaced => 6,
         };
         self.dropped[place] += 1;
     }

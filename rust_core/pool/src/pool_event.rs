@@ -14,6 +14,13 @@ use crate::{CheckedTransaction, PooledTransaction, Status, origin::Origin, submi
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct PoolEvent(pub(crate) PoolEventKind);
 
+impl PoolEvent {
+    /// Returns `true` if the event has the whole pool, for a replica that joins late or missed events.
+    pub fn is_full_snapshot(&self) -> bool {
+        matches!(self.0, PoolEventKind::FullSnapshot(_))
+    }
+}
+
 /// Listener for the changes of a pool.
 pub trait PoolEventSink: Send + Sync {
     /// Receives every event in order. It runs with the pool's lock held, so it must not call the pool.

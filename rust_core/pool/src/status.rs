@@ -52,6 +52,9 @@ pub enum DropReason {
     /// It returned from an unwound block or a saved pool and is no longer admitted.
     #[error("rejected on its return to the pool: {0}")]
     NotReinjected(String),
+    /// The sequencer that had it in its pool was replaced, and its successor does not have it.
+    #[error("lost with the sequencer that accepted it, before a step contained it: send it again")]
+    SequencerReplaced,
     /// An authorized caller requested it.
     #[error("dropped on request")]
     Requested,

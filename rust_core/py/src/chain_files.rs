@@ -12,7 +12,8 @@ use crate::errors::CoreError;
 use crate::input::Input;
 use crate::log;
 use crate::progress::watched;
-use crate::settings::{PySettings, SettingsError};
+use crate::settings::PySettings;
+use crate::settings_error::SettingsError;
 
 /// Blocks executed or written, blocks that the chain already had, number and 0x hash of its newest sealed
 /// block.

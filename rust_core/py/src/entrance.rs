@@ -98,7 +98,7 @@ impl PyEntrance {
         head: Option<(Vec<u8>, Freshness)>,
         caller: Option<&PyCaller>,
     ) -> Option<PySubmitted> {
-        if self.fast_path.api().node().is_follower() {
+        if self.fast_path.api().node().forwards_submissions() {
             return None;
         }
         let submissions = self.fast_path.submissions(body)?;

@@ -8,7 +8,11 @@ use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_loadgen::{LoadError, SigningError, TargetError};
 use foreseal_node::{ControlError, JournalRepairError, NodeError, SourceError, StartError, StoreRepairError};
-use foreseal_replication::ReplicationError;
+use foreseal_replication::{
+    ReplicationError, SnapshotFetchError,
+    quorum::{AppendSourceError, ImportError},
+    wire::Ending,
+};
 use foreseal_rpc::{InvalidReceiptError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -16,7 +20,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::accounts::AccountsError;
-use crate::settings::SettingsError;
+use crate::cluster_target::ClusterTargetError;
+use crate::settings_error::SettingsError;
 
 /// The exception classes of `foreseal.errors`.
 mod classes {
@@ -40,6 +45,12 @@ pub enum CoreError {
     JournalRepair(#[from] JournalRepairError),
     #[error(transparent)]
     Backup(#[from] BackupError),
+    #[error(transparent)]
+    SnapshotFetch(#[from] SnapshotFetchError),
+    #[error(transparent)]
+    ClusterTarget(#[from] ClusterTargetError),
+    #[error(transparent)]
+    Import(#[from] ImportError),
     #[error(transparent)]
     Vectors(#[from] RunError),
     #[error("cannot write the response: {0}")]
@@ -121,6 +132,9 @@ impl From<CoreError> for PyErr {
             CoreError::Settings(error) => settings_kind(error),
             CoreError::Node(error) => node_kind(error),
             CoreError::Backup(error) => backup_kind(error),
+            CoreError::SnapshotFetch(error) => snapshot_kind(error),
+            CoreError::ClusterTarget(error) => target_kind(error),
+            CoreError::Import(error) => import_kind(error),
             CoreError::JournalRepair(JournalRepairError::NothingShared) => "corrupt",
             CoreError::Journal(error) | CoreError::JournalRepair(JournalRepairError::Journal(error)) => {
                 journal_kind(error)
@@ -149,9 +163,55 @@ fn backup_kind(error: &BackupError) -> &'static str {
         | BackupError::Unfinished(_)
         | BackupError::NotABackup { .. }
         | BackupError::NewerFormat { .. }
-        | BackupError::NoKey(_) => "settings",
-        BackupError::Damaged { .. } => "corrupt",
-        BackupError::Outrun { .. } | BackupError::Interrupted => "io",
+        | BackupError::NoKey(_)
+        | BackupError::NotASnapshot { .. } => "settings",
+        BackupError::Damaged { .. } | BackupError::DamagedSnapshot { .. } => "corrupt",
+        BackupError::OtherChain { .. } => "genesis",
+        BackupError::Outrun { .. }
+        | BackupError::Interrupted
+        | BackupError::Stream { .. }
+        | BackupError::SenderFailed(_) => "io",
+    }
+}
+
+fn target_kind(error: &ClusterTargetError) -> &'static str {
+    match error {
+        ClusterTargetError::NoChain { .. }
+        | ClusterTargetError::OtherChain { .. }
+        | ClusterTargetError::SeveralChains { .. } => "settings",
+        ClusterTargetError::Settings(error) => settings_kind(error),
+        ClusterTargetError::Engine(_) => "quorum",
+    }
+}
+
+fn import_kind(error: &ImportError) -> &'static str {
+    match error {
+        ImportError::Source(AppendSourceError::Journal(error)) => journal_kind(error),
+        ImportError::Source(
+            AppendSourceError::Decode(_) | AppendSourceError::Damaged(_) | AppendSourceError::Export(_),
+        ) => "corrupt",
+        ImportError::Source(AppendSourceError::Empty) => "journal",
+        ImportError::Source(AppendSourceError::Io(_)) => "io",
+        ImportError::Engine(_) | ImportError::Tail(_) => "quorum",
+        ImportError::NotEmpty { .. }
+        | ImportError::EngineAhead { .. }
+        | ImportError::Gap { .. }
+        | ImportError::OtherHistory { .. }
+        | ImportError::Changed => "refused",
+    }
+}
+
+fn snapshot_kind(error: &SnapshotFetchError) -> &'static str {
+    match error {
+        SnapshotFetchError::OtherChain { .. } => "genesis",
+        SnapshotFetchError::Ended(Ending::Refused(_)) => "refused",
+        SnapshotFetchError::Ended(
+            Ending::Stopping | Ending::CursorGone | Ending::FellBehind | Ending::Busy { .. },
+        )
+        | SnapshotFetchError::Io(_)
+        | SnapshotFetchError::Wire(_)
+        | SnapshotFetchError::Closed
+        | SnapshotFetchError::Unexpected => "io",
     }
 }
 
@@ -179,16 +239,24 @@ fn settings_kind(error: &SettingsError) -> &'static str {
         | SettingsError::BlockTime(_)
         | SettingsError::NoThreads
         | SettingsError::FeedAndFollow
+        | SettingsError::Cluster(_)
+        | SettingsError::FeedAddress(_)
+        | SettingsError::EtcdUrl(_)
+        | SettingsError::Etcd(_)
+        | SettingsError::EngineSetup(_)
         | SettingsError::Fork(_)
         | SettingsError::LogLevel(_) => "settings",
-        SettingsError::GenesisFile { .. } | SettingsError::Genesis { .. } => "genesis",
+        SettingsError::GenesisFile { .. } | SettingsError::Genesis { .. } | SettingsError::ChainSpec(_) => {
+            "genesis"
+        }
     }
 }
 
 fn node_kind(error: &NodeError) -> &'static str {
     match error {
         NodeError::DataDir(error) => datadir_kind(error),
-        NodeError::Settings(_) | NodeError::Key(_) => "settings",
+        NodeError::Settings(_) | NodeError::Key(_) | NodeError::Credentials(_) => "settings",
+        NodeError::Cluster(_) => "quorum",
         NodeError::DeadGenesis { .. } => "genesis",
         NodeError::Start(StartError::Lost { .. }) => "corrupt",
         NodeError::Io { .. } | NodeError::Read(_) | NodeError::StoreFailed(_) => "io",
@@ -204,7 +272,9 @@ fn node_kind(error: &NodeError) -> &'static str {
 
 fn replication_kind(error: &ReplicationError) -> &'static str {
     match error {
-        ReplicationError::Io { .. } | ReplicationError::State(_) => "io",
+        ReplicationError::Thread { .. } | ReplicationError::Listen { .. } | ReplicationError::State(_) => {
+            "io"
+        }
         ReplicationError::Store(error) => store_kind(error),
         ReplicationError::StoreMeta(_) => "store",
         ReplicationError::Chain(_) => "block",
@@ -230,6 +300,7 @@ fn journal_kind(error: &JournalError) -> &'static str {
         | JournalError::Missing { .. }
         | JournalError::OtherHistory { .. }
         | JournalError::EndDamaged { .. } => "corrupt",
+        JournalError::Superseded { .. } | JournalError::Interrupted | JournalError::Quorum { .. } => "quorum",
         JournalError::Fenced { .. } | JournalError::Moved { .. } | JournalError::Shortened { .. } => "in-use",
         JournalError::WrongChain { .. } | JournalError::NewerFormat { .. } => "journal",
         JournalError::Io { .. }

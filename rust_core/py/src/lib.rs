@@ -3,11 +3,16 @@
 
 mod accounts;
 mod backup;
+mod bootstrap;
 mod build;
 mod caller;
 mod chain_files;
+mod cluster;
+mod cluster_settings;
+mod cluster_target;
 mod codec;
 mod completions;
+mod engine_json;
 mod entrance;
 mod errors;
 mod genesis;
@@ -25,9 +30,11 @@ mod parsed_body;
 mod pending_calls;
 mod preconfirmation;
 mod progress;
+mod quorum_journal;
 mod rate_limits;
 mod responses;
 mod settings;
+mod settings_error;
 mod stepped;
 mod store;
 mod store_repair;
@@ -41,13 +48,15 @@ mod _core {
     #[pymodule_export]
     use crate::accounts::derive_accounts;
     #[pymodule_export]
-    use crate::backup::{run_backup, run_restore};
+    use crate::backup::{run_backup, run_restore, run_snapshot};
     #[pymodule_export]
     use crate::build::build_profile;
     #[pymodule_export]
     use crate::caller::PyCaller;
     #[pymodule_export]
     use crate::chain_files::{run_export, run_import};
+    #[pymodule_export]
+    use crate::cluster::{cluster_forget, cluster_members};
     #[pymodule_export]
     use crate::codec::bloom::{bloom_contains, bloom_contains_batch, logs_bloom, logs_bloom_batch};
     #[pymodule_export]
@@ -74,6 +83,8 @@ mod _core {
     use crate::parsed_body::{PyParsedBody, PyParsedCall, parse_body};
     #[pymodule_export]
     use crate::preconfirmation::{preconfirmation_contradiction, step_signer, verify_preconfirmation};
+    #[pymodule_export]
+    use crate::quorum_journal::{journal_check_engine, journal_export, journal_import};
     #[pymodule_export]
     use crate::rate_limits::PyBuckets;
     #[pymodule_export]

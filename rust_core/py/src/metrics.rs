@@ -34,6 +34,7 @@ pub fn metrics_json(metrics: &NodeMetrics, json_caches: &[CacheMetrics], lanes: 
         "step": histogram(&work.step),
         "parts": parts,
         "append": histogram(&work.append),
+        "quorum_append": histogram(&work.quorum_append),
         "commit": histogram(&work.commit),
         "journal": { "written": count(&work.journal_written), "segments": count(&work.journal_segments) },
         "pool": { "added": pool.added, "replaced": pool.replaced, "dropped": dropped },

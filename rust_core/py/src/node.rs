@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use foreseal_chain::View;
+use foreseal_backup::DataDirSnapshots;
+use foreseal_chain::{SystemClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Liveness, Node, NodeEnvironment};
 use foreseal_replication::FollowerStatus;
@@ -17,6 +18,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use crate::bootstrap::bootstrap;
 use crate::caller::PyCaller;
 use crate::completions::{Completions, Drained, Finished, Outcome};
 use crate::entrance::{EntranceLimits, PyEntrance};
@@ -29,7 +31,8 @@ use crate::metrics::metrics_json;
 use crate::node_core::{Core, Request, caller_of};
 use crate::pending_calls::PendingCalls;
 use crate::responses::Freshness;
-use crate::settings::{PyLimits, PySettings, SettingsError};
+use crate::settings::{PyLimits, PySettings};
+use crate::settings_error::SettingsError;
 use crate::streams::{PyNotification, Streams, py_notice};
 
 /// Result of `drain`: outcomes by ticket, and notices.
@@ -54,8 +57,9 @@ fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<O
 /// * `block_time` and `step` in ms, `gas_limit`, `safe_depth` and `finalized_depth` in blocks,
 ///   `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `new_sequencer_key`, `development`
 /// * `limits`, `threads`, `queue`, `log` (`levels`, `form` text or json, `process`, `server`)
-/// * `feed` (a path: serves followers on this Unix socket) or `follow` (the path of such a socket: this
-///   process follows) with `name`
+/// * `feed` (a path: serves followers and snapshots on this Unix socket) with `snapshot_rate` (bytes per
+///   second), or `follow` (the path of such a socket: this process follows) with `name`; `cluster`: settings of
+///   a node that works with other machines
 ///
 /// The data directory is locked at once; a follower writes nothing and does not lock it. Nothing else happens
 /// before `start`.
@@ -207,11 +211,11 @@ impl PyNode {
         Ok((outcomes, notices.into_iter().map(py_notice).collect()))
     }
 
-    /// Returns the block number and step index of the newest view, and ms since the last tick. (0, 0) while
-    /// the node starts.
-    fn freshness(&self) -> (u64, u64, u64) {
-        let (Freshness { block, step, age }, _) = Freshness::read(self.core.api.node());
-        (block, step, age)
+    /// Returns the block number and step index of the newest view, ms since the last tick, and the number of the
+    /// ownership of the chain (0 without a quorum journal). (0, 0) while the node starts.
+    fn freshness(&self) -> (u64, u64, u64, u64) {
+        let (Freshness { block, step, age, epoch }, _) = Freshness::read(self.core.api.node());
+        (block, step, age, epoch)
     }
 
     /// Returns the progress of the writing thread: the phase, a count that changes with progress, the longest
@@ -259,7 +263,7 @@ impl PyNode {
     /// (empty before the first).
     fn reports<'py>(&self, py: Python<'py>) -> Vec<Report<'py>> {
         let report = |follower: FollowerStatus| {
-            let FollowerStatus { name, lag, connected, report } = follower;
+            let FollowerStatus { name, lag, connected, report, .. } = follower;
             let connected = u64::try_from(connected.as_millis()).unwrap_or(u64::MAX);
             (name, lag, connected, PyBytes::new(py, &report))
         };
@@ -323,7 +327,16 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
         secret: Box::new(random),
         disk: Arc::new(RealDisk),
     };
-    let node = Arc::new(Node::open(settings.node()?, surroundings)?);
+    let node_settings = settings.node()?;
+    settings.check_engine(&node_settings)?;
+    bootstrap(&node_settings)?;
+    let node = Arc::new(Node::open(node_settings, surroundings)?);
+    node.serve_snapshots(Arc::new(DataDirSnapshots {
+        datadir: settings.datadir.clone(),
+        store: node.store().clone(),
+        limit: settings.snapshot_rate,
+        clock: Arc::new(SystemClock::default()),
+    }));
     let completions = Arc::new(Completions::new()?);
     let scheduler = lanes::start(settings.threads, settings.queue)?;
     let subscriptions = Arc::new(Subscriptions::new(node.clone(), settings.limits().terms));

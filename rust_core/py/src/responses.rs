@@ -13,12 +13,14 @@ pub fn envelope<'a>(id: &'a str, result: &'a [u8]) -> [&'a [u8]; 5] {
     [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":", result, b"}"]
 }
 
-/// Freshness of a view: its block and step, and ms since the last tick.
+/// Freshness of a view: its block and step, ms since the last tick, and the number of the ownership (0 without a
+/// quorum journal).
 #[derive(Clone, Copy)]
 pub struct Freshness {
     pub block: u64,
     pub step: u64,
     pub age: u64,
+    pub epoch: u64,
 }
 
 impl Freshness {
@@ -27,15 +29,18 @@ impl Freshness {
     pub fn read(node: &Node) -> (Self, Option<Arc<View>>) {
         let age = u64::try_from(node.age().as_millis()).unwrap_or(u64::MAX);
         let view = node.view();
+        // After the view, whose steps no later owner has written.
+        let epoch = node.owner_epoch();
         let (block, step) =
             view.as_ref().map_or((0, 0), |view| (view.pending().number(), view.pending_index()));
-        (Self { block, step, age }, view)
+        (Self { block, step, age, epoch }, view)
     }
 
     /// Returns the last lines of an HTTP head: the freshness, and the length of a body of `length` bytes.
     pub fn lines(self, length: usize) -> String {
-        let Self { block, step, age } = self;
-        format!("x-foreseal-view: {block}.{step}; age={age}\r\ncontent-length: {length}\r\n\r\n")
+        let Self { block, step, age, epoch } = self;
+        let owner = if epoch == 0 { String::new() } else { format!("; epoch={epoch}") };
+        format!("x-foreseal-view: {block}.{step}; age={age}{owner}\r\ncontent-length: {length}\r\n\r\n")
     }
 }
 

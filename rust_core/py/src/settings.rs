@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_chain::{BlockWindow, CacheSizes, Clock, FastClock, FinalityDepth, SystemClock};
 use foreseal_node::{Development, RevertReasonField, Role, ScrubSettings, Settings, StoreSettings};
-use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
+use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, dev_genesis, parse_genesis};
 use foreseal_replication::Production;
 use foreseal_rpc::{JsonCacheSizes, Key, Limits};
 use foreseal_store::StateCacheSizes;
@@ -19,38 +20,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{self, AccountsError, DerivedAccount};
-use crate::log::{LogLevelError, PyLog};
-
-/// Errors of invalid settings.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    #[error("settings: {0}")]
-    Json(#[from] serde_json::Error),
-    #[error("genesis {}: {error}", path.display())]
-    GenesisFile { path: PathBuf, error: std::io::Error },
-    #[error("genesis {}: {error}", path.display())]
-    Genesis { path: PathBuf, error: GenesisError },
-    #[error(transparent)]
-    Accounts(#[from] AccountsError),
-    #[error("settings: threads must be at least 1")]
-    NoThreads,
-    #[error("block time must be a whole number of seconds, got {0}ms")]
-    BlockTime(u64),
-    #[error("settings: a process serves followers (feed) or follows (follow), not both")]
-    FeedAndFollow,
-    #[error("unknown fork {0}: write it as the vectors do, such as Cancun")]
-    Fork(String),
-    #[error(transparent)]
-    LogLevel(#[from] LogLevelError),
-}
+use crate::accounts::{self, DerivedAccount};
+use crate::cluster_settings::PyCluster;
+use crate::log::PyLog;
+use crate::settings_error::SettingsError;
 
 /// All settings that Python may set. Absent members have their defaults.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct PySettings {
-    datadir: PathBuf,
+    pub datadir: PathBuf,
     #[serde(default)]
     chain: ChainSource,
     /// Milliseconds.
@@ -94,11 +74,16 @@ pub struct PySettings {
     pub queue: usize,
     /// Unix socket on which followers are served.
     feed: Option<PathBuf>,
+    /// Maximum rate of a snapshot that a follower fetches, in bytes per second.
+    pub snapshot_rate: Option<NonZeroU64>,
     /// Unix socket of the sequencer that this process follows.
     follow: Option<PathBuf>,
     /// Name of a follower, for metrics.
     #[serde(default)]
     name: String,
+    /// Other machines; absent if the node works alone.
+    #[serde(default)]
+    cluster: PyCluster,
     /// Speed of the node's clocks as a multiple of the machine's.
     #[serde(default = "real_time")]
     pub speed: u32,
@@ -317,16 +302,19 @@ impl PySettings {
                 ..Development::default()
             }),
             finality: self.finality(),
-            role: self.role(),
+            role: self.role()?,
+            cluster: self.cluster.settings(&self.name)?,
             ..Settings::new(self.datadir.clone())
         })
     }
 
-    fn role(&self) -> Role {
-        match &self.follow {
-            Some(feed) => Role::Follower { feed: feed.clone(), name: self.name.clone() },
-            None => Role::Sequencer { feed: self.feed.clone() },
+    fn role(&self) -> Result<Role, SettingsError> {
+        if let Some(feed) = &self.follow {
+            return Ok(Role::Follower { feed: feed.clone(), name: self.name.clone() });
         }
+        let feed = self.feed.clone();
+        let upstream = self.cluster.upstream()?;
+        Ok(if upstream.is_empty() { Role::Sequencer { feed } } else { Role::Replica { feed, upstream } })
     }
 
     fn store(&self) -> StoreSettings {
@@ -371,6 +359,11 @@ impl PySettings {
             gas_limit: self.gas_limit,
             extra_data: self.extra_data.clone().unwrap_or(default.extra_data),
         })
+    }
+
+    /// Checks the engine of the quorum journal of `node`, if it has one.
+    pub fn check_engine(&self, node: &Settings) -> Result<(), SettingsError> {
+        node.cluster.quorum.as_ref().map_or(Ok(()), |quorum| self.cluster.check_engine(&*quorum.engine))
     }
 
     /// Returns the keys that a development node signs with: those of its development chain.
@@ -500,7 +493,8 @@ fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn read_genesis(path: &Path) -> Result<alloy_genesis::Genesis, SettingsError> {
+/// Reads a genesis file.
+pub fn read_genesis(path: &Path) -> Result<alloy_genesis::Genesis, SettingsError> {
     let text = fs::read_to_string(path)
         .map_err(|error| SettingsError::GenesisFile { path: path.to_owned(), error })?;
     parse_genesis(&text).map_err(|error| SettingsError::Genesis { path: path.to_owned(), error })

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::CoreError;
-use crate::settings::SettingsError;
+use crate::settings_error::SettingsError;
 
 /// Runs the state tests in `paths` (files, folders, .tar.zst archives), or those of one `fork`, on all cores.
 /// `sink` receives one line of JSON a case, as bytes, in the order of paths and names. Returns (passed,

@@ -10,20 +10,29 @@
 //! it is up to date. After a lost connection it resumes from its cursor. Meanwhile it serves its last view,
 //! whose age shows in the status. A follower whose cursor is no longer valid starts again from the store.
 
+mod chain_copy;
 mod client;
 mod follower_backend;
+mod follower_profile;
 mod manual_follower;
 mod outbox;
 mod pending_requests;
 mod replica;
-mod replica_state;
 mod sequencer_status;
 mod session;
+mod shared_store_chain;
+mod snapshot_client;
 mod thread;
+mod upstream;
 
-pub use client::FollowerClient;
+pub use chain_copy::{ApplyError, ChainCopy, CopyError, CopyProgress, RestartCause};
+pub use client::{FollowerClient, FollowerConfig};
 pub use follower_backend::FollowerBackend;
+pub use follower_profile::FollowerProfile;
 pub use manual_follower::ManualFollower;
-pub use outbox::SubmissionHandle;
+pub use outbox::{SubmissionCallback, SubmissionHandle};
 pub use replica::ReplicaConfig;
 pub use sequencer_status::CatchingUp;
+pub use shared_store_chain::SharedStoreChain;
+pub use snapshot_client::{SnapshotFetchError, fetch_snapshot};
+pub use upstream::Upstream;

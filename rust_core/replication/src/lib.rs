@@ -4,20 +4,28 @@ mod error;
 mod follower;
 mod phase;
 mod production;
+pub mod quorum;
 mod server;
 mod store_status;
 mod submit_error;
+mod transport;
 pub mod wire;
 
 pub use error::ReplicationError;
 pub use follower::{
-    CatchingUp, FollowerBackend, FollowerClient, ManualFollower, ReplicaConfig, SubmissionHandle,
+    ApplyError, CatchingUp, ChainCopy, CopyError, CopyProgress, FollowerBackend, FollowerClient,
+    FollowerConfig, FollowerProfile, ManualFollower, ReplicaConfig, RestartCause, SharedStoreChain,
+    SnapshotFetchError, SubmissionCallback, SubmissionHandle, Upstream, fetch_snapshot,
 };
 pub use phase::{Phase, PoolStart};
 pub use production::{InvalidProduction, Production};
 pub use server::{
     FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog, LogStatus, ManualServer, Pace, RingLimits,
-    SequencerBackend,
+    SequencerBackend, SnapshotSource,
 };
 pub use store_status::{ScrubStatus, StoreStatus};
 pub use submit_error::SubmitError;
+pub use transport::{
+    CredentialError, FeedAddress, FeedConnector, FeedCredentials, FeedListener, FeedSecurity,
+    InvalidFeedAddress, ListenerLimits,
+};

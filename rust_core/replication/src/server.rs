@@ -18,6 +18,10 @@ mod peers;
 mod replies;
 mod request_reader;
 mod sequencer_backend;
+mod served_connections;
+mod snapshot_session;
+mod snapshot_source;
+mod socket_listener;
 
 pub use feed_server::FeedServer;
 pub use feed_source::{FeedConfig, FeedSource};
@@ -26,3 +30,4 @@ pub use manual_server::ManualServer;
 pub use pace::Pace;
 pub use peers::FollowerStatus;
 pub use sequencer_backend::SequencerBackend;
+pub use snapshot_source::SnapshotSource;

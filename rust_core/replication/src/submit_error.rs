@@ -16,6 +16,11 @@ pub enum SubmitError {
     /// This follower has no connection to its sequencer.
     #[error("the sequencer is not reachable: no transactions are accepted until it is back")]
     Away,
+    /// The quorum of the journal has not confirmed for a second that this process writes the chain.
+    #[error(
+        "the quorum of the journal has not answered for {age_ms} ms: no transactions are accepted until it does"
+    )]
+    NoQuorum { age_ms: u64 },
     /// The connection broke before the sequencer answered.
     #[error(
         "the connection to the sequencer was lost before its response: the transaction may have been accepted"

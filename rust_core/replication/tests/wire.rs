@@ -11,8 +11,8 @@ use foreseal_pool::{AddedTransaction, Admission, PoolError, QueuedReason};
 use foreseal_replication::{
     Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError,
     wire::{
-        Cursor, Ending, Heartbeat, Hello, MAX_REQUEST_SIZE, MAX_RESPONSE_SIZE, Outcome, Request, Response,
-        SequencerReport, Welcome, WireError, read_frame, strip_number, write_numbered,
+        Cursor, Ending, FollowerRole, Heartbeat, Hello, MAX_REQUEST_SIZE, MAX_RESPONSE_SIZE, Outcome,
+        Request, Response, SequencerReport, Welcome, WireError, read_frame, strip_number, write_numbered,
     },
 };
 use foreseal_store::DamageReport;
@@ -31,7 +31,7 @@ fn report(phase: Phase) -> SequencerReport {
     };
     let store = StoreStatus { head: Some(4), backlog: 500, share: 750, bytes: 1 << 40, failure, scrub };
     let signer = Some(Address::repeat_byte(5));
-    SequencerReport { phase, pool_start: PoolStart::Restored(7), signer, store: Some(store) }
+    SequencerReport { phase, pool_start: PoolStart::Restored(7), signer, store: Some(store), owner: None }
 }
 
 fn damage(page: Option<u64>) -> DamageReport {
@@ -40,7 +40,17 @@ fn damage(page: Option<u64>) -> DamageReport {
 
 fn ups() -> Vec<Request> {
     let identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(1) };
-    let hello = |cursor| Request::Hello(Hello { identity, name: "worker-1".to_owned(), cursor });
+    let hello = |cursor| {
+        Request::Hello(Hello {
+            identity,
+            name: "worker-1".to_owned(),
+            role: FollowerRole::Replica,
+            run_id: [6; 16],
+            version: "0.1.0".to_owned(),
+            rpc: "http://127.0.0.1:8545".to_owned(),
+            cursor,
+        })
+    };
     vec![
         hello(Cursor::From { sequence: 7 }),
         hello(Cursor::After { sequence: u64::MAX, hash: B256::repeat_byte(2) }),
@@ -50,13 +60,15 @@ fn ups() -> Vec<Request> {
         Request::Damaged(damage(Some(7))),
         Request::Damaged(damage(None)),
         Request::Query { number: 5, query: Bytes::from_static(b"{}") },
+        Request::Snapshot { identity: Some(identity) },
+        Request::Snapshot { identity: None },
     ]
 }
 
 fn downs() -> Vec<Response> {
     let production = Production { gas_limit: Some(30_000_000), ..Production::default() };
     let depth = FinalityDepth { safe: 2, finalized: 4 };
-    let raw = RawAppend { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
+    let raw = RawAppend::new(3, 2, vec![1, 2, 3]);
     let added = AddedTransaction {
         hash: B256::repeat_byte(9),
         executable: true,
@@ -80,6 +92,8 @@ fn downs() -> Vec<Response> {
     ];
     let endings =
         [Ending::Stopping, Ending::CursorGone, Ending::FellBehind, Ending::Refused("no".to_owned())];
+    let busy = Response::End(Ending::Busy { limit: 2 });
+    let identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(1) };
     let answer = |outcome| Response::Answer { number: 8, outcome };
     let pulse = Heartbeat { ticked: true, age: Duration::from_millis(201), next: 12, latest: 3 };
     vec![
@@ -93,6 +107,7 @@ fn downs() -> Vec<Response> {
     .chain(outcomes.map(answer))
     .chain(phases.map(|phase| Response::SequencerReport(report(phase))))
     .chain(endings.map(Response::End))
+    .chain([busy, Response::Snapshot(identity)])
     .collect()
 }
 
@@ -158,7 +173,7 @@ fn another_version_is_named() {
     frame[13] = 99;
     let (kind, body) = read_frame(&mut frame.as_slice(), MAX_REQUEST_SIZE).unwrap().unwrap();
     let error = Request::decode(kind, &body).unwrap_err();
-    assert_eq!(error.to_string(), "the peer uses version 99 of the feed, this process version 4");
+    assert_eq!(error.to_string(), "the peer uses version 99 of the feed, this process version 5");
     let error = Request::decode(1, b"GET / HTTP/1.1").unwrap_err();
     assert_eq!(error.to_string(), "the first frame is not a greeting");
     assert!(matches!(Request::decode(77, &[]).unwrap_err(), WireError::Kind(77)));

@@ -9,7 +9,7 @@ use foreseal_replication::{CatchingUp, Phase, PoolStart, StoreStatus};
 use serde_json::Value;
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
+    Argument, Context, Error, Kind, Method, cluster,
     json::{Object, write_data, write_quantity},
     params::Params,
 };
@@ -116,6 +116,9 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
         .close();
     if let Some(store) = &status.store {
         write_store(object.name("store"), store);
+    }
+    if let Some(cluster) = &status.cluster {
+        cluster::write_cluster(object.name("cluster"), cluster, &context.node.followers());
     }
     object.close();
     Ok(out)

@@ -10,6 +10,7 @@ mod blocks;
 mod call_args;
 mod calls;
 mod chain;
+mod cluster;
 mod config;
 mod context;
 mod development;

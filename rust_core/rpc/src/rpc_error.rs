@@ -104,16 +104,7 @@ impl From<Error> for RpcError {
             Error::SimulationLimit(limit) => Self::new(SIMULATION_LIMIT, limit.to_string()),
             Error::Trace(error) => Self::new(SERVER, error.to_string()),
             Error::TraceLimit(limit) => limit.into(),
-            Error::Submit(SubmitError::Refused(error)) => error.into(),
-            Error::Submit(error @ SubmitError::Unknown { hash }) => {
-                let mut data = Vec::with_capacity(68);
-                write_data(&mut data, hash.as_slice());
-                Self { data: Some(data), ..Self::new(UNAVAILABLE, error.to_string()) }
-            }
-            Error::Submit(SubmitError::Busy { max }) => Self::limit("there are", "submissions", max),
-            Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_) | SubmitError::Away)) => {
-                Self::new(UNAVAILABLE, error.to_string())
-            }
+            Error::Submit(error) => error.into(),
             Error::Sync(error) => error.into(),
             Error::Unsigned(error) => Self::new(NOT_FOUND, error.to_string()),
             Error::Control(error) => error.into(),
@@ -292,6 +283,24 @@ impl From<SyncError> for RpcError {
     }
 }
 
+impl From<SubmitError> for RpcError {
+    fn from(error: SubmitError) -> Self {
+        use SubmitError as S;
+        match error {
+            S::Refused(error) => error.into(),
+            S::Unknown { hash } => {
+                let mut data = Vec::with_capacity(68);
+                write_data(&mut data, hash.as_slice());
+                Self { data: Some(data), ..Self::new(UNAVAILABLE, error.to_string()) }
+            }
+            S::Busy { max } => Self::limit("there are", "submissions", max),
+            S::Starting | S::Stopped(_) | S::Away | S::NoQuorum { .. } => {
+                Self::new(UNAVAILABLE, error.to_string())
+            }
+        }
+    }
+}
+
 impl From<ControlError> for RpcError {
     fn from(error: ControlError) -> Self {
         use ControlError as C;
@@ -301,6 +310,7 @@ impl From<ControlError> for RpcError {
             C::NoSuchBlock(_) => NOT_FOUND,
             C::Timestamp { .. } | C::Clock(_) => INVALID_PARAMS,
             C::Follower
+            | C::NoQuorum
             | C::NotProducing
             | C::NotDevelopment
             | C::Finalized { .. }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Context, Error, Method, block_contents, blocks, calls, chain, config,
+    Context, Error, Method, block_contents, blocks, calls, chain, cluster, config,
     development::{
         accounts, build_block, clock, mining, overrides, send_transaction, signing, snapshots_and_reorgs,
     },
@@ -27,6 +27,7 @@ const FAMILIES: &[&[Method]] = &[
     blocks::METHODS,
     calls::METHODS,
     chain::METHODS,
+    cluster::METHODS,
     config::METHODS,
     accounts::METHODS,
     build_block::METHODS,

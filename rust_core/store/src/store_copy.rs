@@ -17,6 +17,8 @@ use crate::{
 
 /// Chunk size in bytes.
 const CHUNK_SIZE: usize = 1 << 20;
+/// Maximum number of times that a copy starts over because the store was written meanwhile.
+const ATTEMPTS: u32 = 100;
 
 /// A store to be copied in its state at one moment. It may have an older schema than this program.
 pub struct StoreCopy {
@@ -57,34 +59,74 @@ impl StoreCopy {
     }
 
     /// Passes `sink` the bytes of a file that holds the store as of the start of the call, without free
-    /// pages. Later writes are not included. No page of the copied version is reused before the copy ends.
+    /// pages, and returns the progress of that state. Later writes are not included. No page of the copied
+    /// version is reused before the copy ends.
     ///
     /// # Errors
     /// An error of `sink` ends the copy and is returned as [`StoreError::Io`].
-    pub fn copy(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), StoreError> {
+    pub fn copy(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Progress, StoreError> {
+        for _ in 0..ATTEMPTS {
+            if let Some(progress) = self.copy_unchanged(sink)? {
+                return Ok(progress);
+            }
+        }
+        Err(pipe_error(&io::Error::other("it was written at the start of each attempt: try again")))
+    }
+
+    /// Copies the store; returns `None`, before `sink` receives a byte, if the store is written while the copy
+    /// starts. LMDB does not report which version it copies: it is the one that is current both before the start
+    /// and after the first byte.
+    fn copy_unchanged(
+        &self,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<Option<Progress>, StoreError> {
+        let current = self.env.read_txn()?;
+        let progress = meta::read(&self.meta, &current)?;
         let (mut reader, writer) = io::pipe().map_err(|error| pipe_error(&error))?;
         std::thread::scope(|scope| {
             // LMDB writes into the pipe; it stops when the reader is dropped.
             let mut end = File::from(OwnedFd::from(writer));
             let copied = scope.spawn(move || self.env.copy_to_file(&mut end, CompactionOption::Enabled));
-            let read = read_all(&mut reader, sink);
+            let mut piece = vec![0; CHUNK_SIZE];
+            let first = read_piece(&mut reader, &mut piece);
+            let unchanged = self.env.read_txn()?.id() == current.id();
+            drop(current);
+            let read = match first {
+                Ok(length) if unchanged => pass_on(&mut reader, piece, length, sink),
+                first => first.map(drop),
+            };
             drop(reader);
             let copied =
                 copied.join().map_err(|_| StoreError::Lmdb("the copying thread panicked".to_owned()))?;
             read.map_err(|error| pipe_error(&error))?;
-            Ok(copied?)
+            if !unchanged {
+                return Ok(None);
+            }
+            copied?;
+            Ok(Some(progress))
         })
     }
 }
 
-fn read_all(reader: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut piece = vec![0; CHUNK_SIZE];
+/// Passes `sink` the first `length` bytes of `piece`, then the rest of the pipe.
+fn pass_on(
+    reader: &mut impl Read,
+    mut piece: Vec<u8>,
+    mut length: usize,
+    sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    while length > 0 {
+        sink(&piece[..length])?;
+        length = read_piece(reader, &mut piece)?;
+    }
+    Ok(())
+}
+
+fn read_piece(reader: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
     loop {
-        match reader.read(&mut piece) {
-            Ok(0) => return Ok(()),
-            Ok(read) => sink(&piece[..read])?,
+        match reader.read(piece) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            other => return other,
         }
     }
 }

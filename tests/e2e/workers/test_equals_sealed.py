@@ -65,14 +65,14 @@ def see(worker: int, rpc: Rpc, queries: list[TagQuery]) -> Seen:
 
 
 @pytest.mark.timeout(120 + 10 * BLOCKS)
-def test_every_worker_serves_the_same_step_and_sealed_block(workers: WorkersNode) -> None:
-    each = workers.each()
-    everybody = [*each, workers.sequencer]
+def test_every_worker_serves_the_same_step_and_sealed_block(serving: WorkersNode) -> None:
+    each = serving.each()
+    everybody = [*each, *serving.others]
     queries = [
-        (method, params) for method, params in tag_queries(each[0], workers.contract) if method not in POOL_AWARE
+        (method, params) for method, params in tag_queries(each[0], serving.contract) if method not in POOL_AWARE
     ]
     assert len(queries) > 20
-    load = Load(workers, SEED)
+    load = Load(serving, SEED)
     load.start()
     seen: dict[int, dict[tuple[int, int], Seen]] = {}
     try:
@@ -129,8 +129,8 @@ def same(queries: list[TagQuery], seen: Seen, found: list[Any]) -> int:
     return len(found)
 
 
-def test_subscriber_resumes_at_another_worker(workers: WorkersNode) -> None:
-    first, second, *_ = workers.each()
+def test_subscriber_resumes_at_another_worker(serving: WorkersNode) -> None:
+    first, second, *_ = serving.each()
     cursor = first("foreseal_getFlashblocks", None)["cursor"]
     sender = Sender(first, DEV_ACCOUNTS[7])
     sender.send(to=DEV_ACCOUNTS[8].address, value=1)

@@ -14,7 +14,7 @@ from live.ports import free_port
 from live.process import is_ok
 
 _FILE = re.compile(r"# (\S+\.(?:py|toml))\n")
-_SERVER = re.compile(r"foreseal (?:dev|pay serve)\b")
+_SERVER = re.compile(r"foreseal (?:dev|cluster dev|pay serve)\b")
 _SECONDS = 60
 
 
@@ -25,6 +25,8 @@ class GuideReader:
         """`variables` are those of the environment to test, by default the one of this Python."""
         self.folder = folder
         self.printed: dict[str, str] = {}
+        self.outputs: list[tuple[str, str]] = []
+        """Each command that was run, in order, with its output."""
         self.ports = {"8545": free_port(), "8600": free_port()}
         self.servers: list[subprocess.Popen[bytes]] = []
         self._shell = folder / "shell"
@@ -68,6 +70,7 @@ class GuideReader:
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         self.printed[command] = done.stdout
+        self.outputs.append((command, done.stdout))
 
     def here(self, text: str) -> str:
         """Replace ports by free ones."""

@@ -21,30 +21,43 @@ _CREATE = b"\x61%b\x80\x60\x0a\x5f\x39\x5f\xf3"
 Wrap = Callable[[Sequence[str]], list[str]]
 
 
+def make_chain(datadir: Path) -> str:
+    """Make a chain with a development node; return its contract, which logs and returns the number of its block."""
+    made = LiveNode([foreseal_command(), "dev", "--port", "0", *FAST, "--datadir", str(datadir)])
+    try:
+        sender = Sender(made.rpc, DEV_ACCOUNTS[-1])
+        name = sender.send(to="", gas=200_000, data=_CREATE % len(_LOGS).to_bytes(2) + _LOGS)
+        receipt = wait_for(lambda: made.rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")
+        return str(receipt["contractAddress"])
+    finally:
+        made.stop()
+
+
 class WorkersNode:
     """`foreseal run --workers`, on the chain of a development node."""
 
     def __init__(self, datadir: Path, workers: int, *arguments: str, wrap: Wrap = list) -> None:
         """`wrap` makes the executed command from its arguments."""
         self.workers = workers
+        self.contract = self._make_chain(datadir)
+        """Contract that logs and returns the number of its block."""
         common = ("--port", "0", *FAST, "--datadir", str(datadir))
-        made = LiveNode([foreseal_command(), "dev", *common])
-        try:
-            sender = Sender(made.rpc, DEV_ACCOUNTS[-1])
-            name = sender.send(to="", gas=200_000, data=_CREATE % len(_LOGS).to_bytes(2) + _LOGS)
-            receipt = wait_for(lambda: made.rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")
-            self.contract: str = receipt["contractAddress"]
-            """Contract that logs and returns the number of its block."""
-        finally:
-            made.stop()
         logged = ("--log-level", "warn,foreseal.supervisor=info")
         more = ("--workers", str(workers), "--admin", "127.0.0.1:0", *logged, *arguments)
         self.command = [foreseal_command(), "run", *common, *more]
         self.live = LiveNode(wrap(self.command))
         found = wait_for(lambda: _ADMIN.search(self.live.printed), SECONDS, "admin URL")
         self.sequencer = Rpc(found[1])
-        """The sequencer itself, by its admin listener."""
+        """The process that the workers follow, by its admin listener."""
         self._open: list[Rpc] = []
+
+    @property
+    def others(self) -> list[Rpc]:
+        """Processes that show the same chain as the workers; the last one writes it."""
+        return [self.sequencer]
+
+    def _make_chain(self, datadir: Path) -> str:
+        return make_chain(datadir)
 
     def rpc(self) -> Rpc:
         """Open a connection to some worker."""
@@ -78,9 +91,8 @@ class WorkersNode:
 
 
 @contextlib.contextmanager
-def workers_node(datadir: Path, workers: int = 2, *arguments: str, wrap: Wrap = list) -> Iterator[WorkersNode]:
-    """Run a node that must stop cleanly."""
-    node = WorkersNode(datadir, workers, *arguments, wrap=wrap)
+def stopped_cleanly(node: WorkersNode) -> Iterator[WorkersNode]:
+    """Stop a node at the end; it must exit with 0."""
     try:
         yield node
         node.close()
@@ -90,3 +102,10 @@ def workers_node(datadir: Path, workers: int = 2, *arguments: str, wrap: Wrap = 
         node.close()
         if node.live.process.poll() is None:
             node.live.kill()
+
+
+@contextlib.contextmanager
+def workers_node(datadir: Path, workers: int = 2, *arguments: str, wrap: Wrap = list) -> Iterator[WorkersNode]:
+    """Run a node that must stop cleanly."""
+    with stopped_cleanly(WorkersNode(datadir, workers, *arguments, wrap=wrap)) as node:
+        yield node

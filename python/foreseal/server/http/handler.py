@@ -194,7 +194,9 @@ class HttpHandler:
 
         Call it before the method, so that it never claims a newer view than the answer's.
         """
-        return b"x-foreseal-view", b"%d.%d; age=%d" % self._node.freshness()
+        block, step, age, epoch = self._node.freshness()
+        owner = b"; epoch=%d" % epoch if epoch else b""
+        return b"x-foreseal-view", b"%d.%d; age=%d%b" % (block, step, age, owner)
 
     def response_headers(self, seconds: int, view: tuple[bytes, bytes], headers: Headers) -> list[tuple[bytes, bytes]]:
         """Return the headers of the answer to a call that came with `headers`; `seconds` is the retry time, or 0."""

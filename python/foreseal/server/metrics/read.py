@@ -27,8 +27,8 @@ _THREADS, _STARTED = 17, 19
 class MeasuredNode(Protocol):
     """Interface of the node for metrics."""
 
-    def freshness(self) -> tuple[int, int, int]:
-        """Return the number of the block being built, the index of its newest step, and ms since the last tick."""
+    def freshness(self) -> tuple[int, int, int, int]:
+        """Return block and index of the newest step, ms since the last tick, and the number of the ownership."""
 
     def ready(self) -> tuple[bool, str]:
         """Return True if the node is ready, and the reason if it is not."""
@@ -100,7 +100,7 @@ class Readings:
         self._processes = watched.processes
 
     @cached_property
-    def freshness(self) -> tuple[int, int, int]:
+    def freshness(self) -> tuple[int, int, int, int]:
         """Result of `MeasuredNode.freshness`."""
         return self.node.freshness()
 

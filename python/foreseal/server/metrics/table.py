@@ -5,6 +5,7 @@ from typing import Any
 
 from foreseal.rpc.call_metrics import BOUNDS
 from foreseal.server.cache import BoundedCache
+from foreseal.server.metrics.cluster_families import CLUSTER
 from foreseal.server.metrics.family import Family, MetricType, Sample, histogram
 from foreseal.server.metrics.read import Readings
 
@@ -426,6 +427,7 @@ FAMILIES = (
     *_CALLS,
     *_SCHEDULER,
     *_FOLLOWERS,
+    *CLUSTER,
     *_PROCESSES,
     *_STREAMS,
     *_PROCESS,

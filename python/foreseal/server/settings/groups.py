@@ -8,6 +8,7 @@ from foreseal.server.settings.table import TABLE
 GROUPS = {
     "Chain": "Data directory, genesis, blocks and steps.",
     "Development chain": "Mining, and the development genesis with its funded accounts.",
+    "Several machines": "Quorum journal, standby, replicas. See [several machines](../operate/cluster.md).",
     "Network": "Listeners, accepted hosts and origins, proxies and processes.",
     "TLS": "Certificates of the public listener.",
     "Public access": "Rates and methods of each tier. See [access control](../operate/access.md).",
@@ -25,6 +26,7 @@ _BY_SECTION = {
     "dev": "Development chain",
     "store": "Store",
     "caches": "Caches",
+    "cluster": "Several machines",
     "server": "Network",
     "log": "Logging",
     "access": "Public access",

@@ -317,6 +317,47 @@ class Names(ValueKind):
 
 
 @dataclass(frozen=True, slots=True)
+class FeedAddresses(ValueKind):
+    """Addresses of feeds, in order: comma-separated, or a list in a file."""
+
+    metavar = "ADDRESS,..."
+
+    @property
+    def allowed(self) -> str:
+        return "a list of addresses, such as tls://10.0.0.1:8600"
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        return tuple(address.strip() for address in text.split(",") if address.strip())
+
+    def read(self, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str):
+            return self.parse(value)
+        if not isinstance(value, list) or not all(isinstance(address, str) for address in value):
+            raise TypeError(f"expected a list of strings, got {in_toml(value)}")
+        return self.parse(",".join(value))
+
+    def plain(self, value: Any) -> list[str]:
+        return list(value)
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort(ValueKind):
+    """Host and port."""
+
+    metavar = "HOST:PORT"
+
+    @property
+    def allowed(self) -> str:
+        return "a host and a port, such as 0.0.0.0:8600"
+
+    def parse(self, text: str) -> str:
+        host, _, port = text.rpartition(":")
+        if not host or "/" in text or not port.isdecimal() or int(port) > 65535:
+            raise ValueError(f"{text!r} must have the form HOST:PORT")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
 class MethodNames(Names):
     """Method names, or prefixes of them: `debug_*`."""
 

@@ -6,6 +6,7 @@ and default.
 
 from foreseal.rpc.rate import MAX_CALLS, MAX_CPU_BURST, MAX_CPU_RATE
 from foreseal.server.logs import FORMATS
+from foreseal.server.settings.cluster_rows import CLUSTER
 from foreseal.server.settings.kinds import (
     AdminAddress,
     Choice,
@@ -33,6 +34,7 @@ SECTIONS = {
     "dev": "The development genesis: newest mainnet rules and funded accounts.",
     "store": "The store on disk, and the journal.",
     "caches": "Capacities of the caches in bytes; 0 disables a cache.",
+    "cluster": "Other machines: quorum journal, standby, replicas. See [several machines](../operate/cluster.md).",
     "server": "The public listener.",
     "log": "Log output on standard error.",
     "access": "Access control: tiers, methods and rates of callers.",
@@ -469,7 +471,8 @@ _LOG = (
 )
 
 TABLE: dict[str, Setting] = {
-    setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_CACHES, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
+    setting.key: setting
+    for setting in (*_NODE, *_DEV, *_STORE, *_CACHES, *CLUSTER, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
 }
 """All settings by key."""
 
@@ -483,7 +486,7 @@ INHERITED = frozenset(
     for name in (
         "SHARED EXECUTION_APIS GETH_TRACES READS ARCHIVE SCHEDULES CRASHES LOGS FUZZ KILLS EVENTS SEED MUTANT URL KEY"
         " SEEDS WORKERS_TESTED WORKER_BLOCKS FOLLOWED FUZZ_TARGET PAYMENT_RUNS PAYMENT_SHRINK PAYMENT_KILLS PAIRINGS"
-        " PAYMENT_ROUNDS EXTRAS CLIENT SERVICE BENCH_ANVIL BENCH_HARDHAT BENCH_GETH"
+        " PAYMENT_ROUNDS EXTRAS CLIENT SERVICE BENCH_ANVIL BENCH_HARDHAT BENCH_GETH ETCD CLUSTER_FAULTS"
     ).split()
 )
 """Variables of the project's tests and tools, which the servers that they start inherit."""

@@ -2,14 +2,14 @@
 
 use crate::plan::{Blocks, dir, noise, open, plan, read, records};
 use foreseal_journal::{
-    Journal, JournalError,
+    JournalError, LocalJournal,
     simulated::{DiskFault, SimulatedDisk},
 };
 use proptest::prelude::*;
 
 /// Appends the rest of the plan until an append fails. Returns the number of acknowledged appends of the
 /// plan.
-fn append_all(journal: &mut Journal, plan: &[Blocks], mut done: usize) -> usize {
+fn append_all(journal: &mut LocalJournal, plan: &[Blocks], mut done: usize) -> usize {
     for blocks in &plan[done..] {
         let Ok(sequence) = journal.append(&records(blocks)) else {
             assert_poisoned(journal);
@@ -21,7 +21,7 @@ fn append_all(journal: &mut Journal, plan: &[Blocks], mut done: usize) -> usize 
     done
 }
 
-fn assert_poisoned(journal: &mut Journal) {
+fn assert_poisoned(journal: &mut LocalJournal) {
     let first = journal.failure().expect("an error poisons").to_owned();
     let again = journal.append(&records(&vec![vec![1]])).unwrap_err();
     assert!(matches!(again, JournalError::Poisoned { cause } if cause == first));
@@ -34,7 +34,7 @@ fn reopen(
     plan: &[Blocks],
     acknowledged: usize,
     round: u8,
-) -> Result<(Journal, usize), TestCaseError> {
+) -> Result<(LocalJournal, usize), TestCaseError> {
     let (journal, _) = open(disk, round).map_err(|e| TestCaseError::fail(e.to_string()))?;
     let there = read(&journal);
     // One more append may exist, complete: the one in progress.
@@ -118,13 +118,13 @@ proptest! {
 }
 
 /// Returns the number of appends that replay yields; `None` if the machine stopped just before.
-fn read_or_down(journal: &Journal) -> Option<usize> {
+fn read_or_down(journal: &LocalJournal) -> Option<usize> {
     let appends: Result<Vec<_>, _> = journal.replay().ok()?.collect();
     appends.ok().map(|appends| appends.len())
 }
 
 /// Returns a disk with two small appends, its journal and the plan of three appends.
-fn two_appends() -> (SimulatedDisk, Journal, Vec<Blocks>) {
+fn two_appends() -> (SimulatedDisk, LocalJournal, Vec<Blocks>) {
     let disk = SimulatedDisk::default();
     let plan: Vec<Blocks> = (1..4).map(|seed| vec![noise(700, seed)]).collect();
     let (mut journal, _) = open(&disk, 0).unwrap();

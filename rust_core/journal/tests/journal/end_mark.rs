@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use crate::plan::{Blocks, IDENTITY, damage, dir, end_path, noise, open, path, read, records, written};
 use foreseal_journal::{
-    EndState, Journal, JournalError, JournalOptions, JournalPosition, RealDisk, check, plan_acceptance,
+    EndState, JournalError, JournalOptions, JournalPosition, LocalJournal, RealDisk, check, plan_acceptance,
     plan_repair,
     simulated::{DiskFault, SimulatedDisk},
 };
@@ -245,9 +245,9 @@ fn two_writers_with_the_same_entropy_are_distinguished() {
     assert!(matches!(first.append(&[]), Err(JournalError::Fenced { .. })));
 }
 
-fn open_real(data: &Path) -> Journal {
+fn open_real(data: &Path) -> LocalJournal {
     let options = JournalOptions { segment_bytes: 4096, ..JournalOptions::new(IDENTITY, [1; 32]) };
-    Journal::open(&data.join("journal"), Arc::new(RealDisk), options).unwrap().0
+    LocalJournal::open(&data.join("journal"), Arc::new(RealDisk), options).unwrap().0
 }
 
 #[test]

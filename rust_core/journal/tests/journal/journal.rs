@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, FixedBytes, U256};
 use foreseal_journal::{
-    DirLock, Identity, Journal, JournalError, JournalOptions, LockError, OfflineError, OfflineJournal,
+    DirLock, Identity, JournalError, JournalOptions, LocalJournal, LockError, OfflineError, OfflineJournal,
     RealDisk, Record, RecordSummary,
 };
 use foreseal_primitives::{
@@ -18,17 +18,17 @@ fn options() -> JournalOptions {
     JournalOptions { segment_bytes: 4096, ..JournalOptions::new(IDENTITY, [9; 32]) }
 }
 
-fn open(dir: &Path) -> Journal {
-    let (journal, recovery) = Journal::open(dir, Arc::new(RealDisk), options()).unwrap();
+fn open(dir: &Path) -> LocalJournal {
+    let (journal, recovery) = LocalJournal::open(dir, Arc::new(RealDisk), options()).unwrap();
     assert_eq!((recovery.torn_tail, recovery.unfinished_segment), (None, None));
     journal
 }
 
 fn open_error(dir: &Path, options: JournalOptions) -> JournalError {
-    Journal::open(dir, Arc::new(RealDisk), options).err().expect("refused")
+    LocalJournal::open(dir, Arc::new(RealDisk), options).err().expect("refused")
 }
 
-fn read(journal: &Journal) -> Vec<Record> {
+fn read(journal: &LocalJournal) -> Vec<Record> {
     journal.replay().unwrap().flat_map(|append| append.unwrap().records).collect()
 }
 
@@ -227,7 +227,7 @@ fn a_segment_larger_than_any_file_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let options = JournalOptions { segment_bytes: u64::MAX, ..options() };
     assert!(matches!(open_error(dir.path(), options), JournalError::Io { action: "create", .. }));
-    let (_, recovery) = Journal::open(dir.path(), Arc::new(RealDisk), self::options()).unwrap();
+    let (_, recovery) = LocalJournal::open(dir.path(), Arc::new(RealDisk), self::options()).unwrap();
     assert_eq!(recovery.unfinished_segment, Some(1));
 }
 

@@ -11,15 +11,16 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Identity, Journal, JournalError, JournalOptions, PinnedSegments, RealDisk, Record, check, segment_size,
+    Identity, JournalError, JournalOptions, LocalJournal, PinnedSegments, RealDisk, Record, check,
+    segment_size,
 };
 use tempfile::tempdir;
 
 const IDENTITY: Identity = Identity { chain_id: 5, genesis: B256::repeat_byte(3) };
 
-fn open(dir: &Path) -> Journal {
+fn open(dir: &Path) -> LocalJournal {
     let options = JournalOptions { segment_bytes: 8192, ..JournalOptions::new(IDENTITY, [1; 32]) };
-    Journal::open(dir, Arc::new(RealDisk), options).unwrap().0
+    LocalJournal::open(dir, Arc::new(RealDisk), options).unwrap().0
 }
 
 fn record(number: u64) -> Record {

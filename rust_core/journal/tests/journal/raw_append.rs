@@ -1,7 +1,6 @@
 //! Encoded appends: they equal the appended ones, from any starting point.
 
 use crate::plan::{open, records};
-use alloy_primitives::B256;
 use foreseal_journal::{RawAppend, simulated::SimulatedDisk};
 
 /// Enough for several segments.
@@ -51,8 +50,34 @@ fn after_removal_reading_begins_with_the_oldest_segment() {
 }
 
 #[test]
+fn journals_with_other_salts_hash_content_alike() {
+    let newest = |round: u8, blocks: &[u8]| {
+        let (mut journal, _) = open(&SimulatedDisk::default(), round).unwrap();
+        journal.append(&records(&vec![vec![1]])).unwrap();
+        journal.append(&records(&vec![blocks.to_vec()])).unwrap();
+        journal.newest().unwrap()
+    };
+    let raw = newest(0, &[2, 3]);
+    assert_eq!(raw, newest(1, &[2, 3]));
+    assert_eq!(raw, RawAppend::encode(1, &records(&vec![vec![2, 3]])));
+    assert_ne!(raw.hash, newest(0, &[2, 4]).hash);
+}
+
+#[test]
+fn the_content_hash_covers_number_count_and_records() {
+    let expected = blake3::hash(&[7, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0xc0]);
+    let hash = RawAppend::content_hash(7, 2, &[3, 0xc0]);
+    assert_eq!(hash.as_slice(), expected.as_bytes());
+    let raw = RawAppend { sequence: 7, hash, count: 2, records: vec![3, 0xc0] };
+    assert!(raw.is_consistent());
+    assert!(!RawAppend { sequence: 8, ..raw.clone() }.is_consistent());
+    assert!(!RawAppend { count: 1, ..raw.clone() }.is_consistent());
+    assert!(!RawAppend { records: vec![3, 0xc1], ..raw }.is_consistent());
+}
+
+#[test]
 fn bytes_that_are_not_records_are_named() {
-    let raw = RawAppend { sequence: 7, hash: B256::ZERO, count: 2, records: vec![3, 0xc0] };
+    let raw = RawAppend::new(7, 2, vec![3, 0xc0]);
     let error = raw.decode().unwrap_err();
     assert_eq!((error.sequence, error.index), (7, 0));
 }

@@ -6,7 +6,7 @@ use crate::plan::{Blocks, damage, dir, noise, open, path, read, records, written
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Journal, JournalError, JournalPosition, JournalReport, Record, check, plan_repair,
+    JournalError, JournalPosition, JournalReport, LocalJournal, Record, check, plan_repair,
     simulated::{DiskFault, SimulatedDisk},
 };
 use foreseal_primitives::{BlockBytes, Flashblock};
@@ -224,7 +224,7 @@ fn the_reported_loss_lists_its_blocks() {
 #[test]
 fn an_empty_or_missing_folder_is_reported() {
     let disk = SimulatedDisk::default();
-    drop::<Journal>(open(&disk, 0).unwrap().0);
+    drop::<LocalJournal>(open(&disk, 0).unwrap().0);
     let report = report(&disk);
     assert_eq!((report.segments, report.appends, report.is_sound()), (1, 0, true));
     let missing = check(&dir().join("missing"), Arc::new(foreseal_journal::RealDisk)).unwrap_err();

@@ -12,7 +12,7 @@ use std::{
 use alloy_consensus::Header;
 use alloy_primitives::{B256, FixedBytes};
 use foreseal_journal::{
-    Disk, Identity, Journal, JournalError, JournalOptions, OfflineError, RealDisk, Record, ShownAppend,
+    Disk, Identity, JournalError, JournalOptions, LocalJournal, OfflineError, RealDisk, Record, ShownAppend,
     journal_folder, show,
 };
 use foreseal_primitives::{BlockBytes, Flashblock};
@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 
 const IDENTITY: Identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(7) };
 
-fn open(dir: &Path) -> Journal {
+fn open(dir: &Path) -> LocalJournal {
     let options = JournalOptions { segment_bytes: 8192, ..JournalOptions::new(IDENTITY, [9; 32]) };
-    Journal::open(dir, Arc::new(RealDisk), options).unwrap().0
+    LocalJournal::open(dir, Arc::new(RealDisk), options).unwrap().0
 }
 
 fn shown(dir: &Path, from: u64) -> Result<Vec<ShownAppend>, JournalError> {

@@ -13,7 +13,8 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_chain::{BlockId, Clock, FinalityDepth, SteppedClock, SystemClock, View};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
-    Development, Node, NodeEnvironment, NodeError, Producer, ProductionError, Role, Settings, StoreSettings,
+    ClusterSettings, Development, Node, NodeEnvironment, NodeError, Producer, ProductionError, Role,
+    Settings, StoreSettings,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_primitives::{Change, Override};
@@ -43,6 +44,7 @@ pub fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         store: StoreSettings::default(),
         development: None,
         role: Role::default(),
+        cluster: ClusterSettings::default(),
     }
 }
 

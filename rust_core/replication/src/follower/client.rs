@@ -1,58 +1,68 @@
 //! The thread that follows the sequencer, and the node's interface to it.
 
-use std::{
-    net::Shutdown, os::unix::net::UnixStream, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration,
-};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
+use alloy_primitives::{B256, Bytes};
+use foreseal_journal::Identity;
 use foreseal_pool::{CheckedTransaction, Pool};
+use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use super::{
-    FollowerBackend, SubmissionHandle, outbox::Outbox, pending_requests::PendingRequests,
-    replica::ReplicaConfig, sequencer_status::CatchingUp, sequencer_status::SequencerStatus,
+    FollowerBackend, FollowerProfile, SubmissionHandle, Upstream,
+    chain_copy::ChainCopy,
+    outbox::{Outbox, SubmissionCallback},
+    pending_requests::PendingRequests,
+    sequencer_status::CatchingUp,
+    sequencer_status::SequencerStatus,
+    upstream::UpstreamConnection,
 };
 use crate::{
-    Phase, SubmitError,
-    wire::{Request, SequencerReport, Welcome},
+    FeedAddress, Phase, SubmitError,
+    wire::{FollowerRole, MAX_REMOTE_SILENCE, MAX_SILENCE, Request, SequencerReport, Welcome},
 };
 
 /// A follower: its thread, its connection, and the sequencer's last reported status.
 pub struct FollowerClient {
-    pub(super) config: ReplicaConfig,
-    /// Socket of the sequencer.
-    pub(super) socket: PathBuf,
-    pub(super) name: String,
+    /// The chain, until the session that extends it begins.
+    pub(super) chain: Mutex<Option<Box<dyn ChainCopy>>>,
+    pub(super) identity: Identity,
+    pub(super) upstream: UpstreamConnection,
+    pub(super) profile: FollowerProfile,
     pub(super) pool: Arc<Pool>,
     pub(super) backend: Arc<dyn FollowerBackend>,
     pub(super) sequencer: SequencerStatus,
     pub(super) outbox: Outbox,
     pub(super) pending_requests: PendingRequests,
-    /// The connection, so that it can be shut down.
-    pub(super) stream: Mutex<Option<UnixStream>>,
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// Configuration of a follower.
+pub struct FollowerConfig {
+    pub identity: Identity,
+    pub upstream: Upstream,
+    pub profile: FollowerProfile,
+    /// Pool that receives the content of the sequencer's pool.
+    pub pool: Arc<Pool>,
+    pub backend: Arc<dyn FollowerBackend>,
+    /// Store that the sequencer has open too: it is notified of damage that this process finds.
+    pub shared_store: Option<Store>,
+}
+
 impl FollowerClient {
-    /// Creates the follower `name` of the sequencer that serves `socket`. `pool` receives the content of the
-    /// sequencer's pool.
-    pub fn new(
-        config: ReplicaConfig,
-        socket: PathBuf,
-        name: String,
-        pool: Arc<Pool>,
-        backend: Arc<dyn FollowerBackend>,
-    ) -> Self {
-        let outbox = Outbox::new(config.store.clone());
+    /// Creates a follower that extends `chain`.
+    pub fn new(config: FollowerConfig, chain: Box<dyn ChainCopy>) -> Self {
+        let FollowerConfig { identity, upstream, profile, pool, backend, shared_store } = config;
         Self {
-            config,
-            socket,
-            name,
+            chain: Mutex::new(Some(chain)),
+            identity,
+            upstream: UpstreamConnection::new(upstream),
+            profile,
             pool,
             backend,
             sequencer: SequencerStatus::default(),
-            outbox,
+            outbox: Outbox::new(shared_store),
             pending_requests: PendingRequests::default(),
-            stream: Mutex::default(),
             thread: Mutex::default(),
         }
     }
@@ -60,7 +70,7 @@ impl FollowerClient {
     /// Ends the thread, once [`FollowerBackend::is_stopping`] returns `true`. Blocks until that is done; a second
     /// call does nothing.
     pub fn stop(&self) {
-        self.disconnect();
+        self.upstream.disconnect();
         if let Some(thread) = self.thread.lock().take() {
             // The thread catches its own panics, so joining cannot fail.
             let _ = thread.join();
@@ -79,6 +89,12 @@ impl FollowerClient {
         runnable: bool,
     ) -> Result<SubmissionHandle, SubmitError> {
         self.outbox.submit(submission, runnable)
+    }
+
+    /// Passes on the encoded submission of a follower of this process. `callback` receives the response, after
+    /// the effects on the pool, or the error.
+    pub fn forward(&self, hash: B256, submission: Bytes, runnable: bool, callback: SubmissionCallback) {
+        self.outbox.forward(hash, submission, runnable, callback);
     }
 
     /// Sends a request to the sequencer; returns `None` if there is no response within `timeout`.
@@ -107,9 +123,27 @@ impl FollowerClient {
         self.backend.wake_waiters();
     }
 
-    pub(super) fn disconnect(&self) {
-        if let Some(stream) = self.stream.lock().take() {
-            let _ = stream.shutdown(Shutdown::Both);
+    /// Replaces the addresses of the sequencer. A connection to an address that is not among them ends.
+    pub fn set_addresses(&self, addresses: Vec<FeedAddress>) {
+        self.upstream.set_addresses(addresses);
+    }
+
+    /// Returns the addresses of the sequencer, in the order in which they are tried.
+    pub fn addresses(&self) -> Vec<FeedAddress> {
+        self.upstream.addresses()
+    }
+
+    /// Returns the address to which the follower is connected.
+    pub fn connected_address(&self) -> Option<FeedAddress> {
+        self.upstream.connected()
+    }
+
+    /// Returns the time without a frame after which the connection is given up.
+    pub(super) fn max_silence(&self) -> Duration {
+        match self.profile.role {
+            // A worker has no other address.
+            FollowerRole::Worker => MAX_SILENCE,
+            FollowerRole::Replica | FollowerRole::Standby => MAX_REMOTE_SILENCE,
         }
     }
 

@@ -18,8 +18,9 @@ pub struct ManualFollower {
 }
 
 impl ManualFollower {
-    pub fn new(client: Arc<FollowerClient>) -> Self {
-        Self { session: Session::new(client.clone()), client }
+    /// Creates the driver of `client`; `None` if it has one.
+    pub fn new(client: Arc<FollowerClient>) -> Option<Self> {
+        Some(Self { session: Session::new(client.clone())?, client })
     }
 
     /// Returns the greeting of a new connection.

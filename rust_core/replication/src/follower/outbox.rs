@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     io::Write,
     net::Shutdown,
     os::unix::net::UnixStream,
@@ -51,7 +52,22 @@ struct Waiting {
     next: u64,
     /// Numbers and frames of the submissions that are not sent yet.
     unsent: Vec<(u64, Vec<u8>)>,
-    underway: HashMap<u64, SubmissionHandle>,
+    underway: HashMap<u64, InFlight>,
+}
+
+/// Function that receives the response to a submission.
+pub type SubmissionCallback = Box<dyn FnOnce(Result<Admission, SubmitError>) + Send>;
+
+/// A submission in flight.
+struct InFlight {
+    hash: B256,
+    callback: SubmissionCallback,
+}
+
+impl fmt::Debug for InFlight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InFlight").field("hash", &self.hash).finish_non_exhaustive()
+    }
 }
 
 /// Handle of a submission in flight, and its response once it has arrived.
@@ -98,9 +114,9 @@ impl SubmissionHandle {
 }
 
 impl Outbox {
-    /// Creates the outbox of a follower that reads `store`.
-    pub fn new(store: Store) -> Self {
-        Self { store: Some(store), ..Self::default() }
+    /// Creates the outbox of a follower, which reads `store` of its sequencer if there is one.
+    pub fn new(store: Option<Store>) -> Self {
+        Self { store, ..Self::default() }
     }
 
     /// Queues metrics, in place of those that are not sent yet.
@@ -142,8 +158,8 @@ impl Outbox {
         // Submissions are numbered and sent in ascending order.
         let first_unsent = unsent.first().map_or(u64::MAX, |(number, _)| *number);
         for (number, one) in underway {
-            let error = if number < first_unsent { one.unknown() } else { SubmitError::Away };
-            one.answer(Err(error));
+            let unknown = SubmitError::Unknown { hash: one.hash };
+            (one.callback)(Err(if number < first_unsent { unknown } else { SubmitError::Away }));
             // After the response, because a reader of the counter then expects it.
             self.answers.fetch_add(1, Ordering::AcqRel);
         }
@@ -160,35 +176,50 @@ impl Outbox {
         submission: &CheckedTransaction,
         runnable: bool,
     ) -> Result<SubmissionHandle, SubmitError> {
-        let underway = SubmissionHandle::new(submission.hash());
-        let bytes = to_vec(submission);
+        let handle = SubmissionHandle::new(submission.hash());
+        let answered = handle.clone();
+        let callback = Box::new(move |answer| answered.answer(answer));
+        self.enqueue(submission.hash(), to_vec(submission).into(), runnable, callback)
+            .map_err(|(error, _)| error)?;
+        Ok(handle)
+    }
+
+    /// Queues an encoded submission for the sequencer. `callback` receives the response on the thread that
+    /// reads the connection, after the effects on the pool; an error it receives at once.
+    pub fn forward(&self, hash: B256, submission: Bytes, runnable: bool, callback: SubmissionCallback) {
+        if let Err((error, callback)) = self.enqueue(hash, submission, runnable, callback) {
+            callback(Err(error));
+        }
+    }
+
+    fn enqueue(
+        &self,
+        hash: B256,
+        submission: Bytes,
+        runnable: bool,
+        callback: SubmissionCallback,
+    ) -> Result<(), (SubmitError, SubmissionCallback)> {
         let mut waiting = self.waiting.lock();
         if !waiting.open {
-            return Err(SubmitError::Away);
+            return Err((SubmitError::Away, callback));
         }
         if waiting.underway.len() >= MAX_IN_FLIGHT {
-            return Err(SubmitError::Busy { max: MAX_IN_FLIGHT as u64 });
+            return Err((SubmitError::Busy { max: MAX_IN_FLIGHT as u64 }, callback));
         }
         let number = waiting.next;
         waiting.next += 1;
-        let frame = Request::Submit { number, runnable, submission: bytes.into() }.encode();
-        waiting.unsent.push((number, frame));
-        waiting.underway.insert(number, underway.clone());
+        waiting.unsent.push((number, Request::Submit { number, runnable, submission }.encode()));
+        waiting.underway.insert(number, InFlight { hash, callback });
         drop(waiting);
         self.added.notify_all();
-        Ok(underway)
+        Ok(())
     }
 
     /// Completes the submission with this number.
     pub fn answered(&self, number: u64, outcome: Outcome) {
         let underway = self.waiting.lock().underway.remove(&number);
         let Some(underway) = underway else { return };
-        underway.answer(match outcome {
-            Outcome::Admitted(admission) => Ok(admission),
-            Outcome::Refused(error) => Err(SubmitError::Refused(error)),
-            Outcome::Stopped(reason) => Err(SubmitError::Stopped(reason)),
-            Outcome::Starting => Err(SubmitError::Starting),
-        });
+        (underway.callback)(outcome.into_result());
         self.answers.fetch_add(1, Ordering::AcqRel);
     }
 

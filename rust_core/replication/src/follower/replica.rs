@@ -7,10 +7,11 @@ use foreseal_journal::{Disk, Identity, JournalReader, RawAppend, Record};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Progress, Store, StoredHead};
 
+use super::chain_copy::{ApplyError, CopyProgress};
 use crate::{ReplicationError, wire::Cursor, wire::Welcome};
 use foreseal_chain::{
-    ArchiveCaches, BlockWindow, Chain, NewestStoredBlock, ReplayError, Resumed, StoreMeta, StoreUpdate,
-    StoredHistory, UnreplayedJournal, View, replay, sealed_by,
+    ArchiveCaches, BlockWindow, Chain, NewestStoredBlock, Resumed, StoreMeta, StoreUpdate, StoredHistory,
+    UnreplayedJournal, View, replay, sealed_by,
 };
 
 /// Position of the store from which a replica starts.
@@ -63,19 +64,6 @@ pub(super) struct Replica {
     records: u64,
 }
 
-/// Reason for which an append does not continue the chain. The follower then starts over from the store.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ApplyError {
-    #[error("expected append {wanted}, got {found}")]
-    OutOfOrder { found: u64, wanted: u64 },
-    #[error(transparent)]
-    NotRecords(#[from] foreseal_journal::RecordDecodeError),
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    #[error("block {number} with hash {hash}, where the store ends, is not in append {sequence}")]
-    NotThere { number: u64, hash: B256, sequence: u64 },
-}
-
 impl Replica {
     /// Creates the chain as the store holds it. `reorged` is the number of blocks already removed from the
     /// published chain.
@@ -116,27 +104,22 @@ impl Replica {
         self.cursor
     }
 
+    /// Returns its progress.
+    pub fn progress(&self) -> CopyProgress {
+        CopyProgress { next: self.next(), latest: self.chain.latest().number(), records: self.records }
+    }
+
     /// Returns the sequence number of the next append.
-    pub fn next(&self) -> u64 {
+    fn next(&self) -> u64 {
         match self.cursor {
             Cursor::From { sequence } => sequence,
             Cursor::After { sequence, .. } => sequence + 1,
         }
     }
 
-    /// Returns the number of applied records.
-    pub fn records(&self) -> u64 {
-        self.records
-    }
-
     /// Returns the number of blocks ever removed from the chain.
     pub fn reorged_blocks(&self) -> u64 {
         self.chain.reorged_block_count()
-    }
-
-    /// Returns the number of the newest sealed block.
-    pub fn latest(&self) -> u64 {
-        self.chain.latest().number()
     }
 
     /// Returns the snapshot for readers; `None` while no block is being built.
@@ -155,6 +138,10 @@ impl Replica {
         let (found, wanted) = (append.sequence, self.next());
         if found != wanted {
             return Err(ApplyError::OutOfOrder { found, wanted });
+        }
+        // The hash becomes the cursor: a wrong one would look like an append that the journal has lost.
+        if !append.is_consistent() {
+            return Err(ApplyError::ContentHash { sequence: found });
         }
         let records = append.decode()?.records;
         for record in records.iter().skip(self.skipped(&records, found)?) {

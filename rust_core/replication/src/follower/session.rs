@@ -9,22 +9,20 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
-use foreseal_builder::BuildError;
-use foreseal_journal::Identity;
 use foreseal_primitives::{
     mutant,
     wire::{DecodeError, decode},
 };
 
 use super::{
-    FollowerClient,
-    replica::{ApplyError, Replica, StoreCheckpoint},
-    replica_state::ReplicaState,
+    FollowerClient, FollowerProfile,
+    chain_copy::{ChainCopy, CopyError, RestartCause},
 };
 use crate::{
-    Phase, ReplicationError,
+    Phase,
     wire::{
         Ending, Hello, MAX_RESPONSE_SIZE, MAX_SILENCE, Request, Response, Welcome, WireError, read_frame,
         strip_number,
@@ -35,8 +33,10 @@ use crate::{
 pub(super) enum ConnectionOutcome {
     /// Another attempt may succeed. `was_live` is `true` if the follower was up to date before.
     Lost { reason: String, was_live: bool },
+    /// The peer rejected this process. Another address may accept it, now or later.
+    Rejected(String),
     /// No further attempt can succeed.
-    Refused(String),
+    Failed(String),
 }
 
 impl ConnectionOutcome {
@@ -56,14 +56,8 @@ pub(super) enum ConnectionError {
     Closed,
     #[error(transparent)]
     Ended(Ending),
-    #[error("the store has no block yet")]
-    NoBlock,
     #[error(transparent)]
-    Replication(#[from] ReplicationError),
-    #[error("resuming from the store: {0}")]
-    Apply(#[from] ApplyError),
-    #[error(transparent)]
-    Build(#[from] BuildError),
+    Copy(#[from] CopyError),
     #[error("a change of the pool does not decode: {0}")]
     Pool(DecodeError),
     #[error("the sequencer sent an invalid greeting")]
@@ -87,12 +81,10 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// The replica, and the connection that keeps it up to date.
+/// The copy of the chain, and the connection that extends it.
 pub(super) struct Session {
     client: Arc<FollowerClient>,
-    state: ReplicaState,
-    /// Position of the store when this connection was greeted without a replica.
-    checkpoint: Option<StoreCheckpoint>,
+    chain: Box<dyn ChainCopy>,
     /// The sequencer's greeting.
     welcome: Option<Arc<Welcome>>,
     /// Number of frames since the greeting.
@@ -101,19 +93,16 @@ pub(super) struct Session {
     live: bool,
     /// Number of the newest sealed block at the beginning of the connection.
     start: Option<u64>,
+    /// Number of the ownership that the content of the pool is from, 0 without a quorum journal; `None` before the
+    /// first content.
+    pool_epoch: Option<u64>,
 }
 
 impl Session {
-    pub fn new(client: Arc<FollowerClient>) -> Self {
-        Self {
-            client,
-            state: ReplicaState::default(),
-            checkpoint: None,
-            welcome: None,
-            received: 0,
-            live: false,
-            start: None,
-        }
+    /// Creates the session of `client`; `None` if it has one.
+    pub fn new(client: Arc<FollowerClient>) -> Option<Self> {
+        let chain = client.chain.lock().take()?;
+        Some(Self { client, chain, welcome: None, received: 0, live: false, start: None, pool_epoch: None })
     }
 
     /// Follows over one connection until it ends.
@@ -129,26 +118,29 @@ impl Session {
         self.end(&broken)
     }
 
-    /// Returns the outcome of the connection, and resets the replica if the next one must start from the
-    /// store.
+    /// Returns the outcome of the connection, after which the chain may have to start over.
     pub fn end(&mut self, broken: &ConnectionError) -> ConnectionOutcome {
-        match broken {
+        let cause = match broken {
             ConnectionError::Ended(Ending::Refused(reason)) => {
-                return ConnectionOutcome::Refused(reason.clone());
+                return ConnectionOutcome::Rejected(reason.clone());
             }
-            ConnectionError::Ended(Ending::CursorGone) | ConnectionError::Apply(_) => {
-                self.state.start_over();
+            ConnectionError::Ended(Ending::CursorGone) => Some(RestartCause::CursorGone),
+            ConnectionError::Copy(CopyError::Apply(error)) => {
+                Some(RestartCause::Contradicted(error.to_string()))
             }
-            _ => {}
+            _ => None,
+        };
+        match cause.map_or(Ok(()), |cause| self.chain.start_over(&cause)) {
+            Ok(()) => ConnectionOutcome::Lost { reason: broken.to_string(), was_live: self.live },
+            Err(reason) => ConnectionOutcome::Failed(reason),
         }
-        ConnectionOutcome::Lost { reason: broken.to_string(), was_live: self.live }
     }
 
     fn greet<'s>(
         &mut self,
         mut stream: &'s UnixStream,
     ) -> Result<BufReader<&'s UnixStream>, ConnectionError> {
-        stream.set_read_timeout(Some(MAX_SILENCE))?;
+        stream.set_read_timeout(Some(self.client.max_silence()))?;
         stream.set_write_timeout(Some(MAX_SILENCE))?;
         stream.write_all(&self.hello()?)?;
         let mut input = BufReader::with_capacity(1 << 16, stream);
@@ -164,23 +156,17 @@ impl Session {
 
     /// Returns the greeting of a new connection, with the replica's cursor.
     pub fn hello(&mut self) -> Result<Vec<u8>, ConnectionError> {
-        (self.checkpoint, self.welcome, self.received, self.live, self.start) = (None, None, 0, false, None);
-        let FollowerClient { config, name, .. } = &*self.client;
-        let cursor = match &self.state.replica {
-            Some(replica) => replica.cursor(),
-            None => self
-                .checkpoint
-                .insert(StoreCheckpoint::read(&config.store)?.ok_or(ConnectionError::NoBlock)?)
-                .cursor(),
-        };
-        let genesis = config.store.options().genesis;
-        let identity = Identity { chain_id: config.spec.chain_id(), genesis };
-        Ok(Request::Hello(Hello { identity, name: name.clone(), cursor }).encode())
+        (self.welcome, self.received, self.live, self.start) = (None, 0, false, None);
+        let cursor = self.chain.cursor()?;
+        let FollowerClient { identity, profile, .. } = &*self.client;
+        let FollowerProfile { name, role, run_id, version, rpc } = profile.clone();
+        let identity = *identity;
+        Ok(Request::Hello(Hello { identity, name, role, run_id, version, rpc, cursor }).encode())
     }
 
     /// Receives and handles the next frame.
     pub fn receive(&mut self, input: &mut impl Read) -> Result<(), ConnectionError> {
-        let (kind, mut body) = next(input)?;
+        let (kind, mut body) = next(input, self.client.max_silence())?;
         if self.is_greeted() {
             strip_number(&mut body, self.received)?;
             self.received = self.received.wrapping_add(1);
@@ -195,13 +181,11 @@ impl Session {
         }
     }
 
-    /// Handles the sequencer's greeting. Creates a replica if there is none.
+    /// Handles the sequencer's greeting.
     fn begin(&mut self, welcome: Welcome) -> Result<(), ConnectionError> {
         let client = self.client.clone();
         let welcome = Arc::new(welcome);
-        if let Some(checkpoint) = self.checkpoint.take() {
-            let replica = Replica::begin(client.config.clone(), &checkpoint, &welcome, self.state.reorged)?;
-            self.state.replica = Some(replica);
+        if self.chain.begin(&welcome)? {
             client.sequencer.begun();
         }
         self.note_progress();
@@ -211,9 +195,9 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the sequence number of the append that is applied next; `None` before there is a replica.
+    /// Returns the sequence number of the append that is applied next; `None` before the chain is loaded.
     pub fn next(&self) -> Option<u64> {
-        self.state.replica.as_ref().map(Replica::next)
+        self.chain.progress().map(|progress| progress.next)
     }
 
     /// Returns `true` once the sequencer's greeting has been received.
@@ -230,10 +214,9 @@ impl Session {
         let client = self.client.clone();
         let FollowerClient { backend, pool, sequencer, outbox, .. } = &*client;
         match response {
-            Response::Welcome(_) => {}
+            Response::Welcome(_) | Response::Snapshot(_) => {}
             Response::Append(append) => {
-                let replica = self.replica()?;
-                replica.apply(&append)?;
+                self.chain.apply(&append)?;
                 self.note_progress();
                 if self.live || mutant!("show-while-catching-up") {
                     self.publish()?;
@@ -250,7 +233,17 @@ impl Session {
                     sequencer.set_catching_up(None);
                     backend.set_phase(Phase::Following);
                 }
-                pool.apply(event);
+                if event.is_full_snapshot() {
+                    let owner = sequencer.report().and_then(|report| report.owner);
+                    let epoch = owner.map_or(0, |owner| owner.epoch);
+                    // Before the first content, the pool has what this process accepted itself, or saved.
+                    match self.pool_epoch.replace(epoch) {
+                        Some(before) if before == epoch => pool.apply(event),
+                        _ => pool.apply_from_successor(event),
+                    }
+                } else {
+                    pool.apply(event);
+                }
                 backend.pool_changed();
             }
             Response::Heartbeat(heartbeat) => {
@@ -274,47 +267,36 @@ impl Session {
         Ok(())
     }
 
-    fn replica(&mut self) -> Result<&mut Replica, ConnectionError> {
-        self.state.replica.as_mut().ok_or(ConnectionError::NoBlock)
-    }
-
     /// Updates the progress in the status.
     fn note_progress(&mut self) {
         let FollowerClient { backend, sequencer, .. } = &*self.client;
-        let Some(replica) = &self.state.replica else { return };
-        sequencer.applied(replica.next());
+        let Some(progress) = self.chain.progress() else { return };
+        sequencer.applied(progress.next);
         if !self.live {
-            let current = replica.latest();
+            let current = progress.latest;
             sequencer.set_catching_up(Some((*self.start.get_or_insert(current), current)));
         }
         if backend.view().is_none() {
-            backend.set_phase(Phase::Replaying { records: replica.records() });
+            backend.set_phase(Phase::Replaying { records: progress.records });
         }
     }
 
-    /// Publishes the replica's view. There is none in the middle of a change that the sequencer did not
-    /// publish either.
+    /// Publishes the newest state of the chain.
     fn publish(&mut self) -> Result<(), ConnectionError> {
-        let Some(replica) = &self.state.replica else { return Ok(()) };
-        let backend = &self.client.backend;
-        let idle = |welcome: &Welcome| !welcome.produces || backend.view().is_none();
-        let view = match (replica.view(), &self.welcome) {
-            (Some(view), _) => view,
-            (None, Some(welcome)) if idle(welcome) => replica.idle_view(welcome)?,
-            (None, _) => return Ok(()),
-        };
-        backend.publish(Arc::new(view));
-        Ok(())
+        match &self.welcome {
+            Some(welcome) => Ok(self.chain.publish(welcome)?),
+            None => Ok(()),
+        }
     }
 }
 
 /// Reads the next frame.
-fn next(input: &mut impl Read) -> Result<(u8, Vec<u8>), ConnectionError> {
+fn next(input: &mut impl Read, timeout: Duration) -> Result<(u8, Vec<u8>), ConnectionError> {
     let silent = |error: WireError| match error {
         WireError::Io(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
         {
-            WireError::Silent { seconds: MAX_SILENCE.as_secs() }
+            WireError::Silent { seconds: timeout.as_secs() }
         }
         error => error,
     };

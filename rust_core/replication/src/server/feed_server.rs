@@ -1,84 +1,85 @@
-//! The socket that followers connect to.
+//! The server that followers connect to, at one or more addresses.
 
 use std::{
-    fs, io,
-    net::Shutdown,
-    os::{
-        fd::OwnedFd,
-        unix::{
-            fs::{FileTypeExt, PermissionsExt},
-            net::{UnixListener, UnixStream},
-        },
-    },
-    path::{Path, PathBuf},
+    fmt,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread::JoinHandle,
-    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
 
-use super::{FeedSource, FollowerStatus, follower_session::serve};
-use crate::ReplicationError;
+use super::{
+    FeedSource, FollowerStatus, served_connections::ServedConnections, socket_listener::SocketListener,
+};
+use crate::{
+    ReplicationError,
+    transport::{FeedAddress, FeedListener, FeedSecurity, ListenerLimits},
+};
 
-/// Grace period at shutdown for connections that are still being served.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// Interval at which the shutdown checks those connections.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Delay after a connection could not be accepted, for example because file descriptors ran out.
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// The listening socket, and a thread for each follower.
+/// The listeners, and a thread for each follower.
 pub struct FeedServer {
     source: Arc<FeedSource>,
-    path: PathBuf,
-    listener: UnixListener,
-    stopping: Arc<AtomicBool>,
-    accepting: Mutex<Option<JoinHandle<()>>>,
-    served: Arc<Mutex<Vec<Served>>>,
+    connections: Arc<ServedConnections>,
+    listeners: Mutex<Vec<ServerListener>>,
+    stopped: AtomicBool,
 }
 
-struct Served {
-    stream: UnixStream,
-    thread: JoinHandle<()>,
+enum ServerListener {
+    Socket(SocketListener),
+    Network(FeedListener),
 }
 
 impl FeedServer {
-    /// Listens at `path`, accessible only to the owner of this process.
+    /// Returns a server of `source` that does not listen yet.
+    pub fn new(source: Arc<FeedSource>) -> Self {
+        let connections = Arc::new(ServedConnections::new(source.clone()));
+        Self { source, connections, listeners: Mutex::default(), stopped: AtomicBool::new(false) }
+    }
+
+    /// Returns a server that listens at the Unix socket `path`, accessible only to the owner of this process.
     pub fn start(path: &Path, source: Arc<FeedSource>) -> Result<Self, ReplicationError> {
-        let failed = |error: io::Error| ReplicationError::io("listen for followers at", path, &error);
-        let listener = listen(path).map_err(failed)?;
-        let server = Self {
-            source,
-            path: path.to_owned(),
-            listener: listener.try_clone().map_err(failed)?,
-            stopping: Arc::default(),
-            accepting: Mutex::default(),
-            served: Arc::default(),
-        };
-        let (source, served, stopping) =
-            (server.source.clone(), server.served.clone(), server.stopping.clone());
-        let run = move || {
-            while !stopping.load(Ordering::Acquire) {
-                let taken = listener.accept().and_then(|(stream, _)| accept(&source, &served, stream));
-                // A connection that cannot be served is closed; the follower connects again.
-                if let Err(error) = taken
-                    && !stopping.load(Ordering::Acquire)
-                {
-                    tracing::warn!(%error, "cannot serve a follower");
-                    std::thread::sleep(PAUSE);
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("foreseal-feed-in".to_owned()).spawn(run);
-        *server.accepting.lock() = Some(thread.map_err(failed)?);
+        let server = Self::new(source);
+        let address = FeedAddress::Unix(path.to_owned());
+        server.listen(&address, &FeedSecurity::default(), ListenerLimits::default())?;
         Ok(server)
     }
 
-    /// Returns the status of the connected followers.
+    /// Listens at a further address. Returns the address with the port that is in use.
+    ///
+    /// # Errors
+    /// Fails if the address is in use, if the credentials do not suffice for it, and after [`Self::stop`].
+    pub fn listen(
+        &self,
+        address: &FeedAddress,
+        security: &FeedSecurity,
+        limits: ListenerLimits,
+    ) -> Result<FeedAddress, ReplicationError> {
+        let failed = |why: &dyn fmt::Display| ReplicationError::Listen {
+            address: address.clone(),
+            why: why.to_string(),
+        };
+        let mut listeners = self.listeners.lock();
+        if self.stopped.load(Ordering::Acquire) {
+            return Err(failed(&"the server has stopped"));
+        }
+        let connections = self.connections.clone();
+        let admit = move |stream| connections.serve(stream);
+        let (bound, listener) = if let FeedAddress::Unix(path) = address {
+            let listener = SocketListener::start(path, admit).map_err(|error| failed(&error))?;
+            (address.clone(), ServerListener::Socket(listener))
+        } else {
+            let started = FeedListener::start(address, security, limits, admit);
+            let listener = started.map_err(|error| failed(&error))?;
+            (listener.address().clone(), ServerListener::Network(listener))
+        };
+        listeners.push(listener);
+        Ok(bound)
+    }
+
+    /// Returns the status of the connected followers of all listeners.
     pub fn followers(&self) -> Vec<FollowerStatus> {
         let next = self.source.config.log.status().next;
         self.source.peers.status(next, self.source.config.clock.now().monotonic)
@@ -86,22 +87,26 @@ impl FeedServer {
 
     /// Stops accepting connections, notifies the connected followers, and ends. A second call does nothing.
     pub fn stop(&self) {
-        let Some(accepting) = self.accepting.lock().take() else { return };
-        self.stopping.store(true, Ordering::Release);
-        self.source.config.log.close();
-        if let Ok(listener) = self.listener.try_clone() {
-            // Shutting down a listening socket wakes the thread that blocks in `accept`.
-            let _ = UnixStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
-        }
-        let _ = accepting.join();
-        let _ = fs::remove_file(&self.path);
-        let until = Instant::now() + FAREWELL;
-        for Served { stream, thread } in self.served.lock().drain(..) {
-            while !thread.is_finished() && Instant::now() < until {
-                std::thread::sleep(POLL_INTERVAL);
+        let listeners = {
+            let mut listeners = self.listeners.lock();
+            if self.stopped.swap(true, Ordering::AcqRel) {
+                return;
             }
-            let _ = stream.shutdown(Shutdown::Both);
-            let _ = thread.join();
+            std::mem::take(&mut *listeners)
+        };
+        self.source.config.log.close();
+        listeners.iter().for_each(ServerListener::stop_accepting);
+        self.connections.close();
+        // The bridges outlive the sessions, so that followers receive the last frame.
+        drop(listeners);
+    }
+}
+
+impl ServerListener {
+    fn stop_accepting(&self) {
+        match self {
+            Self::Socket(listener) => listener.stop(),
+            Self::Network(listener) => listener.stop_accepting(),
         }
     }
 }
@@ -112,55 +117,23 @@ impl Drop for FeedServer {
     }
 }
 
-fn accept(source: &Arc<FeedSource>, served: &Mutex<Vec<Served>>, stream: UnixStream) -> io::Result<()> {
-    let own = stream.try_clone()?;
-    let source = source.clone();
-    let run = move || {
-        if let Err(error) = serve(&source, &own) {
-            tracing::info!(%error, "follower disconnected");
-        }
-        let _ = own.shutdown(Shutdown::Both);
-    };
-    let thread = std::thread::Builder::new().name("foreseal-feed-out".to_owned()).spawn(run)?;
-    let mut served = served.lock();
-    served.retain(|one| !one.thread.is_finished());
-    served.push(Served { stream, thread });
-    Ok(())
-}
-
-/// Creates a socket that no other user can ever connect to: it is renamed into place after its permissions
-/// are set.
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.file_type().is_socket() => {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file there is not a socket"));
-        }
-        _ => {}
-    }
-    let draft = path.with_extension("new");
-    // Leftover of a process that was killed.
-    let _ = fs::remove_file(&draft);
-    let listener = UnixListener::bind(&draft)?;
-    fs::set_permissions(&draft, fs::Permissions::from_mode(0o600))?;
-    fs::rename(&draft, path)?;
-    Ok(listener)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::{io::Write, os::unix::net::UnixStream, time::Duration};
 
-    use alloy_primitives::B256;
+    use alloy_primitives::{B256, Bytes};
     use foreseal_chain::{FinalityDepth, SystemClock};
     use foreseal_journal::{Identity, JournalReader, RealDisk};
-    use foreseal_pool::{Admission, Pool, PoolConfig};
+    use foreseal_pool::{Pool, PoolConfig};
     use foreseal_store::DamageReport;
 
     use super::*;
     use crate::{
-        Phase, PoolStart, Production, SequencerBackend, SubmitError,
+        Phase, PoolStart, Production, SequencerBackend, SubmissionCallback, SubmitError,
         server::{FeedConfig, FrameLog, Pace, RingLimits},
-        wire::{Cursor, Hello, MAX_RESPONSE_SIZE, Request, SequencerReport, Welcome, read_frame},
+        wire::{
+            Cursor, FollowerRole, Hello, MAX_RESPONSE_SIZE, Request, SequencerReport, Welcome, read_frame,
+        },
     };
 
     /// A sequencer that only serves.
@@ -172,7 +145,13 @@ mod tests {
         }
 
         fn report(&self) -> SequencerReport {
-            SequencerReport { phase: Phase::Serving, pool_start: PoolStart::New, signer: None, store: None }
+            SequencerReport {
+                phase: Phase::Serving,
+                pool_start: PoolStart::New,
+                signer: None,
+                store: None,
+                owner: None,
+            }
         }
 
         fn age(&self) -> Duration {
@@ -183,8 +162,13 @@ mod tests {
             0
         }
 
-        fn admit(&self, _: &[u8], _: bool) -> Result<Admission, SubmitError> {
-            Err(SubmitError::Starting)
+        fn admit(&self, _: Bytes, _: bool, reply: SubmissionCallback) {
+            reply(Err(SubmitError::Starting));
+        }
+
+        fn welcome(&self) -> Welcome {
+            let (production, depth) = (Production::default(), FinalityDepth::default());
+            Welcome { produces: true, production, depth }
         }
 
         fn answer(&self, _: &[u8]) -> Option<Vec<u8>> {
@@ -198,7 +182,6 @@ mod tests {
 
     fn source(folder: &Path) -> FeedSource {
         let identity = Identity { chain_id: 1, genesis: B256::ZERO };
-        let (production, depth) = (Production::default(), FinalityDepth::default());
         FeedSource::new(FeedConfig {
             identity,
             past: JournalReader::new(folder.to_owned(), Arc::new(RealDisk), identity, 0),
@@ -207,8 +190,9 @@ mod tests {
             pool: Arc::new(Pool::new(PoolConfig::default())),
             clock: Arc::new(SystemClock::default()),
             backend: Arc::new(Idle),
-            welcome: Welcome { produces: true, production, depth },
             pace: Pace::default(),
+            snapshots: None,
+            max_snapshots: FeedConfig::MAX_SNAPSHOTS,
         })
     }
 
@@ -217,13 +201,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("feed.sock");
         let server = FeedServer::start(&path, Arc::new(source(folder.path()))).unwrap();
-        // Without a waiting follower the next accept fails.
-        server.listener.set_nonblocking(true).unwrap();
+        match &server.listeners.lock()[..] {
+            // Without a waiting follower the next accept fails.
+            [ServerListener::Socket(socket)] => socket.listener.set_nonblocking(true).unwrap(),
+            _ => panic!("the server listens at one socket"),
+        }
         for _ in 0..3 {
             let mut stream = UnixStream::connect(&path).unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
             let identity = Identity { chain_id: 2, genesis: B256::ZERO };
-            let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
+            let hello = Hello {
+                identity,
+                name: String::new(),
+                role: FollowerRole::Worker,
+                run_id: [0; 16],
+                version: String::new(),
+                rpc: String::new(),
+                cursor: Cursor::From { sequence: 0 },
+            };
             stream.write_all(&Request::Hello(hello).encode()).unwrap();
             read_frame(&mut stream, MAX_RESPONSE_SIZE)
                 .unwrap()

@@ -1,6 +1,9 @@
 //! State that all connections to followers share, and the registration of a follower.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::{Arc, atomic::AtomicU32},
+};
 
 use foreseal_chain::Clock;
 use foreseal_journal::{Identity, JournalReader};
@@ -8,10 +11,9 @@ use foreseal_pool::Pool;
 use parking_lot::Mutex;
 
 use super::{
-    FrameLog, Pace, SequencerBackend,
+    FrameLog, Pace, SequencerBackend, SnapshotSource,
     peers::{Peer, Peers},
 };
-use crate::wire::Welcome;
 
 /// Inputs of a feed.
 pub struct FeedConfig {
@@ -25,21 +27,31 @@ pub struct FeedConfig {
     /// Clock of the chain.
     pub clock: Arc<dyn Clock>,
     pub backend: Arc<dyn SequencerBackend>,
-    pub welcome: Welcome,
     pub pace: Pace,
+    /// Source of snapshots for new machines; `None` sends none.
+    pub snapshots: Option<Arc<dyn SnapshotSource>>,
+    /// Maximum number of snapshots that are sent at a time.
+    pub max_snapshots: u32,
+}
+
+impl FeedConfig {
+    /// Default of `max_snapshots`: each reads the whole store.
+    pub const MAX_SNAPSHOTS: u32 = 2;
 }
 
 /// State that all connections share.
 pub struct FeedSource {
     pub(super) config: FeedConfig,
     pub(super) peers: Peers,
+    /// Number of snapshots that are being sent.
+    pub(super) sending: AtomicU32,
     /// Number of connections that listen to the pool, locked while it changes.
     listeners: Mutex<usize>,
 }
 
 impl FeedSource {
     pub fn new(config: FeedConfig) -> Self {
-        Self { config, peers: Peers::default(), listeners: Mutex::default() }
+        Self { config, peers: Peers::default(), sending: AtomicU32::new(0), listeners: Mutex::default() }
     }
 }
 

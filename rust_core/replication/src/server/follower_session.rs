@@ -17,9 +17,10 @@ use super::{
     frame_log::{FrameRead, LogStatus},
     peers::Peer,
     request_reader::{RequestReader, listen},
+    snapshot_session::{SnapshotFailure, serve_snapshot},
 };
 use crate::wire::{
-    Cursor, Ending, HEARTBEAT_INTERVAL, Heartbeat, Hello, MAX_REQUEST_SIZE, MAX_SILENCE, Request, Response,
+    Cursor, Ending, HEARTBEAT_INTERVAL, Heartbeat, MAX_GREETING_SIZE, MAX_SILENCE, Request, Response,
     SequencerReport, WireError, read_frame, write_numbered,
 };
 
@@ -34,6 +35,8 @@ pub(super) enum DisconnectReason {
     Journal(#[from] JournalError),
     #[error("the sequencer closed the connection: {0}")]
     Dismissed(Ending),
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotFailure),
     #[error("the follower closed the connection")]
     Closed,
 }
@@ -43,10 +46,14 @@ pub(super) fn serve(source: &Arc<FeedSource>, stream: &UnixStream) -> Result<(),
     stream.set_read_timeout(Some(MAX_SILENCE))?;
     stream.set_write_timeout(Some(MAX_SILENCE))?;
     let mut out = BufWriter::new(stream);
-    let (hello, peer) = greet(source, &mut &*stream, &mut out)?;
+    let first = dismissing(read_first(&mut &*stream), &mut out)?;
+    if let Request::Snapshot { identity } = first {
+        return Ok(serve_snapshot(source, identity, stream)?);
+    }
+    let peer = dismissing(admit(source, first), &mut out)?;
     let registration = Registration::new(source, peer);
     let requests = listen(stream.try_clone()?, &registration)?;
-    let mut session = FollowerSession::new(registration, out, requests, hello.cursor);
+    let mut session = FollowerSession::new(registration, out, requests);
     loop {
         session.run_once()?;
     }
@@ -57,39 +64,45 @@ pub(super) fn greet(
     source: &FeedSource,
     input: &mut impl Read,
     out: &mut impl Write,
-) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
-    let greeted = read_greeting(source, input);
-    if let Err(DisconnectReason::Dismissed(ending)) = &greeted {
+) -> Result<Arc<Peer>, DisconnectReason> {
+    dismissing(read_first(input).and_then(|first| admit(source, first)), out)
+}
+
+/// Sends the reason if the follower is dismissed.
+fn dismissing<T>(result: Result<T, DisconnectReason>, out: &mut impl Write) -> Result<T, DisconnectReason> {
+    if let Err(DisconnectReason::Dismissed(ending)) = &result {
         out.write_all(&Response::End(ending.clone()).encode())?;
         out.flush()?;
     }
-    greeted
+    result
 }
 
-fn read_greeting(source: &FeedSource, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), DisconnectReason> {
-    let Some((kind, body)) = read_frame(input, MAX_REQUEST_SIZE)? else {
+/// Reads the first frame of a connection.
+fn read_first(input: &mut impl Read) -> Result<Request, DisconnectReason> {
+    let Some((kind, body)) = read_frame(input, MAX_GREETING_SIZE)? else {
         return Err(DisconnectReason::Closed);
     };
-    let hello = match Request::decode(kind, &body) {
-        Ok(Request::Hello(hello)) => hello,
-        Ok(_) => return Err(WireError::NoGreeting.into()),
+    match Request::decode(kind, &body) {
         Err(error @ WireError::Version { .. }) => {
-            return Err(DisconnectReason::Dismissed(Ending::Refused(error.to_string())));
+            Err(DisconnectReason::Dismissed(Ending::Refused(error.to_string())))
         }
-        Err(error) => return Err(error.into()),
-    };
+        other => Ok(other?),
+    }
+}
+
+fn admit(source: &FeedSource, first: Request) -> Result<Arc<Peer>, DisconnectReason> {
+    let Request::Hello(hello) = first else { return Err(WireError::NoGreeting.into()) };
     if hello.identity != source.config.identity {
         let why =
             format!("the sequencer has chain {}, the follower {}", source.config.identity, hello.identity);
         return Err(DisconnectReason::Dismissed(Ending::Refused(why)));
     }
-    let peer = Peer {
-        name: hello.name.clone(),
+    Ok(Arc::new(Peer {
+        hello,
         since: source.config.clock.now().monotonic,
         next: AtomicU64::new(0),
         report: parking_lot::Mutex::default(),
-    };
-    Ok((hello, Arc::new(peer)))
+    }))
 }
 
 /// Phase of a connection.
@@ -120,10 +133,10 @@ pub(super) struct FollowerSession<W> {
 }
 
 impl<W: Write> FollowerSession<W> {
-    pub fn new(registration: Registration, out: W, requests: Arc<RequestReader>, cursor: Cursor) -> Self {
+    pub fn new(registration: Registration, out: W, requests: Arc<RequestReader>) -> Self {
         let source = registration.source.clone();
         let (last_heartbeat, seen) = (source.config.pace.now(), source.config.log.status());
-        let stage = Stage::Greeted(cursor);
+        let stage = Stage::Greeted(registration.peer.hello.cursor);
         let (number, last_report) = (None, None);
         Self { source, out, requests, stage, number, last_report, last_heartbeat, at: 0, seen, registration }
     }
@@ -147,7 +160,7 @@ impl<W: Write> FollowerSession<W> {
         match self.stage {
             Stage::Greeted(cursor) => {
                 let from = self.first_sequence(cursor)?;
-                self.write(&Response::Welcome(self.source.config.welcome.clone()))?;
+                self.write(&Response::Welcome(self.source.config.backend.welcome()))?;
                 self.number = Some(0);
                 self.send_report()?;
                 self.send_heartbeat(false)?;
@@ -206,7 +219,7 @@ impl<W: Write> FollowerSession<W> {
     }
 
     fn peer_name(&self) -> &str {
-        &self.registration.peer.name
+        self.registration.peer.name()
     }
 
     /// Sends appends from the journal. Once few are left, sends them and the pool.
@@ -225,6 +238,7 @@ impl<W: Write> FollowerSession<W> {
 
     /// Sends the appends from number `from` up to the one before `to` from the journal.
     fn send_backlog(&mut self, mut from: u64, to: u64) -> Result<u64, DisconnectReason> {
+        self.send_owner()?;
         for append in self.source.config.past.up_to(to).raw_appends(from)? {
             let append = append?;
             if append.sequence != from {
@@ -241,6 +255,7 @@ impl<W: Write> FollowerSession<W> {
     /// the log has every event.
     fn finish_backlog(&mut self, from: u64) -> Result<(), DisconnectReason> {
         let (pool, status) = self.whole_pool();
+        self.send_owner()?;
         match self.source.config.log.appends(from, status.next) {
             Some(frames) => frames.iter().try_for_each(|frame| self.write_frame(frame))?,
             None => {
@@ -271,6 +286,8 @@ impl<W: Write> FollowerSession<W> {
         let before = std::mem::replace(&mut self.seen, status);
         match taken {
             FrameRead::Frames(frames) => {
+                // Followers learn of an owner before they receive what it wrote.
+                self.send_owner()?;
                 frames.iter().try_for_each(|frame| self.write_frame(frame))?;
                 self.at += frames.len() as u64;
             }
@@ -296,6 +313,18 @@ impl<W: Write> FollowerSession<W> {
         self.write(&Response::Heartbeat(Heartbeat { ticked, age, next, latest }))?;
         self.last_heartbeat = self.source.config.pace.now();
         Ok(self.out.flush()?)
+    }
+
+    /// Sends the sequencer's status if the chain has another owner.
+    fn send_owner(&mut self) -> Result<(), DisconnectReason> {
+        let report = self.source.config.backend.report();
+        let same = self.last_report.as_ref().is_some_and(|(before, _)| before.owner == report.owner);
+        if same {
+            return Ok(());
+        }
+        self.write(&Response::SequencerReport(report.clone()))?;
+        self.last_report = Some((report, self.source.config.pace.now()));
+        Ok(())
     }
 
     /// Sends the sequencer's status if it has changed: at once after a change of phase, otherwise at most

@@ -227,7 +227,7 @@ mod tests {
     const LONG: Duration = Duration::from_mins(1);
 
     fn append(sequence: u64) -> RawAppend {
-        RawAppend { sequence, hash: B256::with_last_byte(1), count: 1, records: vec![0; 100] }
+        RawAppend::new(sequence, 1, vec![0; 100])
     }
 
     fn new_log(frames: usize) -> FrameLog {

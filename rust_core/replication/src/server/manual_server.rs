@@ -34,10 +34,10 @@ impl ManualServer {
     ) -> Result<Self, String> {
         let mut out = BufWriter::new(out);
         let greeted = greet(source, &mut input, &mut out);
-        let (hello, peer) = greeted.map_err(|left| left.to_string())?;
+        let peer = greeted.map_err(|left| left.to_string())?;
         let (registration, requests) =
             (Registration::new(source, peer.clone()), Arc::<RequestReader>::default());
-        let session = FollowerSession::new(registration, out, requests.clone(), hello.cursor);
+        let session = FollowerSession::new(registration, out, requests.clone());
         Ok(Self { source: source.clone(), peer, requests, session })
     }
 

@@ -11,10 +11,19 @@ use std::{
 use alloy_primitives::Bytes;
 use parking_lot::Mutex;
 
+use crate::wire::{FollowerRole, Hello};
+
 /// Status of a follower, as seen by the sequencer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowerStatus {
     pub name: String,
+    pub role: FollowerRole,
+    /// Random number of its run; zeros for a worker.
+    pub run_id: [u8; 16],
+    /// Version of its program.
+    pub version: String,
+    /// Address of its RPC server; empty if it has none.
+    pub rpc: String,
     /// Number of appends that it has not applied yet.
     pub lag: u64,
     /// Time since it connected.
@@ -26,12 +35,20 @@ pub struct FollowerStatus {
 /// A connected follower.
 #[derive(Debug)]
 pub(super) struct Peer {
-    pub name: String,
+    /// Its greeting.
+    pub hello: Hello,
     /// Monotonic time of its greeting.
     pub since: Duration,
     /// Sequence number of the append that it applies next.
     pub next: AtomicU64,
     pub report: Mutex<Bytes>,
+}
+
+impl Peer {
+    /// Returns its name in metrics.
+    pub fn name(&self) -> &str {
+        &self.hello.name
+    }
 }
 
 /// Connected followers, in the order of their connection.
@@ -50,7 +67,11 @@ impl Peers {
     /// Returns the status of each follower; `next` is the sequence number of the next append.
     pub fn status(&self, next: u64, now: Duration) -> Vec<FollowerStatus> {
         let status = |peer: &Arc<Peer>| FollowerStatus {
-            name: peer.name.clone(),
+            name: peer.hello.name.clone(),
+            role: peer.hello.role,
+            run_id: peer.hello.run_id,
+            version: peer.hello.version.clone(),
+            rpc: peer.hello.rpc.clone(),
             lag: next.saturating_sub(peer.next.load(Ordering::Acquire)),
             connected: now.saturating_sub(peer.since),
             report: peer.report.lock().clone(),

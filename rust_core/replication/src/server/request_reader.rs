@@ -34,12 +34,12 @@ impl RequestReader {
     }
 
     /// Receives and handles the next frame. Returns `true` if there may be another.
-    pub fn receive(&self, input: &mut impl Read, source: &FeedSource, peer: &Peer) -> bool {
+    pub fn receive(self: &Arc<Self>, input: &mut impl Read, source: &FeedSource, peer: &Peer) -> bool {
         let Ok(Some((kind, body))) = read_frame(input, MAX_REQUEST_SIZE) else { return false };
         match Request::decode(kind, &body) {
             Ok(up) => self.handle(up, source, peer),
             Err(error) => {
-                tracing::warn!(%error, name = peer.name, "failed to decode the request of a follower");
+                tracing::warn!(%error, name = peer.name(), "failed to decode the request of a follower");
                 return false;
             }
         }
@@ -52,17 +52,21 @@ impl RequestReader {
         source.config.log.wake();
     }
 
-    fn handle(&self, up: Request, source: &FeedSource, peer: &Peer) {
+    fn handle(self: &Arc<Self>, up: Request, source: &FeedSource, peer: &Peer) {
         let FeedConfig { log, backend, .. } = &source.config;
         match up {
             Request::Alive { next } => peer.next.store(next, Ordering::Release),
             Request::Report(metrics) => *peer.report.lock() = metrics,
             Request::Submit { number, runnable, submission } => {
-                let outcome = Outcome::from_result(backend.admit(&submission, runnable));
-                // The effects of the submission on the pool are in the log by now.
-                let at = if mutant!("answer-before-event") { 0 } else { log.status().end };
-                self.replies.add(at, Response::Answer { number, outcome }.encode());
-                log.wake();
+                let (own, log) = (self.clone(), log.clone());
+                let reply = move |admitted| {
+                    let outcome = Outcome::from_result(admitted);
+                    // The effects of the submission on the pool are in the log by now.
+                    let at = if mutant!("answer-before-event") { 0 } else { log.status().end };
+                    own.replies.add(at, Response::Answer { number, outcome }.encode());
+                    log.wake();
+                };
+                backend.admit(submission, runnable, Box::new(reply));
             }
             Request::Query { number, query } => {
                 let answer = backend.answer(&query).unwrap_or_default();
@@ -71,8 +75,8 @@ impl RequestReader {
                     .add(log.status().end, Response::Reply { number, answer: answer.into() }.encode());
                 log.wake();
             }
-            Request::Damaged(report) => backend.confirm_damage(&report, &peer.name),
-            Request::Hello(_) => {}
+            Request::Damaged(report) => backend.confirm_damage(&report, peer.name()),
+            Request::Hello(_) | Request::Snapshot { .. } => {}
         }
     }
 }

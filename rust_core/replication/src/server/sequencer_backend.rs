@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use foreseal_pool::Admission;
+use alloy_primitives::Bytes;
 use foreseal_store::DamageReport;
 
-use crate::{Phase, SubmitError, wire::SequencerReport};
+use crate::{
+    Phase, SubmissionCallback,
+    wire::{SequencerReport, Welcome},
+};
 
 /// The sequencer whose followers a server serves. No method blocks on a follower.
 pub trait SequencerBackend: Send + Sync {
@@ -21,8 +24,12 @@ pub trait SequencerBackend: Send + Sync {
     fn latest(&self) -> u64;
 
     /// Admits an encoded submission that a follower forwarded. If `runnable` is set, it is rejected unless it
-    /// can be executed in the next step. On return, its effects on the pool are in the log of frames.
-    fn admit(&self, submission: &[u8], runnable: bool) -> Result<Admission, SubmitError>;
+    /// can be executed in the next step. Calls `reply` once its effects on the pool are in the log of frames,
+    /// possibly later and on another thread.
+    fn admit(&self, submission: Bytes, runnable: bool, reply: SubmissionCallback);
+
+    /// Returns the settings of block production for the greeting.
+    fn welcome(&self) -> Welcome;
 
     /// Returns the answer to a query of a follower; `None` if the query is malformed.
     fn answer(&self, query: &[u8]) -> Option<Vec<u8>>;

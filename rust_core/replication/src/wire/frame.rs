@@ -13,10 +13,19 @@ use super::WireError;
 /// chain runs on another.
 pub const MAX_SILENCE: Duration = Duration::from_secs(10);
 
+/// Idle timeout of both sides during a snapshot. It is longer: the receiver reads nothing while it syncs a file, and
+/// the sender sends nothing while it verifies the journal.
+pub const MAX_SNAPSHOT_SILENCE: Duration = Duration::from_mins(2);
+
+/// Idle timeout of a follower on another machine, which then tries another address: several heartbeats.
+pub const MAX_REMOTE_SILENCE: Duration = Duration::from_secs(3);
+
 /// Maximum interval between two messages.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum size of a frame to a follower: the largest append of a journal and its header fields.
 pub const MAX_RESPONSE_SIZE: usize = (1 << 30) + (1 << 10);
+/// Maximum size of a greeting.
+pub const MAX_GREETING_SIZE: usize = 4 << 10;
 /// Maximum size of a frame to the sequencer.
 pub const MAX_REQUEST_SIZE: usize = 16 << 20;
 

@@ -1,5 +1,6 @@
 //! The sequencer's response to a submission.
 
+use alloy_primitives::B256;
 use foreseal_pool::{Admission, PoolError};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,18 @@ pub enum Outcome {
     /// Production has stopped, for this reason.
     Stopped(String),
     Starting,
+    /// The process that follows the sequencer has no connection to it.
+    Away,
+    /// The connection to the sequencer broke before its response.
+    Unknown {
+        hash: B256,
+    },
+    Busy {
+        max: u64,
+    },
+    NoQuorum {
+        age_ms: u64,
+    },
 }
 
 impl Outcome {
@@ -24,8 +37,24 @@ impl Outcome {
             Err(SubmitError::Refused(error)) => Self::Refused(error),
             Err(SubmitError::Stopped(reason)) => Self::Stopped(reason),
             Err(SubmitError::Starting) => Self::Starting,
-            // A sequencer never forwards submissions.
-            Err(error) => Self::Stopped(error.to_string()),
+            Err(SubmitError::Away) => Self::Away,
+            Err(SubmitError::Unknown { hash }) => Self::Unknown { hash },
+            Err(SubmitError::Busy { max }) => Self::Busy { max },
+            Err(SubmitError::NoQuorum { age_ms }) => Self::NoQuorum { age_ms },
+        }
+    }
+
+    /// Converts the response back to that result.
+    pub fn into_result(self) -> Result<Admission, SubmitError> {
+        match self {
+            Self::Admitted(admission) => Ok(admission),
+            Self::Refused(error) => Err(SubmitError::Refused(error)),
+            Self::Stopped(reason) => Err(SubmitError::Stopped(reason)),
+            Self::Starting => Err(SubmitError::Starting),
+            Self::Away => Err(SubmitError::Away),
+            Self::Unknown { hash } => Err(SubmitError::Unknown { hash }),
+            Self::Busy { max } => Err(SubmitError::Busy { max }),
+            Self::NoQuorum { age_ms } => Err(SubmitError::NoQuorum { age_ms }),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{WireError, frame::framed};
 
 /// Version of the frames. The sequencer rejects a greeting with another version; the greeting's prefix never
 /// changes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 const MAGIC: &[u8; 8] = b"FSEALFED";
 
@@ -23,12 +23,42 @@ pub enum Cursor {
     After { sequence: u64, hash: B256 },
 }
 
+/// Function of a follower in the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowerRole {
+    /// Serves requests on the sequencer's machine, from the sequencer's store.
+    Worker,
+    /// Serves requests from a store of its own.
+    Replica,
+    /// Replaces the sequencer when that one fails.
+    Standby,
+}
+
+impl FollowerRole {
+    /// Returns the name of the role in JSON and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "worker",
+            Self::Replica => "replica",
+            Self::Standby => "standby",
+        }
+    }
+}
+
 /// The first frame of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Hello {
     pub identity: Identity,
     /// Name of the follower in metrics.
     pub name: String,
+    pub role: FollowerRole,
+    /// Random number of this run of the process; zeros for a worker.
+    pub run_id: [u8; 16],
+    /// Version of the program.
+    pub version: String,
+    /// Address of the follower's RPC server, for display; empty if it has none.
+    pub rpc: String,
     pub cursor: Cursor,
 }
 
@@ -36,6 +66,11 @@ pub struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Hello(Hello),
+    /// The first frame of a connection that transfers a snapshot of the data directory, instead of the greeting.
+    /// `None` accepts any chain.
+    Snapshot {
+        identity: Option<Identity>,
+    },
     /// Heartbeat; `next` is the sequence number of the append that it applies next.
     Alive {
         next: u64,
@@ -64,30 +99,32 @@ const REPORT: u8 = 3;
 const SUBMIT: u8 = 4;
 const QUERY: u8 = 5;
 const DAMAGED: u8 = 6;
+const SNAPSHOT: u8 = 7;
 
-impl Hello {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
-        encode(self, out);
-    }
+/// Appends a first frame of a connection, which begins with the version.
+fn write_first(message: &impl Serialize, out: &mut Vec<u8>) {
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&VERSION.to_le_bytes());
+    encode(message, out);
+}
 
-    fn read(body: &[u8]) -> Result<Self, WireError> {
-        let rest = body.strip_prefix(MAGIC).ok_or(WireError::NoGreeting)?;
-        let (version, rest) = rest.split_first_chunk().ok_or(WireError::NoGreeting)?;
-        let found = u32::from_le_bytes(*version);
-        if found != VERSION {
-            return Err(WireError::Version { found, own: VERSION });
-        }
-        exact(HELLO, rest)
+/// Reads a first frame of a connection.
+fn read_first<T: DeserializeOwned>(kind: u8, body: &[u8]) -> Result<T, WireError> {
+    let rest = body.strip_prefix(MAGIC).ok_or(WireError::NoGreeting)?;
+    let (version, rest) = rest.split_first_chunk().ok_or(WireError::NoGreeting)?;
+    let found = u32::from_le_bytes(*version);
+    if found != VERSION {
+        return Err(WireError::Version { found, own: VERSION });
     }
+    exact(kind, rest)
 }
 
 impl Request {
     /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Hello(hello) => framed(HELLO, |out| hello.write(out)),
+            Self::Hello(hello) => framed(HELLO, |out| write_first(hello, out)),
+            Self::Snapshot { identity } => framed(SNAPSHOT, |out| write_first(identity, out)),
             Self::Alive { next } => framed(ALIVE, |out| encode(next, out)),
             Self::Report(metrics) => framed(REPORT, |out| encode(metrics, out)),
             Self::Damaged(report) => framed(DAMAGED, |out| encode(report, out)),
@@ -101,7 +138,8 @@ impl Request {
     /// Decodes a frame's body.
     pub fn decode(kind: u8, body: &[u8]) -> Result<Self, WireError> {
         Ok(match kind {
-            HELLO => Self::Hello(Hello::read(body)?),
+            HELLO => Self::Hello(read_first(kind, body)?),
+            SNAPSHOT => Self::Snapshot { identity: read_first(kind, body)? },
             ALIVE => Self::Alive { next: exact(kind, body)? },
             REPORT => Self::Report(exact(kind, body)?),
             SUBMIT => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes};
-use foreseal_journal::RawAppend;
+use foreseal_journal::{Identity, RawAppend};
 use foreseal_primitives::wire::encode;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,16 @@ pub struct SequencerReport {
     /// Address whose signatures the steps have.
     pub signer: Option<Address>,
     pub store: Option<StoreStatus>,
+    /// `None` if the sequencer has no quorum journal.
+    pub owner: Option<OwnerReport>,
+}
+
+/// The owner of a chain with a quorum journal.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct OwnerReport {
+    /// Number of its ownership.
+    pub epoch: u64,
+    pub name: String,
 }
 
 /// Reason for which the sequencer ends a connection.
@@ -57,6 +67,9 @@ pub enum Ending {
     FellBehind,
     #[error("rejected by the sequencer: {0}")]
     Refused(String),
+    /// A later attempt may succeed.
+    #[error("the sequencer sends {limit} snapshots, its maximum: try again later")]
+    Busy { limit: u32 },
 }
 
 /// A frame from the sequencer.
@@ -79,6 +92,8 @@ pub enum Response {
         number: u64,
         outcome: Outcome,
     },
+    /// A snapshot of this chain follows, as raw bytes up to the end of the connection.
+    Snapshot(Identity),
     End(Ending),
 }
 
@@ -90,6 +105,7 @@ const REPORT: u8 = 5;
 const END: u8 = 6;
 const ANSWER: u8 = 7;
 const REPLY: u8 = 8;
+const SNAPSHOT: u8 = 9;
 
 /// Upper bound of the size of an append's frame before its records: sequence number, hash, count and length.
 const APPEND_FRONT: usize = 64;
@@ -108,6 +124,7 @@ impl Response {
             Self::SequencerReport(report) => framed(REPORT, |out| encode(report, out)),
             Self::Reply { number, answer } => framed(REPLY, |out| encode(&(number, answer), out)),
             Self::Answer { number, outcome } => framed(ANSWER, |out| encode(&(number, outcome), out)),
+            Self::Snapshot(identity) => framed(SNAPSHOT, |out| encode(identity, out)),
             Self::End(ending) => framed(END, |out| encode(ending, out)),
         }
     }
@@ -134,6 +151,7 @@ impl Response {
                 let (number, outcome) = exact(kind, &body)?;
                 Self::Answer { number, outcome }
             }
+            SNAPSHOT => Self::Snapshot(exact(kind, &body)?),
             END => Self::End(exact(kind, &body)?),
             _ => return Err(WireError::Kind(kind)),
         })

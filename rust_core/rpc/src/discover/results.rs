@@ -109,6 +109,7 @@ const RESULTS: &[ResultSchema] = &[
     ("position, freshness and role of the node", OBJECT, &["foreseal_status"]),
     ("modules and their versions", OBJECT, &["rpc_modules"]),
     ("this document", OBJECT, &["rpc.discover"]),
+    ("successor: name of the standby that takes over, or null", OBJECT, &["foreseal_handover"]),
     ("true", BOOLEAN, &["foreseal_setFinality"]),
 ];
 

@@ -42,7 +42,9 @@ use std::{path::Path, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{Development, Node, NodeEnvironment, Producer, Role, Settings, StoreSettings};
+use foreseal_node::{
+    ClusterSettings, Development, Node, NodeEnvironment, Producer, Role, Settings, StoreSettings,
+};
 use foreseal_pool::PoolConfig;
 use foreseal_replication::Production;
 use foreseal_testkit::{Wallet, counting, test_genesis};
@@ -64,6 +66,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         store: StoreSettings::default(),
         development: None,
         role: Role::default(),
+        cluster: ClusterSettings::default(),
     }
 }
 

@@ -33,10 +33,11 @@ fn a_copy_made_during_writes_is_consistent() {
             let before = store.head().unwrap().unwrap().number;
             let copy = tempdir().unwrap();
             let mut file = File::create(copy.path().join("data.mdb")).unwrap();
-            StoreCopy::from_store(&store).copy(&mut |bytes| file.write_all(bytes)).unwrap();
+            let progress = StoreCopy::from_store(&store).copy(&mut |bytes| file.write_all(bytes)).unwrap();
             drop(file);
             let after = store.head().unwrap().unwrap().number;
             let copied = Store::open(copy.path(), options).unwrap();
+            assert_eq!(copied.progress().unwrap(), progress, "the progress is that of the copied version");
             let head = copied.head().unwrap().unwrap();
             assert!((before..=after).contains(&head.number));
             assert_eq!(head.hash, chain[usize::try_from(head.number).unwrap()].hash());

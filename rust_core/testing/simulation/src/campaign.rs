@@ -24,13 +24,15 @@ pub struct Failure {
     pub trace: Vec<String>,
     /// Number of acts in the schedule.
     pub acts: usize,
+    /// Command that repeats a seed.
+    pub command: &'static str,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, what, trace, acts } = self;
+        let Self { seed, what, trace, acts, command } = self;
         writeln!(f, "seed {seed}: {what}")?;
-        writeln!(f, "repeat it with: make simulate SEED={seed} SEEDS=1")?;
+        writeln!(f, "repeat it with: {command} SEED={seed} SEEDS=1")?;
         writeln!(f, "what is left of its {acts} acts when none can be left out:")?;
         for line in trace {
             writeln!(f, "  {line}")?;
@@ -100,7 +102,7 @@ fn shrink(setup: Setup, mut acts: Vec<Action>, mut what: String, mut trace: Vec<
         size /= 2;
     }
     trace.insert(0, format!("{setup:?}"));
-    Failure { seed: setup.seed, what, trace, acts: all }
+    Failure { seed: setup.seed, what, trace, acts: all, command: "make simulate" }
 }
 
 /// Runs `count` seeds from `first` on, on all cores. Returns the sum of their counts.
@@ -108,8 +110,21 @@ fn shrink(setup: Setup, mut acts: Vec<Action>, mut what: String, mut trace: Vec<
 /// # Errors
 /// Returns the lowest failing seed among those that ran before the run was stopped.
 pub fn run_seeds(first: u64, count: u64) -> Result<Counts, Box<Failure>> {
+    run_on_all_cores((first, count), &|seed| play(seed).map(|(counts, _)| counts), Counts::add)
+}
+
+/// Runs a number of seeds from the first one on, on all cores. Returns the sum of their counts, which `add`
+/// computes.
+///
+/// # Errors
+/// Returns the lowest failing seed among those that ran before the run was stopped.
+pub(crate) fn run_on_all_cores<C: Default + Send>(
+    (first, count): (u64, u64),
+    play: &(dyn Fn(u64) -> Result<C, Box<Failure>> + Sync),
+    add: fn(&mut C, &C),
+) -> Result<C, Box<Failure>> {
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let total = Mutex::new((Counts::default(), None::<Box<Failure>>));
+    let total = Mutex::new((C::default(), None::<Box<Failure>>));
     let work = || {
         while !stop.load(Ordering::Relaxed) {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -119,7 +134,7 @@ pub fn run_seeds(first: u64, count: u64) -> Result<Counts, Box<Failure>> {
             let played = play(first + at);
             let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
             match played {
-                Ok((counts, _)) => total.0.add(&counts),
+                Ok(counts) => add(&mut total.0, &counts),
                 Err(failure) => {
                     stop.store(true, Ordering::Relaxed);
                     if total.1.as_ref().is_none_or(|previous| failure.seed < previous.seed) {

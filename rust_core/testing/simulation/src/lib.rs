@@ -4,6 +4,19 @@ mod action;
 mod bytes;
 mod campaign;
 mod chain_change;
+mod cluster_campaign;
+mod cluster_checker;
+mod cluster_counts;
+mod cluster_engine;
+mod cluster_event;
+mod cluster_finish;
+mod cluster_history;
+mod cluster_links;
+mod cluster_perform;
+mod cluster_probe;
+mod cluster_process;
+mod cluster_station;
+mod cluster_world;
 mod counts;
 mod cut_counts;
 mod damage;
@@ -30,6 +43,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use bytes::{Bytes, every_byte};
 pub use campaign::{Failure, play, run_seeds};
+pub use cluster_campaign::{play_cluster, run_cluster_seeds};
+pub use cluster_counts::ClusterCounts;
 pub use counts::Counts;
 pub use cut_counts::{CutCounts, every_cut};
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
-use foreseal_simulation::{every_byte, every_cut, play, run_seeds};
+use foreseal_simulation::{every_byte, every_cut, play, play_cluster, run_cluster_seeds, run_seeds};
 
 /// Options of the command line.
 struct Options {
@@ -11,12 +11,18 @@ struct Options {
     /// Distance between the tested bytes of the small journal and of the small exchange; 0 skips both tests.
     stride: usize,
     json: Option<PathBuf>,
+    /// `true` runs clusters instead of single nodes.
+    cluster: bool,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { first: 1, seeds: 100, stride: 0, json: None };
+    let mut options = Options { first: 1, seeds: 100, stride: 0, json: None, cluster: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
+        if name == "--cluster" {
+            options.cluster = true;
+            continue;
+        }
         let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
         let number = || value.parse::<u64>().map_err(|_| format!("{name} takes a number, not {value}"));
         match name.as_str() {
@@ -26,7 +32,11 @@ fn options() -> Result<Options, String> {
                 options.stride = usize::try_from(number()?).map_err(|error| error.to_string())?;
             }
             "--json" => options.json = Some(value.into()),
-            other => return Err(format!("there is no option {other}: --seed, --seeds, --stride, --json")),
+            other => {
+                return Err(format!(
+                    "there is no option {other}: --seed, --seeds, --stride, --json, --cluster"
+                ));
+            }
         }
     }
     Ok(options)
@@ -65,8 +75,25 @@ fn run(options: &Options) -> Result<(), String> {
     std::fs::write(path, report.to_string()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Runs clusters: several sequencers with one engine.
+fn run_clusters(options: &Options) -> Result<(), String> {
+    let began = Instant::now();
+    if options.seeds == 1 {
+        let (_, trace) = play_cluster(options.first).map_err(|failure| failure.to_string())?;
+        println!("{}", trace.join("\n"));
+    }
+    let counts = run_cluster_seeds(options.first, options.seeds).map_err(|failure| failure.to_string())?;
+    let seconds = began.elapsed().as_secs_f64();
+    print!("{counts}");
+    println!("{seconds:.1} s");
+    let Some(path) = &options.json else { return Ok(()) };
+    let report = serde_json::json!({ "first_seed": options.first, "counts": counts, "seconds": seconds });
+    std::fs::write(path, report.to_string()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 fn main() -> ExitCode {
-    match options().and_then(|options| run(&options)) {
+    let run = |options: Options| if options.cluster { run_clusters(&options) } else { run(&options) };
+    match options().and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(what) => {
             eprintln!("{what}");

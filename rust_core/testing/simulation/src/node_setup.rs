@@ -11,7 +11,9 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_chain::{BlockWindow, FinalityDepth};
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{Development, Node, NodeEnvironment, NodeError, Role, Settings, StoreSettings};
+use foreseal_node::{
+    ClusterSettings, Development, Node, NodeEnvironment, NodeError, Role, Settings, StoreSettings,
+};
 use foreseal_pool::PoolConfig;
 use foreseal_replication::Production;
 use foreseal_testkit::{Wallet, test_genesis};
@@ -49,6 +51,7 @@ pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
         },
         development: setup.development.then(Development::default),
         role: Role::default(),
+        cluster: ClusterSettings::default(),
     }
 }
 

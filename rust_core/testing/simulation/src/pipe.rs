@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::VecDeque,
     io::{self, ErrorKind, Read, Write},
     rc::Rc,
 };
@@ -33,7 +34,7 @@ pub enum FrameFault {
 
 struct PipeDirection {
     /// Bytes written and not read.
-    bytes: Vec<u8>,
+    bytes: VecDeque<u8>,
     /// Number of them that have arrived and can be read.
     arrived: usize,
     state: State,
@@ -83,7 +84,7 @@ impl Read for Probe<'_> {
 impl Pipe {
     pub fn new(dice: u64) -> Self {
         Self(Rc::new(RefCell::new(PipeDirection {
-            bytes: Vec::new(),
+            bytes: VecDeque::new(),
             arrived: 0,
             state: State::Open,
             silent: false,
@@ -130,7 +131,7 @@ impl Pipe {
         pipe.bytes.truncate(end);
         pipe.state = if reset { State::Reset } else { State::Closed };
         pipe.silent = false;
-        frames(&pipe.bytes).last().map_or(0, |&(_, end)| end) != pipe.bytes.len()
+        frames(pipe.bytes.make_contiguous()).last().map_or(0, |&(_, end)| end) != pipe.bytes.len()
     }
 
     /// Stops the delivery of bytes.
@@ -148,8 +149,10 @@ impl Pipe {
     /// them.
     pub fn mangle(&self, how: FrameFault, chance: u64) -> bool {
         let mut pipe = self.0.borrow_mut();
-        let complete: Vec<_> =
-            frames(&pipe.bytes).into_iter().filter(|&(start, _)| start >= pipe.arrived).collect();
+        let complete: Vec<_> = frames(pipe.bytes.make_contiguous())
+            .into_iter()
+            .filter(|&(start, _)| start >= pipe.arrived)
+            .collect();
         // A swap needs a second frame.
         let wanted = if how == FrameFault::Swap { 2 } else { 1 };
         let Some(choices) = complete.len().checked_sub(wanted - 1).filter(|choices| *choices > 0) else {
@@ -157,16 +160,18 @@ impl Pipe {
         };
         let at = usize::try_from(chance % choices as u64).unwrap_or(0);
         let (start, end) = complete[at];
-        let frame = pipe.bytes[start..end].to_vec();
+        let mut bytes = Vec::from(std::mem::take(&mut pipe.bytes));
+        let frame = bytes[start..end].to_vec();
         match how {
-            FrameFault::Twice => drop(pipe.bytes.splice(end..end, frame)),
-            FrameFault::Lose => drop(pipe.bytes.drain(start..end)),
+            FrameFault::Twice => drop(bytes.splice(end..end, frame)),
+            FrameFault::Lose => drop(bytes.drain(start..end)),
             FrameFault::Swap => {
                 let (_, second) = complete[at + 1];
-                drop(pipe.bytes.splice(second..second, frame));
-                drop(pipe.bytes.drain(start..end));
+                drop(bytes.splice(second..second, frame));
+                drop(bytes.drain(start..end));
             }
         }
+        pipe.bytes = bytes.into();
         pipe.mangled = true;
         true
     }
@@ -179,7 +184,7 @@ impl Pipe {
     /// Returns a pipe in which these bytes have arrived and after which the stream ends.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let pipe = Self::new(bytes.len() as u64);
-        pipe.0.borrow_mut().bytes = bytes.to_vec();
+        pipe.0.borrow_mut().bytes = bytes.to_vec().into();
         pipe.arrive(bytes.len());
         pipe.close();
         pipe
@@ -195,13 +200,12 @@ impl Pipe {
 
     /// Returns the readiness for a reader of frames.
     pub fn ready(&self) -> Ready {
-        let pipe = self.0.borrow();
-        let end = (pipe.arrived == pipe.bytes.len() && pipe.state != State::Open).then_some(pipe.state);
-        let mut probe = Probe { rest: &pipe.bytes[..pipe.arrived], end };
+        let mut pipe = self.0.borrow_mut();
+        let (arrived, timed_out) = (pipe.arrived, pipe.timed_out);
+        let end = (arrived == pipe.bytes.len() && pipe.state != State::Open).then_some(pipe.state);
+        let mut probe = Probe { rest: &pipe.bytes.make_contiguous()[..arrived], end };
         match read_frame(&mut probe, MAX_RESPONSE_SIZE) {
-            Err(WireError::Io(error)) if error.kind() == ErrorKind::WouldBlock && !pipe.timed_out => {
-                Ready::Not
-            }
+            Err(WireError::Io(error)) if error.kind() == ErrorKind::WouldBlock && !timed_out => Ready::Not,
             _ => Ready::Yes,
         }
     }
@@ -267,7 +271,7 @@ impl Write for Pipe {
             return Ok(0);
         }
         let count = pipe.chunk_size(bytes.len());
-        pipe.bytes.extend_from_slice(&bytes[..count]);
+        pipe.bytes.extend(&bytes[..count]);
         pipe.record.extend_from_slice(&bytes[..count]);
         Ok(count)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use foreseal_chain::{Chain, Clock, replay};
-use foreseal_journal::{Identity, Journal, JournalOptions, simulated::DiskFault};
+use foreseal_journal::{Identity, JournalOptions, LocalJournal, simulated::DiskFault};
 use foreseal_node::NodeError;
 use foreseal_replication::PoolStart;
 use rand::{SeedableRng, rngs::StdRng};
@@ -215,7 +215,7 @@ impl Run {
         let identity = Identity { chain_id: view.spec().chain_id(), genesis };
         let options = JournalOptions { identity, segment_bytes: self.setup.segment_bytes, entropy: [0; 32] };
         let disk = Arc::new(self.disk.fork());
-        let (journal, _) = Journal::open(&self.settings.datadir.join("journal"), disk, options)
+        let (journal, _) = LocalJournal::open(&self.settings.datadir.join("journal"), disk, options)
             .map_err(|error| format!("the journal of a running node: {error}"))?;
         if journal.first_sequence() > 0 {
             return Ok(());

@@ -30,6 +30,9 @@ static SIGNED: Mutex<BTreeMap<TransactionSpec, Bytes>> = Mutex::new(BTreeMap::ne
 /// Cache of blob transactions. Computing the proofs of a blob takes some hundred milliseconds.
 static BLOBS: Mutex<BTreeMap<(usize, u64), Bytes>> = Mutex::new(BTreeMap::new());
 
+/// Cache of large transactions, by wallet, nonce and size.
+static LARGE: Mutex<BTreeMap<(usize, u64, usize), Bytes>> = Mutex::new(BTreeMap::new());
+
 /// Wallets, and the transactions that the node accepted.
 pub struct Senders {
     wallets: Vec<Wallet>,
@@ -85,6 +88,13 @@ impl Senders {
             }
             _ => from.transfer(nonce, to, kind, fees),
         }
+    }
+
+    /// Returns the transaction that `make` creates from a wallet to the first one; it is created once for each
+    /// key: wallet, nonce and size.
+    pub fn sign_once(&self, key: (usize, u64, usize), make: impl FnOnce(&Wallet, Address) -> Bytes) -> Bytes {
+        let mut large = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+        large.entry(key).or_insert_with(|| make(&self.wallets[key.0], self.wallets[0].address)).clone()
     }
 
     /// Returns a transaction with a blob.

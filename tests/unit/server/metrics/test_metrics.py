@@ -15,13 +15,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from foreseal.rpc.call_metrics import BOUNDS, CallMetrics, CallTimings
 from foreseal.server import App, Settings
 from foreseal.server.metrics import FAMILIES, join
+from foreseal.server.metrics.cluster_families import CLUSTER
 from foreseal.server.processes.process_table import ProcessTable, create_process_table
 from foreseal.server.settings.model import LogSettings
 
 from asgi_client import exchange, until
 from fake_core import FakeNode
 
-# The double is a starting node: the store's contents are unknown, and there are no subscribers or rejections.
+# The double is a starting node that works alone: the store's contents are unknown, and there are no subscribers or
+# rejections.
 NOTHING = {
     "foreseal_store_block",
     "foreseal_store_backlog",
@@ -34,6 +36,23 @@ NOTHING = {
     "foreseal_store_scrub_errors_total",
     "foreseal_store_scrub_last_timestamp_seconds",
     "foreseal_refused_total",
+    *(family.name for family in CLUSTER),
+}
+
+
+TAKEOVER = {"reason": "feed_refused", "epoch": 3, "at": 1_700_000_000_500, "fenceMs": 4, "readyMs": 250}
+CLUSTER = {
+    "role": "leader",
+    "name": "a",
+    "epoch": 3,
+    "owner": "a",
+    "quorum": {"ok": False, "silentMs": 1500, "retainedBytes": 4096},
+    "lastTakeover": TAKEOVER,
+    "followers": [
+        {"name": "b", "role": "standby", "lag": 2},
+        {"name": "c", "role": "replica", "lag": 7},
+        {"name": "d", "role": "replica", "lag": 0},
+    ],
 }
 
 
@@ -42,13 +61,15 @@ def body(method: str) -> dict[str, object]:
     return {"chunks": [sent], "headers": {"content-length": str(len(sent))}}
 
 
-def scraped(*methods: str, process: str | None = None) -> str:
+def scraped(*methods: str, process: str | None = None, cluster: dict[str, object] | None = None) -> str:
     settings = Settings(datadir=Path("unused"), log=LogSettings(process=process))
     descriptor = create_process_table(["sequencer", "worker-1"])
     table = ProcessTable(descriptor, writable=True)
     os.close(descriptor)
     table.record_heartbeat("sequencer")
-    subject = App(settings, make_node=lambda _: FakeNode(), processes=table)
+    node = FakeNode()
+    node.cluster = cluster
+    subject = App(settings, make_node=lambda _: node, processes=table)
     *_, answer = exchange(subject, *map(body, methods), {"verb": "GET", "path": "/metrics"})
     return answer.body.decode()
 
@@ -62,7 +83,7 @@ def parsed(text: str) -> dict[str, Metric]:
 
 
 def test_prometheus_parses_every_declared_family() -> None:
-    found = parsed(scraped("eth_blockNumber", "slow", "fails", "nothing"))
+    found = parsed(scraped("eth_blockNumber", "slow", "fails", "nothing", cluster=CLUSTER))
     assert {family.name for family in FAMILIES} == set(found)
     for family in FAMILIES:
         read = found[family.name]
@@ -114,6 +135,31 @@ def test_calls_are_counted_with_their_times() -> None:
     times = found["foreseal_call_seconds"].samples
     counts = {s.labels["method"]: s.value for s in times if s.name.endswith("_count")}
     assert counts == {"eth_blockNumber": 2, "slow": 1, "fails": 1, "": 1}
+
+
+def test_cluster_metrics_have_role_quorum_and_followers() -> None:
+    found = parsed(scraped(cluster=CLUSTER))
+
+    def values(name: str, label: str | None = None) -> dict[str, float]:
+        samples = found[f"foreseal_{name}"].samples
+        return {sample.labels[label] if label else "": sample.value for sample in samples}
+
+    assert values("cluster_role", "role") == {"leader": 1, "standby": 0, "replica": 0, "worker": 0}
+    assert values("cluster_epoch") == {"": 3}
+    assert values("cluster_quorum_ok") == {"": 0}
+    assert values("cluster_engine_silence_seconds") == {"": 1.5}
+    assert values("cluster_retained_bytes") == {"": 4096}
+    assert values("cluster_followers", "role") == {"standby": 1, "replica": 2, "worker": 0}
+    assert values("cluster_follower_lag", "follower") == {"b": 2, "c": 7, "d": 0}
+    assert values("cluster_last_takeover_timestamp_seconds", "reason") == {"feed_refused": 1_700_000_000.5}
+    assert values("cluster_last_takeover_ready_seconds", "reason") == {"feed_refused": 0.25}
+    assert found["foreseal_quorum_append_seconds"].samples[-1].value == 20
+
+
+def test_node_without_cluster_has_no_cluster_samples() -> None:
+    for name, family in parsed(scraped()).items():
+        if name.startswith("foreseal_cluster_") or name == "foreseal_quorum_append_seconds":
+            assert family.samples == [], name
 
 
 def test_caches_are_counted() -> None:

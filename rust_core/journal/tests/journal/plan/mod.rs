@@ -7,7 +7,7 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::{
-    Identity, Journal, JournalError, JournalOptions, Record, Recovery, simulated::SimulatedDisk,
+    Identity, JournalError, JournalOptions, LocalJournal, Record, Recovery, simulated::SimulatedDisk,
 };
 use proptest::prelude::*;
 
@@ -36,16 +36,16 @@ pub fn damage(disk: &SimulatedDisk, segment: u64, change: impl FnOnce(&mut Vec<u
 }
 
 /// Opens with small segments; `round` makes the salts differ.
-pub fn open(disk: &SimulatedDisk, round: u8) -> Result<(Journal, Recovery), JournalError> {
+pub fn open(disk: &SimulatedDisk, round: u8) -> Result<(LocalJournal, Recovery), JournalError> {
     let options = JournalOptions { segment_bytes: 4096, ..JournalOptions::new(IDENTITY, [round; 32]) };
-    Journal::open(dir(), Arc::new(disk.clone()), options)
+    LocalJournal::open(dir(), Arc::new(disk.clone()), options)
 }
 
 pub fn records(blocks: &Blocks) -> Vec<Record> {
     blocks.iter().map(|block| Record::Import { block: block.clone().into() }).collect()
 }
 
-pub fn read(journal: &Journal) -> Vec<Blocks> {
+pub fn read(journal: &LocalJournal) -> Vec<Blocks> {
     let appends = journal.replay().unwrap().map(|append| append.unwrap());
     let mut next = journal.first_sequence();
     appends

@@ -1,0 +1,134 @@
+"""Processes under measurement: etcd members and nodes on loopback, on a chain with many funded accounts."""
+
+import contextlib
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+from benches.load.wallets import CHAIN_ID, MNEMONIC
+
+from foreseal._core import derive_accounts
+from foreseal.cli.genesis import build_genesis
+from foreseal.cluster.etcd import EtcdCluster, find_etcd, wait_until
+from foreseal.cluster.local_cluster import write_chain_files
+from foreseal.cluster.node_process import ChainFiles, NodeProcess, NodeRole, ReplicaRole, SequencerRole
+from foreseal.cluster.ports import next_free_port
+from foreseal.errors import NodeError
+from foreseal.server.settings.model import WEI
+
+PROGRAM = (sys.executable, "-m", "foreseal")
+ACCOUNTS = 400
+READY_TIMEOUT = 120.0
+# Above the number of connections of a measurement, so that no limit affects it.
+_CONNECTIONS = "10000"
+_LIMITS = ("--max-connections", _CONNECTIONS, "--max-address-connections", _CONNECTIONS)
+# Older versions may lose acknowledged writes (etcd issue 14211).
+_OLDEST_ETCD = (3, 5, 14)
+_FUNDS = 10**6 * WEI
+_METRICS_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRole:
+    """A sequencer whose journal is on its own disk only."""
+
+    feed: int | None = None
+    """Port of the feed's listener; None without followers on other machines."""
+
+    def arguments(self, files: ChainFiles) -> list[str]:
+        """Return the options of this role."""
+        options = ["--sequencer-key", str(files.sequencer_key)]
+        return [*options, "--feed-listen", f"127.0.0.1:{self.feed}"] if self.feed else options
+
+
+@dataclass
+class BenchNodes:
+    """Nodes below one folder. Processes are stopped in reverse order of their start."""
+
+    folder: Path
+    etcd: EtcdCluster
+    options: Sequence[str] = ()
+    """Options of every node."""
+    files: ChainFiles = field(init=False)
+    started: list[NodeProcess] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Write the files of the chain."""
+        self.files = write_chain_files(self.folder, build_bench_genesis())
+
+    def sequencer(
+        self, name: str, *, standby: bool = False, options: Sequence[str] = (), prefix: str = "foreseal"
+    ) -> NodeProcess:
+        """Describe a sequencer with the quorum journal below a prefix of the engine."""
+        force = self.etcd.version < _OLDEST_ETCD
+        return self.node(name, SequencerRole(self.etcd.journal_url(prefix), standby, force_journal=force), options)
+
+    def local(self, name: str, options: Sequence[str] = ()) -> NodeProcess:
+        """Describe a sequencer with a local journal, which other nodes can follow."""
+        return self.node(name, LocalRole(next_free_port()), options)
+
+    def replica(self, name: str, feeds: Sequence[str], options: Sequence[str] = ()) -> NodeProcess:
+        """Describe a replica of these feeds."""
+        return self.node(name, ReplicaRole(feeds), options)
+
+    def node(self, name: str, role: "NodeRole | LocalRole", options: Sequence[str] = ()) -> NodeProcess:
+        """Describe a node with any role."""
+        every = (*_LIMITS, *self.options, *options)
+        return NodeProcess(name, role, self.files, self.folder / name, PROGRAM, every)  # type: ignore[arg-type]
+
+    def start(self, *nodes: NodeProcess, timeout: float = READY_TIMEOUT) -> None:
+        """Start nodes one after the other, each when the one before is ready. Raises NodeError."""
+        for node in nodes:
+            node.start()
+            self.started.append(node)
+            wait_until(node.is_ready, [node], timeout)
+
+    def stop(self) -> None:
+        """Stop all nodes and members. Replicas stop first, so that no leader hands over to a stopping standby."""
+        for node in self.started[::-1]:
+            node.stop()
+        self.etcd.stop()
+
+
+@contextlib.contextmanager
+def bench_nodes(program: str | None, options: Sequence[str] = ()) -> Iterator[BenchNodes]:
+    """Run three etcd members, and the nodes that the context starts, in a temporary folder.
+
+    `program` is that of etcd, by default `etcd` on the PATH. Exits with a message if it is not installed.
+    """
+    etcd = find_etcd(program)
+    if etcd is None:
+        sys.exit(f"{program or 'etcd'} is not installed: name the program with --etcd")
+    with tempfile.TemporaryDirectory(prefix="foreseal-bench-", ignore_cleanup_errors=True) as name:
+        nodes = BenchNodes(Path(name), EtcdCluster(Path(name), etcd), options)
+        try:
+            nodes.etcd.start()
+            yield nodes
+        finally:
+            nodes.stop()
+
+
+def build_bench_genesis() -> bytes:
+    """Return a genesis that funds the accounts of the measurements."""
+    alloc = [(address, _FUNDS) for address, _ in derive_accounts(MNEMONIC, ACCOUNTS)]
+    return orjson.dumps(build_genesis(CHAIN_ID, alloc))
+
+
+def metrics_page(node: NodeProcess) -> str:
+    """Return the metrics of a node. Raises NodeError if it does not answer."""
+    try:
+        with urllib.request.urlopen(f"{node.url}/metrics", timeout=_METRICS_TIMEOUT) as answer:
+            return str(answer.read().decode())
+    except OSError as error:
+        raise NodeError("metrics", f"{node.name}: {error}") from None
+
+
+def feed_address(node: NodeProcess) -> str:
+    """Return the address at which followers reach the feed of a sequencer."""
+    port = node.role.feed
+    assert port is not None, "it serves a feed"
+    return f"tcp://127.0.0.1:{port}"

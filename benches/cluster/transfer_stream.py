@@ -1,0 +1,176 @@
+"""Signed transfers of many accounts, sent to one node at fixed times regardless of its responses."""
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+from benches.cluster.bench_nodes import ACCOUNTS
+from benches.load.lanes import Lane, until
+from benches.load.wallets import CHAIN_ID, MAX_FEE, MNEMONIC, NOBODY, TIP
+
+from foreseal._core import derive_accounts, sign_transactions
+
+LANES = 8
+# Requests a second above which several transactions share one request.
+MAX_REQUESTS = 250
+_BATCH = 32
+_ANSWER_TIMEOUT, _RESEND_PAUSE = 60.0, 0.05
+# Floor of EIP-7623 for a byte that is not zero, and the cost of a transfer.
+_GAS, _GAS_A_BYTE = 21_000, 40
+
+
+@dataclass(frozen=True, slots=True)
+class SignedTransfer:
+    """A signed transfer."""
+
+    raw: bytes
+    hash: str
+
+
+class TransferAccount:
+    """An account whose transfers are signed in batches, ahead of their use."""
+
+    def __init__(self, key: str, calldata: bytes = b"") -> None:
+        self._key = bytes.fromhex(key.removeprefix("0x"))
+        self._order = (NOBODY, 1, _GAS + _GAS_A_BYTE * len(calldata), calldata)
+        self._nonce = 0
+        self._signed: deque[SignedTransfer] = deque()
+
+    def sign(self, count: int) -> None:
+        """Sign transfers until this many are ready."""
+        missing = count - len(self._signed)
+        if missing > 0:
+            found = sign_transactions(self._key, CHAIN_ID, (MAX_FEE, TIP), self._nonce, [self._order] * missing)
+            self._signed += (SignedTransfer(raw, "0x" + digest.hex()) for raw, digest in found)
+            self._nonce += missing
+
+    def pop(self) -> SignedTransfer:
+        """Return the transfer with the next nonce."""
+        if not self._signed:
+            self.sign(_BATCH)
+        return self._signed.popleft()
+
+
+def transfer_accounts(calldata: bytes = b"") -> list[TransferAccount]:
+    """Return the accounts that the genesis funds, with nonce 0."""
+    return [TransferAccount(key, calldata) for _, key in derive_accounts(MNEMONIC, ACCOUNTS)]
+
+
+@dataclass
+class StreamRecord:
+    """Times of one run, in seconds of `time.perf_counter`."""
+
+    sent: dict[str, float] = field(default_factory=dict)
+    """Time at which the request with a transaction was due, by its hash."""
+    raw: dict[str, bytes] = field(default_factory=dict)
+    answered: list[float] = field(default_factory=list)
+    """Seconds until the response to a request, from the time at which it was due."""
+    late: list[float] = field(default_factory=list)
+    """Seconds by which the generator was late."""
+    accepted: int = 0
+    rejected: int = 0
+    first_error: str | None = None
+
+
+class TransferStream:
+    """Sends at a fixed rate. The transfers of one account use one connection, so that their nonces arrive in order."""
+
+    def __init__(self, port: int, accounts: Sequence[TransferAccount], *, record: bool = True) -> None:
+        """Without `record` the times of single transactions are not stored, for long runs."""
+        self.done = StreamRecord()
+        self._port = port
+        self._record = record
+        self._by_lane = [itertools.cycle(accounts[number::LANES]) for number in range(LANES)]
+        self._in_flight = 0
+        self._resend: list[deque[SignedTransfer]] = [deque() for _ in range(LANES)]
+
+    async def run(self, rate: float, seconds: float, stopped: Callable[[], bool] = lambda: False) -> StreamRecord:
+        """Send `rate` transactions a second for some seconds, then wait for all responses. Raises RuntimeError."""
+        lanes = [await Lane(self._port).open() for _ in range(LANES)]
+        size = group_size(rate)
+        start = time.perf_counter()
+        for number in range(round(rate * seconds / size)):
+            if stopped():
+                break
+            due = start + number * size / rate
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            self.done.late.append(max(0.0, time.perf_counter() - due))
+            lane = number % LANES
+            group = [self._next(lane) for _ in range(size)]
+            if self._record:
+                for transfer in group:
+                    self.done.sent.setdefault(transfer.hash, due)
+                    self.done.raw[transfer.hash] = transfer.raw
+            self._send(lanes[lane], lane, group, due)
+        await self._finish(lanes)
+        for each in lanes:
+            each.close()
+        return self.done
+
+    def _send(self, connection: Lane, lane: int, group: list[SignedTransfer], due: float) -> None:
+        self._in_flight += 1
+        connection.call(request_body(group), self._on_answer(lane, group, due))
+
+    async def _finish(self, lanes: list[Lane]) -> None:
+        """Wait for all responses, and send rejected transactions again until each is accepted."""
+        end = time.perf_counter() + _ANSWER_TIMEOUT
+        while True:
+            if not await until(lambda: not self._in_flight, end - time.perf_counter()):
+                raise RuntimeError(f"{self._in_flight} requests have no response after {_ANSWER_TIMEOUT:.0f} s")
+            if not any(self._resend):
+                return
+            if time.perf_counter() > end:
+                raise RuntimeError(f"transactions are rejected: {self.done.first_error}")
+            await asyncio.sleep(_RESEND_PAUSE)
+            for lane, waiting in enumerate(self._resend):
+                if waiting:
+                    group = list(waiting)[:_BATCH]
+                    self._resend[lane] = deque(list(waiting)[_BATCH:])
+                    self._send(lanes[lane], lane, group, time.perf_counter())
+
+    def _next(self, lane: int) -> SignedTransfer:
+        waiting = self._resend[lane]
+        return waiting.popleft() if waiting else next(self._by_lane[lane]).pop()
+
+    def _on_answer(self, lane: int, group: list[SignedTransfer], due: float) -> Callable[[bytes], None]:
+        def answered(body: bytes) -> None:
+            self._in_flight -= 1
+            self.done.answered.append(time.perf_counter() - due)
+            rejected = rejected_of(body, group)
+            self.done.accepted += len(group) - len(rejected)
+            self.done.rejected += len(rejected)
+            if rejected and self.done.first_error is None:
+                self.done.first_error = body[:500].decode(errors="replace")
+            self._resend[lane] += rejected
+
+        return answered
+
+
+def group_size(rate: float) -> int:
+    """Return the number of transactions per request at this rate."""
+    return max(1, -(-round(rate) // MAX_REQUESTS))
+
+
+def request_body(group: Sequence[SignedTransfer]) -> bytes:
+    """Return the body that submits transactions: one call, or a batch of several."""
+    calls = [
+        {"jsonrpc": "2.0", "id": number, "method": "eth_sendRawTransaction", "params": ["0x" + each.raw.hex()]}
+        for number, each in enumerate(group)
+    ]
+    return orjson.dumps(calls[0] if len(calls) == 1 else calls)
+
+
+def rejected_of(body: bytes, group: Sequence[SignedTransfer]) -> list[SignedTransfer]:
+    """Return the transactions of a request that its response rejects, unless the node has them already."""
+    if b'"error"' not in body:
+        return []
+    found = orjson.loads(body)
+    answers: Iterable[dict[str, object]] = found if isinstance(found, list) else [found]
+    errors = {each.get("id"): str(each["error"]) for each in answers if "error" in each}
+    return [
+        transfer for number, transfer in enumerate(group) if number in errors and "already known" not in errors[number]
+    ]

@@ -1,0 +1,157 @@
+"""`foreseal cluster dev`: a whole cluster on loopback in one command."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+import orjson
+
+from foreseal._core import derive_accounts
+from foreseal.cli.exit_codes import FAILED
+from foreseal.cli.genesis import build_genesis
+from foreseal.cli.options import FOLDER
+from foreseal.cli.output import print_table
+from foreseal.cluster.etcd import EtcdCluster, find_etcd, stored_ports
+from foreseal.cluster.load_balancer import LoadBalancer
+from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
+from foreseal.cluster.node_process import SequencerRole
+from foreseal.server.settings import TABLE
+from foreseal.server.settings.model import WEI, default_value
+
+_NEEDED = ("--journal", "--standby", "--follow")
+_CHECK_INTERVAL = 0.2
+
+# Variables for another terminal.
+_VARIABLES = """\
+PROXY={proxy}
+JOURNAL={journal}
+LEADER={leader}
+ADMIN={admin}
+ETCD={etcd}
+"""
+
+_COMMANDS = """
+  Set these addresses and process ids as PROXY, JOURNAL, LEADER, ADMIN and ETCD in another terminal:
+    . {variables}
+  Read the block that is being built, through the proxy:
+    curl -s {proxy} -H 'Content-Type: application/json' \\
+      -d '{{"jsonrpc":"2.0","id":1,"method":"foreseal_status","params":[]}}'
+  Kill the leader, and watch the standby continue the same block at the next step:
+    kill -9 {leader}
+  Pause the leader for longer than the silence that triggers a takeover:
+    kill -STOP {leader}; sleep 3; kill -CONT {leader}
+  Lose one etcd member; a quorum remains:
+    kill -9 {etcd}
+  Hand over without a failure:
+    foreseal handover --rpc {admin}
+  Show members, epochs, lags and etcd:
+    foreseal cluster status --journal {journal}
+
+  Press Ctrl-C to stop."""
+
+
+@click.command("dev")
+@click.option("--datadir", type=FOLDER, help="Folder of the cluster.  [default: a temporary folder]")
+@click.option(
+    "--etcd", "etcd_program", metavar="PROGRAM", help="Program of the etcd members.  [default: etcd on the PATH]"
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8545,
+    show_default=True,
+    envvar="FORESEAL_PORT",
+    help="Port of the proxy; 0 for any.",
+)
+@click.option("--replicas", type=click.IntRange(0, 8), default=2, show_default=True, help="Number of replicas.")
+def dev_command(datadir: Path | None, etcd_program: str | None, port: int, replicas: int) -> int:
+    """Start three etcd members, a leader, a standby, replicas and a proxy on loopback.
+
+    The proxy sends connections to ready processes only. It is a toy: a real cluster uses nginx or HAProxy. The
+    accounts are those of `foreseal dev`; their keys are public. Ctrl-C stops all processes.
+    """
+    program = find_etcd(etcd_program)
+    if program is None:
+        wanted = f"{etcd_program} is not a program" if etcd_program else "etcd is not on the PATH"
+        raise click.UsageError(f"{wanted}: install etcd 3.5.14 or newer, or name it with --etcd")
+    _check_options()
+    with contextlib.ExitStack() as stack:
+        # SIGTERM unwinds like Ctrl-C, so that each process is stopped in order.
+        signal.signal(signal.SIGTERM, _interrupt)
+        folder = datadir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-cluster-")))
+        folder = folder.absolute()
+        layout = ClusterLayout((sys.executable, "-m", "foreseal"), replicas=replicas)
+        cluster = LocalCluster(folder, EtcdCluster(folder, program, stored_ports(folder)), _genesis(), layout)
+        click.echo("foreseal: starting the cluster")
+        try:
+            stack.enter_context(running(cluster))
+            return asyncio.run(_serve(cluster, port))
+        except KeyboardInterrupt:
+            click.echo("\nforeseal: stopping the cluster")
+            return 0
+
+
+def _check_options() -> None:
+    """Raise a usage error if `foreseal run` of this version lacks an option that the cluster needs."""
+    from foreseal.cli.run import run_command
+
+    flags = {flag for parameter in run_command.params for flag in parameter.opts}
+    if missing := [flag for flag in _NEEDED if flag not in flags]:
+        raise click.UsageError(f"foreseal run has no option {', '.join(missing)}: install a version with clusters")
+
+
+def _genesis() -> bytes:
+    accounts = derive_accounts(str(default_value(TABLE["dev.mnemonic"])), int(default_value(TABLE["dev.accounts"])))
+    wei = int(default_value(TABLE["dev.balance"])) * WEI
+    chain_id = int(default_value(TABLE["dev.chain_id"]))
+    return orjson.dumps(build_genesis(chain_id, [(address, wei) for address, _ in accounts]))
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+async def _serve(cluster: LocalCluster, port: int) -> int:
+    """Run the proxy and report processes that end, until interrupted. Return 1 if every node process has ended."""
+    balancer = LoadBalancer([node.port for node in cluster.nodes])
+    await balancer.start(port)
+    try:
+        _show(cluster, balancer.port)
+        running_names = {process.name for process in cluster.processes}
+        while any(node.is_running for node in cluster.nodes):
+            await asyncio.sleep(_CHECK_INTERVAL)
+            for process in cluster.processes:
+                if process.name in running_names and not process.is_running:
+                    running_names.remove(process.name)
+                    click.echo(f"foreseal: {process.name} ended with exit code {process.exit_code}: {process.log}")
+    finally:
+        await balancer.stop()
+    click.echo("foreseal: every node process has ended", err=True)
+    return FAILED
+
+
+def _show(cluster: LocalCluster, port: int) -> None:
+    """Print the addresses of all processes, and commands to try."""
+    proxy = f"http://127.0.0.1:{port}"
+    rows = [("process", "address", "pid", "log"), ("proxy", proxy, "-", "-")]
+    rows += [(node.name, node.url, str(node.pid), str(node.log)) for node in cluster.nodes]
+    rows += [(each.name, f"http://{each.endpoint}", str(each.pid), str(each.log)) for each in cluster.etcd.members]
+    click.echo()
+    print_table(rows, indent="  ")
+    leader = cluster.sequencers[0]
+    assert isinstance(leader.role, SequencerRole), "the first process is a sequencer"
+    facts = {
+        "proxy": proxy,
+        "journal": cluster.etcd.journal_url(),
+        "leader": leader.pid,
+        "admin": f"http://127.0.0.1:{leader.role.admin}",
+        "etcd": cluster.etcd.members[0].pid,
+    }
+    variables = cluster.folder / "variables.sh"
+    variables.write_text(_VARIABLES.format(**facts))
+    click.echo(f"\n  Journal  {facts['journal']}")
+    click.echo(_COMMANDS.format(**facts, variables=variables))

@@ -1,0 +1,182 @@
+"""`foreseal cluster status` and `foreseal cluster forget`."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from foreseal._core import cluster_forget, cluster_members
+from foreseal.cli.engine_options import chain_options, credential_options, target_json
+from foreseal.cli.exit_codes import FAILED
+from foreseal.cli.options import FILE
+from foreseal.cli.output import format_time
+from foreseal.cluster.members import ClusterMember, gather_members, newest_takeover, wait_since
+from foreseal.cluster.rpc_endpoint import RpcEndpoint
+from foreseal.server.settings import TABLE
+
+# An owner that writes nothing for this time is replaced by a standby, if there is one.
+_SILENCE = 1.2
+# Output that is not a terminal has no width of its own.
+_WIDTH = 220
+
+
+@click.command("status")
+@click.option("--journal", required=True, metavar="URL", help=TABLE["cluster.journal"].help)
+@chain_options
+@credential_options
+@click.option("--rpc-ca", type=FILE, help="CA of the RPC servers of the members.  [default: those of the system]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def status_command(
+    journal: str, genesis: Path | None, chain_id: int | None, rpc_ca: Path | None, as_json: bool, **credentials: Any
+) -> int:
+    """Print the members of the cluster, its owner and head, and the members of etcd.
+
+    Owner, head and the entries of leader and standbys come from etcd; each member is also queried at its RPC address.
+    Exit 1 if etcd has no majority, or no process writes the chain.
+    """
+    target = target_json(journal, credentials, genesis=genesis, chain_id=chain_id)
+    begun = time.monotonic()
+    found = orjson.loads(cluster_members(target))
+    chain = found["chain"]
+    members: list[ClusterMember] = []
+    if chain is not None:
+        members = gather_members(chain["members"], lambda url: RpcEndpoint(url, rpc_ca), time.time())
+        wait_since(begun, _SILENCE)
+        # The second reading is newer, and shows if the owner has written since.
+        again = orjson.loads(cluster_members(target))
+        if again["chain"] is not None:
+            found["engine"], found["chain"] = again["engine"], again["chain"]
+        found["error"] = again["error"]
+    faults = _faults(found, chain)
+    if as_json:
+        takeover = newest_takeover(members)
+        found["members"] = [{**asdict(member), "takeover": member.takeover} for member in members]
+        found["lastTakeover"] = None if takeover is None else {"name": takeover[0], **takeover[1]}
+        found["faults"] = faults
+        click.echo(orjson.dumps(found))
+    else:
+        _print(found, members, faults)
+    return FAILED if faults else 0
+
+
+@click.command("forget")
+@click.argument("name")
+@click.option("--journal", required=True, metavar="URL", help=TABLE["cluster.journal"].help)
+@chain_options
+@credential_options
+def forget_command(name: str, journal: str, genesis: Path | None, chain_id: int | None, **credentials: Any) -> int:
+    """Remove the entry of the member NAME, which will not return, from etcd.
+
+    etcd retains the records that a member lacks, up to 512 MB. A member that still runs registers again within
+    seconds.
+    """
+    if cluster_forget(target_json(journal, credentials, genesis=genesis, chain_id=chain_id), name):
+        click.echo(f"removed the entry of {name}")
+        return 0
+    click.echo(f"foreseal: the cluster has no member {name}: `foreseal cluster status` lists them", err=True)
+    return FAILED
+
+
+def _faults(found: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[str]:
+    """Return the reasons why no step can become visible."""
+    if found["error"] is not None:
+        return ["etcd has no majority: no step becomes visible until more of its members answer"]
+    chain = found["chain"]
+    owner = chain["owner"]
+    if owner is None:
+        return ["the chain has no owner: start a node that is not a standby"]
+    if owner["released"]:
+        return [f"{owner['name']} has released the chain, and no other member has taken over"]
+    if before is not None and before["written"] == chain["written"]:
+        return [f"the owner {owner['name']} has not written for {_SILENCE:.0f} s, and no standby has taken over"]
+    return []
+
+
+def _print(found: Mapping[str, Any], members: Sequence[ClusterMember], faults: Sequence[str]) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    chain = found["chain"]
+    if chain is not None:
+        click.echo(f"chain {chain['chainId']}, genesis {chain['genesis']}")
+        console.print(_member_table(members, chain["owner"]))
+        _print_chain(chain, members)
+    console.print(_engine_table(found["engine"]))
+    for finding in found["engine"]["findings"]:
+        click.echo(f"warning: {finding['message']}")
+    for fault in faults:
+        click.echo(f"foreseal: {fault}", err=True)
+
+
+def _member_table(members: Sequence[ClusterMember], owner: Mapping[str, Any] | None) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    numbers = ("epoch", "head", "append", "lag", "answers in")
+    for name in ("member", "role", "epoch", "head", "append", "lag", "version", "answers in", "rpc", "feed"):
+        table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+    order = {"leader": 0, "standby": 1}
+    for member in sorted(members, key=lambda each: (each.error is not None, order.get(each.role, 2), each.name)):
+        head = None if member.block is None else f"{member.block}.{member.index}"
+        is_former = member.error is not None and member.role == "leader" and member.name != (owner or {}).get("name")
+        table.add_row(
+            member.name,
+            "former leader" if is_former else member.role,
+            _text(member.epoch),
+            _text(head),
+            _text(member.sequence),
+            _text(member.lag),
+            _text(member.version),
+            _answer(member),
+            _text(member.rpc),
+            _text(member.feed),
+        )
+    return table
+
+
+def _answer(member: ClusterMember) -> str:
+    if member.latency_ms is not None:
+        return f"{member.latency_ms:.1f} ms"
+    return "stale" if member.is_stale else "unreachable"
+
+
+def _print_chain(chain: Mapping[str, Any], members: Sequence[ClusterMember]) -> None:
+    owner, head = chain["owner"], chain["head"]
+    click.echo(f"owner          {'none' if owner is None else '{name}, epoch {epoch}'.format(**owner)}")
+    where = "none" if head is None else "block {block}.{index}, append {sequence}, epoch {epoch}".format(**head)
+    click.echo(f"quorum head    {where}")
+    takeover = newest_takeover(members)
+    if takeover is not None:
+        name, facts = takeover
+        click.echo(
+            f"last takeover  {name}, {format_time(facts['at'] / 1000)}: {facts['reason']}, epoch {facts['epoch']}, "
+            f"fence after {facts['fenceMs']} ms, ready after {facts['readyMs']} ms"
+        )
+    for member in members:
+        if member.is_stale:
+            click.echo(f"stale          {member.name}: `foreseal cluster forget {member.name}` removes its entry")
+
+
+def _engine_table(engine: Mapping[str, Any]) -> Table:
+    names = {member["id"]: member["name"] for member in engine["members"]}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("etcd", "endpoint", "version", "leader", "database", "alarms"):
+        table.add_column(name, justify="right" if name == "database" else "left", overflow="fold")
+    for each in engine["endpoints"]:
+        if each["error"] is not None:
+            table.add_row("-", each["endpoint"], "-", "-", "-", f"unreachable: {each['error'].rpartition(': ')[2]}")
+            continue
+        leader = "yes" if each["leader"] else "no" if each["hasLeader"] else "none elected"
+        size = f"{each['databaseBytes'] / 1e6:,.1f} MB"
+        alarms = ", ".join(each["alarms"]) or "none"
+        table.add_row(names.get(each["id"], each["id"]), each["endpoint"], each["version"], leader, size, alarms)
+    return table
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None or value == "" else str(value)

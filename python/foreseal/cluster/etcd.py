@@ -1,0 +1,180 @@
+"""A cluster of etcd members on loopback, with the flags that the quorum journal needs."""
+
+import http.client
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from foreseal.cluster.launched_process import LaunchedProcess
+from foreseal.cluster.ports import next_free_port
+from foreseal.errors import NodeError
+
+# etcd retains raft entries in memory by count, not by bytes; elections must take less than the silence of a takeover.
+RECOMMENDED_FLAGS = ("--snapshot-count=500", "--election-timeout=500", "--heartbeat-interval=50")
+_CATCHUP_ENTRIES = 200
+START_TIMEOUT = 60.0
+_POLL_INTERVAL = 0.05
+_HEALTH_TIMEOUT = 1.0
+_VERSION = re.compile(r"etcd Version: (\d+)\.(\d+)\.(\d+)")
+
+EtcdVersion = tuple[int, int, int]
+
+
+def find_etcd(program: str | None = None) -> str | None:
+    """Return the path of `program`, by default of `etcd` on the PATH; None if it is not installed."""
+    return shutil.which(program or "etcd")
+
+
+def etcd_version(program: str) -> EtcdVersion:
+    """Return the version of an etcd program. Raises NodeError if it is not etcd."""
+    try:
+        shown = subprocess.run(  # noqa: S603 - the caller names the program
+            (program, "--version"), capture_output=True, text=True, timeout=10, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NodeError("startup", f"{program} --version failed: {error}") from None
+    found = _VERSION.search(shown)
+    if found is None:
+        raise NodeError("startup", f"{program} is not etcd: --version prints no line `etcd Version: X.Y.Z`")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def recommended_flags(version: EtcdVersion) -> tuple[str, ...]:
+    """Return the recommended flags in the spelling of this version."""
+    if version >= (3, 6, 0):
+        return (*RECOMMENDED_FLAGS, f"--snapshot-catchup-entries={_CATCHUP_ENTRIES}")
+    if version >= (3, 5, 0):
+        return (*RECOMMENDED_FLAGS, f"--experimental-snapshot-catchup-entries={_CATCHUP_ENTRIES}")
+    return RECOMMENDED_FLAGS
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPorts:
+    """Loopback ports of one member."""
+
+    client: int = field(default_factory=next_free_port)
+    peer: int = field(default_factory=next_free_port)
+    advertised_peer: int | None = None
+    """Port at which the other members reach it, if a proxy is in between."""
+
+    @property
+    def peer_url(self) -> str:
+        """URL for the other members."""
+        return f"http://127.0.0.1:{self.advertised_peer or self.peer}"
+
+
+def stored_ports(folder: Path, count: int = 3) -> list[MemberPorts]:
+    """Return the ports stored in a folder, at first free ones: the data of members names the ports of their peers."""
+    file = folder / "etcd-ports.json"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps([[each.client, each.peer] for each in (MemberPorts() for _ in range(count))]))
+    return [MemberPorts(client, peer) for client, peer in json.loads(file.read_text())]
+
+
+class EtcdMember(LaunchedProcess):
+    """One member of the cluster."""
+
+    def __init__(self, name: str, command: Sequence[str], folder: Path, ports: MemberPorts) -> None:
+        super().__init__(name, command, folder / "log.txt")
+        self.folder = folder
+        """Folder with the log and, in `data`, the member's data."""
+        self.ports = ports
+
+    @property
+    def endpoint(self) -> str:
+        """HOST:PORT for clients."""
+        return f"127.0.0.1:{self.ports.client}"
+
+    def is_healthy(self) -> bool:
+        """Return True if the member answers and has a leader."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports.client, timeout=_HEALTH_TIMEOUT)
+        try:
+            connection.request("GET", "/health")
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            return False
+        finally:
+            connection.close()
+        return response.status == http.client.OK and answer.get("health") == "true"
+
+
+class EtcdCluster:
+    """Members of one etcd cluster, with one folder each below `folder`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        program: str,
+        ports: Sequence[MemberPorts] | None = None,
+        flags: Sequence[str] = (),
+    ) -> None:
+        """Describe the cluster, by default of three members on free ports; `start` starts it.
+
+        `flags` are added to the recommended ones. Raises NodeError if `program` is not etcd.
+        """
+        self.version = etcd_version(program)
+        ports = ports or [MemberPorts() for _ in range(3)]
+        names = [f"etcd-{number}" for number in range(1, len(ports) + 1)]
+        initial = ",".join(f"{name}={each.peer_url}" for name, each in zip(names, ports, strict=True))
+        common = ("--initial-cluster", initial, *recommended_flags(self.version), *flags)
+        self.members = [
+            _describe_member(name, (program, *common), folder / name, each)
+            for name, each in zip(names, ports, strict=True)
+        ]
+
+    @property
+    def endpoints(self) -> list[str]:
+        """HOST:PORT of each member for clients."""
+        return [member.endpoint for member in self.members]
+
+    def journal_url(self, prefix: str = "foreseal") -> str:
+        """Return the value of `--journal` for this cluster."""
+        return f"etcd://{','.join(self.endpoints)}/{prefix}"
+
+    def start(self, timeout: float = START_TIMEOUT) -> None:
+        """Start all members and wait until each is healthy. Raises NodeError."""
+        for member in self.members:
+            member.start()
+        self.wait_until_healthy(timeout)
+
+    def wait_until_healthy(self, timeout: float = START_TIMEOUT) -> None:
+        """Wait until every running member is healthy. Raises NodeError if one ended or `timeout` seconds passed."""
+        wait_until(lambda: all(member.is_healthy() for member in self.members), self.members, timeout)
+
+    def stop(self) -> None:
+        """Stop all members."""
+        for member in self.members:
+            member.terminate()
+        for member in self.members:
+            member.stop()
+
+
+def wait_until(condition: Callable[[], bool], processes: Sequence[LaunchedProcess], timeout: float) -> None:
+    """Wait for a condition. Raises NodeError if one of the processes ended or `timeout` seconds passed."""
+    end = time.monotonic() + timeout
+    while not condition():
+        for process in processes:
+            process.check_running()
+        if time.monotonic() > end:
+            names = ", ".join(process.name for process in processes)
+            tails = "; ".join(f"{process.name}: {process.log_tail()[-500:]}" for process in processes)
+            raise NodeError("startup", f"{names} not ready after {timeout:.0f} s: {tails}")
+        time.sleep(_POLL_INTERVAL)
+
+
+def _describe_member(name: str, command: Sequence[str], folder: Path, ports: MemberPorts) -> EtcdMember:
+    client, peer = f"http://127.0.0.1:{ports.client}", f"http://127.0.0.1:{ports.peer}"
+    own = (
+        *("--name", name, "--data-dir", str(folder / "data")),
+        *("--listen-client-urls", client, "--advertise-client-urls", client),
+        *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", ports.peer_url),
+        *("--logger", "zap", "--log-level", "warn"),
+    )
+    return EtcdMember(name, (*command, *own), folder, ports)

@@ -1,0 +1,119 @@
+"""A program that runs as a process of a local cluster, can be killed, paused and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from foreseal.errors import NodeError
+
+# Seconds from SIGTERM to SIGKILL.
+STOP_TIMEOUT = 20.0
+_LOG_TAIL = 2000
+
+
+class LaunchedProcess:
+    """A program with its output in a file. It ends with this process.
+
+    Start it from the main thread: the kernel ends it when the thread that started it ends.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Describe the process; `start` starts it. `environment` is added to that of this process."""
+        self.name = name
+        self.command = tuple(command)
+        self.log = log
+        self._environment = dict(environment or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._paused = False
+
+    @property
+    def pid(self) -> int | None:
+        """Process id, None while it does not run."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the last run, None while it runs or before its first start."""
+        return None if self._process is None else self._process.poll()
+
+    @property
+    def is_running(self) -> bool:
+        """True between a start and its end, also while it is paused."""
+        return self.pid is not None
+
+    @property
+    def is_paused(self) -> bool:
+        """True between `pause` and `resume`."""
+        return self.is_running and self._paused
+
+    def start(self) -> None:
+        """Start it, appending its output to the log. Raises OSError."""
+        assert not self.is_running, f"{self.name} runs already"
+        self._paused = False
+        launcher = (sys.executable, "-m", "foreseal.cluster.launch", str(os.getpid()))
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            # Signals of the terminal must not reach it: the owner of the cluster stops its processes in order.
+            self._process = subprocess.Popen(  # noqa: S603 - the caller names the program
+                (*launcher, *self.command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=os.environ | self._environment,
+                start_new_session=True,
+            )
+
+    def terminate(self) -> None:
+        """Request its end with SIGTERM; a paused process is resumed for it."""
+        self._send(signal.SIGTERM)
+        self.resume()
+
+    def stop(self, timeout: float = STOP_TIMEOUT) -> int | None:
+        """Stop it with SIGTERM, after `timeout` seconds with SIGKILL. Return its exit code, None if it never ran."""
+        if self._process is None:
+            return None
+        self.terminate()
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return self.kill()
+
+    def kill(self) -> int | None:
+        """Kill it and its children with SIGKILL, and return its exit code, None if it never ran."""
+        self._send(signal.SIGKILL)
+        return None if self._process is None else self._process.wait()
+
+    def pause(self) -> None:
+        """Stop its execution with SIGSTOP until `resume`."""
+        self._paused = True
+        self._send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Continue its execution with SIGCONT."""
+        self._paused = False
+        self._send(signal.SIGCONT)
+
+    def check_running(self) -> None:
+        """Raise NodeError with the end of its output if it has ended."""
+        if self._process is not None and (code := self._process.poll()) is not None:
+            raise NodeError("startup", f"{self.name} ended with exit code {code}: {self.log_tail()}")
+
+    def log_tail(self) -> str:
+        """Return the last characters of its output."""
+        try:
+            return self.log.read_text(errors="replace")[-_LOG_TAIL:].strip()
+        except OSError:
+            return ""
+
+    def _send(self, number: signal.Signals) -> None:
+        """Send a signal to the process and its children, which form one process group."""
+        if self._process is not None and self._process.poll() is None:
+            try:
+                os.killpg(self._process.pid, number)
+            except ProcessLookupError:
+                return

@@ -1,0 +1,104 @@
+"""A whole cluster on loopback: etcd members, leader, standby and replicas, each with its own folder."""
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foreseal.cluster.etcd import EtcdCluster, wait_until
+from foreseal.cluster.launched_process import LaunchedProcess
+from foreseal.cluster.node_process import ChainFiles, NodeProcess, ReplicaRole, SequencerRole
+
+# Older versions may lose acknowledged writes (etcd issue 14211); the node accepts them only when forced.
+_OLDEST_ETCD = (3, 5, 14)
+READY_TIMEOUT = 60.0
+_PRIVATE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLayout:
+    """Numbers of processes of a local cluster, and how to start a node."""
+
+    program: Sequence[str]
+    """The command `foreseal`."""
+    standbys: int = 1
+    replicas: int = 2
+    options: Sequence[str] = ()
+    """Options of every node process."""
+
+
+class LocalCluster:
+    """Processes below one folder. A second start on the same folder continues the chain."""
+
+    def __init__(self, folder: Path, etcd: EtcdCluster, genesis: bytes, layout: ClusterLayout) -> None:
+        """Describe the cluster and write its files; `start` starts it. Raises OSError."""
+        self.folder = folder
+        self.etcd = etcd
+        self.files = write_chain_files(folder, genesis)
+        force = etcd.version < _OLDEST_ETCD or len(etcd.members) == 1
+        journal = etcd.journal_url()
+        names = ["leader", *(f"standby-{number}" for number in range(1, layout.standbys + 1))]
+        roles = {name: SequencerRole(journal, name != "leader", force_journal=force) for name in names}
+        feeds = [role.feed_address for role in roles.values()]
+        self.sequencers = [self._describe(name, role, folder, layout) for name, role in roles.items()]
+        self.replicas = [
+            self._describe(f"replica-{number}", ReplicaRole(feeds), folder, layout)
+            for number in range(1, layout.replicas + 1)
+        ]
+
+    @property
+    def nodes(self) -> list[NodeProcess]:
+        """All node processes, the leader first."""
+        return [*self.sequencers, *self.replicas]
+
+    @property
+    def processes(self) -> list[LaunchedProcess]:
+        """All processes in the order of their start."""
+        return [*self.etcd.members, *self.nodes]
+
+    def start(self, timeout: float = READY_TIMEOUT) -> None:
+        """Start all processes and wait until each is ready. Raises NodeError."""
+        self.etcd.start()
+        leader, *others = self.nodes
+        # The leader owns the journal before a standby waits for its silence.
+        leader.start()
+        wait_until(leader.is_ready, [leader], timeout)
+        for node in others:
+            node.start()
+        wait_until(lambda: all(node.is_ready() for node in others), others, timeout)
+
+    def stop(self) -> None:
+        """Stop all processes: replicas first, so that the leader does not hand over to a stopping standby."""
+        for group in (self.replicas, self.sequencers[::-1]):
+            for process in group:
+                process.stop()
+        self.etcd.stop()
+
+    def _describe(
+        self, name: str, role: SequencerRole | ReplicaRole, folder: Path, layout: ClusterLayout
+    ) -> NodeProcess:
+        return NodeProcess(name, role, self.files, folder / name, layout.program, layout.options)
+
+
+@contextlib.contextmanager
+def running(cluster: LocalCluster) -> Iterator[LocalCluster]:
+    """Start a cluster, and stop it at the end, also after a failed start."""
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def write_chain_files(folder: Path, genesis: bytes) -> ChainFiles:
+    """Write genesis, a sequencer key and a token of followers to a folder, unless they exist. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = ChainFiles(folder / "genesis.json", folder / "sequencer.key", folder / "feed.token")
+    if not files.genesis.exists():
+        files.genesis.write_bytes(genesis)
+    for secret in (files.sequencer_key, files.token):
+        if not secret.exists():
+            secret.touch(_PRIVATE)
+            secret.write_text(secrets.token_hex(32) + "\n")
+    return files

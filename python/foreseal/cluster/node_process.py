@@ -1,0 +1,143 @@
+"""A node process of a local cluster: sequencer or replica."""
+
+import http.client
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foreseal.cluster.launched_process import LaunchedProcess
+from foreseal.cluster.ports import next_free_port
+
+_CALL_TIMEOUT = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChainFiles:
+    """Files that all node processes of a cluster share."""
+
+    genesis: Path
+    sequencer_key: Path
+    """Key of leader and standbys, so that a takeover does not change the signer."""
+    token: Path
+    """Shared secret that followers present to the feed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequencerRole:
+    """A process that produces, or waits as a standby."""
+
+    journal: str
+    """URL of the quorum journal."""
+    standby: bool
+    feed: int = field(default_factory=next_free_port)
+    """Port of the feed's listener."""
+    advertised_feed: int | None = None
+    """Port at which followers reach the feed, if a proxy is in between."""
+    force_journal: bool = False
+    """Accept an etcd that is too old for production."""
+    admin: int = field(default_factory=next_free_port)
+    """Port of the admin listener."""
+
+    @property
+    def feed_address(self) -> str:
+        """Address of the feed for followers."""
+        return f"tcp://127.0.0.1:{self.advertised_feed or self.feed}"
+
+    def arguments(self, files: ChainFiles) -> list[str]:
+        """Return the options of this role."""
+        return [
+            *("--journal", self.journal, "--sequencer-key", str(files.sequencer_key)),
+            *("--feed-listen", f"127.0.0.1:{self.feed}"),
+            *("--feed-advertise", f"127.0.0.1:{self.advertised_feed or self.feed}"),
+            *("--admin", f"127.0.0.1:{self.admin}"),
+            *(["--journal-force"] if self.force_journal else []),
+            *(["--standby"] if self.standby else []),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRole:
+    """A process that follows the feed and answers reads."""
+
+    follow: Sequence[str]
+    """Addresses of feeds."""
+
+    def arguments(self, _files: ChainFiles) -> list[str]:
+        """Return the options of this role."""
+        return ["--follow", ",".join(self.follow)]
+
+
+NodeRole = SequencerRole | ReplicaRole
+
+
+class NodeProcess(LaunchedProcess):
+    """One `foreseal run` process with its own data directory."""
+
+    def __init__(
+        self,
+        name: str,
+        role: NodeRole,
+        files: ChainFiles,
+        folder: Path,
+        program: Sequence[str],
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`program` is the command `foreseal`; `options` are added to those of the role."""
+        self.port = next_free_port()
+        self.folder = folder
+        self.files = files
+        self._prefix = (
+            *(*program, "run", "--name", name, "--datadir", str(folder / "data"), "--genesis", str(files.genesis)),
+            *("--host", "127.0.0.1", "--port", str(self.port), "--feed-token", str(files.token), *options),
+        )
+        super().__init__(name, (), folder / "log.txt", environment)
+        self.set_role(role)
+
+    @property
+    def url(self) -> str:
+        """URL of its JSON-RPC endpoint."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def datadir(self) -> Path:
+        """Data directory."""
+        return self.folder / "data"
+
+    def set_role(self, role: NodeRole) -> None:
+        """Set the role of its next start."""
+        self.role = role
+        self.command = (*self._prefix, *role.arguments(self.files))
+
+    def is_ready(self) -> bool:
+        """Return True if `/readyz` returns 200."""
+        return self._request("GET", "/readyz") is not None
+
+    def call(self, method: str, *params: Any) -> Any:
+        """Return the result of a call; None if the process does not answer or returns an error."""
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        answer = self._request("POST", "/", body)
+        try:
+            return None if answer is None else json.loads(answer).get("result")
+        except ValueError:
+            return None
+
+    def cluster_status(self) -> dict[str, Any]:
+        """Return the member `cluster` of its status; empty if it does not answer."""
+        status = self.call("foreseal_status")
+        found = status.get("cluster") if isinstance(status, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    def _request(self, verb: str, path: str, body: bytes | None = None) -> bytes | None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_CALL_TIMEOUT)
+        try:
+            connection.request(verb, path, body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException):
+            return None
+        finally:
+            connection.close()
+        return answer if response.status == http.client.OK else None

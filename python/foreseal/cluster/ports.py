@@ -1,0 +1,21 @@
+"""Free loopback ports for servers whose address must be chosen before they start."""
+
+import itertools
+import os
+import socket
+
+# Below the range from which Linux assigns outgoing ports, so that no connection gets a port between probe and start.
+_FIRST, _SIZE = 20_000, 12_000
+_offsets = itertools.count((os.getpid() * 16 + 8) % _SIZE)
+
+
+def next_free_port() -> int:
+    """Return a loopback port without a listener, a different one at each call. Raises OSError if all are taken."""
+    for offset in itertools.islice(_offsets, _SIZE):
+        port = _FIRST + offset % _SIZE
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
+    raise OSError(f"no port from {_FIRST} to {_FIRST + _SIZE - 1} is free")

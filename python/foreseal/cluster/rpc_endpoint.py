@@ -1,0 +1,106 @@
+"""JSON-RPC endpoint of a node process, over TCP, TLS or a Unix socket."""
+
+import http.client
+import json
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from foreseal.errors import NodeError
+
+TIMEOUT = 2.0
+"""Time limit of a call in seconds."""
+_MAX_ANSWER = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RpcAnswer:
+    """Result of a call and the seconds that it took."""
+
+    result: Any
+    seconds: float
+
+
+class RpcEndpoint:
+    """An endpoint by its URL: http://HOST:PORT, https://HOST:PORT or unix:PATH."""
+
+    def __init__(self, url: str, ca: Path | None = None, timeout: float = TIMEOUT) -> None:
+        """`ca` verifies the certificate of an https URL. Raises ValueError for an invalid URL."""
+        self.url = url
+        self._timeout = timeout
+        self._ca = ca
+        if url.startswith("unix:"):
+            self._path = url.removeprefix("unix:")
+            if not self._path:
+                raise ValueError(f"expected unix:PATH, got {url!r}")
+            return
+        self._path = ""
+        self._parts = urlsplit(url)
+        if self._parts.scheme not in ("http", "https") or not self._parts.hostname:
+            raise ValueError(f"expected http://HOST:PORT, https://HOST:PORT or unix:PATH, got {url!r}")
+        _ = self._parts.port  # raises ValueError if it is invalid
+
+    def call(self, method: str, *params: Any) -> RpcAnswer:
+        """Return the result of a call. Raises NodeError, kind "io" or "rpc"."""
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        begun = time.monotonic()
+        try:
+            connection = self._connect()
+            try:
+                connection.request("POST", "/", body, {"Content-Type": "application/json"})
+                response = connection.getresponse()
+                text = response.read(_MAX_ANSWER)
+            finally:
+                connection.close()
+        except (OSError, http.client.HTTPException) as error:
+            raise NodeError("io", f"{self.url} does not answer: {_reason(error)}") from None
+        seconds = time.monotonic() - begun
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            raise NodeError("rpc", f"{self.url} returned HTTP {response.status} without JSON") from None
+        if not isinstance(answer, dict) or "result" not in answer:
+            raise NodeError("rpc", f"{self.url}: {method} failed: {_message(answer)}")
+        return RpcAnswer(answer["result"], seconds)
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if self._path:
+            return _UnixConnection(self._path, self._timeout)
+        host, port = str(self._parts.hostname), self._parts.port
+        if self._parts.scheme == "https":
+            context = ssl.create_default_context(cafile=None if self._ca is None else str(self._ca))
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket. Raises OSError."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _message(answer: Any) -> str:
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict):
+        return "the answer has neither a result nor an error"
+    return f"{error.get('message')} ({error.get('code')})"

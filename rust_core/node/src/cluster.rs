@@ -1,0 +1,22 @@
+//! Several machines: a quorum journal decides which member writes the chain, and the others follow it.
+//!
+//! ```text
+//!   ClusterMember::poll   observe owner, beat, head --> SilenceDetector --> take over: catch up, acquire, lead
+//!                         |                                                          |
+//!                         +--> addresses of the FollowerClient (feed of the owner)   v
+//!   Sequencer (MirrorChain) <-- appends of the feed, or of the quorum's tail     Producer ticks --> demote if fenced
+//! ```
+
+mod cluster_error;
+mod cluster_monitor;
+mod cluster_settings;
+mod feed_probe;
+mod member;
+mod takeover;
+
+pub use cluster_error::ClusterError;
+pub(crate) use cluster_monitor::ClusterMonitor;
+pub use cluster_monitor::{ClusterRole, ClusterStatus, TakeoverRecord};
+pub use cluster_settings::{ClusterSettings, QuorumSettings};
+pub(crate) use member::{ClusterMember, MemberParts};
+pub(crate) use takeover::demote;

@@ -1,0 +1,147 @@
+//! Status of a member of a cluster.
+
+use std::{sync::Arc, time::Duration};
+
+use foreseal_replication::{
+    quorum::{Owner, QuorumHead, QuorumHealth},
+    wire::OwnerReport,
+};
+use parking_lot::Mutex;
+
+/// Role of a process in its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterRole {
+    /// Writes the chain.
+    Leader,
+    /// Takes over if the leader fails.
+    Standby,
+    /// Only follows.
+    Replica,
+    /// Serves requests for one of the others, on its machine.
+    Worker,
+}
+
+impl ClusterRole {
+    /// Returns the name of the role in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Leader => "leader",
+            Self::Standby => "standby",
+            Self::Replica => "replica",
+            Self::Worker => "worker",
+        }
+    }
+}
+
+/// A change of the leader to this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeoverRecord {
+    /// Code of the reason.
+    pub reason: &'static str,
+    pub epoch: u64,
+    /// Unix time in milliseconds.
+    pub at: u64,
+    /// Milliseconds from the decision until this process was the owner.
+    pub fence_ms: u64,
+    /// Milliseconds from the decision until this process could produce.
+    pub ready_ms: u64,
+}
+
+/// Status of a process in its cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterStatus {
+    pub role: ClusterRole,
+    pub name: String,
+    /// The process that writes the chain; `None` before one was seen.
+    pub owner: Option<OwnerReport>,
+    /// Newest append in the engine, as last read.
+    pub head: Option<QuorumHead>,
+    /// Time since the engine last answered; `None` if this process does not use it.
+    pub engine_silence: Option<Duration>,
+    /// Newest error of the engine or of a takeover.
+    pub last_error: Option<String>,
+    /// Bytes of retained records, on the leader.
+    pub retained_bytes: u64,
+    pub last_takeover: Option<TakeoverRecord>,
+}
+
+/// Shared state of a member, for the status.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterMonitor {
+    name: String,
+    state: Mutex<MonitorState>,
+    health: Arc<Mutex<QuorumHealth>>,
+}
+
+#[derive(Debug, Default)]
+struct MonitorState {
+    owner: Option<Owner>,
+    head: Option<QuorumHead>,
+    last_error: Option<String>,
+    last_takeover: Option<TakeoverRecord>,
+    /// Monotonic time of the last answer of the engine.
+    answered: Duration,
+}
+
+impl ClusterMonitor {
+    pub fn new(name: String, health: Arc<Mutex<QuorumHealth>>) -> Self {
+        Self { name, state: Mutex::default(), health }
+    }
+
+    /// Records an answered read of owner and head.
+    pub fn observed(&self, owner: Option<Owner>, head: Option<QuorumHead>, now: Duration) {
+        let mut state = self.state.lock();
+        (state.owner, state.head, state.answered) = (owner, head, now);
+    }
+
+    /// Records an error; `None` clears it.
+    pub fn set_error(&self, error: Option<String>) {
+        self.state.lock().last_error = error;
+    }
+
+    /// Records that this process is the owner, before it shows anything as such.
+    pub fn acquired(&self, owner: Owner) {
+        self.state.lock().owner = Some(owner);
+    }
+
+    /// Records that this process writes the chain.
+    pub fn took_over(&self, record: TakeoverRecord) {
+        let mut state = self.state.lock();
+        (state.last_takeover, state.last_error) = (Some(record), None);
+    }
+
+    /// Returns number and name of the current ownership.
+    pub fn owner(&self) -> Option<OwnerReport> {
+        let state = self.state.lock();
+        state.owner.as_ref().map(|owner| OwnerReport { epoch: owner.epoch, name: owner.name.clone() })
+    }
+
+    /// Returns the newer of the owner in the engine and the one that the feed has reported.
+    pub fn newest_owner(&self, reported: Option<OwnerReport>) -> Option<OwnerReport> {
+        self.owner().into_iter().chain(reported).max_by_key(|owner| owner.epoch)
+    }
+
+    /// Returns the time since the engine last answered.
+    pub fn engine_silence(&self, leads: bool, now: Duration) -> Duration {
+        let since =
+            if leads { self.health.lock().unanswered_since } else { Some(self.state.lock().answered) };
+        since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
+    }
+
+    pub fn status(&self, leads: bool, now: Duration) -> ClusterStatus {
+        let engine_silence = Some(self.engine_silence(leads, now));
+        let health = self.health.lock().clone();
+        let owner = self.owner();
+        let state = self.state.lock();
+        ClusterStatus {
+            role: if leads { ClusterRole::Leader } else { ClusterRole::Standby },
+            name: self.name.clone(),
+            owner,
+            head: state.head,
+            engine_silence,
+            last_error: if leads { health.last_error } else { state.last_error.clone() },
+            retained_bytes: if leads { health.retained_bytes } else { 0 },
+            last_takeover: state.last_takeover.clone(),
+        }
+    }
+}

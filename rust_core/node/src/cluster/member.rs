@@ -1,0 +1,184 @@
+//! A member of a cluster while it follows: it watches the owner and takes over from a silent one.
+
+use std::{sync::Arc, time::Duration};
+
+use foreseal_journal::JournalReader;
+use foreseal_replication::{
+    FeedAddress, FollowerClient, Phase,
+    quorum::{
+        FeedPort, MemberEntry, Observation, Owner, QuorumLog, QuorumWriter, Silence, SilenceDetector,
+        SilenceReason,
+    },
+};
+use parking_lot::Mutex;
+
+use super::{ClusterError, ClusterMonitor, feed_probe::probe};
+use crate::{ProductionError, sequencer::Sequencer, shared_state::SharedState};
+
+/// Interval between reads of owner, beat and head.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Interval between updates of the entry of this member.
+const REGISTER_INTERVAL: Duration = Duration::from_secs(5);
+/// Time without the feed after which the member executes the quorum's tail.
+const FEED_GRACE: Duration = Duration::from_millis(300);
+
+/// Components of a member.
+pub(crate) struct MemberParts {
+    pub log: QuorumLog,
+    pub writer: Arc<Mutex<QuorumWriter>>,
+    pub sequencer: Arc<Mutex<Sequencer>>,
+    pub client: Arc<FollowerClient>,
+    pub shared: Arc<SharedState>,
+    pub monitor: Arc<ClusterMonitor>,
+    /// Reader of the own journal.
+    pub past: JournalReader,
+    /// This process as an owner; the epoch is set when it acquires the ownership.
+    pub profile: Owner,
+    /// `true` only takes over from an owner.
+    pub standby: bool,
+    /// `true` probes the feed of a silent owner; a simulation has no ports.
+    pub probes: bool,
+}
+
+/// A member of a cluster.
+pub(crate) struct ClusterMember {
+    pub(super) parts: MemberParts,
+    detector: SilenceDetector,
+    registered: Option<Duration>,
+    /// Time since which the feed is not followed although the quorum has more.
+    behind_since: Option<Duration>,
+}
+
+impl ClusterMember {
+    pub fn new(parts: MemberParts) -> Self {
+        let detector = SilenceDetector::new(parts.profile.run_id);
+        Self { parts, detector, registered: None, behind_since: None }
+    }
+
+    /// Returns `true` while this member writes the chain.
+    pub fn leads(&self) -> bool {
+        self.parts.shared.leads()
+    }
+
+    fn now(&self) -> Duration {
+        self.parts.shared.clock.monotonic()
+    }
+
+    /// Watches the owner once, and takes over from a silent one. Returns the time until the next call.
+    ///
+    /// # Errors
+    /// Returns an error that only an operator can solve.
+    pub fn poll(&mut self) -> Result<Duration, ClusterError> {
+        if let Some(reason) = self.parts.shared.failure() {
+            // A member that cannot write its own journal must not become the owner.
+            return Err(ProductionError::Halted(reason).into());
+        }
+        let began = self.now();
+        let observed = match self.parts.log.observe() {
+            Ok(observed) => observed,
+            Err(error) => {
+                self.detector.record(self.now(), None, FeedPort::Unknown);
+                self.parts.monitor.set_error(Some(error.to_string()));
+                return Ok(POLL_INTERVAL);
+            }
+        };
+        let (owner, head) = (observed.owner.as_ref(), observed.head.map(|entry| entry.head));
+        self.parts.monitor.observed(owner.map(|entry| entry.owner.clone()), head, self.now());
+        self.follow_owner(owner.map(|entry| &entry.owner));
+        let port = self.feed_port(owner.map(|entry| &entry.owner));
+        let silence = self.detector.record(self.now(), Some(&observed), port);
+        let done = match silence {
+            Silence::Unanswered | Silence::Active { .. } => self.stay_current(&observed),
+            // An acquisition whose outcome was unknown has succeeded.
+            Silence::Own => self.attempt(&observed, SilenceReason::NoWrites),
+            Silence::Silent(SilenceReason::NoOwner) if self.parts.standby => Ok(()),
+            Silence::Silent(reason) => self.attempt(&observed, reason),
+        };
+        self.register();
+        match done {
+            Err(error) if error.is_transient() => {
+                tracing::warn!(%error, "cannot take over the chain yet");
+                self.parts.monitor.set_error(Some(error.to_string()));
+            }
+            Err(error) => return Err(error),
+            Ok(()) => {}
+        }
+        Ok(POLL_INTERVAL.saturating_sub(self.now().saturating_sub(began)))
+    }
+
+    fn attempt(&mut self, observed: &Observation, reason: SilenceReason) -> Result<(), ClusterError> {
+        self.take_over(observed, reason)?;
+        if self.leads() {
+            self.detector = SilenceDetector::new(self.parts.profile.run_id);
+            self.registered = None;
+            self.register();
+        }
+        Ok(())
+    }
+
+    /// Follows the feed of the owner, unless that is this process.
+    fn follow_owner(&self, owner: Option<&Owner>) {
+        let own = self.parts.profile.run_id;
+        let address = owner.filter(|owner| owner.run_id != own).map(|owner| FeedAddress::parse(&owner.feed));
+        match address {
+            Some(Ok(address)) => self.parts.client.set_addresses(vec![address]),
+            Some(Err(error)) => tracing::warn!(%error, "the owner of the chain has no usable feed address"),
+            None => self.parts.client.set_addresses(Vec::new()),
+        }
+    }
+
+    fn feed_port(&self, owner: Option<&Owner>) -> FeedPort {
+        let address = owner.and_then(|owner| FeedAddress::parse(&owner.feed).ok());
+        match address {
+            Some(address) if self.parts.probes && self.parts.client.connected_address().is_none() => {
+                probe(&address)
+            }
+            _ => FeedPort::Unknown,
+        }
+    }
+
+    /// Executes the quorum's tail while the feed of the owner cannot be followed.
+    fn stay_current(&mut self, observed: &Observation) -> Result<(), ClusterError> {
+        let Some(head) = observed.head.map(|entry| entry.head) else { return Ok(()) };
+        let now = self.now();
+        let current = self.parts.sequencer.lock().next_sequence() > head.sequence;
+        if current || self.parts.shared.phase() == Phase::Following {
+            self.behind_since = None;
+            return Ok(());
+        }
+        if now.saturating_sub(*self.behind_since.get_or_insert(now)) < FEED_GRACE {
+            return Ok(());
+        }
+        self.catch_up(head.sequence)
+    }
+
+    /// Updates the entry of this member if that is due. Failures are repeated at the next call.
+    pub fn register(&mut self) {
+        let now = self.now();
+        if self.registered.is_some_and(|at| now.saturating_sub(at) < REGISTER_INTERVAL) {
+            return;
+        }
+        let entry = self.entry();
+        match self.parts.log.register(&entry) {
+            Ok(()) => self.registered = Some(now),
+            Err(error) => tracing::debug!(%error, "cannot register this member"),
+        }
+    }
+
+    /// Returns the entry of this member.
+    fn entry(&self) -> MemberEntry {
+        let Owner { run_id, name, feed, rpc, version, .. } = self.parts.profile.clone();
+        let role = if self.leads() { "leader" } else { "standby" };
+        let next = self.parts.sequencer.lock().next_sequence();
+        let unix = self.parts.shared.clock.now().unix.as_millis();
+        let updated = u64::try_from(unix).unwrap_or(u64::MAX);
+        MemberEntry { run_id, name, role: role.to_owned(), feed, rpc, version, next, updated }
+    }
+
+    /// Removes the entry of this member, which no longer needs any records.
+    pub fn unregister(&self) {
+        if let Err(error) = self.parts.log.unregister(&self.entry().key_name()) {
+            tracing::debug!(%error, "cannot remove the entry of this member");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The driver of a member of a cluster: ticks while it leads, polls while it follows.
+
+use std::time::Duration;
+
+use foreseal_chain::ClockReading;
+
+use crate::{NodeError, Producer, cluster::ClusterMember};
+
+/// Driver of a member of a cluster. [`Node::start`](crate::Node::start) runs it on a thread; a test that owns
+/// the clock runs it itself.
+pub struct ClusterDriver {
+    member: ClusterMember,
+    producer: Producer,
+}
+
+impl ClusterDriver {
+    pub(crate) fn new(member: ClusterMember, producer: Producer) -> Self {
+        Self { member, producer }
+    }
+
+    /// Returns `true` while this member writes the chain: then it is ticked, otherwise polled.
+    pub fn leads(&self) -> bool {
+        self.member.leads()
+    }
+
+    /// Watches the owner of the chain once, and takes over from a silent one. Returns the time until the next
+    /// call.
+    ///
+    /// # Errors
+    /// Returns an error that only an operator can solve.
+    pub fn poll(&mut self) -> Result<Duration, NodeError> {
+        Ok(self.member.poll()?)
+    }
+
+    /// Runs one tick: see [`Producer::tick`]. A member that lost the ownership follows from then on.
+    ///
+    /// # Errors
+    /// An error ends production.
+    pub fn tick(&mut self, now: ClockReading, keep_going: &mut dyn FnMut() -> bool) -> Result<(), NodeError> {
+        match self.producer.tick(now, keep_going) {
+            Err(error) if error.is_loss_of_ownership() => self.member.demote(&error.to_string()),
+            ticked => ticked?,
+        }
+        self.member.register();
+        Ok(())
+    }
+
+    /// Returns the time budget for selecting transactions within a step.
+    pub(crate) fn budget(&self) -> Duration {
+        self.producer.budget()
+    }
+
+    /// Removes the entry of this member from the cluster at a clean stop.
+    pub(crate) fn unregister(&self) {
+        self.member.unregister();
+    }
+}

@@ -1,0 +1,81 @@
+//! A node as a part of a cluster: status and planned handover.
+
+use foreseal_replication::{FollowerStatus, quorum::RunId, wire::FollowerRole};
+
+use crate::{ClusterRole, ClusterStatus, ControlError, Node, Role, cluster::demote, node::NodeRole};
+
+/// Result of a planned handover.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// Name of the standby that takes over; `None` if none was connected and up to date.
+    pub successor: Option<String>,
+}
+
+impl Node {
+    /// Returns the status of this process in its cluster; `None` if it works alone.
+    pub fn cluster_status(&self) -> Option<ClusterStatus> {
+        let now = self.now().monotonic;
+        if let NodeRole::Writer(writing) = &self.part
+            && let Some(monitor) = writing.monitor.get()
+        {
+            return Some(monitor.status(self.shared.leads(), now));
+        }
+        let owner = self.following().and_then(|client| client.sequencer_report()?.owner);
+        let is_replica = matches!(self.settings().role, Role::Replica { .. });
+        if owner.is_none() && !is_replica {
+            return None;
+        }
+        Some(ClusterStatus {
+            role: if is_replica { ClusterRole::Replica } else { ClusterRole::Worker },
+            name: self.settings().cluster.name.clone(),
+            owner,
+            head: None,
+            engine_silence: None,
+            last_error: None,
+            retained_bytes: 0,
+            last_takeover: None,
+        })
+    }
+
+    /// Returns the number of the ownership under which the newest view was made, as far as this process has
+    /// heard; 0 without a quorum journal.
+    pub fn owner_epoch(&self) -> u64 {
+        let reported = self.following().and_then(|client| client.sequencer_report()?.owner);
+        let owner = match &self.part {
+            NodeRole::Writer(writing) if let Some(monitor) = writing.monitor.get() => {
+                monitor.newest_owner(reported)
+            }
+            _ => reported,
+        };
+        owner.map_or(0, |owner| owner.epoch)
+    }
+
+    /// Hands the chain over to the standby that is most up to date, and follows it from then on. Without a
+    /// connected standby, any member may take over at once.
+    ///
+    /// # Errors
+    /// Returns [`ControlError::NoQuorum`] without a quorum journal, and [`ControlError::Follower`] if this
+    /// process does not write the chain.
+    pub fn hand_over(&self) -> Result<Handover, ControlError> {
+        let NodeRole::Writer(writing) = &self.part else { return Err(ControlError::Follower) };
+        let Some(quorum) = writing.monitor.get() else { return Err(ControlError::NoQuorum) };
+        if !self.shared.leads() {
+            return Err(ControlError::Follower);
+        }
+        let mut standbys = self.followers();
+        standbys.retain(|follower| follower.role == FollowerRole::Standby);
+        standbys.sort_by_key(|standby| standby.lag);
+        let successor: Option<&FollowerStatus> = standbys.first();
+        let released = self.control(|sequencer| {
+            let released = sequencer.release(successor.map(|standby| RunId(standby.run_id)));
+            demote(sequencer, "handed over");
+            Ok(released)
+        })?;
+        if let Err(error) = released {
+            // Standbys take over after the usual silence.
+            tracing::warn!(%error, "the release of the chain was not confirmed");
+            quorum.set_error(Some(error));
+        }
+        Ok(Handover { successor: successor.map(|standby| standby.name.clone()) })
+    }
+}

@@ -1,0 +1,93 @@
+//! The chain of a node that follows another machine, with a journal and a store of its own.
+
+use std::sync::Arc;
+
+use foreseal_journal::{JournalReader, RawAppend};
+use foreseal_replication::{
+    ChainCopy, CopyError, CopyProgress, Phase, RestartCause,
+    wire::{Cursor, Welcome},
+};
+use parking_lot::Mutex;
+
+use crate::{replicated::AppendCheck, sequencer::Sequencer, shared_state::SharedState};
+
+/// A chain whose appends come from another machine. It serves workers and further nodes like a sequencer.
+pub(crate) struct MirrorChain {
+    pub sequencer: Arc<Mutex<Sequencer>>,
+    pub shared: Arc<SharedState>,
+    /// Reader of the own journal.
+    pub past: JournalReader,
+    pub check: AppendCheck,
+    /// `true` once this process has reported that its chain is loaded.
+    pub begun: bool,
+}
+
+impl MirrorChain {
+    /// Returns an error while this process writes the chain itself.
+    fn following(&self, sequencer: &Sequencer) -> Result<(), CopyError> {
+        if sequencer.leads() {
+            return Err(CopyError::Failed("this process writes the chain itself".to_owned()));
+        }
+        match sequencer.halted.clone().or_else(|| self.shared.damage()) {
+            Some(reason) => Err(CopyError::Failed(reason)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ChainCopy for MirrorChain {
+    fn cursor(&mut self) -> Result<Cursor, CopyError> {
+        let sequencer = self.sequencer.lock();
+        self.following(&sequencer)?;
+        let Some(sequence) = sequencer.next_sequence().checked_sub(1) else {
+            return Ok(Cursor::From { sequence: 0 });
+        };
+        match sequencer.last_hash(&self.past).map_err(CopyError::Failed)? {
+            Some(hash) => Ok(Cursor::After { sequence, hash }),
+            None => Ok(Cursor::From { sequence: 0 }),
+        }
+    }
+
+    fn begin(&mut self, welcome: &Arc<Welcome>) -> Result<bool, CopyError> {
+        let mut sequencer = self.sequencer.lock();
+        self.following(&sequencer)?;
+        sequencer.follow_settings_of(welcome);
+        Ok(!std::mem::replace(&mut self.begun, true))
+    }
+
+    fn apply(&mut self, append: &RawAppend) -> Result<(), CopyError> {
+        let mut sequencer = self.sequencer.lock();
+        self.following(&sequencer)?;
+        let _working = self.shared.activity.work();
+        let added = sequencer.add_append(append, self.check);
+        if let Err(CopyError::Failed(reason)) = &added {
+            sequencer.halted = Some(reason.clone());
+            self.shared.set_phase(Phase::Failed(reason.clone()));
+        }
+        added
+    }
+
+    fn publish(&mut self, welcome: &Welcome) -> Result<(), CopyError> {
+        let mut sequencer = self.sequencer.lock();
+        self.following(&sequencer)?;
+        let idle = !welcome.produces || self.shared.view().is_none();
+        sequencer.show_replicated(idle)
+    }
+
+    fn progress(&self) -> Option<CopyProgress> {
+        let sequencer = self.sequencer.lock();
+        let (next, latest) = (sequencer.next_sequence(), sequencer.chain.latest().number());
+        Some(CopyProgress { next, latest, records: next })
+    }
+
+    fn start_over(&mut self, cause: &RestartCause) -> Result<(), String> {
+        match cause {
+            // Another address may have it, or have it again.
+            RestartCause::CursorGone => Ok(()),
+            RestartCause::Contradicted(reason) => Err(format!(
+                "this node and the one that it follows have different chains: {reason}; \
+                 start with an empty data directory once the cause is known"
+            )),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The engine and the chain that a command concerns.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use foreseal_chain::datadir::genesis_hash;
+use foreseal_journal::Identity;
+use foreseal_primitives::ChainSpec;
+use foreseal_replication::quorum::{CheckMode, EngineError, EtcdEngine, list_chains};
+use serde::Deserialize;
+
+use crate::cluster_settings::PyQuorum;
+use crate::settings::read_genesis;
+use crate::settings_error::SettingsError;
+
+/// Engine and chain that a command concerns.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PyClusterTarget {
+    journal: PyQuorum,
+    /// Genesis file of the chain.
+    genesis: Option<PathBuf>,
+    chain_id: Option<u64>,
+}
+
+/// Reasons why a command has no chain to work on.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterTargetError {
+    #[error("no chain has keys below {prefix} in this etcd: check the prefix of the journal URL")]
+    NoChain { prefix: String },
+    #[error("this etcd has no chain with id {chain_id} below {prefix}, but: {found}")]
+    OtherChain { chain_id: u64, prefix: String, found: String },
+    #[error("this etcd has several chains below {prefix}: {found}; name one with --chain or --genesis")]
+    SeveralChains { prefix: String, found: String },
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl PyClusterTarget {
+    /// Parses the JSON object.
+    pub fn parse(json: &[u8]) -> Result<Self, SettingsError> {
+        Ok(serde_json::from_slice(json)?)
+    }
+
+    /// Connects to the engine. Returns it with the prefix of its keys.
+    pub fn connect(&self) -> Result<(Arc<EtcdEngine>, String), SettingsError> {
+        let (engine, prefix) = self.journal.connect()?;
+        Ok((Arc::new(engine), prefix))
+    }
+
+    /// Returns `Forced` if an engine that is too old or has a single member is accepted.
+    pub fn mode(&self) -> CheckMode {
+        if self.journal.force { CheckMode::Forced } else { CheckMode::Strict }
+    }
+
+    /// Returns the chain of the genesis file, or the only one in the engine that matches.
+    pub fn identity(&self, engine: &EtcdEngine, prefix: &str) -> Result<Identity, ClusterTargetError> {
+        if let Some(path) = &self.genesis {
+            let spec = ChainSpec::new(read_genesis(path)?);
+            let spec = spec.map_err(|error| SettingsError::ChainSpec(error.to_string()))?;
+            return Ok(Identity { chain_id: spec.chain_id(), genesis: genesis_hash(&spec) });
+        }
+        let prefix = prefix.to_owned();
+        let chains = list_chains(engine, &prefix)?;
+        let is_wanted = |chain: &&Identity| self.chain_id.is_none_or(|id| id == chain.chain_id);
+        let matching: Vec<_> = chains.iter().filter(is_wanted).collect();
+        let show = |chain: &&Identity| format!("{} ({})", chain.chain_id, chain.genesis);
+        let error = match (matching.as_slice(), self.chain_id) {
+            ([chain], _) => return Ok(**chain),
+            ([], Some(chain_id)) if !chains.is_empty() => {
+                let found = chains.iter().map(|chain| show(&chain)).collect::<Vec<_>>().join(", ");
+                ClusterTargetError::OtherChain { chain_id, prefix, found }
+            }
+            ([], _) => ClusterTargetError::NoChain { prefix },
+            (several, _) => {
+                let found = several.iter().map(show).collect::<Vec<_>>().join(", ");
+                ClusterTargetError::SeveralChains { prefix, found }
+            }
+        };
+        Err(error)
+    }
+}

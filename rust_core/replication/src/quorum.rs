@@ -1,0 +1,74 @@
+//! The quorum journal: appends that a majority of an etcd cluster holds before they are visible.
+//!
+//! ```text
+//!   leader:   QuorumLog::acquire --> Fence: append, beat, trim, release --+
+//!   standby:  QuorumLog: observe, read_records, register -----------------+--> Engine: EtcdEngine, SimulatedEngine
+//!             SilenceDetector <-- observations                                   (transactions on mod revisions)
+//! ```
+//!
+//! The key `owner` is the fence: each write of the leader compares its mod revision. The key `head` alone makes
+//! an append exist. No lease and no clock of another machine is involved.
+
+mod append_error;
+mod chain_listing;
+mod engine;
+mod engine_check;
+mod engine_error;
+mod engine_report;
+mod etcd;
+mod fence;
+mod journal_export;
+mod journal_import;
+mod journal_tail;
+mod member_entry;
+mod observation;
+mod owner;
+mod quorum_connection;
+mod quorum_entry;
+mod quorum_head;
+mod quorum_journal;
+mod quorum_keys;
+mod quorum_log;
+mod quorum_record;
+mod quorum_tail;
+mod quorum_writer;
+mod record_hash;
+mod retention;
+mod run_id;
+mod silence_detector;
+pub mod simulated;
+
+pub use append_error::{AppendError, FenceError};
+pub use chain_listing::list_chains;
+pub use engine::{
+    EndpointHash, EndpointStatus, Engine, EngineMember, EngineRequest, EngineResponse, HashReading,
+    KeyComparison, KeyOperation, KeyRange, KeyValue, MemberStatus,
+};
+pub use engine_check::{check_engine, check_members, compare_hashes, read_hashes, read_statuses};
+pub use engine_error::EngineError;
+pub use engine_report::{
+    AppendLatency, CheckMode, ETCD_FLAGS, EngineFinding, EngineMembership, EngineReport, MIN_ETCD_VERSION,
+};
+pub use etcd::{
+    EtcdClientCertificate, EtcdEngine, EtcdSettings, EtcdSetupError, EtcdTls, EtcdUrl, EtcdUser,
+    InvalidEtcdUrl,
+};
+pub use fence::{Fence, QuorumAppend, Wait};
+pub use journal_export::{JournalExport, write_export};
+pub use journal_import::{ImportError, ImportMode, ImportReport, import_journal};
+pub use journal_tail::{AppendSource, AppendSourceError, JournalTail, SourceAppend, SourceAppends};
+pub use member_entry::MemberEntry;
+pub use observation::{HeadEntry, Observation, OwnerEntry};
+pub use owner::Owner;
+pub use quorum_entry::{QuorumEntry, StepOutline};
+pub use quorum_head::QuorumHead;
+pub use quorum_journal::QuorumJournal;
+pub use quorum_keys::{MAX_PARTS, PART_SIZE, QuorumKeys};
+pub use quorum_log::{Acquired, QuorumLog};
+pub use quorum_record::{QuorumRecord, QuorumRecordError, RecordLink};
+pub use quorum_tail::TailError;
+pub use quorum_writer::{QuorumHealth, QuorumWriter};
+pub use record_hash::chain_hash;
+pub use retention::{MAX_RETAINED_BYTES, MIN_RETAINED_RECORDS, Retention, TRIM_INTERVAL};
+pub use run_id::RunId;
+pub use silence_detector::{FeedPort, Silence, SilenceDetector, SilenceReason};

@@ -1,0 +1,221 @@
+//! Check of an engine before it is used, and at intervals.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+
+use super::{
+    engine::{
+        EndpointHash, EndpointStatus, Engine, EngineMember, EngineRequest, EngineResponse, KeyOperation,
+    },
+    engine_error::EngineError,
+    engine_report::{AppendLatency, EngineFinding, EngineMembership, EngineReport, MIN_ETCD_VERSION},
+    quorum_keys::QuorumKeys,
+};
+
+/// Number of measured appends.
+const APPENDS: usize = 100;
+/// Size of a measured append, that of a typical step.
+const APPEND_SIZE: usize = 17 << 10;
+/// Maximum rounds until all members have applied the compared revision.
+const HASH_ROUNDS: usize = 50;
+
+/// Checks versions, number of members, agreement of their data and the duration of appends.
+///
+/// # Errors
+/// Returns the engine's error if a majority does not answer, or rejects a measured append.
+pub fn check_engine(
+    engine: &dyn Engine,
+    keys: &QuorumKeys,
+    clock: &dyn Fn() -> Duration,
+) -> Result<EngineReport, EngineError> {
+    let EngineMembership { members, statuses, mut findings } = check_members(engine)?;
+    let appends = measure_appends(engine, keys, clock)?;
+    let hashes = read_hashes(engine)?;
+    findings.extend(compare_hashes(&hashes));
+    Ok(EngineReport { members, statuses, hashes, appends, findings })
+}
+
+/// Checks versions and number of members without a write.
+///
+/// # Errors
+/// Returns the engine's error if no member lists the others.
+pub fn check_members(engine: &dyn Engine) -> Result<EngineMembership, EngineError> {
+    let members = members(engine)?;
+    let statuses = read_statuses(engine)?;
+    let mut findings = Vec::new();
+    if members.iter().filter(|member| !member.is_learner).count() < 2 {
+        findings.push(EngineFinding::SingleNode);
+    }
+    for status in &statuses {
+        findings.extend(judge_status(status));
+    }
+    Ok(EngineMembership { members, statuses, findings })
+}
+
+/// Reads the status of each endpoint. A member that does not answer is part of the result.
+///
+/// # Errors
+/// Returns the engine's error if the request itself is rejected.
+pub fn read_statuses(engine: &dyn Engine) -> Result<Vec<EndpointStatus>, EngineError> {
+    match engine.call(&EngineRequest::Status)? {
+        EngineResponse::Status(statuses) => Ok(statuses),
+        _ => Err(EngineError::invalid_response("expected the status of the members")),
+    }
+}
+
+/// Reads the hash of each member's data at the current revision. Members that lag behind are read again.
+///
+/// # Errors
+/// Returns the engine's error if a majority does not answer.
+pub fn read_hashes(engine: &dyn Engine) -> Result<Vec<EndpointHash>, EngineError> {
+    let revision = execute(engine, Vec::new())?;
+    let mut hashes = Vec::new();
+    for _ in 0..HASH_ROUNDS {
+        hashes = match engine.call(&EngineRequest::HashKv { revision })? {
+            EngineResponse::HashKv(hashes) => hashes,
+            _ => return Err(EngineError::invalid_response("expected the hashes of the members")),
+        };
+        if !hashes.iter().any(|hash| matches!(hash.hash, Err(EngineError::Revision { .. }))) {
+            break;
+        }
+    }
+    Ok(hashes)
+}
+
+/// Returns a finding if members with the same compaction have different hashes.
+pub fn compare_hashes(hashes: &[EndpointHash]) -> Option<EngineFinding> {
+    let mut by_compaction: BTreeMap<u64, Vec<(&str, u32)>> = BTreeMap::new();
+    for entry in hashes {
+        if let Ok(reading) = &entry.hash {
+            by_compaction.entry(reading.compaction).or_default().push((&entry.endpoint, reading.hash));
+        }
+    }
+    let group =
+        by_compaction.into_values().find(|group| group.iter().any(|(_, hash)| *hash != group[0].1))?;
+    let endpoints = group.iter().map(|(endpoint, _)| (*endpoint).to_owned()).collect();
+    Some(EngineFinding::DifferentHashes { endpoints })
+}
+
+fn members(engine: &dyn Engine) -> Result<Vec<EngineMember>, EngineError> {
+    match engine.call(&EngineRequest::Members)? {
+        EngineResponse::Members(members) => Ok(members),
+        _ => Err(EngineError::invalid_response("expected the members")),
+    }
+}
+
+fn judge_status(entry: &EndpointStatus) -> Vec<EngineFinding> {
+    let endpoint = || entry.endpoint.clone();
+    let status = match &entry.status {
+        Ok(status) => status,
+        Err(error) => {
+            return vec![EngineFinding::Unreachable { endpoint: endpoint(), error: error.clone() }];
+        }
+    };
+    let mut findings = Vec::new();
+    if parse_version(&status.version).is_none_or(|version| version < MIN_ETCD_VERSION) {
+        findings.push(EngineFinding::Version { endpoint: endpoint(), version: status.version.clone() });
+    }
+    let alarms = status.errors.iter();
+    findings.extend(alarms.map(|alarm| EngineFinding::Alarm { endpoint: endpoint(), alarm: alarm.clone() }));
+    findings
+}
+
+/// Returns the three numbers of a version such as `3.5.14` or `3.6.0-rc.1`.
+fn parse_version(version: &str) -> Option<[u64; 3]> {
+    let release = version.split(['-', '+']).next()?;
+    let numbers = release.split('.').map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?;
+    numbers.try_into().ok()
+}
+
+fn measure_appends(
+    engine: &dyn Engine,
+    keys: &QuorumKeys,
+    clock: &dyn Fn() -> Duration,
+) -> Result<AppendLatency, EngineError> {
+    let key = keys.measurement();
+    let value = Bytes::from(vec![0x5a; APPEND_SIZE]);
+    let mut durations = Vec::with_capacity(APPENDS);
+    for _ in 0..APPENDS {
+        let started = clock();
+        execute(engine, vec![KeyOperation::Put { key: key.clone(), value: value.clone() }])?;
+        durations.push(clock().saturating_sub(started));
+    }
+    execute(engine, vec![KeyOperation::Delete { to: format!("{key}\0"), from: key }])?;
+    AppendLatency::measure(durations).ok_or_else(|| EngineError::invalid_response("no append was measured"))
+}
+
+/// Executes operations without a condition. Returns the revision.
+fn execute(engine: &dyn Engine, success: Vec<KeyOperation>) -> Result<u64, EngineError> {
+    let request = EngineRequest::Transaction { comparisons: Vec::new(), success, failure: Vec::new() };
+    match engine.call(&request)? {
+        EngineResponse::Transaction { revision, .. } => Ok(revision),
+        _ => Err(EngineError::invalid_response("expected the response of a transaction")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use alloy_primitives::B256;
+    use foreseal_journal::Identity;
+
+    use super::*;
+    use crate::quorum::{
+        engine::HashReading,
+        engine_report::CheckMode,
+        simulated::{FaultRates, SimulatedEngine},
+    };
+
+    fn check(engine: &SimulatedEngine) -> EngineReport {
+        let keys = QuorumKeys::new("/test", &Identity { chain_id: 1, genesis: B256::ZERO });
+        let now = Cell::new(0);
+        let clock = || {
+            now.set(now.get() + 3);
+            Duration::from_millis(now.get())
+        };
+        check_engine(engine, &keys, &clock).unwrap()
+    }
+
+    #[test]
+    fn current_cluster_passes_and_its_appends_are_measured() {
+        let report = check(&SimulatedEngine::new(1, FaultRates::default()));
+        let each = Duration::from_millis(3);
+        assert_eq!(report.appends, AppendLatency { p50: each, p99: each, max: each });
+        assert_eq!((report.members.len(), report.findings), (3, Vec::new()));
+    }
+
+    #[test]
+    fn old_version_is_rejected_unless_forced() {
+        let engine = SimulatedEngine::new(1, FaultRates::default());
+        engine.set_versions(&["3.5.14", "3.5.13", "3.6.0-rc.1"]);
+        let report = check(&engine);
+        let version = "3.5.13".to_owned();
+        let finding = EngineFinding::Version { endpoint: "simulated-1:2379".to_owned(), version };
+        assert_eq!(report.rejections(CheckMode::Strict), [&finding]);
+        assert!(report.rejections(CheckMode::Forced).is_empty());
+    }
+
+    #[test]
+    fn single_node_is_rejected_unless_forced() {
+        let engine = SimulatedEngine::new(1, FaultRates::default());
+        engine.set_versions(&["3.6.0"]);
+        let report = check(&engine);
+        assert_eq!(report.rejections(CheckMode::Strict), [&EngineFinding::SingleNode]);
+        assert!(report.rejections(CheckMode::Forced).is_empty());
+    }
+
+    #[test]
+    fn different_hashes_are_rejected_even_if_forced() {
+        let hash = |endpoint: &str, hash, compaction| EndpointHash {
+            endpoint: endpoint.to_owned(),
+            hash: Ok(HashReading { member: 1, hash, compaction }),
+        };
+        assert_eq!(compare_hashes(&[hash("a", 1, 1), hash("b", 1, 1), hash("c", 2, 5)]), None);
+        let finding = compare_hashes(&[hash("a", 1, 1), hash("b", 2, 1)]).unwrap();
+        let endpoints = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(finding, EngineFinding::DifferentHashes { endpoints });
+        assert!(finding.is_rejected(CheckMode::Forced));
+    }
+}

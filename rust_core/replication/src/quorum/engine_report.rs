@@ -1,0 +1,156 @@
+//! Result of a check of the engine.
+
+use std::{fmt, time::Duration};
+
+use super::{
+    engine::{EndpointHash, EndpointStatus, EngineMember},
+    engine_error::EngineError,
+};
+
+/// The oldest accepted version of etcd; older ones can return inconsistent data after a crash (etcd #14211).
+pub const MIN_ETCD_VERSION: [u64; 3] = [3, 5, 14];
+
+/// Flags that bound the memory and the failover time of etcd.
+pub const ETCD_FLAGS: [&str; 4] = [
+    "--snapshot-count 500",
+    "--snapshot-catchup-entries 200",
+    "--election-timeout 500",
+    "--heartbeat-interval 50",
+];
+
+/// Measured duration of appends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppendLatency {
+    pub p50: Duration,
+    pub p99: Duration,
+    pub max: Duration,
+}
+
+/// A fault of the engine or of its configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineFinding {
+    /// The member is older than [`MIN_ETCD_VERSION`], or its version is unreadable.
+    Version { endpoint: String, version: String },
+    /// The cluster has one voting member, so the loss of one machine loses the journal.
+    SingleNode,
+    /// The members hold different data.
+    DifferentHashes { endpoints: Vec<String> },
+    /// The member reports an alarm or error.
+    Alarm { endpoint: String, alarm: String },
+    /// The member did not answer.
+    Unreachable { endpoint: String, error: EngineError },
+}
+
+/// Strictness of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckMode {
+    Strict,
+    /// Accepts old versions and a single node.
+    Forced,
+}
+
+/// Members of the engine with their status, and what is wrong with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineMembership {
+    pub members: Vec<EngineMember>,
+    pub statuses: Vec<EndpointStatus>,
+    pub findings: Vec<EngineFinding>,
+}
+
+/// Result of a check of the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineReport {
+    pub members: Vec<EngineMember>,
+    pub statuses: Vec<EndpointStatus>,
+    pub hashes: Vec<EndpointHash>,
+    pub appends: AppendLatency,
+    pub findings: Vec<EngineFinding>,
+}
+
+impl AppendLatency {
+    /// Returns the percentiles of at least one duration, by the nearest rank.
+    pub(super) fn measure(mut durations: Vec<Duration>) -> Option<Self> {
+        durations.sort_unstable();
+        let rank =
+            |percent: usize| durations.get((durations.len() * percent).div_ceil(100).saturating_sub(1));
+        Some(Self { p50: *rank(50)?, p99: *rank(99)?, max: *durations.last()? })
+    }
+}
+
+impl EngineFinding {
+    /// Returns the code of the finding.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Version { .. } => "version",
+            Self::SingleNode => "single_node",
+            Self::DifferentHashes { .. } => "different_hashes",
+            Self::Alarm { .. } => "alarm",
+            Self::Unreachable { .. } => "unreachable",
+        }
+    }
+
+    /// Returns `true` if the finding concerns how the cluster was set up. Such a finding rejects a start; an alarm
+    /// or an unreachable member may pass while the node runs.
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Version { .. } | Self::SingleNode)
+    }
+
+    /// Returns `true` if a chain must not be produced on this engine.
+    pub fn is_rejected(&self, mode: CheckMode) -> bool {
+        match self {
+            Self::Version { .. } | Self::SingleNode => mode == CheckMode::Strict,
+            Self::DifferentHashes { .. } | Self::Alarm { .. } => true,
+            Self::Unreachable { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for EngineFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version { endpoint, version } => {
+                let [major, minor, patch] = MIN_ETCD_VERSION;
+                write!(
+                    f,
+                    "etcd at {endpoint} has version {version}: upgrade to {major}.{minor}.{patch} or newer"
+                )
+            }
+            Self::SingleNode => {
+                f.write_str("the etcd cluster has one voting member: add two, so that one machine can fail")
+            }
+            Self::DifferentHashes { endpoints } => {
+                let endpoints = endpoints.join(", ");
+                write!(f, "the members of etcd hold different data ({endpoints}): replace the damaged member")
+            }
+            Self::Alarm { endpoint, alarm } => write!(f, "etcd at {endpoint} reports: {alarm}"),
+            Self::Unreachable { endpoint, error } => write!(f, "etcd at {endpoint} is not usable: {error}"),
+        }
+    }
+}
+
+impl EngineReport {
+    /// Returns the findings because of which the engine is rejected.
+    pub fn rejections(&self, mode: CheckMode) -> Vec<&EngineFinding> {
+        self.findings.iter().filter(|finding| finding.is_rejected(mode)).collect()
+    }
+
+    /// Returns the size of the largest member's database in bytes.
+    pub fn database_bytes(&self) -> u64 {
+        let statuses = self.statuses.iter().filter_map(|status| status.status.as_ref().ok());
+        statuses.map(|status| status.database_bytes).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let latency = AppendLatency::measure((1..=100).rev().map(Duration::from_millis).collect()).unwrap();
+        let milliseconds = Duration::from_millis;
+        let expected = AppendLatency { p50: milliseconds(50), p99: milliseconds(99), max: milliseconds(100) };
+        assert_eq!(latency, expected);
+        assert_eq!(AppendLatency::measure(Vec::new()), None);
+    }
+}

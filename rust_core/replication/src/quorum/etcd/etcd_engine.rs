@@ -1,0 +1,245 @@
+//! The engine on an etcd cluster.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use prost::Message;
+use tokio::runtime::{Builder, Runtime};
+use tonic::metadata::AsciiMetadataValue;
+
+use super::{
+    etcd_endpoint::{Attempt, EtcdEndpoint},
+    etcd_settings::{EtcdSettings, EtcdSetupError, EtcdUser},
+    messages::{
+        AuthenticateRequest, AuthenticateResponse, CompactionRequest, HashKvRequest, HashKvResponse,
+        MemberListRequest, MemberListResponse, RangeResponse, StatusRequest, TxnResponse, WriteResponse,
+    },
+    status_error::{engine_error, needs_token},
+    translation::{
+        key_values, member_status, range_request, to_signed, to_unsigned, transaction_request,
+        transaction_response,
+    },
+};
+use crate::quorum::{
+    engine::{
+        EndpointHash, EndpointStatus, Engine, EngineMember, EngineRequest, EngineResponse, HashReading,
+    },
+    engine_error::EngineError,
+};
+
+/// Duration of an attempt at one endpoint.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(400);
+/// Duration of an authentication, whose password hash is slow by design.
+const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(1);
+/// Duration of a hash of all keys.
+const HASH_TIMEOUT: Duration = Duration::from_secs(10);
+/// Minimum duration of an unanswered round, so that callers that repeat it do not spin.
+const MIN_UNANSWERED_ROUND: Duration = Duration::from_millis(50);
+
+const TXN: &str = "/etcdserverpb.KV/Txn";
+const RANGE: &str = "/etcdserverpb.KV/Range";
+const COMPACT: &str = "/etcdserverpb.KV/Compact";
+const MEMBER_LIST: &str = "/etcdserverpb.Cluster/MemberList";
+const STATUS: &str = "/etcdserverpb.Maintenance/Status";
+const HASH_KV: &str = "/etcdserverpb.Maintenance/HashKV";
+const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";
+
+/// Client of an etcd cluster over gRPC. Calls block, and must not run inside an asynchronous runtime.
+///
+/// A call makes one round over the endpoints, beginning with the one that answered last. An attempt lasts
+/// 400 ms; then the next endpoint receives the same request. A transaction whose attempt was not answered may
+/// still be executed, also later and in addition to the answered attempt: callers protect it by comparisons.
+pub struct EtcdEngine {
+    endpoints: Vec<EtcdEndpoint>,
+    /// Index of the endpoint that answered last.
+    preferred: AtomicUsize,
+    user: Option<EtcdUser>,
+    token: Mutex<Option<AsciiMetadataValue>>,
+    /// `None` only while the engine is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl EtcdEngine {
+    /// Returns a client that connects with its first request.
+    ///
+    /// # Errors
+    /// Returns the first fault of the settings and their files.
+    pub fn new(settings: &EtcdSettings) -> Result<Self, EtcdSetupError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("etcd")
+            .enable_all()
+            .build()
+            .map_err(|error| EtcdSetupError::Runtime { reason: error.to_string() })?;
+        let guard = runtime.enter();
+        let tls = settings.tls.as_ref().map(super::etcd_settings::EtcdTls::config).transpose()?;
+        if let Some(user) = &settings.user {
+            user.password()?;
+        }
+        let endpoints = settings.url.endpoints.iter();
+        let endpoints = endpoints
+            .map(|address| EtcdEndpoint::new(address, tls.as_ref()))
+            .collect::<Result<Vec<_>, _>>()?;
+        drop(guard);
+        Ok(Self {
+            endpoints,
+            preferred: AtomicUsize::new(0),
+            user: settings.user.clone(),
+            token: Mutex::new(None),
+            runtime: Some(runtime),
+        })
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.as_ref().expect("the runtime exists until the engine is dropped").block_on(future)
+    }
+
+    /// Sends a message to one endpoint after the other until one answers.
+    fn round<M, R>(&self, path: &'static str, message: &M) -> Result<R, EngineError>
+    where
+        M: Message + Clone + 'static,
+        R: Message + Default + 'static,
+    {
+        let started = Instant::now();
+        let first = self.preferred.load(Ordering::Relaxed);
+        let mut reasons = Vec::new();
+        for offset in 0..self.endpoints.len() {
+            let index = (first + offset) % self.endpoints.len();
+            let endpoint = &self.endpoints[index];
+            match self.attempt(endpoint, path, message, ATTEMPT_TIMEOUT) {
+                Err(EngineError::Unanswered { reason }) => {
+                    reasons.push(format!("{}: {reason}", endpoint.address));
+                    continue;
+                }
+                // An earlier attempt of this round may succeed, so this error does not decide the outcome. The
+                // next round begins here.
+                Err(error) if !reasons.is_empty() => reasons.push(error.to_string()),
+                result => {
+                    self.preferred.store(index, Ordering::Relaxed);
+                    return result;
+                }
+            }
+            self.preferred.store(index, Ordering::Relaxed);
+            break;
+        }
+        let rest = MIN_UNANSWERED_ROUND.saturating_sub(started.elapsed());
+        self.block_on(async { tokio::time::sleep(rest).await });
+        Err(EngineError::unanswered(reasons.join("; ")))
+    }
+
+    /// Sends a message to one endpoint, a second time if the authentication token was invalid.
+    fn attempt<M, R>(
+        &self,
+        endpoint: &EtcdEndpoint,
+        path: &'static str,
+        message: &M,
+        timeout: Duration,
+    ) -> Result<R, EngineError>
+    where
+        M: Message + Clone + 'static,
+        R: Message + Default + 'static,
+    {
+        let cached = self.token.lock().clone();
+        let token = match (&self.user, cached) {
+            (None, _) => None,
+            (Some(_), Some(token)) => Some(token),
+            (Some(user), None) => Some(self.authenticate(endpoint, user)?),
+        };
+        let send = |token| self.block_on(endpoint.send(Attempt { path, message, token, timeout }));
+        let result = match (send(token), &self.user) {
+            (Err(status), Some(user)) if needs_token(&status) => {
+                send(Some(self.authenticate(endpoint, user)?))
+            }
+            (result, _) => result,
+        };
+        result.map_err(|status| engine_error(&endpoint.address, &status))
+    }
+
+    /// Requests a new token from one endpoint; all endpoints accept it.
+    fn authenticate(
+        &self,
+        endpoint: &EtcdEndpoint,
+        user: &EtcdUser,
+    ) -> Result<AsciiMetadataValue, EngineError> {
+        let rejected = |reason: String| EngineError::Rejected { endpoint: endpoint.address.clone(), reason };
+        let password = user.password().map_err(|error| rejected(error.to_string()))?;
+        let message = AuthenticateRequest { name: user.name.clone(), password };
+        let (path, timeout) = (AUTHENTICATE, AUTHENTICATION_TIMEOUT);
+        let attempt = Attempt { path, message: &message, token: None, timeout };
+        let response: Result<AuthenticateResponse, _> = self.block_on(endpoint.send(attempt));
+        let response = response.map_err(|status| engine_error(&endpoint.address, &status))?;
+        let token = AsciiMetadataValue::try_from(response.token)
+            .map_err(|_| rejected("the authentication token is not ASCII".to_owned()))?;
+        *self.token.lock() = Some(token.clone());
+        Ok(token)
+    }
+
+    fn statuses(&self) -> Vec<EndpointStatus> {
+        let status = |endpoint: &EtcdEndpoint| EndpointStatus {
+            endpoint: endpoint.address.clone(),
+            status: self.attempt(endpoint, STATUS, &StatusRequest {}, ATTEMPT_TIMEOUT).map(member_status),
+        };
+        self.endpoints.iter().map(status).collect()
+    }
+
+    fn hashes(&self, revision: u64) -> Vec<EndpointHash> {
+        let message = HashKvRequest { revision: to_signed(revision) };
+        let reading = |response: HashKvResponse| HashReading {
+            member: response.header.map_or(0, |header| header.member_id),
+            hash: response.hash,
+            compaction: to_unsigned(response.compact_revision),
+        };
+        let hash = |endpoint: &EtcdEndpoint| EndpointHash {
+            endpoint: endpoint.address.clone(),
+            hash: self.attempt(endpoint, HASH_KV, &message, HASH_TIMEOUT).map(reading),
+        };
+        self.endpoints.iter().map(hash).collect()
+    }
+
+    fn members(&self) -> Result<Vec<EngineMember>, EngineError> {
+        let response: MemberListResponse =
+            self.round(MEMBER_LIST, &MemberListRequest { linearizable: true })?;
+        let members = response.members.into_iter().map(|member| EngineMember {
+            id: member.id,
+            name: member.name,
+            urls: member.client_urls,
+            is_learner: member.is_learner,
+        });
+        Ok(members.collect())
+    }
+}
+
+impl Engine for EtcdEngine {
+    fn call(&self, request: &EngineRequest) -> Result<EngineResponse, EngineError> {
+        Ok(match request {
+            EngineRequest::Transaction { comparisons, success, failure } => {
+                let message = transaction_request(comparisons, success, failure);
+                transaction_response(self.round::<_, TxnResponse>(TXN, &message)?)
+            }
+            EngineRequest::Range(range) => {
+                let response: RangeResponse = self.round(RANGE, &range_request(range))?;
+                EngineResponse::Range { entries: key_values(response.kvs), more: response.more }
+            }
+            EngineRequest::Compact { revision } => {
+                let message = CompactionRequest { revision: to_signed(*revision) };
+                self.round::<_, WriteResponse>(COMPACT, &message)?;
+                EngineResponse::Compacted
+            }
+            EngineRequest::Status => EngineResponse::Status(self.statuses()),
+            EngineRequest::Members => EngineResponse::Members(self.members()?),
+            EngineRequest::HashKv { revision } => EngineResponse::HashKv(self.hashes(*revision)),
+        })
+    }
+}
+
+impl Drop for EtcdEngine {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Waits for no connection.
+            runtime.shutdown_background();
+        }
+    }
+}

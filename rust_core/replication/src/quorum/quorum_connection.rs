@@ -1,0 +1,69 @@
+//! The engine together with the names of a chain's keys.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::{
+    engine::{Engine, EngineRequest, EngineResponse, KeyComparison, KeyOperation, KeyRange, KeyValue},
+    engine_error::EngineError,
+    observation::Observation,
+    quorum_keys::QuorumKeys,
+};
+
+/// The engine together with the names of a chain's keys.
+#[derive(Clone)]
+pub(super) struct QuorumConnection {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) keys: QuorumKeys,
+}
+
+/// Result of a transaction.
+pub(super) struct TransactionOutcome {
+    pub(super) succeeded: bool,
+    pub(super) revision: u64,
+    pub(super) results: Vec<Vec<KeyValue>>,
+}
+
+impl QuorumConnection {
+    pub(super) fn transaction(&self, request: &EngineRequest) -> Result<TransactionOutcome, EngineError> {
+        match self.engine.call(request)? {
+            EngineResponse::Transaction { succeeded, revision, results } => {
+                Ok(TransactionOutcome { succeeded, revision, results })
+            }
+            _ => Err(EngineError::invalid_response("expected the response of a transaction")),
+        }
+    }
+
+    pub(super) fn range(&self, range: KeyRange) -> Result<Vec<KeyValue>, EngineError> {
+        match self.engine.call(&EngineRequest::Range(range))? {
+            EngineResponse::Range { entries, .. } => Ok(entries),
+            _ => Err(EngineError::invalid_response("expected the response of a range")),
+        }
+    }
+
+    /// Executes operations without a condition.
+    pub(super) fn execute(&self, operations: Vec<KeyOperation>) -> Result<TransactionOutcome, EngineError> {
+        let (comparisons, failure) = (Vec::new(), Vec::new());
+        self.transaction(&EngineRequest::Transaction { comparisons, success: operations, failure })
+    }
+
+    pub(super) fn observe(&self) -> Result<Observation, EngineError> {
+        Observation::decode(&self.execute(Observation::reads(&self.keys))?.results)
+    }
+
+    /// Returns a transaction that reads owner, beat and head if a comparison fails.
+    pub(super) fn guarded(
+        &self,
+        comparisons: Vec<KeyComparison>,
+        success: Vec<KeyOperation>,
+    ) -> EngineRequest {
+        EngineRequest::Transaction { comparisons, success, failure: Observation::reads(&self.keys) }
+    }
+}
+
+/// Encodes a value as JSON, so that `etcdctl get` shows it.
+pub(super) fn encode_json(value: &impl Serialize) -> Bytes {
+    serde_json::to_vec(value).expect("values of the engine have only string keys").into()
+}

@@ -1,0 +1,181 @@
+//! Reads of the quorum journal, election, and registered members.
+
+use std::sync::Arc;
+
+use foreseal_primitives::mutant;
+
+use super::{
+    engine::{Engine, KeyOperation},
+    engine_error::EngineError,
+    fence::Fence,
+    member_entry::MemberEntry,
+    observation::{Observation, decode_json},
+    owner::Owner,
+    quorum_connection::{QuorumConnection, encode_json},
+    quorum_keys::QuorumKeys,
+};
+
+/// The journal of one chain in the engine.
+#[derive(Clone)]
+pub struct QuorumLog {
+    pub(super) connection: QuorumConnection,
+}
+
+/// Result of an attempt to become the owner.
+pub enum Acquired {
+    /// This process is the owner. The fence's head is the newest append.
+    Won(Box<Fence>),
+    /// Owner, beat or head changed since the observation.
+    Lost(Box<Observation>),
+}
+
+/// Result of one attempt to write the owner.
+enum Attempted {
+    Written {
+        revision: u64,
+    },
+    /// The comparisons failed, or the attempt was not answered and something changed.
+    Observed(Box<Observation>),
+}
+
+impl QuorumLog {
+    /// Returns the journal of a chain below these keys.
+    pub fn new(engine: Arc<dyn Engine>, keys: QuorumKeys) -> Self {
+        Self { connection: QuorumConnection { engine, keys } }
+    }
+
+    /// Returns the names of the keys.
+    pub fn keys(&self) -> &QuorumKeys {
+        &self.connection.keys
+    }
+
+    /// Reads owner, beat and head in one linearizable transaction.
+    pub fn observe(&self) -> Result<Observation, EngineError> {
+        self.connection.observe()
+    }
+
+    /// Writes `owner` if owner, beat and head are unchanged since `seen`. An unanswered attempt is resolved by
+    /// one more observation.
+    ///
+    /// An attempt without a result may still be executed. Then a later observation has this process as the
+    /// owner, and the caller acquires the ownership again with that observation.
+    ///
+    /// # Errors
+    /// Returns the engine's error if the outcome is unknown or the request was rejected.
+    pub fn acquire(&self, seen: &Observation, owner: &Owner) -> Result<Acquired, EngineError> {
+        let observed = match self.attempt(seen, owner)? {
+            Attempted::Written { revision } => return Ok(self.won(owner, revision, seen)),
+            Attempted::Observed(observed) => observed,
+        };
+        if !is_owned(&observed, owner) {
+            return Ok(Acquired::Lost(observed));
+        }
+        // An earlier attempt succeeded, and its answer was lost; or the caller dropped a fence, whose late writes
+        // may still arrive. A new mod revision of `owner` excludes them.
+        match self.attempt(&observed, owner)? {
+            Attempted::Written { revision } => Ok(self.won(owner, revision, &observed)),
+            Attempted::Observed(again)
+                if is_owned(&again, owner) && again.owner_revision() != observed.owner_revision() =>
+            {
+                Ok(self.won(owner, again.owner_revision(), &again))
+            }
+            Attempted::Observed(again) => Ok(Acquired::Lost(again)),
+        }
+    }
+
+    /// Makes one attempt to write `owner`. After an unanswered attempt, observes what changed.
+    fn attempt(&self, seen: &Observation, owner: &Owner) -> Result<Attempted, EngineError> {
+        let keys = &self.connection.keys;
+        let [of_owner, of_beat, of_head] = seen.comparisons(keys);
+        let mut comparisons = Vec::new();
+        if !mutant!("quorum-acquire-without-owner") {
+            comparisons.push(of_owner);
+        }
+        if !mutant!("quorum-acquire-without-beat") {
+            comparisons.push(of_beat);
+        }
+        if !mutant!("quorum-acquire-without-head") {
+            comparisons.push(of_head);
+        }
+        let put = KeyOperation::Put { key: keys.owner(), value: encode_json(owner) };
+        let observed = match self.connection.transaction(&self.connection.guarded(comparisons, vec![put])) {
+            Ok(outcome) if outcome.succeeded => {
+                return Ok(Attempted::Written { revision: outcome.revision });
+            }
+            Ok(outcome) => Observation::decode(&outcome.results)?,
+            Err(error) if error.is_transient() => {
+                let observed = self.observe()?;
+                if observed == *seen {
+                    return Err(error);
+                }
+                observed
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Attempted::Observed(Box::new(observed)))
+    }
+
+    fn won(&self, owner: &Owner, revision: u64, observed: &Observation) -> Acquired {
+        Acquired::Won(Box::new(Fence::new(self.connection.clone(), owner.clone(), revision, observed.head)))
+    }
+
+    /// Writes the entry of a member.
+    pub fn register(&self, member: &MemberEntry) -> Result<(), EngineError> {
+        let key = self.connection.keys.member(&member.key_name());
+        self.connection.execute(vec![KeyOperation::Put { key, value: encode_json(member) }]).map(|_| ())
+    }
+
+    /// Deletes the entry with this [`key_name`](MemberEntry::key_name), so that the retention no longer respects the
+    /// position of the member.
+    pub fn unregister(&self, name: &str) -> Result<(), EngineError> {
+        let from = self.connection.keys.member(name);
+        let to = format!("{from}\0");
+        self.connection.execute(vec![KeyOperation::Delete { from, to }]).map(|_| ())
+    }
+
+    /// Lists the registered members by [`key_name`](MemberEntry::key_name).
+    pub fn members(&self) -> Result<Vec<MemberEntry>, EngineError> {
+        let entries = self.connection.range(self.connection.keys.members())?;
+        entries.iter().map(decode_json).collect()
+    }
+}
+
+/// Returns `true` if exactly this owner is recorded: a late release has the same run id and epoch.
+fn is_owned(observed: &Observation, owner: &Owner) -> bool {
+    observed.owner.as_ref().is_some_and(|entry| entry.owner == *owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::B256;
+    use foreseal_journal::Identity;
+
+    use super::*;
+    use crate::quorum::{
+        RunId,
+        simulated::{FaultRates, SimulatedEngine},
+    };
+
+    #[test]
+    fn late_release_by_the_same_process_is_no_acquisition() {
+        let keys = QuorumKeys::new("/test", &Identity { chain_id: 1, genesis: B256::ZERO });
+        let log = QuorumLog::new(Arc::new(SimulatedEngine::new(1, FaultRates::default())), keys);
+        let owner = |epoch| Owner {
+            run_id: RunId([1; 16]),
+            epoch,
+            name: "a".to_owned(),
+            feed: String::new(),
+            rpc: String::new(),
+            version: String::new(),
+            successor: None,
+            released: false,
+        };
+        let Acquired::Won(mut fence) = log.acquire(&Observation::default(), &owner(1)).unwrap() else {
+            panic!("the chain has no owner");
+        };
+        let seen = log.observe().unwrap();
+        // The request of an unanswered release arrives after the observation.
+        fence.release(None).unwrap();
+        assert!(matches!(log.acquire(&seen, &owner(2)).unwrap(), Acquired::Lost(_)));
+    }
+}

@@ -1,0 +1,173 @@
+//! Reads of the newest records.
+
+use std::{cmp::Ordering, collections::BTreeSet};
+
+use super::{
+    engine::{KeyOperation, KeyRange, KeyValue},
+    engine_error::EngineError,
+    observation::decode_json,
+    quorum_head::QuorumHead,
+    quorum_keys::{MAX_PARTS, PART_SIZE},
+    quorum_log::QuorumLog,
+    quorum_record::{QuorumRecord, QuorumRecordError},
+};
+
+/// Number of keys of the first read; an attempt must transfer them in time.
+const FIRST_KEYS: u32 = 4;
+/// Maximum number of keys of a read.
+const MAX_KEYS: usize = 256;
+/// Approximate bytes of a read.
+const READ_SIZE: usize = 4 * PART_SIZE;
+
+/// Reasons why the newest records cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TailError {
+    /// The tail starts later: the reader needs a backup, another store or the leader's feed.
+    #[error(
+        "the engine no longer has append {wanted}, only those from {first} on: catch up from a backup or the leader"
+    )]
+    TooOld { wanted: u64, first: u64 },
+    #[error("append {sequence} of the engine is damaged: {reason}")]
+    Damaged { sequence: u64, reason: String },
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Records in order, and the parts of the next one.
+struct TailReader {
+    next: u64,
+    next_part: u32,
+    parts: Vec<u8>,
+    records: Vec<QuorumRecord>,
+    bytes: usize,
+}
+
+/// Head and keys at one revision.
+struct TailRead {
+    head: Option<QuorumHead>,
+    entries: Vec<KeyValue>,
+}
+
+impl QuorumLog {
+    /// Reads the records from this sequence number on, up to the head or until they have `max_bytes` bytes;
+    /// at least one record if it exists. Verifies that each record follows the one before it, and the head.
+    ///
+    /// # Errors
+    /// Returns [`TailError`] if the first record cannot be read.
+    pub fn read_records(&self, from: u64, max_bytes: usize) -> Result<Vec<QuorumRecord>, TailError> {
+        let mut reader =
+            TailReader { next: from, next_part: 0, parts: Vec::new(), records: Vec::new(), bytes: 0 };
+        let mut limit = FIRST_KEYS;
+        loop {
+            let read = self.read_tail(reader.next, reader.next_part, limit)?;
+            let Some(head) = read.head.filter(|head| reader.next <= head.sequence) else {
+                return Ok(reader.records);
+            };
+            let (mut accepted, mut size) = (0, 0);
+            for entry in &read.entries {
+                if reader.next > head.sequence || reader.bytes >= max_bytes {
+                    break;
+                }
+                let position = self.connection.keys.parse_record(&entry.key);
+                if position != Some((reader.next, reader.next_part)) {
+                    break;
+                }
+                reader.push(&entry.value, &head)?;
+                (accepted, size) = (accepted + 1, size + entry.value.len());
+            }
+            if reader.next > head.sequence || reader.bytes >= max_bytes {
+                return Ok(reader.records);
+            }
+            if accepted == 0 {
+                // The caller continues after the complete records, and then receives the error.
+                return if reader.records.is_empty() {
+                    Err(self.explain_gap(reader.next, &head))
+                } else {
+                    Ok(reader.records)
+                };
+            }
+            limit = next_limit(accepted, size);
+        }
+    }
+
+    fn read_tail(&self, sequence: u64, part: u32, limit: u32) -> Result<TailRead, EngineError> {
+        let keys = &self.connection.keys;
+        let range = KeyRange {
+            from: keys.record_part(sequence, part),
+            to: keys.last_record(),
+            limit,
+            keys_only: false,
+        };
+        let operations = vec![KeyOperation::Get { key: keys.head() }, KeyOperation::Range(range)];
+        let mut results = self.connection.execute(operations)?.results.into_iter();
+        let (Some(head), Some(entries)) = (results.next(), results.next()) else {
+            return Err(EngineError::invalid_response("expected the results of 2 operations"));
+        };
+        Ok(TailRead { head: head.first().map(decode_json).transpose()?, entries })
+    }
+
+    /// Returns the reason why a part of the record `wanted` is missing.
+    fn explain_gap(&self, wanted: u64, head: &QuorumHead) -> TailError {
+        let keys = &self.connection.keys;
+        let range = KeyRange { from: keys.first_record(), to: keys.last_record(), limit: 0, keys_only: true };
+        let entries = match self.connection.range(range) {
+            Ok(entries) => entries,
+            Err(error) => return error.into(),
+        };
+        let parsed = entries.iter().filter_map(|entry| keys.parse_record(&entry.key));
+        let present: BTreeSet<u64> = parsed.map(|(sequence, _)| sequence).collect();
+        let mut first = head.sequence.saturating_add(1);
+        while first > 0 && present.contains(&(first - 1)) {
+            first -= 1;
+        }
+        match wanted.cmp(&first) {
+            Ordering::Less => TailError::TooOld { wanted, first },
+            // A late write of one part, after its record was deleted.
+            Ordering::Equal => TailError::TooOld { wanted, first: first.saturating_add(1) },
+            Ordering::Greater => {
+                TailError::Damaged { sequence: wanted, reason: "one of its parts is missing".to_owned() }
+            }
+        }
+    }
+}
+
+impl TailReader {
+    /// Adds the next part, and decodes the record if it is complete.
+    fn push(&mut self, part: &[u8], head: &QuorumHead) -> Result<(), TailError> {
+        self.parts.extend_from_slice(part);
+        self.next_part += 1;
+        let sequence = self.next;
+        let damaged = |reason| TailError::Damaged { sequence, reason };
+        let of_record = |error: QuorumRecordError| damaged(error.to_string());
+        if self.parts.len() < QuorumRecord::stated_length(&self.parts).map_err(of_record)? {
+            return if self.next_part < MAX_PARTS {
+                Ok(())
+            } else {
+                Err(damaged(format!("it has more than {MAX_PARTS} parts")))
+            };
+        }
+        let record = QuorumRecord::decode(&self.parts).map_err(of_record)?;
+        let link = &record.link;
+        if link.sequence != sequence {
+            return Err(damaged(format!("it has sequence number {}", link.sequence)));
+        }
+        if self.records.last().is_some_and(|before| before.link.hash != link.previous) {
+            return Err(damaged("it does not follow the append before it".to_owned()));
+        }
+        if sequence == head.sequence && link.hash != head.hash {
+            return Err(damaged(format!("its hash is {}, but the head has {}", link.hash, head.hash)));
+        }
+        self.bytes += self.parts.len();
+        self.records.push(record);
+        self.parts.clear();
+        self.next = sequence.saturating_add(1);
+        self.next_part = 0;
+        Ok(())
+    }
+}
+
+/// Returns the number of keys to read next, from the size of the keys read last.
+fn next_limit(keys: usize, size: usize) -> u32 {
+    let limit = READ_SIZE.saturating_mul(keys) / size.max(1);
+    u32::try_from(limit.clamp(1, MAX_KEYS)).unwrap_or(FIRST_KEYS)
+}

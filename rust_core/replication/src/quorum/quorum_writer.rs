@@ -1,0 +1,237 @@
+//! The part of a quorum journal that its owner changes: fence, position in the hash chain, and health.
+
+use std::{sync::Arc, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_chain::Clock;
+use foreseal_journal::{JournalError, PreparedAppend, Record};
+use parking_lot::Mutex;
+
+use super::{
+    append_error::{AppendError, FenceError},
+    engine_error::EngineError,
+    fence::{Fence, QuorumAppend, Wait},
+    quorum_log::QuorumLog,
+    quorum_record::{QuorumRecord, RecordLink},
+    record_hash::chain_hash,
+    retention::Retention,
+    run_id::RunId,
+};
+
+/// Time without an append after which the owner writes a beat.
+const BEAT_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Health of the engine as the writer sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuorumHealth {
+    /// Monotonic time since which no write was answered; `None` if the last one was.
+    pub unanswered_since: Option<Duration>,
+    /// Newest error of the engine; it may be solved.
+    pub last_error: Option<String>,
+    /// Number of rounds over the endpoints that had no answer.
+    pub unanswered_rounds: u64,
+    /// Number of retained records, and their bytes.
+    pub retained_bytes: u64,
+}
+
+/// Writer of a quorum journal: it can append while it has the fence.
+pub struct QuorumWriter {
+    log: QuorumLog,
+    clock: Arc<dyn Clock>,
+    /// Returns `true` once the node is stopping.
+    stop: Box<dyn Fn() -> bool + Send>,
+    /// Receives the duration of each append to the engine.
+    on_append: Box<dyn Fn(Duration) + Send>,
+    fence: Option<Fence>,
+    /// Chain hash of the newest append.
+    hash: B256,
+    /// Block and step after the newest append.
+    position: (u64, u64),
+    last_write: Duration,
+    retention: Retention,
+    health: Arc<Mutex<QuorumHealth>>,
+}
+
+impl QuorumWriter {
+    /// Creates a writer without a fence. `stop` returns `true` once the node is stopping; `on_append` receives the
+    /// duration of each append to the engine.
+    pub fn new(
+        log: QuorumLog,
+        clock: Arc<dyn Clock>,
+        stop: Box<dyn Fn() -> bool + Send>,
+        on_append: Box<dyn Fn(Duration) + Send>,
+    ) -> Self {
+        Self {
+            log,
+            clock,
+            stop,
+            on_append,
+            fence: None,
+            hash: B256::ZERO,
+            position: (0, 0),
+            last_write: Duration::ZERO,
+            retention: Retention::default(),
+            health: Arc::default(),
+        }
+    }
+
+    /// Returns the health, which is updated during a wait too.
+    pub fn health(&self) -> Arc<Mutex<QuorumHealth>> {
+        self.health.clone()
+    }
+
+    /// Begins to append after the append with chain hash `hash`, under this fence.
+    pub fn lead(&mut self, fence: Fence, hash: B256) {
+        (self.fence, self.hash) = (Some(fence), hash);
+        self.retention = Retention::default();
+        self.last_write = self.clock.monotonic();
+        self.answered();
+    }
+
+    /// Gives the fence up.
+    pub fn follow(&mut self) {
+        self.fence = None;
+    }
+
+    /// Returns `true` while it has the fence.
+    pub fn leads(&self) -> bool {
+        self.fence.is_some()
+    }
+
+    /// Ends the ownership, preferably in favour of `successor`. The fence is given up even after an error.
+    ///
+    /// # Errors
+    /// Returns an error if the engine did not confirm the release; standbys then wait for the usual silence.
+    pub fn release(&mut self, successor: Option<RunId>) -> Result<(), FenceError> {
+        match self.fence.take() {
+            Some(mut fence) => fence.release(successor),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes an append durable on a majority of the engine.
+    pub(super) fn append(
+        &mut self,
+        prepared: &PreparedAppend,
+        records: &[Record],
+    ) -> Result<(), JournalError> {
+        let no_fence = || JournalError::Superseded { owner: "this process has no fence".to_owned() };
+        let (sequence, previous) = (prepared.sequence, self.hash);
+        let link = RecordLink { sequence, previous, hash: chain_hash(previous, prepared.hash) };
+        let record = QuorumRecord::encode(&link, records);
+        let bytes = record.len() as u64;
+        let (block, index) = position_after(records).unwrap_or(self.position);
+        let append = QuorumAppend { sequence, hash: link.hash, block, index, record: record.into() };
+        let (health, clock) = (&self.health, &self.clock);
+        let wait = Wait {
+            stop: &*self.stop,
+            on_wait: &|error, waited| note_silence(&mut health.lock(), error, clock.monotonic(), waited),
+            clock: &|| clock.monotonic(),
+        };
+        let fence = self.fence.as_mut().ok_or_else(no_fence)?;
+        let started = clock.monotonic();
+        fence.append(&append, &wait).map_err(journal_error)?;
+        (self.on_append)(clock.monotonic().saturating_sub(started));
+        self.hash = link.hash;
+        self.position = (block, index);
+        self.retention.push(sequence, bytes);
+        self.answered();
+        Ok(())
+    }
+
+    /// Writes a beat if the last write is too long ago, and removes old records if that is due. Returns `false`
+    /// if no majority confirmed that this process is still the owner.
+    pub(super) fn beat(&mut self) -> Result<bool, JournalError> {
+        self.trim()?;
+        let now = self.clock.monotonic();
+        let Some(fence) = &mut self.fence else {
+            return Err(JournalError::Superseded { owner: "this process has no fence".to_owned() });
+        };
+        // Ticks are a step apart; half a step early is soon enough.
+        if now.saturating_sub(self.last_write) + BEAT_INTERVAL / 2 < BEAT_INTERVAL {
+            return Ok(true);
+        }
+        match fence.beat() {
+            Ok(()) => {
+                self.answered();
+                Ok(true)
+            }
+            Err(FenceError::Fenced { owner }) => Err(superseded(owner.as_deref())),
+            Err(FenceError::Engine(error)) => {
+                note_silence(&mut self.health.lock(), &error, now, Duration::ZERO);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Removes the records that neither the retention nor a member needs, if that is due.
+    fn trim(&mut self) -> Result<(), JournalError> {
+        let Some(fence) = &mut self.fence else { return Ok(()) };
+        if self.retention.due(&[]).is_none() {
+            return Ok(());
+        }
+        let positions: Vec<u64> = match self.log.members() {
+            Ok(members) => members.iter().map(|member| member.next).collect(),
+            // The next tick repeats it.
+            Err(error) => {
+                tracing::warn!(%error, "cannot list the members of the cluster");
+                return Ok(());
+            }
+        };
+        let Some(first) = self.retention.due(&positions) else { return Ok(()) };
+        match fence.trim(first) {
+            Ok(()) => self.retention.trim(first),
+            Err(FenceError::Fenced { owner }) => return Err(superseded(owner.as_deref())),
+            Err(FenceError::Engine(error)) => tracing::warn!(%error, "cannot trim the quorum journal"),
+        }
+        self.health.lock().retained_bytes = self.retention.bytes();
+        Ok(())
+    }
+
+    fn answered(&mut self) {
+        self.last_write = self.clock.monotonic();
+        let mut health = self.health.lock();
+        if let Some(since) = health.unanswered_since.take() {
+            let silent_ms = self.last_write.saturating_sub(since).as_millis();
+            tracing::info!(silent_ms, "the engine of the quorum journal answers again");
+        }
+        health.retained_bytes = self.retention.bytes();
+    }
+}
+
+fn note_silence(health: &mut QuorumHealth, error: &EngineError, now: Duration, waited: Duration) {
+    if health.unanswered_since.is_none() {
+        tracing::warn!(%error, "the engine of the quorum journal does not answer: nothing becomes visible");
+        health.unanswered_since = Some(now.saturating_sub(waited));
+    }
+    health.unanswered_rounds += 1;
+    health.last_error = Some(error.to_string());
+}
+
+/// Returns block and step after these records; `None` if they change neither.
+pub(super) fn position_after(records: &[Record]) -> Option<(u64, u64)> {
+    records.iter().rev().find_map(|record| match record {
+        Record::Step(step) | Record::Override { step, .. } => Some((step.number, step.index)),
+        _ => None,
+    })
+}
+
+fn superseded(owner: Option<&super::owner::Owner>) -> JournalError {
+    let owner = owner.map_or_else(
+        || "no owner is recorded".to_owned(),
+        |owner| format!("{} in epoch {}", owner.name, owner.epoch),
+    );
+    JournalError::Superseded { owner }
+}
+
+fn journal_error(error: AppendError) -> JournalError {
+    match error {
+        AppendError::Fenced { owner } => superseded(owner.as_deref()),
+        AppendError::Stopped => JournalError::Interrupted,
+        AppendError::TooLarge { bytes, max, .. } => JournalError::TooLarge { bytes, limit: max },
+        error
+        @ (AppendError::Diverged { .. } | AppendError::Unresolved { .. } | AppendError::Rejected(_)) => {
+            JournalError::Quorum { reason: error.to_string() }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The source of snapshots.
+
+use std::io::Write;
+
+/// Data directory of which a server sends snapshots to new machines.
+pub trait SnapshotSource: Send + Sync {
+    /// Writes a snapshot to `out`, and returns once it is complete. The receiver must be able to detect an
+    /// incomplete one. Never delays the writer of the chain.
+    ///
+    /// # Errors
+    /// Returns the reason, for the log.
+    fn send(&self, out: &mut dyn Write) -> Result<(), String>;
+}

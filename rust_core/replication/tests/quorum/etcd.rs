@@ -1,0 +1,198 @@
+//! The engine on a real etcd; skipped if it is not installed.
+
+use std::{path::Path, process::Command, sync::Arc, time::Instant};
+
+use foreseal_replication::quorum::{
+    Acquired, AppendError, CheckMode, Engine, EngineError, EngineFinding, EngineRequest, EngineResponse,
+    EtcdClientCertificate, EtcdEngine, EtcdSettings, EtcdTls, EtcdUser, KeyComparison, KeyOperation,
+    KeyRange, PART_SIZE, QuorumLog, QuorumRecord, RunId, TailError, check_engine,
+};
+
+use crate::{
+    etcd_process::{EtcdProcess, retry},
+    log::{append, append_after, append_many, keys, owner, won},
+};
+
+fn put(key: &str, value: &[u8]) -> KeyOperation {
+    KeyOperation::Put { key: key.to_owned(), value: value.to_vec().into() }
+}
+
+fn transaction(comparisons: Vec<KeyComparison>, success: Vec<KeyOperation>) -> EngineRequest {
+    EngineRequest::Transaction {
+        comparisons,
+        success,
+        failure: vec![KeyOperation::Get { key: "a".to_owned() }],
+    }
+}
+
+#[test]
+fn etcd_compares_revisions_and_reads_ranges() {
+    let Some(etcd) = EtcdProcess::start(&[]) else { return };
+    let engine = etcd.engine();
+    let absent = || vec![KeyComparison { key: "a".to_owned(), revision: 0 }];
+    let create = transaction(absent(), vec![put("a", b"1"), put("b", b"2"), put("c", b"3")]);
+    let EngineResponse::Transaction { succeeded: true, revision, .. } = retry(|| engine.call(&create)) else {
+        panic!("the first transaction failed")
+    };
+    let EngineResponse::Transaction { succeeded: false, results, .. } = engine.call(&create).unwrap() else {
+        panic!("the key is present")
+    };
+    assert_eq!((&results[0][0].value[..], results[0][0].revision), (&b"1"[..], revision));
+    let delete = KeyOperation::Delete { from: "b".to_owned(), to: "c".to_owned() };
+    engine.call(&transaction(Vec::new(), vec![delete])).unwrap();
+    let range = |limit, keys_only| {
+        let (from, to) = ("a".to_owned(), "z".to_owned());
+        engine.call(&EngineRequest::Range(KeyRange { from, to, limit, keys_only })).unwrap()
+    };
+    let EngineResponse::Range { entries, more: false } = range(0, true) else { panic!("keys are missing") };
+    let found: Vec<_> = entries.iter().map(|entry| (entry.key.as_str(), entry.value.len())).collect();
+    assert_eq!(found, [("a", 0), ("c", 0)]);
+    assert!(matches!(range(1, false), EngineResponse::Range { entries, more: true } if entries.len() == 1));
+    engine.call(&EngineRequest::Compact { revision }).unwrap();
+    let repeated = engine.call(&EngineRequest::Compact { revision });
+    assert!(matches!(repeated, Err(EngineError::Revision { .. })), "{repeated:?}");
+    let large = transaction(Vec::new(), vec![put("a", &vec![0; 3 << 20])]);
+    assert!(matches!(engine.call(&large), Err(EngineError::Rejected { .. })));
+}
+
+#[test]
+fn etcd_holds_one_owner_and_its_appends() {
+    let Some(etcd) = EtcdProcess::start(&[]) else { return };
+    let log = QuorumLog::new(Arc::new(etcd.engine()), keys());
+    let seen = retry(|| log.observe());
+    let Acquired::Won(mut first) = log.acquire(&seen, &owner(1, 1)).unwrap() else { panic!("lost") };
+    append_many(&mut first, 20, 17_000);
+    let large = append_after(&first, 2 * PART_SIZE, 9);
+    append(&mut first, &large, 100).unwrap();
+    first.beat().unwrap();
+    let standby = QuorumLog::new(Arc::new(etcd.engine()), keys());
+    let records = standby.read_records(0, usize::MAX).unwrap();
+    assert_eq!(records.len(), 21);
+    assert_eq!(records[20], QuorumRecord::decode(&large.record).unwrap());
+    assert!(matches!(standby.acquire(&seen, &owner(2, 2)), Ok(Acquired::Lost(_))));
+    let mut second = won(&standby, 2);
+    assert_eq!(second.head(), first.head());
+    let next = append_after(&first, 10, 3);
+    let fenced = append(&mut first, &next, 100);
+    assert!(
+        matches!(&fenced, Err(AppendError::Fenced { owner: Some(owner) }) if owner.epoch == 2),
+        "{fenced:?}"
+    );
+    append_many(&mut second, 1, 10);
+    second.trim(15).unwrap();
+    assert_eq!(standby.read_records(3, 1), Err(TailError::TooOld { wanted: 3, first: 15 }));
+    second.release(Some(RunId([3; 16]))).unwrap();
+    assert!(standby.observe().unwrap().owner.unwrap().owner.released);
+}
+
+#[test]
+fn check_of_a_single_etcd_finds_a_single_node() {
+    let Some(etcd) = EtcdProcess::start(&[]) else { return };
+    let engine = etcd.engine();
+    let started = Instant::now();
+    retry(|| engine.call(&EngineRequest::Members));
+    let report = check_engine(&engine, &keys(), &|| started.elapsed()).unwrap();
+    assert!(report.findings.contains(&EngineFinding::SingleNode), "{report:?}");
+    assert!(report.rejections(CheckMode::Forced).is_empty(), "{report:?}");
+    assert!(report.hashes.iter().all(|hash| hash.hash.is_ok()), "{report:?}");
+    assert!(report.database_bytes() > 0);
+}
+
+#[test]
+fn unreachable_etcd_does_not_answer() {
+    let Some(etcd) = EtcdProcess::start(&[]) else { return };
+    let (settings, engine) = (etcd.settings(), etcd.engine());
+    let log = QuorumLog::new(Arc::new(engine), keys());
+    retry(|| log.observe());
+    drop(etcd);
+    for engine in [log, QuorumLog::new(Arc::new(EtcdEngine::new(&settings).unwrap()), keys())] {
+        let result = engine.observe();
+        assert!(matches!(result, Err(EngineError::Unanswered { .. })), "{result:?}");
+    }
+}
+
+/// Creates an authority and a certificate for 127.0.0.1 that it signed; `false` if openssl is not installed.
+fn create_certificates(folder: &Path) -> bool {
+    let new_key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    std::fs::write(folder.join("extensions"), "subjectAltName=IP:127.0.0.1\n").unwrap();
+    for command in [
+        format!("req -x509 {new_key} -keyout ca.key -out ca.pem -subj /CN=ca -days 1"),
+        format!("req {new_key} -keyout node.key -out node.csr -subj /CN=node"),
+        "x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out node.pem -days 1 -extfile extensions"
+            .to_owned(),
+    ] {
+        let Ok(output) = Command::new("openssl").current_dir(folder).args(command.split(' ')).output() else {
+            println!("skipped: openssl is not installed");
+            return false;
+        };
+        assert!(output.status.success(), "{output:?}");
+    }
+    true
+}
+
+#[test]
+fn connection_with_tls_verifies_both_certificates() {
+    let folder = tempfile::tempdir().unwrap();
+    if !create_certificates(folder.path()) {
+        return;
+    }
+    let path = |name: &str| folder.path().join(name);
+    let files = ["node.pem", "node.key", "ca.pem"].map(|name| path(name).to_str().unwrap().to_owned());
+    let [certificate, key, authority] = files.each_ref();
+    let flags =
+        ["--cert-file", certificate, "--key-file", key, "--client-cert-auth", "--trusted-ca-file", authority];
+    let Some(etcd) = EtcdProcess::start(&flags) else { return };
+    let client = EtcdClientCertificate { certificate_file: path("node.pem"), key_file: path("node.key") };
+    let engine = |ca_file, client| {
+        EtcdEngine::new(&EtcdSettings { tls: Some(EtcdTls { ca_file, client }), ..etcd.settings() })
+    };
+    let error = engine("/missing/ca.pem".into(), None).err().unwrap().to_string();
+    assert!(error.contains("/missing/ca.pem"), "{error}");
+    let valid = engine(path("ca.pem"), Some(client)).unwrap();
+    retry(|| valid.call(&EngineRequest::Members));
+    for other in [engine(path("ca.pem"), None).unwrap(), etcd.engine()] {
+        let result = other.call(&EngineRequest::Members);
+        assert!(matches!(result, Err(EngineError::Unanswered { .. })), "{result:?}");
+    }
+}
+
+#[test]
+fn expired_token_is_renewed() {
+    let Some(etcd) = EtcdProcess::start(&["--auth-token-ttl", "1"]) else { return };
+    if Command::new("etcdctl").arg("version").output().is_err() {
+        println!("skipped: etcdctl is not installed");
+        return;
+    }
+    retry(|| etcd.engine().call(&EngineRequest::Members));
+    let endpoint = format!("127.0.0.1:{}", etcd.port);
+    for command in ["user add root:secret", "user grant-role root root", "auth enable"] {
+        let mut etcdctl = Command::new("etcdctl");
+        etcdctl.env("ETCDCTL_API", "3").args(["--endpoints", &endpoint]).args(command.split(' '));
+        let output = etcdctl.output().unwrap();
+        assert!(output.status.success(), "{command}: {output:?}");
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "secret\n").unwrap();
+    let user = EtcdUser { name: "root".to_owned(), password_file: file.path().to_owned() };
+    let engine = EtcdEngine::new(&EtcdSettings { user: Some(user), ..etcd.settings() });
+    let log = QuorumLog::new(Arc::new(engine.unwrap()), keys());
+    retry(|| log.observe());
+    let anonymous = QuorumLog::new(Arc::new(etcd.engine()), keys());
+    assert!(matches!(anonymous.observe(), Err(EngineError::Rejected { .. })));
+    // Disabling and enabling authentication makes every token invalid.
+    for command in ["--user root:secret auth disable", "auth enable"] {
+        let mut etcdctl = Command::new("etcdctl");
+        etcdctl.env("ETCDCTL_API", "3").args(["--endpoints", &endpoint]).args(command.split(' '));
+        assert!(etcdctl.output().unwrap().status.success(), "{command}");
+    }
+    let observed = log.observe();
+    assert!(observed.is_ok() || observed.as_ref().is_err_and(EngineError::is_transient), "{observed:?}");
+    retry(|| log.observe());
+    std::fs::write(file.path(), "wrong").unwrap();
+    let engine = EtcdEngine::new(&EtcdSettings {
+        user: Some(EtcdUser { name: "root".to_owned(), password_file: file.path().to_owned() }),
+        ..etcd.settings()
+    });
+    let rejected = QuorumLog::new(Arc::new(engine.unwrap()), keys()).observe();
+    assert!(matches!(rejected, Err(EngineError::Rejected { .. })), "{rejected:?}");
+}

@@ -1,0 +1,12 @@
+//! The quorum journal: encoding of records, contenders on a simulated engine, and a real etcd.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod contender;
+mod contenders;
+mod etcd;
+mod etcd_process;
+mod history;
+mod import;
+mod log;
+mod record;

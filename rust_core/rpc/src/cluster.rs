@@ -1,0 +1,85 @@
+//! The node in a cluster: its status, and the planned handover.
+
+use foreseal_node::{ClusterStatus, TakeoverRecord};
+use foreseal_replication::{FollowerStatus, quorum::QuorumHead};
+use serde_json::Value;
+
+use crate::{Access, Context, Error, Method, json::Object, params::Params};
+
+pub const METHODS: &[Method] =
+    &[Method::worker_pool("foreseal_handover", &[], handover).with_access(Access::Admin)];
+
+/// Hands the chain over to the standby that is most up to date. Returns its name, or `null` if none is
+/// connected: then any member may take over.
+fn handover(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let handover = context.node.hand_over()?;
+    let mut out = Vec::new();
+    Object::open(&mut out).json("successor", &Value::from(handover.successor).to_string()).close();
+    Ok(out)
+}
+
+/// Writes the status of a process in its cluster. Times are in ms.
+pub(crate) fn write_cluster(out: &mut Vec<u8>, cluster: &ClusterStatus, followers: &[FollowerStatus]) {
+    let mut object = Object::open(out);
+    let owner = cluster.owner.as_ref();
+    object
+        .json("role", &text(cluster.role.name()))
+        .json("name", &text(&cluster.name))
+        .json("epoch", &owner.map_or(0, |owner| owner.epoch).to_string())
+        .json("owner", &owner.map_or_else(|| "null".to_owned(), |owner| text(&owner.name)));
+    if let Some(head) = &cluster.head {
+        write_head(object.name("head"), head);
+    }
+    if let Some(silence) = cluster.engine_silence {
+        let silent_ms = silence.as_millis();
+        let mut quorum = Object::open(object.name("quorum"));
+        quorum
+            .json("ok", if silent_ms < 1_000 { "true" } else { "false" })
+            .json("silentMs", &silent_ms.to_string())
+            .json("retainedBytes", &cluster.retained_bytes.to_string());
+        if let Some(error) = &cluster.last_error {
+            quorum.json("lastError", &text(error));
+        }
+        quorum.close();
+    }
+    if let Some(takeover) = &cluster.last_takeover {
+        write_takeover(object.name("lastTakeover"), takeover);
+    }
+    let list: Vec<Value> = followers.iter().map(follower).collect();
+    object.json("followers", &Value::from(list).to_string());
+    object.close();
+}
+
+fn write_head(out: &mut Vec<u8>, head: &QuorumHead) {
+    Object::open(out)
+        .json("sequence", &head.sequence.to_string())
+        .quantity("block", head.block)
+        .quantity("index", head.index)
+        .json("epoch", &head.epoch.to_string())
+        .close();
+}
+
+fn write_takeover(out: &mut Vec<u8>, takeover: &TakeoverRecord) {
+    Object::open(out)
+        .json("reason", &text(takeover.reason))
+        .json("epoch", &takeover.epoch.to_string())
+        .json("at", &takeover.at.to_string())
+        .json("fenceMs", &takeover.fence_ms.to_string())
+        .json("readyMs", &takeover.ready_ms.to_string())
+        .close();
+}
+
+fn follower(follower: &FollowerStatus) -> Value {
+    serde_json::json!({
+        "name": follower.name,
+        "role": follower.role.name(),
+        "version": follower.version,
+        "rpc": follower.rpc,
+        "lag": follower.lag,
+        "connectedMs": u64::try_from(follower.connected.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+fn text(value: &str) -> String {
+    Value::from(value).to_string()
+}

@@ -1,0 +1,1 @@
+"""Random faults of a whole cluster under load, and a checker of everything that its processes showed."""

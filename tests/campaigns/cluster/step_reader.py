@@ -1,0 +1,119 @@
+"""Polls the feed of one process, and records each step that it shows."""
+
+import http.client
+import re
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from cluster.recording import Recording, ShownStep
+
+_INTERVAL = 0.03
+_TIMEOUT = 2.0
+_PAGE_SIZE = "0x80"
+_VIEW = "x-foreseal-view"
+_EPOCH = re.compile(r"epoch=(\d+)")
+_CURSOR_GONE = -32001
+
+
+class StepReader:
+    """A thread that reads pages of flashblocks, from genesis on."""
+
+    def __init__(self, process: str, port: int, genesis: dict[str, str], recording: Recording) -> None:
+        """`genesis` is the cursor of the genesis block."""
+        self.process = process
+        self.included: set[str] = set()
+        """Hashes of the transactions in the steps of this process."""
+        self.newest: ShownStep | None = None
+        self.gaps = 0
+        """Number of times the process no longer had the step of the cursor."""
+        self._port = port
+        self._cursor: Any = genesis
+        self._recording = recording
+        self._connection: http.client.HTTPConnection | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop reading."""
+        self._stopped.set()
+        self._thread.join(2 * _TIMEOUT)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                complete = self._read_page()
+            except (OSError, http.client.HTTPException, ValueError):
+                # Killed, paused or not yet started: read again from the same cursor.
+                self._close()
+                complete = True
+            if complete:
+                self._stopped.wait(_INTERVAL)
+        self._close()
+
+    def _read_page(self) -> bool:
+        """Record one page. Return True if it ends with the newest step."""
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_TIMEOUT)
+        request = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "foreseal_getFlashblocks",
+            "params": [self._cursor, _PAGE_SIZE],
+        }
+        self._connection.request("POST", "/", orjson.dumps(request), {"Content-Type": "application/json"})
+        response = self._connection.getresponse()
+        answer = orjson.loads(response.read())
+        at = time.monotonic()
+        if "error" in answer:
+            self._handle_error(answer["error"])
+            return True
+        page = answer["result"]
+        steps = [read_step(self.process, at, message) for message in page["flashblocks"]]
+        if steps and page["complete"]:
+            steps[-1] = _with_epoch(steps[-1], response.getheader(_VIEW) or "")
+        self._recording.steps += steps
+        for step in steps:
+            self.included.update(step.transactions)
+            self.newest = step
+        self._cursor = page["cursor"]
+        return bool(page["complete"])
+
+    def _handle_error(self, error: dict[str, Any]) -> None:
+        oldest = (error.get("data") or {}).get("oldest") if error["code"] == _CURSOR_GONE else None
+        if oldest is not None:
+            self.gaps += 1
+            self._cursor = oldest
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def read_step(process: str, at: float, message: dict[str, Any]) -> ShownStep:
+    """Return the step of a feed message."""
+    return ShownStep(
+        process,
+        at,
+        int(message["number"], 16),
+        int(message["index"], 16),
+        message["hash"],
+        message["parent"],
+        message["signature"],
+        int(message["time"], 16),
+        tuple(each["hash"] for each in message["transactions"]),
+        removed=bool(message.get("removed")),
+    )
+
+
+def _with_epoch(step: ShownStep, view: str) -> ShownStep:
+    """Return the step with the owner epoch of the view `BLOCK.STEP; age=MS; epoch=N`, if that view ends with it."""
+    found = _EPOCH.search(view)
+    if found is None or view.partition(";")[0].strip() != f"{step.number}.{step.index}":
+        return step
+    return replace(step, epoch=int(found[1]))

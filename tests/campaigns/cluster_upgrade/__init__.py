@@ -1,0 +1,1 @@
+"""Restarts every process of a cluster under load, one after the other."""

@@ -1,0 +1,93 @@
+"""A real etcd cluster: start, loss of members, pause, full database, restart on the same folder."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from etcd_gateway import EtcdGateway, EtcdGatewayError
+from etcd_programs import etcd_program
+from foreseal.cluster.etcd import EtcdCluster, recommended_flags, stored_ports
+from foreseal.errors import NodeError
+from live import wait_for
+
+
+@contextmanager
+def started(folder: Path, *flags: str) -> Iterator[EtcdCluster]:
+    """Run a cluster of three members in a folder."""
+    cluster = EtcdCluster(folder, etcd_program(), stored_ports(folder), flags)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def fill(gateway: EtcdGateway) -> None:
+    for number in range(16):
+        gateway.put(b"filler/%d" % number, bytes(1 << 20))
+
+
+def test_writes_survive_a_killed_member_and_a_restart(tmp_path: Path) -> None:
+    with started(tmp_path) as cluster:
+        first, second, third = cluster.members
+        written = EtcdGateway(first.endpoint, timeout=20).put(b"a/b", b"1")
+        third.kill()
+        # It may have been the leader.
+        wait_for(lambda: second.is_healthy() and first.is_healthy(), 60, "election")
+        assert EtcdGateway(second.endpoint, timeout=20).put(b"a/c", b"2") == written + 1
+        third.start()
+        wait_for(third.is_healthy, 60, "restarted member")
+        assert [entry.value for entry in EtcdGateway(third.endpoint).range(b"a/")] == [b"1", b"2"]
+    with started(tmp_path) as cluster:
+        assert len(EtcdGateway(cluster.endpoints[0]).range(b"a/")) == 2
+
+
+def test_paused_majority_answers_no_write_and_resumes(tmp_path: Path) -> None:
+    with started(tmp_path) as cluster:
+        first, *others = cluster.members
+        for member in others:
+            member.pause()
+        with pytest.raises(EtcdGatewayError):
+            EtcdGateway(first.endpoint, timeout=0.5).put(b"a", b"1")
+        for member in others:
+            member.resume()
+        wait_for(first.is_healthy, 60, "majority")
+        EtcdGateway(first.endpoint).put(b"a", b"2")
+        assert sum(EtcdGateway(endpoint).is_leader() for endpoint in cluster.endpoints) == 1
+
+
+def test_transaction_compares_revisions_and_watch_yields_each_change(tmp_path: Path) -> None:
+    with started(tmp_path) as cluster:
+        gateway = EtcdGateway(cluster.endpoints[0])
+        won, revision = gateway.transaction([(b"p/owner", 0)], [(b"p/owner", b"x")])
+        assert won
+        assert gateway.transaction([(b"p/owner", 0)], [(b"p/owner", b"y")])[0] is False
+        assert gateway.transaction([(b"p/owner", revision)], [(b"p/owner", b"z")])[0]
+        changes = EtcdGateway(cluster.endpoints[1]).watch(b"p/", revision)
+        assert [next(changes).value for _ in range(2)] == [b"x", b"z"]
+
+
+def test_full_database_raises_an_alarm_until_disarmed(tmp_path: Path) -> None:
+    with started(tmp_path, "--quota-backend-bytes=4194304") as cluster:
+        gateway = EtcdGateway(cluster.endpoints[0])
+        with pytest.raises(EtcdGatewayError, match="space exceeded"):
+            fill(gateway)
+        revision = gateway.delete(b"filler/")
+        gateway.compact(revision)
+        for endpoint in cluster.endpoints:
+            EtcdGateway(endpoint).defragment()
+        gateway.disarm()
+        gateway.put(b"a", b"1")
+
+
+def test_program_that_is_not_etcd_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(NodeError, match="is not etcd"):
+        EtcdCluster(tmp_path, "/bin/true")
+
+
+def test_flags_have_the_spelling_of_the_version() -> None:
+    assert not any("catchup" in flag for flag in recommended_flags((3, 4, 23)))
+    assert "--experimental-snapshot-catchup-entries=200" in recommended_flags((3, 5, 14))
+    assert "--snapshot-catchup-entries=200" in recommended_flags((3, 7, 3))

@@ -1,0 +1,36 @@
+"""Pure functions of the rolling upgrade."""
+
+import pytest
+
+from cluster_upgrade.deployed_haproxy import render_configuration
+from cluster_upgrade.submission_probe import Submission
+from cluster_upgrade.upgrade_phase import UpgradePhase, phase_figures
+from repository import ROOT
+
+CONFIGURATION = (ROOT / "deploy" / "haproxy" / "haproxy.cfg").read_text()
+
+
+def test_deployed_configuration_gets_all_nodes_on_loopback() -> None:
+    text = render_configuration(CONFIGURATION, 8545, [1001, 1002, 1003, 1004])
+    assert "bind 127.0.0.1:8545" in text
+    assert [text.count(f"127.0.0.1:{port}") for port in (1001, 1002, 1003, 1004)] == [2, 2, 2, 2]
+    assert "10.0.0." not in text
+    assert text.count("backup no-check") == 4
+
+
+def test_configuration_without_servers_is_rejected() -> None:
+    with pytest.raises(ValueError, match="no servers"):
+        render_configuration("bind :443 ssl\n", 1, [2])
+
+
+def test_submission_belongs_to_the_phase_in_which_it_began() -> None:
+    phases = [UpgradePhase("handover", 10.0, 12.0), UpgradePhase("leader", 12.0, 15.0)]
+    submissions = [
+        Submission(11.9, 12.3, 12.0, "no leader"),
+        Submission(12.5, 12.6, None),
+        Submission(16.0, 16.1, None),
+    ]
+    handover, leader = phase_figures(phases, submissions, [14.0, 9.0])
+    assert (handover.submissions, handover.rejected, handover.failed_reads) == (1, 1, 0)
+    assert (handover.longest_rejection_ms, handover.longest_delay_ms) == (300, 400)
+    assert (leader.submissions, leader.rejected, leader.longest_delay_ms, leader.failed_reads) == (1, 0, 100, 1)
