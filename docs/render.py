@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import scale_tables
 import tables
 
 from foreseal._core import openrpc
@@ -203,6 +204,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "subscriptions": subscriptions,
     "crates": crates,
     "compare": tables.compare,
+    "scale_tree": scale_tables.tree,
+    "scale_regions": scale_tables.regions,
     "nodes": tables.nodes,
     "crates_and_packages": tables.crates_and_packages,
     "entrance": tables.entrance,

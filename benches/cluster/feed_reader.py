@@ -43,6 +43,8 @@ class FeedReader(asyncio.Protocol):
         self.arrived: dict[int, float] = {}
         """Arrival time of each append, by its sequence number."""
         self.reconnected = 0
+        self.received = 0
+        """Bytes from the feed, over all connections."""
         self.failure: str | None = None
         self._target = target
         self._on_append = on_append
@@ -95,6 +97,7 @@ class FeedReader(asyncio.Protocol):
         if self._closing:
             return
         now = time.perf_counter()
+        self.received += len(data)
         if self._admitted is not None and not self._admitted.done():
             verdict, data = data[:1], data[1:]
             if verdict != _ADMITTED:

@@ -1,8 +1,9 @@
 """Lag of replicas behind the leader, alone and with many readers of frames, and the memory of all processes.
 
-Each replica is a process with its own store that executes every step. A reader of frames is a connection of this
-process: it checks cursor, frame numbers and hashes, and executes nothing. A lag is the time from the arrival of a
+Each replica is a process with its own store that applies every step. A reader of frames is a connection of this
+process: it checks cursor, frame numbers and hashes, and applies nothing. A lag is the time from the arrival of a
 transaction at a subscriber of the leader until its arrival at one of the replica, or until the append's frame arrived.
+A chain of replicas, each of which follows the one before, gives the lag of each hop of a tree.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import statistics
 import sys
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +29,15 @@ from benches.load.wallets import CHAIN_ID
 
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.cluster.node_process import NodeProcess
+from foreseal.cluster.ports import next_free_port
 
 RESULT = Path(__file__).parents[1] / "results" / "replica_lag.json"
 PACKAGES = ("orjson", "uvloop")
 STEP_MS, RATE, SECONDS = 200, 500, 20.0
 # Real replicas; of 100 followers the others are readers of frames.
 MAX_REPLICAS = 10
+# Replicas of the chain.
+HOPS = 3
 FOLLOWERS = (1, 10, 100)
 # The first seconds are not measured: caches and connections are new.
 WARM_UP = 2.0
@@ -81,6 +86,10 @@ class LagRun:
             "different_appends": len(self.comparison.different),
             "reader_failures": [f"{each.name}: {each.failure}" for each in self.readers if each.failure],
             "reconnections": sum(each.reconnected for each in self.readers),
+            # Appends, changes of the pool and heartbeats.
+            "feed_kb_per_reader_and_second": round(
+                sum(each.received for each in self.readers) / len(self.readers) / self.seconds / 1000, 1
+            ),
         }
 
     def _appends(self, first: float) -> dict[int, float]:
@@ -120,7 +129,7 @@ class LagMeasurement:
         added = [self._nodes.replica(f"replica-{number + 1}", [feed_address(self._leader)]) for number in missing]
         self._nodes.start(*added)
         self._replicas += added
-        run = uvloop.run(self._run(followers - len(self._replicas)))
+        run = uvloop.run(self._run(self._replicas, followers - len(self._replicas)))
         members = [resident_mb(member) for member in self._nodes.etcd.members]
         of_replicas = sorted(resident_mb(replica) for replica in self._replicas)
         return {
@@ -137,11 +146,27 @@ class LagMeasurement:
             },
         }
 
-    async def _run(self, readers: int) -> LagRun:
+    def measure_hops(self, count: int) -> list[dict[str, Any]]:
+        """Return the lag of each replica of a chain behind the one before it. Raises ValueError."""
+        feed, chain = feed_address(self._leader), list[NodeProcess]()
+        for number in range(1, count + 1):
+            port = next_free_port()
+            options = ("--feed-listen", f"127.0.0.1:{port}")
+            chain.append(self._nodes.replica(f"hop-{number}", [feed], options))
+            feed = f"tcp://127.0.0.1:{port}"
+        self._nodes.start(*chain)
+        run = uvloop.run(self._run(chain, 0))
+        for node in chain[::-1]:
+            node.stop()
+        watches = [run.leader, *run.replicas]
+        found = [lags(before.shown, after.shown, run.began + WARM_UP) for before, after in pairwise(watches)]
+        return [{"hop": number, **lag_figures([each])} for number, each in enumerate(found, 1)]
+
+    async def _run(self, followers: list[NodeProcess], readers: int) -> LagRun:
         fail_with(asyncio.current_task())
         comparison = AppendComparison()
         leader = await TransactionWatch(self._leader.port).open()
-        replicas = [await TransactionWatch(each.port).open() for each in self._replicas]
+        replicas = [await TransactionWatch(each.port).open() for each in followers]
         frames = await self._open_readers(readers, comparison)
         for account in self._accounts:
             account.sign(int(self._rate * self._seconds / len(self._accounts)) + 1)
@@ -220,6 +245,9 @@ def main() -> int:
     with bench_nodes(given.etcd) as nodes:
         version = ".".join(map(str, nodes.etcd.version))
         measurement = LagMeasurement(nodes, given, replicas)
+        hops = measurement.measure_hops(HOPS)
+        for hop in hops:
+            print(f"hop {hop['hop']}: lag {hop['p50_ms']}/{hop['p99_ms']}/{hop['max_ms']} ms", flush=True)
         for followers in sorted(given.followers):
             results.append(measurement.measure(followers))
             show(results[-1])
@@ -236,7 +264,7 @@ def main() -> int:
             "step_ms": STEP_MS,
             "rate_per_second": given.rate,
         }
-        save(report | {"warm_up_seconds": WARM_UP, "problems": found, "results": results}, given.save)
+        save(report | {"warm_up_seconds": WARM_UP, "problems": found, "hops": hops, "results": results}, given.save)
     return 1 if found else 0
 
 

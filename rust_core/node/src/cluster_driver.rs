@@ -45,6 +45,18 @@ impl ClusterDriver {
         Ok(())
     }
 
+    /// Proves between two ticks that this member still writes the chain.
+    ///
+    /// # Errors
+    /// An error ends production.
+    pub fn beat(&mut self) -> Result<(), NodeError> {
+        match self.producer.beat() {
+            Err(error) if error.is_loss_of_ownership() => self.member.demote(&error.to_string()),
+            done => done?,
+        }
+        Ok(())
+    }
+
     /// Returns the time budget for selecting transactions within a step.
     pub(crate) fn budget(&self) -> Duration {
         self.producer.budget()

@@ -26,7 +26,7 @@ use crate::{
     control::Control,
     follower_status::follower_status,
     scrubber::{ScrubOwner, Scrubber},
-    shared_state::{MAX_UNCONFIRMED, SharedState},
+    shared_state::SharedState,
     signer::admit_signer,
     start::try_first_block,
     store_files::{FollowerDataDir, open_store},
@@ -143,7 +143,7 @@ impl Node {
         shared.set_store(store.clone());
         shared.set_leads(settings.cluster.quorum.is_none() && !matches!(settings.role, Role::Replica { .. }));
         if settings.cluster.quorum.is_some() {
-            shared.set_uses_quorum();
+            shared.set_uses_quorum(settings.production.step);
         }
         let security = settings.cluster.credentials.load()?;
         let part = NodeRole::Writer(Box::new(WriterState {
@@ -517,8 +517,8 @@ impl Node {
     /// Returns the age of the last tick beyond which the node is unhealthy: five steps or five seconds,
     /// whichever is longer.
     pub fn tick_limit(&self) -> Duration {
-        if self.shared.uses_quorum() && self.shared.leads() {
-            return MAX_UNCONFIRMED;
+        if let Some(limit) = self.shared.max_unconfirmed().filter(|_| self.shared.leads()) {
+            return limit;
         }
         if let (NodeRole::Writer(_), Some(_)) = (&self.part, self.following()) {
             return self.settings.cluster.max_age;

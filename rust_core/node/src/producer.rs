@@ -39,6 +39,11 @@ impl Producer {
         self.0.lock().due()
     }
 
+    /// Proves to other machines that this process still writes the chain, if that is due.
+    pub(crate) fn beat(&self) -> Result<(), ProductionError> {
+        self.0.lock().beat()
+    }
+
     /// Returns the time budget for selecting transactions within a step; the rest is for roots and the fsync.
     pub(crate) fn budget(&self) -> Duration {
         self.0.lock().budget()

@@ -333,6 +333,12 @@ impl Sequencer {
         self.slot.is_some()
     }
 
+    /// Proves to other machines that this process still writes the chain, if that is due.
+    pub(crate) fn beat(&mut self) -> Result<(), ProductionError> {
+        self.journal.beat()?;
+        Ok(())
+    }
+
     /// Releases the ownership of the chain, preferably in favour of `successor`.
     ///
     /// # Errors

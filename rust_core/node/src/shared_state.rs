@@ -23,8 +23,8 @@ use crate::{
     store_writer::{StoreGauge, StoreObservers},
 };
 
-/// Age of the last tick beyond which a leader that the quorum does not confirm is unhealthy.
-pub(crate) const MAX_UNCONFIRMED: Duration = Duration::from_secs(1);
+/// Minimum of the age of the last tick beyond which a leader is not confirmed by its quorum.
+const MIN_UNCONFIRMED: Duration = Duration::from_secs(1);
 
 pub(crate) struct SharedState {
     pub(crate) feed: Feed,
@@ -56,8 +56,9 @@ pub(crate) struct SharedState {
     automine: AtomicBool,
     /// `true` while this process writes the chain, or will once its journal is replayed.
     leads: AtomicBool,
-    /// `true` if a quorum must confirm that this process writes the chain.
-    uses_quorum: AtomicBool,
+    /// Age of the last tick, in microseconds, beyond which the quorum has not confirmed this writer; 0 without a
+    /// quorum.
+    max_unconfirmed: AtomicI64,
     stopping: AtomicBool,
     stop_lock: Mutex<()>,
     stop_wake: Condvar,
@@ -85,7 +86,7 @@ impl SharedState {
             changes: Changes::default(),
             automine: AtomicBool::new(false),
             leads: AtomicBool::new(true),
-            uses_quorum: AtomicBool::new(false),
+            max_unconfirmed: AtomicI64::new(0),
             stopping: AtomicBool::new(false),
             stop_lock: Mutex::new(()),
             stop_wake: Condvar::new(),
@@ -349,20 +350,23 @@ impl SharedState {
         self.leads.store(leads, Ordering::SeqCst);
     }
 
-    /// Records that a quorum must confirm that this process writes the chain.
-    pub(crate) fn set_uses_quorum(&self) {
-        self.uses_quorum.store(true, Ordering::SeqCst);
+    /// Records that a quorum must confirm at each tick, which are `step` apart, that this process writes the
+    /// chain.
+    pub(crate) fn set_uses_quorum(&self, step: Duration) {
+        self.max_unconfirmed.store(micros(MIN_UNCONFIRMED.max(step * 2)), Ordering::SeqCst);
     }
 
-    /// Returns `true` if a quorum must confirm that this process writes the chain.
-    pub(crate) fn uses_quorum(&self) -> bool {
-        self.uses_quorum.load(Ordering::SeqCst)
+    /// Returns the age of the last tick beyond which the quorum has not confirmed this writer; `None` without a
+    /// quorum.
+    pub(crate) fn max_unconfirmed(&self) -> Option<Duration> {
+        let limit = u64::try_from(self.max_unconfirmed.load(Ordering::SeqCst)).unwrap_or(0);
+        (limit > 0).then(|| Duration::from_micros(limit))
     }
 
     /// Checks that the quorum, if one is needed, has confirmed this writer recently.
     pub(crate) fn check_quorum(&self) -> Result<(), SubmitError> {
         let age = self.age();
-        if self.uses_quorum() && self.leads() && age > MAX_UNCONFIRMED {
+        if self.leads() && self.max_unconfirmed().is_some_and(|limit| age > limit) {
             let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
             return Err(SubmitError::NoQuorum { age_ms });
         }

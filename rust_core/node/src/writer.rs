@@ -35,6 +35,9 @@ use crate::{
 /// Maximum lag, in appends, at which a follower receives the pool in a simulation, whose chains are short.
 const MANUAL_NEAR: u64 = 2;
 
+/// Maximum time between two proofs of a leader that it is alive.
+const BEAT_INTERVAL: Duration = Duration::from_millis(200);
+
 /// State of the writing thread.
 pub(crate) struct Writer {
     pub(crate) spec: Arc<ChainSpec>,
@@ -358,7 +361,12 @@ impl Writer {
             }
             let now = clock.now();
             if now.monotonic < next {
-                self.shared.sleep(clock.real(next.saturating_sub(now.monotonic)));
+                let rest = next.saturating_sub(now.monotonic);
+                self.shared.sleep(clock.real(rest.min(BEAT_INTERVAL)));
+                if rest > BEAT_INTERVAL {
+                    // Long steps leave time in which standbys would hear nothing.
+                    driver.beat()?;
+                }
                 continue;
             }
             let until = now.monotonic + driver.budget();

@@ -30,7 +30,7 @@ class DoubleSequencer:
         """`skip` names comparisons that are left out: `owner`, `head`."""
         endpoints, _, prefix = journal.removeprefix("etcd://").partition("/")
         self._gateways = [EtcdGateway(endpoint, _ATTEMPT) for endpoint in endpoints.split(",")]
-        self._prefix = f"{prefix}/31337-double/".encode()
+        self._prefix = f"/{prefix}/31337-double/".encode()
         self._chain = chain
         self._name = name
         self._rpc = rpc
