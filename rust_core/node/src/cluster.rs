@@ -7,6 +7,7 @@
 //!   Sequencer (MirrorChain) <-- appends of the feed, or of the quorum's tail     Producer ticks --> demote if fenced
 //! ```
 
+mod busy_beat;
 mod cluster_error;
 mod cluster_monitor;
 mod cluster_settings;
@@ -14,6 +15,7 @@ mod feed_probe;
 mod member;
 mod takeover;
 
+pub(crate) use busy_beat::BusyBeat;
 pub use cluster_error::ClusterError;
 pub(crate) use cluster_monitor::ClusterMonitor;
 pub use cluster_monitor::{ClusterRole, ClusterStatus, TakeoverRecord};

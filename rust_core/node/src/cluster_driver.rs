@@ -1,8 +1,10 @@
 //! The driver of a member of a cluster: ticks while it leads, polls while it follows.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::ClockReading;
+use foreseal_replication::quorum::BeatSender;
+use parking_lot::Mutex;
 
 use crate::{NodeError, Producer, cluster::ClusterMember};
 
@@ -55,6 +57,11 @@ impl ClusterDriver {
             done => done?,
         }
         Ok(())
+    }
+
+    /// Returns the sender of beats for long ticks.
+    pub(crate) fn beats(&self) -> Arc<Mutex<Option<BeatSender>>> {
+        self.member.beats()
     }
 
     /// Returns the time budget for selecting transactions within a step.

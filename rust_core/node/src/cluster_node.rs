@@ -1,8 +1,13 @@
 //! A node as a part of a cluster: status and planned handover.
 
+use std::time::Duration;
+
 use foreseal_replication::{FollowerStatus, quorum::RunId, wire::FollowerRole};
 
 use crate::{ClusterRole, ClusterStatus, ControlError, Node, Role, cluster::demote, node::NodeRole};
+
+/// Time that a handover waits for the append in progress.
+const HANDOVER_WAIT: Duration = Duration::from_secs(1);
 
 /// Result of a planned handover.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +71,7 @@ impl Node {
         standbys.retain(|follower| follower.role == FollowerRole::Standby);
         standbys.sort_by_key(|standby| standby.lag);
         let successor: Option<&FollowerStatus> = standbys.first();
-        let released = self.control(|sequencer| {
+        let released = writing.control.run_within(HANDOVER_WAIT, &self.shared, |sequencer| {
             let released = sequencer.release(successor.map(|standby| RunId(standby.run_id)));
             demote(sequencer, "handed over");
             Ok(released)

@@ -56,12 +56,6 @@ impl Control {
         sequencer.is_some_and(|sequencer| sequencer.lock().write_store())
     }
 
-    /// Returns `true` if the sequencer is idle within `wait` of real time. It is not while it waits for a quorum.
-    pub(crate) fn is_free_within(&self, wait: Duration) -> bool {
-        let sequencer = self.0.lock().clone();
-        sequencer.is_some_and(|sequencer| sequencer.try_lock_for(wait).is_some())
-    }
-
     /// Rejects requests from now on. Waits for the one in progress.
     pub(crate) fn close(&self) {
         let sequencer = self.0.lock().take();
@@ -85,13 +79,32 @@ impl Control {
                 }
             });
         };
-        let mut sequencer = sequencer.lock();
+        Self::run_locked(&mut sequencer.lock(), shared, act)
+    }
+
+    /// Does the same as [`Self::run`], but waits at most `wait` for the sequencer, which may wait for a quorum.
+    pub(crate) fn run_within<T>(
+        &self,
+        wait: Duration,
+        shared: &SharedState,
+        act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
+    ) -> Result<T, ControlError> {
+        let sequencer = self.0.lock().clone().ok_or(ControlError::Starting)?;
+        let Some(mut sequencer) = sequencer.try_lock_for(wait) else { return Err(ControlError::Busy) };
+        Self::run_locked(&mut sequencer, shared, act)
+    }
+
+    fn run_locked<T>(
+        sequencer: &mut Sequencer,
+        shared: &SharedState,
+        act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
+    ) -> Result<T, ControlError> {
         let _working = shared.activity.work();
         if let Some(reason) = sequencer.halted.clone().or_else(|| shared.failure()) {
             return Err(ControlError::Stopped(reason));
         }
         // After a panic in the middle of a change, the journal may hold records that the chain does not.
-        let done = catch_unwind(AssertUnwindSafe(|| act(&mut sequencer))).unwrap_or_else(|_| {
+        let done = catch_unwind(AssertUnwindSafe(|| act(sequencer))).unwrap_or_else(|_| {
             Err(ControlError::Failed(ProductionError::Halted("internal error in the writer".to_owned())))
         });
         let done = match done {

@@ -20,6 +20,10 @@ impl FollowerBackend for SharedState {
         self.set_following_phase(phase);
     }
 
+    fn is_following(&self) -> bool {
+        !self.leads()
+    }
+
     fn frame_arrived(&self) {
         self.record_frame();
     }

@@ -1,15 +1,38 @@
-//! Submissions that pass through a process which follows another one.
+//! Submissions that come from a follower, or pass through a process which follows another one.
 
-use alloy_primitives::Bytes;
-use foreseal_pool::{CheckedTransaction, PoolError};
-use foreseal_primitives::wire::decode;
-use foreseal_replication::{FollowerClient, SubmissionCallback};
+use foreseal_pool::{CheckedTransaction, PoolError, decode_submission};
+use foreseal_primitives::{
+    ChainSpec,
+    wire::{decode, to_vec},
+};
+use foreseal_replication::{FollowerClient, SubmissionCallback, SubmitError};
 
-/// Passes on a submission that a follower forwarded, to the process that `client` follows.
-pub(crate) fn pass_on(client: &FollowerClient, submission: Bytes, runnable: bool, reply: SubmissionCallback) {
-    let decoded: Result<CheckedTransaction, _> = decode(&submission);
-    match decoded {
-        Ok(checked) => client.forward(checked.hash(), submission, runnable, reply),
-        Err(error) => reply(Err(PoolError::Decode(error.to_string()).into())),
+use crate::shared_state::SharedState;
+
+/// Decodes a submission that a worker of this node has checked.
+pub(crate) fn decode_forwarded(submission: &[u8]) -> Result<CheckedTransaction, SubmitError> {
+    Ok(decode(submission).map_err(|error| PoolError::Decode(error.to_string()))?)
+}
+
+/// Passes a submission on to the process that `client` follows.
+pub(crate) fn pass_on(
+    client: &FollowerClient,
+    checked: &CheckedTransaction,
+    runnable: bool,
+    reply: SubmissionCallback,
+) {
+    client.forward(checked.hash(), to_vec(checked).into(), runnable, reply);
+}
+
+impl SharedState {
+    /// Checks a submission of another machine like that of a client: the sender that it states is not trusted.
+    pub(crate) fn check_foreign(
+        &self,
+        submission: &[u8],
+        spec: &ChainSpec,
+    ) -> Result<CheckedTransaction, SubmitError> {
+        let view = self.view().ok_or(SubmitError::Starting)?;
+        let rules = self.pool.rules(spec, &view.pending().block.header);
+        Ok(decode_submission(&decode_forwarded(submission)?.encoded(), &rules)?)
     }
 }

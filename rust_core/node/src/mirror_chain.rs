@@ -83,7 +83,7 @@ impl ChainCopy for MirrorChain {
     fn start_over(&mut self, cause: &RestartCause) -> Result<(), String> {
         match cause {
             // Another address may have it, or have it again.
-            RestartCause::CursorGone => Ok(()),
+            RestartCause::CursorGone | RestartCause::InvalidFrame => Ok(()),
             RestartCause::Contradicted(reason) => Err(format!(
                 "this node and the one that it follows have different chains: {reason}; \
                  start with an empty data directory once the cause is known"

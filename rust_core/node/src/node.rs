@@ -33,9 +33,6 @@ use crate::{
     writer::{Begun, Writer},
 };
 
-/// Time that a stop waits for the append in progress, to hand the chain over after it.
-const HANDOVER_WAIT: Duration = Duration::from_secs(1);
-
 /// A node. Reads are served from [`Node::view`]; writes happen on a thread of their own.
 pub struct Node {
     spec: Arc<ChainSpec>,
@@ -56,7 +53,7 @@ pub(crate) enum NodeRole {
 /// State of the process that writes the chain.
 pub(crate) struct WriterState {
     datadir: Arc<DataDir>,
-    control: Arc<Control>,
+    pub(crate) control: Arc<Control>,
     signer: Option<Arc<StepSigner>>,
     surroundings: Mutex<Option<NodeEnvironment>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -327,10 +324,7 @@ impl Node {
                 return self.join_scrub();
             }
         };
-        if writing.monitor.get().is_some()
-            && self.shared.leads()
-            && writing.control.is_free_within(HANDOVER_WAIT)
-        {
+        if writing.monitor.get().is_some() && self.shared.leads() {
             // A standby continues at once instead of after the usual silence.
             if let Err(error) = self.hand_over() {
                 tracing::warn!(%error, "the chain was not handed over");

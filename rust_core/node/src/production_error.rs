@@ -42,6 +42,8 @@ pub enum ControlError {
     Stopped(String),
     #[error("only the sequencer supports this; this process follows it")]
     Follower,
+    #[error("the writer is waiting for the quorum of its journal: try again once it answers")]
+    Busy,
     #[error("this node has no quorum journal: there is nothing to hand over")]
     NoQuorum,
     #[error("this node produces no blocks")]

@@ -13,13 +13,13 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
 use foreseal_builder::{BuildError, NextBlockAttributes, PendingBlock};
-use foreseal_chain::{Chain, ClockReading, Recorded, View};
+use foreseal_chain::{Chain, ClockReading, FinalityDepth, Recorded, View};
 use foreseal_evm::RejectedTransaction;
 use foreseal_journal::{Journal, JournalError, JournalReader, RawAppend, Record};
 use foreseal_pool::{DropReason, PoolSnapshot};
 use foreseal_primitives::{Flashblock, mutant};
 use foreseal_replication::{
-    Phase,
+    Phase, Production,
     quorum::{QuorumJournal, QuorumWriter, RunId},
     wire::Welcome,
 };
@@ -54,6 +54,8 @@ pub struct Sequencer {
     /// Number of the block whose timestamp was set explicitly.
     pub(crate) fixed: Option<u64>,
     inputs: BlockInputs,
+    /// Settings of this process, which those of a followed one replace for readers.
+    own_production: (Production, FinalityDepth),
     pub(crate) snapshots: Snapshots,
     /// Reason why nothing more can be written.
     pub(crate) halted: Option<String>,
@@ -80,6 +82,7 @@ impl Sequencer {
         let mining = if automine { Mining::Automatic } else { timed };
         shared.set_automine(automine);
         let snapshots = Snapshots::default();
+        let own_production = (settings.production.clone(), settings.finality);
         let (slot, fixed, halted) = (None, None, None);
         let mut sequencer = Self {
             chain,
@@ -91,6 +94,7 @@ impl Sequencer {
             mining,
             fixed,
             inputs,
+            own_production,
             snapshots,
             halted,
             unshown: Vec::new(),
@@ -374,6 +378,7 @@ impl Sequencer {
 
     /// Continues the chain as its writer: brings the pool up to date and continues the open block.
     pub(crate) fn lead(&mut self) -> Result<(), ProductionError> {
+        (self.settings.production, self.settings.finality) = self.own_production.clone();
         self.begin()?;
         let view = Arc::new(self.view()?);
         // Steps that the pool has not heard of may have changed its senders.

@@ -7,18 +7,26 @@ use std::{
 };
 
 use alloy_primitives::{Address, Bytes};
+use foreseal_primitives::ChainSpec;
 use foreseal_replication::{
-    FollowerClient, Phase, SequencerBackend, SubmissionCallback,
+    ConnectionOrigin, FollowerClient, Phase, SequencerBackend, SubmissionCallback,
     wire::{SequencerReport, Welcome},
 };
 use foreseal_store::DamageReport;
 
-use crate::{cluster::ClusterMonitor, contradiction, forwarding::pass_on, shared_state::SharedState};
+use crate::{
+    cluster::ClusterMonitor,
+    contradiction,
+    forwarding::{decode_forwarded, pass_on},
+    shared_state::SharedState,
+};
 
 /// Access of a feed server to the node.
 pub(crate) struct FeedBackend {
     pub shared: Arc<SharedState>,
     pub datadir: PathBuf,
+    /// Rules by which submissions of other machines are checked.
+    pub spec: Arc<ChainSpec>,
     pub signer: Option<Address>,
     /// Settings of block production of this process.
     pub welcome: Welcome,
@@ -67,10 +75,15 @@ impl SequencerBackend for FeedBackend {
         self.shared.view().map_or(0, |view| view.latest().number())
     }
 
-    fn admit(&self, submission: Bytes, runnable: bool, reply: SubmissionCallback) {
-        match self.following() {
-            Some(client) => pass_on(client, submission, runnable, reply),
-            None => reply(self.shared.admit_forwarded(&submission, runnable)),
+    fn admit(&self, submission: Bytes, runnable: bool, origin: ConnectionOrigin, reply: SubmissionCallback) {
+        let checked = match origin {
+            ConnectionOrigin::Local => decode_forwarded(&submission),
+            ConnectionOrigin::Network => self.shared.check_foreign(&submission, &self.spec),
+        };
+        match (checked, self.following()) {
+            (Err(error), _) => reply(Err(error)),
+            (Ok(checked), Some(client)) => pass_on(client, &checked, runnable, reply),
+            (Ok(checked), None) => reply(self.shared.admit_forwarded(checked, runnable)),
         }
     }
 

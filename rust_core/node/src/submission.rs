@@ -7,7 +7,7 @@ use foreseal_chain::View;
 use foreseal_pool::{
     Admission, CheckedTransaction, PendingHead, PoolError, Rules, decode_submission, impersonated_submission,
 };
-use foreseal_primitives::{Transaction, wire::decode};
+use foreseal_primitives::Transaction;
 use foreseal_replication::{SubmissionHandle, SubmitError};
 
 use crate::{Node, shared_state::SharedState};
@@ -117,14 +117,13 @@ impl SharedState {
     /// Admits a submission that a follower forwarded.
     pub(crate) fn admit_forwarded(
         &self,
-        submission: &[u8],
+        submission: CheckedTransaction,
         runnable: bool,
     ) -> Result<Admission, SubmitError> {
         self.check_quorum()?;
         if let Some(reason) = self.failure() {
             return Err(SubmitError::Stopped(reason));
         }
-        let submission = decode(submission).map_err(|error| PoolError::Decode(error.to_string()))?;
         self.admit(submission, runnable)
     }
 }

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use crate::{
     ClusterDriver, NodeEnvironment, NodeError, Producer, Randomness, Role, Settings, StepSigner,
-    cluster::{ClusterMember, ClusterMonitor, MemberParts},
+    cluster::{BusyBeat, ClusterMember, ClusterMonitor, MemberParts},
     control::Control,
     mirror_chain::MirrorChain,
     replicated::AppendCheck,
@@ -256,6 +256,7 @@ impl Writer {
         let backend = FeedBackend {
             shared: self.shared.clone(),
             datadir: self.datadir.path().to_owned(),
+            spec: self.spec.clone(),
             signer: self.signer.as_ref().map(|signer| signer.address()),
             welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
             upstream: self.upstream.clone(),
@@ -348,6 +349,7 @@ impl Writer {
     /// Produces while this member is the owner, and follows the owner otherwise.
     fn run_member(&self, mut driver: ClusterDriver) -> Result<(), NodeError> {
         let clock = &self.shared.clock;
+        let busy = BusyBeat::start(driver.beats(), self.shared.clone());
         let step = self.settings.production.step;
         let mut next = clock.monotonic();
         while !self.shared.stopping() {
@@ -370,7 +372,7 @@ impl Writer {
                 continue;
             }
             let until = now.monotonic + driver.budget();
-            driver.tick(now, &mut || clock.monotonic() < until)?;
+            busy.during(now.monotonic, || driver.tick(now, &mut || clock.monotonic() < until))?;
             next = (next + step).max(clock.monotonic());
         }
         driver.unregister();

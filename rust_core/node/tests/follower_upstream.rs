@@ -60,6 +60,10 @@ impl FollowerBackend for Reader {
 
     fn wake_waiters(&self) {}
 
+    fn is_following(&self) -> bool {
+        true
+    }
+
     fn run_following(&self, work: &mut dyn FnMut()) {
         work();
     }

@@ -20,8 +20,8 @@ pub use follower::{
 pub use phase::{Phase, PoolStart};
 pub use production::{InvalidProduction, Production};
 pub use server::{
-    FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog, LogStatus, ManualServer, Pace, RingLimits,
-    SequencerBackend, SnapshotSource,
+    ConnectionOrigin, FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog, LogStatus, ManualServer,
+    Pace, RingLimits, SequencerBackend, SnapshotSource,
 };
 pub use store_status::{ScrubStatus, StoreStatus};
 pub use submit_error::SubmitError;

@@ -10,6 +10,7 @@
 //! an append exist. No lease and no clock of another machine is involved.
 
 mod append_error;
+mod beat_sender;
 mod chain_listing;
 mod engine;
 mod engine_check;
@@ -39,6 +40,7 @@ mod silence_detector;
 pub mod simulated;
 
 pub use append_error::{AppendError, FenceError};
+pub use beat_sender::BeatSender;
 pub use chain_listing::list_chains;
 pub use engine::{
     EndpointHash, EndpointStatus, Engine, EngineMember, EngineRequest, EngineResponse, HashReading,

@@ -8,6 +8,7 @@
 //! The writer never waits for a follower. A follower that falls behind by more than the ring holds is
 //! disconnected. It reconnects with its cursor and receives the missing appends from the journal.
 
+mod connection_origin;
 mod feed_server;
 mod feed_source;
 mod follower_session;
@@ -23,6 +24,7 @@ mod snapshot_session;
 mod snapshot_source;
 mod socket_listener;
 
+pub use connection_origin::ConnectionOrigin;
 pub use feed_server::FeedServer;
 pub use feed_source::{FeedConfig, FeedSource};
 pub use frame_log::{FrameLog, LogStatus, RingLimits};

@@ -315,6 +315,14 @@ class Settings:
                 "cluster.journal",
                 "cluster.feed_listen",
             )
+        host = (cluster.feed_listen or "").rpartition(":")[0]
+        is_unspecified = host in ("0.0.0.0", "[::]", "::")  # noqa: S104 - it is rejected, not bound
+        if cluster.journal is not None and is_unspecified and cluster.feed_advertise is None:
+            raise SettingsError(
+                f"other nodes cannot reach {cluster.feed_listen}: set feed_advertise to an address of this machine",
+                "cluster.feed_listen",
+                "cluster.feed_advertise",
+            )
         if (cluster.journal is not None or cluster.follow) and self.development:
             raise SettingsError("a development chain works alone", "cluster.journal", "cluster.follow")
 

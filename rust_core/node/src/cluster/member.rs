@@ -1,13 +1,13 @@
 //! A member of a cluster while it follows: it watches the owner and takes over from a silent one.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use foreseal_journal::JournalReader;
 use foreseal_replication::{
     FeedAddress, FollowerClient, Phase,
     quorum::{
-        FeedPort, MemberEntry, Observation, Owner, QuorumLog, QuorumWriter, Silence, SilenceDetector,
-        SilenceReason,
+        BeatSender, FeedPort, MemberEntry, Observation, Owner, QuorumLog, QuorumWriter, Silence,
+        SilenceDetector, SilenceReason,
     },
 };
 use parking_lot::Mutex;
@@ -47,12 +47,14 @@ pub(crate) struct ClusterMember {
     registered: Option<Duration>,
     /// Time since which the feed is not followed although the quorum has more.
     behind_since: Option<Duration>,
+    /// Reason that was logged last.
+    warned: Option<String>,
 }
 
 impl ClusterMember {
     pub fn new(parts: MemberParts) -> Self {
         let detector = SilenceDetector::new(parts.profile.run_id);
-        Self { parts, detector, registered: None, behind_since: None }
+        Self { parts, detector, registered: None, behind_since: None, warned: None }
     }
 
     /// Returns `true` while this member writes the chain.
@@ -78,32 +80,46 @@ impl ClusterMember {
             Ok(observed) => observed,
             Err(error) => {
                 self.detector.record(self.now(), None, FeedPort::Unknown);
-                self.parts.monitor.set_error(Some(error.to_string()));
+                self.warn(&error);
                 return Ok(POLL_INTERVAL);
             }
         };
+        let answered = self.now();
         let (owner, head) = (observed.owner.as_ref(), observed.head.map(|entry| entry.head));
         self.parts.monitor.observed(owner.map(|entry| entry.owner.clone()), head, self.now());
         self.follow_owner(owner.map(|entry| &entry.owner));
         let port = self.feed_port(owner.map(|entry| &entry.owner));
-        let silence = self.detector.record(self.now(), Some(&observed), port);
+        let silence = self.detector.record(answered, Some(&observed), port);
         let done = match silence {
             Silence::Unanswered | Silence::Active { .. } => self.stay_current(&observed),
             // An acquisition whose outcome was unknown has succeeded.
             Silence::Own => self.attempt(&observed, SilenceReason::NoWrites),
-            Silence::Silent(SilenceReason::NoOwner) if self.parts.standby => Ok(()),
+            Silence::Silent(SilenceReason::NoOwner) if self.parts.standby => {
+                self.warn(&"the chain has no owner, and a standby does not begin it");
+                return Ok(POLL_INTERVAL);
+            }
             Silence::Silent(reason) => self.attempt(&observed, reason),
         };
         self.register();
         match done {
-            Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "cannot take over the chain yet");
-                self.parts.monitor.set_error(Some(error.to_string()));
-            }
+            Err(error) if error.is_transient() => self.warn(&error),
             Err(error) => return Err(error),
-            Ok(()) => {}
+            Ok(()) => {
+                self.parts.monitor.set_error(None);
+                self.warned = None;
+            }
         }
         Ok(POLL_INTERVAL.saturating_sub(self.now().saturating_sub(began)))
+    }
+
+    /// Logs a reason for which this member waits, once for a series of equal ones.
+    fn warn(&mut self, reason: &dyn fmt::Display) {
+        let reason = reason.to_string();
+        if self.warned.as_ref() != Some(&reason) {
+            tracing::warn!(reason, "waiting for the quorum journal");
+        }
+        self.parts.monitor.set_error(Some(reason.clone()));
+        self.warned = Some(reason);
     }
 
     fn attempt(&mut self, observed: &Observation, reason: SilenceReason) -> Result<(), ClusterError> {
@@ -118,8 +134,8 @@ impl ClusterMember {
 
     /// Follows the feed of the owner, unless that is this process.
     fn follow_owner(&self, owner: Option<&Owner>) {
-        let own = self.parts.profile.run_id;
-        let address = owner.filter(|owner| owner.run_id != own).map(|owner| FeedAddress::parse(&owner.feed));
+        let address =
+            owner.filter(|owner| !self.is_own_feed(owner)).map(|owner| FeedAddress::parse(&owner.feed));
         match address {
             Some(Ok(address)) => self.parts.client.set_addresses(vec![address]),
             Some(Err(error)) => tracing::warn!(%error, "the owner of the chain has no usable feed address"),
@@ -127,7 +143,22 @@ impl ClusterMember {
         }
     }
 
+    /// Returns `true` if the owner is this process, or an earlier run of it.
+    fn is_own_feed(&self, owner: &Owner) -> bool {
+        let own = &self.parts.profile;
+        owner.run_id == own.run_id || (!own.feed.is_empty() && owner.feed == own.feed)
+    }
+
+    /// Returns the sender of beats for long ticks.
+    pub fn beats(&self) -> Arc<Mutex<Option<BeatSender>>> {
+        self.parts.writer.lock().beats()
+    }
+
     fn feed_port(&self, owner: Option<&Owner>) -> FeedPort {
+        if self.parts.probes && owner.is_some_and(|owner| self.is_own_feed(owner)) {
+            // An earlier run of this process has ended.
+            return FeedPort::Refused;
+        }
         let address = owner.and_then(|owner| FeedAddress::parse(&owner.feed).ok());
         match address {
             Some(address) if self.parts.probes && self.parts.client.connected_address().is_none() => {
@@ -141,8 +172,13 @@ impl ClusterMember {
     fn stay_current(&mut self, observed: &Observation) -> Result<(), ClusterError> {
         let Some(head) = observed.head.map(|entry| entry.head) else { return Ok(()) };
         let now = self.now();
-        let current = self.parts.sequencer.lock().next_sequence() > head.sequence;
-        if current || self.parts.shared.phase() == Phase::Following {
+        let next = self.parts.sequencer.lock().next_sequence();
+        if next > head.sequence.saturating_add(1) {
+            // An error, unless the feed was faster than the observation.
+            self.is_current(Some(head))?;
+        }
+        let is_followed = self.parts.client.connected_address().is_some();
+        if next > head.sequence || is_followed || self.parts.shared.phase() == Phase::Following {
             self.behind_since = None;
             return Ok(());
         }

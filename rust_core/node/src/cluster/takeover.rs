@@ -17,7 +17,7 @@ impl ClusterMember {
     pub(super) fn catch_up(&mut self, last: u64) -> Result<(), ClusterError> {
         loop {
             let next = self.parts.sequencer.lock().next_sequence();
-            if next > last {
+            if next > last || self.parts.shared.stopping() {
                 return Ok(());
             }
             let records = self.parts.log.read_records(next, MAX_TAIL_READ)?;
@@ -50,12 +50,15 @@ impl ClusterMember {
         if let Some(head) = head {
             self.catch_up(head.sequence)?;
         }
+        if self.parts.shared.stopping() {
+            return Ok(());
+        }
         let owner = Owner { epoch: observed.next_epoch(), ..self.parts.profile.clone() };
         let fence = match self.parts.log.acquire(observed, &owner)? {
             Acquired::Won(fence) => fence,
             Acquired::Lost(_) => return Ok(()),
         };
-        let fenced = self.parts.shared.clock.monotonic();
+        let (fenced, owner) = (self.parts.shared.clock.monotonic(), fence.owner().clone());
         tracing::info!(reason = reason.code(), epoch = owner.epoch, "this process is the owner of the chain");
         self.parts.monitor.acquired(owner.clone());
         self.lead(*fence)?;
@@ -73,7 +76,7 @@ impl ClusterMember {
     }
 
     /// Returns `false` if the journal here has appends that were made after the observation of `head`.
-    fn is_current(&self, head: Option<QuorumHead>) -> Result<bool, ClusterError> {
+    pub(super) fn is_current(&self, head: Option<QuorumHead>) -> Result<bool, ClusterError> {
         let Err(error) = self.check_position(head) else { return Ok(true) };
         // The feed of an owner that writes again may have delivered them. This observation is newer than them.
         let newest = self.parts.log.observe()?.head.map(|entry| entry.head);

@@ -54,6 +54,8 @@ pub struct CopyProgress {
 pub enum RestartCause {
     /// The sequencer does not have the cursor.
     CursorGone,
+    /// An append was not the next one, or damaged: nothing of it was added.
+    InvalidFrame,
     /// An append did not apply, for this reason.
     Contradicted(String),
 }

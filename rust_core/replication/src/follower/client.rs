@@ -138,6 +138,11 @@ impl FollowerClient {
         self.upstream.connected()
     }
 
+    /// Returns `true` if a replica could follow another address.
+    pub(super) fn has_other_addresses(&self) -> bool {
+        self.profile.role == FollowerRole::Replica && self.upstream.addresses().len() > 1
+    }
+
     /// Returns the time without a frame after which the connection is given up.
     pub(super) fn max_silence(&self) -> Duration {
         match self.profile.role {

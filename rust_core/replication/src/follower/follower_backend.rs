@@ -16,6 +16,9 @@ pub trait FollowerBackend: Send + Sync {
 
     fn set_phase(&self, phase: Phase);
 
+    /// Returns `true` while this process follows; a standby that took over does not.
+    fn is_following(&self) -> bool;
+
     /// Records that a frame from the sequencer arrived.
     fn frame_arrived(&self);
 

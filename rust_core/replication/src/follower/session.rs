@@ -19,15 +19,18 @@ use foreseal_primitives::{
 
 use super::{
     FollowerClient, FollowerProfile,
-    chain_copy::{ChainCopy, CopyError, RestartCause},
+    chain_copy::{ApplyError, ChainCopy, CopyError, RestartCause},
 };
 use crate::{
     Phase,
     wire::{
-        Ending, Hello, MAX_RESPONSE_SIZE, MAX_SILENCE, Request, Response, Welcome, WireError, read_frame,
-        strip_number,
+        Ending, Heartbeat, Hello, MAX_REMOTE_SILENCE, MAX_RESPONSE_SIZE, MAX_SILENCE, Request, Response,
+        Welcome, WireError, read_frame, strip_number,
     },
 };
+
+/// Number of heartbeats with an old tick after which another address is tried.
+const MAX_STALE_HEARTBEATS: u32 = 3;
 
 /// Outcome of a connection.
 pub(super) enum ConnectionOutcome {
@@ -60,6 +63,10 @@ pub(super) enum ConnectionError {
     Copy(#[from] CopyError),
     #[error("a change of the pool does not decode: {0}")]
     Pool(DecodeError),
+    #[error("this process writes the chain now")]
+    TakenOver,
+    #[error("the node at this address is stale: its last tick was {age_ms} ms ago")]
+    Stale { age_ms: u64 },
     #[error("the sequencer sent an invalid greeting")]
     NoWelcome,
 }
@@ -93,6 +100,8 @@ pub(super) struct Session {
     live: bool,
     /// Number of the newest sealed block at the beginning of the connection.
     start: Option<u64>,
+    /// Number of heartbeats in a row with an old tick.
+    stale_heartbeats: u32,
     /// Number of the ownership that the content of the pool is from, 0 without a quorum journal; `None` before the
     /// first content.
     pool_epoch: Option<u64>,
@@ -102,7 +111,16 @@ impl Session {
     /// Creates the session of `client`; `None` if it has one.
     pub fn new(client: Arc<FollowerClient>) -> Option<Self> {
         let chain = client.chain.lock().take()?;
-        Some(Self { client, chain, welcome: None, received: 0, live: false, start: None, pool_epoch: None })
+        Some(Self {
+            client,
+            chain,
+            welcome: None,
+            received: 0,
+            live: false,
+            start: None,
+            stale_heartbeats: 0,
+            pool_epoch: None,
+        })
     }
 
     /// Follows over one connection until it ends.
@@ -125,6 +143,9 @@ impl Session {
                 return ConnectionOutcome::Rejected(reason.clone());
             }
             ConnectionError::Ended(Ending::CursorGone) => Some(RestartCause::CursorGone),
+            ConnectionError::Copy(CopyError::Apply(
+                ApplyError::ContentHash { .. } | ApplyError::OutOfOrder { .. },
+            )) => Some(RestartCause::InvalidFrame),
             ConnectionError::Copy(CopyError::Apply(error)) => {
                 Some(RestartCause::Contradicted(error.to_string()))
             }
@@ -157,6 +178,7 @@ impl Session {
     /// Returns the greeting of a new connection, with the replica's cursor.
     pub fn hello(&mut self) -> Result<Vec<u8>, ConnectionError> {
         (self.welcome, self.received, self.live, self.start) = (None, 0, false, None);
+        self.stale_heartbeats = 0;
         let cursor = self.chain.cursor()?;
         let FollowerClient { identity, profile, .. } = &*self.client;
         let FollowerProfile { name, role, run_id, version, rpc } = profile.clone();
@@ -222,6 +244,9 @@ impl Session {
                     self.publish()?;
                 }
             }
+            Response::Pool(_) | Response::Heartbeat(_) if !backend.is_following() => {
+                return Err(ConnectionError::TakenOver);
+            }
             Response::Pool(event) => {
                 let event = decode(&event).map_err(ConnectionError::Pool)?;
                 if !self.live {
@@ -249,6 +274,7 @@ impl Session {
             Response::Heartbeat(heartbeat) => {
                 sequencer.record_heartbeat(&heartbeat);
                 backend.record_heartbeat(&heartbeat);
+                self.check_age(&heartbeat)?;
             }
             Response::SequencerReport(report) => {
                 let failed = matches!(report.phase, Phase::Failed(_));
@@ -265,6 +291,21 @@ impl Session {
             Response::End(ending) => return Err(ConnectionError::Ended(ending)),
         }
         Ok(())
+    }
+
+    /// Leaves a node that has not ticked for long, if there is another address.
+    fn check_age(&mut self, heartbeat: &Heartbeat) -> Result<(), ConnectionError> {
+        let ticks = self.welcome.as_ref().is_some_and(|welcome| welcome.produces);
+        if !ticks || heartbeat.age < MAX_REMOTE_SILENCE || !self.client.has_other_addresses() {
+            self.stale_heartbeats = 0;
+            return Ok(());
+        }
+        self.stale_heartbeats += 1;
+        if self.stale_heartbeats < MAX_STALE_HEARTBEATS {
+            return Ok(());
+        }
+        let age_ms = u64::try_from(heartbeat.age.as_millis()).unwrap_or(u64::MAX);
+        Err(ConnectionError::Stale { age_ms })
     }
 
     /// Updates the progress in the status.

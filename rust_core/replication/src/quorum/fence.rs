@@ -8,6 +8,7 @@ use foreseal_primitives::mutant;
 
 use super::{
     append_error::{AppendError, FenceError},
+    beat_sender::BeatSender,
     engine::{EngineRequest, KeyComparison, KeyOperation},
     engine_error::EngineError,
     observation::{HeadEntry, Observation},
@@ -83,6 +84,11 @@ impl Fence {
     /// Returns the mod revision of the key `owner` that each write compares.
     pub fn owner_revision(&self) -> u64 {
         self.owner_revision
+    }
+
+    /// Returns a sender of beats under this fence, for another thread.
+    pub fn beat_sender(&self) -> BeatSender {
+        BeatSender::new(self.connection.clone(), self.owner_revision)
     }
 
     /// Returns the newest acknowledged append, including those of earlier owners.

@@ -71,13 +71,12 @@ impl QuorumLog {
             return Ok(Acquired::Lost(observed));
         }
         // An earlier attempt succeeded, and its answer was lost; or the caller dropped a fence, whose late writes
-        // may still arrive. A new mod revision of `owner` excludes them.
-        match self.attempt(&observed, owner)? {
-            Attempted::Written { revision } => Ok(self.won(owner, revision, &observed)),
-            Attempted::Observed(again)
-                if is_owned(&again, owner) && again.owner_revision() != observed.owner_revision() =>
-            {
-                Ok(self.won(owner, again.owner_revision(), &again))
+        // may still arrive. A new mod revision of `owner` excludes them, with an epoch of its own.
+        let next = Owner { epoch: observed.next_epoch(), ..owner.clone() };
+        match self.attempt(&observed, &next)? {
+            Attempted::Written { revision } => Ok(self.won(&next, revision, &observed)),
+            Attempted::Observed(again) if is_owned(&again, &next) => {
+                Ok(self.won(&next, again.owner_revision(), &again))
             }
             Attempted::Observed(again) => Ok(Acquired::Lost(again)),
         }

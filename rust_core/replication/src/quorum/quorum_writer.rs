@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::{
     append_error::{AppendError, FenceError},
+    beat_sender::BeatSender,
     engine_error::EngineError,
     fence::{Fence, QuorumAppend, Wait},
     quorum_log::QuorumLog,
@@ -18,6 +19,8 @@ use super::{
     run_id::RunId,
 };
 
+/// Number of rounds in which a release is tried.
+const RELEASE_ATTEMPTS: u32 = 3;
 /// Time without an append after which the owner writes a beat.
 const BEAT_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -50,6 +53,7 @@ pub struct QuorumWriter {
     last_write: Duration,
     retention: Retention,
     health: Arc<Mutex<QuorumHealth>>,
+    beats: Arc<Mutex<Option<BeatSender>>>,
 }
 
 impl QuorumWriter {
@@ -72,7 +76,13 @@ impl QuorumWriter {
             last_write: Duration::ZERO,
             retention: Retention::default(),
             health: Arc::default(),
+            beats: Arc::default(),
         }
+    }
+
+    /// Returns the sender of beats, `None` without a fence, for the time in which this writer is busy.
+    pub fn beats(&self) -> Arc<Mutex<Option<BeatSender>>> {
+        self.beats.clone()
     }
 
     /// Returns the health, which is updated during a wait too.
@@ -82,6 +92,7 @@ impl QuorumWriter {
 
     /// Begins to append after the append with chain hash `hash`, under this fence.
     pub fn lead(&mut self, fence: Fence, hash: B256) {
+        *self.beats.lock() = Some(fence.beat_sender());
         (self.fence, self.hash) = (Some(fence), hash);
         self.retention = Retention::default();
         self.last_write = self.clock.monotonic();
@@ -90,6 +101,7 @@ impl QuorumWriter {
 
     /// Gives the fence up.
     pub fn follow(&mut self) {
+        *self.beats.lock() = None;
         self.fence = None;
     }
 
@@ -103,10 +115,16 @@ impl QuorumWriter {
     /// # Errors
     /// Returns an error if the engine did not confirm the release; standbys then wait for the usual silence.
     pub fn release(&mut self, successor: Option<RunId>) -> Result<(), FenceError> {
-        match self.fence.take() {
-            Some(mut fence) => fence.release(successor),
-            None => Ok(()),
+        *self.beats.lock() = None;
+        let Some(mut fence) = self.fence.take() else { return Ok(()) };
+        let mut released = fence.release(successor);
+        for _ in 1..RELEASE_ATTEMPTS {
+            if !matches!(released, Err(FenceError::Engine(_))) {
+                break;
+            }
+            released = fence.release(successor);
         }
+        released
     }
 
     /// Makes an append durable on a majority of the engine.
@@ -178,7 +196,11 @@ impl QuorumWriter {
                 return Ok(());
             }
         };
-        let Some(first) = self.retention.due(&positions) else { return Ok(()) };
+        let Some(first) = self.retention.due(&positions) else {
+            // A member holds the records back: checked again after the next interval.
+            self.retention.defer();
+            return Ok(());
+        };
         match fence.trim(first) {
             Ok(()) => self.retention.trim(first),
             Err(FenceError::Fenced { owner }) => return Err(superseded(owner.as_deref())),

@@ -25,7 +25,8 @@ struct RetainedRecord {
 }
 
 impl Retention {
-    /// Adds the next record. A new owner adds the records of its predecessor as it reads them.
+    /// Adds the next record. The records of an earlier owner are removed with the first trim: it deletes all
+    /// records below the first retained one.
     pub fn push(&mut self, sequence: u64, bytes: u64) {
         self.records.push_back(RetainedRecord { sequence, bytes });
         self.bytes = self.bytes.saturating_add(bytes);
@@ -52,6 +53,11 @@ impl Retention {
         while let Some(record) = self.records.pop_front_if(|record| record.sequence < first) {
             self.bytes -= record.bytes;
         }
+        self.appends = 0;
+    }
+
+    /// Waits for the next interval, because a member needs the oldest records.
+    pub fn defer(&mut self) {
         self.appends = 0;
     }
 

@@ -12,7 +12,8 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    FeedSource, FollowerStatus, served_connections::ServedConnections, socket_listener::SocketListener,
+    ConnectionOrigin, FeedSource, FollowerStatus, served_connections::ServedConnections,
+    socket_listener::SocketListener,
 };
 use crate::{
     ReplicationError,
@@ -66,7 +67,11 @@ impl FeedServer {
             return Err(failed(&"the server has stopped"));
         }
         let connections = self.connections.clone();
-        let admit = move |stream| connections.serve(stream);
+        let origin = match address {
+            FeedAddress::Unix(_) => ConnectionOrigin::Local,
+            FeedAddress::Tcp { .. } | FeedAddress::Tls { .. } => ConnectionOrigin::Network,
+        };
+        let admit = move |stream| connections.serve(stream, origin);
         let (bound, listener) = if let FeedAddress::Unix(path) = address {
             let listener = SocketListener::start(path, admit).map_err(|error| failed(&error))?;
             (address.clone(), ServerListener::Socket(listener))
@@ -162,7 +167,7 @@ mod tests {
             0
         }
 
-        fn admit(&self, _: Bytes, _: bool, reply: SubmissionCallback) {
+        fn admit(&self, _: Bytes, _: bool, _: ConnectionOrigin, reply: SubmissionCallback) {
             reply(Err(SubmitError::Starting));
         }
 

@@ -12,7 +12,7 @@ use foreseal_journal::JournalError;
 use foreseal_primitives::{mutant, wire::to_vec};
 
 use super::{
-    FeedConfig, FeedSource,
+    ConnectionOrigin, FeedConfig, FeedSource,
     feed_source::Registration,
     frame_log::{FrameRead, LogStatus},
     peers::Peer,
@@ -20,8 +20,8 @@ use super::{
     snapshot_session::{SnapshotFailure, serve_snapshot},
 };
 use crate::wire::{
-    Cursor, Ending, HEARTBEAT_INTERVAL, Heartbeat, MAX_GREETING_SIZE, MAX_SILENCE, Request, Response,
-    SequencerReport, WireError, read_frame, write_numbered,
+    Cursor, Ending, FollowerRole, HEARTBEAT_INTERVAL, Heartbeat, MAX_GREETING_SIZE, MAX_SILENCE, Request,
+    Response, SequencerReport, WireError, read_frame, write_numbered,
 };
 
 /// Reason for which a follower is no longer served.
@@ -41,8 +41,15 @@ pub(super) enum DisconnectReason {
     Closed,
 }
 
+/// Maximum size of a text of the greeting, in bytes.
+const MAX_TEXT_SIZE: usize = 128;
+
 /// Serves a follower until it disconnects.
-pub(super) fn serve(source: &Arc<FeedSource>, stream: &UnixStream) -> Result<(), DisconnectReason> {
+pub(super) fn serve(
+    source: &Arc<FeedSource>,
+    stream: &UnixStream,
+    origin: ConnectionOrigin,
+) -> Result<(), DisconnectReason> {
     stream.set_read_timeout(Some(MAX_SILENCE))?;
     stream.set_write_timeout(Some(MAX_SILENCE))?;
     let mut out = BufWriter::new(stream);
@@ -50,7 +57,7 @@ pub(super) fn serve(source: &Arc<FeedSource>, stream: &UnixStream) -> Result<(),
     if let Request::Snapshot { identity } = first {
         return Ok(serve_snapshot(source, identity, stream)?);
     }
-    let peer = dismissing(admit(source, first), &mut out)?;
+    let peer = dismissing(admit(source, first, origin), &mut out)?;
     let registration = Registration::new(source, peer);
     let requests = listen(stream.try_clone()?, &registration)?;
     let mut session = FollowerSession::new(registration, out, requests);
@@ -62,10 +69,11 @@ pub(super) fn serve(source: &Arc<FeedSource>, stream: &UnixStream) -> Result<(),
 /// Reads the greeting. Sends the reason if the follower cannot be served.
 pub(super) fn greet(
     source: &FeedSource,
+    origin: ConnectionOrigin,
     input: &mut impl Read,
     out: &mut impl Write,
 ) -> Result<Arc<Peer>, DisconnectReason> {
-    dismissing(read_first(input).and_then(|first| admit(source, first)), out)
+    dismissing(read_first(input).and_then(|first| admit(source, first, origin)), out)
 }
 
 /// Sends the reason if the follower is dismissed.
@@ -90,19 +98,36 @@ fn read_first(input: &mut impl Read) -> Result<Request, DisconnectReason> {
     }
 }
 
-fn admit(source: &FeedSource, first: Request) -> Result<Arc<Peer>, DisconnectReason> {
+fn admit(
+    source: &FeedSource,
+    first: Request,
+    origin: ConnectionOrigin,
+) -> Result<Arc<Peer>, DisconnectReason> {
     let Request::Hello(hello) = first else { return Err(WireError::NoGreeting.into()) };
     if hello.identity != source.config.identity {
         let why =
             format!("the sequencer has chain {}, the follower {}", source.config.identity, hello.identity);
         return Err(DisconnectReason::Dismissed(Ending::Refused(why)));
     }
+    let refused = |why: &str| Err(DisconnectReason::Dismissed(Ending::Refused(why.to_owned())));
+    if origin == ConnectionOrigin::Network && hello.role == FollowerRole::Worker {
+        return refused("a worker follows the Unix socket of its sequencer");
+    }
+    if [&hello.name, &hello.version, &hello.rpc].iter().any(|text| !is_short_text(text)) {
+        return refused("name, version and address must have at most 128 printable characters");
+    }
     Ok(Arc::new(Peer {
+        origin,
         hello,
         since: source.config.clock.now().monotonic,
         next: AtomicU64::new(0),
         report: parking_lot::Mutex::default(),
     }))
+}
+
+/// Returns `true` for a text that a status may show.
+fn is_short_text(text: &str) -> bool {
+    text.len() <= MAX_TEXT_SIZE && !text.chars().any(char::is_control)
 }
 
 /// Phase of a connection.
@@ -207,7 +232,10 @@ impl<W: Write> FollowerSession<W> {
     /// append.
     fn contradicted(&self, sequence: u64, next: u64) -> DisconnectReason {
         let accepted = self.source.config.discarded.contains(&sequence);
-        if !accepted && !mutant!("ignore-cursor") {
+        if self.registration.peer.origin == ConnectionOrigin::Network {
+            let name = self.peer_name();
+            tracing::error!(name, sequence, next, "a node on another machine has an append that is not here");
+        } else if !accepted && !mutant!("ignore-cursor") {
             let reason = format!(
                 "follower {:?} has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
                  acknowledged appends are lost; stop the node, then bring back the journal or run `foreseal journal repair`",

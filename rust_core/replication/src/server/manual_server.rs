@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    FeedSource,
+    ConnectionOrigin, FeedSource,
     feed_source::Registration,
     follower_session::{FollowerSession, greet},
     peers::Peer,
@@ -33,7 +33,7 @@ impl ManualServer {
         out: Box<dyn Write>,
     ) -> Result<Self, String> {
         let mut out = BufWriter::new(out);
-        let greeted = greet(source, &mut input, &mut out);
+        let greeted = greet(source, ConnectionOrigin::Local, &mut input, &mut out);
         let peer = greeted.map_err(|left| left.to_string())?;
         let (registration, requests) =
             (Registration::new(source, peer.clone()), Arc::<RequestReader>::default());

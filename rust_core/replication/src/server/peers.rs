@@ -11,6 +11,7 @@ use std::{
 use alloy_primitives::Bytes;
 use parking_lot::Mutex;
 
+use super::ConnectionOrigin;
 use crate::wire::{FollowerRole, Hello};
 
 /// Status of a follower, as seen by the sequencer.
@@ -35,6 +36,7 @@ pub struct FollowerStatus {
 /// A connected follower.
 #[derive(Debug)]
 pub(super) struct Peer {
+    pub origin: ConnectionOrigin,
     /// Its greeting.
     pub hello: Hello,
     /// Monotonic time of its greeting.

@@ -11,7 +11,9 @@ use std::{
 
 use foreseal_primitives::mutant;
 
-use super::{FeedConfig, FeedSource, feed_source::Registration, peers::Peer, replies::Replies};
+use super::{
+    ConnectionOrigin, FeedConfig, FeedSource, feed_source::Registration, peers::Peer, replies::Replies,
+};
 use crate::wire::{MAX_REQUEST_SIZE, Outcome, Request, Response, read_frame};
 
 /// Receiving side of a connection, shared with the sending thread.
@@ -37,13 +39,19 @@ impl RequestReader {
     pub fn receive(self: &Arc<Self>, input: &mut impl Read, source: &FeedSource, peer: &Peer) -> bool {
         let Ok(Some((kind, body))) = read_frame(input, MAX_REQUEST_SIZE) else { return false };
         match Request::decode(kind, &body) {
+            Ok(Request::Query { .. } | Request::Damaged(_) | Request::Report(_))
+                if peer.origin == ConnectionOrigin::Network =>
+            {
+                tracing::warn!(name = peer.name(), kind, "a node on another machine sent a worker's request");
+                return false;
+            }
             Ok(up) => self.handle(up, source, peer),
             Err(error) => {
                 tracing::warn!(%error, name = peer.name(), "failed to decode the request of a follower");
                 return false;
             }
         }
-        true
+        !self.replies.is_full()
     }
 
     /// Marks the receiving side as closed.
@@ -66,7 +74,7 @@ impl RequestReader {
                     own.replies.add(at, Response::Answer { number, outcome }.encode());
                     log.wake();
                 };
-                backend.admit(submission, runnable, Box::new(reply));
+                backend.admit(submission, runnable, peer.origin, Box::new(reply));
             }
             Request::Query { number, query } => {
                 let answer = backend.answer(&query).unwrap_or_default();

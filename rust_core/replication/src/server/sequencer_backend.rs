@@ -6,7 +6,7 @@ use alloy_primitives::Bytes;
 use foreseal_store::DamageReport;
 
 use crate::{
-    Phase, SubmissionCallback,
+    ConnectionOrigin, Phase, SubmissionCallback,
     wire::{SequencerReport, Welcome},
 };
 
@@ -25,8 +25,8 @@ pub trait SequencerBackend: Send + Sync {
 
     /// Admits an encoded submission that a follower forwarded. If `runnable` is set, it is rejected unless it
     /// can be executed in the next step. Calls `reply` once its effects on the pool are in the log of frames,
-    /// possibly later and on another thread.
-    fn admit(&self, submission: Bytes, runnable: bool, reply: SubmissionCallback);
+    /// possibly later and on another thread. A submission from another machine is checked like that of a client.
+    fn admit(&self, submission: Bytes, runnable: bool, origin: ConnectionOrigin, reply: SubmissionCallback);
 
     /// Returns the settings of block production for the greeting.
     fn welcome(&self) -> Welcome;

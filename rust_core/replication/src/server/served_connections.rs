@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{FeedSource, follower_session::serve};
+use super::{ConnectionOrigin, FeedSource, follower_session::serve};
 
 /// Grace period at shutdown for connections that are still being served.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -36,12 +36,12 @@ impl ServedConnections {
     }
 
     /// Serves a follower on a thread of its own. Fails once the server stops.
-    pub fn serve(&self, stream: UnixStream) -> io::Result<()> {
+    pub fn serve(&self, stream: UnixStream, origin: ConnectionOrigin) -> io::Result<()> {
         let mut served = self.served.lock();
         let served = served.as_mut().ok_or(io::ErrorKind::ConnectionAborted)?;
         let (own, source) = (stream.try_clone()?, self.source.clone());
         let run = move || {
-            if let Err(error) = serve(&source, &own) {
+            if let Err(error) = serve(&source, &own, origin) {
                 tracing::info!(%error, "follower disconnected");
             }
             let _ = own.shutdown(Shutdown::Both);

@@ -75,7 +75,10 @@ impl Contest {
     fn acquire(&mut self, index: usize) {
         let contender = &mut self.contenders[index];
         let Some(seen) = contender.seen.clone() else { return };
-        if let Some(owner) = contender.acquire() {
+        if let Some(owner) = contender.acquire()
+            // A later epoch means that an unanswered attempt succeeded, and was repeated with a newer observation.
+            && owner.epoch == seen.next_epoch()
+        {
             self.takeovers.push(Takeover { seen, owner });
         }
     }
@@ -182,7 +185,7 @@ fn contenders_lose_and_change_no_acknowledged_append() {
     }
     // A contest without appends or takeovers proves nothing.
     assert!(acknowledged > SEEDS * 10, "{acknowledged} appends");
-    assert!(takeovers > 4 * usize::try_from(SEEDS).unwrap(), "{takeovers} takeovers");
+    assert!(takeovers > 3 * usize::try_from(SEEDS).unwrap(), "{takeovers} takeovers");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use foreseal_journal::RawAppend;
 use foreseal_replication::{
     FeedAddress, FeedConnector, FeedServer, ListenerLimits,
     wire::{
-        Cursor, Ending, FollowerRole, Hello, MAX_RESPONSE_SIZE, Request, Response, read_frame, strip_number,
+        Cursor, Ending, FollowerRole, Hello, MAX_RESPONSE_SIZE, Outcome, Request, Response, read_frame,
+        strip_number,
     },
 };
 
@@ -103,6 +104,28 @@ fn followers_of_all_listeners_are_served_and_listed() {
 }
 
 #[test]
+fn requests_of_a_worker_end_a_connection_from_the_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, _) = source(folder.path());
+    let (security, credentials) = trusted_pair();
+    let server = FeedServer::new(source);
+    let address = FeedAddress::parse("tls://127.0.0.1:0").unwrap();
+    let address = server.listen(&address, &security, ListenerLimits::default()).unwrap();
+    let connector = FeedConnector::new(credentials);
+    let query = Request::Query { number: 1, query: Bytes::from_static(b"filters") };
+    let report = Request::Report(Bytes::from_static(b"foreseal_x 1\n"));
+    for request in [query, report] {
+        let stream = connector.connect(&address).unwrap();
+        let mut requests = stream.try_clone().unwrap();
+        let mut follower = Follower::greet(stream, FollowerRole::Replica);
+        follower.wait_for(|frame| matches!(frame, Response::Pool(_)).then_some(()));
+        requests.write_all(&request.encode()).unwrap();
+        while follower.receive().is_some() {}
+    }
+    server.stop();
+}
+
+#[test]
 fn large_frames_pass_the_feed_in_both_directions() {
     let folder = tempfile::tempdir().unwrap();
     let (source, log) = source(folder.path());
@@ -116,8 +139,8 @@ fn large_frames_pass_the_feed_in_both_directions() {
     let mut follower = Follower::greet(stream, FollowerRole::Replica);
     follower.wait_for(|frame| matches!(frame, Response::Pool(_)).then_some(()));
     // A request has at most 16 MiB, an append more.
-    let query = Bytes::from(vec![3; 16_000_000]);
-    let frame = Request::Query { number: 5, query: query.clone() }.encode();
+    let submission = Bytes::from(vec![3; 16_000_000]);
+    let frame = Request::Submit { number: 5, runnable: false, submission }.encode();
     std::thread::scope(|scope| {
         scope.spawn(|| (&requests).write_all(&frame).unwrap());
         log.append(RawAppend::new(0, 1, vec![7; 20_000_000]));
@@ -125,12 +148,12 @@ fn large_frames_pass_the_feed_in_both_directions() {
         while append.is_none() || reply.is_none() {
             match follower.receive().expect("the stream goes on") {
                 Response::Append(found) => append = Some(found),
-                Response::Reply { number: 5, answer } => reply = Some(answer),
+                Response::Answer { number: 5, outcome } => reply = Some(outcome),
                 _ => {}
             }
         }
         assert_eq!(append.map(|append| append.records.len()), Some(20_000_000));
-        assert!(reply == Some(query), "the query returns");
+        assert!(matches!(reply, Some(Outcome::Starting)), "the submission was received whole");
     });
     server.stop();
 }

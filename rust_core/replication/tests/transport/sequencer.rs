@@ -7,8 +7,8 @@ use foreseal_chain::{FinalityDepth, SystemClock};
 use foreseal_journal::{Identity, JournalReader, RealDisk};
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_replication::{
-    FeedConfig, FeedSource, FrameLog, Pace, Phase, PoolStart, Production, RingLimits, SequencerBackend,
-    SubmissionCallback, SubmitError,
+    ConnectionOrigin, FeedConfig, FeedSource, FrameLog, Pace, Phase, PoolStart, Production, RingLimits,
+    SequencerBackend, SubmissionCallback, SubmitError,
     wire::{SequencerReport, Welcome},
 };
 use foreseal_store::DamageReport;
@@ -40,7 +40,7 @@ impl SequencerBackend for Idle {
         0
     }
 
-    fn admit(&self, _: Bytes, _: bool, reply: SubmissionCallback) {
+    fn admit(&self, _: Bytes, _: bool, _: ConnectionOrigin, reply: SubmissionCallback) {
         reply(Err(SubmitError::Starting));
     }
 

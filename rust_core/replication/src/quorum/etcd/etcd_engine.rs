@@ -105,7 +105,7 @@ impl EtcdEngine {
     {
         let started = Instant::now();
         let first = self.preferred.load(Ordering::Relaxed);
-        let mut reasons = Vec::new();
+        let (mut reasons, mut rejected, mut rejections) = (Vec::new(), None, 0);
         for offset in 0..self.endpoints.len() {
             let index = (first + offset) % self.endpoints.len();
             let endpoint = &self.endpoints[index];
@@ -114,9 +114,16 @@ impl EtcdEngine {
                     reasons.push(format!("{}: {reason}", endpoint.address));
                     continue;
                 }
+                // One endpoint may be broken, or be another program: the others decide.
+                Err(error @ EngineError::Rejected { .. }) => {
+                    reasons.push(error.to_string());
+                    rejected.get_or_insert(error);
+                    rejections += 1;
+                    continue;
+                }
                 // An earlier attempt of this round may succeed, so this error does not decide the outcome. The
                 // next round begins here.
-                Err(error) if !reasons.is_empty() => reasons.push(error.to_string()),
+                Err(error) if reasons.len() > rejections => reasons.push(error.to_string()),
                 result => {
                     self.preferred.store(index, Ordering::Relaxed);
                     return result;
@@ -124,6 +131,9 @@ impl EtcdEngine {
             }
             self.preferred.store(index, Ordering::Relaxed);
             break;
+        }
+        if let Some(error) = rejected.filter(|_| rejections == self.endpoints.len()) {
+            return Err(error);
         }
         let rest = MIN_UNANSWERED_ROUND.saturating_sub(started.elapsed());
         self.block_on(async { tokio::time::sleep(rest).await });

@@ -1,0 +1,41 @@
+//! Beats of the owner from another thread than the one that appends.
+
+use bytes::Bytes;
+
+use super::{
+    append_error::FenceError,
+    engine::{KeyComparison, KeyOperation},
+    observation::Observation,
+    quorum_connection::QuorumConnection,
+};
+
+/// Sender of beats under the fence of an owner, for the time in which an append or an execution takes long.
+pub struct BeatSender {
+    connection: QuorumConnection,
+    owner_revision: u64,
+    beats: u64,
+}
+
+impl BeatSender {
+    pub(super) fn new(connection: QuorumConnection, owner_revision: u64) -> Self {
+        Self { connection, owner_revision, beats: 0 }
+    }
+
+    /// Writes the beat in one round if the owner is still the same.
+    ///
+    /// # Errors
+    /// Returns [`FenceError`]. A beat without an answer may still be written.
+    pub fn beat(&mut self) -> Result<(), FenceError> {
+        self.beats += 1;
+        let keys = &self.connection.keys;
+        let comparison = KeyComparison { key: keys.owner(), revision: self.owner_revision };
+        let value = Bytes::from(format!("busy {}", self.beats));
+        let put = KeyOperation::Put { key: keys.beat(), value };
+        let outcome = self.connection.transaction(&self.connection.guarded(vec![comparison], vec![put]))?;
+        if outcome.succeeded {
+            return Ok(());
+        }
+        let observed = Observation::decode(&outcome.results)?;
+        Err(FenceError::Fenced { owner: observed.owner.map(|entry| Box::new(entry.owner)) })
+    }
+}
