@@ -17,6 +17,8 @@ use crate::{
 
 /// Folder in the new data directory in which all files are prepared. No node reads it.
 const DRAFT: &str = "restoring";
+/// Folder of the socket between the processes of a node, in its data directory.
+const FEED_FOLDER: &str = "feed";
 const LOCK: &str = "LOCK";
 
 /// The files of a new data directory, before they are moved into place. Dropping it removes them.
@@ -79,14 +81,15 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// Returns `true` if the folder is empty except for the files of an interrupted attempt.
+/// Returns `true` if the folder is empty except for the files of an interrupted attempt, and for the folder of the
+/// socket between the processes of a node, which exists before its data.
 fn is_new(datadir: &Path) -> Result<bool, BackupError> {
     if !datadir.exists() {
         return Ok(true);
     }
     for entry in fs::read_dir(datadir).map_err(io_error("read", datadir))? {
         let name = entry.map_err(io_error("read", datadir))?.file_name();
-        if name != DRAFT && name != LOCK {
+        if name != DRAFT && name != LOCK && name != FEED_FOLDER {
             return Ok(false);
         }
     }

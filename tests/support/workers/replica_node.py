@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ class QuorumLeader:
     def __init__(self, folder: Path) -> None:
         """Make its chain. Skips the test if etcd is not installed."""
         self.etcd = EtcdCluster(folder, etcd_program())
-        datadir = folder / "leader" / "data"
+        datadir = self._datadir = folder / "leader" / "data"
         self.contract = make_chain(datadir)
         """Contract that logs and returns the number of its block."""
         files = write_chain_files(folder, (datadir / "genesis.json").read_bytes())
@@ -34,6 +35,13 @@ class QuorumLeader:
     def start(self) -> None:
         """Start members and leader. Raises NodeError."""
         self.etcd.start()
+        # The chain began without a quorum journal.
+        subprocess.run(
+            [foreseal_command(), "journal", "import", str(self._datadir), "--journal", self.role.journal, "--yes"],
+            check=True,
+            capture_output=True,
+            timeout=_START_TIMEOUT,
+        )
         self.node.start()
         wait_until(self.node.is_ready, [self.node], _START_TIMEOUT)
 
