@@ -10,6 +10,7 @@ import click
 import orjson
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from foreseal._core import cluster_forget, cluster_members
@@ -125,8 +126,8 @@ def _member_table(members: Sequence[ClusterMember], owner: Mapping[str, Any] | N
         head = None if member.block is None else f"{member.block}.{member.index}"
         is_former = member.error is not None and member.role == "leader" and member.name != (owner or {}).get("name")
         table.add_row(
-            member.name,
-            "former leader" if is_former else member.role,
+            _text(member.name),
+            "former leader" if is_former else _text(member.role),
             _text(member.epoch),
             _text(head),
             _text(member.sequence),
@@ -169,14 +170,18 @@ def _engine_table(engine: Mapping[str, Any]) -> Table:
         table.add_column(name, justify="right" if name == "database" else "left", overflow="fold")
     for each in engine["endpoints"]:
         if each["error"] is not None:
-            table.add_row("-", each["endpoint"], "-", "-", "-", f"unreachable: {each['error'].rpartition(': ')[2]}")
+            table.add_row(
+                "-", each["endpoint"], "-", "-", "-", _text(f"unreachable: {each['error'].rpartition(': ')[2]}")
+            )
             continue
         leader = "yes" if each["leader"] else "no" if each["hasLeader"] else "none elected"
         size = f"{each['databaseBytes'] / 1e6:,.1f} MB"
         alarms = ", ".join(each["alarms"]) or "none"
-        table.add_row(names.get(each["id"], each["id"]), each["endpoint"], each["version"], leader, size, alarms)
+        name, version = names.get(each["id"], each["id"]), each["version"]
+        table.add_row(_text(name), _text(each["endpoint"]), _text(version), leader, size, _text(alarms))
     return table
 
 
 def _text(value: Any) -> str:
-    return "-" if value is None or value == "" else str(value)
+    """Return a value that another machine reported, without effect on the style of the table."""
+    return "-" if value is None or value == "" else escape(str(value))
