@@ -1,18 +1,17 @@
 """A data directory with many blocks, made as fast as a development node can mine."""
 
-import http.client
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
-import orjson
 from benches.cluster.bench_nodes import PROGRAM, READY_TIMEOUT, BenchNodes
 
 from foreseal.cluster.etcd import wait_until
 from foreseal.cluster.launched_process import LaunchedProcess
 from foreseal.cluster.node_process import NodeProcess
 from foreseal.cluster.ports import next_free_port
+from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from foreseal.errors import NodeError
 
 CALL_BLOCKS = 5_000
@@ -26,8 +25,9 @@ class MiningNode:
     """A development node that mines on command."""
 
     def __init__(self, nodes: BenchNodes, folder: Path) -> None:
-        self._port = next_free_port()
-        options = ("--automine", "--port", str(self._port), "--genesis", str(nodes.files.genesis))
+        port = next_free_port()
+        self._endpoint = RpcEndpoint(f"http://127.0.0.1:{port}", timeout=_CALL_TIMEOUT)
+        options = ("--automine", "--port", str(port), "--genesis", str(nodes.files.genesis))
         command = (*PROGRAM, "dev", "--datadir", str(folder), *options, "--log-level", "error")
         self.process = LaunchedProcess("mining", command, nodes.folder / "mining.txt")
 
@@ -38,18 +38,7 @@ class MiningNode:
 
     def call(self, method: str, *params: Any) -> Any:
         """Return the result of a call. Raises NodeError."""
-        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_CALL_TIMEOUT)
-        try:
-            connection.request("POST", "/", body, {"Content-Type": "application/json"})
-            answer = orjson.loads(connection.getresponse().read())
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise NodeError("call", f"{method}: {error!r}") from None
-        finally:
-            connection.close()
-        if "error" in answer:
-            raise NodeError("call", f"{method}: {answer['error']}")
-        return answer["result"]
+        return self._endpoint.call(method, *params).result
 
     def mine(self, blocks: int) -> None:
         """Mine blocks, and wait until the store has them. Raises NodeError."""

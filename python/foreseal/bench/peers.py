@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from foreseal.bench.errors import BenchError
 from foreseal.bench.node import BenchNode
+from foreseal.cluster.ports import next_free_port
 
 START = 120.0
 """Seconds until a node must respond; a peer that is compiled or downloaded at its first start takes long."""
@@ -54,7 +54,7 @@ class PeerProcess:
 
     def start(self, before: BenchNode | None = None) -> BenchNode:
         """Start the node, on the chain and address of `before` if given. Raise BenchError on failure."""
-        port, folder = before.port if before else _free_port(), Path(self._folder.name)
+        port, folder = before.port if before else next_free_port(), Path(self._folder.name)
         command = self._command(port, folder)
         began = time.perf_counter()
         with (folder / "output").open("wb") as output:
@@ -144,7 +144,7 @@ def _geth() -> PeerProcess:
         pool = ["--txpool.accountqueue", "1024", "--txpool.accountslots", "10000", "--txpool.globalslots", "1000000"]
         return [
             *(binary, "--dev", "--dev.gaslimit", str(_GAS_LIMIT), "--datadir", str(folder / "chain")),
-            *(*web, *pool, "--port", "0", "--nodiscover", "--authrpc.port", str(_free_port()), "--verbosity", "1"),
+            *(*web, *pool, "--port", "0", "--nodiscover", "--authrpc.port", str(next_free_port()), "--verbosity", "1"),
             *("--ipcdisable", "--rpc.batch-response-max-size", "0", "--rpc.batch-request-limit", "0"),
         ]
 
@@ -194,13 +194,6 @@ def _program(name: str, variable: str, install: str) -> str:
     if configured:
         raise PeerUnavailable(f"{variable}: {configured} is not a program")
     raise PeerUnavailable(f"{name} is not on the PATH, and {variable} does not name it: {install}")
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,30}")

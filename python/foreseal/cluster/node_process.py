@@ -1,7 +1,6 @@
 """A node process of a local cluster: sequencer or replica."""
 
 import http.client
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +8,8 @@ from typing import Any
 
 from foreseal.cluster.launched_process import LaunchedProcess
 from foreseal.cluster.ports import next_free_port
+from foreseal.cluster.rpc_endpoint import RpcEndpoint
+from foreseal.errors import NodeError
 
 _CALL_TIMEOUT = 2.0
 
@@ -113,15 +114,20 @@ class NodeProcess(LaunchedProcess):
 
     def is_ready(self) -> bool:
         """Return True if `/readyz` returns 200."""
-        return self._request("GET", "/readyz") is not None
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_CALL_TIMEOUT)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
 
     def call(self, method: str, *params: Any) -> Any:
         """Return the result of a call; None if the process does not answer or returns an error."""
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        answer = self._request("POST", "/", body)
         try:
-            return None if answer is None else json.loads(answer).get("result")
-        except ValueError:
+            return RpcEndpoint(self.url, timeout=_CALL_TIMEOUT).call(method, *params).result
+        except NodeError:
             return None
 
     def cluster_status(self) -> dict[str, Any]:
@@ -129,15 +135,3 @@ class NodeProcess(LaunchedProcess):
         status = self.call("foreseal_status")
         found = status.get("cluster") if isinstance(status, dict) else None
         return found if isinstance(found, dict) else {}
-
-    def _request(self, verb: str, path: str, body: bytes | None = None) -> bytes | None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_CALL_TIMEOUT)
-        try:
-            connection.request(verb, path, body, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            answer = response.read()
-        except (OSError, http.client.HTTPException):
-            return None
-        finally:
-            connection.close()
-        return answer if response.status == http.client.OK else None

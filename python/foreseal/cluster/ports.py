@@ -5,8 +5,9 @@ import os
 import socket
 
 # Below the range from which Linux assigns outgoing ports, so that no connection gets a port between probe and start.
+# Each process begins at its own offset.
 _FIRST, _SIZE = 20_000, 12_000
-_offsets = itertools.count((os.getpid() * 16 + 8) % _SIZE)
+_offsets = itertools.count(os.getpid() * 16 % _SIZE)
 
 
 def next_free_port() -> int:

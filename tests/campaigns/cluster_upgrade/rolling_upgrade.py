@@ -1,8 +1,6 @@
 """Restarts all processes of a cluster under load: replicas, standby, old leader after a handover, etcd members."""
 
 import contextlib
-import http.client
-import json
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +27,7 @@ from foreseal.cluster.etcd import EtcdCluster, EtcdMember, wait_until
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster
 from foreseal.cluster.node_process import NodeProcess, SequencerRole
 from foreseal.cluster.ports import next_free_port
-from foreseal.errors import NodeError
+from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from foreseal.server.settings.model import WEI
 
 _MNEMONIC = "test test test test test test test test test test test junk"
@@ -185,7 +183,8 @@ class RollingUpgrade:
 
     def _hand_over(self, leader: NodeProcess, standby: NodeProcess) -> None:
         assert isinstance(leader.role, SequencerRole)
-        successor = call_admin(leader.role.admin, "foreseal_handover")["successor"]
+        admin = RpcEndpoint(f"http://127.0.0.1:{leader.role.admin}", timeout=_TIMEOUT)
+        successor = admin.call("foreseal_handover").result["successor"]
         if successor != standby.name:
             self.problems.append(f"the handover went to {successor}")
         self._wait(lambda: standby.cluster_status().get("role") == "leader", f"{standby.name} is not the leader")
@@ -257,19 +256,3 @@ def is_listening(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
-
-
-def call_admin(port: int, method: str) -> dict[str, str | None]:
-    """Return the result of a call to an admin listener. Raises NodeError."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT)
-    try:
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": []})
-        connection.request("POST", "/", body, {"Content-Type": "application/json"})
-        answer = json.loads(connection.getresponse().read())
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise NodeError("call", f"{method}: {error!r}") from None
-    finally:
-        connection.close()
-    if "error" in answer:
-        raise NodeError("call", f"{method}: {answer['error']}")
-    return dict(answer["result"])

@@ -13,9 +13,9 @@ from typing import Any
 
 from campaign_cli import quantile
 from durability.campaign import GROUP_END, KEPT, NAMED_FAULTS, PRODUCTION, RECENT, verify
+from foreseal.cluster.ports import next_free_port
 from live import LiveNode, Rpc, RpcFailure, wait_for
 from live.group import group_of, names_of, server_of
-from live.ports import free_port
 from live.process import foreseal_command
 from traffic.clients import GONE, Deployed
 from traffic.compare import compare
@@ -98,7 +98,7 @@ class Campaign:
         self._datadir = datadir
         self._workers = workers
         self._submissions = submissions
-        arguments = ("--port", str(free_port()), *PRODUCTION, "--datadir", str(datadir))
+        arguments = ("--port", str(next_free_port()), *PRODUCTION, "--datadir", str(datadir))
         self._make = [foreseal_command(), "dev", *arguments]
         self._command = [foreseal_command(), "run", "--workers", str(workers), *arguments]
         self._kinds: list[str] = []

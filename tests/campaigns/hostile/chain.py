@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from foreseal.cluster.ports import next_free_port
 from hostile import bytecode
 from hostile.build import Build
 from hostile.facts import (
@@ -22,7 +23,6 @@ from hostile.facts import (
 )
 from hostile.signing import CHAIN_ID, Account, accounts
 from live.blocks import wait_for
-from live.ports import free_port
 from live.process import LiveNode
 from live.rpc import Rpc
 
@@ -78,7 +78,7 @@ class Chain:
 
     def start(self, *options: str) -> LiveNode:
         """Start a node and wait until it is ready. Raise `RuntimeError` if it exits."""
-        node = LiveNode(self.arguments(*options, port=free_port()))
+        node = LiveNode(self.arguments(*options, port=next_free_port()))
         self.facts.port = int(node.url.rpartition(":")[2])
         return node
 

@@ -23,8 +23,8 @@ from typing import Any
 
 import httpx
 
+from foreseal.cluster.ports import next_free_port
 from live.blocks import wait_for
-from live.ports import free_port
 from live.process import LiveNode, Served, foreseal_command, stopping
 from live.rpc import Rpc
 from payments.api.serving import BUYERS, MERCHANT, configure, signature
@@ -117,7 +117,7 @@ def upgrade(old: str, kind: str, count: int, how: signal.Signals) -> None:
         command = [foreseal_command(), "dev", "--port", "0", "--payments", "--block-time", "2s", "--step", "200ms"]
         node = stack.enter_context(stopping(LiveNode(command)))
         config = configure(Path(name), node.url, url)
-        config.write_text(config.read_text().replace("127.0.0.1:0", f"127.0.0.1:{free_port()}"))
+        config.write_text(config.read_text().replace("127.0.0.1:0", f"127.0.0.1:{next_free_port()}"))
         made = run(old, "keys", "create", "admin", "--role", "admin", "--config", str(config))
         assert made.returncode == 0, made.stderr
         before = Release(old, config)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from live.ports import free_port
+from foreseal.cluster.ports import next_free_port
 from live.process import LiveNode
 from raw_websocket import RawWebSocket
 
@@ -20,7 +20,7 @@ def command(server: str) -> list[str]:
         "uvicorn": ["uvicorn", "foreseal.server:app", "--lifespan", "on"],
         "granian": ["granian", "--interface", "asgi", "foreseal.server:app"],
     }[server]
-    return [sys.executable, "-m", *start, "--port", str(free_port())]
+    return [sys.executable, "-m", *start, "--port", str(next_free_port())]
 
 
 @pytest.fixture(params=["uvicorn", "granian"])

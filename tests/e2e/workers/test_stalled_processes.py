@@ -5,8 +5,8 @@ import signal
 import time
 from pathlib import Path
 
+from foreseal.cluster.ports import next_free_port
 from live import DEV_ACCOUNTS, LiveNode, wait_for
-from live.ports import free_port
 from live.process import FAST, foreseal_command
 from live.sending import Sender
 from live.slow_disk import SlowDisk
@@ -23,7 +23,7 @@ WEDGE_TIME = 3.5
 
 def test_wedged_sequencer_is_replaced_and_no_step_is_lost(tmp_path: Path) -> None:
     # The next sequencer serves administrators at the same port.
-    with workers_node(tmp_path / "data", 2, "--admin", f"127.0.0.1:{free_port()}") as node:
+    with workers_node(tmp_path / "data", 2, "--admin", f"127.0.0.1:{next_free_port()}") as node:
         record = Record()
         crowd = Crowd(node.live.url, bytes.fromhex(node.contract[2:]), record, 1, submissions=60, readers=40)
         try:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from distribution.pages import blocks
+from foreseal.cluster.ports import next_free_port
 from live.blocks import wait_for
-from live.ports import free_port
 from live.process import is_ok
 
 _FILE = re.compile(r"# (\S+\.(?:py|toml))\n")
@@ -27,7 +27,7 @@ class GuideReader:
         self.printed: dict[str, str] = {}
         self.outputs: list[tuple[str, str]] = []
         """Each command that was run, in order, with its output."""
-        self.ports = {"8545": free_port(), "8600": free_port()}
+        self.ports = {"8545": next_free_port(), "8600": next_free_port()}
         self.servers: list[subprocess.Popen[bytes]] = []
         self._shell = folder / "shell"
         self._shell.touch()

@@ -20,8 +20,8 @@ from typing import Self
 import orjson
 
 from distribution.pages import Block, blocks
+from foreseal.cluster.ports import next_free_port
 from live.blocks import wait_for
-from live.ports import free_port
 
 PAGES = ("README.md", "docs/operate/operations.md", "docs/operate/access.md", "docs/build/streams.md")
 """Pages that a user of the wheel reads first, in this order."""
@@ -64,7 +64,7 @@ class Walkthrough:
         self._shell = folder / "shell"
         self._shell.touch()
         self._node: subprocess.Popen[str] | None = None
-        self._ports = {"8545": free_port(), "8546": free_port()}
+        self._ports = {"8545": next_free_port(), "8546": next_free_port()}
         python = folder / "python3"
         python.write_text(f'#!/bin/sh\nexec {sys.base_prefix}/bin/python3 "$@"\n')
         python.chmod(0o755)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from live.ports import free_port
+from foreseal.cluster.ports import next_free_port
 from live_node import wait_until
 from repository import DOCS
 
@@ -55,7 +55,7 @@ def nginx(url: str, folder: Path) -> Iterator[int]:
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("nginx is not installed: the configuration in docs/operate/transports.md is not tested")
-    port = free_port()
+    port = next_free_port()
     server = documented()
     for old, new in (
         ("listen 443 ssl;", f"listen 127.0.0.1:{port};"),

@@ -141,11 +141,8 @@ impl ClusterMember {
         if !self.is_current(head)? {
             return Err(Self::overtaken(head));
         }
-        let Some(head) = head else {
-            // The first owner of the chain in this engine.
-            let (next, newest) = self.position()?;
-            return Ok((next, newest.unwrap_or(B256::ZERO)));
-        };
+        // The first owner of the chain in this engine: its journal is empty, as `is_current` has checked.
+        let Some(head) = head else { return Ok((0, B256::ZERO)) };
         self.catch_up(head.sequence)?;
         let sequence = head.sequence;
         let link = self.parts.log.read_records(sequence, 1)?.first().map(|record| record.link);

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A listening Unix socket with its accepting thread.
 pub(super) struct SocketListener {
     path: PathBuf,
-    pub(super) listener: UnixListener,
+    listener: UnixListener,
     stopping: Arc<AtomicBool>,
     accepting: Mutex<Option<JoinHandle<()>>>,
 }
@@ -92,4 +92,28 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     fs::set_permissions(&draft, fs::Permissions::from_mode(0o600))?;
     fs::rename(&draft, path)?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn connections_are_accepted_after_a_failed_accept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("feed.sock");
+        let (admitted, connections) = mpsc::channel();
+        let admit = move |stream| admitted.send(stream).map_err(io::Error::other);
+        let listener = SocketListener::start(&path, admit).unwrap();
+        // Without a waiting connection the next accept fails.
+        listener.listener.set_nonblocking(true).unwrap();
+        for _ in 0..3 {
+            let _stream = UnixStream::connect(&path).unwrap();
+            connections.recv_timeout(Duration::from_secs(30)).expect("the connection is accepted");
+        }
+        listener.stop();
+        assert!(!path.exists());
+    }
 }

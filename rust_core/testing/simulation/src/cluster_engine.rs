@@ -54,7 +54,7 @@ impl MemberEngine {
 
     fn attempt(&self, world: &ClusterWorld, request: &EngineRequest) -> Result<EngineResponse, EngineError> {
         world.counts.borrow_mut().calls += 1;
-        let purpose = Purpose::of(request);
+        let purpose = Purpose::from_request(request);
         self.check_acquisition(world, request);
         self.hold_up(world, purpose);
         world.elapse(self.at, latency(world));
@@ -200,7 +200,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    fn of(request: &EngineRequest) -> Self {
+    fn from_request(request: &EngineRequest) -> Self {
         let EngineRequest::Transaction { success, .. } = request else { return Self::Other };
         let puts = |end: &str| {
             success.iter().any(|one| matches!(one, KeyOperation::Put { key, .. } if key.contains(end)))

@@ -6,11 +6,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from foreseal.cluster.ports import next_free_port
 from hostile.build import TRANSPORTS
 from hostile.findings.finding import Bench, exchange
 from hostile.signing import Account, accounts
 from hostile.wire import Socket, call, chunked_head, head, post
-from live.ports import free_port
 from live.process import LiveNode
 from live.rpc import Rpc
 
@@ -148,7 +148,7 @@ def _development(bench: Bench, transport: str, options: list[str]) -> None:
             str(bench.build.executable),
             "dev",
             "--port",
-            str(free_port()),
+            str(next_free_port()),
             "--datadir",
             str(Path(folder, "dev")),
         ]

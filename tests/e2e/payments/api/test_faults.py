@@ -19,11 +19,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
 from altering_proxy import between
+from foreseal.cluster.ports import next_free_port
 from foreseal.payments.api.models import RequestRecord
 from foreseal.payments.ledger import Database
 from live import LiveNode, live_node
 from live.blocks import wait_for
-from live.ports import free_port
 from live.process import hung
 from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, health, serving, signature
 
@@ -191,7 +191,7 @@ def test_reorganization_under_load_ends_with_final_captures(chain: LiveNode, tmp
 
 
 def test_killed_service_continues_its_interrupted_request_at_once(chain: LiveNode, tmp_path: Path) -> None:
-    listen = ('listen = "127.0.0.1:0"', f'listen = "127.0.0.1:{free_port()}"')
+    listen = ('listen = "127.0.0.1:0"', f'listen = "127.0.0.1:{next_free_port()}"')
     config = config_with(tmp_path, chain.url, listen, ("lease_seconds = 2", "lease_seconds = 3600"))
     key = api_key(config)
     first = Serving(config)

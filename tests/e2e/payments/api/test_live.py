@@ -12,11 +12,11 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
+from foreseal.cluster.ports import next_free_port
 from foreseal.payments.api.webhook_signature import verify
 from foreseal.payments.contracts.development import PAYOUTS, TOKEN
 from live import LiveNode, live_node
 from live.blocks import wait_for
-from live.ports import free_port
 from live.sending import Sender
 from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, serving, signature
 from reconcile.campaign import Campaign, Summary
@@ -139,7 +139,7 @@ def test_order_with_a_maximum_is_paid_by_the_wallet_that_signs(chain: LiveNode, 
 
 
 def test_service_without_a_node_reports_unready(tmp_path: Path) -> None:
-    config = configure(tmp_path, f"http://127.0.0.1:{free_port()}", f"sqlite:///{tmp_path}/pay.db")
+    config = configure(tmp_path, f"http://127.0.0.1:{next_free_port()}", f"sqlite:///{tmp_path}/pay.db")
     with serving(config, "--log", "error") as service:
         health = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
         assert (health.status_code, health.json()["status"]) == (503, "unhealthy")

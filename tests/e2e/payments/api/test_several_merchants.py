@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from command import foreseal
+from foreseal.cluster.ports import next_free_port
 from foreseal.merchant import AccessDenied, AsyncMerchantClient, MerchantClient
 from live import LiveNode, live_node
 from live.accounts import DEV_ACCOUNTS
 from live.blocks import wait_for
-from live.ports import free_port
 from live.process import hung, stopping
 from payments.api.serving import BUYERS, MERCHANT, HostedServing, Shopper, api_key, configure, signature
 from payments.fixtures import second_database
@@ -41,7 +41,7 @@ class Merchants:
 
     def __init__(self, folder: Path, nodes: dict[str, str], urls: dict[str, str], more: dict[str, str]) -> None:
         self.files: dict[str, Path] = {}
-        port = free_port()
+        port = next_free_port()
         for name, payee in PAYEES.items():
             (folder / name).mkdir()
             sections = f'{POLICY}[merchant]\nname = "{name}"\n{more.get(name, "")}'

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import make_url
 
 from foreseal.cli.main import run
+from foreseal.cluster.ports import next_free_port
 from foreseal.payments.api.request_threads import MAX_REQUEST_THREADS
 from foreseal.payments.configuration import ConfigurationError, read
 from foreseal.payments.hosting.merchant_host import MAX_REQUESTS, MerchantFailed, MerchantHost
@@ -22,7 +23,6 @@ from foreseal.payments.workers.process_name import ProcessName, build_lock
 from foreseal.server import interpreter
 from foreseal.server.sockets.listening import BACKLOG
 from live.blocks import wait_for
-from live.ports import free_port
 from payments.api.service_harness import call_application
 from payments.fake.contracts import TOKEN
 from payments.people import account
@@ -40,7 +40,7 @@ def configure(folder: Path, name: str, url: str, *, key: str | None = None, more
         f"""
 {f'[merchant]{chr(10)}name = "{name}"' if named else ""}
 [node]
-url = "http://127.0.0.1:{free_port()}"
+url = "http://127.0.0.1:{next_free_port()}"
 chain_id = 31337
 [token]
 address = "{TOKEN}"
