@@ -38,6 +38,7 @@ impl Node {
             engine_silence: None,
             last_error: None,
             retained_bytes: 0,
+            engine_findings: Vec::new(),
             last_takeover: None,
         })
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256};
 use foreseal_chain::View;
-use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus};
+use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus, quorum::EngineFinding};
 use parking_lot::Mutex;
 
 use crate::ClusterStatus;
@@ -80,8 +80,17 @@ impl Status {
     /// Checks that the node can be relied on. A node that only serves has no ticks, so it cannot be late.
     ///
     /// # Errors
-    /// Returns the reason if production failed, the node is stopped, or the last tick is older than `limit`.
+    /// Returns the reason if production failed, the node is stopped, the last tick is older than `limit`, or the
+    /// members of the engine hold different data.
     pub fn healthy(&self, limit: Duration) -> Result<(), String> {
+        self.current(limit)?;
+        let mut findings = self.cluster.iter().flat_map(|cluster| &cluster.engine_findings);
+        let damage = findings.find(|finding| matches!(finding, EngineFinding::DifferentHashes { .. }));
+        damage.map_or(Ok(()), |finding| Err(finding.to_string()))
+    }
+
+    /// Checks that the node does its work.
+    fn current(&self, limit: Duration) -> Result<(), String> {
         match &self.phase {
             Phase::Failed(reason) => Err(format!("production stopped: {reason}")),
             Phase::Stopped => Err("the node is stopped".to_owned()),
@@ -93,7 +102,7 @@ impl Status {
         }
     }
 
-    /// Performs the checks of [`Self::healthy`] that concern a follower: its data is as fresh as the frames
+    /// Performs the checks of [`Self::current`] that concern a follower: its data is as fresh as the frames
     /// that it receives.
     fn followed(&self, limit: Duration) -> Result<(), String> {
         let Some(following) = &self.following else { return Ok(()) };
@@ -115,7 +124,8 @@ impl Status {
         Err(format!("{what} {} ms ago, limit {} ms{lost}", late.as_millis(), limit.as_millis()))
     }
 
-    /// Performs the checks of [`Self::healthy`] and checks that the journal is replayed.
+    /// Checks that the node answers with current data. It does so even if the members of the engine hold different
+    /// data.
     pub fn ready(&self, limit: Duration) -> Result<(), String> {
         if let Phase::Replaying { records } = self.phase {
             return Err(format!("replaying the journal: {records} records so far"));
@@ -123,6 +133,53 @@ impl Status {
         if let (Phase::Disconnected(reason), false) = (&self.phase, self.shown) {
             return Err(format!("the sequencer is not reachable: {reason}"));
         }
-        self.healthy(limit)
+        self.current(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ClusterRole;
+
+    const LIMIT: Duration = Duration::from_secs(1);
+
+    fn leader(engine_findings: Vec<EngineFinding>) -> Status {
+        let cluster = ClusterStatus {
+            role: ClusterRole::Leader,
+            name: "a".to_owned(),
+            owner: None,
+            head: None,
+            engine_silence: Some(Duration::ZERO),
+            last_error: None,
+            retained_bytes: 0,
+            engine_findings,
+            last_takeover: None,
+        };
+        Status {
+            phase: Phase::Producing,
+            age: Duration::ZERO,
+            pool_start: PoolStart::New,
+            produces: true,
+            signer: None,
+            damage: None,
+            store: None,
+            shown: true,
+            following: None,
+            cluster: Some(cluster),
+        }
+    }
+
+    #[test]
+    fn members_with_different_data_turn_health_red_and_leave_the_node_ready() {
+        let status = leader(vec![EngineFinding::DifferentHashes { endpoints: vec!["a:2379".to_owned()] }]);
+        let reason = status.healthy(LIMIT).unwrap_err();
+        assert!(reason.contains("a:2379"), "{reason}");
+        assert_eq!(status.ready(LIMIT), Ok(()));
+    }
+
+    #[test]
+    fn other_findings_leave_health_green() {
+        assert_eq!(leader(vec![EngineFinding::SingleNode]).healthy(LIMIT), Ok(()));
     }
 }

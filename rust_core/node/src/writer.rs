@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use crate::{
     ClusterDriver, NodeEnvironment, NodeError, Producer, Randomness, Role, Settings, StepSigner,
-    cluster::{BusyBeat, ClusterMember, ClusterMonitor, MemberParts},
+    cluster::{BusyBeat, ClusterMember, ClusterMonitor, EngineWatch, EngineWatchThread, MemberParts},
     control::Control,
     mirror_chain::MirrorChain,
     replicated::AppendCheck,
@@ -350,6 +350,7 @@ impl Writer {
     fn run_member(&self, mut driver: ClusterDriver) -> Result<(), NodeError> {
         let clock = &self.shared.clock;
         let busy = BusyBeat::start(driver.beats(), self.shared.clone());
+        let _watch = self.watch_engine();
         let step = self.settings.production.step;
         let mut next = clock.monotonic();
         while !self.shared.stopping() {
@@ -377,6 +378,13 @@ impl Writer {
         }
         driver.unregister();
         Ok(())
+    }
+
+    /// Starts the checks of the engine's members.
+    fn watch_engine(&self) -> Option<EngineWatchThread> {
+        let engine = self.settings.cluster.quorum.as_ref()?.engine.clone();
+        let watch = EngineWatch::new(engine, self.monitor.get()?.clone());
+        Some(EngineWatchThread::start(watch, self.shared.clock.clone()))
     }
 
     /// Waits until the node is stopped: a node that does not produce has published its only view.

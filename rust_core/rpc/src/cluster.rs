@@ -1,7 +1,10 @@
 //! The node in a cluster: its status, and the planned handover.
 
 use foreseal_node::{ClusterStatus, TakeoverRecord};
-use foreseal_replication::{FollowerStatus, quorum::QuorumHead};
+use foreseal_replication::{
+    FollowerStatus,
+    quorum::{EngineFinding, QuorumHead},
+};
 use serde_json::Value;
 
 use crate::{Access, Context, Error, Method, json::Object, params::Params};
@@ -32,11 +35,13 @@ pub(crate) fn write_cluster(out: &mut Vec<u8>, cluster: &ClusterStatus, follower
     }
     if let Some(silence) = cluster.engine_silence {
         let silent_ms = silence.as_millis();
+        let findings: Vec<Value> = cluster.engine_findings.iter().map(finding).collect();
         let mut quorum = Object::open(object.name("quorum"));
         quorum
             .json("ok", if silent_ms < 1_000 { "true" } else { "false" })
             .json("silentMs", &silent_ms.to_string())
-            .json("retainedBytes", &cluster.retained_bytes.to_string());
+            .json("retainedBytes", &cluster.retained_bytes.to_string())
+            .json("findings", &Value::from(findings).to_string());
         if let Some(error) = &cluster.last_error {
             quorum.json("lastError", &text(error));
         }
@@ -78,6 +83,10 @@ fn follower(follower: &FollowerStatus) -> Value {
         "lag": follower.lag,
         "connectedMs": u64::try_from(follower.connected.as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+fn finding(finding: &EngineFinding) -> Value {
+    serde_json::json!({"code": finding.code(), "message": finding.to_string()})
 }
 
 fn text(value: &str) -> String {

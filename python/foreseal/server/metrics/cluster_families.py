@@ -7,6 +7,7 @@ from foreseal.server.metrics.family import Family, MetricType, Sample, histogram
 from foreseal.server.metrics.read import Readings
 
 _ROLES = ("leader", "standby", "replica", "worker")
+_FINDINGS = ("version", "single_node", "different_hashes", "alarm", "unreachable")
 
 
 def _cluster(readings: Readings) -> dict[str, Any]:
@@ -61,6 +62,14 @@ def _follower_lags(readings: Readings) -> Iterable[Sample]:
     return [Sample({"follower": name, "role": role}, lag) for (name, role), lag in lags.items()]
 
 
+def _engine_findings(readings: Readings) -> Iterable[Sample]:
+    quorum = _cluster(readings).get("quorum")
+    if quorum is None:
+        return ()
+    codes = [finding["code"] for finding in quorum["findings"]]
+    return [Sample({"code": code}, codes.count(code)) for code in _FINDINGS]
+
+
 def _append_times(readings: Readings) -> Iterable[Sample]:
     if "quorum" not in _cluster(readings):
         return ()
@@ -95,6 +104,13 @@ CLUSTER = (
         "gauge",
         "Bytes of steps that etcd retains for standbys, on the leader.",
         lambda quorum: quorum["retainedBytes"],
+    ),
+    Family(
+        "foreseal_cluster_engine_findings",
+        "gauge",
+        "Faults that this process has found at the etcd members, by code.",
+        _engine_findings,
+        ("code",),
     ),
     Family(
         "foreseal_cluster_followers",

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use foreseal_replication::{
-    quorum::{Owner, QuorumHead, QuorumHealth},
+    quorum::{EngineFinding, Owner, QuorumHead, QuorumHealth},
     wire::OwnerReport,
 };
 use parking_lot::Mutex;
@@ -62,6 +62,8 @@ pub struct ClusterStatus {
     pub last_error: Option<String>,
     /// Bytes of retained records, on the leader.
     pub retained_bytes: u64,
+    /// Faults of the engine's members, on leader and standby.
+    pub engine_findings: Vec<EngineFinding>,
     pub last_takeover: Option<TakeoverRecord>,
 }
 
@@ -79,6 +81,7 @@ struct MonitorState {
     head: Option<QuorumHead>,
     last_error: Option<String>,
     last_takeover: Option<TakeoverRecord>,
+    engine_findings: Vec<EngineFinding>,
     /// Monotonic time of the last answer of the engine.
     answered: Duration,
 }
@@ -97,6 +100,11 @@ impl ClusterMonitor {
     /// Records an error; `None` clears it.
     pub fn set_error(&self, error: Option<String>) {
         self.state.lock().last_error = error;
+    }
+
+    /// Records the faults of the engine's members.
+    pub fn set_findings(&self, findings: Vec<EngineFinding>) {
+        self.state.lock().engine_findings = findings;
     }
 
     /// Records that this process is the owner, before it shows anything as such.
@@ -141,6 +149,7 @@ impl ClusterMonitor {
             engine_silence,
             last_error: if leads { health.last_error } else { state.last_error.clone() },
             retained_bytes: if leads { health.retained_bytes } else { 0 },
+            engine_findings: state.engine_findings.clone(),
             last_takeover: state.last_takeover.clone(),
         }
     }

@@ -46,7 +46,12 @@ CLUSTER = {
     "name": "a",
     "epoch": 3,
     "owner": "a",
-    "quorum": {"ok": False, "silentMs": 1500, "retainedBytes": 4096},
+    "quorum": {
+        "ok": False,
+        "silentMs": 1500,
+        "retainedBytes": 4096,
+        "findings": [{"code": "unreachable", "message": "etcd at b:2379 is not usable"}],
+    },
     "lastTakeover": TAKEOVER,
     "followers": [
         {"name": "b", "role": "standby", "lag": 2},
@@ -149,6 +154,9 @@ def test_cluster_metrics_have_role_quorum_and_followers() -> None:
     assert values("cluster_quorum_ok") == {"": 0}
     assert values("cluster_engine_silence_seconds") == {"": 1.5}
     assert values("cluster_retained_bytes") == {"": 4096}
+    findings = values("cluster_engine_findings", "code")
+    assert findings["unreachable"] == 1
+    assert sum(findings.values()) == 1
     assert values("cluster_followers", "role") == {"standby": 1, "replica": 2, "worker": 0}
     assert values("cluster_follower_lag", "follower") == {"b": 2, "c": 7, "d": 0}
     assert values("cluster_last_takeover_timestamp_seconds", "reason") == {"feed_refused": 1_700_000_000.5}

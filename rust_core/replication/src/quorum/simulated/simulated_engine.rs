@@ -32,6 +32,8 @@ struct SimulatedState {
     majority: Majority,
     space: Space,
     versions: Vec<String>,
+    /// Index of the member whose data differs.
+    damaged: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,6 +72,7 @@ impl SimulatedEngine {
             majority: Majority::Present,
             space: Space::Free,
             versions: vec!["3.6.0".to_owned(); 3],
+            damaged: None,
         }))
     }
 
@@ -81,6 +84,11 @@ impl SimulatedEngine {
     /// Changes the members; each has one of these versions.
     pub fn set_versions(&self, versions: &[&str]) {
         self.0.lock().versions = versions.iter().map(|&version| version.to_owned()).collect();
+    }
+
+    /// Changes the data hash of the member with this index; `None` repairs all.
+    pub fn set_damaged(&self, member: Option<usize>) {
+        self.0.lock().damaged = member;
     }
 
     /// Stops all answers. Some transactions run after [`Self::restore_majority`], if late ones are enabled.
@@ -265,7 +273,11 @@ impl SimulatedState {
         let (hash, compaction) = (self.keys.hash(), self.keys.compaction);
         let reading = |index: usize| EndpointHash {
             endpoint: endpoint(index),
-            hash: Ok(HashReading { member: index as u64 + 1, hash, compaction }),
+            hash: Ok(HashReading {
+                member: index as u64 + 1,
+                hash: if self.damaged == Some(index) { !hash } else { hash },
+                compaction,
+            }),
         };
         (0..self.versions.len()).map(reading).collect()
     }

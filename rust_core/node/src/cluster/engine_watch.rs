@@ -1,0 +1,148 @@
+//! Repeated check of the engine's members, for status, metrics and health.
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
+    time::Duration,
+};
+
+use foreseal_chain::Clock;
+use foreseal_replication::quorum::{Engine, EngineFinding, check_members, compare_hashes, read_hashes};
+
+use super::ClusterMonitor;
+
+/// Interval between reads of the members' status, and between comparisons of data that seems to differ.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval between comparisons of the members' data, which each member reads completely.
+const COMPARE_INTERVAL: Duration = Duration::from_hours(24);
+/// Successive comparisons that must differ: members compact one after the other.
+const MIN_DIFFERENCES: u32 = 2;
+
+/// Thread that checks the engine while it exists. It ends after the call in progress, and nothing waits for that.
+pub(crate) struct EngineWatchThread {
+    _stop: Option<Sender<()>>,
+}
+
+/// Checks the engine's members at intervals.
+pub(crate) struct EngineWatch {
+    engine: Arc<dyn Engine>,
+    monitor: Arc<ClusterMonitor>,
+    /// Monotonic time of the last complete comparison.
+    compared: Option<Duration>,
+    /// Number of successive comparisons that differed.
+    differences: u32,
+    /// Findings that were logged last.
+    logged: Vec<EngineFinding>,
+}
+
+impl EngineWatchThread {
+    /// Starts the thread. Without it, the status has no findings.
+    pub fn start(mut watch: EngineWatch, clock: Arc<dyn Clock>) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let run = move || {
+            loop {
+                watch.check(clock.monotonic());
+                if stopped.recv_timeout(clock.real(CHECK_INTERVAL)) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("foreseal-engine".to_owned()).spawn(run);
+        if let Err(error) = &thread {
+            tracing::warn!(%error, "cannot start the thread that checks the engine's members");
+        }
+        Self { _stop: thread.is_ok().then_some(stop) }
+    }
+}
+
+impl EngineWatch {
+    pub fn new(engine: Arc<dyn Engine>, monitor: Arc<ClusterMonitor>) -> Self {
+        Self { engine, monitor, compared: None, differences: 0, logged: Vec::new() }
+    }
+
+    /// Checks the members once, at the monotonic time `now`. Without a majority the last findings stay.
+    pub fn check(&mut self, now: Duration) {
+        let Ok(membership) = check_members(&*self.engine) else { return };
+        let mut findings = membership.findings;
+        findings.extend(self.compare(now));
+        for finding in &findings {
+            if !self.logged.contains(finding) {
+                tracing::warn!(%finding, "the engine of the quorum journal needs attention");
+            }
+        }
+        self.logged.clone_from(&findings);
+        self.monitor.set_findings(findings);
+    }
+
+    /// Compares the data of the members if that is due.
+    fn compare(&mut self, now: Duration) -> Option<EngineFinding> {
+        let is_due = self.compared.is_none_or(|at| now.saturating_sub(at) >= COMPARE_INTERVAL);
+        if !is_due && self.differences == 0 {
+            return None;
+        }
+        let hashes = read_hashes(&*self.engine).ok()?;
+        let difference = compare_hashes(&hashes);
+        self.differences = if difference.is_some() { self.differences.saturating_add(1) } else { 0 };
+        if hashes.iter().all(|entry| entry.hash.is_ok()) {
+            self.compared = Some(now);
+        }
+        difference.filter(|_| self.differences >= MIN_DIFFERENCES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foreseal_replication::quorum::simulated::{FaultRates, SimulatedEngine};
+
+    use super::*;
+
+    fn watch(engine: &Arc<SimulatedEngine>) -> (EngineWatch, Arc<ClusterMonitor>) {
+        let monitor = Arc::<ClusterMonitor>::default();
+        (EngineWatch::new(engine.clone(), monitor.clone()), monitor)
+    }
+
+    fn codes(monitor: &ClusterMonitor) -> Vec<&'static str> {
+        monitor.status(true, Duration::ZERO).engine_findings.iter().map(EngineFinding::code).collect()
+    }
+
+    #[test]
+    fn different_data_is_found_at_the_second_comparison_and_until_it_is_repaired() {
+        let engine = Arc::new(SimulatedEngine::new(1, FaultRates::default()));
+        let (mut watch, monitor) = watch(&engine);
+        let mut now = Duration::ZERO;
+        let mut check = |after: Duration| {
+            now += after;
+            watch.check(now);
+            codes(&monitor)
+        };
+        assert!(check(Duration::ZERO).is_empty());
+        engine.set_damaged(Some(1));
+        assert!(check(CHECK_INTERVAL).is_empty(), "the next comparison is a day later");
+        assert!(check(COMPARE_INTERVAL).is_empty(), "it must differ again");
+        assert_eq!(check(CHECK_INTERVAL), ["different_hashes"]);
+        assert_eq!(check(CHECK_INTERVAL), ["different_hashes"]);
+        engine.set_damaged(None);
+        assert!(check(CHECK_INTERVAL).is_empty());
+    }
+
+    #[test]
+    fn data_is_compared_at_the_start() {
+        let engine = Arc::new(SimulatedEngine::new(1, FaultRates::default()));
+        engine.set_damaged(Some(2));
+        let (mut watch, monitor) = watch(&engine);
+        watch.check(Duration::ZERO);
+        watch.check(CHECK_INTERVAL);
+        assert_eq!(codes(&monitor), ["different_hashes"]);
+    }
+
+    #[test]
+    fn configuration_is_a_finding_at_once() {
+        let engine = Arc::new(SimulatedEngine::new(1, FaultRates::default()));
+        engine.set_versions(&["3.4.23"]);
+        let (mut watch, monitor) = watch(&engine);
+        watch.check(Duration::ZERO);
+        assert_eq!(codes(&monitor), ["single_node", "version"]);
+    }
+}
