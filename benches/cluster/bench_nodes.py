@@ -16,8 +16,8 @@ from foreseal.cli.genesis import build_genesis
 from foreseal.cluster.etcd import EtcdCluster, find_etcd, wait_until
 from foreseal.cluster.local_cluster import write_chain_files
 from foreseal.cluster.node_process import ChainFiles, NodeProcess, NodeRole, ReplicaRole, SequencerRole
-from foreseal.cluster.ports import next_free_port
 from foreseal.errors import NodeError
+from foreseal.ports import next_free_port
 from foreseal.server.settings.model import WEI
 
 PROGRAM = (sys.executable, "-m", "foreseal")

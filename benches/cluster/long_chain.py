@@ -10,9 +10,9 @@ from benches.cluster.bench_nodes import PROGRAM, READY_TIMEOUT, BenchNodes
 from foreseal.cluster.etcd import wait_until
 from foreseal.cluster.launched_process import LaunchedProcess
 from foreseal.cluster.node_process import NodeProcess
-from foreseal.cluster.ports import next_free_port
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from foreseal.errors import NodeError
+from foreseal.ports import next_free_port
 
 CALL_BLOCKS = 5_000
 _CALL_TIMEOUT = 600.0

@@ -29,7 +29,7 @@ from benches.load.wallets import CHAIN_ID
 
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.cluster.node_process import NodeProcess
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 
 RESULT = Path(__file__).parents[1] / "results" / "replica_lag.json"
 PACKAGES = ("orjson", "uvloop")

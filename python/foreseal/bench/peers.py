@@ -14,7 +14,7 @@ from pathlib import Path
 
 from foreseal.bench.errors import BenchError
 from foreseal.bench.node import BenchNode
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 
 START = 120.0
 """Seconds until a node must respond; a peer that is compiled or downloaded at its first start takes long."""

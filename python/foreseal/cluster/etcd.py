@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from foreseal.cluster.launched_process import LaunchedProcess
-from foreseal.cluster.ports import next_free_port
 from foreseal.errors import NodeError
+from foreseal.ports import next_free_port
 
 # etcd retains raft entries in memory by count, not by bytes; elections must take less than the silence of a takeover.
 RECOMMENDED_FLAGS = ("--snapshot-count=500", "--election-timeout=500", "--heartbeat-interval=50")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.cluster.launched_process import LaunchedProcess
-from foreseal.cluster.ports import next_free_port
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from foreseal.errors import NodeError
+from foreseal.ports import next_free_port
 
 _CALL_TIMEOUT = 2.0
 

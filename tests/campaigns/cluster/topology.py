@@ -14,7 +14,7 @@ from foreseal.cli.genesis import build_genesis
 from foreseal.cluster.etcd import EtcdCluster, MemberPorts
 from foreseal.cluster.local_cluster import write_chain_files
 from foreseal.cluster.node_process import NodeProcess, ReplicaRole, SequencerRole
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from foreseal.server.settings.model import WEI
 from link_proxy import LinkProxies
 

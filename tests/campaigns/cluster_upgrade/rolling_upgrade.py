@@ -26,8 +26,8 @@ from foreseal.cli.genesis import build_genesis
 from foreseal.cluster.etcd import EtcdCluster, EtcdMember, wait_until
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster
 from foreseal.cluster.node_process import NodeProcess, SequencerRole
-from foreseal.cluster.ports import next_free_port
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
+from foreseal.ports import next_free_port
 from foreseal.server.settings.model import WEI
 
 _MNEMONIC = "test test test test test test test test test test test junk"

@@ -13,7 +13,7 @@ from typing import Any
 
 from campaign_cli import quantile
 from durability.campaign import GROUP_END, KEPT, NAMED_FAULTS, PRODUCTION, RECENT, verify
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from live import LiveNode, Rpc, RpcFailure, wait_for
 from live.group import group_of, names_of, server_of
 from live.process import foreseal_command

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from hostile import bytecode
 from hostile.build import Build
 from hostile.facts import (

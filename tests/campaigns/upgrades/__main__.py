@@ -23,7 +23,7 @@ from typing import Any
 
 import httpx
 
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from live.blocks import wait_for
 from live.process import LiveNode, Served, foreseal_command, stopping
 from live.rpc import Rpc

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from foreseal.cluster.local_cluster import LocalCluster
-from foreseal.cluster.ports import next_free_port
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from foreseal.errors import NodeError
+from foreseal.ports import next_free_port
 from live import wait_for
 from raw_websocket import RawWebSocket
 from real_cluster import real_cluster, signed_transfer

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from live.process import LiveNode
 from raw_websocket import RawWebSocket
 

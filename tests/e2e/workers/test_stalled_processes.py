@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from live import DEV_ACCOUNTS, LiveNode, wait_for
 from live.process import FAST, foreseal_command
 from live.sending import Sender

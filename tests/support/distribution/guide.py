@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from distribution.pages import blocks
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from live.blocks import wait_for
 from live.process import is_ok
 

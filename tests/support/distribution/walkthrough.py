@@ -20,7 +20,7 @@ from typing import Self
 import orjson
 
 from distribution.pages import Block, blocks
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from live.blocks import wait_for
 
 PAGES = ("README.md", "docs/operate/operations.md", "docs/operate/access.md", "docs/build/streams.md")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from live_node import wait_until
 from repository import DOCS
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from foreseal.cluster.ports import next_free_port
+from foreseal.ports import next_free_port
 from hostile.build import TRANSPORTS
 from hostile.findings.finding import Bench, exchange
 from hostile.signing import Account, accounts

@@ -19,9 +19,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
 from altering_proxy import between
-from foreseal.cluster.ports import next_free_port
 from foreseal.payments.api.models import RequestRecord
 from foreseal.payments.ledger import Database
+from foreseal.ports import next_free_port
 from live import LiveNode, live_node
 from live.blocks import wait_for
 from live.process import hung

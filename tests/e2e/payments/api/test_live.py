@@ -12,9 +12,9 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from foreseal.cluster.ports import next_free_port
 from foreseal.payments.api.webhook_signature import verify
 from foreseal.payments.contracts.development import PAYOUTS, TOKEN
+from foreseal.ports import next_free_port
 from live import LiveNode, live_node
 from live.blocks import wait_for
 from live.sending import Sender

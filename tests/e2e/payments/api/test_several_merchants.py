@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from command import foreseal
-from foreseal.cluster.ports import next_free_port
 from foreseal.merchant import AccessDenied, AsyncMerchantClient, MerchantClient
+from foreseal.ports import next_free_port
 from live import LiveNode, live_node
 from live.accounts import DEV_ACCOUNTS
 from live.blocks import wait_for

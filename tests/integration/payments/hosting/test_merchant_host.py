@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import make_url
 
 from foreseal.cli.main import run
-from foreseal.cluster.ports import next_free_port
 from foreseal.payments.api.request_threads import MAX_REQUEST_THREADS
 from foreseal.payments.configuration import ConfigurationError, read
 from foreseal.payments.hosting.merchant_host import MAX_REQUESTS, MerchantFailed, MerchantHost
@@ -20,6 +19,7 @@ from foreseal.payments.ledger import Database
 from foreseal.payments.ledger.database_identity import find_identity
 from foreseal.payments.merchant_context import MerchantFilter, merchant_context
 from foreseal.payments.workers.process_name import ProcessName, build_lock
+from foreseal.ports import next_free_port
 from foreseal.server import interpreter
 from foreseal.server.sockets.listening import BACKLOG
 from live.blocks import wait_for
