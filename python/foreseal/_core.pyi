@@ -60,7 +60,6 @@ __all__ = [
     "run_export",
     "run_import",
     "run_restore",
-    "run_snapshot",
     "sign_digests",
     "sign_transactions",
     "start_stop_watchdog",
@@ -282,9 +281,6 @@ def run_backup(
 def run_export(settings: _Bytes, path: _Path, progress: _Progress) -> tuple[int, int, int, str]: ...
 def run_import(settings: _Bytes, path: _Path, progress: _Progress) -> tuple[int, int, int, str]: ...
 def run_restore(backup: _Path, dir: _Path, progress: _Parts, map_size: int | None = None) -> bytes: ...
-def run_snapshot(
-    feed: _Path, dir: _Path, progress: _Parts, genesis: _Path | None = None, map_size: int | None = None
-) -> bytes: ...
 def sign_digests(key: bytes, digests: Sequence[bytes]) -> list[bytes]: ...
 def sign_transactions(
     key: bytes,

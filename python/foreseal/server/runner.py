@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import uvloop
 
+from foreseal.errors import NodeError
 from foreseal.server.app import App
 from foreseal.server.native import NativeListener
 from foreseal.server.processes.shared_socket import RETIRE_SIGNAL, SharedSocket
@@ -92,8 +93,13 @@ def serve_admin_only(app: App, on_open: Callback, on_ready: Callback) -> None:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(work)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(work)
+    except NodeError as error:
+        # A signal ended the wait for another node's snapshot: a stop as requested.
+        if error.kind != "stopped":
+            raise
 
 
 def _native(app: App, listening: socket.socket, tls: TlsFiles | None) -> NativeListener:

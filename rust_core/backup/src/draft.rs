@@ -83,7 +83,10 @@ impl Drop for Draft<'_> {
 
 /// Returns `true` if the folder is empty except for the files of an interrupted attempt, and for the folder of the
 /// socket between the processes of a node, which exists before its data.
-fn is_new(datadir: &Path) -> Result<bool, BackupError> {
+///
+/// # Errors
+/// Returns an error if the folder cannot be read.
+pub fn is_new(datadir: &Path) -> Result<bool, BackupError> {
     if !datadir.exists() {
         return Ok(true);
     }

@@ -23,6 +23,7 @@ mod snapshot_sender;
 pub use backup::Backup;
 pub use backup_source::BackupSource;
 pub use data_dir_snapshots::DataDirSnapshots;
+pub use draft::is_new;
 pub use error::BackupError;
 pub use files::ManifestFile;
 pub use make::back_up;

@@ -69,6 +69,13 @@ impl ClusterDriver {
         self.producer.budget()
     }
 
+    /// Gives the ownership up after an error, so that a standby need not wait for the silence.
+    pub(crate) fn resign(&mut self, reason: &str) {
+        if self.leads() {
+            self.member.resign(reason);
+        }
+    }
+
     /// Removes the entry of this member from the cluster at a clean stop.
     pub(crate) fn unregister(&self) {
         self.member.unregister();

@@ -14,6 +14,8 @@ const HANDOVER_WAIT: Duration = Duration::from_secs(1);
 pub struct Handover {
     /// Name of the standby that takes over; `None` if none was connected and up to date.
     pub successor: Option<String>,
+    /// `false` if the quorum has not confirmed the release: then standbys take over after the usual silence.
+    pub confirmed: bool,
 }
 
 impl Node {
@@ -23,7 +25,8 @@ impl Node {
         if let NodeRole::Writer(writing) = &self.part
             && let Some(monitor) = writing.monitor.get()
         {
-            return Some(monitor.status(self.shared.leads(), now));
+            let limit = self.shared.max_unconfirmed().unwrap_or_default();
+            return Some(monitor.status(self.shared.leads(), now, limit));
         }
         let owner = self.following().and_then(|client| client.sequencer_report()?.owner);
         let is_replica = matches!(self.settings().role, Role::Replica { .. });
@@ -35,10 +38,7 @@ impl Node {
             name: self.settings().cluster.name.clone(),
             owner,
             head: None,
-            engine_silence: None,
-            last_error: None,
-            retained_bytes: 0,
-            engine_findings: Vec::new(),
+            quorum: None,
             last_takeover: None,
         })
     }
@@ -46,14 +46,13 @@ impl Node {
     /// Returns the number of the ownership under which the newest view was made, as far as this process has
     /// heard; 0 without a quorum journal.
     pub fn owner_epoch(&self) -> u64 {
-        let reported = self.following().and_then(|client| client.sequencer_report()?.owner);
-        let owner = match &self.part {
+        let reported = self.following().map_or(0, |client| client.owner_epoch());
+        match &self.part {
             NodeRole::Writer(writing) if let Some(monitor) = writing.monitor.get() => {
-                monitor.newest_owner(reported)
+                monitor.epoch().max(reported)
             }
             _ => reported,
-        };
-        owner.map_or(0, |owner| owner.epoch)
+        }
     }
 
     /// Hands the chain over to the standby that is most up to date, and follows it from then on. Without a
@@ -64,9 +63,8 @@ impl Node {
     /// process does not write the chain.
     pub fn hand_over(&self) -> Result<Handover, ControlError> {
         let NodeRole::Writer(writing) = &self.part else { return Err(ControlError::Follower) };
-        let Some(quorum) = writing.monitor.get() else { return Err(ControlError::NoQuorum) };
-        if !self.shared.leads() {
-            return Err(ControlError::Follower);
+        if writing.monitor.get().is_none() {
+            return Err(ControlError::NoQuorum);
         }
         let mut standbys = self.followers();
         standbys.retain(|follower| follower.role == FollowerRole::Standby);
@@ -77,11 +75,10 @@ impl Node {
             demote(sequencer, "handed over");
             Ok(released)
         })?;
+        let confirmed = released.is_ok();
         if let Err(error) = released {
-            // Standbys take over after the usual silence.
             tracing::warn!(%error, "the release of the chain was not confirmed");
-            quorum.set_error(Some(error));
         }
-        Ok(Handover { successor: successor.map(|standby| standby.name.clone()) })
+        Ok(Handover { successor: successor.map(|standby| standby.name.clone()), confirmed })
     }
 }

@@ -100,6 +100,9 @@ impl Control {
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
     ) -> Result<T, ControlError> {
         let _working = shared.activity.work();
+        if !shared.leads() {
+            return Err(ControlError::Follower);
+        }
         if let Some(reason) = sequencer.halted.clone().or_else(|| shared.failure()) {
             return Err(ControlError::Stopped(reason));
         }

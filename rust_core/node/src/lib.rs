@@ -55,7 +55,7 @@ mod writer_metrics;
 pub use chain_loss::ChainLoss;
 pub use changes::Changes;
 pub use cluster::{
-    ClusterError, ClusterRole, ClusterSettings, ClusterStatus, QuorumSettings, TakeoverRecord,
+    ClusterError, ClusterRole, ClusterSettings, ClusterStatus, QuorumSettings, QuorumStatus, TakeoverRecord,
 };
 pub use cluster_driver::ClusterDriver;
 pub use cluster_node::Handover;

@@ -11,8 +11,8 @@ use crate::{Node, node::NodeRole};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Liveness {
     pub phase: Phase,
-    /// Counter that changes with each tick and each replayed record; on a follower, with each frame from the
-    /// sequencer.
+    /// Counter that changes with each tick, with each unanswered request to a quorum and with each replayed record;
+    /// on a follower, with each frame from the sequencer.
     pub count: i64,
     /// Longest normal time between two changes of `count`; `None` if no change is expected.
     pub interval: Option<Duration>,
@@ -28,8 +28,11 @@ impl Node {
         let (phase, shared) = (self.shared.phase(), &self.shared);
         let (count, interval) = match (&self.part, &phase) {
             (_, Phase::Replaying { records }) => (i64::try_from(*records).unwrap_or(i64::MAX), None),
-            (NodeRole::Writer(_), Phase::Producing) => {
-                (shared.ticked(), Some(self.settings().production.step))
+            (NodeRole::Writer(writing), Phase::Producing) => {
+                // A leader whose quorum is lost waits, and is not stalled.
+                let waits = writing.monitor.get().map_or(0, |monitor| monitor.unanswered_rounds());
+                let count = shared.ticked().saturating_add(i64::try_from(waits).unwrap_or(i64::MAX));
+                (count, Some(self.settings().production.step))
             }
             // A connection that stays silent for longer is closed, unless the thread that reads it is
             // stalled.

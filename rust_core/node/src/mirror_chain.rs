@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use foreseal_journal::{JournalReader, RawAppend};
+use foreseal_journal::{JournalError, JournalReader, RawAppend};
 use foreseal_replication::{
-    ChainCopy, CopyError, CopyProgress, Phase, RestartCause,
+    ApplyError, ChainCopy, CopyError, CopyProgress, Phase, RestartCause,
     wire::{Cursor, Welcome},
 };
 use parking_lot::Mutex;
@@ -35,6 +35,23 @@ impl MirrorChain {
     }
 }
 
+impl MirrorChain {
+    /// Checks that an append is the one that the journal here has with its number.
+    fn check_repeated(&self, sequencer: &Sequencer, append: &RawAppend) -> Result<(), CopyError> {
+        let (sequence, wanted) = (append.sequence, sequencer.next_sequence());
+        let failed = |error: JournalError| CopyError::Failed(error.to_string());
+        let mut appends = self.past.up_to(wanted).raw_appends(sequence).map_err(failed)?;
+        match appends.next().transpose().map_err(failed)? {
+            Some(here) if here.sequence == sequence && here.hash == append.hash => Ok(()),
+            Some(here) if here.sequence == sequence => {
+                Err(ApplyError::OtherAppend { sequence, found: append.hash, here: here.hash }.into())
+            }
+            // The journal here begins later.
+            _ => Err(ApplyError::OutOfOrder { found: sequence, wanted }.into()),
+        }
+    }
+}
+
 impl ChainCopy for MirrorChain {
     fn cursor(&mut self) -> Result<Cursor, CopyError> {
         let sequencer = self.sequencer.lock();
@@ -58,7 +75,10 @@ impl ChainCopy for MirrorChain {
     fn apply(&mut self, append: &RawAppend) -> Result<(), CopyError> {
         let mut sequencer = self.sequencer.lock();
         self.following(&sequencer)?;
-        let _working = self.shared.activity.work();
+        if append.sequence < sequencer.next_sequence() {
+            // The quorum's tail had it already.
+            return self.check_repeated(&sequencer, append);
+        }
         let added = sequencer.add_append(append, self.check);
         if let Err(CopyError::Failed(reason)) = &added {
             sequencer.halted = Some(reason.clone());
@@ -72,6 +92,13 @@ impl ChainCopy for MirrorChain {
         self.following(&sequencer)?;
         let idle = !welcome.produces || self.shared.view().is_none();
         sequencer.show_replicated(idle)
+    }
+
+    fn while_following(&mut self, act: &mut dyn FnMut()) -> Result<(), CopyError> {
+        let sequencer = self.sequencer.lock();
+        self.following(&sequencer)?;
+        act();
+        Ok(())
     }
 
     fn progress(&self) -> Option<CopyProgress> {

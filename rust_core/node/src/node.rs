@@ -138,7 +138,7 @@ impl Node {
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(SharedState::new(pool, surroundings.clock.clone()));
         shared.set_store(store.clone());
-        shared.set_leads(settings.cluster.quorum.is_none() && !matches!(settings.role, Role::Replica { .. }));
+        shared.set_leads(settings.works_alone());
         if settings.cluster.quorum.is_some() {
             shared.set_uses_quorum(settings.production.step);
         }

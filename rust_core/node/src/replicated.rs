@@ -31,10 +31,6 @@ impl Sequencer {
     /// [`Self::show_replicated`].
     pub(crate) fn add_append(&mut self, append: &RawAppend, check: AppendCheck) -> Result<(), CopyError> {
         let (found, wanted) = (append.sequence, self.next_sequence());
-        if found < wanted {
-            // The quorum's tail had it already.
-            return Ok(());
-        }
         if found != wanted {
             return Err(ApplyError::OutOfOrder { found, wanted }.into());
         }

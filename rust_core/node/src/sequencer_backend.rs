@@ -45,7 +45,12 @@ impl FeedBackend {
 
 impl SequencerBackend for FeedBackend {
     fn phase(&self) -> Phase {
-        self.shared.phase()
+        let own = self.shared.phase();
+        match (&own, self.following()) {
+            // What this process follows may have failed.
+            (Phase::Following, Some(client)) => client.sequencer_report().map_or(own, |report| report.phase),
+            _ => own,
+        }
     }
 
     fn report(&self) -> SequencerReport {
@@ -56,10 +61,10 @@ impl SequencerBackend for FeedBackend {
                 Some(monitor) => monitor.newest_owner(report.owner),
                 None => report.owner,
             };
-            return SequencerReport { store: shared.store_status(), owner, ..report };
+            return SequencerReport { phase: self.phase(), store: shared.store_status(), owner, ..report };
         }
         SequencerReport {
-            phase: shared.phase(),
+            phase: self.phase(),
             pool_start: shared.pool_start(),
             signer: *signer,
             store: shared.store_status(),

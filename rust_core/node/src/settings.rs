@@ -173,6 +173,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns `true` if the node neither shares a quorum journal nor follows another machine.
+    pub(crate) fn works_alone(&self) -> bool {
+        self.cluster.quorum.is_none() && !matches!(self.role, Role::Replica { .. })
+    }
+
     /// Returns `true` if the node produces blocks as soon as its journal is replayed.
     pub(crate) fn leads_at_start(&self) -> bool {
         self.produce && matches!(self.role, Role::Sequencer { .. }) && self.cluster.quorum.is_none()

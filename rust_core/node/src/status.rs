@@ -84,7 +84,8 @@ impl Status {
     /// members of the engine hold different data.
     pub fn healthy(&self, limit: Duration) -> Result<(), String> {
         self.current(limit)?;
-        let mut findings = self.cluster.iter().flat_map(|cluster| &cluster.engine_findings);
+        let quorum = self.cluster.as_ref().and_then(|cluster| cluster.quorum.as_ref());
+        let mut findings = quorum.iter().flat_map(|quorum| &quorum.findings);
         let damage = findings.find(|finding| matches!(finding, EngineFinding::DifferentHashes { .. }));
         damage.map_or(Ok(()), |finding| Err(finding.to_string()))
     }
@@ -140,20 +141,24 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ClusterRole;
+    use crate::{ClusterRole, QuorumStatus};
 
     const LIMIT: Duration = Duration::from_secs(1);
 
-    fn leader(engine_findings: Vec<EngineFinding>) -> Status {
+    fn leader(findings: Vec<EngineFinding>) -> Status {
+        let quorum = QuorumStatus {
+            is_answering: true,
+            silence: Duration::ZERO,
+            last_error: None,
+            retained_bytes: 0,
+            findings,
+        };
         let cluster = ClusterStatus {
             role: ClusterRole::Leader,
             name: "a".to_owned(),
             owner: None,
             head: None,
-            engine_silence: Some(Duration::ZERO),
-            last_error: None,
-            retained_bytes: 0,
-            engine_findings,
+            quorum: Some(quorum),
             last_takeover: None,
         };
         Status {

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use crate::{
     ClusterDriver, NodeEnvironment, NodeError, Producer, Randomness, Role, Settings, StepSigner,
-    cluster::{BusyBeat, ClusterMember, ClusterMonitor, EngineWatch, EngineWatchThread, MemberParts},
+    cluster::{BusyBeat, ClusterMember, ClusterMonitor, EngineWatch, FeedProbe, IntervalThread, MemberParts},
     control::Control,
     mirror_chain::MirrorChain,
     replicated::AppendCheck,
@@ -102,7 +102,6 @@ impl Writer {
         };
         let sequencer = Sequencer::start(started, self.shared.clone(), self.settings.clone(), makes)?;
         let sequencer = Arc::new(Mutex::new(sequencer));
-        self.control.open(sequencer.clone());
         let chain = MirrorChain {
             sequencer: sequencer.clone(),
             shared: self.shared.clone(),
@@ -114,9 +113,11 @@ impl Writer {
             let profile = self.profile(run_id, FollowerRole::Replica, None);
             self.follow(chain, upstream.clone(), profile)?;
             self.serve_followers(past, discarded)?;
+            self.control.open(sequencer);
             return Ok(Begun::Serving);
         }
         self.restore_pool()?;
+        self.control.open(sequencer.clone());
         if let Some((log, writer)) = quorum {
             let mut owner = self.owner(run_id);
             self.follow(chain, Vec::new(), self.profile(run_id, FollowerRole::Standby, Some(&owner)))?;
@@ -134,7 +135,7 @@ impl Writer {
                 past,
                 profile: owner,
                 standby: self.settings.cluster.quorum.as_ref().is_some_and(|quorum| quorum.standby),
-                probes: self.manual.is_none(),
+                probe: self.manual.is_none().then(FeedProbe::start),
             });
             let driver = ClusterDriver::new(member, Producer::new(sequencer));
             return Ok(Begun::Member(Box::new(driver)));
@@ -147,10 +148,8 @@ impl Writer {
 
     /// Returns a random identity of this run, if other machines need one.
     fn run_id(&self, randomness: &mut Randomness) -> RunId {
-        let works_alone =
-            self.settings.cluster.quorum.is_none() && !matches!(self.settings.role, Role::Replica { .. });
         let mut id = [0; 16];
-        if !works_alone {
+        if !self.settings.works_alone() {
             id.copy_from_slice(&randomness()[..16]);
         }
         RunId(id)
@@ -346,10 +345,20 @@ impl Writer {
         Ok(())
     }
 
-    /// Produces while this member is the owner, and follows the owner otherwise.
+    /// Produces while this member is the owner, and follows the owner otherwise. A member that fails gives the
+    /// ownership up.
     fn run_member(&self, mut driver: ClusterDriver) -> Result<(), NodeError> {
+        let ended = self.drive(&mut driver);
+        if let Err(error) = &ended {
+            driver.resign(&error.to_string());
+        }
+        driver.unregister();
+        ended
+    }
+
+    fn drive(&self, driver: &mut ClusterDriver) -> Result<(), NodeError> {
         let clock = &self.shared.clock;
-        let busy = BusyBeat::start(driver.beats(), self.shared.clone());
+        let busy = BusyBeat::start(driver.beats(), clock.clone());
         let _watch = self.watch_engine();
         let step = self.settings.production.step;
         let mut next = clock.monotonic();
@@ -376,15 +385,14 @@ impl Writer {
             busy.during(now.monotonic, || driver.tick(now, &mut || clock.monotonic() < until))?;
             next = (next + step).max(clock.monotonic());
         }
-        driver.unregister();
         Ok(())
     }
 
     /// Starts the checks of the engine's members.
-    fn watch_engine(&self) -> Option<EngineWatchThread> {
+    fn watch_engine(&self) -> Option<IntervalThread> {
         let engine = self.settings.cluster.quorum.as_ref()?.engine.clone();
         let watch = EngineWatch::new(engine, self.monitor.get()?.clone());
-        Some(EngineWatchThread::start(watch, self.shared.clock.clone()))
+        Some(watch.start(self.shared.clock.clone()))
     }
 
     /// Waits until the node is stopped: a node that does not produce has published its only view.

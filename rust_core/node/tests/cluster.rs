@@ -59,6 +59,12 @@ impl Machines {
     }
 
     fn start(&self, number: usize, standby: bool) -> Member {
+        let node = self.open(number, standby);
+        let driver = node.start_member().unwrap().expect("the settings name a quorum journal");
+        Member { node, driver }
+    }
+
+    fn open(&self, number: usize, standby: bool) -> Arc<Node> {
         let seed = u64::try_from(number).unwrap() + 1;
         let mut count = seed << 32;
         let randomness = Box::new(move || {
@@ -72,9 +78,7 @@ impl Machines {
             secret: Box::new(|| B256::repeat_byte(1)),
             disk: Arc::new(RealDisk),
         };
-        let node = Arc::new(Node::open(self.settings(number, standby), environment).unwrap());
-        let driver = node.start_member().unwrap().expect("the settings name a quorum journal");
-        Member { node, driver }
+        Arc::new(Node::open(self.settings(number, standby), environment).unwrap())
     }
 
     /// Runs each member once, after one step of time.
@@ -249,4 +253,25 @@ fn a_member_catches_up_from_the_engine_without_a_feed() {
     crash(&machines, leader);
     machines.until_leading(&mut late);
     machines.step(&mut [&mut late]);
+}
+
+#[test]
+fn a_member_of_an_engine_that_lost_its_data_fails_with_the_reason() {
+    let mut machines = Machines::new(1);
+    let mut leader = machines.start(0, false);
+    leader.driver.poll().unwrap();
+    let mut workload = Workload::new(machines.wallets.clone(), TransactionKinds::WithoutBlobs, 7);
+    leader.node.submit(&workload.next_transaction()).unwrap();
+    machines.step(&mut [&mut leader]);
+    leader.node.stop();
+    drop(leader);
+    machines.engine = Arc::new(SimulatedEngine::new(2, FaultRates::default()));
+    let node = machines.open(0, false);
+    node.start();
+    wait_for("the writer ends", || matches!(node.status().phase, Phase::Failed(_)));
+    let Phase::Failed(reason) = node.status().phase else { unreachable!() };
+    assert!(reason.contains("journal import"), "{reason}");
+    assert!(node.submit(&workload.next_transaction()).is_err());
+    // The thread of the member has ended: nothing waits for it.
+    node.stop();
 }

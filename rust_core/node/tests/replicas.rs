@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_chain::SteppedClock;
 use foreseal_journal::RealDisk;
-use foreseal_node::{Node, NodeEnvironment, Role, Settings};
+use foreseal_node::{ControlError, Node, NodeEnvironment, Role, Settings};
 use foreseal_replication::{FeedAddress, Phase};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload, wait_for};
 use support::{
@@ -141,6 +141,19 @@ fn a_submission_at_the_end_of_a_tree_reaches_the_sequencer() {
     assert_eq!(view.pending().block.transactions.len(), 3);
     drop(sequencer);
     wait_for("the end notices", || worker.submit(&workload.next_transaction()).is_err());
+}
+
+#[test]
+fn a_replica_executes_no_command_of_the_writer() {
+    let tree = Tree::new();
+    let mut sequencer = tree.sequencer();
+    let replica = tree.replica(1);
+    sequencer.tick();
+    caught_up(&sequencer.node, &replica);
+    let refused = replica.control(|writer| writer.set_finality(Some(0), None));
+    assert!(matches!(refused, Err(ControlError::Follower)), "{refused:?}");
+    sequencer.node.control(|writer| writer.set_finality(Some(0), None)).unwrap();
+    caught_up(&sequencer.node, &replica);
 }
 
 #[test]

@@ -12,15 +12,6 @@ use crate::{
     sender_queue::SenderQueue,
 };
 
-/// Sender of a whole-pool event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SnapshotOrigin {
-    /// The sequencer of the events before.
-    Same,
-    /// Another sequencer.
-    Successor,
-}
-
 impl Pool {
     /// Sets the listener that receives every change from now on; `None` removes it.
     pub fn set_sink(&self, sink: Option<Arc<dyn PoolEventSink>>) {
@@ -57,39 +48,50 @@ impl Pool {
     /// The numbers of [`Self::pending_hashes_since`] are this pool's own. With a whole-pool event, only the
     /// transactions that were missing here count as arrivals.
     pub fn apply(&self, event: PoolEvent) {
-        self.apply_from(event, SnapshotOrigin::Same);
+        drop(self.replace_or_change(event));
     }
 
-    /// Applies an event like [`Self::apply`], from a sequencer that has replaced the one before. Transactions
-    /// here that its whole-pool event lacks are recorded as lost.
-    pub fn apply_from_successor(&self, event: PoolEvent) {
-        self.apply_from(event, SnapshotOrigin::Successor);
+    /// Applies an event like [`Self::apply`], from a sequencer that has replaced the one before. Transactions here
+    /// that its whole-pool event lacks are recorded as lost, except those that `is_included` finds in the chain.
+    pub fn apply_from_successor(&self, event: PoolEvent, is_included: impl Fn(&B256) -> bool) {
+        // Everything below runs outside the lock, except the records.
+        let Some(old) = self.replace_or_change(event) else { return };
+        let mut lost: Vec<B256> = old.by_hash.keys().copied().collect();
+        drop(old);
+        {
+            let contents = self.lock();
+            lost.retain(|hash| contents.is_unknown(hash));
+        }
+        lost.retain(|hash| !is_included(hash));
+        // The history is bounded: the order must not depend on the table.
+        lost.sort_unstable();
+        let mut contents = self.lock();
+        for hash in lost {
+            if contents.is_unknown(&hash) {
+                contents.record_removed(hash, Status::Dropped(DropReason::SequencerReplaced));
+            }
+        }
     }
 
-    fn apply_from(&self, event: PoolEvent, origin: SnapshotOrigin) {
+    /// Applies an event. Returns the old contents if it replaces all, so that the caller frees them outside the lock.
+    fn replace_or_change(&self, event: PoolEvent) -> Option<Contents> {
         match event.0 {
             PoolEventKind::Changes(changes) => {
                 let mut contents = self.lock();
                 for change in changes {
                     contents.apply(change);
                 }
+                None
             }
             PoolEventKind::FullSnapshot(contents) => {
-                let mut new = Contents::from_full_contents(self.config(), *contents);
+                let new = Contents::from_full_contents(self.config(), *contents);
                 let mut contents = self.lock();
                 contents.log_missing(&new);
-                if origin == SnapshotOrigin::Successor {
-                    new.record_lost(&contents);
-                }
-                let old = contents.replace(new, PoolEventKind::FullSnapshot);
-                drop(contents);
-                // Free the old contents outside the lock.
-                drop(old);
+                Some(contents.replace(new, PoolEventKind::FullSnapshot))
             }
             PoolEventKind::Reset(whole) => {
                 let new = Contents::from_full_contents(self.config(), *whole);
-                let old = self.lock().replace(new, PoolEventKind::Reset);
-                drop(old);
+                Some(self.lock().replace(new, PoolEventKind::Reset))
             }
         }
     }
@@ -159,17 +161,9 @@ impl Contents {
         }
     }
 
-    /// Records the transactions of `old` that are missing here and have no status here as lost. The status of a
-    /// transaction in a step comes from the view.
-    fn record_lost(&mut self, old: &Self) {
-        let is_lost =
-            |hash: &&B256| !self.by_hash.contains_key(*hash) && self.dropped_history.get(hash).is_none();
-        let mut lost: Vec<B256> = old.by_hash.keys().filter(is_lost).copied().collect();
-        // The history is bounded: the order must not depend on the table.
-        lost.sort_unstable();
-        for hash in lost {
-            self.record_removed(hash, Status::Dropped(DropReason::SequencerReplaced));
-        }
+    /// Returns `true` if the transaction is neither here nor in the history of those that were removed.
+    fn is_unknown(&self, hash: &B256) -> bool {
+        !self.by_hash.contains_key(hash) && self.dropped_history.get(hash).is_none()
     }
 
     /// Records the transactions of `new` that are missing here as arrivals.

@@ -1,26 +1,19 @@
 //! Backups of data directories.
 
 use std::ops::ControlFlow;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use foreseal_backup::{
-    BackupError, BackupSource, Manifest, SnapshotTarget, back_up, receive_snapshot, restore,
-};
+use foreseal_backup::{BackupSource, Manifest, back_up, restore};
 use foreseal_chain::{
     Clock, SystemClock,
-    datadir::{CopiedComponent, CopyProgress, DataDirError, genesis_hash},
+    datadir::{CopiedComponent, CopyProgress},
 };
-use foreseal_journal::Identity;
 use foreseal_node::StoreSettings;
-use foreseal_primitives::ChainSpec;
-use foreseal_replication::fetch_snapshot;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::CoreError;
 use crate::progress::watched;
-use crate::settings::read_genesis;
 
 fn name(part: CopiedComponent) -> &'static str {
     match part {
@@ -87,43 +80,4 @@ pub fn run_restore<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let map_size = map_size.unwrap_or(StoreSettings::default().map_size);
     run(py, progress, move |watch| Ok(restore(&backup, &dir, map_size, watch)?))
-}
-
-/// Copies the data directory of the sequencer that serves the Unix socket `feed` to the data directory `dir`,
-/// which is new or empty, while the sequencer runs. The key that signs steps is not copied. Returns the manifest
-/// of the copy as JSON. `progress` and `map_size` are the same as for `run_backup`.
-///
-/// `genesis` is the path of a genesis file, which must define the chain of the sequencer; without it, any chain is
-/// accepted.
-///
-/// Raises NodeError with the kinds of `run_backup`; also "genesis" if the sequencer has another chain, "refused"
-/// if it sends no snapshots, and "io" if the connection fails or too many snapshots are being sent: try again.
-#[pyfunction]
-#[pyo3(signature = (feed, dir, progress, genesis = None, map_size = None))]
-pub fn run_snapshot<'py>(
-    py: Python<'py>,
-    feed: PathBuf,
-    dir: PathBuf,
-    progress: Bound<'py, PyAny>,
-    genesis: Option<PathBuf>,
-    map_size: Option<usize>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let map_size = map_size.unwrap_or(StoreSettings::default().map_size);
-    run(py, progress, move |watch| {
-        let expected = genesis.as_deref().map(identity).transpose()?;
-        let failed = |error| BackupError::from(DataDirError::io("connect to", &feed, &error));
-        let stream = UnixStream::connect(&feed).map_err(failed)?;
-        let received = fetch_snapshot(&stream, expected, |identity, input| {
-            let target = SnapshotTarget { datadir: &dir, map_size, identity: Some(identity) };
-            receive_snapshot(input, &target, watch)
-        });
-        Ok(received??)
-    })
-}
-
-/// Returns the identity of the chain that a genesis file defines.
-fn identity(genesis: &Path) -> Result<Identity, CoreError> {
-    let spec = ChainSpec::new(read_genesis(genesis)?)
-        .map_err(|error| BackupError::from(DataDirError::from(error)))?;
-    Ok(Identity { chain_id: spec.chain_id(), genesis: genesis_hash(&spec) })
 }

@@ -101,8 +101,9 @@ impl PyCluster {
         }
     }
 
-    /// Returns the settings of the node; `process` is its name if none is set.
-    pub fn settings(&self, process: &str) -> Result<ClusterSettings, SettingsError> {
+    /// Returns the settings of the node; `process` is its name if none is set. Only a process that `writes` its data
+    /// directory uses the quorum journal.
+    pub fn settings(&self, process: &str, writes: bool) -> Result<ClusterSettings, SettingsError> {
         let default = ClusterSettings::default();
         if self.standby && self.journal.is_none() {
             return Err(SettingsError::Cluster("standby needs journal, which decides who leads"));
@@ -112,7 +113,7 @@ impl PyCluster {
                 "journal and follow exclude each other: a member follows the owner that the journal names",
             ));
         }
-        let quorum = self.journal.as_ref().map(|journal| {
+        let quorum = self.journal.as_ref().filter(|_| writes).map(|journal| {
             let (engine, prefix) = journal.connect()?;
             Ok::<_, SettingsError>(QuorumSettings { engine: Arc::new(engine), prefix, standby: self.standby })
         });

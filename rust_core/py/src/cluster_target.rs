@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use foreseal_chain::datadir::genesis_hash;
 use foreseal_journal::Identity;
 use foreseal_primitives::ChainSpec;
 use foreseal_replication::quorum::{CheckMode, EngineError, EtcdEngine, list_chains};
 use serde::Deserialize;
 
 use crate::cluster_settings::PyQuorum;
+use crate::genesis::chain_identity;
 use crate::settings::read_genesis;
 use crate::settings_error::SettingsError;
 
@@ -60,7 +60,7 @@ impl PyClusterTarget {
         if let Some(path) = &self.genesis {
             let spec = ChainSpec::new(read_genesis(path)?);
             let spec = spec.map_err(|error| SettingsError::ChainSpec(error.to_string()))?;
-            return Ok(Identity { chain_id: spec.chain_id(), genesis: genesis_hash(&spec) });
+            return Ok(chain_identity(&spec));
         }
         let prefix = prefix.to_owned();
         let chains = list_chains(engine, &prefix)?;

@@ -59,6 +59,8 @@ pub enum CoreError {
     Control(#[from] ControlError),
     #[error("the node is closed")]
     Closed,
+    #[error("the process was stopped before the node had its data")]
+    Stopped,
     #[error("cannot start the worker pool: {0}")]
     Threads(#[from] io::Error),
     #[error(transparent)]
@@ -148,6 +150,7 @@ impl From<CoreError> for PyErr {
             CoreError::Control(_) => "refused",
             CoreError::StoreRepair(error) => repair_kind(error),
             CoreError::Closed => "closed",
+            CoreError::Stopped => "stopped",
             CoreError::Vectors(_) | CoreError::Json(_) | CoreError::Threads(_) => "io",
         };
         classes::NodeError::new_err((kind, error.to_string()))

@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use crate::accounts::derive_accounts;
     #[pymodule_export]
-    use crate::backup::{run_backup, run_restore, run_snapshot};
+    use crate::backup::{run_backup, run_restore};
     #[pymodule_export]
     use crate::build::build_profile;
     #[pymodule_export]

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use foreseal_backup::DataDirSnapshots;
 use foreseal_chain::{SystemClock, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Liveness, Node, NodeEnvironment};
+use foreseal_node::{Liveness, Node, NodeEnvironment, Role};
 use foreseal_replication::FollowerStatus;
 use foreseal_rpc::envelope::BodyLimits;
 use foreseal_rpc::{Answered, Api, FastPathLimits, RpcError, Subscriptions};
@@ -30,10 +30,12 @@ use crate::memory;
 use crate::metrics::metrics_json;
 use crate::node_core::{Core, Request, caller_of};
 use crate::pending_calls::PendingCalls;
+use crate::progress::check_signals;
 use crate::responses::Freshness;
 use crate::settings::{PyLimits, PySettings};
 use crate::settings_error::SettingsError;
 use crate::streams::{PyNotification, Streams, py_notice};
+use crate::watchdog;
 
 /// Result of `drain`: outcomes by ticket, and notices.
 type DrainedEntries<'py> = (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotification>);
@@ -65,7 +67,8 @@ fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<O
 /// before `start`.
 ///
 /// Raises NodeError: kind "in-use" if another process holds the data directory, "settings" or "genesis" if
-/// those are invalid.
+/// those are invalid; of a node that waits for a snapshot of another, "stopped" after a signal of
+/// `start_stop_watchdog`.
 #[pyclass(name = "Node", module = "foreseal._core", frozen)]
 pub struct PyNode {
     core: Arc<Core>,
@@ -78,7 +81,15 @@ impl PyNode {
     #[new]
     fn new(py: Python<'_>, settings: Input<'_>) -> PyResult<Self> {
         let settings: &[u8] = &settings;
-        let core = py.detach(|| open(settings))?;
+        let mut signals = Ok(());
+        let core = py.detach(|| {
+            open(settings, &mut || {
+                signals = check_signals();
+                signals.is_err() || watchdog::is_stopping()
+            })
+        });
+        signals?;
+        let core = core?;
         let api = core.api.clone();
         Ok(Self { core: Arc::new(core), api })
     }
@@ -316,7 +327,7 @@ impl PyView {
     }
 }
 
-fn open(settings: &[u8]) -> Result<Core, CoreError> {
+fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, CoreError> {
     let settings = PySettings::parse(settings)?;
     log::install(&settings.log).map_err(SettingsError::from)?;
     memory::retain_freed_memory();
@@ -328,8 +339,10 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
         disk: Arc::new(RealDisk),
     };
     let node_settings = settings.node()?;
-    settings.check_engine(&node_settings)?;
-    bootstrap(&node_settings)?;
+    if !matches!(node_settings.role, Role::Follower { .. }) {
+        settings.check_engine(&node_settings)?;
+        bootstrap(&node_settings, is_stopping)?;
+    }
     let node = Arc::new(Node::open(node_settings, surroundings)?);
     node.serve_snapshots(Arc::new(DataDirSnapshots {
         datadir: settings.datadir.clone(),

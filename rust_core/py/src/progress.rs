@@ -59,3 +59,12 @@ where
     progress.ended?;
     Ok(result?)
 }
+
+/// Runs the Python handlers of signals that arrived during a call into Rust. On another thread than the main one it
+/// does nothing.
+pub fn check_signals() -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        Ok(())
+    })
+}

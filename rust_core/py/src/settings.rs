@@ -303,7 +303,7 @@ impl PySettings {
             }),
             finality: self.finality(),
             role: self.role()?,
-            cluster: self.cluster.settings(&self.name)?,
+            cluster: self.cluster.settings(&self.name, self.follow.is_none())?,
             ..Settings::new(self.datadir.clone())
         })
     }

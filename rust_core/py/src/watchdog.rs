@@ -11,7 +11,7 @@ use std::{
     io::{self, Read as _},
     os::fd::{AsFd, AsRawFd},
     ptr,
-    sync::atomic::{AtomicI32, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering},
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -30,6 +30,7 @@ const EXIT_CODE: c_int = 1;
 
 /// Descriptor that the handler writes to; -1 before a watchdog is started.
 static EVENT: AtomicI32 = AtomicI32::new(-1);
+static STOPPING: AtomicBool = AtomicBool::new(false);
 /// Previously installed handlers by signal; 0 for none.
 static PREVIOUS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
 
@@ -48,6 +49,11 @@ pub fn start_stop_watchdog(signals: Vec<i32>, limit: f64, hurried: f64) -> PyRes
         return Err(PyValueError::new_err(format!("signals: {number} is not a signal")));
     }
     start(&signals, limit, hurried).map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// Returns `true` after the first signal of [`start_stop_watchdog`].
+pub fn is_stopping() -> bool {
+    STOPPING.load(Ordering::Acquire)
 }
 
 fn start(signals: &[c_int], limit: Duration, hurried: Duration) -> io::Result<()> {
@@ -134,6 +140,7 @@ fn slot(number: c_int) -> Option<&'static AtomicUsize> {
 }
 
 extern "C" fn on_signal(number: c_int) {
+    STOPPING.store(true, Ordering::Release);
     // SAFETY: write is async-signal-safe, and errno is restored afterwards.
     unsafe {
         let errno = libc::__errno_location();

@@ -1,6 +1,6 @@
 //! The node in a cluster: its status, and the planned handover.
 
-use foreseal_node::{ClusterStatus, TakeoverRecord};
+use foreseal_node::{ClusterStatus, QuorumStatus, TakeoverRecord};
 use foreseal_replication::{
     FollowerStatus,
     quorum::{EngineFinding, QuorumHead},
@@ -17,7 +17,10 @@ pub const METHODS: &[Method] =
 fn handover(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let handover = context.node.hand_over()?;
     let mut out = Vec::new();
-    Object::open(&mut out).json("successor", &Value::from(handover.successor).to_string()).close();
+    Object::open(&mut out)
+        .json("successor", &Value::from(handover.successor).to_string())
+        .json("confirmed", if handover.confirmed { "true" } else { "false" })
+        .close();
     Ok(out)
 }
 
@@ -33,25 +36,28 @@ pub(crate) fn write_cluster(out: &mut Vec<u8>, cluster: &ClusterStatus, follower
     if let Some(head) = &cluster.head {
         write_head(object.name("head"), head);
     }
-    if let Some(silence) = cluster.engine_silence {
-        let silent_ms = silence.as_millis();
-        let findings: Vec<Value> = cluster.engine_findings.iter().map(finding).collect();
-        let mut quorum = Object::open(object.name("quorum"));
-        quorum
-            .json("ok", if silent_ms < 1_000 { "true" } else { "false" })
-            .json("silentMs", &silent_ms.to_string())
-            .json("retainedBytes", &cluster.retained_bytes.to_string())
-            .json("findings", &Value::from(findings).to_string());
-        if let Some(error) = &cluster.last_error {
-            quorum.json("lastError", &text(error));
-        }
-        quorum.close();
+    if let Some(status) = &cluster.quorum {
+        write_quorum(object.name("quorum"), status);
     }
     if let Some(takeover) = &cluster.last_takeover {
         write_takeover(object.name("lastTakeover"), takeover);
     }
     let list: Vec<Value> = followers.iter().map(follower).collect();
     object.json("followers", &Value::from(list).to_string());
+    object.close();
+}
+
+fn write_quorum(out: &mut Vec<u8>, status: &QuorumStatus) {
+    let findings: Vec<Value> = status.findings.iter().map(finding).collect();
+    let mut object = Object::open(out);
+    object
+        .json("ok", if status.is_answering { "true" } else { "false" })
+        .json("silentMs", &status.silence.as_millis().to_string())
+        .json("retainedBytes", &status.retained_bytes.to_string())
+        .json("findings", &Value::from(findings).to_string());
+    if let Some(error) = &status.last_error {
+        object.json("lastError", &text(error));
+    }
     object.close();
 }
 

@@ -1,6 +1,12 @@
 //! Status of a member of a cluster.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use foreseal_replication::{
     quorum::{EngineFinding, Owner, QuorumHead, QuorumHealth},
@@ -56,15 +62,24 @@ pub struct ClusterStatus {
     pub owner: Option<OwnerReport>,
     /// Newest append in the engine, as last read.
     pub head: Option<QuorumHead>,
-    /// Time since the engine last answered; `None` if this process does not use it.
-    pub engine_silence: Option<Duration>,
+    /// `None` if this process does not use the engine.
+    pub quorum: Option<QuorumStatus>,
+    pub last_takeover: Option<TakeoverRecord>,
+}
+
+/// Status of the engine as a leader or a standby sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumStatus {
+    /// `true` if the engine answered recently enough for this process to rely on it.
+    pub is_answering: bool,
+    /// Time since the engine last answered.
+    pub silence: Duration,
     /// Newest error of the engine or of a takeover.
     pub last_error: Option<String>,
     /// Bytes of retained records, on the leader.
     pub retained_bytes: u64,
-    /// Faults of the engine's members, on leader and standby.
-    pub engine_findings: Vec<EngineFinding>,
-    pub last_takeover: Option<TakeoverRecord>,
+    /// Faults of the engine's members.
+    pub findings: Vec<EngineFinding>,
 }
 
 /// Shared state of a member, for the status.
@@ -73,6 +88,8 @@ pub(crate) struct ClusterMonitor {
     name: String,
     state: Mutex<MonitorState>,
     health: Arc<Mutex<QuorumHealth>>,
+    /// Number of the ownership in the state, for readers without a lock.
+    epoch: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -88,12 +105,13 @@ struct MonitorState {
 
 impl ClusterMonitor {
     pub fn new(name: String, health: Arc<Mutex<QuorumHealth>>) -> Self {
-        Self { name, state: Mutex::default(), health }
+        Self { name, state: Mutex::default(), health, epoch: AtomicU64::new(0) }
     }
 
     /// Records an answered read of owner and head.
     pub fn observed(&self, owner: Option<Owner>, head: Option<QuorumHead>, now: Duration) {
         let mut state = self.state.lock();
+        self.set_epoch(owner.as_ref());
         (state.owner, state.head, state.answered) = (owner, head, now);
     }
 
@@ -109,13 +127,29 @@ impl ClusterMonitor {
 
     /// Records that this process is the owner, before it shows anything as such.
     pub fn acquired(&self, owner: Owner) {
-        self.state.lock().owner = Some(owner);
+        let mut state = self.state.lock();
+        self.set_epoch(Some(&owner));
+        state.owner = Some(owner);
+    }
+
+    fn set_epoch(&self, owner: Option<&Owner>) {
+        self.epoch.store(owner.map_or(0, |owner| owner.epoch), Ordering::Release);
+    }
+
+    /// Returns the number of the current ownership; 0 before one was seen.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
     }
 
     /// Records that this process writes the chain.
     pub fn took_over(&self, record: TakeoverRecord) {
         let mut state = self.state.lock();
         (state.last_takeover, state.last_error) = (Some(record), None);
+    }
+
+    /// Returns the number of rounds over the endpoints in which no write of this process was answered.
+    pub fn unanswered_rounds(&self) -> u64 {
+        self.health.lock().unanswered_rounds
     }
 
     /// Returns number and name of the current ownership.
@@ -136,20 +170,25 @@ impl ClusterMonitor {
         since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
     }
 
-    pub fn status(&self, leads: bool, now: Duration) -> ClusterStatus {
-        let engine_silence = Some(self.engine_silence(leads, now));
+    /// Returns the status. Without an answer for `limit`, the engine is not relied on.
+    pub fn status(&self, leads: bool, now: Duration, limit: Duration) -> ClusterStatus {
+        let silence = self.engine_silence(leads, now);
         let health = self.health.lock().clone();
         let owner = self.owner();
         let state = self.state.lock();
+        let quorum = QuorumStatus {
+            is_answering: silence < limit,
+            silence,
+            last_error: if leads { health.last_error } else { state.last_error.clone() },
+            retained_bytes: if leads { health.retained_bytes } else { 0 },
+            findings: state.engine_findings.clone(),
+        };
         ClusterStatus {
             role: if leads { ClusterRole::Leader } else { ClusterRole::Standby },
             name: self.name.clone(),
             owner,
             head: state.head,
-            engine_silence,
-            last_error: if leads { health.last_error } else { state.last_error.clone() },
-            retained_bytes: if leads { health.retained_bytes } else { 0 },
-            engine_findings: state.engine_findings.clone(),
+            quorum: Some(quorum),
             last_takeover: state.last_takeover.clone(),
         }
     }

@@ -1,17 +1,11 @@
 //! Repeated check of the engine's members, for status, metrics and health.
 
-use std::{
-    sync::{
-        Arc,
-        mpsc::{self, RecvTimeoutError, Sender},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::Clock;
 use foreseal_replication::quorum::{Engine, EngineFinding, check_members, compare_hashes, read_hashes};
 
-use super::ClusterMonitor;
+use super::{ClusterMonitor, interval_thread::IntervalThread};
 
 /// Interval between reads of the members' status, and between comparisons of data that seems to differ.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -19,11 +13,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 const COMPARE_INTERVAL: Duration = Duration::from_hours(24);
 /// Successive comparisons that must differ: members compact one after the other.
 const MIN_DIFFERENCES: u32 = 2;
-
-/// Thread that checks the engine while it exists. It ends after the call in progress, and nothing waits for that.
-pub(crate) struct EngineWatchThread {
-    _stop: Option<Sender<()>>,
-}
 
 /// Checks the engine's members at intervals.
 pub(crate) struct EngineWatch {
@@ -37,33 +26,20 @@ pub(crate) struct EngineWatch {
     logged: Vec<EngineFinding>,
 }
 
-impl EngineWatchThread {
-    /// Starts the thread. Without it, the status has no findings.
-    pub fn start(mut watch: EngineWatch, clock: Arc<dyn Clock>) -> Self {
-        let (stop, stopped) = mpsc::channel();
-        let run = move || {
-            loop {
-                watch.check(clock.monotonic());
-                if stopped.recv_timeout(clock.real(CHECK_INTERVAL)) != Err(RecvTimeoutError::Timeout) {
-                    return;
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("foreseal-engine".to_owned()).spawn(run);
-        if let Err(error) = &thread {
-            tracing::warn!(%error, "cannot start the thread that checks the engine's members");
-        }
-        Self { _stop: thread.is_ok().then_some(stop) }
-    }
-}
-
 impl EngineWatch {
     pub fn new(engine: Arc<dyn Engine>, monitor: Arc<ClusterMonitor>) -> Self {
         Self { engine, monitor, compared: None, differences: 0, logged: Vec::new() }
     }
 
+    /// Starts a thread that checks until the returned value is dropped.
+    pub fn start(mut self, clock: Arc<dyn Clock>) -> IntervalThread {
+        let now = clock.clone();
+        let task = move || self.check(now.monotonic());
+        IntervalThread::start("foreseal-engine", CHECK_INTERVAL, clock, task)
+    }
+
     /// Checks the members once, at the monotonic time `now`. Without a majority the last findings stay.
-    pub fn check(&mut self, now: Duration) {
+    fn check(&mut self, now: Duration) {
         let Ok(membership) = check_members(&*self.engine) else { return };
         let mut findings = membership.findings;
         findings.extend(self.compare(now));
@@ -104,7 +80,8 @@ mod tests {
     }
 
     fn codes(monitor: &ClusterMonitor) -> Vec<&'static str> {
-        monitor.status(true, Duration::ZERO).engine_findings.iter().map(EngineFinding::code).collect()
+        let status = monitor.status(true, Duration::ZERO, Duration::MAX);
+        status.quorum.unwrap().findings.iter().map(EngineFinding::code).collect()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use foreseal_journal::JournalReader;
 use foreseal_replication::{
-    FeedAddress, FollowerClient, Phase,
+    FeedAddress, FollowerClient,
     quorum::{
         BeatSender, FeedPort, MemberEntry, Observation, Owner, QuorumLog, QuorumWriter, Silence,
         SilenceDetector, SilenceReason,
@@ -12,7 +12,7 @@ use foreseal_replication::{
 };
 use parking_lot::Mutex;
 
-use super::{ClusterError, ClusterMonitor, feed_probe::probe};
+use super::{ClusterError, ClusterMonitor, FeedProbe};
 use crate::{ProductionError, sequencer::Sequencer, shared_state::SharedState};
 
 /// Interval between reads of owner, beat and head.
@@ -36,8 +36,8 @@ pub(crate) struct MemberParts {
     pub profile: Owner,
     /// `true` only takes over from an owner.
     pub standby: bool,
-    /// `true` probes the feed of a silent owner; a simulation has no ports.
-    pub probes: bool,
+    /// Probe of the feed of a silent owner; `None` in a simulation, which has no ports.
+    pub probe: Option<FeedProbe>,
 }
 
 /// A member of a cluster.
@@ -45,16 +45,18 @@ pub(crate) struct ClusterMember {
     pub(super) parts: MemberParts,
     detector: SilenceDetector,
     registered: Option<Duration>,
-    /// Time since which the feed is not followed although the quorum has more.
-    behind_since: Option<Duration>,
+    /// Time since which nothing was added here although the quorum has more, and the next sequence number since then.
+    behind: Option<(Duration, u64)>,
     /// Reason that was logged last.
     warned: Option<String>,
+    /// Feed address of an owner that was logged as unusable.
+    unusable: Option<String>,
 }
 
 impl ClusterMember {
     pub fn new(parts: MemberParts) -> Self {
         let detector = SilenceDetector::new(parts.profile.run_id);
-        Self { parts, detector, registered: None, behind_since: None, warned: None }
+        Self { parts, detector, registered: None, behind: None, warned: None, unusable: None }
     }
 
     /// Returns `true` while this member writes the chain.
@@ -79,7 +81,6 @@ impl ClusterMember {
         let observed = match self.parts.log.observe() {
             Ok(observed) => observed,
             Err(error) => {
-                self.detector.record(self.now(), None, FeedPort::Unknown);
                 self.warn(&error);
                 return Ok(POLL_INTERVAL);
             }
@@ -87,11 +88,10 @@ impl ClusterMember {
         let answered = self.now();
         let (owner, head) = (observed.owner.as_ref(), observed.head.map(|entry| entry.head));
         self.parts.monitor.observed(owner.map(|entry| entry.owner.clone()), head, self.now());
-        self.follow_owner(owner.map(|entry| &entry.owner));
-        let port = self.feed_port(owner.map(|entry| &entry.owner));
-        let silence = self.detector.record(answered, Some(&observed), port);
+        let port = self.follow_owner(owner.map(|entry| &entry.owner));
+        let silence = self.detector.record(answered, &observed, port);
         let done = match silence {
-            Silence::Unanswered | Silence::Active { .. } => self.stay_current(&observed),
+            Silence::Active { .. } => self.stay_current(&observed),
             // An acquisition whose outcome was unknown has succeeded.
             Silence::Own => self.attempt(&observed, SilenceReason::NoWrites),
             Silence::Silent(SilenceReason::NoOwner) if self.parts.standby => {
@@ -132,21 +132,39 @@ impl ClusterMember {
         Ok(())
     }
 
-    /// Follows the feed of the owner, unless that is this process.
-    fn follow_owner(&self, owner: Option<&Owner>) {
-        let address =
-            owner.filter(|owner| !self.is_own_feed(owner)).map(|owner| FeedAddress::parse(&owner.feed));
-        match address {
-            Some(Ok(address)) => self.parts.client.set_addresses(vec![address]),
-            Some(Err(error)) => tracing::warn!(%error, "the owner of the chain has no usable feed address"),
-            None => self.parts.client.set_addresses(Vec::new()),
+    /// Follows the feed of the owner, unless that is this process. Returns the state of its port.
+    fn follow_owner(&mut self, owner: Option<&Owner>) -> FeedPort {
+        let followed = owner.filter(|owner| !self.is_own_feed(owner));
+        let address = followed.and_then(|owner| self.feed_address(owner));
+        self.parts.client.set_addresses(address.iter().cloned().collect());
+        let is_connected = self.parts.client.connected_address().is_some();
+        match (&mut self.parts.probe, address) {
+            // An earlier run of this process has ended.
+            (Some(_), None) if owner.is_some() && followed.is_none() => FeedPort::Refused,
+            (Some(probe), Some(address)) if !is_connected => probe.probe(&address),
+            _ => FeedPort::Unknown,
+        }
+    }
+
+    /// Returns the address of the owner's feed; `None`, logged once, if it is not usable.
+    fn feed_address(&mut self, owner: &Owner) -> Option<FeedAddress> {
+        match FeedAddress::parse(&owner.feed) {
+            Ok(address) => Some(address),
+            Err(error) => {
+                if self.unusable.as_ref() != Some(&owner.feed) {
+                    tracing::warn!(%error, "the owner of the chain has no usable feed address");
+                    self.unusable = Some(owner.feed.clone());
+                }
+                None
+            }
         }
     }
 
     /// Returns `true` if the owner is this process, or an earlier run of it.
     fn is_own_feed(&self, owner: &Owner) -> bool {
         let own = &self.parts.profile;
-        owner.run_id == own.run_id || (!own.feed.is_empty() && owner.feed == own.feed)
+        let is_earlier_run = owner.name == own.name && !own.feed.is_empty() && owner.feed == own.feed;
+        owner.run_id == own.run_id || is_earlier_run
     }
 
     /// Returns the sender of beats for long ticks.
@@ -154,21 +172,7 @@ impl ClusterMember {
         self.parts.writer.lock().beats()
     }
 
-    fn feed_port(&self, owner: Option<&Owner>) -> FeedPort {
-        if self.parts.probes && owner.is_some_and(|owner| self.is_own_feed(owner)) {
-            // An earlier run of this process has ended.
-            return FeedPort::Refused;
-        }
-        let address = owner.and_then(|owner| FeedAddress::parse(&owner.feed).ok());
-        match address {
-            Some(address) if self.parts.probes && self.parts.client.connected_address().is_none() => {
-                probe(&address)
-            }
-            _ => FeedPort::Unknown,
-        }
-    }
-
-    /// Executes the quorum's tail while the feed of the owner cannot be followed.
+    /// Executes the quorum's tail while the feed of the owner adds nothing, connected or not.
     fn stay_current(&mut self, observed: &Observation) -> Result<(), ClusterError> {
         let Some(head) = observed.head.map(|entry| entry.head) else { return Ok(()) };
         let now = self.now();
@@ -177,15 +181,13 @@ impl ClusterMember {
             // An error, unless the feed was faster than the observation.
             self.is_current(Some(head))?;
         }
-        let is_followed = self.parts.client.connected_address().is_some();
-        if next > head.sequence || is_followed || self.parts.shared.phase() == Phase::Following {
-            self.behind_since = None;
+        if next > head.sequence {
+            self.behind = None;
             return Ok(());
         }
-        if now.saturating_sub(*self.behind_since.get_or_insert(now)) < FEED_GRACE {
-            return Ok(());
-        }
-        self.catch_up(head.sequence)
+        let (since, _) =
+            *self.behind.insert(self.behind.filter(|(_, at)| *at == next).unwrap_or((now, next)));
+        if now.saturating_sub(since) < FEED_GRACE { Ok(()) } else { self.catch_up(head.sequence) }
     }
 
     /// Updates the entry of this member if that is due. Failures are repeated at the next call.

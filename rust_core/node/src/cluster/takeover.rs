@@ -102,8 +102,10 @@ impl ClusterMember {
         let (next, hash) = match self.ready_to_lead(head) {
             Ok(ready) => ready,
             Err(error) => {
-                self.parts.writer.lock().lead(fence, B256::ZERO);
-                self.give_up();
+                let mut fence = fence;
+                if let Err(error) = fence.release(None) {
+                    tracing::warn!(%error, "cannot release the ownership of the chain");
+                }
                 return Err(error);
             }
         };
@@ -121,18 +123,11 @@ impl ClusterMember {
             }
         };
         if let Err(error) = begun {
-            self.give_up();
-            self.demote(&error.to_string());
+            self.resign(&error.to_string());
             return Err(error);
         }
         self.parts.shared.set_phase(Phase::Producing);
         Ok(())
-    }
-
-    fn give_up(&self) {
-        if let Err(error) = self.parts.writer.lock().release(None) {
-            tracing::warn!(%error, "cannot release the ownership of the chain");
-        }
     }
 
     /// Catches up with the head of the fence. Returns the sequence number of the next append, and the chain hash
@@ -172,6 +167,15 @@ impl ClusterMember {
             .last_hash(&self.parts.past)
             .map_err(|error| ClusterError::Copy(foreseal_replication::CopyError::Failed(error)))?;
         Ok((sequencer.next_sequence(), hash))
+    }
+
+    /// Stops producing, and releases the ownership so that another member takes over at once.
+    pub fn resign(&mut self, reason: &str) {
+        // Not demoted by `Self::demote`, which drops the fence without a release.
+        demote(&mut self.parts.sequencer.lock(), reason);
+        if let Err(error) = self.parts.writer.lock().release(None) {
+            tracing::warn!(%error, "cannot release the ownership of the chain");
+        }
     }
 
     /// Stops producing and follows the owner from now on.

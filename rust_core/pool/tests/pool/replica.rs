@@ -1,9 +1,10 @@
 //! Replicas apply events and then equal the pool.
 
-use foreseal_pool::PoolConfig;
+use foreseal_pool::{DropReason, PoolConfig, Status};
+use foreseal_primitives::wire;
 use proptest::prelude::*;
 
-use crate::random_operations::{BLOB, Operation, World, operation, small};
+use crate::random_operations::{BLOB, Operation, World, bytes, operation, small};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -63,4 +64,23 @@ fn a_replica_has_the_sidecar() {
     let there = world.first_replica().all();
     assert!(there[0].sidecar().is_some());
     assert_eq!(there[0].encoded(), BLOB.1);
+}
+
+/// A transaction that was included, or dropped with a reason, was not lost with the sequencer.
+#[test]
+fn transactions_unknown_to_a_successor_are_lost() {
+    let mut world = World::new(&PoolConfig::default());
+    for sender in 0..3 {
+        world.apply(&Operation::Submit { sender, nonce: 0, max_fee: 5, tip: 1, size: 0, runnable: false });
+        world.check();
+    }
+    let replica = world.first_replica();
+    let before: Vec<_> = replica.all().iter().map(|transaction| transaction.hash()).collect();
+    let empty = World::new(&PoolConfig::default()).leader.full_snapshot(|event| bytes(&event));
+    replica.apply_from_successor(wire::decode(&empty).unwrap(), |hash| *hash == before[0]);
+    assert_eq!(replica.status(&before[0]), Status::Unknown, "the chain knows it");
+    let lost = Status::Dropped(DropReason::SequencerReplaced);
+    assert_eq!([replica.status(&before[1]), replica.status(&before[2])], [lost.clone(), lost]);
+    let counted = |name| replica.metrics().dropped().find(|(found, _)| *found == name).unwrap().1;
+    assert_eq!(counted("sequencer replaced"), 2);
 }

@@ -28,6 +28,13 @@ pub trait ChainCopy: Send {
     /// not published either.
     fn publish(&mut self, welcome: &Welcome) -> Result<(), CopyError>;
 
+    /// Runs `act`, which applies what the sequencer sent, in a state in which this process cannot begin to write the
+    /// chain itself.
+    ///
+    /// # Errors
+    /// Returns an error, without a call of `act`, if this process writes the chain.
+    fn while_following(&mut self, act: &mut dyn FnMut()) -> Result<(), CopyError>;
+
     /// Returns the progress; `None` before the copy is loaded.
     fn progress(&self) -> Option<CopyProgress>;
 
@@ -89,6 +96,8 @@ pub enum ApplyError {
     NotThere { number: u64, hash: B256, sequence: u64 },
     #[error("the hash of append {sequence} is not that of its content")]
     ContentHash { sequence: u64 },
+    #[error("append {sequence} has content hash {found}, and here {here}")]
+    OtherAppend { sequence: u64, found: B256, here: B256 },
     /// Execution here differs from the execution of the process that made the append.
     #[error("append {sequence} executes differently here: {reason}")]
     Execution { sequence: u64, reason: String },

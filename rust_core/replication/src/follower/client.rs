@@ -157,6 +157,11 @@ impl FollowerClient {
         self.sequencer.report()
     }
 
+    /// Returns the number of the ownership in the newest report; 0 without a quorum journal.
+    pub fn owner_epoch(&self) -> u64 {
+        self.sequencer.owner_epoch()
+    }
+
     /// Returns the sequencer's greeting of the current or last connection.
     pub fn welcome(&self) -> Option<Arc<Welcome>> {
         self.sequencer.welcome()

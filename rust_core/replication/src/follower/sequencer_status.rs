@@ -25,6 +25,8 @@ pub(super) struct SequencerStatus {
     /// Greeting of the current or last connection.
     welcome: Mutex<Option<Arc<Welcome>>>,
     report: Mutex<Option<SequencerReport>>,
+    /// Number of the ownership in the report; 0 without a quorum journal.
+    owner_epoch: AtomicU64,
     /// Sequence numbers of the append that the sequencer publishes next, and of the one that is applied next.
     announced: AtomicU64,
     applied: AtomicU64,
@@ -49,7 +51,14 @@ impl SequencerStatus {
         self.report.lock().clone()
     }
 
+    /// Returns the number of the ownership in the newest report; 0 without a quorum journal.
+    pub fn owner_epoch(&self) -> u64 {
+        self.owner_epoch.load(Ordering::Acquire)
+    }
+
     pub fn set_report(&self, report: SequencerReport) {
+        let epoch = report.owner.as_ref().map_or(0, |owner| owner.epoch);
+        self.owner_epoch.store(epoch, Ordering::Release);
         *self.report.lock() = Some(report);
     }
 

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use alloy_primitives::B256;
 use foreseal_primitives::{
     mutant,
     wire::{DecodeError, decode},
@@ -234,7 +235,7 @@ impl Session {
 
     fn handle(&mut self, response: Response) -> Result<(), ConnectionError> {
         let client = self.client.clone();
-        let FollowerClient { backend, pool, sequencer, outbox, .. } = &*client;
+        let FollowerClient { backend, sequencer, outbox, .. } = &*client;
         match response {
             Response::Welcome(_) | Response::Snapshot(_) => {}
             Response::Append(append) => {
@@ -244,33 +245,8 @@ impl Session {
                     self.publish()?;
                 }
             }
-            Response::Pool(_) | Response::Heartbeat(_) if !backend.is_following() => {
-                return Err(ConnectionError::TakenOver);
-            }
-            Response::Pool(event) => {
-                let event = decode(&event).map_err(ConnectionError::Pool)?;
-                if !self.live {
-                    // Adds transactions that a reorg returned to the pool before the view is published;
-                    // removes included ones afterwards.
-                    pool.insert_missing(&event);
-                    self.publish()?;
-                    self.live = true;
-                    sequencer.set_catching_up(None);
-                    backend.set_phase(Phase::Following);
-                }
-                if event.is_full_snapshot() {
-                    let owner = sequencer.report().and_then(|report| report.owner);
-                    let epoch = owner.map_or(0, |owner| owner.epoch);
-                    // Before the first content, the pool has what this process accepted itself, or saved.
-                    match self.pool_epoch.replace(epoch) {
-                        Some(before) if before == epoch => pool.apply(event),
-                        _ => pool.apply_from_successor(event),
-                    }
-                } else {
-                    pool.apply(event);
-                }
-                backend.pool_changed();
-            }
+            Response::Pool(event) => self.apply_pool_event(&event)?,
+            Response::Heartbeat(_) if !backend.is_following() => return Err(ConnectionError::TakenOver),
             Response::Heartbeat(heartbeat) => {
                 sequencer.record_heartbeat(&heartbeat);
                 backend.record_heartbeat(&heartbeat);
@@ -290,6 +266,39 @@ impl Session {
             }
             Response::End(ending) => return Err(ConnectionError::Ended(ending)),
         }
+        Ok(())
+    }
+
+    /// Applies a change of the sequencer's pool. The first one publishes the state that was caught up.
+    fn apply_pool_event(&mut self, event: &[u8]) -> Result<(), ConnectionError> {
+        let client = self.client.clone();
+        let FollowerClient { backend, pool, sequencer, .. } = &*client;
+        let event = decode(event).map_err(ConnectionError::Pool)?;
+        if !self.live {
+            // Adds transactions that a reorg returned to the pool before the view is published; removes included
+            // ones afterwards.
+            self.chain.while_following(&mut || pool.insert_missing(&event))?;
+            self.publish()?;
+            self.live = true;
+            sequencer.set_catching_up(None);
+            backend.set_phase(Phase::Following);
+        }
+        let before = self.pool_epoch;
+        if event.is_full_snapshot() {
+            self.pool_epoch = Some(sequencer.owner_epoch());
+        }
+        // Before the first content, the pool has what this process accepted itself, or saved.
+        let is_successor = event.is_full_snapshot() && before != self.pool_epoch;
+        let view = backend.view();
+        let is_included =
+            |hash: &B256| view.as_ref().is_some_and(|view| !matches!(view.transaction(hash), Ok(None)));
+        let mut event = Some(event);
+        self.chain.while_following(&mut || match event.take() {
+            Some(event) if is_successor => pool.apply_from_successor(event, is_included),
+            Some(event) => pool.apply(event),
+            None => {}
+        })?;
+        backend.pool_changed();
         Ok(())
     }
 

@@ -65,6 +65,11 @@ impl ChainCopy for SharedStoreChain {
         Ok(())
     }
 
+    fn while_following(&mut self, act: &mut dyn FnMut()) -> Result<(), CopyError> {
+        act();
+        Ok(())
+    }
+
     fn progress(&self) -> Option<CopyProgress> {
         self.replica.as_ref().map(Replica::progress)
     }

@@ -40,8 +40,6 @@ pub enum FeedPort {
 /// Conclusion of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// The engine did not answer this read.
-    Unanswered,
     /// The owner is not silent for long enough; `quiet` is the time without a change.
     Active { quiet: Duration },
     /// This process is the owner.
@@ -81,10 +79,8 @@ impl SilenceDetector {
         Self { run_id, last: None }
     }
 
-    /// Accepts the result of a read that ended at `at` by a monotonic clock; `None` if the engine did not
-    /// answer it.
-    pub fn record(&mut self, at: Duration, read: Option<&Observation>, feed: FeedPort) -> Silence {
-        let Some(observed) = read else { return Silence::Unanswered };
+    /// Accepts the result of a read that ended at `at` by a monotonic clock.
+    pub fn record(&mut self, at: Duration, observed: &Observation, feed: FeedPort) -> Silence {
         let revisions = [observed.owner_revision(), observed.beat_revision, observed.head_revision()];
         let since = self.last.filter(|last| last.revisions == revisions && Self::is_continuous(last, at));
         let since = since.map_or(at, |last| last.since);
@@ -152,11 +148,8 @@ mod tests {
 
     fn record_all(observed: &Observation, times: &[u64], feed: FeedPort) -> Silence {
         let mut detector = SilenceDetector::new(ME);
-        let mut last = Silence::Unanswered;
-        for &at in times {
-            last = detector.record(Duration::from_millis(at), Some(observed), feed);
-        }
-        last
+        let record = |&at: &u64| detector.record(Duration::from_millis(at), observed, feed);
+        times.iter().map(record).last().unwrap()
     }
 
     #[test]
@@ -174,8 +167,7 @@ mod tests {
         let mut detector = SilenceDetector::new(ME);
         for at in 0..30 {
             let observed = observation(at / 5);
-            let silence =
-                detector.record(Duration::from_millis(at * 100), Some(&observed), FeedPort::Unknown);
+            let silence = detector.record(Duration::from_millis(at * 100), &observed, FeedPort::Unknown);
             assert_eq!(silence, Silence::Active { quiet: Duration::from_millis(at % 5 * 100) });
         }
     }
@@ -185,20 +177,6 @@ mod tests {
         let times = [0, 100, 200, 300, 701, 801];
         let quiet = Duration::from_millis(100);
         assert_eq!(record_all(&observation(1), &times, FeedPort::Unknown), Silence::Active { quiet });
-    }
-
-    #[test]
-    fn unanswered_reads_are_not_counted() {
-        let mut detector = SilenceDetector::new(ME);
-        detector.record(Duration::ZERO, Some(&observation(1)), FeedPort::Unknown);
-        for at in 1..20 {
-            let silence = detector.record(Duration::from_millis(at * 100), None, FeedPort::Refused);
-            assert_eq!(silence, Silence::Unanswered);
-        }
-        let quiet = Duration::ZERO;
-        let at = Duration::from_secs(2);
-        let silence = detector.record(at, Some(&observation(1)), FeedPort::Refused);
-        assert_eq!(silence, Silence::Active { quiet });
     }
 
     #[test]
