@@ -13,7 +13,8 @@ from benches.load.wallets import CHAIN_ID, MNEMONIC
 
 from foreseal._core import derive_accounts
 from foreseal.cli.genesis import build_genesis
-from foreseal.cluster.etcd import EtcdCluster, find_etcd, wait_until
+from foreseal.cluster.etcd import EtcdCluster, find_etcd
+from foreseal.cluster.launched_process import wait_until
 from foreseal.cluster.local_cluster import write_chain_files
 from foreseal.cluster.node_process import ChainFiles, NodeProcess, NodeRole, ReplicaRole, SequencerRole
 from foreseal.errors import NodeError
@@ -26,8 +27,6 @@ READY_TIMEOUT = 120.0
 # Above the number of connections of a measurement, so that no limit affects it.
 _CONNECTIONS = "10000"
 _LIMITS = ("--max-connections", _CONNECTIONS, "--max-address-connections", _CONNECTIONS)
-# Older versions may lose acknowledged writes (etcd issue 14211).
-_OLDEST_ETCD = (3, 5, 14)
 _FUNDS = 10**6 * WEI
 _METRICS_TIMEOUT = 10.0
 
@@ -64,8 +63,8 @@ class BenchNodes:
         self, name: str, *, standby: bool = False, options: Sequence[str] = (), prefix: str = "foreseal"
     ) -> NodeProcess:
         """Describe a sequencer with the quorum journal below a prefix of the engine."""
-        force = self.etcd.version < _OLDEST_ETCD
-        return self.node(name, SequencerRole(self.etcd.journal_url(prefix), standby, force_journal=force), options)
+        role = SequencerRole(self.etcd.journal_url(prefix), standby, force_journal=self.etcd.needs_force)
+        return self.node(name, role, options)
 
     def local(self, name: str, options: Sequence[str] = ()) -> NodeProcess:
         """Describe a sequencer with a local journal, which other nodes can follow."""

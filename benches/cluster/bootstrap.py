@@ -86,7 +86,7 @@ def main() -> int:
         given.blocks, given.seconds = 20_000, 5.0
     step = ("--step", f"{STEP_MS}ms")
     with bench_nodes(given.etcd) as nodes:
-        version = ".".join(map(str, nodes.etcd.version))
+        version = nodes.etcd.version_text
         leader = nodes.sequencer("leader", options=step)
         chain_seconds = give_long_chain(nodes, leader, given.blocks)
         nodes.start(leader)

@@ -7,8 +7,7 @@ from typing import Any
 
 from benches.cluster.bench_nodes import PROGRAM, READY_TIMEOUT, BenchNodes
 
-from foreseal.cluster.etcd import wait_until
-from foreseal.cluster.launched_process import LaunchedProcess
+from foreseal.cluster.launched_process import LaunchedProcess, wait_until
 from foreseal.cluster.node_process import NodeProcess
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from foreseal.errors import NodeError

@@ -104,7 +104,7 @@ def main() -> int:
         given.rounds, given.seconds, given.burst = 1, 2.0, 500
     results: list[dict[str, Any]] = []
     with bench_nodes(given.etcd) as nodes:
-        version = ".".join(map(str, nodes.etcd.version))
+        version = nodes.etcd.version_text
         for size in given.sizes:
             for figures in measure(nodes, size, given.rounds, given.seconds, given.burst):
                 results.append(figures)

@@ -243,7 +243,7 @@ def main() -> int:
         given.followers, given.seconds, replicas = [1, 20], 4.0, 2
     results: list[dict[str, Any]] = []
     with bench_nodes(given.etcd) as nodes:
-        version = ".".join(map(str, nodes.etcd.version))
+        version = nodes.etcd.version_text
         measurement = LagMeasurement(nodes, given, replicas)
         hops = measurement.measure_hops(HOPS)
         for hop in hops:

@@ -84,7 +84,7 @@ def main() -> int:
     seconds = SHORT if given.short and given.seconds == HOUR else given.seconds
     options = ("--step", f"{STEP_MS}ms", "--block-time", "1s")
     with bench_nodes(given.etcd) as nodes:
-        version = ".".join(map(str, nodes.etcd.version))
+        version = nodes.etcd.version_text
         sequencers = [
             nodes.sequencer("leader", options=options),
             nodes.sequencer("standby", standby=True, options=options),

@@ -216,7 +216,7 @@ def main() -> int:
             figures, problems = transcribe(takeover)
         finally:
             takeover.stop()
-        version = ".".join(map(str, nodes.etcd.version))
+        version = nodes.etcd.version_text
     for problem in problems:
         print(f"problem: {problem}")
     print("same block, hash chain and signer" if not problems else "the block was not continued")

@@ -1,6 +1,5 @@
 """A cluster of real processes on loopback for tests: etcd, leader, standbys and replicas of `foreseal run`."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +14,11 @@ from foreseal.cluster.etcd import EtcdCluster, MemberPorts
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
 from foreseal.cluster.node_process import NodeProcess
 from live import wait_for
-from repository import PYTHONPATH, ROOT
+from repository import ROOT
 
 CHAIN_ID = 31337
 PROGRAM = (sys.executable, "-m", "foreseal")
+_ENVIRONMENT = {"PYTHONPATH": str(ROOT / "python")}
 _MNEMONIC = "test test test test test test test test test test test junk"
 _FEES = (20 * 10**9, 10**9)
 _FUNDS = 10**24
@@ -26,10 +26,9 @@ _FUNDS = 10**24
 
 def describe_cluster(folder: Path, *, members: int = 3, standbys: int = 1, replicas: int = 1) -> LocalCluster:
     """Describe a cluster in a folder. Skips the test if etcd is not installed."""
-    os.environ["PYTHONPATH"] = os.pathsep.join((PYTHONPATH, str(ROOT / "python")))
     etcd = EtcdCluster(folder, etcd_program(), [MemberPorts() for _ in range(members)])
     genesis = orjson.dumps(build_genesis(CHAIN_ID, [(address, _FUNDS) for address, _ in accounts()]))
-    return LocalCluster(folder, etcd, genesis, ClusterLayout(PROGRAM, standbys, replicas))
+    return LocalCluster(folder, etcd, genesis, ClusterLayout(PROGRAM, standbys, replicas, environment=_ENVIRONMENT))
 
 
 @contextmanager

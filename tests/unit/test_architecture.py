@@ -21,6 +21,7 @@ PYTHON = {
     "errors": 0,
     "client": 1,
     "codec": 1,
+    "etcd_version": 1,
     "ports": 1,
     "preconfirmation": 1,
     "rpc": 1,

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -19,10 +18,9 @@ from foreseal.cluster.etcd import EtcdCluster, find_etcd, stored_ports
 from foreseal.cluster.load_balancer import LoadBalancer
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
 from foreseal.cluster.node_process import SequencerRole
-from foreseal.server.settings import TABLE
-from foreseal.server.settings.model import WEI, default_value
+from foreseal.etcd_version import OLDEST_ETCD, format_version
+from foreseal.server.settings.model import WEI, DevChain
 
-_NEEDED = ("--journal", "--standby", "--follow")
 _CHECK_INTERVAL = 0.2
 
 # Variables for another terminal.
@@ -77,11 +75,8 @@ def dev_command(datadir: Path | None, etcd_program: str | None, port: int, repli
     program = find_etcd(etcd_program)
     if program is None:
         wanted = f"{etcd_program} is not a program" if etcd_program else "etcd is not on the PATH"
-        raise click.UsageError(f"{wanted}: install etcd 3.5.14 or newer, or name it with --etcd")
-    _check_options()
+        raise click.UsageError(f"{wanted}: install etcd {format_version(OLDEST_ETCD)} or newer, or name it with --etcd")
     with contextlib.ExitStack() as stack:
-        # SIGTERM unwinds like Ctrl-C, so that each process is stopped in order.
-        signal.signal(signal.SIGTERM, _interrupt)
         folder = datadir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-cluster-")))
         folder = folder.absolute()
         layout = ClusterLayout((sys.executable, "-m", "foreseal"), replicas=replicas)
@@ -95,24 +90,10 @@ def dev_command(datadir: Path | None, etcd_program: str | None, port: int, repli
             return 0
 
 
-def _check_options() -> None:
-    """Raise a usage error if `foreseal run` of this version lacks an option that the cluster needs."""
-    from foreseal.cli.run import run_command
-
-    flags = {flag for parameter in run_command.params for flag in parameter.opts}
-    if missing := [flag for flag in _NEEDED if flag not in flags]:
-        raise click.UsageError(f"foreseal run has no option {', '.join(missing)}: install a version with clusters")
-
-
 def _genesis() -> bytes:
-    accounts = derive_accounts(str(default_value(TABLE["dev.mnemonic"])), int(default_value(TABLE["dev.accounts"])))
-    wei = int(default_value(TABLE["dev.balance"])) * WEI
-    chain_id = int(default_value(TABLE["dev.chain_id"]))
-    return orjson.dumps(build_genesis(chain_id, [(address, wei) for address, _ in accounts]))
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+    dev = DevChain()
+    accounts = derive_accounts(dev.mnemonic, dev.accounts)
+    return orjson.dumps(build_genesis(dev.chain_id, [(address, dev.balance * WEI) for address, _ in accounts]))
 
 
 async def _serve(cluster: LocalCluster, port: int) -> int:

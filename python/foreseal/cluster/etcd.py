@@ -5,24 +5,18 @@ import json
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foreseal.cluster.launched_process import LaunchedProcess
+from foreseal.cluster.launched_process import LaunchedProcess, wait_until
 from foreseal.errors import NodeError
+from foreseal.etcd_version import OLDEST_ETCD, EtcdVersion, format_version, parse_version, recommended_flags
 from foreseal.ports import next_free_port
 
-# etcd retains raft entries in memory by count, not by bytes; elections must take less than the silence of a takeover.
-RECOMMENDED_FLAGS = ("--snapshot-count=500", "--election-timeout=500", "--heartbeat-interval=50")
-_CATCHUP_ENTRIES = 200
 START_TIMEOUT = 60.0
-_POLL_INTERVAL = 0.05
 _HEALTH_TIMEOUT = 1.0
-_VERSION = re.compile(r"etcd Version: (\d+)\.(\d+)\.(\d+)")
-
-EtcdVersion = tuple[int, int, int]
+_PRINTED_VERSION = re.compile(r"etcd Version: (\S+)")
 
 
 def find_etcd(program: str | None = None) -> str | None:
@@ -38,19 +32,11 @@ def etcd_version(program: str) -> EtcdVersion:
         ).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NodeError("startup", f"{program} --version failed: {error}") from None
-    found = _VERSION.search(shown)
-    if found is None:
+    printed = _PRINTED_VERSION.search(shown)
+    version = None if printed is None else parse_version(printed[1])
+    if version is None:
         raise NodeError("startup", f"{program} is not etcd: --version prints no line `etcd Version: X.Y.Z`")
-    return int(found[1]), int(found[2]), int(found[3])
-
-
-def recommended_flags(version: EtcdVersion) -> tuple[str, ...]:
-    """Return the recommended flags in the spelling of this version."""
-    if version >= (3, 6, 0):
-        return (*RECOMMENDED_FLAGS, f"--snapshot-catchup-entries={_CATCHUP_ENTRIES}")
-    if version >= (3, 5, 0):
-        return (*RECOMMENDED_FLAGS, f"--experimental-snapshot-catchup-entries={_CATCHUP_ENTRIES}")
-    return RECOMMENDED_FLAGS
+    return version
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +116,16 @@ class EtcdCluster:
         ]
 
     @property
+    def version_text(self) -> str:
+        """Version of the program, such as 3.5.14."""
+        return format_version(self.version)
+
+    @property
+    def needs_force(self) -> bool:
+        """True if a node starts with this cluster only when forced."""
+        return self.version < OLDEST_ETCD or len(self.members) == 1
+
+    @property
     def endpoints(self) -> list[str]:
         """HOST:PORT of each member for clients."""
         return [member.endpoint for member in self.members]
@@ -154,19 +150,6 @@ class EtcdCluster:
             member.terminate()
         for member in self.members:
             member.stop()
-
-
-def wait_until(condition: Callable[[], bool], processes: Sequence[LaunchedProcess], timeout: float) -> None:
-    """Wait for a condition. Raises NodeError if one of the processes ended or `timeout` seconds passed."""
-    end = time.monotonic() + timeout
-    while not condition():
-        for process in processes:
-            process.check_running()
-        if time.monotonic() > end:
-            names = ", ".join(process.name for process in processes)
-            tails = "; ".join(f"{process.name}: {process.log_tail()[-500:]}" for process in processes)
-            raise NodeError("startup", f"{names} not ready after {timeout:.0f} s: {tails}")
-        time.sleep(_POLL_INTERVAL)
 
 
 def _describe_member(name: str, command: Sequence[str], folder: Path, ports: MemberPorts) -> EtcdMember:

@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from foreseal.errors import NodeError
@@ -12,6 +13,7 @@ from foreseal.errors import NodeError
 # Seconds from SIGTERM to SIGKILL.
 STOP_TIMEOUT = 20.0
 _LOG_TAIL = 2000
+_POLL_INTERVAL = 0.05
 
 
 class LaunchedProcess:
@@ -29,7 +31,6 @@ class LaunchedProcess:
         self.log = log
         self._environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
-        self._paused = False
 
     @property
     def pid(self) -> int | None:
@@ -46,15 +47,9 @@ class LaunchedProcess:
         """True between a start and its end, also while it is paused."""
         return self.pid is not None
 
-    @property
-    def is_paused(self) -> bool:
-        """True between `pause` and `resume`."""
-        return self.is_running and self._paused
-
     def start(self) -> None:
         """Start it, appending its output to the log. Raises OSError."""
         assert not self.is_running, f"{self.name} runs already"
-        self._paused = False
         launcher = (sys.executable, "-m", "foreseal.cluster.launch", str(os.getpid()))
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
@@ -90,12 +85,10 @@ class LaunchedProcess:
 
     def pause(self) -> None:
         """Stop its execution with SIGSTOP until `resume`."""
-        self._paused = True
         self._send(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Continue its execution with SIGCONT."""
-        self._paused = False
         self._send(signal.SIGCONT)
 
     def check_running(self) -> None:
@@ -117,3 +110,16 @@ class LaunchedProcess:
                 os.killpg(self._process.pid, number)
             except ProcessLookupError:
                 return
+
+
+def wait_until(condition: Callable[[], bool], processes: Sequence[LaunchedProcess], timeout: float) -> None:
+    """Wait for a condition. Raises NodeError if one of the processes ended or `timeout` seconds passed."""
+    end = time.monotonic() + timeout
+    while not condition():
+        for process in processes:
+            process.check_running()
+        if time.monotonic() > end:
+            names = ", ".join(process.name for process in processes)
+            tails = "; ".join(f"{process.name}: {process.log_tail()[-500:]}" for process in processes)
+            raise NodeError("startup", f"{names} not ready after {timeout:.0f} s: {tails}")
+        time.sleep(_POLL_INTERVAL)

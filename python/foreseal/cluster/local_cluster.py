@@ -2,16 +2,14 @@
 
 import contextlib
 import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from foreseal.cluster.etcd import EtcdCluster, wait_until
-from foreseal.cluster.launched_process import LaunchedProcess
+from foreseal.cluster.etcd import EtcdCluster
+from foreseal.cluster.launched_process import LaunchedProcess, wait_until
 from foreseal.cluster.node_process import ChainFiles, NodeProcess, ReplicaRole, SequencerRole
 
-# Older versions may lose acknowledged writes (etcd issue 14211); the node accepts them only when forced.
-_OLDEST_ETCD = (3, 5, 14)
 READY_TIMEOUT = 60.0
 _PRIVATE = 0o600
 
@@ -26,6 +24,8 @@ class ClusterLayout:
     replicas: int = 2
     options: Sequence[str] = ()
     """Options of every node process."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of every node process, in addition to those of this process."""
 
 
 class LocalCluster:
@@ -36,10 +36,9 @@ class LocalCluster:
         self.folder = folder
         self.etcd = etcd
         self.files = write_chain_files(folder, genesis)
-        force = etcd.version < _OLDEST_ETCD or len(etcd.members) == 1
         journal = etcd.journal_url()
         names = ["leader", *(f"standby-{number}" for number in range(1, layout.standbys + 1))]
-        roles = {name: SequencerRole(journal, name != "leader", force_journal=force) for name in names}
+        roles = {name: SequencerRole(journal, name != "leader", force_journal=etcd.needs_force) for name in names}
         feeds = [role.feed_address for role in roles.values()]
         self.sequencers = [self._describe(name, role, folder, layout) for name, role in roles.items()]
         self.replicas = [
@@ -78,7 +77,7 @@ class LocalCluster:
     def _describe(
         self, name: str, role: SequencerRole | ReplicaRole, folder: Path, layout: ClusterLayout
     ) -> NodeProcess:
-        return NodeProcess(name, role, self.files, folder / name, layout.program, layout.options)
+        return NodeProcess(name, role, self.files, folder / name, layout.program, layout.options, layout.environment)
 
 
 @contextlib.contextmanager

@@ -71,7 +71,7 @@ class FaultCampaign:
         self._folder = folder
         self._seed = seed
         self._topology = FaultTopology(folder, etcd, program, options)
-        self._summary = FaultSummary(seed, ".".join(map(str, self._topology.etcd.version)))
+        self._summary = FaultSummary(seed, self._topology.etcd.version_text)
         self._readers: list[StepReader] = []
         self._signer: str | None = None
 

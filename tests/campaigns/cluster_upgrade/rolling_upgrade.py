@@ -23,7 +23,8 @@ from cluster_upgrade.submission_probe import SubmissionProbe
 from cluster_upgrade.upgrade_phase import PhaseFigures, UpgradePhase, phase_figures
 from foreseal._core import derive_accounts
 from foreseal.cli.genesis import build_genesis
-from foreseal.cluster.etcd import EtcdCluster, EtcdMember, wait_until
+from foreseal.cluster.etcd import EtcdCluster, EtcdMember
+from foreseal.cluster.launched_process import wait_until
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster
 from foreseal.cluster.node_process import NodeProcess, SequencerRole
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
@@ -96,7 +97,7 @@ class RollingUpgrade:
         self._seed = seed
         self._phases: list[UpgradePhase] = []
         self._readers: list[StepReader] = []
-        self._summary = UpgradeSummary(seed, ".".join(map(str, members.version)))
+        self._summary = UpgradeSummary(seed, members.version_text)
 
     def run(self) -> UpgradeSummary:
         """Restart every process once, check the recording, and return the summary. Raises NodeError."""

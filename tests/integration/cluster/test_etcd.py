@@ -8,7 +8,7 @@ import pytest
 
 from etcd_gateway import EtcdGateway, EtcdGatewayError
 from etcd_programs import etcd_program
-from foreseal.cluster.etcd import EtcdCluster, recommended_flags, stored_ports
+from foreseal.cluster.etcd import EtcdCluster, stored_ports
 from foreseal.errors import NodeError
 from live import wait_for
 
@@ -85,9 +85,3 @@ def test_full_database_raises_an_alarm_until_disarmed(tmp_path: Path) -> None:
 def test_program_that_is_not_etcd_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(NodeError, match="is not etcd"):
         EtcdCluster(tmp_path, "/bin/true")
-
-
-def test_flags_have_the_spelling_of_the_version() -> None:
-    assert not any("catchup" in flag for flag in recommended_flags((3, 4, 23)))
-    assert "--experimental-snapshot-catchup-entries=200" in recommended_flags((3, 5, 14))
-    assert "--snapshot-catchup-entries=200" in recommended_flags((3, 7, 3))

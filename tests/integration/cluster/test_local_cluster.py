@@ -24,11 +24,11 @@ STATUS = {"jsonrpc": "2.0", "id": 1, "method": "foreseal_status", "params": []}
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     """Run three members, a leader, a standby and two replicas."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((PYTHONPATH, str(ROOT / "python"))))
+    environment = {"PYTHONPATH": os.pathsep.join((PYTHONPATH, str(ROOT / "python")))}
     etcd = EtcdCluster(tmp_path, etcd_program(), stored_ports(tmp_path))
-    with running(LocalCluster(tmp_path, etcd, b"{}", ClusterLayout(DOUBLE))) as found:
+    with running(LocalCluster(tmp_path, etcd, b"{}", ClusterLayout(DOUBLE, environment=environment))) as found:
         yield found
     assert not any(process.is_running for process in found.processes)
 
