@@ -8,7 +8,8 @@ import click
 import orjson
 
 from foreseal.cli.options import FILE, option
-from foreseal.server.settings.model import ClusterOptions
+from foreseal.server.settings import SettingsError
+from foreseal.server.settings.cluster_options import ClusterOptions
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -38,8 +39,11 @@ def target_json(
     chain_id: int | None = None,
     force: bool = False,
 ) -> bytes:
-    """Return the engine and the chain of a command as the core expects them."""
+    """Return the engine and the chain of a command as the core expects them. Raises UsageError for half of a pair."""
     fields = {name: value for name, value in credentials.items() if value is not None}
-    journal = ClusterOptions(journal=url, journal_force=force, **fields).for_core("")["journal"]
+    try:
+        journal = ClusterOptions(journal=url, journal_force=force, **fields).for_core("")["journal"]
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
     path = None if genesis is None else str(genesis)
     return orjson.dumps({"journal": journal, "genesis": path, "chain_id": chain_id})

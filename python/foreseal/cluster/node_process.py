@@ -92,7 +92,7 @@ class NodeProcess(LaunchedProcess):
         self.files = files
         self._prefix = (
             *(*program, "run", "--name", name, "--datadir", str(folder / "data"), "--genesis", str(files.genesis)),
-            *("--host", "127.0.0.1", "--port", str(self.port), "--feed-token", str(files.token), *options),
+            *("--host", "127.0.0.1", "--port", str(self.port), "--feed-token-file", str(files.token), *options),
         )
         super().__init__(name, (), folder / "log.txt", environment)
         self.set_role(role)

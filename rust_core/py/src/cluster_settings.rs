@@ -105,14 +105,6 @@ impl PyCluster {
     /// directory uses the quorum journal.
     pub fn settings(&self, process: &str, writes: bool) -> Result<ClusterSettings, SettingsError> {
         let default = ClusterSettings::default();
-        if self.standby && self.journal.is_none() {
-            return Err(SettingsError::Cluster("standby needs journal, which decides who leads"));
-        }
-        if self.journal.is_some() && !self.follow.is_empty() {
-            return Err(SettingsError::Cluster(
-                "journal and follow exclude each other: a member follows the owner that the journal names",
-            ));
-        }
         let quorum = self.journal.as_ref().filter(|_| writes).map(|journal| {
             let (engine, prefix) = journal.connect()?;
             Ok::<_, SettingsError>(QuorumSettings { engine: Arc::new(engine), prefix, standby: self.standby })

@@ -152,7 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=["run"])
     parser.add_argument("--port", type=int)
-    for name in ("name", "datadir", "genesis", "host", "feed-token", "journal", "sequencer-key"):
+    for name in ("name", "datadir", "genesis", "host", "feed-token-file", "journal", "sequencer-key"):
         parser.add_argument(f"--{name}")
     for name in ("feed-listen", "feed-advertise", "follow", "admin"):
         parser.add_argument(f"--{name}")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from etcd_programs import etcd_program
-from foreseal.cluster.etcd import EtcdCluster, wait_until
+from foreseal.cluster.etcd import EtcdCluster
+from foreseal.cluster.launched_process import wait_until
 from foreseal.cluster.local_cluster import write_chain_files
 from foreseal.cluster.node_process import NodeProcess, SequencerRole
 from live import Rpc
@@ -58,7 +59,7 @@ class ReplicaNode(WorkersNode):
         self._leader = leader
         self._writer = Rpc(leader.node.url)
         token, genesis = str(leader.files.token), str(leader.files.genesis)
-        follow = ("--follow", leader.role.feed_address, "--feed-token", token, "--genesis", genesis)
+        follow = ("--follow", leader.role.feed_address, "--feed-token-file", token, "--genesis", genesis)
         super().__init__(datadir, workers, *follow)
 
     @property

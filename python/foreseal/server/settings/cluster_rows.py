@@ -1,15 +1,19 @@
 """Rows of the table of settings: other machines."""
 
+from foreseal.etcd_version import OLDEST_ETCD, format_version
 from foreseal.server.settings.kinds import Duration, FeedAddresses, FilePath, Flag, HostPort, TextKind, ValueKind
 from foreseal.server.settings.setting import Command, Setting
 
 _COMMANDS = frozenset[Command](("run", "app"))
 
 
-def _cluster(name: str, kind: ValueKind, help: str, *, more: str = "", unset: str = "", option: str = "") -> Setting:
+def _cluster(
+    name: str, kind: ValueKind, help: str, *, more: str = "", unset: str = "", base: str = "", option: str = ""
+) -> Setting:
+    """Return a row; `base` is the base of the option and variable names, if it is not `name`."""
     return Setting(
         key=f"cluster.{name}",
-        name="node_name" if name == "name" else name,
+        name=base or name,
         kind=kind,
         help=help,
         more=more,
@@ -26,6 +30,7 @@ CLUSTER = (
         TextKind(metavar="NAME"),
         "Name of this node in the status and metrics of other machines.",
         unset="the name of the process",
+        base="node_name",
         option="--name",
     ),
     _cluster(
@@ -43,7 +48,7 @@ CLUSTER = (
     _cluster(
         "journal_force",
         Flag(),
-        "Accept an etcd that is older than 3.5.14 or has a single member.",
+        f"Accept an etcd that is older than {format_version(OLDEST_ETCD)} or has a single member.",
         more="For tests: such an etcd can lose acknowledged steps.",
     ),
     _cluster(
@@ -63,7 +68,7 @@ CLUSTER = (
         "feed_listen",
         HostPort(),
         "Serve the feed to other machines at HOST:PORT.",
-        more="Needs `feed_token`, or `feed_cert` and `feed_key` with `feed_ca`.",
+        more="Needs `feed_token_file`, or `feed_cert` and `feed_key` with `feed_ca`.",
         unset="other machines cannot follow this node",
     ),
     _cluster(
@@ -76,7 +81,7 @@ CLUSTER = (
     _cluster("feed_cert", FilePath(), "Certificate of this node for the feed.", unset="no TLS: loopback only"),
     _cluster("feed_key", FilePath(), "Key of that certificate.", unset="none"),
     _cluster(
-        "feed_token",
+        "feed_token_file",
         FilePath(),
         "File with the secret that all nodes of the cluster share, 16 to 1024 bytes.",
         unset="none",

@@ -11,7 +11,7 @@ import orjson
 from foreseal.rpc.rate import Rate, parse_rate
 from foreseal.server.logs import LEVELS, parse_levels
 from foreseal.server.settings.durations import format_duration, parse_duration
-from foreseal.server.sockets.address import UNIX, is_loopback, parse_admin_address
+from foreseal.server.sockets.address import UNIX, is_loopback, parse_address, parse_admin_address
 
 MAX_INTEGER = 2**63 - 1
 """Largest value of any number, unless its kind has another."""
@@ -351,10 +351,8 @@ class HostPort(ValueKind):
         return "a host and a port, such as 0.0.0.0:8600"
 
     def parse(self, text: str) -> str:
-        host, _, port = text.rpartition(":")
-        if not host or "/" in text or not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"{text!r} must have the form HOST:PORT")
-        return text
+        parse_address(text)
+        return text.strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import orjson
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate import resolve_burst
 from foreseal.server.settings.access import AccessSettings, PublicCoreLimits, PublicLimits, lower_limits
+from foreseal.server.settings.cluster_options import ClusterOptions
 from foreseal.server.settings.durations import format_duration
 from foreseal.server.settings.setting import REASON_IN_DATA, Setting, SettingsError
 from foreseal.server.settings.table import TABLE
@@ -131,69 +132,6 @@ class CacheSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterOptions:
-    """Options of a node that works with other machines."""
-
-    name: str = ""
-    """Name of this node in the status and metrics of the others; empty uses the name of the process."""
-    journal: str | None = None
-    """URL of the etcd cluster that has the quorum journal; None writes the journal on this machine only."""
-    journal_ca: Path | None = None
-    journal_cert: Path | None = None
-    journal_key: Path | None = None
-    journal_user: str | None = None
-    journal_password_file: Path | None = None
-    journal_force: bool = False
-    """Accept an etcd that is too old for production, or has a single member."""
-    standby: bool = False
-    """True takes over from a leader, and never begins a chain without one."""
-    follow: tuple[str, ...] | None = None
-    """Addresses of the feeds that a replica follows; None on a node that follows none."""
-    feed_listen: str | None = None
-    """Host and port of the feed for other machines."""
-    feed_advertise: str | None = None
-    """Host and port at which others reach it, if it is not `feed_listen`."""
-    feed_ca: Path | None = None
-    feed_cert: Path | None = None
-    feed_key: Path | None = None
-    feed_token: Path | None = None
-    max_age: int = 2000
-    """Milliseconds since the last tick after which a node that follows another machine is not ready."""
-
-    def for_core(self, rpc: str) -> dict[str, Any]:
-        """Return the options as the core expects them. `rpc` is the URL of the RPC server."""
-        journal = None
-        if self.journal is not None:
-            journal = {
-                "url": self.journal,
-                "ca": _path(self.journal_ca),
-                "cert": _path(self.journal_cert),
-                "key": _path(self.journal_key),
-                "user": self.journal_user,
-                "password_file": _path(self.journal_password_file),
-                "force": self.journal_force,
-            }
-        return {
-            "name": self.name,
-            "follow": list(self.follow or ()),
-            "feed_listen": self.feed_listen,
-            "feed_advertise": self.feed_advertise,
-            "feed_ca": _path(self.feed_ca),
-            "feed_cert": _path(self.feed_cert),
-            "feed_key": _path(self.feed_key),
-            "feed_token": _path(self.feed_token),
-            "rpc": rpc,
-            "max_age": self.max_age,
-            "standby": self.standby,
-            "journal": journal,
-        }
-
-
-def _path(path: Path | None) -> str | None:
-    return None if path is None else str(path)
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """Settings of the node and of its endpoint. Raises `SettingsError`."""
 
@@ -288,7 +226,7 @@ class Settings:
                 resolve_burst(*(getattr(self.access, key) for key in keys))
             except ValueError as error:
                 raise SettingsError(f"{tier} callers: {error}", *(f"access.{key}" for key in keys)) from None
-        self._check_cluster()
+        self.cluster.check_node(development=self.development)
         listen = self.listen
         if listen.workers > 1 and listen.transport == ASGI:
             raise SettingsError(
@@ -298,33 +236,6 @@ class Settings:
             )
         if (listen.tls_cert is None) != (listen.tls_key is None) or (listen.tls_client_ca and not listen.tls_cert):
             raise SettingsError("TLS needs both tls_cert and tls_key", *(f"server.{name}" for name in _TLS))
-
-    def _check_cluster(self) -> None:
-        cluster = self.cluster
-        if cluster.standby and cluster.journal is None:
-            raise SettingsError("standby needs journal, which decides who leads", "cluster.standby", "cluster.journal")
-        if cluster.journal is not None and cluster.follow:
-            raise SettingsError(
-                "journal and follow exclude each other: a member follows the owner that the journal names",
-                "cluster.journal",
-                "cluster.follow",
-            )
-        if cluster.journal is not None and cluster.feed_listen is None:
-            raise SettingsError(
-                "journal needs feed_listen, where the other members follow this node",
-                "cluster.journal",
-                "cluster.feed_listen",
-            )
-        host = (cluster.feed_listen or "").rpartition(":")[0]
-        is_unspecified = host in ("0.0.0.0", "[::]", "::")  # noqa: S104 - it is rejected, not bound
-        if cluster.journal is not None and is_unspecified and cluster.feed_advertise is None:
-            raise SettingsError(
-                f"other nodes cannot reach {cluster.feed_listen}: set feed_advertise to an address of this machine",
-                "cluster.feed_listen",
-                "cluster.feed_advertise",
-            )
-        if (cluster.journal is not None or cluster.follow) and self.development:
-            raise SettingsError("a development chain works alone", "cluster.journal", "cluster.follow")
 
     @property
     def stop_time(self) -> float:
@@ -398,8 +309,8 @@ class Settings:
         """Return the settings of a node that works with other machines; nothing for a node that works alone."""
         if self.cluster == ClusterOptions():
             return {}
-        scheme = "https" if self.listen.tls_cert else "http"
-        return {"cluster": self.cluster.for_core(f"{scheme}://{self.listen.host}:{self.listen.port}")}
+        listen = self.listen
+        return {"cluster": self.cluster.for_core(self.cluster.rpc_url(listen.scheme, listen.host, listen.port))}
 
 
 SETTING_GROUPS: dict[str, type] = {

@@ -54,8 +54,8 @@ class SettingValues:
             raise SettingsError(
                 "FORESEAL_DATADIR is not set: set it to the data directory of the chain", "node.datadir"
             )
-        parts = {group: kind(**tree.pop(group)) for group, kind in SETTING_GROUPS.items() if group != "dev"}
         try:
+            parts = {group: kind(**tree.pop(group)) for group, kind in SETTING_GROUPS.items() if group != "dev"}
             return Settings(**tree, **parts, dev=dev)
         except SettingsError as error:
             raise SettingsError(f"{error}{self._named(error.keys)}", *error.keys) from None

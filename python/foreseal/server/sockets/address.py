@@ -17,7 +17,7 @@ def parse_address(text: str) -> tuple[str, int]:
     host, colon, port = text.strip().rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-    elif ":" in host:
+    elif ":" in host or "/" in host:
         colon = ""
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise ValueError(f"{text!r} is not an address: write HOST:PORT, such as 127.0.0.1:8546")
@@ -45,6 +45,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def is_wildcard(host: str) -> bool:
+    """Return True if a listener on `host` has every address of the machine."""
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def format_url(address: str, port: int, scheme: str = "http") -> str:

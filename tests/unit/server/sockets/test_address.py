@@ -18,7 +18,7 @@ def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "8546", ":8546", "localhost", "localhost:", "::1:8546", "a:b", "a:65536", "a:-1", "a:٢"]
+    "text", ["", "8546", ":8546", "localhost", "localhost:", "::1:8546", "a:b", "a:65536", "a:-1", "a:٢", "a/b:1"]
 )
 def test_invalid_address_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="is not an address: write HOST:PORT"):
