@@ -2,30 +2,26 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from foreseal._core import cluster_forget, cluster_members
 from foreseal.cli.engine_options import chain_options, credential_options, target_json
+from foreseal.cli.engine_rows import ENGINE_TEXTS, engine_rows
 from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.options import FILE
-from foreseal.cli.output import format_time
+from foreseal.cli.output import format_time, print_table, printable
 from foreseal.cluster.members import ClusterMember, gather_members, newest_takeover, wait_since
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from foreseal.server.settings import TABLE
 
 # An owner that writes nothing for this time is replaced by a standby, if there is one.
 _SILENCE = 1.2
-# Output that is not a terminal has no width of its own.
-_WIDTH = 220
+_MEMBER_HEADINGS = ("member", "role", "version", "rpc", "feed", "epoch", "head", "append", "lag", "answers in")
+_MEMBER_TEXTS = 5
 
 
 @click.command("status")
@@ -48,7 +44,7 @@ def status_command(
     chain = found["chain"]
     members: list[ClusterMember] = []
     if chain is not None:
-        members = gather_members(chain["members"], lambda url: RpcEndpoint(url, rpc_ca), time.time())
+        members = gather_members(chain["members"], lambda url: RpcEndpoint.peer(url, rpc_ca), time.time())
         wait_since(begun, _SILENCE)
         # The second reading is newer, and shows if the owner has written since.
         again = orjson.loads(cluster_members(target))
@@ -58,7 +54,7 @@ def status_command(
     faults = _faults(found, chain)
     if as_json:
         takeover = newest_takeover(members)
-        found["members"] = [{**asdict(member), "takeover": member.takeover} for member in members]
+        found["members"] = [member.to_json() for member in members]
         found["lastTakeover"] = None if takeover is None else {"name": takeover[0], **takeover[1]}
         found["faults"] = faults
         click.echo(orjson.dumps(found))
@@ -101,43 +97,32 @@ def _faults(found: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[
 
 
 def _print(found: Mapping[str, Any], members: Sequence[ClusterMember], faults: Sequence[str]) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
     chain = found["chain"]
     if chain is not None:
-        click.echo(f"chain {chain['chainId']}, genesis {chain['genesis']}")
-        console.print(_member_table(members, chain["owner"]))
+        click.echo(f"chain {chain['chainId']}, genesis {chain['genesis']}\n")
+        print_table(member_rows(members, chain["owner"]), _MEMBER_TEXTS, indent="  ")
+        click.echo()
         _print_chain(chain, members)
-    console.print(_engine_table(found["engine"]))
+        click.echo()
+    print_table(engine_rows(found["engine"]), ENGINE_TEXTS, indent="  ")
     for finding in found["engine"]["findings"]:
-        click.echo(f"warning: {finding['message']}")
+        click.echo(f"warning: {printable(finding['message'])}")
     for fault in faults:
-        click.echo(f"foreseal: {fault}", err=True)
+        click.echo(f"foreseal: {printable(fault)}", err=True)
 
 
-def _member_table(members: Sequence[ClusterMember], owner: Mapping[str, Any] | None) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    numbers = ("epoch", "head", "append", "lag", "answers in")
-    for name in ("member", "role", "epoch", "head", "append", "lag", "version", "answers in", "rpc", "feed"):
-        table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+def member_rows(members: Sequence[ClusterMember], owner: Mapping[str, Any] | None) -> list[Sequence[str]]:
+    """Return the headings and one row for each member, the leader first and those that do not answer last."""
+    rows: list[Sequence[str]] = [_MEMBER_HEADINGS]
     order = {"leader": 0, "standby": 1}
     for member in sorted(members, key=lambda each: (each.error is not None, order.get(each.role, 2), each.name)):
-        head = None if member.block is None else f"{member.block}.{member.index}"
+        head = None if member.block is None else f"{member.block}.{member.index or 0}"
         is_former = member.error is not None and member.role == "leader" and member.name != (owner or {}).get("name")
-        table.add_row(
-            _text(member.name),
-            "former leader" if is_former else _text(member.role),
-            _text(member.epoch),
-            _text(head),
-            _text(member.sequence),
-            _text(member.lag),
-            _text(member.version),
-            _answer(member),
-            _text(member.rpc),
-            _text(member.feed),
-        )
-    return table
+        role = "former leader" if is_former else member.role
+        texts = (member.name, role, member.version, member.rpc, member.feed)
+        numbers = (member.epoch, head, member.sequence, member.lag, _answer(member))
+        rows.append(["-" if value in (None, "") else str(value) for value in (*texts, *numbers)])
+    return rows
 
 
 def _answer(member: ClusterMember) -> str:
@@ -148,40 +133,28 @@ def _answer(member: ClusterMember) -> str:
 
 def _print_chain(chain: Mapping[str, Any], members: Sequence[ClusterMember]) -> None:
     owner, head = chain["owner"], chain["head"]
-    click.echo(f"owner          {'none' if owner is None else '{name}, epoch {epoch}'.format(**owner)}")
+    lines = [f"owner          {'none' if owner is None else '{name}, epoch {epoch}'.format(**owner)}"]
     where = "none" if head is None else "block {block}.{index}, append {sequence}, epoch {epoch}".format(**head)
-    click.echo(f"quorum head    {where}")
+    lines.append(f"quorum head    {where}")
     takeover = newest_takeover(members)
     if takeover is not None:
         name, facts = takeover
-        click.echo(
-            f"last takeover  {name}, {format_time(facts['at'] / 1000)}: {facts['reason']}, epoch {facts['epoch']}, "
+        lines.append(
+            f"last takeover  {name}, {_time(facts['at'])}: {facts['reason']}, epoch {facts['epoch']}, "
             f"fence after {facts['fenceMs']} ms, ready after {facts['readyMs']} ms"
         )
-    for member in members:
-        if member.is_stale:
-            click.echo(f"stale          {member.name}: `foreseal cluster forget {member.name}` removes its entry")
+    lines += [
+        f"stale          {member.name}: `foreseal cluster forget {member.name}` removes its entry"
+        for member in members
+        if member.is_stale
+    ]
+    for line in lines:
+        click.echo(printable(line))
 
 
-def _engine_table(engine: Mapping[str, Any]) -> Table:
-    names = {member["id"]: member["name"] for member in engine["members"]}
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("etcd", "endpoint", "version", "leader", "database", "alarms"):
-        table.add_column(name, justify="right" if name == "database" else "left", overflow="fold")
-    for each in engine["endpoints"]:
-        if each["error"] is not None:
-            table.add_row(
-                "-", each["endpoint"], "-", "-", "-", _text(f"unreachable: {each['error'].rpartition(': ')[2]}")
-            )
-            continue
-        leader = "yes" if each["leader"] else "no" if each["hasLeader"] else "none elected"
-        size = f"{each['databaseBytes'] / 1e6:,.1f} MB"
-        alarms = ", ".join(each["alarms"]) or "none"
-        name, version = names.get(each["id"], each["id"]), each["version"]
-        table.add_row(_text(name), _text(each["endpoint"]), _text(version), leader, size, _text(alarms))
-    return table
-
-
-def _text(value: Any) -> str:
-    """Return a value that another machine reported, without effect on the style of the table."""
-    return "-" if value is None or value == "" else escape(str(value))
+def _time(milliseconds: int) -> str:
+    """Return a time that another machine reported, in readable form."""
+    try:
+        return format_time(milliseconds / 1000)
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms after 1970"

@@ -1,6 +1,7 @@
 """`foreseal handover`: a planned change of the leader."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,14 @@ import click
 
 from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.options import FILE, ParsedValue
+from foreseal.cli.output import printable
+from foreseal.cluster.members import reported_followers
+from foreseal.cluster.peer_values import peer_integer, peer_object, peer_text
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
-from foreseal.errors import NodeError
+from foreseal.cluster.status_queries import query_statuses
 
 _TIMEOUT = 10.0
+_QUERY_TIMEOUT = 2.0
 _POLL_INTERVAL = 0.02
 
 
@@ -41,37 +46,44 @@ def handover_command(url: str, rpc_ca: Path | None) -> int:
     before = _cluster(leader)
     if before.get("role") != "leader":
         raise click.UsageError(f"{url} is not the leader but {before.get('role', 'a node without a cluster')}")
-    addresses = {each["name"]: each["rpc"] for each in before.get("followers", ())}
+    addresses = {each["name"]: each["rpc"] for each in reported_followers(before)}
     begun = time.monotonic()
-    successor = leader.call("foreseal_handover").result["successor"]
-    if successor is None:
-        click.echo("released the chain: no standby is connected, so any member may take over")
+    successor = peer_text(peer_object(leader.call("foreseal_handover").result).get("successor"))
+    if successor:
+        click.echo(f"handed over to {printable(successor)}")
     else:
-        click.echo(f"handed over to {successor}")
-    candidates = [RpcEndpoint(addresses[successor], rpc_ca)] if addresses.get(successor) else []
+        click.echo("released the chain: no standby is connected, so any member may take over")
+    epoch = peer_integer(before.get("epoch")) or 0
     while time.monotonic() - begun < _TIMEOUT:
-        owner = _new_owner(leader, candidates, before["epoch"])
+        owner = _new_owner(leader, addresses.get(successor), rpc_ca, epoch)
         if owner is not None:
             elapsed = (time.monotonic() - begun) * 1000
-            click.echo(f"{owner['owner']} writes the chain in epoch {owner['epoch']}, after {elapsed:.0f} ms")
+            name, epoch = printable(peer_text(owner.get("owner"))), owner["epoch"]
+            click.echo(f"{name} writes the chain in epoch {epoch}, after {elapsed:.0f} ms")
             return 0
         time.sleep(_POLL_INTERVAL)
     click.echo(f"foreseal: no member has taken over after {_TIMEOUT:.0f} s: see `foreseal cluster status`", err=True)
     return FAILED
 
 
-def _new_owner(leader: RpcEndpoint, candidates: list[RpcEndpoint], epoch: int) -> dict[str, Any] | None:
-    """Return the status of a process that knows of a later owner than that of `epoch`: first of the owner itself."""
-    for endpoint in (*candidates, leader):
-        try:
-            cluster = _cluster(endpoint)
-        except NodeError:
+def _new_owner(leader: RpcEndpoint, successor: str | None, ca: Path | None, epoch: int) -> Mapping[str, Any] | None:
+    """Return the status of a process that knows of a later owner than that of `epoch`: first of the owner itself.
+
+    `successor` is the address that the standby has reported, which may be unusable.
+    """
+    urls = ([successor] if successor else []) + [leader.url]
+    answers = query_statuses(
+        urls, lambda url: leader if url == leader.url else RpcEndpoint.peer(url, ca), _QUERY_TIMEOUT
+    )
+    for url, answer in zip(urls, answers, strict=True):
+        if isinstance(answer, str):
             continue
-        if cluster.get("epoch", 0) > epoch and (cluster.get("role") == "leader" or endpoint is leader):
+        cluster = peer_object(answer.result.get("cluster"))
+        is_later = (peer_integer(cluster.get("epoch")) or 0) > epoch
+        if is_later and (cluster.get("role") == "leader" or url == leader.url):
             return cluster
     return None
 
 
-def _cluster(endpoint: RpcEndpoint) -> dict[str, Any]:
-    cluster = endpoint.call("foreseal_status").result.get("cluster")
-    return cluster if isinstance(cluster, dict) else {}
+def _cluster(endpoint: RpcEndpoint) -> Mapping[str, Any]:
+    return peer_object(peer_object(endpoint.call("foreseal_status").result).get("cluster"))

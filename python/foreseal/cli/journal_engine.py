@@ -8,10 +8,11 @@ import orjson
 
 from foreseal._core import journal_check_engine, journal_export, journal_import
 from foreseal.cli.engine_options import credential_options, target_json
+from foreseal.cli.engine_rows import ENGINE_TEXTS, engine_rows
 from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.options import EXISTING_FOLDER
-from foreseal.cli.output import print_table
-from foreseal.cluster.etcd import recommended_flags
+from foreseal.cli.output import print_table, printable
+from foreseal.etcd_version import parse_version, recommended_flags
 from foreseal.server.settings import TABLE
 
 _LOSS = (
@@ -33,50 +34,23 @@ def check_engine(url: str, target: bytes, as_json: bool) -> int:
 
 
 def _print_report(url: str, report: dict[str, Any], rejected: bool) -> None:
-    names = {member["id"]: member["name"] for member in report["members"]}
-    hashes = {each["endpoint"]: each.get("hash") for each in report["hashes"]}
-    rows = [("member", "endpoint", "version", "leader", "database", "in use", "hash")]
-    for each in report["endpoints"]:
-        if each["error"] is not None:
-            rows.append(("-", each["endpoint"], "unreachable", "-", "-", "-", "-"))
-            continue
-        digest = hashes.get(each["endpoint"])
-        rows.append(
-            (
-                names.get(each["id"], each["id"]),
-                each["endpoint"],
-                each["version"],
-                "yes" if each["leader"] else "no",
-                f"{each['databaseBytes'] / 1e6:,.1f} MB",
-                f"{each['usedBytes'] / 1e6:,.1f} MB",
-                "-" if digest is None else f"{digest:08x}",
-            )
-        )
     click.echo(f"{url}\n")
-    print_table(rows, texts=4, indent="  ")
+    print_table(engine_rows(report), ENGINE_TEXTS, indent="  ")
     appends = report["appends"]
     click.echo(
         f"\n  100 appends of 17 KB: p50 {appends['p50Ms']:.1f} ms, p99 {appends['p99Ms']:.1f} ms, "
         f"max {appends['maxMs']:.1f} ms"
     )
-    click.echo(f"  recommended flags: {' '.join(recommended_flags(_oldest_version(report)))}")
+    versions = [parse_version(each.get("version", "")) for each in report["endpoints"]]
+    oldest = min((version for version in versions if version is not None), default=None)
+    click.echo(f"  recommended flags: {' '.join(recommended_flags(oldest))}")
     for finding in report["findings"]:
-        click.echo(f"  {'error' if finding['rejected'] else 'warning'}: {finding['message']}")
+        click.echo(f"  {'error' if finding['rejected'] else 'warning'}: {printable(finding['message'])}")
     click.echo(
         "\nforeseal run would reject this etcd; --force accepts an old version or a single member, for tests"
         if rejected
         else "\nforeseal run accepts this etcd"
     )
-
-
-def _oldest_version(report: dict[str, Any]) -> tuple[int, int, int]:
-    """Return the oldest version of the members; that of the newest spelling of flags if none is readable."""
-    found = []
-    for each in report["endpoints"]:
-        numbers = each.get("version", "").partition("-")[0].split(".")
-        if len(numbers) == 3 and all(number.isdecimal() for number in numbers):
-            found.append((int(numbers[0]), int(numbers[1]), int(numbers[2])))
-    return min(found, default=(3, 6, 0))
 
 
 @click.command("export")

@@ -50,8 +50,17 @@ def print_facts(facts: dict[str, Any]) -> None:
         click.echo(f"  {name.replace('_', ' '):<20} {'none' if value is None else value}")
 
 
+def printable(text: str) -> str:
+    """Return a text of another machine with `?` for each character that would control the terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
 def print_table(rows: Sequence[Sequence[str]], texts: int | None = None, indent: str = "") -> None:
-    """Print one line per row, the headings first; columns after the first `texts` are numeric and right-aligned."""
+    """Print one line per row, the headings first; columns after the first `texts` are numeric and right-aligned.
+
+    Characters that would control the terminal are replaced.
+    """
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]

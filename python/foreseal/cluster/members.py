@@ -1,20 +1,24 @@
 """Members of a cluster: their entries in the engine and what each process reports itself."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
-from foreseal.cluster.rpc_endpoint import RpcAnswer, RpcEndpoint
-from foreseal.errors import NodeError
+from foreseal.cluster.peer_values import peer_integer, peer_list, peer_object, peer_quantity, peer_text
+from foreseal.cluster.rpc_endpoint import RpcAnswer
+from foreseal.cluster.status_queries import Connect, query_statuses
 
 STALE_AFTER = 3 * 3600
 """Seconds after which the entry of a member that does not answer is stale: nothing will update it."""
-_MAX_MEMBERS = 256
-_THREADS = 16
+MAX_MEMBERS = 256
+MAX_ROUNDS = 8
+"""Levels of the tree of followers that are queried."""
+ROUND_TIMEOUT = 10.0
+"""Time limit in seconds for the queries of one level."""
 
-Connect = Callable[[str], RpcEndpoint]
+_ROLES = ("leader", "standby", "replica")
+_TAKEOVER_NUMBERS = ("epoch", "at", "fenceMs", "readyMs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,36 +41,37 @@ class ClusterMember:
     """Time since its newest tick."""
     latency_ms: float | None = None
     """Duration of the call to its RPC server."""
-    takeover: Mapping[str, Any] | None = None
+    last_takeover: Mapping[str, Any] | None = None
     """The last takeover by this process."""
     error: str | None = None
     """Reason why it did not answer."""
     is_stale: bool = False
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the member as a JSON object."""
+        return {_camel_case(each.name): getattr(self, each.name) for each in fields(self)}
+
 
 def gather_members(entries: Iterable[Mapping[str, Any]], connect: Connect, now: float) -> list[ClusterMember]:
-    """Query the members with an entry, and the followers that they report, and theirs, all in parallel.
+    """Query the members with an entry, and the followers that they report, and theirs.
 
     `now` is the Unix time in seconds, for the age of entries.
     """
-    pending = [dict(entry) for entry in entries]
-    seen = {entry["rpc"] for entry in pending}
+    seen: set[tuple[str, str]] = set()
     members: list[ClusterMember] = []
-    with ThreadPoolExecutor(_THREADS) as pool:
-        while pending and len(members) < _MAX_MEMBERS:
-            answers = list(pool.map(lambda entry: _query(entry["rpc"], connect), pending))
-            found = []
-            for entry, answer in zip(pending, answers, strict=True):
-                members.append(_describe(entry, answer, now))
-                found += [each for each in _followers(answer) if each["rpc"] not in seen]
-                seen.update(each["rpc"] for each in found)
-            pending = found
+    pending: Sequence[Mapping[str, Any]] = _unseen(map(_entry, entries), seen)
+    for _ in range(MAX_ROUNDS):
+        if not pending:
+            break
+        answers = query_statuses([entry["rpc"] for entry in pending], connect, ROUND_TIMEOUT)
+        members += [_describe(entry, answer, now) for entry, answer in zip(pending, answers, strict=True)]
+        pending = _unseen((follower for answer in answers for follower in _followers(answer)), seen)
     return members
 
 
 def newest_takeover(members: Iterable[ClusterMember]) -> tuple[str, Mapping[str, Any]] | None:
     """Return the takeover with the highest epoch and the name of its process."""
-    takeovers = [(member.name, member.takeover) for member in members if member.takeover is not None]
+    takeovers = [(member.name, member.last_takeover) for member in members if member.last_takeover is not None]
     return max(takeovers, key=lambda each: each[1]["epoch"], default=None)
 
 
@@ -75,53 +80,87 @@ def wait_since(begun: float, seconds: float) -> None:
     time.sleep(max(0.0, begun + seconds - time.monotonic()))
 
 
-def _query(rpc: str, connect: Connect) -> RpcAnswer | str:
-    """Return the status of a process, or the reason why there is none."""
-    try:
-        return connect(rpc).call("foreseal_status")
-    except NodeError as error:
-        return error.message
-    except ValueError:
-        return f"{rpc or 'it'} has no usable RPC address"
+def reported_followers(cluster: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the followers in the cluster status of a process: name, role, RPC address, version and lag.
+
+    A follower without a name is left out, and workers, which serve at the address of their node.
+    """
+    followers = [
+        {
+            "name": peer_text(each.get("name")),
+            "role": peer_text(each.get("role")),
+            "rpc": peer_text(each.get("rpc")),
+            "version": peer_text(each.get("version")) or None,
+            "lag": peer_integer(each.get("lag")),
+        }
+        for each in map(peer_object, peer_list(cluster.get("followers")))
+    ]
+    return [each for each in followers if each["name"] and each["role"] in _ROLES]
+
+
+def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {**entry, "name": entry["name"] or entry.get("key", "")}
+
+
+def _unseen(entries: Iterable[Mapping[str, Any]], seen: set[tuple[str, str]]) -> list[Mapping[str, Any]]:
+    """Return the entries of processes that are not in `seen`, and add these, up to the largest number of members."""
+    found = []
+    for entry in entries:
+        process = (entry["name"], entry["rpc"])
+        if process not in seen and len(seen) < MAX_MEMBERS:
+            seen.add(process)
+            found.append(entry)
+    return found
 
 
 def _followers(answer: RpcAnswer | str) -> list[dict[str, Any]]:
-    if isinstance(answer, str):
-        return []
-    cluster = answer.result.get("cluster") or {}
-    return [
-        {"name": each["name"], "role": each["role"], "rpc": each["rpc"], "version": each["version"], "lag": each["lag"]}
-        for each in cluster.get("followers", ())
-        # Workers serve at the address of their node.
-        if each["role"] != "worker"
-    ]
+    return [] if isinstance(answer, str) else reported_followers(peer_object(answer.result.get("cluster")))
 
 
 def _describe(entry: Mapping[str, Any], answer: RpcAnswer | str, now: float) -> ClusterMember:
-    name = entry["name"] or entry.get("key", "")
     following = entry.get("next")
     sequence = None if not following else following - 1
     feed, version = entry.get("feed"), entry.get("version")
     if isinstance(answer, str):
         updated = entry.get("updatedMs")
-        is_stale = updated is not None and now - updated / 1000 > STALE_AFTER
         return ClusterMember(
-            name, entry["role"], entry["rpc"], feed, version, sequence=sequence, error=answer, is_stale=is_stale
+            name=entry["name"],
+            role=entry["role"],
+            rpc=entry["rpc"],
+            feed=feed,
+            version=version,
+            sequence=sequence,
+            lag=entry.get("lag"),
+            error=peer_text(answer),
+            is_stale=updated is not None and now - updated / 1000 > STALE_AFTER,
         )
     status = answer.result
-    cluster = status.get("cluster") or {}
+    cluster = peer_object(status.get("cluster"))
     return ClusterMember(
-        name=name,
-        role=cluster.get("role", entry["role"]),
+        name=entry["name"],
+        role=peer_text(cluster.get("role")) or entry["role"],
         rpc=entry["rpc"],
         feed=feed,
         version=version,
-        epoch=cluster.get("epoch"),
-        block=int(status["block"], 16) if status.get("block") else None,
-        index=int(status["index"], 16) if status.get("index") else None,
+        epoch=peer_integer(cluster.get("epoch")),
+        block=peer_quantity(status.get("block")),
+        index=peer_quantity(status.get("index")),
         sequence=sequence,
-        lag=status.get("lag"),
-        age_ms=status.get("age"),
+        lag=peer_integer(status.get("lag")),
+        age_ms=peer_integer(status.get("age")),
         latency_ms=answer.seconds * 1000,
-        takeover=cluster.get("lastTakeover"),
+        last_takeover=_takeover(peer_object(cluster.get("lastTakeover"))),
     )
+
+
+def _takeover(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a takeover with all its fields; None if one of them is absent or not of its type."""
+    numbers = {name: peer_integer(found.get(name)) for name in _TAKEOVER_NUMBERS}
+    if None in numbers.values():
+        return None
+    return {"reason": peer_text(found.get("reason")), **numbers}
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))

@@ -44,6 +44,13 @@ class RpcEndpoint:
             raise ValueError(f"expected http://HOST:PORT, https://HOST:PORT or unix:PATH, got {url!r}")
         _ = self._parts.port  # raises ValueError if it is invalid
 
+    @classmethod
+    def peer(cls, url: str, ca: Path | None = None) -> "RpcEndpoint":
+        """Return the endpoint that another machine reported. Raises ValueError unless it is an http or https URL."""
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"expected http://HOST:PORT or https://HOST:PORT, got {url!r}")
+        return cls(url, ca)
+
     def call(self, method: str, *params: Any) -> RpcAnswer:
         """Return the result of a call. Raises NodeError, kind "io" or "rpc"."""
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
@@ -56,12 +63,12 @@ class RpcEndpoint:
                 text = response.read(_MAX_ANSWER)
             finally:
                 connection.close()
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: an invalid host name
             raise NodeError("io", f"{self.url} does not answer: {_reason(error)}") from None
         seconds = time.monotonic() - begun
         try:
             answer = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise NodeError("rpc", f"{self.url} returned HTTP {response.status} without JSON") from None
         if not isinstance(answer, dict) or "result" not in answer:
             raise NodeError("rpc", f"{self.url}: {method} failed: {_message(answer)}")

@@ -10,6 +10,7 @@ from etcd_gateway import EtcdGateway
 from foreseal.cli.main import run
 from foreseal.cluster.local_cluster import LocalCluster
 from foreseal.cluster.node_process import SequencerRole
+from foreseal.etcd_version import OLDEST_ETCD
 from live import wait_for
 from real_cluster import CHAIN_ID, real_cluster
 
@@ -37,7 +38,7 @@ def test_status_lists_members_owner_and_etcd(cluster: LocalCluster, capsys: pyte
     found = status(cluster, capsys)
     members = {member["name"]: member for member in found["members"]}  # type: ignore[attr-defined]
     assert set(members) == {"leader", "standby-1", "replica-1"}
-    assert all(member["error"] is None and member["latency_ms"] > 0 for member in members.values())
+    assert all(member["error"] is None and member["latencyMs"] > 0 for member in members.values())
     assert members["replica-1"]["role"] == "replica"
     chain = found["chain"]
     assert isinstance(chain, dict)
@@ -85,7 +86,7 @@ def test_forgotten_member_has_no_entry(cluster: LocalCluster, capsys: pytest.Cap
     )
     members = status(cluster, capsys)["members"]
     assert isinstance(members, list)
-    assert [member["is_stale"] for member in members if member["name"] == "gone"] == [True]
+    assert [member["isStale"] for member in members if member["name"] == "gone"] == [True]
     assert run(["cluster", "forget", "gone", *journal(cluster)]) == 0
     assert run(["cluster", "forget", "gone", *journal(cluster)]) == 1
     assert "has no member gone" in capsys.readouterr().err
@@ -93,7 +94,7 @@ def test_forgotten_member_has_no_entry(cluster: LocalCluster, capsys: pytest.Cap
 
 def test_journal_check_measures_etcd(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
     url = cluster.etcd.journal_url()
-    is_old = cluster.etcd.version < (3, 5, 14)
+    is_old = cluster.etcd.version < OLDEST_ETCD
     assert run(["journal", "check", url]) == int(is_old)
     text = capsys.readouterr().out
     assert "100 appends of 17 KB" in text
