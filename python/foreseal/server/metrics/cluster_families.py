@@ -10,60 +10,38 @@ _ROLES = ("leader", "standby", "replica", "worker")
 _FINDINGS = ("version", "single_node", "different_hashes", "alarm", "unreachable")
 
 
-def _cluster(readings: Readings) -> dict[str, Any]:
-    """Return the member `cluster` of `foreseal_status`; empty for a node that works alone."""
-    found = readings.status.get("cluster")
-    return found if isinstance(found, dict) else {}
-
-
 def _quorum(name: str, kind: MetricType, help: str, value: Callable[[dict[str, Any]], float]) -> Family:
     """Return a metric of a process that uses the quorum journal."""
 
     def read(readings: Readings) -> Iterable[Sample]:
-        quorum = _cluster(readings).get("quorum")
+        quorum = readings.cluster.get("quorum")
         return () if quorum is None else (Sample({}, value(quorum)),)
 
-    return Family(f"foreseal_cluster_{name}", kind, help, read)
+    return Family(f"foreseal_quorum_{name}", kind, help, read)
 
 
 def _takeover(name: str, help: str, field: str) -> Family:
     """Return a metric of the last takeover by this process; `field` has ms."""
 
     def read(readings: Readings) -> Iterable[Sample]:
-        takeover = _cluster(readings).get("lastTakeover")
+        takeover = readings.cluster.get("lastTakeover")
         return () if takeover is None else (Sample({"reason": takeover["reason"]}, takeover[field] / 1000),)
 
     return Family(f"foreseal_cluster_last_takeover_{name}", "gauge", help, read, ("reason",))
 
 
 def _roles(readings: Readings) -> Iterable[Sample]:
-    cluster = _cluster(readings)
+    cluster = readings.cluster
     return [Sample({"role": role}, int(cluster["role"] == role)) for role in _ROLES] if cluster else ()
 
 
 def _epoch(readings: Readings) -> Iterable[Sample]:
-    cluster = _cluster(readings)
+    cluster = readings.cluster
     return (Sample({}, cluster["epoch"]),) if cluster else ()
 
 
-def _follower_counts(readings: Readings) -> Iterable[Sample]:
-    cluster = _cluster(readings)
-    if not cluster:
-        return ()
-    roles = [follower["role"] for follower in cluster["followers"]]
-    return [Sample({"role": role}, roles.count(role)) for role in _ROLES[1:]]
-
-
-def _follower_lags(readings: Readings) -> Iterable[Sample]:
-    # Two followers with one name would be one series.
-    lags = {
-        (follower["name"], follower["role"]): follower["lag"] for follower in _cluster(readings).get("followers", ())
-    }
-    return [Sample({"follower": name, "role": role}, lag) for (name, role), lag in lags.items()]
-
-
-def _engine_findings(readings: Readings) -> Iterable[Sample]:
-    quorum = _cluster(readings).get("quorum")
+def _findings(readings: Readings) -> Iterable[Sample]:
+    quorum = readings.cluster.get("quorum")
     if quorum is None:
         return ()
     codes = [finding["code"] for finding in quorum["findings"]]
@@ -71,7 +49,7 @@ def _engine_findings(readings: Readings) -> Iterable[Sample]:
 
 
 def _append_times(readings: Readings) -> Iterable[Sample]:
-    if "quorum" not in _cluster(readings):
+    if "quorum" not in readings.cluster:
         return ()
     found = readings.metrics["quorum_append"]
     return histogram({}, readings.metrics["bounds"], found["counts"], found["seconds"])
@@ -86,9 +64,9 @@ CLUSTER = (
         ("role",),
     ),
     Family("foreseal_cluster_epoch", "gauge", "Number of the current ownership; each takeover adds one.", _epoch),
-    _quorum("quorum_ok", "gauge", "1 if etcd answered in the last second, 0 if not.", lambda quorum: int(quorum["ok"])),
+    _quorum("ok", "gauge", "1 if etcd answered in the last second, 0 if not.", lambda quorum: int(quorum["ok"])),
     _quorum(
-        "engine_silence_seconds",
+        "silence_seconds",
         "gauge",
         "Time since etcd last answered; on the leader, 0 unless a write is unanswered.",
         lambda quorum: quorum["silentMs"] / 1000,
@@ -106,25 +84,11 @@ CLUSTER = (
         lambda quorum: quorum["retainedBytes"],
     ),
     Family(
-        "foreseal_cluster_engine_findings",
+        "foreseal_quorum_findings",
         "gauge",
         "Faults that this process has found at the etcd members, by code.",
-        _engine_findings,
+        _findings,
         ("code",),
-    ),
-    Family(
-        "foreseal_cluster_followers",
-        "gauge",
-        "Followers of the feed of this process, by role.",
-        _follower_counts,
-        ("role",),
-    ),
-    Family(
-        "foreseal_cluster_follower_lag",
-        "gauge",
-        "Lag of a follower of the feed of this process, in journal appends.",
-        _follower_lags,
-        ("follower", "role"),
     ),
     _takeover("timestamp_seconds", "Unix time at which this process last became the leader, by reason.", "at"),
     _takeover("fence_seconds", "Time from the decision to take over until etcd named this process.", "fenceMs"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -85,6 +85,17 @@ class ProcessUsage:
     """Start time in seconds since 1970."""
 
 
+class ConnectedFollower(NamedTuple):
+    """A follower of this process."""
+
+    name: str
+    role: str
+    lag: int
+    """Appends that it lacks."""
+    connected: int
+    """Milliseconds since it connected."""
+
+
 class Readings:
     """Values at one moment, each read at first use and once."""
 
@@ -117,9 +128,18 @@ class Readings:
         return metrics
 
     @cached_property
-    def followers(self) -> list[tuple[str, int, int]]:
-        """Connected followers: name, lag in appends, ms since they connected."""
-        return [(name, lag, connected) for name, lag, connected, _ in self.node.reports()]
+    def cluster(self) -> dict[str, Any]:
+        """Member `cluster` of `foreseal_status`; empty for a node that works alone."""
+        found = self.status.get("cluster")
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def followers(self) -> list[ConnectedFollower]:
+        """Connected followers; those of a node that works alone are its workers."""
+        if self.cluster:
+            found = self.cluster["followers"]
+            return [ConnectedFollower(each["name"], each["role"], each["lag"], each["connectedMs"]) for each in found]
+        return [ConnectedFollower(name, "worker", lag, connected) for name, lag, connected, _ in self.node.reports()]
 
     @cached_property
     def processes(self) -> list[ProcessMetrics]:

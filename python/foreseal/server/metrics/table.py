@@ -1,5 +1,6 @@
 """Table of all metrics, the source of `/metrics` and docs/reference/metrics.md."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -7,7 +8,9 @@ from foreseal.rpc.call_metrics import BOUNDS
 from foreseal.server.cache import BoundedCache
 from foreseal.server.metrics.cluster_families import CLUSTER
 from foreseal.server.metrics.family import Family, MetricType, Sample, histogram
-from foreseal.server.metrics.read import Readings
+from foreseal.server.metrics.read import ConnectedFollower, Readings
+
+_FOLLOWER_ROLES = ("standby", "replica", "worker")
 
 
 def _scalar(
@@ -68,6 +71,24 @@ def _restarts(readings: Readings) -> Iterable[Sample]:
 def _call_times(readings: Readings) -> Iterable[Sample]:
     for method, timing in readings.counts.timings.items():
         yield from histogram({"method": method}, BOUNDS, timing.cumulative(), timing.seconds)
+
+
+def _follower_counts(readings: Readings) -> Iterable[Sample]:
+    counts = Counter(follower.role for follower in readings.followers)
+    # A node that works alone has no standby to miss.
+    roles = _FOLLOWER_ROLES if readings.cluster else ("worker",)
+    return [Sample({"role": role}, counts[role]) for role in roles]
+
+
+def _followers(name: str, help: str, value: Callable[[ConnectedFollower], float]) -> Family:
+    """Return a metric with a sample for each follower."""
+
+    def read(readings: Readings) -> Iterable[Sample]:
+        # Two followers with one name and role would be one series.
+        values = {(follower.name, follower.role): value(follower) for follower in readings.followers}
+        return [Sample({"follower": mark, "role": role}, number) for (mark, role), number in values.items()]
+
+    return Family("foreseal_" + name, "gauge", help, read, ("follower", "role"))
 
 
 def _lanes(name: str, kind: MetricType, help: str, field: str) -> Family:
@@ -278,20 +299,12 @@ _SCHEDULER = (
 )
 
 _FOLLOWERS = (
-    _scalar("followers", "gauge", "Followers connected to this process.", lambda r: len(r.followers)),
-    _many(
-        "follower_lag",
-        "gauge",
-        "Lag of a connected follower in journal appends.",
-        "follower",
-        lambda r: {name: lag for name, lag, _ in r.followers},
-    ),
-    _many(
+    Family("foreseal_followers", "gauge", "Followers connected to this process, by role.", _follower_counts, ("role",)),
+    _followers("follower_lag", "Lag of a connected follower in journal appends.", lambda follower: follower.lag),
+    _followers(
         "follower_connected_seconds",
-        "gauge",
         "Time since the follower connected.",
-        "follower",
-        lambda r: {name: connected / 1000 for name, _, connected in r.followers},
+        lambda follower: follower.connected / 1000,
     ),
 )
 

@@ -54,9 +54,9 @@ CLUSTER = {
     },
     "lastTakeover": TAKEOVER,
     "followers": [
-        {"name": "b", "role": "standby", "lag": 2},
-        {"name": "c", "role": "replica", "lag": 7},
-        {"name": "d", "role": "replica", "lag": 0},
+        {"name": "b", "role": "standby", "lag": 2, "connectedMs": 1000},
+        {"name": "c", "role": "replica", "lag": 7, "connectedMs": 2500},
+        {"name": "d", "role": "replica", "lag": 0, "connectedMs": 0},
     ],
 }
 
@@ -151,14 +151,17 @@ def test_cluster_metrics_have_role_quorum_and_followers() -> None:
 
     assert values("cluster_role", "role") == {"leader": 1, "standby": 0, "replica": 0, "worker": 0}
     assert values("cluster_epoch") == {"": 3}
-    assert values("cluster_quorum_ok") == {"": 0}
-    assert values("cluster_engine_silence_seconds") == {"": 1.5}
-    assert values("cluster_retained_bytes") == {"": 4096}
-    findings = values("cluster_engine_findings", "code")
+    assert values("quorum_ok") == {"": 0}
+    assert values("quorum_silence_seconds") == {"": 1.5}
+    assert values("quorum_retained_bytes") == {"": 4096}
+    findings = values("quorum_findings", "code")
     assert findings["unreachable"] == 1
     assert sum(findings.values()) == 1
-    assert values("cluster_followers", "role") == {"standby": 1, "replica": 2, "worker": 0}
-    assert values("cluster_follower_lag", "follower") == {"b": 2, "c": 7, "d": 0}
+    assert values("followers", "role") == {"standby": 1, "replica": 2, "worker": 0}
+    assert values("follower_lag", "follower") == {"b": 2, "c": 7, "d": 0}
+    assert values("follower_connected_seconds", "follower") == {"b": 1, "c": 2.5, "d": 0}
+    roles = {sample.labels["follower"]: sample.labels["role"] for sample in found["foreseal_follower_lag"].samples}
+    assert roles == {"b": "standby", "c": "replica", "d": "replica"}
     assert values("cluster_last_takeover_timestamp_seconds", "reason") == {"feed_refused": 1_700_000_000.5}
     assert values("cluster_last_takeover_ready_seconds", "reason") == {"feed_refused": 0.25}
     assert found["foreseal_quorum_append_seconds"].samples[-1].value == 20
@@ -166,8 +169,23 @@ def test_cluster_metrics_have_role_quorum_and_followers() -> None:
 
 def test_node_without_cluster_has_no_cluster_samples() -> None:
     for name, family in parsed(scraped()).items():
-        if name.startswith("foreseal_cluster_") or name == "foreseal_quorum_append_seconds":
+        if name.startswith(("foreseal_cluster_", "foreseal_quorum_")):
             assert family.samples == [], name
+
+
+def test_followers_of_a_node_without_cluster_are_workers() -> None:
+    found = parsed(scraped())
+    (count,) = found["foreseal_followers"].samples
+    assert (count.labels, count.value) == ({"role": "worker"}, 1)
+    (lag,) = found["foreseal_follower_lag"].samples
+    assert (lag.labels, lag.value) == ({"follower": "worker-1", "role": "worker"}, 2)
+
+
+def test_followers_with_one_name_are_one_series() -> None:
+    replica = {"name": "b", "role": "replica", "lag": 1, "connectedMs": 5}
+    followers = [replica, {**replica, "lag": 3}, {**replica, "role": "standby"}]
+    found = parsed(scraped(cluster={**CLUSTER, "followers": followers}))
+    assert len(found["foreseal_follower_lag"].samples) == 2
 
 
 def test_caches_are_counted() -> None:
