@@ -290,7 +290,7 @@ simulate: $(VENV)/.dev ## Simulate faults of disk, clock and process for SEEDS s
 
 simulate-cluster: SEEDS := $(if $(filter file,$(origin SEEDS)),5000,$(SEEDS))
 simulate-cluster: $(VENV)/.dev ## Simulate several sequencers with one engine for SEEDS seeds (5000) from SEED and save the summary; SEEDS=1 prints every event
-	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --cluster --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation-cluster.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --cluster --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation_cluster.json
 
 mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test fails (ARGS="skip-sync" PAYMENTS="no-overlap")
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.rust $(ARGS)
