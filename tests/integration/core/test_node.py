@@ -102,10 +102,11 @@ def test_no_view_exists_before_the_start(make_node: MakeNode) -> None:
 
 
 def test_view_is_fresh_during_production(node: Node) -> None:
-    block, index, age = node.freshness()
+    block, index, age, epoch = node.freshness()
     assert block >= 1
     assert index >= 0
     assert age < 5000
+    assert epoch == 0
     assert node.health() == node.ready() == (True, "ok")
     status = orjson.loads(node.status())
     assert status["role"] == "sequencer"
