@@ -48,8 +48,11 @@ def handover_command(url: str, rpc_ca: Path | None) -> int:
         raise click.UsageError(f"{url} is not the leader but {before.get('role', 'a node without a cluster')}")
     addresses = {each["name"]: each["rpc"] for each in reported_followers(before)}
     begun = time.monotonic()
-    successor = peer_text(peer_object(leader.call("foreseal_handover").result).get("successor"))
-    if successor:
+    handover = peer_object(leader.call("foreseal_handover").result)
+    successor = peer_text(handover.get("successor"))
+    if handover.get("confirmed") is False:
+        click.echo("etcd has not confirmed the release: a standby takes over when the leader has been silent for long")
+    elif successor:
         click.echo(f"handed over to {printable(successor)}")
     else:
         click.echo("released the chain: no standby is connected, so any member may take over")

@@ -47,7 +47,7 @@ impl SequencerBackend for FeedBackend {
     fn phase(&self) -> Phase {
         let own = self.shared.phase();
         match (&own, self.following()) {
-            // What this process follows may have failed.
+            // The node that this process follows may have failed.
             (Phase::Following, Some(client)) => client.sequencer_report().map_or(own, |report| report.phase),
             _ => own,
         }

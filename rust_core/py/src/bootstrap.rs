@@ -12,8 +12,8 @@ use foreseal_replication::quorum::{QuorumKeys, QuorumLog};
 use foreseal_replication::wire::Ending;
 use foreseal_replication::{FeedAddress, FeedConnector, SnapshotFetchError, fetch_snapshot};
 
+use crate::chain_identity::chain_identity;
 use crate::errors::CoreError;
-use crate::genesis::chain_identity;
 use crate::settings_error::SettingsError;
 
 /// Time between attempts.

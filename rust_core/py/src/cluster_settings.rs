@@ -28,7 +28,7 @@ pub struct PyCluster {
     feed_ca: Option<PathBuf>,
     feed_cert: Option<PathBuf>,
     feed_key: Option<PathBuf>,
-    feed_token: Option<PathBuf>,
+    feed_token_file: Option<PathBuf>,
     /// URL of the RPC server, for display.
     #[serde(default)]
     rpc: String,
@@ -97,7 +97,7 @@ impl PyCluster {
             ca: self.feed_ca.clone(),
             certificate: self.feed_cert.clone(),
             key: self.feed_key.clone(),
-            token: self.feed_token.clone(),
+            token: self.feed_token_file.clone(),
         }
     }
 

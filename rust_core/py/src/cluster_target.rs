@@ -8,8 +8,8 @@ use foreseal_primitives::ChainSpec;
 use foreseal_replication::quorum::{CheckMode, EngineError, EtcdEngine, list_chains};
 use serde::Deserialize;
 
+use crate::chain_identity::chain_identity;
 use crate::cluster_settings::PyQuorum;
-use crate::genesis::chain_identity;
 use crate::settings::read_genesis;
 use crate::settings_error::SettingsError;
 

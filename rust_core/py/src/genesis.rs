@@ -1,9 +1,7 @@
-//! The genesis of a chain.
+//! A genesis for a new chain.
 
 use alloy_primitives::U256;
-use foreseal_chain::datadir::genesis_hash;
-use foreseal_journal::Identity;
-use foreseal_primitives::{ChainSpec, DEV_GAS_LIMIT, DevGenesis, dev_genesis};
+use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, dev_genesis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -21,9 +19,4 @@ pub fn newest_genesis(py: Python<'_>, chain_id: u64) -> PyResult<Bound<'_, PyByt
         balance: U256::ZERO,
     });
     Ok(PyBytes::new(py, &serde_json::to_vec(&genesis).map_err(CoreError::from)?))
-}
-
-/// Returns the identity of the chain that a genesis defines.
-pub fn chain_identity(spec: &ChainSpec) -> Identity {
-    Identity { chain_id: spec.chain_id(), genesis: genesis_hash(spec) }
 }

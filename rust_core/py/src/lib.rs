@@ -7,6 +7,7 @@ mod bootstrap;
 mod build;
 mod caller;
 mod chain_files;
+mod chain_identity;
 mod cluster;
 mod cluster_settings;
 mod cluster_target;

@@ -17,7 +17,7 @@ def test_a_waiting_replica_stops_at_a_signal(tmp_path: Path, number: signal.Sign
     token = tmp_path / "token"
     token.write_text("0123456789abcdef0123456789abcdef")
     token.chmod(0o600)
-    follow = ["--follow", f"tcp://127.0.0.1:{next_free_port()}", "--feed-token", str(token)]
+    follow = ["--follow", f"tcp://127.0.0.1:{next_free_port()}", "--feed-token-file", str(token)]
     command = [foreseal_command(), "run", "--datadir", str(tmp_path / "data"), "--port", "0", *follow]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -108,7 +108,7 @@ class ClusterOptions:
             "feed_ca": _path(self.feed_ca),
             "feed_cert": _path(self.feed_cert),
             "feed_key": _path(self.feed_key),
-            "feed_token": _path(self.feed_token_file),
+            "feed_token_file": _path(self.feed_token_file),
             "rpc": rpc,
             "max_age": self.max_age,
             "standby": self.standby,

@@ -109,7 +109,11 @@ const RESULTS: &[ResultSchema] = &[
     ("position, freshness and role of the node", OBJECT, &["foreseal_status"]),
     ("modules and their versions", OBJECT, &["rpc_modules"]),
     ("this document", OBJECT, &["rpc.discover"]),
-    ("successor: name of the standby that takes over, or null", OBJECT, &["foreseal_handover"]),
+    (
+        "successor: name of the standby that takes over, or null; confirmed: the quorum confirmed the release",
+        OBJECT,
+        &["foreseal_handover"],
+    ),
     ("true", BOOLEAN, &["foreseal_setFinality"]),
 ];
 
