@@ -1,7 +1,6 @@
 //! Runs many seeds, and shrinks the schedule of a failing one.
 
 use std::{
-    fmt,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -13,51 +12,17 @@ use crate::{
     action::{Action, Setup, schedule},
     counts::Counts,
     run::Run,
+    schedule_run::{Failure, ScheduleRun, Seed, play_schedule},
 };
 
-/// A seed that violates a property.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    pub seed: u64,
-    pub what: String,
-    /// Acts that cannot be left out, each with its effect.
-    pub trace: Vec<String>,
-    /// Number of acts in the schedule.
-    pub acts: usize,
-    /// Command that repeats a seed.
-    pub command: &'static str,
-}
+/// Maximum number of runs that shrink a failing schedule: as many as it takes.
+const MAX_SHRINK_RUNS: u64 = u64::MAX;
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, what, trace, acts, command } = self;
-        writeln!(f, "seed {seed}: {what}")?;
-        writeln!(f, "repeat it with: {command} SEED={seed} SEEDS=1")?;
-        writeln!(f, "what is left of its {acts} acts when none can be left out:")?;
-        for line in trace {
-            writeln!(f, "  {line}")?;
-        }
-        Ok(())
-    }
-}
-
-/// Result of one schedule.
-struct CampaignRun {
-    counts: Counts,
-    trace: Vec<String>,
-    broken: Option<String>,
-}
-
-fn play_acts(setup: Setup, acts: &[Action]) -> CampaignRun {
+fn play_acts(setup: Setup, acts: &[Action]) -> ScheduleRun<Counts> {
     let mut run = match crate::quietly(|| Run::new(setup)) {
         Some(Ok(run)) => run,
-        Some(Err(what)) => {
-            return CampaignRun { counts: Counts::default(), trace: Vec::new(), broken: Some(what) };
-        }
-        None => {
-            let broken = Some("the first process panics".to_owned());
-            return CampaignRun { counts: Counts::default(), trace: Vec::new(), broken };
-        }
+        Some(Err(what)) => return ScheduleRun::failed(what),
+        None => return ScheduleRun::failed("the first process panics".to_owned()),
     };
     let done = crate::quietly(|| {
         acts.iter().try_for_each(|act| run.apply(act))?;
@@ -67,7 +32,7 @@ fn play_acts(setup: Setup, acts: &[Action]) -> CampaignRun {
     let mut counts = std::mem::take(&mut run.counts);
     counts.add(&run.fault_plan().counts);
     counts.add(&run.feed.counts);
-    CampaignRun { counts, trace: std::mem::take(&mut run.trace), broken }
+    ScheduleRun { counts, trace: std::mem::take(&mut run.trace), broken }
 }
 
 /// Runs one seed. Returns its counts, and a trace of every act with its effect.
@@ -76,33 +41,8 @@ fn play_acts(setup: Setup, acts: &[Action]) -> CampaignRun {
 /// Returns the violated property and a shrunk schedule that still violates one.
 pub fn play(seed: u64) -> Result<(Counts, Vec<String>), Box<Failure>> {
     let setup = Setup::draw(seed);
-    let acts = schedule(&setup);
-    let played = play_acts(setup, &acts);
-    match played.broken {
-        None => Ok((played.counts, played.trace)),
-        Some(what) => Err(Box::new(shrink(setup, acts, what, played.trace))),
-    }
-}
-
-/// Removes acts while the rest still violates a property.
-fn shrink(setup: Setup, mut acts: Vec<Action>, mut what: String, mut trace: Vec<String>) -> Failure {
-    let all = acts.len();
-    let mut size = acts.len().div_ceil(2);
-    while size > 0 {
-        let mut at = 0;
-        while at < acts.len() {
-            let mut fewer = acts.clone();
-            fewer.drain(at..acts.len().min(at + size));
-            let played = play_acts(setup, &fewer);
-            match played.broken {
-                Some(broken) => (acts, what, trace) = (fewer, broken, played.trace),
-                None => at += size,
-            }
-        }
-        size /= 2;
-    }
-    trace.insert(0, format!("{setup:?}"));
-    Failure { seed: setup.seed, what, trace, acts: all, command: "make simulate" }
+    let run = Seed { number: seed, setup: &setup, command: "make simulate", max_runs: MAX_SHRINK_RUNS };
+    play_schedule(&run, schedule(&setup), &|acts| play_acts(setup, acts))
 }
 
 /// Runs `count` seeds from `first` on, on all cores. Returns the sum of their counts.

@@ -1,28 +1,20 @@
 //! Runs cluster seeds, and shrinks the schedule of a failing one.
 
 use crate::{
-    campaign::{Failure, run_on_all_cores},
+    campaign::run_on_all_cores,
     cluster_counts::ClusterCounts,
     cluster_event::{ClusterEvent, ClusterSetup, cluster_schedule},
     cluster_world::ClusterWorld,
+    schedule_run::{Failure, ScheduleRun, Seed, play_schedule},
 };
 
 /// Maximum simulated time of the runs that shrink a failing schedule, in milliseconds.
 const MAX_SHRINK_TIME: u64 = 1_500_000;
 
-/// Result of one schedule.
-struct ClusterRun {
-    counts: ClusterCounts,
-    trace: Vec<String>,
-    broken: Option<String>,
-}
-
-fn play_events(setup: ClusterSetup, events: &[(u64, ClusterEvent)]) -> ClusterRun {
-    let failed =
-        |what| ClusterRun { counts: ClusterCounts::default(), trace: Vec::new(), broken: Some(what) };
+fn play_events(setup: ClusterSetup, events: &[(u64, ClusterEvent)]) -> ScheduleRun<ClusterCounts> {
     let world = match ClusterWorld::new(setup, events.to_vec()) {
         Ok(world) => world,
-        Err(what) => return failed(what),
+        Err(what) => return ScheduleRun::failed(what),
     };
     let done = crate::quietly(|| {
         world.run_until(setup.length);
@@ -37,7 +29,7 @@ fn play_events(setup: ClusterSetup, events: &[(u64, ClusterEvent)]) -> ClusterRu
             *counts.faults.entry(kind).or_default() += count;
         }
     }
-    ClusterRun { counts, trace: world.trace.take(), broken }
+    ScheduleRun { counts, trace: world.trace.take(), broken }
 }
 
 /// Runs one cluster seed. Returns its counts, and a trace of its events with their effects.
@@ -46,39 +38,9 @@ fn play_events(setup: ClusterSetup, events: &[(u64, ClusterEvent)]) -> ClusterRu
 /// Returns the violated property and a shrunk schedule that still violates one.
 pub fn play_cluster(seed: u64) -> Result<(ClusterCounts, Vec<String>), Box<Failure>> {
     let setup = ClusterSetup::draw(seed);
-    let events = cluster_schedule(&setup);
-    let played = play_events(setup, &events);
-    match played.broken {
-        None => Ok((played.counts, played.trace)),
-        Some(what) => Err(Box::new(shrink(setup, events, what, played.trace))),
-    }
-}
-
-/// Removes events while the rest still violates a property.
-fn shrink(
-    setup: ClusterSetup,
-    mut events: Vec<(u64, ClusterEvent)>,
-    mut what: String,
-    mut trace: Vec<String>,
-) -> Failure {
-    let all = events.len();
-    let (mut size, mut runs) = (events.len().div_ceil(2), MAX_SHRINK_TIME / setup.length);
-    while size > 0 && runs > 0 {
-        let mut at = 0;
-        while at < events.len() && runs > 0 {
-            let mut fewer = events.clone();
-            fewer.drain(at..events.len().min(at + size));
-            let played = play_events(setup, &fewer);
-            runs -= 1;
-            match played.broken {
-                Some(broken) => (events, what, trace) = (fewer, broken, played.trace),
-                None => at += size,
-            }
-        }
-        size /= 2;
-    }
-    trace.insert(0, format!("{setup:?}"));
-    Failure { seed: setup.seed, what, trace, acts: all, command: "make simulate-cluster" }
+    let max_runs = MAX_SHRINK_TIME / setup.length;
+    let run = Seed { number: seed, setup: &setup, command: "make simulate-cluster", max_runs };
+    play_schedule(&run, cluster_schedule(&setup), &|events| play_events(setup, events))
 }
 
 /// Runs `count` cluster seeds from `first` on, on all cores. Returns the sum of their counts.

@@ -2,6 +2,8 @@
 
 use std::io::ErrorKind;
 
+use foreseal_replication::wire::MAX_REMOTE_SILENCE;
+
 use crate::{
     cluster_station::{FeedLink, FollowEnd, Station, station_at},
     cluster_world::ClusterWorld,
@@ -10,8 +12,6 @@ use crate::{
 
 /// Maximum number of frames that a side handles in a round.
 const FRAMES: usize = 64;
-/// Time without a byte after which a side gives a connection up, in milliseconds.
-const SILENCE: u64 = 10_000;
 /// Delay between attempts to connect, in milliseconds.
 const RETRY: u64 = 160;
 
@@ -81,7 +81,7 @@ impl ClusterWorld {
         let Some(node) = other.node() else { return };
         if self.is_cut(at, link.to) {
             let since = *link.silent_since.get_or_insert(self.now());
-            if self.now() - since > SILENCE {
+            if u128::from(self.now() - since) > MAX_REMOTE_SILENCE.as_millis() {
                 link.down.cut(0, true);
                 link.up.cut(0, true);
             }

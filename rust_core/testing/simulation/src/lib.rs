@@ -31,6 +31,7 @@ mod pipe;
 mod process;
 mod readers;
 mod run;
+mod schedule_run;
 mod senders;
 mod submission_kind;
 mod submit;
@@ -42,11 +43,12 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use bytes::{Bytes, every_byte};
-pub use campaign::{Failure, play, run_seeds};
+pub use campaign::{play, run_seeds};
 pub use cluster_campaign::{play_cluster, run_cluster_seeds};
 pub use cluster_counts::ClusterCounts;
 pub use counts::Counts;
 pub use cut_counts::{CutCounts, every_cut};
+pub use schedule_run::Failure;
 
 /// Calls `call`. Returns `None` if it panics.
 fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
