@@ -8,7 +8,7 @@ from pathlib import Path
 
 from foreseal.cluster.etcd import EtcdCluster
 from foreseal.cluster.launched_process import LaunchedProcess, wait_until
-from foreseal.cluster.node_process import ChainFiles, NodeProcess, ReplicaRole, SequencerRole
+from foreseal.cluster.node_process import ChainFiles, NodeProcess, NodeRole, ReplicaRole, SequencerRole
 
 READY_TIMEOUT = 60.0
 _PRIVATE = 0o600
@@ -74,9 +74,7 @@ class LocalCluster:
                 process.stop()
         self.etcd.stop()
 
-    def _describe(
-        self, name: str, role: SequencerRole | ReplicaRole, folder: Path, layout: ClusterLayout
-    ) -> NodeProcess:
+    def _describe(self, name: str, role: NodeRole, folder: Path, layout: ClusterLayout) -> NodeProcess:
         return NodeProcess(name, role, self.files, folder / name, layout.program, layout.options, layout.environment)
 
 

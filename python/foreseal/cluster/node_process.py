@@ -29,8 +29,8 @@ class ChainFiles:
 class SequencerRole:
     """A process that produces, or waits as a standby."""
 
-    journal: str
-    """URL of the quorum journal."""
+    journal: str | None
+    """URL of the quorum journal; None for a journal on its own disk only."""
     standby: bool
     feed: int = field(default_factory=next_free_port)
     """Port of the feed's listener."""
@@ -49,7 +49,8 @@ class SequencerRole:
     def arguments(self, files: ChainFiles) -> list[str]:
         """Return the options of this role."""
         return [
-            *("--journal", self.journal, "--sequencer-key", str(files.sequencer_key)),
+            *(["--journal", self.journal] if self.journal else []),
+            *("--sequencer-key", str(files.sequencer_key)),
             *("--feed-listen", f"127.0.0.1:{self.feed}"),
             *("--feed-advertise", f"127.0.0.1:{self.advertised_feed or self.feed}"),
             *("--admin", f"127.0.0.1:{self.admin}"),
@@ -64,10 +65,13 @@ class ReplicaRole:
 
     follow: Sequence[str]
     """Addresses of feeds."""
+    feed: int | None = None
+    """Port of the feed for further replicas; None if it serves none."""
 
     def arguments(self, _files: ChainFiles) -> list[str]:
         """Return the options of this role."""
-        return ["--follow", ",".join(self.follow)]
+        listen = ["--feed-listen", f"127.0.0.1:{self.feed}"] if self.feed else []
+        return ["--follow", ",".join(self.follow), *listen]
 
 
 NodeRole = SequencerRole | ReplicaRole

@@ -36,9 +36,10 @@ class QuorumLeader:
     def start(self) -> None:
         """Start members and leader. Raises NodeError."""
         self.etcd.start()
+        journal = self.etcd.journal_url()
         # The chain began without a quorum journal.
         subprocess.run(
-            [foreseal_command(), "journal", "import", str(self._datadir), "--journal", self.role.journal, "--yes"],
+            [foreseal_command(), "journal", "import", str(self._datadir), "--journal", journal, "--yes"],
             check=True,
             capture_output=True,
             timeout=_START_TIMEOUT,
