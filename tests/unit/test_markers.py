@@ -12,7 +12,7 @@ from repository import ROOT
 TESTS = ROOT / "tests"
 SEARCH_PATH = (TESTS / "support", TESTS / "campaigns")
 # Modules behind which is a program that a marker names.
-PROGRAMS = {"npm": "npm", "live.nginx": "nginx"}
+PROGRAMS = {"npm": "npm", "live.proxies": "proxy"}
 
 
 @cache
@@ -55,7 +55,12 @@ def all_imports(file: Path) -> set[str]:
 def test_every_test_with_a_program_is_marked(module: str) -> None:
     marker = PROGRAMS[module]
     marked = [TESTS / path for path, names in BY_PATH.items() if marker in names]
-    files = [file for file in TESTS.rglob("test_*.py") if module in all_imports(file)]
+    # Unit tests start no program.
+    files = [
+        file
+        for file in TESTS.rglob("test_*.py")
+        if not file.is_relative_to(TESTS / "unit") and module in all_imports(file)
+    ]
     assert files
     unmarked = [file for file in files if not any(file.is_relative_to(path) for path in marked)]
     assert not unmarked, "add them to BY_PATH in tests/support/markers.py"

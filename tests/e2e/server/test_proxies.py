@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from foreseal.ports import next_free_port
 from live import LiveNode, live_node
 from live.malformed_cases import CALL, CLOSED, HEAD, HTTP, WEBSOCKET, Case
-from live.nginx import nginx
+from live.proxies import describe_documented_nginx, require_program, running_proxy
 from live.raw_exchange import connect, exchange, handshake, settled_frame_outcome, status_of
 
 # Outcomes behind nginx that differ from those of the native transport. 200 means that nginx rewrote the request:
@@ -49,13 +50,21 @@ _BEHIND_NGINX = {
 _ONLY_ASGI = {"a fragment in the target": 200}
 
 
+@contextlib.contextmanager
+def nginx(node: LiveNode, folder: Path) -> Iterator[int]:
+    """Run nginx in front of a node and yield its port. Skips the test without nginx."""
+    port = next_free_port()
+    with running_proxy(describe_documented_nginx(require_program("nginx"), folder, port, _port(node)), port):
+        yield port
+
+
 @pytest.fixture(scope="module")
 def behind(transport: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Run nginx in front of a node and yield its port."""
     limits = ("--wrong-key-rate", "0", "--trusted-proxy", "127.0.0.1")
     with (
         live_node("--transport", transport, *limits) as node,
-        nginx(node.url, tmp_path_factory.mktemp("nginx")) as port,
+        nginx(node, tmp_path_factory.mktemp("nginx")) as port,
     ):
         yield port
 
@@ -99,7 +108,7 @@ def test_websockets_behind_nginx_count_for_their_client(transport: str, tmp_path
     limits = ("--public", "--trusted-proxy", "127.0.0.1", "--public-max-caller-connections", "2")
     with (
         live_node("--transport", transport, *limits) as node,
-        nginx(node.url, tmp_path) as port,
+        nginx(node, tmp_path) as port,
         contextlib.ExitStack() as lines,
     ):
 
