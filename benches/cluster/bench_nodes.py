@@ -8,40 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
-from benches.load.wallets import CHAIN_ID, MNEMONIC
-
-from foreseal._core import derive_accounts
-from foreseal.cli.genesis import build_genesis
 from foreseal.cluster.etcd import EtcdCluster, find_etcd
 from foreseal.cluster.launched_process import wait_until
 from foreseal.cluster.local_cluster import write_chain_files
-from foreseal.cluster.node_process import ChainFiles, NodeProcess, NodeRole, ReplicaRole, SequencerRole
+from foreseal.cluster.node_process import ChainFiles, NodeProcess, NodeRole, SequencerRole
 from foreseal.errors import NodeError
-from foreseal.ports import next_free_port
-from foreseal.server.settings.model import WEI
+from transfer_accounts import funded_genesis
 
 PROGRAM = (sys.executable, "-m", "foreseal")
-ACCOUNTS = 400
 READY_TIMEOUT = 120.0
 # Above the number of connections of a measurement, so that no limit affects it.
 _CONNECTIONS = "10000"
 _LIMITS = ("--max-connections", _CONNECTIONS, "--max-address-connections", _CONNECTIONS)
-_FUNDS = 10**6 * WEI
 _METRICS_TIMEOUT = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class LocalRole:
-    """A sequencer whose journal is on its own disk only."""
-
-    feed: int | None = None
-    """Port of the feed's listener; None without followers on other machines."""
-
-    def arguments(self, files: ChainFiles) -> list[str]:
-        """Return the options of this role."""
-        options = ["--sequencer-key", str(files.sequencer_key)]
-        return [*options, "--feed-listen", f"127.0.0.1:{self.feed}"] if self.feed else options
 
 
 @dataclass
@@ -57,7 +36,7 @@ class BenchNodes:
 
     def __post_init__(self) -> None:
         """Write the files of the chain."""
-        self.files = write_chain_files(self.folder, build_bench_genesis())
+        self.files = write_chain_files(self.folder, funded_genesis())
 
     def sequencer(
         self, name: str, *, standby: bool = False, options: Sequence[str] = (), prefix: str = "foreseal"
@@ -68,16 +47,12 @@ class BenchNodes:
 
     def local(self, name: str, options: Sequence[str] = ()) -> NodeProcess:
         """Describe a sequencer with a local journal, which other nodes can follow."""
-        return self.node(name, LocalRole(next_free_port()), options)
+        return self.node(name, SequencerRole(None, standby=False), options)
 
-    def replica(self, name: str, feeds: Sequence[str], options: Sequence[str] = ()) -> NodeProcess:
-        """Describe a replica of these feeds."""
-        return self.node(name, ReplicaRole(feeds), options)
-
-    def node(self, name: str, role: "NodeRole | LocalRole", options: Sequence[str] = ()) -> NodeProcess:
+    def node(self, name: str, role: NodeRole, options: Sequence[str] = ()) -> NodeProcess:
         """Describe a node with any role."""
         every = (*_LIMITS, *self.options, *options)
-        return NodeProcess(name, role, self.files, self.folder / name, PROGRAM, every)  # type: ignore[arg-type]
+        return NodeProcess(name, role, self.files, self.folder / name, PROGRAM, every)
 
     def start(self, *nodes: NodeProcess, timeout: float = READY_TIMEOUT) -> None:
         """Start nodes one after the other, each when the one before is ready. Raises NodeError."""
@@ -111,12 +86,6 @@ def bench_nodes(program: str | None, options: Sequence[str] = ()) -> Iterator[Be
             nodes.stop()
 
 
-def build_bench_genesis() -> bytes:
-    """Return a genesis that funds the accounts of the measurements."""
-    alloc = [(address, _FUNDS) for address, _ in derive_accounts(MNEMONIC, ACCOUNTS)]
-    return orjson.dumps(build_genesis(CHAIN_ID, alloc))
-
-
 def metrics_page(node: NodeProcess) -> str:
     """Return the metrics of a node. Raises NodeError if it does not answer."""
     try:
@@ -124,10 +93,3 @@ def metrics_page(node: NodeProcess) -> str:
             return str(answer.read().decode())
     except OSError as error:
         raise NodeError("metrics", f"{node.name}: {error}") from None
-
-
-def feed_address(node: NodeProcess) -> str:
-    """Return the address at which followers reach the feed of a sequencer."""
-    port = node.role.feed
-    assert port is not None, "it serves a feed"
-    return f"tcp://127.0.0.1:{port}"

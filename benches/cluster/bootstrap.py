@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from benches.cluster.bench_nodes import bench_nodes, feed_address
+from benches.cluster.bench_nodes import bench_nodes
 from benches.cluster.long_chain import give_long_chain
 from benches.cluster.process_sample import cpu_seconds, disk_use, resident_mb
 from benches.cluster.tick_watch import TickWatch, tick_figures, tick_times
-from benches.cluster.transfer_stream import TransferStream, transfer_accounts
+from benches.cluster.transfer_stream import TransferStream
 
 from foreseal.bench.provenance import read_provenance, save
-from foreseal.cluster.node_process import NodeProcess
+from foreseal.cluster.node_process import NodeProcess, ReplicaRole, SequencerRole
 from foreseal.errors import NodeError
+from transfer_accounts import transfer_accounts
 
 RESULT = Path(__file__).parents[1] / "results" / "bootstrap.json"
 PACKAGES = ("orjson", "uvloop")
@@ -90,7 +91,8 @@ def main() -> int:
         leader = nodes.sequencer("leader", options=step)
         chain_seconds = give_long_chain(nodes, leader, given.blocks)
         nodes.start(leader)
-        replica = nodes.replica("replica", [feed_address(leader)], ("--log-level", "info"))
+        assert isinstance(leader.role, SequencerRole), "it serves a feed"
+        replica = nodes.node("replica", ReplicaRole([leader.role.feed_address]), ("--log-level", "info"))
         nodes.started.append(replica)
         found = uvloop.run(fetch(leader, replica, given.seconds, TIMEOUT))
         results = {

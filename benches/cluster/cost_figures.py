@@ -8,11 +8,12 @@ from benches.cluster.bench_nodes import metrics_page
 from benches.cluster.histogram import Histogram, read_histogram
 from benches.cluster.process_sample import cpu_seconds
 from benches.cluster.transaction_watch import TransactionWatch
-from benches.cluster.transfer_stream import StreamRecord, TransferAccount, TransferStream
+from benches.cluster.transfer_stream import StreamRecord, TransferStream
 from benches.load.lanes import fail_with, quantiles, until
 
 from foreseal.cluster.etcd import EtcdCluster
 from foreseal.cluster.node_process import NodeProcess
+from transfer_accounts import TransferAccount
 
 # Not every build has the second one.
 HISTOGRAMS = {

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 WIRE_VERSION = 5
 _PREAMBLE, _GREETING = b"FSEALTP1", b"FSEALFED"
-HELLO, ALIVE = 1, 2
-WELCOME, APPEND, HEARTBEAT, END = 1, 2, 4, 6
+_HELLO, _ALIVE = 1, 2
+APPEND, END = 2, 6
 _REPLICA = 1
 _FROM, _AFTER = 0, 1
 _LENGTH = struct.Struct("<I")
-HASH_SIZE = 32
+_HASH_SIZE = 32
 
 
 class FeedProtocolError(Exception):
@@ -62,12 +62,12 @@ def encode_hello(chain_id: int, genesis: bytes, name: str, run_id: bytes, cursor
         *(encode_varint(chain_id), encode_bytes(genesis), encode_bytes(name.encode()), encode_varint(_REPLICA)),
         *(run_id, encode_bytes(b"bench"), encode_bytes(b""), position),
     ]
-    return encode_frame(HELLO, _GREETING + _LENGTH.pack(WIRE_VERSION) + b"".join(message))
+    return encode_frame(_HELLO, _GREETING + _LENGTH.pack(WIRE_VERSION) + b"".join(message))
 
 
 def encode_alive(next_sequence: int) -> bytes:
     """Return the heartbeat of a follower that needs this append next."""
-    return encode_frame(ALIVE, encode_varint(next_sequence))
+    return encode_frame(_ALIVE, encode_varint(next_sequence))
 
 
 def encode_frame(kind: int, body: bytes) -> bytes:
@@ -109,7 +109,7 @@ def read_append(body: bytes) -> Append:
     hash = body[at : at + size]
     _, at = read_varint(body, at + size)
     length, at = read_varint(body, at)
-    if size != HASH_SIZE or at + length != len(body):
+    if size != _HASH_SIZE or at + length != len(body):
         raise FeedProtocolError(f"append {sequence} has {len(body) - at} bytes of records, not {length}")
     return Append(sequence, hash, body[at:])
 

@@ -13,11 +13,12 @@ from typing import Any
 import uvloop
 from benches.cluster.bench_nodes import BenchNodes, bench_nodes
 from benches.cluster.cost_figures import CostRounds, run_round
-from benches.cluster.transfer_stream import TransferAccount, request_body, transfer_accounts
+from benches.cluster.transfer_stream import request_body
 
 from foreseal.bench.node import BenchNode
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.cluster.node_process import NodeProcess
+from transfer_accounts import TransferAccount, transfer_accounts
 
 RESULT = Path(__file__).parents[1] / "results" / "quorum_cost.json"
 PACKAGES = ("orjson", "uvloop")

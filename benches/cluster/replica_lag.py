@@ -18,18 +18,18 @@ from typing import Any
 
 import uvloop
 from benches.cluster.append_comparison import AppendComparison
-from benches.cluster.bench_nodes import BenchNodes, bench_nodes, feed_address
+from benches.cluster.bench_nodes import BenchNodes, bench_nodes
 from benches.cluster.feed_reader import FeedReader, FeedTarget
 from benches.cluster.lag_figures import lag_figures, lags, same_order
 from benches.cluster.process_sample import cpu_seconds, resident_mb
 from benches.cluster.transaction_watch import TransactionWatch
-from benches.cluster.transfer_stream import StreamRecord, TransferAccount, TransferStream, transfer_accounts
+from benches.cluster.transfer_stream import StreamRecord, TransferStream
 from benches.load.lanes import fail_with, until
-from benches.load.wallets import CHAIN_ID
 
 from foreseal.bench.provenance import read_provenance, save
-from foreseal.cluster.node_process import NodeProcess
+from foreseal.cluster.node_process import NodeProcess, ReplicaRole, SequencerRole
 from foreseal.ports import next_free_port
+from transfer_accounts import CHAIN_ID, transfer_accounts
 
 RESULT = Path(__file__).parents[1] / "results" / "replica_lag.json"
 PACKAGES = ("orjson", "uvloop")
@@ -98,9 +98,10 @@ class LagRun:
         number = 0
         # Transactions of one step arrive at one time; only the first one of an append gives its time.
         for name, at in self.leader.shown.items():
-            if at < first or self.stream.raw[name] in self.comparison.records.get(number, b""):
+            raw = bytes.fromhex(self.stream.raw[name].removeprefix("0x"))
+            if at < first or raw in self.comparison.records.get(number, b""):
                 continue
-            sequence = self.comparison.sequence_with(self.stream.raw[name], number)
+            sequence = self.comparison.sequence_with(raw, number)
             if sequence is None:
                 raise ValueError(f"no append has the transaction {name}")
             number = sequence
@@ -119,14 +120,17 @@ class LagMeasurement:
         self._seconds: float = options.seconds
         step = ("--step", f"{STEP_MS}ms")
         self._leader = nodes.sequencer("leader", options=step)
+        assert isinstance(self._leader.role, SequencerRole), "it serves a feed"
+        self._role = self._leader.role
         self._replicas: list[NodeProcess] = []
-        self._accounts: list[TransferAccount] = transfer_accounts()
+        self._accounts = transfer_accounts()
         nodes.start(self._leader)
 
     def measure(self, followers: int) -> dict[str, Any]:
         """Return the figures with this many followers."""
         missing = range(len(self._replicas), min(followers, self._max_replicas))
-        added = [self._nodes.replica(f"replica-{number + 1}", [feed_address(self._leader)]) for number in missing]
+        role = ReplicaRole([self._role.feed_address])
+        added = [self._nodes.node(f"replica-{number + 1}", role) for number in missing]
         self._nodes.start(*added)
         self._replicas += added
         run = uvloop.run(self._run(self._replicas, followers - len(self._replicas)))
@@ -148,12 +152,11 @@ class LagMeasurement:
 
     def measure_hops(self, count: int) -> list[dict[str, Any]]:
         """Return the lag of each replica of a chain behind the one before it. Raises ValueError."""
-        feed, chain = feed_address(self._leader), list[NodeProcess]()
+        feed, chain = self._role.feed_address, list[NodeProcess]()
         for number in range(1, count + 1):
-            port = next_free_port()
-            options = ("--feed-listen", f"127.0.0.1:{port}")
-            chain.append(self._nodes.replica(f"hop-{number}", [feed], options))
-            feed = f"tcp://127.0.0.1:{port}"
+            role = ReplicaRole([feed], next_free_port())
+            chain.append(self._nodes.node(f"hop-{number}", role))
+            feed = f"tcp://127.0.0.1:{role.feed}"
         self._nodes.start(*chain)
         run = uvloop.run(self._run(chain, 0))
         for node in chain[::-1]:
@@ -192,7 +195,7 @@ class LagMeasurement:
             return []
         genesis = self._leader.call("eth_getBlockByNumber", "0x0", False)["hash"]
         token = self._nodes.files.token.read_bytes().strip()
-        target = FeedTarget(self._leader.role.feed, token, CHAIN_ID, bytes.fromhex(genesis.removeprefix("0x")))
+        target = FeedTarget(self._role.feed, token, CHAIN_ID, bytes.fromhex(genesis.removeprefix("0x")))
         readers = [
             FeedReader(f"reader-{number}", target, lambda append, _: comparison.add(append)) for number in range(count)
         ]

@@ -18,10 +18,11 @@ from benches.cluster.cost_figures import COUNTERS, HISTOGRAMS, read_counter
 from benches.cluster.histogram import read_histogram
 from benches.cluster.process_sample import sample
 from benches.cluster.soak_series import SoakSeries
-from benches.cluster.transfer_stream import StreamRecord, TransferStream, transfer_accounts
+from benches.cluster.transfer_stream import StreamRecord, TransferStream
 
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.cluster.node_process import NodeProcess
+from transfer_accounts import transfer_accounts
 
 RESULT = Path(__file__).parents[1] / "results" / "cluster_soak.json"
 PACKAGES = ("orjson", "uvloop")
@@ -38,7 +39,7 @@ async def run(
 ) -> tuple[SoakSeries, StreamRecord]:
     """Load the leader for some seconds, and return the samples and what the load did. Raises RuntimeError."""
     per_step = CALLDATA_TRANSACTIONS if calldata else TRANSFERS
-    accounts = transfer_accounts(os.urandom(CALLDATA_SIZE) if calldata else b"")
+    accounts = transfer_accounts(calldata=os.urandom(CALLDATA_SIZE) if calldata else b"")
     stream = TransferStream(sequencers[0].port, accounts, record=False)
     sending = asyncio.create_task(stream.run(per_step * 1000 / STEP_MS, seconds))
     series, began, shown = SoakSeries(), time.perf_counter(), 0.0

@@ -19,13 +19,12 @@ import orjson
 from benches.cluster.bench_nodes import PROGRAM, BenchNodes, bench_nodes
 
 from cluster.campaign import signer_of_step
-from cluster.engine_observer import EngineObserver
+from cluster.observed_cluster import ObservedCluster
 from cluster.recording import Recording, ShownStep
-from cluster.step_reader import StepReader
-from cluster.transfer_load import CHAIN_ID, TransferLoad
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.cluster.node_process import NodeProcess
 from foreseal.preconfirmation import contradiction, verify_preconfirmation
+from transfer_accounts import CHAIN_ID
 
 RESULT = Path(__file__).parents[1] / "results" / "takeover.json"
 STEP_MS, RATE, SEED = 200, 50, 1
@@ -49,13 +48,9 @@ class Takeover:
         self.old = nodes.sequencer("leader", options=options)
         self.new = nodes.sequencer("standby", standby=True, options=options)
         nodes.start(self.old, self.new)
-        genesis = self.old.call("eth_getBlockByNumber", "0x0", False)
-        cursor = {"block": "0x0", "index": "0x0", "hash": genesis["hash"]}
-        self.signer: str = self.old.call("foreseal_status")["signer"]
-        self._observer = EngineObserver(nodes.etcd.endpoints, b"/foreseal/", self.recording)
-        self.readers = [StepReader(node.name, node.port, cursor, self.recording) for node in (self.old, self.new)]
-        ports = [self.old.port, self.new.port]
-        self._load = TransferLoad(ports, RATE, SEED, lambda name: any(name in each.included for each in self.readers))
+        self._observed = ObservedCluster((self.old, self.new), nodes.etcd.endpoints, b"/foreseal/", self.recording)
+        self.signer = str(self._observed.signer)
+        self._observed.start_load([self.old.port, self.new.port], RATE, SEED)
         self.killed_at = 0.0
 
     def run(self) -> dict[str, Any]:
@@ -63,7 +58,7 @@ class Takeover:
 
         The receipt is that of a transaction in the newest step.
         """
-        old = self.readers[0]
+        old = self._observed.readers[0]
         wait(
             lambda: old.newest is not None and KILL_AFTER <= old.newest.index <= LAST_INDEX, "the leader shows no step"
         )
@@ -78,11 +73,8 @@ class Takeover:
         return dict(receipt)
 
     def stop(self) -> None:
-        """Stop load, readers and observer."""
-        self._load.stop()
-        for reader in self.readers:
-            reader.stop()
-        self._observer.stop()
+        """Stop load, readers and watches."""
+        self._observed.stop()
 
     def last_step(self) -> ShownStep:
         """Return the last step that the old leader showed."""

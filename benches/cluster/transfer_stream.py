@@ -8,56 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import orjson
-from benches.cluster.bench_nodes import ACCOUNTS
 from benches.load.lanes import Lane, until
-from benches.load.wallets import CHAIN_ID, MAX_FEE, MNEMONIC, NOBODY, TIP
 
-from foreseal._core import derive_accounts, sign_transactions
+from foreseal.bench.chain_content import SignedTransaction
+from transfer_accounts import TransferAccount
 
 LANES = 8
 # Requests a second above which several transactions share one request.
 MAX_REQUESTS = 250
 _BATCH = 32
 _ANSWER_TIMEOUT, _RESEND_PAUSE = 60.0, 0.05
-# Floor of EIP-7623 for a byte that is not zero, and the cost of a transfer.
-_GAS, _GAS_A_BYTE = 21_000, 40
-
-
-@dataclass(frozen=True, slots=True)
-class SignedTransfer:
-    """A signed transfer."""
-
-    raw: bytes
-    hash: str
-
-
-class TransferAccount:
-    """An account whose transfers are signed in batches, ahead of their use."""
-
-    def __init__(self, key: str, calldata: bytes = b"") -> None:
-        self._key = bytes.fromhex(key.removeprefix("0x"))
-        self._order = (NOBODY, 1, _GAS + _GAS_A_BYTE * len(calldata), calldata)
-        self._nonce = 0
-        self._signed: deque[SignedTransfer] = deque()
-
-    def sign(self, count: int) -> None:
-        """Sign transfers until this many are ready."""
-        missing = count - len(self._signed)
-        if missing > 0:
-            found = sign_transactions(self._key, CHAIN_ID, (MAX_FEE, TIP), self._nonce, [self._order] * missing)
-            self._signed += (SignedTransfer(raw, "0x" + digest.hex()) for raw, digest in found)
-            self._nonce += missing
-
-    def pop(self) -> SignedTransfer:
-        """Return the transfer with the next nonce."""
-        if not self._signed:
-            self.sign(_BATCH)
-        return self._signed.popleft()
-
-
-def transfer_accounts(calldata: bytes = b"") -> list[TransferAccount]:
-    """Return the accounts that the genesis funds, with nonce 0."""
-    return [TransferAccount(key, calldata) for _, key in derive_accounts(MNEMONIC, ACCOUNTS)]
 
 
 @dataclass
@@ -66,7 +26,8 @@ class StreamRecord:
 
     sent: dict[str, float] = field(default_factory=dict)
     """Time at which the request with a transaction was due, by its hash."""
-    raw: dict[str, bytes] = field(default_factory=dict)
+    raw: dict[str, str] = field(default_factory=dict)
+    """Raw transactions as 0x hex, by their hashes."""
     answered: list[float] = field(default_factory=list)
     """Seconds until the response to a request, from the time at which it was due."""
     late: list[float] = field(default_factory=list)
@@ -86,7 +47,7 @@ class TransferStream:
         self._record = record
         self._by_lane = [itertools.cycle(accounts[number::LANES]) for number in range(LANES)]
         self._in_flight = 0
-        self._resend: list[deque[SignedTransfer]] = [deque() for _ in range(LANES)]
+        self._resend: list[deque[SignedTransaction]] = [deque() for _ in range(LANES)]
 
     async def run(self, rate: float, seconds: float, stopped: Callable[[], bool] = lambda: False) -> StreamRecord:
         """Send `rate` transactions a second for some seconds, then wait for all responses. Raises RuntimeError."""
@@ -111,7 +72,7 @@ class TransferStream:
             each.close()
         return self.done
 
-    def _send(self, connection: Lane, lane: int, group: list[SignedTransfer], due: float) -> None:
+    def _send(self, connection: Lane, lane: int, group: list[SignedTransaction], due: float) -> None:
         self._in_flight += 1
         connection.call(request_body(group), self._on_answer(lane, group, due))
 
@@ -132,11 +93,11 @@ class TransferStream:
                     self._resend[lane] = deque(list(waiting)[_BATCH:])
                     self._send(lanes[lane], lane, group, time.perf_counter())
 
-    def _next(self, lane: int) -> SignedTransfer:
+    def _next(self, lane: int) -> SignedTransaction:
         waiting = self._resend[lane]
         return waiting.popleft() if waiting else next(self._by_lane[lane]).pop()
 
-    def _on_answer(self, lane: int, group: list[SignedTransfer], due: float) -> Callable[[bytes], None]:
+    def _on_answer(self, lane: int, group: list[SignedTransaction], due: float) -> Callable[[bytes], None]:
         def answered(body: bytes) -> None:
             self._in_flight -= 1
             self.done.answered.append(time.perf_counter() - due)
@@ -155,16 +116,16 @@ def group_size(rate: float) -> int:
     return max(1, -(-round(rate) // MAX_REQUESTS))
 
 
-def request_body(group: Sequence[SignedTransfer]) -> bytes:
+def request_body(group: Sequence[SignedTransaction]) -> bytes:
     """Return the body that submits transactions: one call, or a batch of several."""
     calls = [
-        {"jsonrpc": "2.0", "id": number, "method": "eth_sendRawTransaction", "params": ["0x" + each.raw.hex()]}
+        {"jsonrpc": "2.0", "id": number, "method": "eth_sendRawTransaction", "params": [each.raw]}
         for number, each in enumerate(group)
     ]
     return orjson.dumps(calls[0] if len(calls) == 1 else calls)
 
 
-def rejected_of(body: bytes, group: Sequence[SignedTransfer]) -> list[SignedTransfer]:
+def rejected_of(body: bytes, group: Sequence[SignedTransaction]) -> list[SignedTransaction]:
     """Return the transactions of a request that its response rejects, unless the node has them already."""
     if b'"error"' not in body:
         return []

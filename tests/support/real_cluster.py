@@ -3,32 +3,28 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-import orjson
-
 from etcd_programs import etcd_program
-from foreseal._core import derive_accounts, sign_transactions
-from foreseal.cli.genesis import build_genesis
+from foreseal.bench.chain_content import SignedTransaction, account, native
 from foreseal.cluster.etcd import EtcdCluster, MemberPorts
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
 from foreseal.cluster.node_process import NodeProcess
 from live import wait_for
 from repository import ROOT
+from transfer_accounts import CHAIN_ID, funded_genesis
 
-CHAIN_ID = 31337
 PROGRAM = (sys.executable, "-m", "foreseal")
 _ENVIRONMENT = {"PYTHONPATH": str(ROOT / "python")}
-_MNEMONIC = "test test test test test test test test test test test junk"
-_FEES = (20 * 10**9, 10**9)
-_FUNDS = 10**24
+_RECIPIENT = b"\xee" * 20
 
 
 def describe_cluster(folder: Path, *, members: int = 3, standbys: int = 1, replicas: int = 1) -> LocalCluster:
     """Describe a cluster in a folder. Skips the test if etcd is not installed."""
     etcd = EtcdCluster(folder, etcd_program(), [MemberPorts() for _ in range(members)])
-    genesis = orjson.dumps(build_genesis(CHAIN_ID, [(address, _FUNDS) for address, _ in accounts()]))
-    return LocalCluster(folder, etcd, genesis, ClusterLayout(PROGRAM, standbys, replicas, environment=_ENVIRONMENT))
+    layout = ClusterLayout(PROGRAM, standbys, replicas, environment=_ENVIRONMENT)
+    return LocalCluster(folder, etcd, funded_genesis(), layout)
 
 
 @contextmanager
@@ -38,24 +34,18 @@ def real_cluster(folder: Path, *, members: int = 3, standbys: int = 1, replicas:
         yield cluster
 
 
-def accounts() -> list[tuple[str, str]]:
-    """Return address and key of the funded accounts."""
-    return derive_accounts(_MNEMONIC, 4)
-
-
-def signed_transfer(nonce: int) -> tuple[str, str]:
-    """Return a raw transfer with this nonce and its hash."""
-    key = bytes.fromhex(accounts()[0][1].removeprefix("0x"))
-    ((raw, digest),) = sign_transactions(key, CHAIN_ID, _FEES, nonce, [(b"\xee" * 20, 1, 21_000, b"")])
-    return "0x" + raw.hex(), "0x" + digest.hex()
+def signed_transfer(nonce: int) -> SignedTransaction:
+    """Return the transfer with this nonce."""
+    (signed,) = replace(account(0), nonce=nonce).sign(CHAIN_ID, [native(_RECIPIENT)])
+    return signed
 
 
 def transfer(node: NodeProcess, nonce: int) -> str:
     """Send the transfer with this nonce, wait until it is in a step, and return its hash."""
-    raw, digest = signed_transfer(nonce)
-    assert node.call("eth_sendRawTransaction", raw) == digest
-    wait_for(lambda: node.call("eth_getTransactionReceipt", digest), 20, "receipt")
-    return digest
+    signed = signed_transfer(nonce)
+    assert node.call("eth_sendRawTransaction", signed.raw) == signed.hash
+    wait_for(lambda: node.call("eth_getTransactionReceipt", signed.hash), 20, "receipt")
+    return signed.hash
 
 
 def newest_step(node: NodeProcess) -> tuple[int, int, str]:

@@ -7,21 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.checker import CheckReport, check
-from cluster.engine_observer import EngineObserver
-from cluster.final_chain import read_final_chain
 from cluster.injector import FaultInjector
+from cluster.observed_cluster import ObservedCluster
 from cluster.plan import FaultKind, PlannedFault, make_plan
 from cluster.recording import Recording, ShownStep, write
-from cluster.step_reader import StepReader
 from cluster.takeovers import TimeSummary, summarize, takeovers
 from cluster.topology import FaultTopology
-from cluster.transfer_load import CHAIN_ID, TransferLoad
+from foreseal.cluster.etcd import wait_until
 from foreseal.preconfirmation import step_signer
+from transfer_accounts import CHAIN_ID
 
 RATE = 200
 # Maximum seconds until every process shows a new step after a fault healed, and until the cluster is ready at first.
 RECOVERY_TIMEOUT, START_TIMEOUT = 60.0, 90.0
-_POLL = 0.05
 _SHOWN_EVERY = 30.0
 
 
@@ -72,8 +70,6 @@ class FaultCampaign:
         self._seed = seed
         self._topology = FaultTopology(folder, etcd, program, options)
         self._summary = FaultSummary(seed, self._topology.etcd.version_text)
-        self._readers: list[StepReader] = []
-        self._signer: str | None = None
 
     def run(self, faults: int, kinds: Sequence[FaultKind] = tuple(FaultKind)) -> FaultSummary:
         """Apply this many random faults, check the recording, and return the summary."""
@@ -82,28 +78,24 @@ class FaultCampaign:
     def run_plan(self, plan: Callable[[], list[PlannedFault]]) -> FaultSummary:
         """Apply the faults of a plan, made once the cluster runs; check the recording, and return the summary."""
         topology = self._topology
-        observer: EngineObserver | None = None
-        load: TransferLoad | None = None
+        observed: ObservedCluster | None = None
         begun = time.monotonic()
         try:
             topology.start()
-            observer = EngineObserver(topology.etcd.endpoints, b"/campaign/", self.recording)
-            self._start_readers()
-            load = TransferLoad([node.port for node in topology.nodes], RATE, self._seed, self._is_included)
-            self._inject(FaultInjector(topology, observer), plan())
-            load.stop()
-            self._settle(observer)
+            leader = topology.sequencers[0]
+            wait_until(lambda: bool(leader.cluster_status()), [leader], START_TIMEOUT)
+            observed = ObservedCluster(topology.nodes, topology.etcd.endpoints, b"/campaign/", self.recording)
+            observed.wait_for_progress(START_TIMEOUT, "the start")
+            observed.start_load([node.port for node in topology.nodes], RATE, self._seed)
+            self._inject(observed, plan())
+            observed.settle(RECOVERY_TIMEOUT)
         finally:
-            if load is not None:
-                load.stop()
-            for reader in self._readers:
-                reader.stop()
-            if observer is not None:
-                observer.stop()
+            if observed is not None:
+                observed.stop()
             topology.stop()
             write(self.recording, self._folder / "recording.jsonl")
         self._summary.seconds = time.monotonic() - begun
-        return self._summarize(load)
+        return self._summarize(observed)
 
     def _possible(self, kinds: Sequence[FaultKind]) -> list[FaultKind]:
         """Return the kinds that this machine can apply."""
@@ -116,78 +108,28 @@ class FaultCampaign:
             print(f"not possible on this machine: {', '.join(sorted(missing))}", flush=True)
         return [kind for kind in kinds if kind not in missing]
 
-    def _start_readers(self) -> None:
-        leader = self._topology.sequencers[0]
-        self._wait(lambda: bool(leader.cluster_status()), START_TIMEOUT, "the leader does not answer")
-        genesis = leader.call("eth_getBlockByNumber", "0x0", False)
-        self._signer = leader.call("foreseal_status").get("signer")
-        cursor = {"block": "0x0", "index": "0x0", "hash": genesis["hash"]}
-        self._readers = [StepReader(node.name, node.port, cursor, self.recording) for node in self._topology.nodes]
-        self._wait_for_progress(START_TIMEOUT)
-
-    def _inject(self, injector: FaultInjector, plan: list[PlannedFault]) -> None:
-        shown = time.monotonic()
+    def _inject(self, observed: ObservedCluster, plan: list[PlannedFault]) -> None:
+        injector, shown = FaultInjector(self._topology, observed), time.monotonic()
         for number, fault in enumerate(plan, 1):
             time.sleep(fault.calm)
             applied = injector.apply(fault)
             self.recording.faults.append(applied)
             self._summary.faults += 1
-            if not self._wait_for_progress(RECOVERY_TIMEOUT):
-                self.recording.problems.append(f"no progress at every process after fault {number}, {applied}")
+            observed.wait_for_progress(RECOVERY_TIMEOUT, f"fault {number}, {applied},")
             if time.monotonic() - shown > _SHOWN_EVERY:
                 shown = time.monotonic()
                 print(f"{number} of {len(plan)} faults, {len(self.recording.heads)} appends, last {fault}", flush=True)
 
-    def _wait_for_progress(self, timeout: float) -> bool:
-        """Wait until each process shows a step that is newer than the newest one now."""
-        newest = max((each.newest.position for each in self._readers if each.newest), default=(0, 0))
-
-        def progressed() -> bool:
-            return all(each.newest is not None and each.newest.position > newest for each in self._readers)
-
-        return self._wait(progressed, timeout, None)
-
-    def _settle(self, observer: EngineObserver) -> None:
-        """Wait until every reader has the sealed head, then read the chain up to it."""
-        topology = self._topology
-        self._wait_for_progress(RECOVERY_TIMEOUT)
-        owner = observer.owner
-        leader = next(
-            (each for each in topology.sequencers if owner and each.name == owner.name), topology.sequencers[0]
-        )
-        number = int(leader.call("eth_blockNumber"), 16)
-        # Only sealed blocks are final for the comparison; later steps are compared by position and content.
-        self._wait(
-            lambda: all(each.newest is not None and each.newest.number > number + 1 for each in self._readers),
-            RECOVERY_TIMEOUT,
-            "a reader did not reach the sealed head",
-        )
-        for reader in self._readers:
-            reader.stop()
-        self.recording.final = read_final_chain(leader, self.recording)
-
-    def _is_included(self, transaction: str) -> bool:
-        return any(transaction in each.included for each in self._readers)
-
-    def _wait(self, condition: Callable[[], bool], timeout: float, problem: str | None) -> bool:
-        end = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() > end:
-                if problem is not None:
-                    self.recording.problems.append(f"{problem} within {timeout:.0f} s")
-                return False
-            time.sleep(_POLL)
-        return True
-
-    def _summarize(self, load: TransferLoad | None) -> FaultSummary:
+    def _summarize(self, observed: ObservedCluster) -> FaultSummary:
         summary = self._summary
-        signer_of = None if self._signer is None else signer_of_step
-        report = self.report = check(self.recording, self._signer, signer_of)
+        # The double of a node signs nothing.
+        signer_of = None if observed.signer is None else signer_of_step
+        report = self.report = check(self.recording, observed.signer, signer_of)
         summary.shown, summary.distinct, summary.transactions = report.shown, report.distinct, report.transactions
         summary.appends, summary.owners, summary.violations = report.appends, report.owners, report.counts
         summary.by_kind = dict(Counter(each.kind for each in self.recording.faults))
         summary.takeovers_ms = summarize(takeovers(self.recording))
-        if load is not None:
+        if (load := observed.load) is not None:
             summary.accepted, summary.rejected, summary.included = load.accepted, load.rejected, load.included
         return summary
 

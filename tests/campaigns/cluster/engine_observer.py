@@ -4,7 +4,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
@@ -29,18 +28,6 @@ class EngineObserver:
         self._threads = [threading.Thread(target=self._run, args=(endpoint,), daemon=True) for endpoint in endpoints]
         for thread in self._threads:
             thread.start()
-
-    @property
-    def owner(self) -> EngineOwner | None:
-        """The newest owner."""
-        owners = self._recording.owners
-        return owners[-1] if owners else None
-
-    @property
-    def head(self) -> EngineHead | None:
-        """The newest head."""
-        heads = self._recording.heads
-        return heads[-1] if heads else None
 
     def stop(self) -> None:
         """Stop watching."""
@@ -108,7 +95,7 @@ class EngineObserver:
 def read_owner(entry: EtcdEntry, at: float) -> EngineOwner:
     """Return the owner in an entry. Raises ValueError and KeyError."""
     value = orjson.loads(entry.value or b"")
-    return EngineOwner(at, entry.revision, value["epoch"], str(_member(value, "run_id")), str(value.get("name")))
+    return EngineOwner(at, entry.revision, value["epoch"], value["run_id"], value["name"])
 
 
 def read_head(entry: EtcdEntry, at: float) -> EngineHead:
@@ -117,9 +104,3 @@ def read_head(entry: EtcdEntry, at: float) -> EngineHead:
     return EngineHead(
         at, entry.revision, value["epoch"], value["sequence"], str(value["hash"]), value["block"], value["index"]
     )
-
-
-def _member(value: dict[str, Any], name: str) -> Any:
-    """Return a member by its name in snake case or in camel case."""
-    first, *others = name.split("_")
-    return value[name] if name in value else value[first + "".join(map(str.capitalize, others))]

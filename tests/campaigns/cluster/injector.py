@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from clock_shim import set_clock
-from cluster.engine_observer import EngineObserver
+from cluster.observed_cluster import ObservedCluster
 from cluster.plan import FaultKind, PlannedFault
 from cluster.recording import AppliedFault
 from cluster.topology import FaultTopology
@@ -27,14 +27,14 @@ _CUTS = {
 class FaultInjector:
     """Applies one fault at a time."""
 
-    def __init__(self, topology: FaultTopology, observer: EngineObserver) -> None:
+    def __init__(self, topology: FaultTopology, observed: ObservedCluster) -> None:
         self._topology = topology
-        self._observer = observer
+        self._observed = observed
 
     def apply(self, fault: PlannedFault) -> AppliedFault:
         """Apply a fault, wait for its duration, heal it, and return what was done. Runs on the main thread."""
         targets = self.resolve(fault.roles)
-        owner = self._observer.owner
+        owner = self._observed.owner
         began = time.monotonic()
         heal = self._begin(fault, targets)
         time.sleep(max(0.0, began + fault.seconds - time.monotonic()))
@@ -52,10 +52,7 @@ class FaultInjector:
         return [self._find(role) for role in roles]
 
     def _find(self, role: str) -> LaunchedProcess:
-        topology, owner = self._topology, self._observer.owner
-        leader = next(
-            (each for each in topology.sequencers if owner and each.name == owner.name), topology.sequencers[0]
-        )
+        topology, leader = self._topology, self._observed.leader
         members = topology.etcd.members
         leads = next((each for each in members if EtcdGateway(each.endpoint, 0.5).is_leader()), members[0])
         match role:

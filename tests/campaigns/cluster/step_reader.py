@@ -7,9 +7,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from cluster.recording import Recording, ShownStep
+from live.rpc import Rpc
 
 _INTERVAL = 0.03
 _TIMEOUT = 2.0
@@ -28,12 +27,9 @@ class StepReader:
         self.included: set[str] = set()
         """Hashes of the transactions in the steps of this process."""
         self.newest: ShownStep | None = None
-        self.gaps = 0
-        """Number of times the process no longer had the step of the cursor."""
-        self._port = port
+        self._rpc = Rpc(f"http://127.0.0.1:{port}", _TIMEOUT)
         self._cursor: Any = genesis
         self._recording = recording
-        self._connection: http.client.HTTPConnection | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -49,25 +45,15 @@ class StepReader:
                 complete = self._read_page()
             except (OSError, http.client.HTTPException, ValueError):
                 # Killed, paused or not yet started: read again from the same cursor.
-                self._close()
                 complete = True
             if complete:
                 self._stopped.wait(_INTERVAL)
-        self._close()
+        self._rpc.close()
 
     def _read_page(self) -> bool:
         """Record one page. Return True if it ends with the newest step."""
-        if self._connection is None:
-            self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_TIMEOUT)
-        request = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "foreseal_getFlashblocks",
-            "params": [self._cursor, _PAGE_SIZE],
-        }
-        self._connection.request("POST", "/", orjson.dumps(request), {"Content-Type": "application/json"})
-        response = self._connection.getresponse()
-        answer = orjson.loads(response.read())
+        response = self._rpc.http_call("foreseal_getFlashblocks", self._cursor, _PAGE_SIZE)
+        answer = response.json()
         at = time.monotonic()
         if "error" in answer:
             self._handle_error(answer["error"])
@@ -75,7 +61,7 @@ class StepReader:
         page = answer["result"]
         steps = [read_step(self.process, at, message) for message in page["flashblocks"]]
         if steps and page["complete"]:
-            steps[-1] = _with_epoch(steps[-1], response.getheader(_VIEW) or "")
+            steps[-1] = _with_epoch(steps[-1], response.headers.get(_VIEW, ""))
         self._recording.steps += steps
         for step in steps:
             self.included.update(step.transactions)
@@ -86,13 +72,7 @@ class StepReader:
     def _handle_error(self, error: dict[str, Any]) -> None:
         oldest = (error.get("data") or {}).get("oldest") if error["code"] == _CURSOR_GONE else None
         if oldest is not None:
-            self.gaps += 1
             self._cursor = oldest
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
 
 
 def read_step(process: str, at: float, message: dict[str, Any]) -> ShownStep:

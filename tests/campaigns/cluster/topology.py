@@ -6,24 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import orjson
-
 from clock_shim import build_shim, clock_environment
-from cluster.transfer_load import CHAIN_ID, funded_accounts
-from foreseal.cli.genesis import build_genesis
 from foreseal.cluster.etcd import EtcdCluster, MemberPorts
 from foreseal.cluster.local_cluster import write_chain_files
 from foreseal.cluster.node_process import NodeProcess, ReplicaRole, SequencerRole
 from foreseal.ports import next_free_port
-from foreseal.server.settings.model import WEI
 from link_proxy import LinkProxies
+from transfer_accounts import funded_genesis
 
 SEQUENCERS = ("seq-a", "seq-b")
 REPLICAS = ("replica-1", "replica-2")
 # Bytes of the engine's database, and of the small member's file system, which holds two 64 MB segments of its log.
 QUOTA = 48 << 20
 _SMALL_DISK = "256m"
-_FUNDS = 10**6 * WEI
 
 
 class FaultTopology:
@@ -41,8 +36,7 @@ class FaultTopology:
             peer = next_free_port()
             ports.append(MemberPorts(next_free_port(), peer, self.links.add(f"peer/etcd-{number}", peer)))
         self.etcd = EtcdCluster(folder, etcd, ports, (f"--quota-backend-bytes={QUOTA}",))
-        alloc = [(address, _FUNDS) for address, _ in funded_accounts()]
-        files = write_chain_files(folder, orjson.dumps(build_genesis(CHAIN_ID, alloc)))
+        files = write_chain_files(folder, funded_genesis())
         self.sequencers: list[NodeProcess] = []
         for name in SEQUENCERS:
             endpoints = [

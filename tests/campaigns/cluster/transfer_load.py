@@ -7,20 +7,12 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import orjson
+from foreseal.bench.chain_content import SignedTransaction
+from live.rpc import Rpc
+from transfer_accounts import ACCOUNTS, TransferAccount, transfer_accounts
 
-from foreseal._core import derive_accounts, sign_transactions
-
-CHAIN_ID = 31337
-ACCOUNTS = 400
-_MNEMONIC = "test test test test test test test test test test test junk"
-_FEES = (20 * 10**9, 10**9)
-_RECIPIENT = b"\xee" * 20
-_GAS = 21_000
-# Transactions signed at once.
-_BATCH = 32
 _TIMEOUT = 1.0
 # A transaction in no step after this many seconds is sent again, to another process.
 _RESEND = 3.0
@@ -29,32 +21,19 @@ _DUPLICATE = 50
 _IDLE = 0.005
 
 
-def funded_accounts() -> list[tuple[str, str]]:
-    """Return address and key of each account."""
-    return derive_accounts(_MNEMONIC, ACCOUNTS)
-
-
 @dataclass
-class _Account:
-    key: bytes
-    nonce: int = 0
-    signed: list[tuple[bytes, bytes]] = field(default_factory=list)
+class _LoadAccount:
+    transfers: TransferAccount
     sent_at: float | None = None
+    """Time at which the next transfer was sent."""
 
-    def current(self) -> tuple[str, str]:
-        """Return the raw transaction with the next nonce and its hash, as 0x hex."""
-        at = self.nonce % _BATCH
-        if not self.signed:
-            orders = [(_RECIPIENT, 1, _GAS, b"")] * _BATCH
-            self.signed = sign_transactions(self.key, CHAIN_ID, _FEES, self.nonce - at, orders)
-        raw, digest = self.signed[at]
-        return "0x" + raw.hex(), "0x" + digest.hex()
+    @property
+    def transfer(self) -> SignedTransaction:
+        return self.transfers.peek()
 
     def advance(self) -> None:
-        self.nonce += 1
+        self.transfers.pop()
         self.sent_at = None
-        if self.nonce % _BATCH == 0:
-            self.signed = []
 
 
 class TransferLoad:
@@ -66,9 +45,9 @@ class TransferLoad:
         self.rejected = 0
         self.included = 0
         self._is_included = is_included
-        self._queues: list[queue.SimpleQueue[_Account]] = [queue.SimpleQueue() for _ in ports]
-        for number, (_, key) in enumerate(funded_accounts()):
-            self._queues[number % len(ports)].put(_Account(bytes.fromhex(key.removeprefix("0x"))))
+        self._queues: list[queue.SimpleQueue[_LoadAccount]] = [queue.SimpleQueue() for _ in ports]
+        for number, account in enumerate(transfer_accounts()):
+            self._queues[number % len(ports)].put(_LoadAccount(account))
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._threads = [
@@ -87,12 +66,10 @@ class TransferLoad:
             thread.join(2 * _TIMEOUT)
 
     def _run(self, at: int, ports: Sequence[int], interval: float, rng: random.Random) -> None:
-        with contextlib.closing(_Submitter(ports[at])) as client:
-            self._send_until_stopped(at, client, ports, rng, interval)
+        with contextlib.closing(_rpc(ports[at])) as rpc:
+            self._send_until_stopped(at, rpc, ports, rng, interval)
 
-    def _send_until_stopped(
-        self, at: int, client: "_Submitter", ports: Sequence[int], rng: random.Random, interval: float
-    ) -> None:
+    def _send_until_stopped(self, at: int, rpc: Rpc, ports: Sequence[int], rng: random.Random, interval: float) -> None:
         due = time.monotonic()
         while not self._stopped.is_set():
             now = time.monotonic()
@@ -103,15 +80,13 @@ class TransferLoad:
                 self._stopped.wait(max(due - now, _IDLE))
                 continue
             due += interval
-            raw, _ = account.current()
             account.sent_at = time.monotonic()
-            if client.send(raw):
+            if _submit(rpc, account.transfer):
                 with self._lock:
                     self.accepted += 1
                 if rng.randrange(_DUPLICATE) == 0:
-                    other = _Submitter(rng.choice(ports))
-                    other.send(raw)
-                    other.close()
+                    with contextlib.closing(_rpc(rng.choice(ports))) as other:
+                        _submit(other, account.transfer)
                 self._queues[at].put(account)
             else:
                 with self._lock:
@@ -119,14 +94,14 @@ class TransferLoad:
                 account.sent_at = None
                 self._queues[rng.randrange(len(ports))].put(account)
 
-    def _next_ready(self, at: int) -> _Account | None:
+    def _next_ready(self, at: int) -> _LoadAccount | None:
         """Return an account without a transaction in flight, or with one to send again."""
         accounts = self._queues[at]
         for _ in range(min(accounts.qsize(), ACCOUNTS)):
             account = accounts.get()
             if account.sent_at is None:
                 return account
-            if self._is_included(account.current()[1]):
+            if self._is_included(account.transfer.hash):
                 with self._lock:
                     self.included += 1
                 account.advance()
@@ -140,28 +115,14 @@ class TransferLoad:
         return None
 
 
-class _Submitter:
-    """Client for submissions to one process."""
+def _submit(rpc: Rpc, transfer: SignedTransaction) -> bool:
+    """Submit a transfer. Return True if the process accepted it, or has it already."""
+    try:
+        answer = rpc.http_call("eth_sendRawTransaction", transfer.raw).json()
+    except (OSError, http.client.HTTPException, ValueError):
+        return False
+    return "result" in answer or "already known" in str(answer["error"].get("message"))
 
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._connection: http.client.HTTPConnection | None = None
 
-    def send(self, raw: str) -> bool:
-        """Return True if the process accepted the transaction, or has it already."""
-        request = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": [raw]}
-        try:
-            if self._connection is None:
-                self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_TIMEOUT)
-            self._connection.request("POST", "/", orjson.dumps(request), {"Content-Type": "application/json"})
-            answer = orjson.loads(self._connection.getresponse().read())
-        except (OSError, http.client.HTTPException, ValueError):
-            self.close()
-            return False
-        return "result" in answer or "already known" in str(answer["error"].get("message"))
-
-    def close(self) -> None:
-        """Close the connection; the next submission opens another."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+def _rpc(port: int) -> Rpc:
+    return Rpc(f"http://127.0.0.1:{port}", _TIMEOUT)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from campaign_cli import conclude, options, show
 from cluster.recording import write
-from cluster_upgrade.deployed_haproxy import find_haproxy
 from cluster_upgrade.rolling_upgrade import RollingUpgrade
 from foreseal.cluster.etcd import find_etcd
+from live.proxies import find_program
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("--etcd", help="program of the etcd members; default: etcd on the PATH")
     parser.add_argument("--program", default=f"{sys.executable} -m foreseal", help="the command foreseal")
     given = parser.parse_args()
-    etcd, haproxy = find_etcd(given.etcd), find_haproxy()
+    etcd, haproxy = find_etcd(given.etcd), find_program("haproxy")
     if etcd is None or haproxy is None:
         parser.error("etcd and haproxy must be installed: name the program of etcd with --etcd")
     folder = Path(tempfile.mkdtemp(prefix="foreseal-upgrade-"))

@@ -4,9 +4,10 @@ import http.client
 import time
 from typing import Any
 
-import orjson
+from live.rpc import Rpc
 
 _TIMEOUT = 10.0
+_CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
 
 
 class CallFailed(Exception):
@@ -19,56 +20,35 @@ class BalancedClient:
     def __init__(self, port: int) -> None:
         self.reopened = 0
         """Number of calls that were sent again, as an idle connection had been closed."""
-        self._port = port
-        self._connection: http.client.HTTPConnection | None = None
+        self._rpc = Rpc(f"http://127.0.0.1:{port}", _TIMEOUT)
 
     def call(self, method: str, *params: Any) -> Any:
         """Return the result of a call. Raises CallFailed.
 
         As every HTTP client does, it repeats a call once whose idle connection was closed before a response began.
         """
-        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        was_idle = self._connection is not None
+        was_connected = self._rpc.is_connected
         try:
-            answer = self._exchange(body)
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
-            self.close()
-            if not was_idle:
-                raise CallFailed(f"{method}: {error!r}") from None
-            self.reopened += 1
-            return self._second_call(method, body)
+            try:
+                return self._result(method, params)
+            except _CLOSED:
+                if not was_connected:
+                    raise
+                self.reopened += 1
+                return self._result(method, params)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            self.close()
             raise CallFailed(f"{method}: {error!r}") from None
-        return _result(method, answer)
 
     def close(self) -> None:
         """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._rpc.close()
 
-    def _second_call(self, method: str, body: bytes) -> Any:
-        try:
-            answer = self._exchange(body)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            self.close()
-            raise CallFailed(f"{method}: {error!r}") from None
-        return _result(method, answer)
-
-    def _exchange(self, body: bytes) -> dict[str, Any]:
-        if self._connection is None:
-            self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_TIMEOUT)
-        self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
-        response = self._connection.getresponse()
-        data = response.read()
+    def _result(self, method: str, params: tuple[Any, ...]) -> Any:
+        response = self._rpc.http_call(method, *params)
         if response.status != http.client.OK:
             self.close()
-            return {"error": f"HTTP {response.status} {data[:200]!r} at {time.monotonic():.3f}"}
-        return dict(orjson.loads(data))
-
-
-def _result(method: str, answer: dict[str, Any]) -> Any:
-    if "error" in answer:
-        raise CallFailed(f"{method}: {answer['error']}")
-    return answer["result"]
+            raise CallFailed(f"{method}: HTTP {response.status} {response.body[:200]!r} at {time.monotonic():.3f}")
+        answer = response.json()
+        if "error" in answer:
+            raise CallFailed(f"{method}: {answer['error']}")
+        return answer["result"]

@@ -1,44 +1,34 @@
 """Restarts all processes of a cluster under load: replicas, standby, old leader after a handover, etcd members."""
 
 import contextlib
-import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-import orjson
-
 from cluster.campaign import signer_of_step
 from cluster.checker import check
-from cluster.engine_observer import EngineObserver
-from cluster.final_chain import read_final_chain
+from cluster.observed_cluster import ObservedCluster
 from cluster.recording import Recording
-from cluster.step_reader import StepReader
-from cluster.transfer_load import ACCOUNTS, CHAIN_ID, TransferLoad
-from cluster_upgrade.deployed_haproxy import describe_haproxy
 from cluster_upgrade.read_probe import ReadProbe
 from cluster_upgrade.submission_probe import SubmissionProbe
 from cluster_upgrade.upgrade_phase import PhaseFigures, UpgradePhase, phase_figures
-from foreseal._core import derive_accounts
-from foreseal.cli.genesis import build_genesis
 from foreseal.cluster.etcd import EtcdCluster, EtcdMember
 from foreseal.cluster.launched_process import wait_until
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster
 from foreseal.cluster.node_process import NodeProcess, SequencerRole
 from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from foreseal.ports import next_free_port
-from foreseal.server.settings.model import WEI
+from live.proxies import describe_haproxy, running_proxy
+from transfer_accounts import ACCOUNTS, funded_genesis, transfer_accounts
 
-_MNEMONIC = "test test test test test test test test test test test junk"
-_FUNDS = 10**6 * WEI
 # Longer than the balancer needs to notice that a node is not ready: two checks of 500 ms, and one that is late.
 DRAIN_DELAY = "2s"
 # Maximum time for which a submission may be rejected.
 MAX_REJECTION_MS = 200
 READERS, RATE = 4, 200
-_TIMEOUT, _POLL = 90.0, 0.02
+_TIMEOUT = 90.0
 # Time between two restarts, so that a consequence of one is not counted for the next.
 CALM = 2.0
 
@@ -86,17 +76,13 @@ class RollingUpgrade:
         """`etcd` and `haproxy` are programs, `program` is the command `foreseal`."""
         self.recording = Recording()
         self.problems: list[str] = []
-        accounts = derive_accounts(_MNEMONIC, ACCOUNTS + 1)
-        genesis = build_genesis(CHAIN_ID, [(address, _FUNDS) for address, _ in accounts])
         layout = ClusterLayout(program, standbys=1, replicas=2, options=("--drain-delay", DRAIN_DELAY))
         members = EtcdCluster(folder, etcd)
-        self._cluster = LocalCluster(folder, members, orjson.dumps(genesis), layout)
+        self._cluster = LocalCluster(folder, members, funded_genesis(ACCOUNTS + 1), layout)
         self._port = next_free_port()
         self._haproxy = describe_haproxy(haproxy, folder, self._port, [node.port for node in self._cluster.nodes])
-        self._probe_key = accounts[ACCOUNTS][1]
         self._seed = seed
         self._phases: list[UpgradePhase] = []
-        self._readers: list[StepReader] = []
         self._summary = UpgradeSummary(seed, members.version_text)
 
     def run(self) -> UpgradeSummary:
@@ -105,69 +91,53 @@ class RollingUpgrade:
         with contextlib.ExitStack() as stack:
             stack.callback(self._cluster.stop)
             self._cluster.start()
-            self._haproxy.start()
-            stack.callback(self._haproxy.stop)
-            wait_until(lambda: is_listening(self._port), [self._haproxy], _TIMEOUT)
-            observer = self._observe(stack)
+            stack.enter_context(running_proxy(self._haproxy, self._port))
+            observed = ObservedCluster(self._cluster.nodes, self._cluster.etcd.endpoints, b"/foreseal/", self.recording)
+            stack.callback(observed.stop)
             reads = [ReadProbe(self._port) for _ in range(READERS)]
-            probe = SubmissionProbe(self._port, self._probe_key, CHAIN_ID)
-            load = TransferLoad([self._port] * READERS, RATE, self._seed, self._is_included)
-            stack.callback(load.stop)
-            self._restart_all(observer)
+            # The load sends from all other accounts.
+            probe = SubmissionProbe(self._port, transfer_accounts(ACCOUNTS + 1)[-1])
+            observed.start_load([self._port] * READERS, RATE, self._seed)
+            self._restart_all(observed)
             for reader in reads:
                 reader.stop()
             probe.stop()
-            load.stop()
-            self._settle(observer, probe)
-            self._count(reads, probe)
+            observed.wait(
+                lambda: all(map(observed.is_included, probe.hashes)), _TIMEOUT, "an accepted transaction is in no step"
+            )
+            observed.settle(_TIMEOUT)
+            self._count(observed, reads, probe)
         self._summary.seconds = time.monotonic() - began
         return self._summary
 
-    def _observe(self, stack: contextlib.ExitStack) -> EngineObserver:
-        leader = self._cluster.sequencers[0]
-        observer = EngineObserver(self._cluster.etcd.endpoints, b"/foreseal/", self.recording)
-        stack.callback(observer.stop)
-        genesis = leader.call("eth_getBlockByNumber", "0x0", False)
-        cursor = {"block": "0x0", "index": "0x0", "hash": genesis["hash"]}
-        self._signer = leader.call("foreseal_status")["signer"]
-        for node in self._cluster.nodes:
-            reader = StepReader(node.name, node.port, cursor, self.recording)
-            self._readers.append(reader)
-            stack.callback(reader.stop)
-        return observer
-
-    def _restart_all(self, observer: EngineObserver) -> None:
+    def _restart_all(self, observed: ObservedCluster) -> None:
         leader, standby = self._cluster.sequencers
-        with self._phase("no restart"):
+        with self._phase(observed, "no restart"):
             pass
         for replica in self._cluster.replicas:
-            with self._phase(replica.name):
+            with self._phase(observed, replica.name):
                 self._restart(replica)
-        with self._phase(standby.name):
+        with self._phase(observed, standby.name):
             self._restart(standby)
-        with self._phase("handover"):
-            self._hand_over(leader, standby)
-        with self._phase(leader.name):
+        with self._phase(observed, "handover"):
+            self._hand_over(observed, leader, standby)
+        with self._phase(observed, leader.name):
             assert isinstance(leader.role, SequencerRole)
             leader.set_role(replace(leader.role, standby=True))
             self._restart(leader)
         for member in self._cluster.etcd.members:
-            with self._phase(member.name):
+            with self._phase(observed, member.name):
                 self._restart(member)
-        owner = observer.owner
+        owner = observed.owner
         if owner is None or owner.name != standby.name:
             self.problems.append(f"{standby.name} is not the owner at the end, but {owner.name if owner else 'none'}")
 
     @contextlib.contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
+    def _phase(self, observed: ObservedCluster, name: str) -> Iterator[None]:
         """Run a part of the upgrade, and wait until every process shows new steps."""
         began = time.monotonic()
         yield
-        newest = max((each.newest.position for each in self._readers if each.newest), default=(0, 0))
-        self._wait(
-            lambda: all(each.newest is not None and each.newest.position > newest for each in self._readers),
-            f"no progress at every process after {name}",
-        )
+        observed.wait_for_progress(_TIMEOUT, name)
         time.sleep(CALM)
         self._phases.append(UpgradePhase(name, began, time.monotonic()))
         print(f"{name}: {time.monotonic() - began:.1f} s", flush=True)
@@ -182,32 +152,19 @@ class RollingUpgrade:
         wait_until(is_ready, [process], _TIMEOUT)
         self._summary.restarted.append(process.name)
 
-    def _hand_over(self, leader: NodeProcess, standby: NodeProcess) -> None:
+    def _hand_over(self, observed: ObservedCluster, leader: NodeProcess, standby: NodeProcess) -> None:
         assert isinstance(leader.role, SequencerRole)
         admin = RpcEndpoint(f"http://127.0.0.1:{leader.role.admin}", timeout=_TIMEOUT)
         successor = admin.call("foreseal_handover").result["successor"]
         if successor != standby.name:
             self.problems.append(f"the handover went to {successor}")
-        self._wait(lambda: standby.cluster_status().get("role") == "leader", f"{standby.name} is not the leader")
-
-    def _settle(self, observer: EngineObserver, probe: SubmissionProbe) -> None:
-        """Wait for the accepted transactions, and for the sealed head at every reader; then read the chain."""
-        self._wait(lambda: all(map(self._is_included, probe.hashes)), "an accepted transaction is in no step")
-        owner = observer.owner
-        sequencers = self._cluster.sequencers
-        leader = next((each for each in sequencers if owner and each.name == owner.name), sequencers[0])
-        number = int(leader.call("eth_blockNumber"), 16)
-        self._wait(
-            lambda: all(each.newest is not None and each.newest.number >= number for each in self._readers),
-            "a reader did not reach the sealed head",
+        observed.wait(
+            lambda: standby.cluster_status().get("role") == "leader", _TIMEOUT, f"{standby.name} is not the leader"
         )
-        for reader in self._readers:
-            reader.stop()
-        self.recording.final = read_final_chain(leader, self.recording)
 
-    def _count(self, reads: list[ReadProbe], probe: SubmissionProbe) -> None:
+    def _count(self, observed: ObservedCluster, reads: list[ReadProbe], probe: SubmissionProbe) -> None:
         summary = self._summary
-        report = check(self.recording, self._signer, signer_of_step)
+        report = check(self.recording, observed.signer, signer_of_step)
         summary.shown, summary.violations = report.shown, report.counts
         failures = [failure for each in reads for failure in each.failures]
         summary.reads, summary.failed_reads = sum(each.reads for each in reads), len(failures)
@@ -218,7 +175,7 @@ class RollingUpgrade:
         summary.submissions, summary.rejected_submissions = len(submissions), len(rejected)
         summary.longest_rejection_ms = max((round(each.rejected_seconds * 1000) for each in rejected), default=0)
         summary.longest_submission_ms = max((round((e.accepted - e.began) * 1000) for e in submissions), default=0)
-        summary.missing_transactions = sum(not self._is_included(name) for name in probe.hashes)
+        summary.missing_transactions = sum(not observed.is_included(name) for name in probe.hashes)
         summary.phases = phase_figures(self._phases, submissions, [at for at, _ in failures])
         summary.handover_ms = self._longest_gap("handover")
         self.problems += [f"{kind}: {detail}" for kind, detail in report.violations]
@@ -239,21 +196,3 @@ class RollingUpgrade:
             if each.process == successor and phase.began - 1 <= each.at < phase.ended
         )
         return round(max((after - before for before, after in pairwise(times)), default=0) * 1000)
-
-    def _is_included(self, transaction: str) -> bool:
-        return any(transaction in each.included for each in self._readers)
-
-    def _wait(self, condition: Callable[[], bool], problem: str) -> None:
-        end = time.monotonic() + _TIMEOUT
-        while not condition():
-            if time.monotonic() > end:
-                self.problems.append(f"{problem} within {_TIMEOUT:.0f} s")
-                return
-            time.sleep(_POLL)
-
-
-def is_listening(port: int) -> bool:
-    """Return True if a loopback port accepts connections."""
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-        return True
-    return False

@@ -2,15 +2,11 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cluster_upgrade.balanced_client import BalancedClient, CallFailed
-from foreseal._core import sign_transactions
+from transfer_accounts import TransferAccount
 
-_FEES = (20 * 10**9, 10**9)
-_GAS, _BATCH = 21_000, 32
-_RECIPIENT = b"\xee" * 20
 _PAUSE = 0.005
 
 
@@ -33,12 +29,11 @@ class Submission:
 class SubmissionProbe:
     """A thread with one account. A rejected transaction is sent again after 5 ms."""
 
-    def __init__(self, port: int, key: str, chain_id: int) -> None:
+    def __init__(self, port: int, account: TransferAccount) -> None:
         self.submissions: list[Submission] = []
         self.hashes: list[str] = []
         """Hashes of the accepted transactions."""
-        self._key = bytes.fromhex(key.removeprefix("0x"))
-        self._chain_id = chain_id
+        self._account = account
         self._client = BalancedClient(port)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -50,13 +45,12 @@ class SubmissionProbe:
         self._thread.join()
 
     def _run(self) -> None:
-        for raw, digest in self._signed():
-            if self._stopped.wait(_PAUSE):
-                break
-            submission = self._submit("0x" + raw.hex())
+        while not self._stopped.wait(_PAUSE):
+            transfer = self._account.pop()
+            submission = self._submit(transfer.raw)
             if submission is not None:
                 self.submissions.append(submission)
-                self.hashes.append("0x" + digest.hex())
+                self.hashes.append(transfer.hash)
         self._client.close()
 
     def _submit(self, raw: str) -> Submission | None:
@@ -75,9 +69,3 @@ class SubmissionProbe:
                     return None
             else:
                 return Submission(began, time.monotonic(), rejection, reason)
-
-    def _signed(self) -> Iterator[tuple[bytes, bytes]]:
-        nonce = 0
-        while True:
-            yield from sign_transactions(self._key, self._chain_id, _FEES, nonce, [(_RECIPIENT, 1, _GAS, b"")] * _BATCH)
-            nonce += _BATCH

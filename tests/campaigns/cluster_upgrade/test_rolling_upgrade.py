@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from cluster_upgrade.deployed_haproxy import find_haproxy
 from cluster_upgrade.rolling_upgrade import RollingUpgrade
 from etcd_programs import etcd_program
+from live.proxies import require_program
 
 
 @pytest.mark.timeout(600)
 def test_rolling_upgrade_loses_no_step_and_fails_no_read(tmp_path: Path) -> None:
-    haproxy = find_haproxy()
-    if haproxy is None:
-        pytest.skip("haproxy is not installed")
+    haproxy = require_program("haproxy")
     upgrade = RollingUpgrade(tmp_path, etcd_program(), haproxy, (sys.executable, "-m", "foreseal"), seed=1)
     summary = upgrade.run()
     print(f"\n{summary}")

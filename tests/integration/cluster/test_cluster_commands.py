@@ -12,7 +12,8 @@ from foreseal.cluster.local_cluster import LocalCluster
 from foreseal.cluster.node_process import SequencerRole
 from foreseal.etcd_version import OLDEST_ETCD
 from live import wait_for
-from real_cluster import CHAIN_ID, real_cluster
+from real_cluster import real_cluster
+from transfer_accounts import CHAIN_ID
 
 
 @pytest.fixture(scope="module")

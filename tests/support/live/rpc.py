@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import itertools
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -56,12 +57,15 @@ class Rpc:
     def envelope(self, method: str, *params: Any) -> dict[str, Any]:
         """Return the whole response object of a call: a result or an error for its id."""
         ident = next(self._ids)
-        request = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
-        answer = self.post(json.dumps(request).encode()).json()
+        answer = self.post(_request(ident, method, params)).json()
         assert answer["jsonrpc"] == "2.0"
         assert answer["id"] == ident
         assert ("error" in answer) != ("result" in answer)
         return dict(answer)
+
+    def http_call(self, method: str, *params: Any) -> HttpAnswer:
+        """Return the HTTP response of a call, which may have any status and content."""
+        return self.post(_request(next(self._ids), method, params))
 
     def batch(self, *calls: tuple[str, *tuple[Any, ...]]) -> list[Any]:
         """Return the results of calls, each a method and its params, served from one view. Raise `RpcFailure`."""
@@ -95,6 +99,11 @@ class Rpc:
             raise
         return HttpAnswer(response.status, {name.lower(): value for name, value in response.getheaders()}, answer)
 
+    @property
+    def is_connected(self) -> bool:
+        """True while the connection is open, as far as this end has noticed."""
+        return self._connection.sock is not None
+
     def local_port(self) -> int:
         """Return the local port of the connection, which must be open."""
         return int(self._connection.sock.getsockname()[1])
@@ -102,3 +111,7 @@ class Rpc:
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
         self._connection.close()
+
+
+def _request(ident: int, method: str, params: Sequence[Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": ident, "method": method, "params": params}).encode()

@@ -3,13 +3,12 @@
 import orjson
 from benches.cluster.transfer_stream import (
     MAX_REQUESTS,
-    TransferAccount,
     group_size,
     rejected_of,
     request_body,
 )
 
-KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+from transfer_accounts import transfer_accounts
 
 
 def test_rate_above_the_limit_of_requests_is_sent_in_groups() -> None:
@@ -20,13 +19,13 @@ def test_rate_above_the_limit_of_requests_is_sent_in_groups() -> None:
 
 
 def test_account_returns_transfers_in_the_order_of_nonces() -> None:
-    one, other = TransferAccount(KEY), TransferAccount(KEY)
+    (one,), (other,) = transfer_accounts(1), transfer_accounts(1)
     other.sign(50)
     assert [one.pop() for _ in range(50)] == [other.pop() for _ in range(50)]
 
 
 def test_rejected_transfers_of_a_batch_are_returned_in_order() -> None:
-    account = TransferAccount(KEY)
+    (account,) = transfer_accounts(1)
     group = [account.pop() for _ in range(4)]
     answers = [
         {"id": 3, "error": {"message": "pool is full"}},
@@ -39,7 +38,7 @@ def test_rejected_transfers_of_a_batch_are_returned_in_order() -> None:
 
 
 def test_single_transfer_is_not_a_batch() -> None:
-    transfer = TransferAccount(KEY).pop()
+    transfer = transfer_accounts(1)[0].pop()
     body = orjson.loads(request_body([transfer]))
-    assert body["params"] == ["0x" + transfer.raw.hex()]
+    assert body["params"] == [transfer.raw]
     assert isinstance(orjson.loads(request_body([transfer, transfer])), list)

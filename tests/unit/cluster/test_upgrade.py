@@ -1,26 +1,26 @@
 """Pure functions of the rolling upgrade."""
 
+from pathlib import Path
+
 import pytest
 
-from cluster_upgrade.deployed_haproxy import render_configuration
 from cluster_upgrade.submission_probe import Submission
 from cluster_upgrade.upgrade_phase import UpgradePhase, phase_figures
-from repository import ROOT
-
-CONFIGURATION = (ROOT / "deploy" / "haproxy" / "haproxy.cfg").read_text()
+from live.proxies import describe_haproxy, set_nodes
 
 
-def test_deployed_configuration_gets_all_nodes_on_loopback() -> None:
-    text = render_configuration(CONFIGURATION, 8545, [1001, 1002, 1003, 1004])
+def test_deployed_configuration_gets_all_nodes_on_loopback(tmp_path: Path) -> None:
+    describe_haproxy("haproxy", tmp_path, 8545, [1001, 1002, 1003, 1004])
+    text = (tmp_path / "haproxy.cfg").read_text()
     assert "bind 127.0.0.1:8545" in text
     assert [text.count(f"127.0.0.1:{port}") for port in (1001, 1002, 1003, 1004)] == [2, 2, 2, 2]
     assert "10.0.0." not in text
     assert text.count("backup no-check") == 4
 
 
-def test_configuration_without_servers_is_rejected() -> None:
-    with pytest.raises(ValueError, match="no servers"):
-        render_configuration("bind :443 ssl\n", 1, [2])
+def test_configuration_without_nodes_is_rejected() -> None:
+    with pytest.raises(ValueError, match="no node"):
+        set_nodes("bind :443 ssl\n", [2])
 
 
 def test_submission_belongs_to_the_phase_in_which_it_began() -> None:
