@@ -13,7 +13,7 @@ from cluster.plan import FaultKind, PlannedFault, make_plan
 from cluster.recording import Recording, ShownStep, write
 from cluster.takeovers import TimeSummary, summarize, takeovers
 from cluster.topology import FaultTopology
-from foreseal.cluster.etcd import wait_until
+from foreseal.cluster.launched_process import wait_until
 from foreseal.preconfirmation import step_signer
 from transfer_accounts import CHAIN_ID
 

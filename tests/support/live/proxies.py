@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foreseal.cluster.etcd import wait_until
-from foreseal.cluster.launched_process import LaunchedProcess
+from foreseal.cluster.launched_process import LaunchedProcess, wait_until
 from repository import DOCS, ROOT
 
 _HAPROXY = ROOT / "deploy" / "haproxy" / "haproxy.cfg"
