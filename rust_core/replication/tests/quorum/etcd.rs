@@ -1,6 +1,11 @@
 //! The engine on a real etcd; skipped if it is not installed.
 
-use std::{path::Path, process::Command, sync::Arc, time::Instant};
+use std::{
+    path::Path,
+    process::Command,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use foreseal_replication::quorum::{
     Acquired, AppendError, CheckMode, Engine, EngineError, EngineFinding, EngineRequest, EngineResponse,
@@ -109,6 +114,19 @@ fn unreachable_etcd_does_not_answer() {
         let result = engine.observe();
         assert!(matches!(result, Err(EngineError::Unanswered { .. })), "{result:?}");
     }
+}
+
+#[test]
+fn rounds_pause_while_etcd_is_full() {
+    let Some(etcd) = EtcdProcess::start(&["--quota-backend-bytes", "1000000"]) else { return };
+    let engine = etcd.engine();
+    retry(|| engine.call(&EngineRequest::Members));
+    let write = transaction(Vec::new(), vec![put("a", &vec![0; PART_SIZE])]);
+    let is_full = || matches!(engine.call(&write), Err(EngineError::NoSpace { .. }));
+    assert!((0..10).any(|_| is_full()), "the quota is smaller than a part");
+    let started = Instant::now();
+    assert!((0..4).all(|_| is_full()));
+    assert!(started.elapsed() >= Duration::from_millis(200), "{:?}", started.elapsed());
 }
 
 /// Creates an authority and a certificate for 127.0.0.1 that it signed; `false` if openssl is not installed.

@@ -36,8 +36,8 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(400);
 const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(1);
 /// Duration of a hash of all keys.
 const HASH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Minimum duration of an unanswered round, so that callers that repeat it do not spin.
-const MIN_UNANSWERED_ROUND: Duration = Duration::from_millis(50);
+/// Minimum duration of a round with a transient error, so that callers that repeat it do not spin.
+const MIN_TRANSIENT_ROUND: Duration = Duration::from_millis(50);
 
 const TXN: &str = "/etcdserverpb.KV/Txn";
 const RANGE: &str = "/etcdserverpb.KV/Range";
@@ -97,13 +97,27 @@ impl EtcdEngine {
         self.runtime.as_ref().expect("the runtime exists until the engine is dropped").block_on(future)
     }
 
-    /// Sends a message to one endpoint after the other until one answers.
+    /// Sends a message to one endpoint after the other until one answers. Pauses after a transient error.
     fn round<M, R>(&self, path: &'static str, message: &M) -> Result<R, EngineError>
     where
         M: Message + Clone + 'static,
         R: Message + Default + 'static,
     {
         let started = Instant::now();
+        let result = self.try_endpoints(path, message);
+        if result.as_ref().is_err_and(EngineError::is_transient) {
+            // A full engine and a closed port answer at once.
+            let rest = MIN_TRANSIENT_ROUND.saturating_sub(started.elapsed());
+            self.block_on(async { tokio::time::sleep(rest).await });
+        }
+        result
+    }
+
+    fn try_endpoints<M, R>(&self, path: &'static str, message: &M) -> Result<R, EngineError>
+    where
+        M: Message + Clone + 'static,
+        R: Message + Default + 'static,
+    {
         let first = self.preferred.load(Ordering::Relaxed);
         let (mut reasons, mut rejected, mut rejections) = (Vec::new(), None, 0);
         for offset in 0..self.endpoints.len() {
@@ -135,8 +149,6 @@ impl EtcdEngine {
         if let Some(error) = rejected.filter(|_| rejections == self.endpoints.len()) {
             return Err(error);
         }
-        let rest = MIN_UNANSWERED_ROUND.saturating_sub(started.elapsed());
-        self.block_on(async { tokio::time::sleep(rest).await });
         Err(EngineError::unanswered(reasons.join("; ")))
     }
 
