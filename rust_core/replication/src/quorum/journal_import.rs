@@ -93,9 +93,7 @@ pub fn import_journal(
 ) -> Result<ImportReport, ImportError> {
     let ImportStart { observed, first, mut previous } = find_start(log, source, mode)?;
     if observed.head.is_none() {
-        // Records without a head do not exist; they are left from an interrupted import.
-        let delete = KeyOperation::Delete { from: log.keys().first_record(), to: log.keys().last_record() };
-        write(log, &observed, vec![delete])?;
+        delete_other_records(log, &observed, source)?;
     }
     let head = observed.head.map(|entry| entry.head);
     let epoch = head.map_or(0, |head| head.epoch);
@@ -115,6 +113,21 @@ pub fn import_journal(
     let head = newest.ok_or(AppendSourceError::Empty)?;
     put_head(log, &observed, &head)?;
     Ok(ImportReport { written, first, head })
+}
+
+/// Deletes the records before and after those of the source. Records without a head do not exist; they are left from
+/// an interrupted import.
+///
+/// A deletion may be executed again later, so it never includes a key that this import writes.
+fn delete_other_records(
+    log: &QuorumLog,
+    observed: &Observation,
+    source: &dyn AppendSource,
+) -> Result<(), ImportError> {
+    let keys = log.keys();
+    let before = KeyOperation::Delete { from: keys.first_record(), to: keys.record_part(source.first(), 0) };
+    let after = KeyOperation::Delete { from: keys.record_part(source.next(), 0), to: keys.last_record() };
+    write(log, observed, vec![before, after])
 }
 
 fn find_start(
@@ -150,7 +163,7 @@ fn find_start(
     Ok(ImportStart { observed, first: head + 1, previous: entry.head.hash })
 }
 
-/// Writes the parts of an append, and deletes older parts of its record. Returns their number.
+/// Writes the parts of an append, and deletes left-over parts of its record. Returns the number written.
 fn put_parts(log: &QuorumLog, observed: &Observation, append: &QuorumAppend) -> Result<u32, ImportError> {
     let parts = split_parts(&append.record);
     let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);

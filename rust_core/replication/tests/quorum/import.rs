@@ -5,8 +5,8 @@ use std::{fs, path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_journal::{Identity, JournalOptions, LocalJournal, OfflineJournal, RealDisk, Record};
 use foreseal_replication::quorum::{
-    AppendSource, AppendSourceError, ImportError, ImportMode, JournalExport, JournalTail, PART_SIZE,
-    QuorumLog, import_journal,
+    AppendSource, AppendSourceError, Engine, EngineRequest, ImportError, ImportMode, JournalExport,
+    JournalTail, KeyOperation, PART_SIZE, QuorumLog, import_journal,
     simulated::{FaultRates, SimulatedEngine},
     write_export,
 };
@@ -105,6 +105,40 @@ fn import_with_lost_answers_is_complete() {
     engine.set_faults(FaultRates::default());
     assert_eq!(log.observe().unwrap().head.unwrap().head, report.head);
     assert_eq!(log.read_records(0, usize::MAX).unwrap().len(), 50);
+}
+
+#[test]
+fn late_repetitions_do_not_remove_imported_records() {
+    let datadir = tempfile::tempdir().unwrap();
+    write_journal(datadir.path(), 320, 1);
+    let source = tail(datadir.path());
+    for seed in 0..10 {
+        let rates = FaultRates { doubled: 1000, ..FaultRates::default() };
+        let engine = Arc::new(SimulatedEngine::new(seed, rates));
+        let log = QuorumLog::new(engine.clone(), keys());
+        import_journal(&log, &source, ImportMode::OnlyEmpty).unwrap();
+        engine.set_faults(FaultRates::default());
+        engine.deliver_late();
+        assert_eq!(log.read_records(20, usize::MAX).unwrap().len(), 300, "seed {seed}");
+    }
+}
+
+#[test]
+fn records_of_an_interrupted_import_are_removed() {
+    let datadir = tempfile::tempdir().unwrap();
+    write_journal(datadir.path(), 320, 1);
+    let (engine, log) = start();
+    let stray = [0, 19, 320, 400]
+        .map(|sequence| KeyOperation::Put { key: keys().record_part(sequence, 0), value: vec![1].into() });
+    let (comparisons, failure) = (Vec::new(), Vec::new());
+    engine.call(&EngineRequest::Transaction { comparisons, success: stray.to_vec(), failure }).unwrap();
+    let report = import_journal(&log, &tail(datadir.path()), ImportMode::OnlyEmpty).unwrap();
+    assert_eq!((report.first, report.head.sequence), (20, 319));
+    let history = engine.history();
+    for sequence in [0, 19, 320, 400] {
+        let key = keys().record_part(sequence, 0);
+        assert_eq!(history.iter().rfind(|entry| entry.key == key).unwrap().value, None, "{sequence}");
+    }
 }
 
 #[test]
