@@ -1,6 +1,6 @@
 //! Reads of the newest records.
 
-use std::{cmp::Ordering, collections::BTreeSet};
+use std::cmp::Ordering;
 
 use super::{
     engine::{KeyOperation, KeyRange, KeyValue},
@@ -18,6 +18,8 @@ const FIRST_KEYS: u32 = 4;
 const MAX_KEYS: usize = 256;
 /// Approximate bytes of a read.
 const READ_SIZE: usize = 4 * PART_SIZE;
+/// Number of successive unanswered reads after which the parts read so far are given up.
+const MAX_UNANSWERED: u32 = 3;
 
 /// Reasons why the newest records cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,14 +54,28 @@ impl QuorumLog {
     /// Reads the records from this sequence number on, up to the head or until they have `max_bytes` bytes;
     /// at least one record if it exists. Verifies that each record follows the one before it, and the head.
     ///
+    /// A read that is not answered in time ends with the complete records. Without one, it is repeated for single
+    /// keys, so that a slow connection transfers them in time.
+    ///
     /// # Errors
     /// Returns [`TailError`] if the first record cannot be read.
     pub fn read_records(&self, from: u64, max_bytes: usize) -> Result<Vec<QuorumRecord>, TailError> {
         let mut reader =
             TailReader { next: from, next_part: 0, parts: Vec::new(), records: Vec::new(), bytes: 0 };
-        let mut limit = FIRST_KEYS;
+        let (mut limit, mut max_growth, mut unanswered) = (FIRST_KEYS, u32::MAX, 0);
         loop {
-            let read = self.read_tail(reader.next, reader.next_part, limit)?;
+            let read = match self.read_tail(reader.next, reader.next_part, limit) {
+                Ok(read) => read,
+                Err(error) if error.is_transient() && !reader.records.is_empty() => {
+                    tracing::debug!(%error, "a read of the newest records ends early");
+                    return Ok(reader.records);
+                }
+                Err(error) if error.is_transient() && unanswered + 1 < MAX_UNANSWERED => {
+                    (limit, max_growth, unanswered) = (1, 2, unanswered + 1);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let Some(head) = read.head.filter(|head| reader.next <= head.sequence) else {
                 return Ok(reader.records);
             };
@@ -86,7 +102,8 @@ impl QuorumLog {
                     Ok(reader.records)
                 };
             }
-            limit = next_limit(accepted, size);
+            limit = next_limit(accepted, size).min(limit.saturating_mul(max_growth));
+            unanswered = 0;
         }
     }
 
@@ -109,17 +126,15 @@ impl QuorumLog {
     /// Returns the reason why a part of the record `wanted` is missing.
     fn explain_gap(&self, wanted: u64, head: &QuorumHead) -> TailError {
         let keys = &self.connection.keys;
-        let range = KeyRange { from: keys.first_record(), to: keys.last_record(), limit: 0, keys_only: true };
+        // Records are removed from the oldest on: if the one before exists, this one was not removed.
+        let from = keys.record_part(wanted.saturating_sub(1), 0);
+        let range = KeyRange { from, to: keys.last_record(), limit: 1, keys_only: true };
         let entries = match self.connection.range(range) {
             Ok(entries) => entries,
             Err(error) => return error.into(),
         };
-        let parsed = entries.iter().filter_map(|entry| keys.parse_record(&entry.key));
-        let present: BTreeSet<u64> = parsed.map(|(sequence, _)| sequence).collect();
-        let mut first = head.sequence.saturating_add(1);
-        while first > 0 && present.contains(&(first - 1)) {
-            first -= 1;
-        }
+        let found = entries.first().and_then(|entry| keys.parse_record(&entry.key));
+        let first = found.map_or_else(|| head.sequence.saturating_add(1), |(sequence, _)| sequence);
         match wanted.cmp(&first) {
             Ordering::Less => TailError::TooOld { wanted, first },
             // A late write of one part, after its record was deleted.

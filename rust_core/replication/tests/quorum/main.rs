@@ -10,3 +10,4 @@ mod history;
 mod import;
 mod log;
 mod record;
+mod tail;
