@@ -36,10 +36,7 @@ pub enum FenceError {
 }
 
 fn owner_name(owner: Option<&Owner>) -> String {
-    owner.map_or_else(
-        || "none is recorded".to_owned(),
-        |owner| format!("{} in epoch {}", owner.name, owner.epoch),
-    )
+    owner.map_or_else(|| "none is recorded".to_owned(), ToString::to_string)
 }
 
 fn head_name(head: Option<&QuorumHead>) -> String {

@@ -2,12 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{
-    append_error::FenceError,
-    engine::{KeyComparison, KeyOperation},
-    observation::Observation,
-    quorum_connection::QuorumConnection,
-};
+use super::{append_error::FenceError, engine::KeyOperation, quorum_connection::QuorumConnection};
 
 /// Sender of beats under the fence of an owner, for the time in which an append or an execution takes long.
 pub struct BeatSender {
@@ -27,15 +22,8 @@ impl BeatSender {
     /// Returns [`FenceError`]. A beat without an answer may still be written.
     pub fn beat(&mut self) -> Result<(), FenceError> {
         self.beats += 1;
-        let keys = &self.connection.keys;
-        let comparison = KeyComparison { key: keys.owner(), revision: self.owner_revision };
         let value = Bytes::from(format!("busy {}", self.beats));
-        let put = KeyOperation::Put { key: keys.beat(), value };
-        let outcome = self.connection.transaction(&self.connection.guarded(vec![comparison], vec![put]))?;
-        if outcome.succeeded {
-            return Ok(());
-        }
-        let observed = Observation::decode(&outcome.results)?;
-        Err(FenceError::Fenced { owner: observed.owner.map(|entry| Box::new(entry.owner)) })
+        let put = KeyOperation::Put { key: self.connection.keys.beat(), value };
+        self.connection.write_as_owner(self.owner_revision, vec![put]).map(|_| ())
     }
 }

@@ -15,12 +15,9 @@ use super::{
     owner::Owner,
     quorum_connection::{QuorumConnection, TransactionOutcome, encode_json},
     quorum_head::QuorumHead,
-    quorum_keys::{MAX_PARTS, PART_SIZE},
+    quorum_keys::{MAX_PARTS, MAX_RECORD_SIZE, PART_SIZE},
     run_id::RunId,
 };
-
-/// Maximum size of a record in bytes.
-const MAX_RECORD_SIZE: usize = MAX_PARTS as usize * PART_SIZE;
 
 /// Permission to append: the mod revision of the `owner` key that this process wrote.
 ///
@@ -79,11 +76,6 @@ impl Fence {
     /// Returns the owner as this process wrote it.
     pub fn owner(&self) -> &Owner {
         &self.owner
-    }
-
-    /// Returns the mod revision of the key `owner` that each write compares.
-    pub fn owner_revision(&self) -> u64 {
-        self.owner_revision
     }
 
     /// Returns a sender of beats under this fence, for another thread.
@@ -177,15 +169,8 @@ impl Fence {
         }
     }
 
-    /// Executes operations in one round if this process is the owner. Returns the revision.
     fn write(&self, operations: Vec<KeyOperation>) -> Result<u64, FenceError> {
-        let request = self.connection.guarded(vec![self.owner_comparison()], operations);
-        let outcome = self.connection.transaction(&request)?;
-        if outcome.succeeded {
-            return Ok(outcome.revision);
-        }
-        let observed = Observation::decode(&outcome.results)?;
-        Err(FenceError::Fenced { owner: observed.owner.map(|entry| Box::new(entry.owner)) })
+        self.connection.write_as_owner(self.owner_revision, operations)
     }
 
     /// Returns the number of parts of an append that may be sent.

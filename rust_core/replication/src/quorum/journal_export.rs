@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     journal_tail::{AppendSource, AppendSourceError, SourceAppend, SourceAppends},
     quorum_entry::QuorumEntry,
-    quorum_keys::{MAX_PARTS, PART_SIZE},
+    quorum_keys::MAX_RECORD_SIZE,
     quorum_record::{QuorumRecord, RecordLink},
     record_hash::chain_hash,
 };
@@ -22,8 +22,6 @@ use super::{
 const MAGIC: &[u8; 25] = b"foreseal journal export 1";
 /// Maximum size of the header in bytes.
 const MAX_HEADER_SIZE: u32 = 4096;
-/// Maximum size of a record in bytes.
-const MAX_RECORD_SIZE: usize = MAX_PARTS as usize * PART_SIZE;
 /// Size of the checksum at the end.
 const CHECKSUM_SIZE: u64 = 32;
 

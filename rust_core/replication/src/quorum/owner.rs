@@ -1,5 +1,7 @@
 //! The process that may append.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::run_id::RunId;
@@ -24,4 +26,10 @@ pub struct Owner {
     /// `true` after the owner stopped appending on purpose.
     #[serde(default)]
     pub released: bool,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in epoch {}", self.name, self.epoch)
+    }
 }

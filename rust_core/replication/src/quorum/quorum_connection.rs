@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::{
+    append_error::FenceError,
     engine::{Engine, EngineRequest, EngineResponse, KeyComparison, KeyOperation, KeyRange, KeyValue},
     engine_error::EngineError,
     observation::Observation,
@@ -51,6 +52,24 @@ impl QuorumConnection {
 
     pub(super) fn observe(&self) -> Result<Observation, EngineError> {
         Observation::decode(&self.execute(Observation::reads(&self.keys))?.results)
+    }
+
+    /// Executes operations in one round if `owner` still has this mod revision. Returns the revision of the store.
+    ///
+    /// # Errors
+    /// Returns [`FenceError`]. Without an answer, the operations may still be executed.
+    pub(super) fn write_as_owner(
+        &self,
+        owner_revision: u64,
+        operations: Vec<KeyOperation>,
+    ) -> Result<u64, FenceError> {
+        let comparison = KeyComparison { key: self.keys.owner(), revision: owner_revision };
+        let outcome = self.transaction(&self.guarded(vec![comparison], operations))?;
+        if outcome.succeeded {
+            return Ok(outcome.revision);
+        }
+        let observed = Observation::decode(&outcome.results)?;
+        Err(FenceError::Fenced { owner: observed.owner.map(|entry| Box::new(entry.owner)) })
     }
 
     /// Returns a transaction that reads owner, beat and head if a comparison fails.

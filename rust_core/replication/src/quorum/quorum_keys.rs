@@ -8,6 +8,8 @@ use super::engine::KeyRange;
 pub const PART_SIZE: usize = 1 << 20;
 /// Maximum number of parts of a record.
 pub const MAX_PARTS: u32 = 256;
+/// Maximum size of a record in bytes.
+pub(super) const MAX_RECORD_SIZE: usize = MAX_PARTS as usize * PART_SIZE;
 
 /// Names of the keys of a chain, all below one prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,25 +15,25 @@ use super::{
     quorum_log::QuorumLog,
     quorum_record::{QuorumRecord, RecordLink},
     record_hash::chain_hash,
-    retention::Retention,
+    record_trimmer::RecordTrimmer,
     run_id::RunId,
 };
 
 /// Number of rounds in which a release is tried.
 const RELEASE_ATTEMPTS: u32 = 3;
 /// Time without an append after which the owner writes a beat.
-const BEAT_INTERVAL: Duration = Duration::from_millis(200);
+pub const BEAT_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Health of the engine as the writer sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuorumHealth {
     /// Monotonic time since which no write was answered; `None` if the last one was.
     pub unanswered_since: Option<Duration>,
-    /// Newest error of the engine; it may be solved.
+    /// Newest error of the engine; `None` if the last write was answered.
     pub last_error: Option<String>,
     /// Number of rounds over the endpoints that had no answer.
     pub unanswered_rounds: u64,
-    /// Number of retained records, and their bytes.
+    /// Bytes of retained records.
     pub retained_bytes: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct QuorumWriter {
     /// Block and step after the newest append.
     position: (u64, u64),
     last_write: Duration,
-    retention: Retention,
+    trimmer: RecordTrimmer,
     health: Arc<Mutex<QuorumHealth>>,
     beats: Arc<Mutex<Option<BeatSender>>>,
 }
@@ -74,7 +74,7 @@ impl QuorumWriter {
             hash: B256::ZERO,
             position: (0, 0),
             last_write: Duration::ZERO,
-            retention: Retention::default(),
+            trimmer: RecordTrimmer::default(),
             health: Arc::default(),
             beats: Arc::default(),
         }
@@ -93,8 +93,9 @@ impl QuorumWriter {
     /// Begins to append after the append with chain hash `hash`, under this fence.
     pub fn lead(&mut self, fence: Fence, hash: B256) {
         *self.beats.lock() = Some(fence.beat_sender());
+        self.position = fence.head().map_or((0, 0), |head| (head.block, head.index));
         (self.fence, self.hash) = (Some(fence), hash);
-        self.retention = Retention::default();
+        self.trimmer = RecordTrimmer::default();
         self.last_write = self.clock.monotonic();
         self.answered();
     }
@@ -103,11 +104,6 @@ impl QuorumWriter {
     pub fn follow(&mut self) {
         *self.beats.lock() = None;
         self.fence = None;
-    }
-
-    /// Returns `true` while it has the fence.
-    pub fn leads(&self) -> bool {
-        self.fence.is_some()
     }
 
     /// Ends the ownership, preferably in favour of `successor`. The fence is given up even after an error.
@@ -152,7 +148,7 @@ impl QuorumWriter {
         (self.on_append)(clock.monotonic().saturating_sub(started));
         self.hash = link.hash;
         self.position = (block, index);
-        self.retention.push(sequence, bytes);
+        self.trimmer.push(sequence, bytes);
         self.answered();
         Ok(())
     }
@@ -182,32 +178,16 @@ impl QuorumWriter {
         }
     }
 
-    /// Removes the records that neither the retention nor a member needs, if that is due.
+    /// Removes old records if that is due.
     fn trim(&mut self) -> Result<(), JournalError> {
         let Some(fence) = &mut self.fence else { return Ok(()) };
-        if self.retention.due(&[]).is_none() {
-            return Ok(());
+        let trimmed = self.trimmer.run(&self.log, fence, self.clock.monotonic());
+        self.health.lock().retained_bytes = self.trimmer.bytes();
+        match trimmed {
+            Err(FenceError::Fenced { owner }) => Err(superseded(owner.as_deref())),
+            // The trimmer repeats it.
+            Ok(()) | Err(FenceError::Engine(_)) => Ok(()),
         }
-        let positions: Vec<u64> = match self.log.members() {
-            Ok(members) => members.iter().map(|member| member.next).collect(),
-            // The next tick repeats it.
-            Err(error) => {
-                tracing::warn!(%error, "cannot list the members of the cluster");
-                return Ok(());
-            }
-        };
-        let Some(first) = self.retention.due(&positions) else {
-            // A member holds the records back: checked again after the next interval.
-            self.retention.defer();
-            return Ok(());
-        };
-        match fence.trim(first) {
-            Ok(()) => self.retention.trim(first),
-            Err(FenceError::Fenced { owner }) => return Err(superseded(owner.as_deref())),
-            Err(FenceError::Engine(error)) => tracing::warn!(%error, "cannot trim the quorum journal"),
-        }
-        self.health.lock().retained_bytes = self.retention.bytes();
-        Ok(())
     }
 
     fn answered(&mut self) {
@@ -217,7 +197,8 @@ impl QuorumWriter {
             let silent_ms = self.last_write.saturating_sub(since).as_millis();
             tracing::info!(silent_ms, "the engine of the quorum journal answers again");
         }
-        health.retained_bytes = self.retention.bytes();
+        health.last_error = None;
+        health.retained_bytes = self.trimmer.bytes();
     }
 }
 
@@ -239,10 +220,7 @@ pub(super) fn position_after(records: &[Record]) -> Option<(u64, u64)> {
 }
 
 fn superseded(owner: Option<&super::owner::Owner>) -> JournalError {
-    let owner = owner.map_or_else(
-        || "no owner is recorded".to_owned(),
-        |owner| format!("{} in epoch {}", owner.name, owner.epoch),
-    );
+    let owner = owner.map_or_else(|| "no owner is recorded".to_owned(), ToString::to_string);
     JournalError::Superseded { owner }
 }
 

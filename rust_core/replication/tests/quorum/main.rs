@@ -11,3 +11,4 @@ mod import;
 mod log;
 mod record;
 mod tail;
+mod writer;

@@ -1,0 +1,37 @@
+//! List of the records in the engine.
+
+use super::{engine::KeyRange, engine_error::EngineError, quorum_log::QuorumLog};
+
+/// Maximum number of keys of a read; an attempt must transfer them in time.
+const MAX_KEYS: u32 = 4096;
+
+/// A record with the number of its keys. The engine does not return the sizes of values without the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ListedRecord {
+    pub(super) sequence: u64,
+    pub(super) parts: u32,
+}
+
+impl QuorumLog {
+    /// Lists the records below this sequence number in order.
+    pub(super) fn list_records(&self, end: u64) -> Result<Vec<ListedRecord>, EngineError> {
+        let keys = &self.connection.keys;
+        let (mut from, to) = (keys.first_record(), keys.record_part(end, 0));
+        let mut records: Vec<ListedRecord> = Vec::new();
+        loop {
+            let range = KeyRange { from, to: to.clone(), limit: MAX_KEYS, keys_only: true };
+            let entries = self.connection.range(range)?;
+            for entry in &entries {
+                let Some((sequence, _)) = keys.parse_record(&entry.key) else { continue };
+                match records.last_mut() {
+                    Some(last) if last.sequence == sequence => last.parts += 1,
+                    _ => records.push(ListedRecord { sequence, parts: 1 }),
+                }
+            }
+            match entries.last() {
+                Some(last) if entries.len() >= MAX_KEYS as usize => from = format!("{}\0", last.key),
+                _ => return Ok(records),
+            }
+        }
+    }
+}
