@@ -22,6 +22,7 @@ mod sequencer_backend;
 mod served_connections;
 mod snapshot_session;
 mod snapshot_source;
+mod snapshot_writer;
 mod socket_listener;
 
 pub use connection_origin::ConnectionOrigin;

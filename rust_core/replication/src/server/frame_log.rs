@@ -123,6 +123,11 @@ impl FrameLog {
         self.grown.notify_all();
     }
 
+    /// Returns `true` once the server stops.
+    pub(super) fn is_closed(&self) -> bool {
+        self.ring.lock().closed
+    }
+
     /// Registers a reader.
     pub(super) fn attach(&self) {
         self.ring.lock().readers += 1;

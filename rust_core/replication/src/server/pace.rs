@@ -31,6 +31,11 @@ impl Pace {
         Self { clock, wait: Duration::ZERO, near }
     }
 
+    /// Returns the clock for timeouts.
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
     pub(super) fn now(&self) -> Duration {
         self.clock.monotonic()
     }

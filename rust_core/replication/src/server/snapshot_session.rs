@@ -8,8 +8,11 @@ use std::{
 
 use foreseal_journal::Identity;
 
-use super::FeedSource;
-use crate::wire::{Ending, MAX_SNAPSHOT_SILENCE, Response};
+use super::{
+    FeedSource,
+    snapshot_writer::{SnapshotWriter, WRITE_TIMEOUT},
+};
+use crate::wire::{Ending, Response};
 
 /// Size of the buffer in front of the socket, in bytes.
 const BUFFER_SIZE: usize = 128 << 10;
@@ -31,8 +34,9 @@ pub(super) fn serve_snapshot(
     identity: Option<Identity>,
     stream: &UnixStream,
 ) -> Result<(), SnapshotFailure> {
-    stream.set_write_timeout(Some(MAX_SNAPSHOT_SILENCE))?;
-    send_snapshot(source, identity, &mut BufWriter::with_capacity(BUFFER_SIZE, stream))
+    stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
+    let out = SnapshotWriter::new(stream, &source.config.log, source.config.pace.clock());
+    send_snapshot(source, identity, &mut BufWriter::with_capacity(BUFFER_SIZE, out))
 }
 
 fn send_snapshot(
@@ -47,11 +51,11 @@ fn send_snapshot(
         (_, Some(found)) if found != own => {
             Err(refused(format!("the sequencer has chain {own}, the receiver {found}")))
         }
-        (Some(snapshots), _) => Slot::acquire(&source.sending, source.config.max_snapshots)
-            .map(|slot| (snapshots, slot))
+        (Some(snapshots), _) => SnapshotPermit::acquire(&source.sending, source.config.max_snapshots)
+            .map(|permit| (snapshots, permit))
             .ok_or(Ending::Busy { limit: source.config.max_snapshots }),
     };
-    let (snapshots, _slot) = match sending {
+    let (snapshots, _permit) = match sending {
         Ok(sending) => sending,
         Err(ending) => {
             out.write_all(&Response::End(ending.clone()).encode())?;
@@ -65,9 +69,9 @@ fn send_snapshot(
 }
 
 /// Permission to send a snapshot, returned when dropped.
-struct Slot<'a>(&'a AtomicU32);
+struct SnapshotPermit<'a>(&'a AtomicU32);
 
-impl<'a> Slot<'a> {
+impl<'a> SnapshotPermit<'a> {
     fn acquire(sending: &'a AtomicU32, limit: u32) -> Option<Self> {
         let more = |count| (count < limit).then_some(count + 1);
         let acquired = sending.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
@@ -75,7 +79,7 @@ impl<'a> Slot<'a> {
     }
 }
 
-impl Drop for Slot<'_> {
+impl Drop for SnapshotPermit<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

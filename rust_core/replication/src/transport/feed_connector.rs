@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     io,
+    net::SocketAddr,
     os::unix::net::UnixStream,
     sync::{Arc, mpsc},
     time::Duration,
@@ -146,17 +147,27 @@ async fn establish(address: &FeedAddress, security: &FeedSecurity) -> io::Result
 }
 
 async fn connect_tcp(host: &str, port: u16, loopback_only: bool) -> io::Result<TcpStream> {
+    let found = lookup_host((host, port)).await?;
+    let addresses: Vec<_> = found.filter(|address| !loopback_only || address.ip().is_loopback()).collect();
+    let tcp = connect_any(&addresses).await?;
+    configure(&tcp)?;
+    Ok(tcp)
+}
+
+/// Connects to the first address that answers. An address that does not answer uses only its share of the time, so
+/// that the others and the handshake have the rest.
+async fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let shares = if let [_] = addresses { 1 } else { u32::try_from(addresses.len()).unwrap_or(u32::MAX) + 1 };
+    let share = CONNECT_TIMEOUT / shares;
     let mut last = None;
-    for found in lookup_host((host, port)).await? {
-        if loopback_only && !found.ip().is_loopback() {
-            continue;
-        }
-        match TcpStream::connect(found).await {
-            Ok(tcp) => {
-                configure(&tcp)?;
-                return Ok(tcp);
+    for address in addresses {
+        match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(tcp)) => return Ok(tcp),
+            Ok(Err(error)) => last = Some(error),
+            Err(_) => {
+                let reason = format!("no answer from {address} within {} ms", share.as_millis());
+                last = Some(io::Error::new(io::ErrorKind::TimedOut, reason));
             }
-            Err(error) => last = Some(error),
         }
     }
     Err(last.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the host name has no address")))
@@ -196,4 +207,45 @@ fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
 
 fn invalid(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, time::Instant};
+
+    use socket2::{Domain, Socket, Type};
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    /// Returns a socket that answers no connection, with those that fill its queue.
+    fn silent_listener() -> (Socket, Vec<Socket>, SocketAddr) {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let fill = |_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            // It is in progress, or waits for ever.
+            let _ = socket.connect(&address);
+            socket
+        };
+        let waiting = (0..4).map(fill).collect();
+        (listener, waiting, address.as_socket().unwrap())
+    }
+
+    #[test]
+    fn silent_address_leaves_time_for_the_next_one() {
+        let (_listener, _waiting, silent) = silent_listener();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let started = Instant::now();
+        let connected = runtime.block_on(connect_any(&[silent, address])).unwrap();
+        assert_eq!(connected.peer_addr().unwrap(), address);
+        assert!(started.elapsed() < CONNECT_TIMEOUT, "{:?}", started.elapsed());
+        let error = runtime.block_on(connect_any(&[silent, silent])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
 }
