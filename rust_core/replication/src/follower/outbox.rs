@@ -27,6 +27,8 @@ use crate::{
 
 /// Maximum number of submissions in flight.
 const MAX_IN_FLIGHT: usize = 16_384;
+/// Maximum bytes of submissions that are not sent yet. A submission has at most 16 MiB.
+const MAX_UNSENT_BYTES: usize = 64 << 20;
 
 /// Queue of messages. Any thread adds to it; one thread per connection sends.
 #[derive(Debug, Default)]
@@ -52,6 +54,7 @@ struct Waiting {
     next: u64,
     /// Numbers and frames of the submissions that are not sent yet.
     unsent: Vec<(u64, Vec<u8>)>,
+    unsent_bytes: usize,
     underway: HashMap<u64, InFlight>,
 }
 
@@ -153,6 +156,7 @@ impl Outbox {
             let mut waiting = self.waiting.lock();
             waiting.open = false;
             waiting.queries.clear();
+            waiting.unsent_bytes = 0;
             (std::mem::take(&mut waiting.unsent), std::mem::take(&mut waiting.underway))
         };
         // Submissions are numbered and sent in ascending order.
@@ -206,9 +210,14 @@ impl Outbox {
         if waiting.underway.len() >= MAX_IN_FLIGHT {
             return Err((SubmitError::Busy { max: MAX_IN_FLIGHT as u64 }, callback));
         }
+        if waiting.unsent_bytes.saturating_add(submission.len()) > MAX_UNSENT_BYTES {
+            return Err((SubmitError::Busy { max: waiting.underway.len() as u64 }, callback));
+        }
         let number = waiting.next;
         waiting.next += 1;
-        waiting.unsent.push((number, Request::Submit { number, runnable, submission }.encode()));
+        let frame = Request::Submit { number, runnable, submission }.encode();
+        waiting.unsent_bytes += frame.len();
+        waiting.unsent.push((number, frame));
         waiting.underway.insert(number, InFlight { hash, callback });
         drop(waiting);
         self.added.notify_all();
@@ -247,6 +256,7 @@ impl Outbox {
         {
             let mut waiting = self.waiting.lock();
             waiting.unsent.drain(..).for_each(|(_, frame)| frames.extend(frame));
+            waiting.unsent_bytes = 0;
             frames.append(&mut waiting.queries);
             let damage = self.store.as_ref().and_then(Store::damage_report);
             if let Some(report) = damage.filter(|_| !waiting.damage_sent) {
@@ -273,6 +283,32 @@ mod tests {
     use std::{io::Read, time::Duration};
 
     use super::*;
+
+    #[test]
+    fn unsent_submissions_have_a_bound_in_bytes() {
+        let outbox = Outbox::default();
+        outbox.open();
+        let rejected = Arc::new(AtomicU64::new(0));
+        let forward = |count| {
+            for _ in 0..count {
+                let rejected = rejected.clone();
+                let callback = move |answer| {
+                    if matches!(answer, Err(SubmitError::Busy { .. })) {
+                        rejected.fetch_add(1, Ordering::Relaxed);
+                    }
+                };
+                outbox.forward(B256::ZERO, vec![0; 1 << 20].into(), false, Box::new(callback));
+            }
+            rejected.load(Ordering::Relaxed)
+        };
+        assert_eq!(forward(63), 0);
+        assert_eq!(forward(10), 10);
+        outbox.drain_frames(&SequencerStatus::default());
+        assert_eq!(forward(63), 10, "sent submissions no longer count");
+        outbox.close();
+        outbox.open();
+        assert_eq!(forward(63), 10);
+    }
 
     #[test]
     fn a_blocked_connection_is_closed() {

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::{
     FrameLog, Pace, SequencerBackend, SnapshotSource,
+    log_limiter::LogLimiter,
     peers::{Peer, Peers},
 };
 
@@ -45,13 +46,21 @@ pub struct FeedSource {
     pub(super) peers: Peers,
     /// Number of snapshots that are being sent.
     pub(super) sending: AtomicU32,
+    /// Limits the log of followers that contradict the journal.
+    pub(super) contradictions: LogLimiter,
     /// Number of connections that listen to the pool, locked while it changes.
     listeners: Mutex<usize>,
 }
 
 impl FeedSource {
     pub fn new(config: FeedConfig) -> Self {
-        Self { config, peers: Peers::default(), sending: AtomicU32::new(0), listeners: Mutex::default() }
+        Self {
+            config,
+            peers: Peers::default(),
+            sending: AtomicU32::new(0),
+            contradictions: LogLimiter::default(),
+            listeners: Mutex::default(),
+        }
     }
 }
 

@@ -233,8 +233,17 @@ impl<W: Write> FollowerSession<W> {
     fn contradicted(&self, sequence: u64, next: u64) -> DisconnectReason {
         let accepted = self.source.config.discarded.contains(&sequence);
         if self.registration.peer.origin == ConnectionOrigin::Network {
-            let name = self.peer_name();
-            tracing::error!(name, sequence, next, "a node on another machine has an append that is not here");
+            // The follower connects again and again.
+            if let Some(repeated) = self.source.contradictions.log(self.source.config.pace.now()) {
+                let name = self.peer_name();
+                tracing::error!(
+                    name,
+                    sequence,
+                    next,
+                    repeated,
+                    "a node on another machine has an append that is not here"
+                );
+            }
         } else if !accepted && !mutant!("ignore-cursor") {
             let reason = format!(
                 "follower {:?} has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
@@ -345,11 +354,13 @@ impl<W: Write> FollowerSession<W> {
 
     /// Sends the sequencer's status if the chain has another owner.
     fn send_owner(&mut self) -> Result<(), DisconnectReason> {
-        let report = self.source.config.backend.report();
-        let same = self.last_report.as_ref().is_some_and(|(before, _)| before.owner == report.owner);
-        if same {
+        let backend = &self.source.config.backend;
+        let before =
+            self.last_report.as_ref().map(|(report, _)| report.owner.as_ref().map(|owner| owner.epoch));
+        if before == Some(backend.owner_epoch()) {
             return Ok(());
         }
+        let report = backend.report();
         self.write(&Response::SequencerReport(report.clone()))?;
         self.last_report = Some((report, self.source.config.pace.now()));
         Ok(())

@@ -5,7 +5,7 @@ use std::{
     os::unix::net::UnixStream,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -14,12 +14,21 @@ use foreseal_primitives::mutant;
 use super::{
     ConnectionOrigin, FeedConfig, FeedSource, feed_source::Registration, peers::Peer, replies::Replies,
 };
-use crate::wire::{MAX_REQUEST_SIZE, Outcome, Request, Response, read_frame};
+use crate::{
+    SubmitError,
+    wire::{MAX_REQUEST_SIZE, Outcome, Request, Response, read_frame},
+};
+
+/// Maximum number of submissions of a node on another machine that are not answered. A replica passes them on
+/// together with those of its own clients, which must not be shut out.
+const MAX_REMOTE_SUBMISSIONS: u64 = 4096;
 
 /// Receiving side of a connection, shared with the sending thread.
 #[derive(Debug, Default)]
 pub(super) struct RequestReader {
     replies: Replies,
+    /// Number of submissions without an answer.
+    unanswered: AtomicU64,
     /// `true` if nothing more can be received.
     closed: AtomicBool,
 }
@@ -67,11 +76,20 @@ impl RequestReader {
             Request::Report(metrics) => *peer.report.lock() = metrics,
             Request::Submit { number, runnable, submission } => {
                 let (own, log) = (self.clone(), log.clone());
+                let is_remote = peer.origin == ConnectionOrigin::Network;
+                if is_remote && self.unanswered.load(Ordering::Acquire) >= MAX_REMOTE_SUBMISSIONS {
+                    let outcome =
+                        Outcome::from_result(Err(SubmitError::Busy { max: MAX_REMOTE_SUBMISSIONS }));
+                    self.replies.add(log.status().end, Response::Answer { number, outcome }.encode());
+                    return log.wake();
+                }
+                self.unanswered.fetch_add(1, Ordering::AcqRel);
                 let reply = move |admitted| {
                     let outcome = Outcome::from_result(admitted);
                     // The effects of the submission on the pool are in the log by now.
                     let at = if mutant!("answer-before-event") { 0 } else { log.status().end };
                     own.replies.add(at, Response::Answer { number, outcome }.encode());
+                    own.unanswered.fetch_sub(1, Ordering::AcqRel);
                     log.wake();
                 };
                 backend.admit(submission, runnable, peer.origin, Box::new(reply));

@@ -17,6 +17,12 @@ pub trait SequencerBackend: Send + Sync {
     /// Returns the status of which followers are notified.
     fn report(&self) -> SequencerReport;
 
+    /// Returns the epoch of the owner in [`Self::report`]. Sessions call it before each frame, so it should cost less
+    /// than the whole report.
+    fn owner_epoch(&self) -> Option<u64> {
+        self.report().owner.map(|owner| owner.epoch)
+    }
+
     /// Returns the time since the last tick.
     fn age(&self) -> Duration;
 

@@ -1,6 +1,6 @@
 //! The feed over several listeners of one server.
 
-use std::{io::Write, os::unix::net::UnixStream, time::Duration};
+use std::{io::Write, ops::Range, os::unix::net::UnixStream, time::Duration};
 
 use alloy_primitives::Bytes;
 use foreseal_journal::RawAppend;
@@ -121,6 +121,50 @@ fn requests_of_a_worker_end_a_connection_from_the_network() {
         follower.wait_for(|frame| matches!(frame, Response::Pool(_)).then_some(()));
         requests.write_all(&request.encode()).unwrap();
         while follower.receive().is_some() {}
+    }
+    server.stop();
+}
+
+#[test]
+fn submissions_of_another_machine_in_flight_have_a_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, _) = source(folder.path());
+    let (security, credentials) = trusted_pair();
+    let server = FeedServer::start(&folder.path().join("feed.sock"), source).unwrap();
+    let address = FeedAddress::parse("tls://127.0.0.1:0").unwrap();
+    let address = server.listen(&address, &security, ListenerLimits::default()).unwrap();
+    let connector = FeedConnector::new(credentials);
+    let unix = FeedAddress::Unix(folder.path().join("feed.sock"));
+    for (address, role) in [(&address, FollowerRole::Replica), (&unix, FollowerRole::Worker)] {
+        let stream = connector.connect(address).unwrap();
+        let mut requests = stream.try_clone().unwrap();
+        let mut follower = Follower::greet(stream, role);
+        follower.wait_for(|frame| matches!(frame, Response::Pool(_)).then_some(()));
+        let mut submit = |numbers: Range<u64>, bytes: &'static [u8]| {
+            for number in numbers {
+                let submission = Bytes::from_static(bytes);
+                requests
+                    .write_all(&Request::Submit { number, runnable: false, submission }.encode())
+                    .unwrap();
+            }
+        };
+        let mut answer = || {
+            follower.wait_for(|frame| match frame {
+                Response::Answer { number, outcome } => Some((number, outcome)),
+                _ => None,
+            })
+        };
+        submit(0..4097, b"1");
+        if role == FollowerRole::Replica {
+            let (number, outcome) = answer();
+            assert!(matches!((number, outcome), (4096, Outcome::Busy { max: 4096 })), "{number}");
+            submit(5000..5001, b"22");
+            assert!(matches!(answer(), (5000, Outcome::Busy { .. })), "all are still in flight");
+        } else {
+            // The backend then answers those that it holds.
+            submit(5000..5001, b"22");
+            assert!((0..4097).all(|_| matches!(answer().1, Outcome::Away)), "a worker has no bound");
+        }
     }
     server.stop();
 }

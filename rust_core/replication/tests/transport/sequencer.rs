@@ -12,10 +12,15 @@ use foreseal_replication::{
     wire::{SequencerReport, Welcome},
 };
 use foreseal_store::DamageReport;
+use parking_lot::Mutex;
 
 pub const IDENTITY: Identity = Identity { chain_id: 1, genesis: B256::ZERO };
 
-struct Idle;
+/// Holds the submissions of one byte back, and rejects the others.
+#[derive(Default)]
+struct Idle {
+    held: Mutex<Vec<SubmissionCallback>>,
+}
 
 impl SequencerBackend for Idle {
     fn phase(&self) -> Phase {
@@ -40,7 +45,13 @@ impl SequencerBackend for Idle {
         0
     }
 
-    fn admit(&self, _: Bytes, _: bool, _: ConnectionOrigin, reply: SubmissionCallback) {
+    fn admit(&self, submission: Bytes, _: bool, _: ConnectionOrigin, reply: SubmissionCallback) {
+        if submission.len() == 1 {
+            return self.held.lock().push(reply);
+        }
+        for held in self.held.lock().drain(..) {
+            held(Err(SubmitError::Away));
+        }
         reply(Err(SubmitError::Starting));
     }
 
@@ -69,7 +80,7 @@ pub fn source(folder: &Path) -> (Arc<FeedSource>, Arc<FrameLog>) {
         log: log.clone(),
         pool: Arc::new(Pool::new(PoolConfig::default())),
         clock: Arc::new(SystemClock::default()),
-        backend: Arc::new(Idle),
+        backend: Arc::new(Idle::default()),
         pace: Pace::default(),
         snapshots: None,
         max_snapshots: FeedConfig::MAX_SNAPSHOTS,
