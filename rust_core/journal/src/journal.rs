@@ -10,8 +10,10 @@ pub trait Journal: Send {
     /// Makes `records` durable as one unit and returns the append's sequence number.
     ///
     /// # Errors
-    /// None of the records counts after an error. The local copy is poisoned, except after
-    /// [`JournalError::TooLarge`] and [`JournalError::Superseded`].
+    /// None of the records may become visible after an error. If the copy on this machine could not be written, it is
+    /// poisoned. [`JournalError::TooLarge`] and the errors of a majority ([`JournalError::Superseded`],
+    /// [`JournalError::Interrupted`], [`JournalError::Quorum`]) leave it unchanged; after the last two, other machines
+    /// may have the append.
     fn append(&mut self, records: &[Record]) -> Result<u64, JournalError>;
 
     /// Proves to other machines that the writer is alive, at each tick. Returns `false` if they did not confirm

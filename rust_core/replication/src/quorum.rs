@@ -52,7 +52,7 @@ pub use engine::{
 pub use engine_check::{check_engine, check_members, compare_hashes, read_hashes, read_statuses};
 pub use engine_error::EngineError;
 pub use engine_report::{
-    AppendLatency, CheckMode, ETCD_FLAGS, EngineFinding, EngineMembership, EngineReport, MIN_ETCD_VERSION,
+    AppendLatency, CheckMode, EngineFinding, EngineMembership, EngineReport, MIN_ETCD_VERSION,
 };
 pub use etcd::{
     EtcdClientCertificate, EtcdEngine, EtcdSettings, EtcdSetupError, EtcdTls, EtcdUrl, EtcdUser,
@@ -68,7 +68,7 @@ pub use owner::Owner;
 pub use quorum_entry::{QuorumEntry, StepOutline};
 pub use quorum_head::QuorumHead;
 pub use quorum_journal::QuorumJournal;
-pub use quorum_keys::{MAX_PARTS, PART_SIZE, QuorumKeys};
+pub use quorum_keys::{PART_SIZE, QuorumKeys};
 pub use quorum_log::{Acquired, QuorumLog};
 pub use quorum_record::{QuorumRecord, QuorumRecordError, RecordLink};
 pub use quorum_tail::TailError;

@@ -17,8 +17,10 @@ use super::{
 const APPENDS: usize = 100;
 /// Size of a measured append, that of a typical step.
 const APPEND_SIZE: usize = 17 << 10;
-/// Maximum rounds until all members have applied the compared revision.
-const HASH_ROUNDS: usize = 50;
+/// Maximum rounds until all members have a compared revision.
+const MAX_HASH_ROUNDS: usize = 50;
+/// Time between the choice of a revision and its comparison in a repeated round.
+const HASH_PAUSE: Duration = Duration::from_millis(100);
 
 /// Checks versions, number of members, agreement of their data and the duration of appends.
 ///
@@ -64,23 +66,29 @@ pub fn read_statuses(engine: &dyn Engine) -> Result<Vec<EndpointStatus>, EngineE
     }
 }
 
-/// Reads the hash of each member's data at the current revision. Members that lag behind are read again.
+/// Reads the hash of each member's data at the current revision. If a member lags behind it, or has compacted it, all
+/// are read again at a newer one, after a pause in which they can apply it.
 ///
 /// # Errors
 /// Returns the engine's error if a majority does not answer.
 pub fn read_hashes(engine: &dyn Engine) -> Result<Vec<EndpointHash>, EngineError> {
-    let revision = execute(engine, Vec::new())?;
-    let mut hashes = Vec::new();
-    for _ in 0..HASH_ROUNDS {
-        hashes = match engine.call(&EngineRequest::HashKv { revision })? {
-            EngineResponse::HashKv(hashes) => hashes,
-            _ => return Err(EngineError::invalid_response("expected the hashes of the members")),
-        };
+    let mut hashes = hashes_at(engine, execute(engine, Vec::new())?)?;
+    for _ in 1..MAX_HASH_ROUNDS {
         if !hashes.iter().any(|hash| matches!(hash.hash, Err(EngineError::Revision { .. }))) {
             break;
         }
+        let revision = execute(engine, Vec::new())?;
+        std::thread::sleep(HASH_PAUSE);
+        hashes = hashes_at(engine, revision)?;
     }
     Ok(hashes)
+}
+
+fn hashes_at(engine: &dyn Engine, revision: u64) -> Result<Vec<EndpointHash>, EngineError> {
+    match engine.call(&EngineRequest::HashKv { revision })? {
+        EngineResponse::HashKv(hashes) => Ok(hashes),
+        _ => Err(EngineError::invalid_response("expected the hashes of the members")),
+    }
 }
 
 /// Returns a finding if members with the same compaction have different hashes.
@@ -160,6 +168,7 @@ mod tests {
 
     use alloy_primitives::B256;
     use foreseal_journal::Identity;
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::quorum::{
@@ -204,6 +213,40 @@ mod tests {
         let report = check(&engine);
         assert_eq!(report.rejections(CheckMode::Strict), [&EngineFinding::SingleNode]);
         assert!(report.rejections(CheckMode::Forced).is_empty());
+    }
+
+    /// An engine that is written to between all requests, with a member that lags behind at first.
+    struct LaggingEngine {
+        inner: SimulatedEngine,
+        /// Revisions of the requested hashes.
+        revisions: Mutex<Vec<u64>>,
+    }
+
+    impl Engine for LaggingEngine {
+        fn call(&self, request: &EngineRequest) -> Result<EngineResponse, EngineError> {
+            execute(&self.inner, vec![KeyOperation::Put { key: "a".to_owned(), value: Bytes::new() }])?;
+            let mut response = self.inner.call(request)?;
+            if let (EngineRequest::HashKv { revision }, EngineResponse::HashKv(hashes)) =
+                (request, &mut response)
+            {
+                self.revisions.lock().push(*revision);
+                if self.revisions.lock().len() < 3 {
+                    let reason = "required revision is a future revision".to_owned();
+                    hashes[1].hash = Err(EngineError::Revision { endpoint: "b".to_owned(), reason });
+                }
+            }
+            Ok(response)
+        }
+    }
+
+    #[test]
+    fn each_round_reads_hashes_at_a_newer_revision() {
+        let inner = SimulatedEngine::new(1, FaultRates::default());
+        let engine = LaggingEngine { inner, revisions: Mutex::default() };
+        let hashes = read_hashes(&engine).unwrap();
+        assert!(hashes.iter().all(|hash| hash.hash.is_ok()));
+        let revisions = engine.revisions.lock();
+        assert!(revisions.len() == 3 && revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
     }
 
     #[test]

@@ -10,14 +10,6 @@ use super::{
 /// The oldest accepted version of etcd; older ones can return inconsistent data after a crash (etcd #14211).
 pub const MIN_ETCD_VERSION: [u64; 3] = [3, 5, 14];
 
-/// Flags that bound the memory and the failover time of etcd.
-pub const ETCD_FLAGS: [&str; 4] = [
-    "--snapshot-count 500",
-    "--snapshot-catchup-entries 200",
-    "--election-timeout 500",
-    "--heartbeat-interval 50",
-];
-
 /// Measured duration of appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendLatency {

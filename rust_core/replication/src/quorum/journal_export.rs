@@ -1,8 +1,8 @@
 //! File with the newest appends of a journal.
 
 use std::{
-    fs::File,
-    io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    fs::{self, File},
+    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -46,12 +46,34 @@ pub struct JournalExport {
     start: u64,
 }
 
-/// Writes the appends of a source to a new file. Returns their number.
+/// Writes the appends of a source to a new file. Returns their number. The file appears once it is complete and
+/// durable; until then it has the extension `partial` in addition.
 ///
 /// # Errors
 /// Returns [`AppendSourceError`] if the source cannot be read, or the file exists or cannot be written.
 pub fn write_export(source: &dyn AppendSource, path: &Path) -> Result<u64, AppendSourceError> {
-    let file = File::create_new(path)?;
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists").into());
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    let draft = PathBuf::from(name);
+    let written = write_draft(source, &draft).and_then(|count| {
+        fs::rename(&draft, path)?;
+        // The rename is durable with its folder.
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        Ok(count)
+    });
+    if written.is_err() {
+        // An export without its end is of no use; the next call overwrites what cannot be removed.
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+fn write_draft(source: &dyn AppendSource, path: &Path) -> Result<u64, AppendSourceError> {
+    let file = File::create(path)?;
     let Identity { chain_id, genesis } = source.identity();
     let header = ExportHeader { chain_id, genesis, first: source.first(), next: source.next() };
     let header = serde_json::to_vec(&header).expect("the header has only string keys");

@@ -126,7 +126,7 @@ fn delete_other_records(
 ) -> Result<(), ImportError> {
     let keys = log.keys();
     let before = KeyOperation::Delete { from: keys.first_record(), to: keys.record_part(source.first(), 0) };
-    let after = KeyOperation::Delete { from: keys.record_part(source.next(), 0), to: keys.last_record() };
+    let after = KeyOperation::Delete { from: keys.record_part(source.next(), 0), to: keys.records_end() };
     write(log, observed, vec![before, after])
 }
 

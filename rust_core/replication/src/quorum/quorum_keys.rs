@@ -7,7 +7,7 @@ use super::engine::KeyRange;
 /// Size of the parts of a record in bytes; etcd accepts requests up to 1.5 MiB.
 pub const PART_SIZE: usize = 1 << 20;
 /// Maximum number of parts of a record.
-pub const MAX_PARTS: u32 = 256;
+pub(super) const MAX_PARTS: u32 = 256;
 /// Maximum size of a record in bytes.
 pub(super) const MAX_RECORD_SIZE: usize = MAX_PARTS as usize * PART_SIZE;
 
@@ -60,7 +60,7 @@ impl QuorumKeys {
     }
 
     /// Returns the first key after all records.
-    pub fn last_record(&self) -> String {
+    pub fn records_end(&self) -> String {
         format!("{}s0", self.prefix)
     }
 
@@ -113,7 +113,7 @@ mod tests {
             let key = keys.record_part(42, index);
             assert_eq!(keys.parse_record(&key), Some((42, index)));
             assert!(key < keys.record_end(42) && keys.record_end(42) < keys.record_part(43, 0));
-            assert!(keys.first_record() < key && key < keys.last_record());
+            assert!(keys.first_record() < key && key < keys.records_end());
         }
         for other in [keys.owner(), keys.first_record(), format!("{}1/0", keys.first_record())] {
             assert_eq!(keys.parse_record(&other), None, "{other}");

@@ -111,7 +111,7 @@ impl QuorumLog {
         let keys = &self.connection.keys;
         let range = KeyRange {
             from: keys.record_part(sequence, part),
-            to: keys.last_record(),
+            to: keys.records_end(),
             limit,
             keys_only: false,
         };
@@ -128,7 +128,7 @@ impl QuorumLog {
         let keys = &self.connection.keys;
         // Records are removed from the oldest on: if the one before exists, this one was not removed.
         let from = keys.record_part(wanted.saturating_sub(1), 0);
-        let range = KeyRange { from, to: keys.last_record(), limit: 1, keys_only: true };
+        let range = KeyRange { from, to: keys.records_end(), limit: 1, keys_only: true };
         let entries = match self.connection.range(range) {
             Ok(entries) => entries,
             Err(error) => return error.into(),

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_journal::{Identity, JournalOptions, LocalJournal, OfflineJournal, RealDisk, Record};
 use foreseal_replication::quorum::{
     AppendSource, AppendSourceError, Engine, EngineRequest, ImportError, ImportMode, JournalExport,
-    JournalTail, KeyOperation, PART_SIZE, QuorumLog, import_journal,
+    JournalTail, KeyOperation, PART_SIZE, QuorumLog, SourceAppends, import_journal,
     simulated::{FaultRates, SimulatedEngine},
     write_export,
 };
@@ -155,6 +155,43 @@ fn export_imports_like_its_journal() {
     assert_eq!(import_journal(&of_export, &export, ImportMode::OnlyEmpty).unwrap(), expected);
     let records = |log: &QuorumLog| log.read_records(105, usize::MAX).unwrap();
     assert_eq!(records(&of_journal), records(&of_export));
+}
+
+/// A source whose reading fails after its first append.
+struct FailingSource(JournalTail);
+
+impl AppendSource for FailingSource {
+    fn identity(&self) -> Identity {
+        self.0.identity()
+    }
+
+    fn first(&self) -> u64 {
+        self.0.first()
+    }
+
+    fn next(&self) -> u64 {
+        self.0.next()
+    }
+
+    fn appends(&self, from: u64) -> Result<SourceAppends<'_>, AppendSourceError> {
+        let failure = std::iter::once_with(|| Err(AppendSourceError::Damaged("a test".to_owned())));
+        Ok(Box::new(self.0.appends(from)?.take(1).chain(failure)))
+    }
+}
+
+#[test]
+fn failed_export_leaves_no_file() {
+    let datadir = tempfile::tempdir().unwrap();
+    write_journal(datadir.path(), 20, 1);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("export");
+    // The rest of an export that was killed.
+    fs::write(folder.path().join("export.partial"), [7; 5000]).unwrap();
+    assert!(write_export(&FailingSource(tail(datadir.path())), &file).is_err());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    write_export(&tail(datadir.path()), &file).unwrap();
+    JournalExport::open(&file).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
