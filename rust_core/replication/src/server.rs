@@ -9,6 +9,7 @@
 //! disconnected. It reconnects with its cursor and receives the missing appends from the journal.
 
 mod connection_origin;
+mod disconnect_reason;
 mod feed_server;
 mod feed_source;
 mod follower_session;

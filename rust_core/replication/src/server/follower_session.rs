@@ -1,45 +1,28 @@
 //! A connection to one follower: the backlog from the journal, the whole pool, then live events.
 
 use std::{
-    io::{self, BufWriter, Read, Write},
+    io::{BufWriter, Read, Write},
     os::unix::net::UnixStream,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
 use alloy_primitives::Bytes;
-use foreseal_journal::JournalError;
 use foreseal_primitives::{mutant, wire::to_vec};
 
 use super::{
     ConnectionOrigin, FeedConfig, FeedSource,
+    disconnect_reason::{DisconnectReason, dismissing},
     feed_source::Registration,
     frame_log::{FrameRead, LogStatus},
     peers::Peer,
     request_reader::{RequestReader, listen},
-    snapshot_session::{SnapshotFailure, serve_snapshot},
+    snapshot_session::serve_snapshot,
 };
 use crate::wire::{
     Cursor, Ending, FollowerRole, HEARTBEAT_INTERVAL, Heartbeat, MAX_GREETING_SIZE, MAX_SILENCE, Request,
     Response, SequencerReport, WireError, read_frame, write_numbered,
 };
-
-/// Reason for which a follower is no longer served.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DisconnectReason {
-    #[error(transparent)]
-    Wire(#[from] WireError),
-    #[error("sending failed: {0}")]
-    Io(#[from] io::Error),
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error("the sequencer closed the connection: {0}")]
-    Dismissed(Ending),
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotFailure),
-    #[error("the follower closed the connection")]
-    Closed,
-}
 
 /// Maximum size of a text of the greeting, in bytes.
 const MAX_TEXT_SIZE: usize = 128;
@@ -55,7 +38,7 @@ pub(super) fn serve(
     let mut out = BufWriter::new(stream);
     let first = dismissing(read_first(&mut &*stream), &mut out)?;
     if let Request::Snapshot { identity } = first {
-        return Ok(serve_snapshot(source, identity, stream)?);
+        return serve_snapshot(source, identity, stream);
     }
     let peer = dismissing(admit(source, first, origin), &mut out)?;
     let registration = Registration::new(source, peer);
@@ -74,15 +57,6 @@ pub(super) fn greet(
     out: &mut impl Write,
 ) -> Result<Arc<Peer>, DisconnectReason> {
     dismissing(read_first(input).and_then(|first| admit(source, first, origin)), out)
-}
-
-/// Sends the reason if the follower is dismissed.
-fn dismissing<T>(result: Result<T, DisconnectReason>, out: &mut impl Write) -> Result<T, DisconnectReason> {
-    if let Err(DisconnectReason::Dismissed(ending)) = &result {
-        out.write_all(&Response::End(ending.clone()).encode())?;
-        out.flush()?;
-    }
-    result
 }
 
 /// Reads the first frame of a connection.

@@ -1,7 +1,7 @@
 //! A connection that transfers a snapshot.
 
 use std::{
-    io::{self, BufWriter, Write},
+    io::{BufWriter, Write},
     os::unix::net::UnixStream,
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -9,7 +9,8 @@ use std::{
 use foreseal_journal::Identity;
 
 use super::{
-    FeedSource,
+    FeedConfig, FeedSource, SnapshotSource,
+    disconnect_reason::{DisconnectReason, dismissing},
     snapshot_writer::{SnapshotWriter, WRITE_TIMEOUT},
 };
 use crate::wire::{Ending, Response};
@@ -17,55 +18,37 @@ use crate::wire::{Ending, Response};
 /// Size of the buffer in front of the socket, in bytes.
 const BUFFER_SIZE: usize = 128 << 10;
 
-/// Reason for which a snapshot was not sent completely.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SnapshotFailure {
-    #[error("sending a snapshot failed: {0}")]
-    Io(#[from] io::Error),
-    #[error("no snapshot was sent: {0}")]
-    Dismissed(Ending),
-    #[error("sending a snapshot failed: {0}")]
-    Source(String),
-}
-
 /// Sends a snapshot over a connection on which it was requested.
 pub(super) fn serve_snapshot(
     source: &FeedSource,
     identity: Option<Identity>,
     stream: &UnixStream,
-) -> Result<(), SnapshotFailure> {
+) -> Result<(), DisconnectReason> {
     stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
     let out = SnapshotWriter::new(stream, &source.config.log, source.config.pace.clock());
-    send_snapshot(source, identity, &mut BufWriter::with_capacity(BUFFER_SIZE, out))
+    let mut out = BufWriter::with_capacity(BUFFER_SIZE, out);
+    let (snapshots, _permit) = dismissing(permit(source, identity), &mut out)?;
+    out.write_all(&Response::Snapshot(source.config.identity).encode())?;
+    snapshots.send(&mut out).map_err(DisconnectReason::Snapshot)?;
+    Ok(out.flush()?)
 }
 
-fn send_snapshot(
+/// Returns the source of snapshots with the permission to send one, or the reason why the receiver gets none.
+fn permit(
     source: &FeedSource,
     identity: Option<Identity>,
-    out: &mut dyn Write,
-) -> Result<(), SnapshotFailure> {
-    let own = source.config.identity;
-    let refused = |reason: String| Ending::Refused(reason);
-    let sending = match (&source.config.snapshots, identity) {
-        (None, _) => Err(refused("the sequencer sends no snapshots: restore a backup instead".to_owned())),
-        (_, Some(found)) if found != own => {
-            Err(refused(format!("the sequencer has chain {own}, the receiver {found}")))
-        }
-        (Some(snapshots), _) => SnapshotPermit::acquire(&source.sending, source.config.max_snapshots)
-            .map(|permit| (snapshots, permit))
-            .ok_or(Ending::Busy { limit: source.config.max_snapshots }),
-    };
-    let (snapshots, _permit) = match sending {
-        Ok(sending) => sending,
-        Err(ending) => {
-            out.write_all(&Response::End(ending.clone()).encode())?;
-            out.flush()?;
-            return Err(SnapshotFailure::Dismissed(ending));
-        }
-    };
-    out.write_all(&Response::Snapshot(own).encode())?;
-    snapshots.send(out).map_err(SnapshotFailure::Source)?;
-    Ok(out.flush()?)
+) -> Result<(&dyn SnapshotSource, SnapshotPermit<'_>), DisconnectReason> {
+    let FeedConfig { identity: own, snapshots, max_snapshots: limit, .. } = &source.config;
+    let refused = |reason: String| DisconnectReason::Dismissed(Ending::Refused(reason));
+    let snapshots = snapshots
+        .as_deref()
+        .ok_or_else(|| refused("the sequencer sends no snapshots: restore a backup instead".to_owned()))?;
+    if let Some(found) = identity.filter(|found| found != own) {
+        return Err(refused(format!("the sequencer has chain {own}, the receiver {found}")));
+    }
+    let busy = || DisconnectReason::Dismissed(Ending::Busy { limit: *limit });
+    let permit = SnapshotPermit::acquire(&source.sending, *limit).ok_or_else(busy)?;
+    Ok((snapshots, permit))
 }
 
 /// Permission to send a snapshot, returned when dropped.
