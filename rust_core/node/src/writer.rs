@@ -14,7 +14,7 @@ use foreseal_replication::{
     FeedAddress, FeedConfig, FeedConnector, FeedSecurity, FeedServer, FeedSource, FollowerClient,
     FollowerConfig, FollowerProfile, FrameLog, ListenerLimits, Pace, Phase, PoolStart, RingLimits,
     SnapshotSource, Upstream,
-    quorum::{Owner, QuorumKeys, QuorumLog, QuorumWriter, RunId},
+    quorum::{BEAT_INTERVAL, Owner, QuorumKeys, QuorumLog, QuorumWriter, RunId},
     wire::{FollowerRole, Welcome},
 };
 use foreseal_store::Store;
@@ -34,9 +34,6 @@ use crate::{
 
 /// Maximum lag, in appends, at which a follower receives the pool in a simulation, whose chains are short.
 const MANUAL_NEAR: u64 = 2;
-
-/// Maximum time between two proofs of a leader that it is alive.
-const BEAT_INTERVAL: Duration = Duration::from_millis(200);
 
 /// State of the writing thread.
 pub(crate) struct Writer {

@@ -9,13 +9,11 @@ use std::{
 };
 
 use foreseal_chain::Clock;
-use foreseal_replication::quorum::BeatSender;
+use foreseal_replication::quorum::{BEAT_INTERVAL, BeatSender};
 use parking_lot::Mutex;
 
 use super::interval_thread::IntervalThread;
 
-/// Interval between beats during a tick.
-const BEAT_INTERVAL: Duration = Duration::from_millis(200);
 /// Time after which a tick counts as stuck: a standby may take over then.
 const MAX_TICK: Duration = Duration::from_secs(10);
 
