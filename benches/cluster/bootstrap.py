@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from benches.cluster.bench_nodes import bench_nodes
+from benches.cluster.bench_nodes import PROGRAM, bench_nodes
 from benches.cluster.long_chain import give_long_chain
 from benches.cluster.process_sample import cpu_seconds, disk_use, resident_mb
 from benches.cluster.tick_watch import TickWatch, tick_figures, tick_times
@@ -21,6 +21,7 @@ from benches.cluster.transfer_stream import TransferStream
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.cluster.node_process import NodeProcess, ReplicaRole, SequencerRole
 from foreseal.errors import NodeError
+from journal_import import import_journal
 from transfer_accounts import transfer_accounts
 
 RESULT = Path(__file__).parents[1] / "results" / "bootstrap.json"
@@ -89,9 +90,10 @@ def main() -> int:
     with bench_nodes(given.etcd) as nodes:
         version = nodes.etcd.version_text
         leader = nodes.sequencer("leader", options=step)
-        chain_seconds = give_long_chain(nodes, leader, given.blocks)
-        nodes.start(leader)
         assert isinstance(leader.role, SequencerRole), "it serves a feed"
+        chain_seconds = give_long_chain(nodes, leader, given.blocks)
+        import_journal(PROGRAM, leader)
+        nodes.start(leader)
         replica = nodes.node("replica", ReplicaRole([leader.role.feed_address]), ("--log-level", "info"))
         nodes.started.append(replica)
         found = uvloop.run(fetch(leader, replica, given.seconds, TIMEOUT))

@@ -28,10 +28,10 @@ from transfer_accounts import CHAIN_ID
 
 RESULT = Path(__file__).parents[1] / "results" / "takeover.json"
 STEP_MS, RATE, SEED = 200, 50, 1
-# Long enough that a takeover is over before the block is sealed.
-BLOCK_TIME = "10s"
-# Index of the step after which the leader is killed, if its block has several seconds left.
-KILL_AFTER, LAST_INDEX = 5, 20
+# Seconds, long enough that a takeover is over before the block is sealed.
+BLOCK_TIME = 10
+# Index from which the leader is killed, between these seconds of a block: the first block may begin late.
+KILL_AFTER, EARLIEST, LATEST = 5, 1, 5
 _TIMEOUT, _POLL = 60.0, 0.02
 
 
@@ -44,7 +44,7 @@ class Takeover:
 
     def __init__(self, nodes: BenchNodes) -> None:
         self.recording = Recording()
-        options = ("--step", f"{STEP_MS}ms", "--block-time", BLOCK_TIME)
+        options = ("--step", f"{STEP_MS}ms", "--block-time", f"{BLOCK_TIME}s")
         self.old = nodes.sequencer("leader", options=options)
         self.new = nodes.sequencer("standby", standby=True, options=options)
         nodes.start(self.old, self.new)
@@ -60,7 +60,12 @@ class Takeover:
         """
         old = self._observed.readers[0]
         wait(
-            lambda: old.newest is not None and KILL_AFTER <= old.newest.index <= LAST_INDEX, "the leader shows no step"
+            lambda: (
+                old.newest is not None
+                and old.newest.index >= KILL_AFTER
+                and EARLIEST <= time.time() % BLOCK_TIME <= LATEST
+            ),
+            "the leader shows no step",
         )
         newest = old.newest
         assert newest is not None, "it was waited for"

@@ -72,6 +72,12 @@ impl SequencerBackend for FeedBackend {
         }
     }
 
+    fn owner_epoch(&self) -> Option<u64> {
+        let reported = self.following().map_or(0, |client| client.owner_epoch());
+        let own = self.monitor.get().map_or(0, |monitor| monitor.epoch());
+        Some(own.max(reported)).filter(|epoch| *epoch > 0)
+    }
+
     fn age(&self) -> Duration {
         self.shared.age()
     }

@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from foreseal.cluster.etcd import EtcdCluster
 from foreseal.cluster.launched_process import wait_until
 from foreseal.cluster.local_cluster import write_chain_files
 from foreseal.cluster.node_process import NodeProcess, SequencerRole
+from journal_import import import_journal
 from live import Rpc
 from live.process import FAST, foreseal_command
 from workers.node import WorkersNode, make_chain, stopped_cleanly
@@ -24,7 +24,7 @@ class QuorumLeader:
     def __init__(self, folder: Path) -> None:
         """Make its chain. Skips the test if etcd is not installed."""
         self.etcd = EtcdCluster(folder, etcd_program())
-        datadir = self._datadir = folder / "leader" / "data"
+        datadir = folder / "leader" / "data"
         self.contract = make_chain(datadir)
         """Contract that logs and returns the number of its block."""
         files = write_chain_files(folder, (datadir / "genesis.json").read_bytes())
@@ -36,14 +36,8 @@ class QuorumLeader:
     def start(self) -> None:
         """Start members and leader. Raises NodeError."""
         self.etcd.start()
-        journal = self.etcd.journal_url()
         # The chain began without a quorum journal.
-        subprocess.run(
-            [foreseal_command(), "journal", "import", str(self._datadir), "--journal", journal, "--yes"],
-            check=True,
-            capture_output=True,
-            timeout=_START_TIMEOUT,
-        )
+        import_journal((foreseal_command(),), self.node)
         self.node.start()
         wait_until(self.node.is_ready, [self.node], _START_TIMEOUT)
 
