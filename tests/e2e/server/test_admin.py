@@ -125,7 +125,7 @@ def test_admin_listener_rejects_public_addresses(where: str, tmp_path: Path) -> 
 
 def test_finality_is_set_only_on_the_admin_listener(dev: Pair, run: Pair) -> None:
     for pair in (dev, run):
-        assert names(pair.admin) - names(pair.public) == {"foreseal_setFinality"}
+        assert names(pair.admin) - names(pair.public) == {"foreseal_handover", "foreseal_setFinality"}
         wait_for_block(pair.public, 1)
         refused = refusal(pair.public, "foreseal_setFinality", {"safe": "0x1"})
         assert refused.code == -32601
