@@ -57,8 +57,12 @@ class EtcdGateway:
         return int(answer["header"]["revision"])
 
     def compact(self, revision: int) -> None:
-        """Discard the history below a revision. Raises EtcdGatewayError."""
-        self.call("kv/compaction", {"revision": str(revision), "physical": True})
+        """Discard the history below a revision, which may be gone already. Raises EtcdGatewayError."""
+        try:
+            self.call("kv/compaction", {"revision": str(revision), "physical": True})
+        except EtcdGatewayError as error:
+            if "has been compacted" not in str(error):
+                raise
 
     def defragment(self) -> None:
         """Return the free space of the member's database to the disk. Raises EtcdGatewayError."""
