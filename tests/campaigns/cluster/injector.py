@@ -1,7 +1,7 @@
 """Applies the faults of a plan to a running cluster, and heals them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from clock_shim import set_clock
 from cluster.observed_cluster import ObservedCluster
@@ -39,10 +39,8 @@ class FaultInjector:
         heal = self._begin(fault, targets)
         time.sleep(max(0.0, began + fault.seconds - time.monotonic()))
         heal()
-        for process in (*self._topology.etcd.members, *self._topology.nodes):
-            # A full disk or a lost ownership may have ended a process that was no target.
-            if not process.is_running:
-                self._restart(process)
+        # A full disk or a lost ownership may have ended a process that was no target.
+        self._restart_ended((*self._topology.etcd.members, *self._topology.nodes))
         roles = "+".join(fault.roles)
         names = tuple(process.name for process in targets)
         return AppliedFault(f"{fault.kind} {roles}", names, began, time.monotonic(), owner.epoch if owner else 0)
@@ -109,6 +107,11 @@ class FaultInjector:
             found += [link for link in self._topology.links.names if link.startswith("follow/") and link.endswith(name)]
         return sorted(set(found))
 
+    def _restart_ended(self, processes: Sequence[LaunchedProcess]) -> None:
+        for process in processes:
+            if not process.is_running:
+                self._restart(process)
+
     def _restart(self, process: LaunchedProcess) -> None:
         if isinstance(process, NodeProcess):
             self._topology.restart(process)
@@ -129,6 +132,7 @@ class FaultInjector:
         """Delete the filler, compact, defragment and disarm, as an operator does."""
         end = time.monotonic() + _REPAIR_TIMEOUT
         while True:
+            self._restart_ended(self._topology.etcd.members)
             try:
                 gateway = self._gateway()
                 gateway.compact(gateway.delete(_FILLER))

@@ -16,9 +16,10 @@ from transfer_accounts import funded_genesis
 
 SEQUENCERS = ("seq-a", "seq-b")
 REPLICAS = ("replica-1", "replica-2")
-# Bytes of the engine's database, and of the small member's file system, which holds two 64 MB segments of its log.
+# Bytes of the engine's database, and of the small member's file system, which holds that, a copy while it is
+# defragmented, and several 64 MB segments of its log.
 QUOTA = 48 << 20
-_SMALL_DISK = "256m"
+_SMALL_DISK = "512m"
 
 
 class FaultTopology:
