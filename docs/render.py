@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import cluster_tables
 import orjson
 import scale_tables
 import tables
@@ -206,6 +207,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "compare": tables.compare,
     "scale_tree": scale_tables.tree,
     "scale_regions": scale_tables.regions,
+    **dict(cluster_tables.PARTS),
     "nodes": tables.nodes,
     "crates_and_packages": tables.crates_and_packages,
     "entrance": tables.entrance,
