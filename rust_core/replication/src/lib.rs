@@ -2,6 +2,7 @@
 
 mod error;
 mod follower;
+mod loopback;
 mod phase;
 mod production;
 pub mod quorum;

@@ -6,6 +6,8 @@ use std::{
     path::PathBuf,
 };
 
+use crate::loopback::is_loopback;
+
 /// Address at which a sequencer serves its feed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FeedAddress {
@@ -34,7 +36,6 @@ pub enum InvalidFeedAddress {
 
 const TLS: &str = "tls";
 const TCP: &str = "tcp";
-const LOCALHOST: &str = "localhost";
 
 impl FeedAddress {
     /// Parses `tls://HOST:PORT`, `tcp://HOST:PORT`, `unix:PATH` or a path. IPv6 addresses have brackets.
@@ -77,8 +78,7 @@ fn parse_tcp(text: &str, rest: &str) -> Result<FeedAddress, InvalidFeedAddress> 
     let Some((host, port)) = host_and_port(rest) else {
         return Err(InvalidFeedAddress::Form { address: address(), scheme: TCP });
     };
-    let loopback = host == LOCALHOST || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-    if loopback {
+    if is_loopback(&host) {
         Ok(FeedAddress::Tcp { host, port })
     } else {
         Err(InvalidFeedAddress::NotLoopback { address: address() })

@@ -68,6 +68,7 @@ impl EtcdEngine {
     /// # Errors
     /// Returns the first fault of the settings and their files.
     pub fn new(settings: &EtcdSettings) -> Result<Self, EtcdSetupError> {
+        settings.check_password()?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("etcd")

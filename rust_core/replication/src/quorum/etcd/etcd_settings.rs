@@ -47,8 +47,22 @@ pub enum EtcdSetupError {
     File { path: PathBuf, reason: String },
     #[error("cannot connect to etcd at {endpoint}: {reason}")]
     Endpoint { endpoint: String, reason: String },
+    #[error("the password would be sent to {endpoint} without encryption: name the CA of the etcd members")]
+    PlainPassword { endpoint: String },
     #[error("cannot start the threads of the etcd client: {reason}")]
     Runtime { reason: String },
+}
+
+impl EtcdSettings {
+    /// Checks that the password leaves this machine only over TLS.
+    pub(super) fn check_password(&self) -> Result<(), EtcdSetupError> {
+        match (&self.user, &self.tls, self.url.remote_endpoint()) {
+            (Some(_), None, Some(endpoint)) => {
+                Err(EtcdSetupError::PlainPassword { endpoint: endpoint.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl EtcdTls {
@@ -75,4 +89,33 @@ impl EtcdUser {
 fn read_file(path: &Path) -> Result<Vec<u8>, EtcdSetupError> {
     std::fs::read(path)
         .map_err(|error| EtcdSetupError::File { path: path.to_owned(), reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, tls: bool, user: bool) -> Result<(), EtcdSetupError> {
+        let file = PathBuf::from("file");
+        let settings = EtcdSettings {
+            url: EtcdUrl::parse(url).unwrap(),
+            tls: tls.then(|| EtcdTls { ca_file: file.clone(), client: None }),
+            user: user.then(|| EtcdUser { name: "foreseal".to_owned(), password_file: file }),
+        };
+        settings.check_password()
+    }
+
+    #[test]
+    fn password_leaves_this_machine_over_tls_only() {
+        let remote = "etcd://127.0.0.1:1,10.0.0.2:1,[::1]:1";
+        let endpoint = "10.0.0.2:1".to_owned();
+        assert_eq!(check(remote, false, true), Err(EtcdSetupError::PlainPassword { endpoint }));
+        for (url, tls, user) in [
+            (remote, true, true),
+            (remote, false, false),
+            ("etcd://127.0.0.1:1,localhost:1,[::1]:1", false, true),
+        ] {
+            assert_eq!(check(url, tls, user), Ok(()), "{url}");
+        }
+    }
 }

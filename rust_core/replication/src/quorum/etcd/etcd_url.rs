@@ -1,5 +1,7 @@
 //! Address of an etcd cluster.
 
+use crate::loopback::is_loopback;
+
 /// Path of a URL without one.
 const DEFAULT_PREFIX: &str = "/foreseal";
 
@@ -54,6 +56,15 @@ impl EtcdUrl {
             endpoints.push(endpoint.to_owned());
         }
         Ok(Self { endpoints, prefix: parse_prefix(path)? })
+    }
+
+    /// Returns an endpoint that may be on another machine.
+    pub(super) fn remote_endpoint(&self) -> Option<&str> {
+        let is_remote = |endpoint: &&String| {
+            let host = endpoint.rsplit_once(':').map_or(endpoint.as_str(), |(host, _)| host);
+            !is_loopback(host.trim_start_matches('[').trim_end_matches(']'))
+        };
+        self.endpoints.iter().find(is_remote).map(String::as_str)
     }
 }
 
