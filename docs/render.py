@@ -207,7 +207,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "compare": tables.compare,
     "scale_tree": scale_tables.tree,
     "scale_regions": scale_tables.regions,
-    **dict(cluster_tables.PARTS),
+    **cluster_tables.PARTS,
     "nodes": tables.nodes,
     "crates_and_packages": tables.crates_and_packages,
     "entrance": tables.entrance,

@@ -1,11 +1,10 @@
 """Tables of the scale model: figures of the files in benches/results, put into the formulas of the page."""
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parent.parent / "benches" / "results"
+from result_files import load_if_measured, missing, row
+
 REPLICAS = 1_000
 FAN_OUTS = (4, 10, 32, 100, 1_000)
 # Load of the design: 170 KB x 5 a second.
@@ -44,7 +43,7 @@ def burst_ms(fan_out: int) -> float:
 
 def tree() -> str:
     """Return the table of trees; the lag is that of the measured hops."""
-    hops = _load("replica_lag.json").get("hops")
+    hops = load_if_measured("replica_lag.json").get("hops")
     lines = [
         "| fan-out | depth | replicas that serve others | outgoing, Mbit/s | last follower of a step, ms "
         "| lag at the leaf, p99, ms |",
@@ -60,7 +59,7 @@ def tree() -> str:
             f"{burst_ms(fan_out):,.1f}",
             "not measured" if hops is None else f"{tree_lag_ms(hops, fan_out):,.0f}",
         )
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(row(*cells))
     return "\n".join(lines)
 
 
@@ -76,9 +75,9 @@ def tree_lag_ms(hops: list[Mapping[str, Any]], fan_out: int) -> float:
 
 def regions() -> str:
     """Return the table of appends with members in one place and in three regions."""
-    results = _load("quorum_cost.json").get("results", [])
+    results = load_if_measured("quorum_cost.json").get("results", [])
     if not results:
-        return "Not measured: `benches/results/quorum_cost.json` does not exist."
+        return missing("quorum_cost.json")
     lines = [
         "| step, KB | local journal, p50/p99 ms | members on one machine, p50/p99 ms "
         "| three regions, sequencer in that of the engine's leader | three regions, sequencer in another |",
@@ -94,12 +93,5 @@ def regions() -> str:
             f"{median:g}/{slow:g}",
             *(f"{median + trips * ROUND_TRIP_MS:.0f}/{slow + trips * ROUND_TRIP_MS:.0f}" for trips in (1, 2)),
         )
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(row(*cells))
     return "\n".join(lines)
-
-
-def _load(name: str) -> dict[str, Any]:
-    """Return a result file; empty if it does not exist."""
-    file = RESULTS / name
-    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-    return found

@@ -1,11 +1,9 @@
 """Tables of the performance page, rendered from the files in benches/results."""
 
-import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parent.parent / "benches" / "results"
+from result_files import load, origin
 
 # Targets for the ratio to anvil at 16 connections: native transport, asgi transport.
 _TARGETS: Mapping[str, tuple[float | None, float | None]] = {
@@ -35,10 +33,10 @@ _TARGETS: Mapping[str, tuple[float | None, float | None]] = {
 
 def compare() -> str:
     """Return the comparison with anvil: every row on both transports, at 16 connections unless a column says more."""
-    report = _load("compare.json")
+    report = load("compare.json")
     reads, again = _by_cell(report["reads"]), _by_cell(report["reads_after_restart"])
     lines = [
-        _origin(report),
+        origin(report),
         "",
         "| row | anvil, /s | native: /s, us | ratio, target | after a restart | 1 and 64 connections | asgi: /s, us "
         "| ratio, target |",
@@ -79,7 +77,7 @@ def compare() -> str:
 
 def nodes() -> str:
     """Return start, notifications, receipts and memory of each node in the comparison with anvil."""
-    report = _load("compare.json")
+    report = load("compare.json")
     fanout = {cell["node"]: cell for cell in report["fanout"]}
     receipts = {cell["node"]: cell["receipt"] for cell in report["visibility"]}
     lines = [
@@ -101,8 +99,8 @@ def nodes() -> str:
 
 def crates_and_packages() -> str:
     """Return the ratios of the core to crates (`core.json`) and of the Python codec to packages (`peers.json`)."""
-    core, packages = _load("core.json"), _load("peers.json")
-    lines = [_origin(core), "", "| work | peer | Foreseal, us | peer, us | ratio |", "|---|---|---|---|---|"]
+    core, packages = load("core.json"), load("peers.json")
+    lines = [origin(core), "", "| work | peer | Foreseal, us | peer, us | ratio |", "|---|---|---|---|---|"]
     for row in core["results"]:
         if row.get("peer"):
             cells = [row["name"], row["peer"], _micro(row["ns"] / 1000), _micro(row["peer_ns"] / 1000)]
@@ -115,11 +113,11 @@ def crates_and_packages() -> str:
 
 def entrance() -> str:
     """Return every row before and after the entrance was unified, with the ratio at each number of connections."""
-    report = _load("entrance.json")
+    report = load("entrance.json")
     cells = _by_cell(report["reads"])
     counts = sorted({cell["connections"] for cell in report["reads"]})
     heads = [f"{count}: before, after, ratio" for count in counts]
-    lines = [_origin(report), "", f"| row | {' | '.join(heads)} |", f"|---|{'---|' * len(counts)}"]
+    lines = [origin(report), "", f"| row | {' | '.join(heads)} |", f"|---|{'---|' * len(counts)}"]
     for row in dict.fromkeys(cell["row"] for cell in report["reads"]):
         shown = []
         for count in counts:
@@ -128,19 +126,6 @@ def entrance() -> str:
             shown.append(f"{rates}, {_ratio(after['ratio'])}")
         lines.append(f"| {row} | {' | '.join(shown)} |")
     return "\n".join(lines)
-
-
-def _load(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / name).read_text())
-    return found
-
-
-def _origin(report: Mapping[str, Any]) -> str:
-    machine = report["machine"]
-    changed = " with local changes" if report["dirty"] else ""
-    made = f"Commit `{report['commit'][:7]}`{changed}, {report['date'][:10]}"
-    profile = f", profile `{report['profile']}`" if "profile" in report else ""
-    return f"{made}{profile}, {machine['processor']} with {machine['cores']} cores:"
 
 
 def _by_cell(cells: Iterable[dict[str, Any]]) -> dict[tuple[str, int, str], dict[str, Any]]:

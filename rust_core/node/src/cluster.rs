@@ -19,7 +19,7 @@ mod takeover;
 
 pub(crate) use busy_beat::BusyBeat;
 pub use cluster_error::ClusterError;
-pub(crate) use cluster_monitor::ClusterMonitor;
+pub(crate) use cluster_monitor::{ClusterMonitor, newest_epoch};
 pub use cluster_monitor::{ClusterRole, ClusterStatus, QuorumStatus, TakeoverRecord};
 pub use cluster_settings::{ClusterSettings, QuorumSettings};
 pub(crate) use engine_watch::EngineWatch;

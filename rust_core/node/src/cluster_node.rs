@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use foreseal_replication::{FollowerStatus, quorum::RunId, wire::FollowerRole};
 
-use crate::{ClusterRole, ClusterStatus, ControlError, Node, Role, cluster::demote, node::NodeRole};
+use crate::{
+    ClusterRole, ClusterStatus, ControlError, Node, Role,
+    cluster::{demote, newest_epoch},
+    node::NodeRole,
+};
 
 /// Time that a handover waits for the append in progress.
 const HANDOVER_WAIT: Duration = Duration::from_secs(1);
@@ -46,13 +50,11 @@ impl Node {
     /// Returns the number of the ownership under which the newest view was made, as far as this process has
     /// heard; 0 without a quorum journal.
     pub fn owner_epoch(&self) -> u64 {
-        let reported = self.following().map_or(0, |client| client.owner_epoch());
-        match &self.part {
-            NodeRole::Writer(writing) if let Some(monitor) = writing.monitor.get() => {
-                monitor.epoch().max(reported)
-            }
-            _ => reported,
-        }
+        let monitor = match &self.part {
+            NodeRole::Writer(writing) => writing.monitor.get(),
+            NodeRole::Follower(_) => None,
+        };
+        newest_epoch(monitor, self.following())
     }
 
     /// Hands the chain over to the standby that is most up to date, and follows it from then on. Without a

@@ -15,7 +15,7 @@ use foreseal_replication::{
 use foreseal_store::DamageReport;
 
 use crate::{
-    cluster::ClusterMonitor,
+    cluster::{ClusterMonitor, newest_epoch},
     contradiction,
     forwarding::{decode_forwarded, pass_on},
     shared_state::SharedState,
@@ -73,9 +73,7 @@ impl SequencerBackend for FeedBackend {
     }
 
     fn owner_epoch(&self) -> Option<u64> {
-        let reported = self.following().map_or(0, |client| client.owner_epoch());
-        let own = self.monitor.get().map_or(0, |monitor| monitor.epoch());
-        Some(own.max(reported)).filter(|epoch| *epoch > 0)
+        Some(newest_epoch(self.monitor.get(), self.following())).filter(|epoch| *epoch > 0)
     }
 
     fn age(&self) -> Duration {

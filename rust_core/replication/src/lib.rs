@@ -2,6 +2,7 @@
 
 mod error;
 mod follower;
+mod log_limiter;
 mod loopback;
 mod phase;
 mod production;

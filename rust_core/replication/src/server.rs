@@ -14,7 +14,6 @@ mod feed_server;
 mod feed_source;
 mod follower_session;
 mod frame_log;
-mod log_limiter;
 mod manual_server;
 mod pace;
 mod peers;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use foreseal_replication::{
+    FollowerClient,
     quorum::{EngineFinding, Owner, QuorumHead, QuorumHealth},
     wire::OwnerReport,
 };
@@ -103,6 +104,16 @@ struct MonitorState {
     answered: Duration,
 }
 
+/// Returns the number of the newest ownership that the engine or the followed process has reported; 0 without a quorum
+/// journal.
+pub(crate) fn newest_epoch(
+    monitor: Option<&Arc<ClusterMonitor>>,
+    followed: Option<&Arc<FollowerClient>>,
+) -> u64 {
+    let observed = monitor.map_or(0, |monitor| monitor.epoch());
+    observed.max(followed.map_or(0, |client| client.owner_epoch()))
+}
+
 impl ClusterMonitor {
     pub fn new(name: String, health: Arc<Mutex<QuorumHealth>>) -> Self {
         Self { name, state: Mutex::default(), health, epoch: AtomicU64::new(0) }
@@ -137,7 +148,7 @@ impl ClusterMonitor {
     }
 
     /// Returns the number of the current ownership; 0 before one was seen.
-    pub fn epoch(&self) -> u64 {
+    fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 

@@ -3,6 +3,7 @@
 use std::{
     ops::Range,
     sync::{Arc, atomic::AtomicU32},
+    time::Duration,
 };
 
 use foreseal_chain::Clock;
@@ -12,9 +13,12 @@ use parking_lot::Mutex;
 
 use super::{
     FrameLog, Pace, SequencerBackend, SnapshotSource,
-    log_limiter::LogLimiter,
     peers::{Peer, Peers},
 };
+use crate::log_limiter::LogLimiter;
+
+/// Minimum time between two log lines about followers that contradict the journal.
+const CONTRADICTION_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Inputs of a feed.
 pub struct FeedConfig {
@@ -58,7 +62,7 @@ impl FeedSource {
             config,
             peers: Peers::default(),
             sending: AtomicU32::new(0),
-            contradictions: LogLimiter::default(),
+            contradictions: LogLimiter::new(CONTRADICTION_LOG_INTERVAL),
             listeners: Mutex::default(),
         }
     }

@@ -84,7 +84,7 @@ impl FeedListener {
             rules,
             limits,
             pending: PendingHandshakes::new(limits.handshakes),
-            rejections: RejectionLog::default(),
+            rejections: RejectionLog::new(Instant::now()),
             admit: Box::new(admit),
         });
         let (phase, phases) = watch::channel(ListenerPhase::Accepting);
