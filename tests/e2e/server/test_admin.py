@@ -202,10 +202,9 @@ def test_occupied_address_is_reported_before_the_store_is_opened(dev: Pair, tmp_
 def test_exposed_development_methods_log_a_warning(node: LiveNode) -> None:
     assert "is not a loopback address" not in node.printed
     with live_node("--host", "0.0.0.0") as reachable:
-        assert (
-            "Warning: 0.0.0.0 is not a loopback address. Any client that reaches it can use the keys above"
-            in reachable.printed
-        )
+        warning = "Warning: 0.0.0.0 is not a loopback address. Any client that reaches it can use the keys above"
+        # The banner continues after the URL.
+        wait_for(lambda: warning in reachable.printed, 10, "warning", lambda: reachable.printed)
 
 
 def test_admin_metrics_equal_those_of_the_public_endpoint() -> None:
