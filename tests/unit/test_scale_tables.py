@@ -1,6 +1,7 @@
 """Arithmetic of the scale model."""
 
-import importlib.util
+import importlib
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -9,14 +10,11 @@ from repository import ROOT
 
 
 @pytest.fixture(scope="module")
-def scale() -> ModuleType:
-    """Return the module of the tables."""
-    spec = importlib.util.spec_from_file_location("scale_tables", ROOT / "docs" / "scale_tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def scale() -> Iterator[ModuleType]:
+    """Yield the module of the tables, imported as `docs/render.py` does: with its folder on the path."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs"))
+        yield importlib.import_module("scale_tables")
 
 
 @pytest.mark.parametrize(("fan_out", "depth", "inner"), [(4, 5, 249), (10, 3, 99), (32, 2, 31), (1_000, 1, 0)])
