@@ -97,12 +97,15 @@ def bootstrap(report: Report) -> list[str]:
 
 def soak(report: Report) -> list[str]:
     """Return memory and disk use of each process over a long load."""
-    lines = headings("process", "resident: start/end/max MB", "growth in the second half, MB", "disk: start/end MB")
+    lines = headings(
+        "process", "resident: start/end MB", "anonymous: start/end/max MB", "growth in the second half, MB", "disk: MB"
+    )
     for name, each in report["processes"].items():
-        resident, disk = each["resident_mb"], each["disk_mb"]
-        memory = "/".join(f"{resident[at]:.0f}" for at in ("start", "end", "max"))
-        growth = f"{each['resident_growth_of_second_half_mb']:.1f}"
-        lines.append(row(name, memory, growth, f"{disk['start']:,.0f}/{disk['end']:,.0f}"))
+        resident, anonymous, disk = each["resident_mb"], each["anonymous_mb"], each["disk_mb"]
+        memory = "/".join(f"{anonymous[at]:.0f}" for at in ("start", "end", "max"))
+        growth = f"{each['anonymous_growth_of_second_half_mb']:.1f}"
+        both = f"{resident['start']:.0f}/{resident['end']:.0f}"
+        lines.append(row(name, both, memory, growth, f"{disk['start']:,.0f}/{disk['end']:,.0f}"))
     return lines
 
 

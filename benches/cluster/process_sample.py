@@ -14,15 +14,19 @@ class ProcessSample:
 
     name: str
     resident: int
-    """Resident memory in bytes, children included."""
+    """Resident memory in bytes, children included: `anonymous` and pages of mapped files, such as a store."""
+    anonymous: int
+    """Resident memory in bytes that no file backs."""
     disk: int
     """Allocated bytes of its data directory."""
 
 
 def sample(process: LaunchedProcess, folder: Path) -> ProcessSample:
     """Return memory of a process and disk use of its folder; zeros for a process that does not run."""
-    pid = process.pid
-    return ProcessSample(process.name, ProcessGroup(pid).resident() if pid else 0, disk_use(folder))
+    if not process.pid:
+        return ProcessSample(process.name, 0, 0, disk_use(folder))
+    group = ProcessGroup(process.pid)
+    return ProcessSample(process.name, group.resident(), group.anonymous(), disk_use(folder))
 
 
 def cpu_seconds(*processes: LaunchedProcess) -> float:

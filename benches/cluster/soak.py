@@ -59,7 +59,9 @@ async def run(
 def show_samples(series: SoakSeries) -> str:
     """Return the newest samples as text."""
     return ", ".join(
-        f"{each.name} {each.resident / 1e6:.0f} MB, {each.disk / 1e6:.0f} MB on disk" for each in series.samples[-1]
+        f"{each.name} {each.resident / 1e6:.0f} MB ({each.anonymous / 1e6:.0f} anonymous), "
+        f"{each.disk / 1e6:.0f} MB on disk"
+        for each in series.samples[-1]
     )
 
 

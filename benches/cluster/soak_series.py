@@ -23,26 +23,29 @@ class SoakSeries:
         self.samples.append(list(samples))
 
     def summary(self) -> dict[str, Any]:
-        """Return start, end and maximum of each process, and the growth of memory in the second half, in MB."""
+        """Return start, end and maximum of each process, and growth of anonymous memory in the second half, in MB."""
         found = {}
         half = len(self.samples) // 2
         for column in zip(*self.samples, strict=True):
             resident = [each.resident / _MB for each in column]
+            anonymous = [each.anonymous / _MB for each in column]
             disk = [each.disk / _MB for each in column]
             found[column[0].name] = {
                 "resident_mb": _range(resident),
-                "resident_growth_of_second_half_mb": round(max(resident[half:]) - max(resident[: half + 1]), 1),
+                "anonymous_mb": _range(anonymous),
+                "anonymous_growth_of_second_half_mb": round(max(anonymous[half:]) - max(anonymous[: half + 1]), 1),
                 "disk_mb": _range(disk),
             }
         return found
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return at most `MAX_ROWS` rows, evenly spread: seconds, and resident memory and disk use in MB by process."""
+        """Return at most `MAX_ROWS` rows, evenly spread: seconds, and memory and disk use in MB by process."""
         every = max(1, -(-len(self.samples) // MAX_ROWS))
         return [
             {
                 "seconds": round(seconds),
                 "resident_mb": {each.name: round(each.resident / _MB, 1) for each in samples},
+                "anonymous_mb": {each.name: round(each.anonymous / _MB, 1) for each in samples},
                 "disk_mb": {each.name: round(each.disk / _MB, 1) for each in samples},
             }
             for seconds, samples in list(zip(self.seconds, self.samples, strict=True))[::every]

@@ -31,6 +31,16 @@ class ProcessGroup:
         """Return resident memory in bytes; shared pages count for each process."""
         return sum(int(fields[_RESIDENT]) for fields in self._stats().values()) * _PAGE
 
+    def anonymous(self) -> int:
+        """Return resident memory in bytes that no file backs, such as the heap; mapped stores and code are excluded."""
+        total = 0
+        for pid in self._stats():
+            with suppress(OSError):
+                for line in (_PROC / str(pid) / "status").read_text().splitlines():
+                    if line.startswith("RssAnon:"):
+                        total += int(line.split()[1]) * 1024
+        return total
+
     def _stats(self) -> dict[int, list[str]]:
         stats = {}
         for path in _PROC.glob("[0-9]*/stat"):

@@ -7,15 +7,18 @@ from benches.cluster.soak_series import MAX_ROWS, SoakSeries
 def series(count: int) -> SoakSeries:
     found = SoakSeries()
     for number in range(count):
-        found.add(number, [ProcessSample("etcd-1", number * 1_000_000, 5_000_000), ProcessSample("leader", 7, 8)])
+        found.add(
+            number,
+            [ProcessSample("etcd-1", 9_000_000, number * 1_000_000, 5_000_000), ProcessSample("leader", 7, 6, 8)],
+        )
     return found
 
 
 def test_summary_has_the_range_of_each_process() -> None:
     summary = series(11).summary()
-    assert summary["etcd-1"]["resident_mb"] == {"start": 0.0, "end": 10.0, "max": 10.0}
-    assert summary["etcd-1"]["resident_growth_of_second_half_mb"] == 5.0
-    assert summary["leader"]["resident_growth_of_second_half_mb"] == 0.0
+    assert summary["etcd-1"]["anonymous_mb"] == {"start": 0.0, "end": 10.0, "max": 10.0}
+    assert summary["etcd-1"]["anonymous_growth_of_second_half_mb"] == 5.0
+    assert summary["leader"]["anonymous_growth_of_second_half_mb"] == 0.0
 
 
 def test_long_series_is_thinned() -> None:
