@@ -1,0 +1,147 @@
+// Token transfers of an account, from logs, and the tokens that they name.
+
+import { Empty, ErrorNotice, Loaded, Loading } from '../../lib/components/errors.js';
+import { useRequest } from '../../lib/components/request.js';
+import { Badge, Table } from '../../lib/components/table.js';
+import { html, useEffect, useMemo, useState } from '../../lib/components/ui.js';
+import { isSameAddress } from '../../lib/address.js';
+import { NewestFirst } from '../../lib/log-pages.js';
+import { MergedPages } from '../../lib/merged-pages.js';
+import { isAbort } from '../../lib/rpc.js';
+import { formatInteger, formatUnits, parseCount } from '../../lib/values.js';
+import { rpc } from '../context.js';
+import { AddressLink, BlockLink, TransactionLink, blockParameter } from '../links.js';
+import { loadBalances, loadToken, transferFilters, transfersOf } from '../tokens.js';
+
+/**
+ * @template T
+ * @typedef {import('../../lib/components/table.js').Column<T>} Column
+ */
+/** @typedef {import('../tokens.js').Transfer} Transfer */
+/** @typedef {import('../tokens.js').Token} Token */
+/** @typedef {import('../links.js').StateAt} StateAt */
+/** @typedef {Transfer & {token: string, block: number, transaction: string, key: string}} Row */
+
+const PAGE = 25;
+const MAX_TOKENS = 40;
+
+/** @param {Record<string, any>} log @returns {Row[]} */
+function rowsOf(log) {
+  return transfersOf(/** @type {any} */ (log)).map((transfer, index) => ({
+    ...transfer,
+    token: log['address'],
+    block: parseCount(log['blockNumber']),
+    transaction: log['transactionHash'],
+    key: `${log['transactionHash']}-${log['logIndex']}-${index}`,
+  }));
+}
+
+/** Reads transfers page by page. @param {string} address */
+export function useTransfers(address) {
+  const [rows, setRows] = useState(/** @type {Row[]} */ ([]));
+  const [state, setState] = useState(/** @type {{isLoading: boolean, error: unknown, isDone: boolean}} */ ({ isLoading: true, error: null, isDone: false }));
+  const [round, setRound] = useState(0);
+  const pager = useMemo(() => ({ current: /** @type {MergedPages | null} */ (null) }), [address]);
+  useEffect(() => setRows([]), [address]);
+  useEffect(() => {
+    const controller = new AbortController();
+    const load = async () => {
+      setState({ isLoading: true, error: null, isDone: false });
+      try {
+        if (pager.current === null) {
+          const opening = transferFilters(address).map((filter) =>
+            NewestFirst.create(rpc, filter, { limit: PAGE }, controller.signal));
+          pager.current = new MergedPages(await Promise.all(opening), PAGE);
+        }
+        const logs = await pager.current.next(controller.signal);
+        const isDone = pager.current.done;
+        if (controller.signal.aborted) return;
+        setRows((before) => [...before, ...logs.flatMap(rowsOf)]);
+        setState({ isLoading: false, error: null, isDone });
+      } catch (error) {
+        if (controller.signal.aborted || isAbort(error)) return;
+        pager.current = null;
+        setRows([]);
+        setState({ isLoading: false, error, isDone: false });
+      }
+    };
+    void load();
+    return () => controller.abort();
+  }, [address, round]);
+  return { rows, ...state, loadMore: () => setRound((count) => count + 1) };
+}
+
+/** @typedef {ReturnType<typeof useTransfers>} Transfers */
+
+/** @param {{address: string}} props */
+function TokenName({ address }) {
+  const request = useRequest(() => loadToken(rpc, address), [address]);
+  return html`<span class="token">${request.data?.symbol && html`<strong>${request.data.symbol}</strong> `}<${AddressLink} address=${address} copy=${false} /></span>`;
+}
+
+/** @param {{row: Row}} props */
+function TransferAmount({ row }) {
+  const request = useRequest(() => loadToken(rpc, row.token), [row.token]);
+  const { amount, id } = row;
+  const decimals = row.standard === 'ERC-20' ? request.data?.decimals ?? 0 : 0;
+  return html`<span class="number">${amount !== null && formatUnits(amount, decimals, { digits: 6 })}${id !== null && html`${amount !== null ? ' of ' : ''}<span class="muted">id </span>${formatInteger(id)}`}</span>`;
+}
+
+/** @param {{address: string, transfers: Transfers}} props */
+export function TransferList({ address, transfers }) {
+  const { rows, isLoading, error, isDone, loadMore } = transfers;
+  /** @type {Column<Row>[]} */
+  const columns = [
+    { label: 'Block', numeric: true, cell: (row) => html`<${BlockLink} number=${row.block} />` },
+    { label: 'Transaction', cell: (row) => html`<${TransactionLink} hash=${row.transaction} />` },
+    {
+      label: 'Direction',
+      cell: (row) => {
+        if (isSameAddress(row.from, row.to)) return html`<${Badge}>self</${Badge}>`;
+        return isSameAddress(row.from, address) ? html`<${Badge} tone="warn">out</${Badge}>` : html`<${Badge} tone="good">in</${Badge}>`;
+      },
+    },
+    {
+      label: 'Other party',
+      cell: (row) => html`<${AddressLink} address=${isSameAddress(row.from, address) ? row.to : row.from} copy=${false} />`,
+    },
+    { label: 'Amount', numeric: true, cell: (row) => html`<${TransferAmount} row=${row} />` },
+    { label: 'Token', cell: (row) => html`<${TokenName} address=${row.token} /> <span class="muted small">${row.standard}</span>` },
+  ];
+  return html`
+    ${(rows.length > 0 || (!isLoading && !error)) && html`<${Table} caption="Token transfers, the newest first" columns=${columns} rows=${rows}
+      rowKey=${(/** @type {Row} */ row) => row.key} empty="No token transfers." />`}
+    ${isLoading && html`<${Loading} label="Searching the logs" />`}
+    ${error && html`<${ErrorNotice} error=${error} onRetry=${loadMore} />`}
+    ${!isLoading && !error && !isDone && html`<p><button type="button" class="button" onClick=${loadMore}>Older transfers</button></p>`}
+  `;
+}
+
+/** @param {{address: string, at: StateAt, transfers: Transfers}} props */
+export function TokenList({ address, at, transfers }) {
+  const tokens = [...new Set(transfers.rows.filter((row) => row.standard === 'ERC-20').map((row) => row.token))].slice(0, MAX_TOKENS);
+  const request = useRequest(async (signal) => {
+    const [balances, details] = await Promise.all([
+      loadBalances(rpc, address, tokens, blockParameter(at), signal),
+      Promise.all(tokens.map((token) => loadToken(rpc, token))),
+    ]);
+    return tokens.map((token, index) => ({ token, balance: balances[index] ?? null, details: /** @type {Token} */ (details[index]) }));
+  }, [address, tokens.join(), at.block, at.step]);
+  /** @typedef {{token: string, balance: bigint | null, details: Token}} Holding */
+  /** @type {Column<Holding>[]} */
+  const columns = [
+    { label: 'Token', cell: (row) => html`<strong>${row.details.symbol ?? 'no symbol'}</strong> <span class="muted">${row.details.name}</span>` },
+    { label: 'Contract', cell: (row) => html`<${AddressLink} address=${row.token} />` },
+    {
+      label: 'Balance',
+      numeric: true,
+      cell: (row) => (row.balance === null ? '–' : html`<span class="number">${formatUnits(row.balance, row.details.decimals ?? 0)}</span>`),
+    },
+  ];
+  if (transfers.isLoading && tokens.length === 0) return html`<${Loading} label="Searching the logs" />`;
+  if (tokens.length === 0) return html`<${Empty}>No ERC-20 token appears in the transfers that are loaded.</${Empty}>`;
+  return html`<${Loaded} request=${request} label="Reading balances">${(/** @type {Holding[]} */ holdings) => html`
+    <${Table} caption="ERC-20 tokens" columns=${columns} rows=${holdings} rowKey=${(/** @type {Holding} */ row) => row.token} />`}
+  </${Loaded}>
+  ${!transfers.isDone && html`<p class="muted">Tokens of the transfers loaded so far. Anyone can send a token with any name: compare its contract.</p>`}`;
+}

@@ -1,0 +1,153 @@
+// Tokens: their names, and transfers from logs.
+
+import { Interface, encodeCall, topicOf } from '../lib/abi/interface.js';
+import { decodeValues } from '../lib/abi/decode.js';
+import { parseParameter } from '../lib/abi/types.js';
+import { visibleName } from '../lib/text.js';
+import { hexToBytes } from '../lib/values.js';
+import { STANDARD_ABIS } from './abis.js';
+
+/** @typedef {import('../lib/rpc.js').RpcClient} RpcClient */
+/** @typedef {{symbol: string | null, name: string | null, decimals: number | null}} Token */
+/**
+ * Movement of tokens. ERC-20 has `amount`; ERC-721 has `id`; ERC-1155 has both.
+ * @typedef {{standard: 'ERC-20' | 'ERC-721' | 'ERC-1155', from: string, to: string, amount: bigint | null, id: bigint | null}} Transfer
+ */
+
+const ERC20 = Interface.parse(STANDARD_ABIS['ERC-20']);
+const ERC721 = Interface.parse(STANDARD_ABIS['ERC-721']);
+const ERC1155 = Interface.parse(STANDARD_ABIS['ERC-1155']);
+const MAX_DECIMALS = 36;
+const TEXT = parseParameter({ type: 'string' });
+
+/** @param {Interface} contract @param {string} name */
+function event(contract, name) {
+  const found = contract.events.find((one) => one.name === name);
+  if (!found) throw new Error(`the interface has no event ${name}`);
+  return topicOf(found);
+}
+
+const TRANSFER = event(ERC20, 'Transfer');
+const MULTI = [event(ERC1155, 'TransferSingle'), event(ERC1155, 'TransferBatch')];
+
+/**
+ * Returns the filters that find all token transfers from and to an address.
+ * @param {string} address
+ * @returns {{topics: (string | string[] | null)[]}[]}
+ */
+export function transferFilters(address) {
+  const topic = `0x${address.slice(2).toLowerCase().padStart(64, '0')}`;
+  return [
+    { topics: [TRANSFER, topic] },
+    { topics: [TRANSFER, null, topic] },
+    { topics: [MULTI, null, topic] },
+    { topics: [MULTI, null, null, topic] },
+  ];
+}
+
+/**
+ * Returns the transfers of a log; none if it is not one of a standard.
+ * @param {{topics: string[], data: string}} log
+ * @returns {Transfer[]}
+ */
+export function transfersOf(log) {
+  const fungible = values(ERC20, log);
+  if (fungible) {
+    const [from, to, amount] = fungible;
+    return [{ standard: 'ERC-20', from, to, amount, id: null }];
+  }
+  const unique = values(ERC721, log);
+  if (unique) {
+    const [from, to, id] = unique;
+    return [{ standard: 'ERC-721', from, to, amount: null, id }];
+  }
+  const multi = values(ERC1155, log);
+  if (!multi) return [];
+  const [, from, to, ids, amounts] = multi;
+  const list = Array.isArray(ids) ? ids.map((id, index) => [id, amounts[index]]) : [[ids, amounts]];
+  return list.map(([id, amount]) => ({ standard: 'ERC-1155', from, to, id, amount: amount ?? null }));
+}
+
+/** @param {Interface} contract @param {{topics: string[], data: string}} log @returns {any[] | null} */
+function values(contract, log) {
+  const decoded = contract.decodeLog(log);
+  if (!decoded?.fragment.name.startsWith('Transfer')) return null;
+  return decoded.arguments.map((argument) => argument.value);
+}
+
+/** @type {Map<string, Promise<Token>>} */
+const cache = new Map();
+
+/**
+ * Returns the name, symbol and decimals of a token; null for what the contract does not report.
+ * @param {RpcClient} rpc
+ * @param {string} address
+ * @returns {Promise<Token>}
+ */
+export function loadToken(rpc, address) {
+  const key = address.toLowerCase();
+  const cached = cache.get(key);
+  if (cached) return cached;
+  const loading = readToken(rpc, address);
+  cache.set(key, loading);
+  loading.catch(() => cache.delete(key));
+  return loading;
+}
+
+/** @param {RpcClient} rpc @param {string} address @returns {Promise<Token>} */
+async function readToken(rpc, address) {
+  /** @param {string} name */
+  const read = (name) => {
+    const fragment = ERC20.functions.find((one) => one.name === name);
+    const data = fragment ? encodeCall(fragment, []) : '0x';
+    return rpc.call('eth_call', [{ to: address, data }, 'latest']).catch(() => '0x');
+  };
+  const [name, symbol, decimals] = await Promise.all(['name', 'symbol', 'decimals'].map(read));
+  return { name: textOf(name), symbol: textOf(symbol), decimals: decimalsOf(decimals) };
+}
+
+/** Early tokens return their name as 32 bytes. @param {string} data */
+function textOf(data) {
+  try {
+    const bytes = hexToBytes(data);
+    if (bytes.length === 0) return null;
+    const end = bytes.indexOf(0);
+    const text = bytes.length === 32
+      ? new TextDecoder().decode(bytes.slice(0, end < 0 ? 32 : end))
+      : String(decodeValues([TEXT], bytes)[0]);
+    return visibleName(text) || null;
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} data */
+function decimalsOf(data) {
+  if (data.length !== 66) return null;
+  const value = BigInt(data);
+  return value <= BigInt(MAX_DECIMALS) ? Number(value) : null;
+}
+
+/**
+ * Returns the balances of an account, by token; null where the call fails.
+ * @param {RpcClient} rpc
+ * @param {string} account
+ * @param {readonly string[]} tokens
+ * @param {unknown} block
+ * @param {AbortSignal} signal
+ * @returns {Promise<(bigint | null)[]>}
+ */
+export function loadBalances(rpc, account, tokens, block, signal) {
+  const fragment = ERC20.functions.find((one) => one.name === 'balanceOf');
+  if (!fragment) return Promise.resolve([]);
+  const data = encodeCall(fragment, [account]);
+  return Promise.all(tokens.map((to) =>
+    rpc.call('eth_call', [{ to, data }, block], { signal }).then(
+      (result) => (typeof result === 'string' && result.length === 66 ? BigInt(result) : null),
+      (error) => {
+        if (signal.aborted) throw error;
+        return null;
+      },
+    )));
+}
+

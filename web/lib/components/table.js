@@ -1,0 +1,55 @@
+// Tables and lists of facts.
+
+import { html } from './ui.js';
+
+/** @typedef {import('./ui.js').Child} Child */
+/**
+ * @template T
+ * @typedef {{label: string, cell: (row: T, index: number) => Child, numeric?: boolean}} Column
+ */
+
+/**
+ * A table that scrolls sideways on narrow screens.
+ * @template T
+ * @param {{caption: string, columns: Column<T>[], rows: readonly T[], rowKey: (row: T, index: number) => string,
+ *   rowClass?: (row: T) => string, empty?: Child, isCaptionShown?: boolean}} props
+ */
+export function Table({ caption, columns, rows, rowKey, rowClass, empty = 'Nothing to show.', isCaptionShown = false }) {
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
+  /** @param {Column<T>} column */
+  const align = (column) => (column.numeric ? 'numeric' : '');
+  return html`<div class="table-scroll" tabindex="0" role="region" aria-label=${caption}>
+    <table>
+      <caption class=${isCaptionShown ? '' : 'visually-hidden'}>${caption}</caption>
+      <thead><tr>${columns.map((column) => html`<th scope="col" class=${align(column)}>${column.label}</th>`)}</tr></thead>
+      <tbody>
+        ${rows.map((row, index) => html`<tr key=${rowKey(row, index)} class=${rowClass?.(row) ?? ''}>
+          ${columns.map((column) => html`<td class=${align(column)}>${column.cell(row, index)}</td>`)}
+        </tr>`)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/**
+ * A list of named facts. Rows without a value are omitted.
+ * @param {{rows: readonly (readonly [string, Child])[]}} props
+ */
+export function Facts({ rows }) {
+  const shown = rows.filter(([, value]) => value !== null && value !== undefined && value !== false);
+  return html`<dl class="facts">${shown.map(([label, value]) => html`<div key=${label}><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/**
+ * A short status.
+ * @param {{tone?: 'neutral' | 'live' | 'good' | 'bad' | 'warn', children?: Child}} props
+ */
+export function Badge({ tone = 'neutral', children }) {
+  return html`<span class="badge" data-tone=${tone}>${children}</span>`;
+}
+
+/** A titled section. @param {{title: string, aside?: Child, children?: Child, level?: 2 | 3}} props */
+export function Panel({ title, aside, children, level = 2 }) {
+  const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
+  return html`<section class="panel"><header class="panel-head">${heading}${aside && html`<div>${aside}</div>`}</header>${children}</section>`;
+}

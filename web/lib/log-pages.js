@@ -1,0 +1,152 @@
+// Pages of logs, oldest first by cursor, or newest first by windows of blocks.
+//
+// The time of a search depends on the number of its results, not on its range. A search for the newest logs therefore
+// starts with a small window at the end of the chain and enlarges it until it finds something.
+
+import { parseCount, toQuantity } from './values.js';
+
+/** @typedef {import('./rpc.js').RpcClient} RpcClient */
+/** @typedef {{address?: string | string[], topics?: (string | string[] | null)[]}} LogFilter */
+/** @typedef {Record<string, any>} Log */
+/** @typedef {{next: (signal?: AbortSignal) => Promise<Log[]>, done: boolean}} LogPager */
+
+const FIRST_WINDOW = 2000;
+const GROWTH = 8;
+const MAX_PAGE = 1000;
+
+/**
+ * Pages in the order of the chain.
+ * @implements {LogPager}
+ */
+export class OldestFirst {
+  done = false;
+  /** @type {string | null} */
+  #cursor = null;
+  #rpc;
+  #filter;
+  #limit;
+
+  /**
+   * @param {RpcClient} rpc
+   * @param {LogFilter & {fromBlock?: string, toBlock?: string, blockHash?: string}} filter
+   * @param {number} limit logs of a page
+   */
+  constructor(rpc, filter, limit) {
+    this.#rpc = rpc;
+    this.#filter = filter;
+    this.#limit = limit;
+  }
+
+  /** @param {AbortSignal} [signal] @returns {Promise<Log[]>} an empty page if there are no new logs yet */
+  async next(signal) {
+    if (this.done) return [];
+    const query = { filter: this.#filter, limit: toQuantity(this.#limit), ...(this.#cursor ? { cursor: this.#cursor } : {}) };
+    const { logs, cursor } = await this.#rpc.call('foreseal_getLogs', [query], { signal, alone: true });
+    this.#cursor = cursor;
+    this.done = cursor === null;
+    return logs;
+  }
+}
+
+/**
+ * Pages in reverse order, from the newest step back to the first block.
+ * @implements {LogPager}
+ */
+export class NewestFirst {
+  done = false;
+  #rpc;
+  #filter;
+  #limit;
+  #end;
+  #start;
+  #size = FIRST_WINDOW;
+  /** @type {Log[]} */
+  #rest = [];
+  /** First block of the open end of the chain, or null if the range ends before it. @type {number | null} */
+  #open;
+
+  /**
+   * @param {RpcClient} rpc
+   * @param {LogFilter} filter
+   * @param {{limit: number, from?: number, to: number, open?: number | null}} options blocks of the range, the first
+   * block of its open end, and logs of a page
+   */
+  constructor(rpc, filter, { limit, from = 0, to, open = null }) {
+    this.#rpc = rpc;
+    this.#filter = filter;
+    this.#limit = limit;
+    this.#start = from;
+    this.#end = to;
+    this.#open = open;
+  }
+
+  /**
+   * Creates a pager over a range of blocks. Without a last block, or with one that is not sealed, the range includes
+   * the block under construction.
+   * @param {RpcClient} rpc
+   * @param {LogFilter} filter
+   * @param {{limit: number, from?: number | null, to?: number | null}} options
+   * @param {AbortSignal} [signal]
+   */
+  static async create(rpc, filter, { limit, from = null, to = null }, signal) {
+    const pending = await rpc.call('eth_getBlockByNumber', ['pending', false], { signal });
+    const open = parseCount(pending.number);
+    const isOpen = to === null || to >= open;
+    const range = { from: from ?? 0, to: isOpen ? open - 1 : to, open: isOpen ? open : null };
+    return new NewestFirst(rpc, filter, { limit, ...range });
+  }
+
+  /** @param {AbortSignal} [signal] @returns {Promise<Log[]>} */
+  async next(signal) {
+    if (this.#open !== null) {
+      const open = Math.max(this.#open, this.#start);
+      this.#open = null;
+      this.#rest.push(...(await this.#openEnd(open, signal)).reverse());
+    }
+    while (this.#rest.length < this.#limit && this.#end >= this.#start) {
+      const from = Math.max(this.#start, this.#end - this.#size + 1);
+      const found = await this.#window(from, this.#end, signal);
+      if (found === null) {
+        this.#size = Math.max(1, Math.floor(this.#size / GROWTH));
+        continue;
+      }
+      this.#rest.push(...found.reverse());
+      this.#end = from - 1;
+      if (found.length < this.#limit) this.#size *= GROWTH;
+    }
+    const page = this.#rest.splice(0, this.#limit);
+    this.done = this.#rest.length === 0 && this.#end < this.#start;
+    return page;
+  }
+
+  /**
+   * Returns the logs from a block up to the newest step. The block may have been sealed since.
+   * @param {number} from @param {AbortSignal} [signal]
+   */
+  async #openEnd(from, signal) {
+    const filter = { ...this.#filter, fromBlock: toQuantity(from), toBlock: 'pending' };
+    const pager = new OldestFirst(this.#rpc, filter, MAX_PAGE);
+    /** @type {Log[]} */
+    const logs = [];
+    for (;;) {
+      const page = await pager.next(signal);
+      if (page.length === 0) return logs;
+      logs.push(...page);
+    }
+  }
+
+  /**
+   * Returns the logs of a window, or null if they exceed one page and the window can be smaller.
+   * @param {number} from @param {number} to @param {AbortSignal} [signal]
+   * @returns {Promise<Log[] | null>}
+   */
+  async #window(from, to, signal) {
+    const filter = { ...this.#filter, fromBlock: toQuantity(from), toBlock: toQuantity(to) };
+    const pager = new OldestFirst(this.#rpc, filter, MAX_PAGE);
+    const logs = await pager.next(signal);
+    if (!pager.done && to > from) return null;
+    // The cursor of a range up to a number is null only after a page that ends inside the range.
+    while (!pager.done) logs.push(...(await pager.next(signal)));
+    return logs;
+  }
+}
