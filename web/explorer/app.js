@@ -34,6 +34,7 @@ const STATES = {
   waiting: { tone: 'bad', text: 'Reconnecting' },
   failed: { tone: 'bad', text: 'No live updates' },
   stopped: { tone: 'neutral', text: 'Paused' },
+  polling: { tone: 'good', text: 'Live, each second' },
 };
 
 /** State of the connection, with the newest step. */

@@ -1,5 +1,6 @@
 // The live chain: the model of the newest blocks, fed by the streams of the node.
 
+import { FeedPoller } from '../lib/feed-poller.js';
 import { FeedStream, PoolStream, webSocketUrl } from '../lib/stream.js';
 import { parseCount, toQuantity } from '../lib/values.js';
 import { ChainModel } from './chain.js';
@@ -16,11 +17,13 @@ const MAX_DELAYS = 240;
 const MAX_WAITING = 5000;
 const HIDDEN_MS = 30_000;
 const RELOAD_MS = 2000;
+/** Failed connections after which the page reads the steps over HTTP instead. */
+const MAX_FAILURES = 3;
 
 /** Reads the chain once, then follows it. Pauses while the page is hidden. */
 export class Live {
   model = new ChainModel();
-  /** @type {StreamState} */
+  /** @type {StreamState | 'polling'} */
   state = 'connecting';
   /** @type {Error | null} */
   error = null;
@@ -37,6 +40,8 @@ export class Live {
   #url;
   /** @type {FeedStream | null} */
   #feed = null;
+  /** @type {FeedPoller | null} */
+  #poller = null;
   /** @type {PoolStream | null} */
   #pool = null;
   /** @type {Map<string, number>} */
@@ -44,6 +49,8 @@ export class Live {
   /** @type {Set<() => void>} */
   #listeners = new Set();
   #isStarted = false;
+  #isPaused = false;
+  #failures = 0;
   #hasOffset = false;
   #hasHistory = false;
   #frame = 0;
@@ -132,18 +139,50 @@ export class Live {
       onStep: (step) => this.#step(step),
       onHeartbeat: () => this.#heard(),
       onGap: () => this.#restart(),
-      onState: (state, error) => {
-        this.state = state;
-        this.error = error;
-        this.#notify();
-      },
+      onState: (state, error) => this.#onState(state, error),
     });
+    this.#failures = 0;
     this.#feed.start();
   }
 
-  #restart() {
+  /** @param {StreamState} state @param {Error | null} error */
+  #onState(state, error) {
+    this.state = state;
+    this.error = error;
+    this.#failures = state === 'waiting' ? this.#failures + 1 : state === 'live' ? 0 : this.#failures;
+    const cursor = this.#feed?.cursor ?? null;
+    if (this.#failures >= MAX_FAILURES && cursor !== null) this.#poll(cursor);
+    this.#notify();
+  }
+
+  /** Replaces the stream by reads over HTTP. @param {Cursor} cursor */
+  #poll(cursor) {
+    const feed = this.#feed;
+    this.#feed = null;
+    this.#failures = 0;
+    feed?.stop();
+    this.state = 'polling';
+    this.#poller = new FeedPoller(this.#rpc, {
+      cursor,
+      onStep: (step) => this.#step(step),
+      onGap: () => this.#restart(),
+      onPoll: (error) => {
+        this.error = error;
+        this.#heard();
+      },
+    });
+    this.#poller.start();
+  }
+
+  #stop() {
     this.#feed?.stop();
     this.#feed = null;
+    this.#poller?.stop();
+    this.#poller = null;
+  }
+
+  #restart() {
+    this.#stop();
     this.model.clear();
     this.#waiting.clear();
     const hadHistory = this.#hasHistory;
@@ -193,11 +232,13 @@ export class Live {
     clearTimeout(this.#hiddenTimer);
     if (document.hidden) {
       this.#hiddenTimer = setTimeout(() => {
-        this.#feed?.stop();
+        this.#isPaused = true;
+        this.#stop();
         this.#pool?.stop();
       }, HIDDEN_MS);
-    } else if (this.#feed?.state === 'stopped') {
+    } else if (this.#isPaused) {
       // Many steps may have passed: read the chain again instead of replaying them.
+      this.#isPaused = false;
       this.#restart();
       this.#pool?.start();
     }

@@ -181,6 +181,8 @@ export class SubscriptionStream {
   #reconnect() {
     this.#drop();
     this.#setState('waiting');
+    // The listener may have stopped the stream.
+    if (this.state !== 'waiting') return;
     const delay = Math.min(MAX_DELAY, MIN_DELAY * 2 ** this.#failures);
     this.#failures += 1;
     // Jitter keeps many viewers from returning at the same moment.

@@ -242,6 +242,20 @@ test('a stopped stream stays closed', () => {
   assert.equal(sockets.length, 1);
 });
 
+test('a stream that is stopped by its listener does not return', () => {
+  /** @type {FeedStream | null} */
+  let own = null;
+  const { stream, socket, fire, sockets } = harness((options) => new FeedStream('ws://node/', {
+    ...options, onStep: () => {}, onState: (state) => { if (state === 'waiting') own?.stop(); },
+  }));
+  own = stream;
+  stream.start();
+  socket().onclose({});
+  assert.equal(stream.state, 'stopped');
+  assert.deepEqual(fire(() => true), []);
+  assert.equal(sockets.length, 1);
+});
+
 test('text that is not JSON drops the connection', () => {
   const { stream, socket, states } = feed();
   stream.start();

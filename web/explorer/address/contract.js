@@ -2,7 +2,7 @@
 
 import { Interface, encodeCall, selectorOf } from '../../lib/abi/interface.js';
 import { parseInput } from '../../lib/abi/input.js';
-import { typeName } from '../../lib/abi/types.js';
+import { AbiError, typeName } from '../../lib/abi/types.js';
 import { Disclosure } from '../../lib/components/disclosure.js';
 import { ErrorNotice } from '../../lib/components/errors.js';
 import { useRequest } from '../../lib/components/request.js';
@@ -44,6 +44,21 @@ function OutcomeView({ outcome, to }) {
 }
 
 /**
+ * Parses the text of an argument. The error names the argument.
+ * @param {import('../../lib/abi/types.js').Parameter} input @param {number} index @param {string} text
+ */
+function parseField(input, index, text) {
+  try {
+    return parseInput(input.type, text);
+  } catch (error) {
+    throw new AbiError(`${labelOf(input, index)}: ${error instanceof Error ? error.message : 'invalid'}`);
+  }
+}
+
+/** @param {{name: string}} input @param {number} index */
+const labelOf = ({ name }, index) => visibleName(name) || `argument ${index}`;
+
+/**
  * Form of one function.
  * @param {{fragment: Fragment, contract: Interface, address: string, at: StateAt, wallet: WalletState}} props
  */
@@ -57,7 +72,7 @@ function FunctionForm({ fragment, contract, address, at, wallet }) {
   const run = async (act) => {
     setOutcome({ isRunning: true });
     try {
-      const values = fragment.inputs.map((input, index) => parseInput(input.type, texts[index] ?? ''));
+      const values = fragment.inputs.map((input, index) => parseField(input, index, texts[index] ?? ''));
       setOutcome(await act(encodeCall(fragment, values), isPayable ? parseUnits(value, 18) : 0n));
     } catch (error) {
       setOutcome({ error });
@@ -76,9 +91,9 @@ function FunctionForm({ fragment, contract, address, at, wallet }) {
   return html`<${Disclosure} className="function" summary=${summary}>${() => html`
     <form class="stack" onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); void run(call); }}>
       ${fragment.inputs.map((input, index) => html`<div class="field" key=${index}>
-        <label for=${`${id}-${index}`}>${visibleName(input.name) || `argument ${index}`} <span class="muted mono">${typeName(input.type).slice(0, 80)}</span></label>
+        <label for=${`${id}-${index}`}>${labelOf(input, index)} <span class="muted mono">${typeName(input.type).slice(0, 80)}</span></label>
         <input id=${`${id}-${index}`} class="input mono" value=${texts[index]} spellcheck="false" autocomplete="off"
-          onInput=${(/** @type {any} */ event) => { const text = event.currentTarget.value; setTexts((before) => before.map((one, at_) => (at_ === index ? text : one))); }} />
+          onInput=${onValue((text) => setTexts((before) => before.with(index, text)))} />
       </div>`)}
       ${isPayable && html`<div class="field"><label for=${`${id}-value`}>Value <span class="muted">ETH</span></label>
         <input id=${`${id}-value`} class="input" value=${value} inputmode="decimal" onInput=${onValue(setValue)} /></div>`}

@@ -91,7 +91,7 @@ export function PendingBlock({ live }) {
   const gasLimit = parseCount(header['gasLimit']);
   return html`<section class="panel pending">
     <header class="pending-head">
-      <div><p class="eyebrow">Block under construction</p><h1 class="number">${formatInteger(pending.number)}</h1></div>
+      <h1><span class="eyebrow">Block under construction</span> <span class="number">${formatInteger(pending.number)}</span></h1>
       <dl class="figures">
         <div><dt>Step</dt><dd class="number">${newest?.index ?? '–'}</dd></div>
         <div><dt>Transactions</dt><dd><${Integer} value=${pending.transactionCount} /></dd></div>

@@ -11,7 +11,7 @@ import { formatInteger, parseCount, shortHex } from '../../lib/values.js';
 import { loadBlock, loadStateChanges } from '../block/load.js';
 import { BlockTransactions } from '../block/transactions.js';
 import { router, rpc } from '../context.js';
-import { AddressLink, BlockLink, TransactionLink, stateAt } from '../links.js';
+import { AddressLink, TransactionLink, stateAt } from '../links.js';
 import { paths } from '../paths.js';
 import { StateChanges } from '../state-changes.js';
 import { StateReader } from '../state-reader.js';

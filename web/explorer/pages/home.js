@@ -55,7 +55,7 @@ export default function Home() {
   const { blocks, sealed } = model;
   if (blocks.length === 0) return error ? html`<${ErrorNotice} error=${error} />` : html`<${Loading} label="Reading the chain" />`;
   return html`
-    ${state === 'failed' && html`<div class="notice notice-warn" role="status"><p>The node accepts no subscription from this page, so the page does not move. ${error?.message ?? ''}</p></div>`}
+    ${state === 'failed' && html`<div class="notice notice-warn" role="status"><p>The node accepts no subscription from this page, so the page is not updated. ${error?.message ?? ''}</p></div>`}
     <${PendingBlock} live=${live} />
     <${Panel} title="Sealed blocks">
       <${Table} caption="Sealed blocks, the newest first" columns=${COLUMNS} rows=${sealed.slice(0, SHOWN_BLOCKS)}

@@ -63,7 +63,7 @@ function parseScalar(type, text) {
       try {
         return parseAddress(text);
       } catch (error) {
-        throw new AbiError(`address ${error instanceof Error ? error.message : ''}`);
+        throw new AbiError(error instanceof Error ? error.message : 'must be an address');
       }
     case 'bool':
       if (text !== 'true' && text !== 'false') throw new AbiError('bool must be true or false');
