@@ -45,7 +45,8 @@ function Connection() {
   return html`<span class="connection" title=${error?.message ?? ''}>
     <span class="dot" data-tone=${tone} aria-hidden="true"></span>
     <span role="status">${text}</span>
-    ${head && html`<span class="number muted">${formatInteger(head.number)}<span aria-hidden="true">.</span><span class="visually-hidden">, step </span>${head.index}</span>`}
+    ${head && html`<span class="number muted" aria-label=${`Block ${head.number}, step ${head.index}`} role="img">
+      ${`${formatInteger(head.number)}.${head.index}`}</span>`}
   </span>`;
 }
 
@@ -65,7 +66,8 @@ function Header({ current }) {
 }
 
 function NotFound() {
-  return html`<h1>Page not found</h1><p>This address is not one of the explorer. Search above, or <a href=${router.href('/')}>watch the live block</a>.</p>`;
+  return html`<h1>Page not found</h1>
+    <p>The explorer has no page at this address. Search above, or <a href=${router.href('/')}>watch the live block</a>.</p>`;
 }
 
 /** Loads the module of a page. @param {{location: Location}} props */
@@ -83,7 +85,12 @@ function CurrentPage({ location }) {
       setLoaded({ name: location.name, page, error });
     };
     if (load === undefined) show(NotFound, null, 'Not found');
-    else load().then((module) => show(module.default, null, module.title(location)), (error) => show(null, error, 'Error'));
+    else {
+      load().then(
+        (module) => show(module.default, null, module.title(location)),
+        (error) => show(null, error, 'Error'),
+      );
+    }
     return () => {
       isCurrent = false;
     };
@@ -105,7 +112,9 @@ function App() {
   return html`
     <a class="skip-link" href="#main">Skip to the content</a>
     <${Header} current=${location.name} />
-    <main id="main" class="site-main stack" tabindex="-1"><${CurrentPage} location=${location} key=${location.name} /></main>
+    <main id="main" class="site-main stack" tabindex="-1">
+      <${CurrentPage} location=${location} key=${location.name} />
+    </main>
   `;
 }
 

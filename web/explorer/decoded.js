@@ -24,10 +24,16 @@ export function AbiValueView({ type, value }) {
     return html`<ol class="values" start="0">${shown.map((item, index) => {
       const field = type.kind === 'tuple' ? type.fields[index] : null;
       const itemType = field ? field.type : /** @type {AbiType & {kind: 'array'}} */ (type).item;
-      return html`<li key=${index}>${field?.name && html`<span class="muted">${visibleName(field.name)} </span>`}<${AbiValueView} type=${itemType} value=${item} /></li>`;
-    })}${value.length > shown.length && html`<li class="muted">… ${formatInteger(value.length - shown.length)} more</li>`}</ol>`;
+      return html`<li key=${index}>${field?.name && html`<span class="muted">${visibleName(field.name)} </span>`}
+        <${AbiValueView} type=${itemType} value=${item} /></li>`;
+    })}
+    ${value.length > shown.length && html`<li class="muted">… ${formatInteger(value.length - shown.length)} more</li>`}
+    </ol>`;
   }
-  if (typeof value === 'bigint') return html`<span class="number wrap-anywhere" title=${`0x${BigInt.asUintN(256, value).toString(16)}`}>${formatInteger(value)}</span>`;
+  if (typeof value === 'bigint') {
+    const hex = `0x${BigInt.asUintN(256, value).toString(16)}`;
+    return html`<span class="number wrap-anywhere" title=${hex}>${formatInteger(value)}</span>`;
+  }
   if (typeof value === 'boolean') return html`<span>${String(value)}</span>`;
   if (type.kind === 'address') return html`<${AddressLink} address=${value} full=${true} />`;
   if (type.kind === 'string') return html`<span class="text-value">${visibleText(value)}</span>`;
@@ -39,7 +45,8 @@ export function AbiValueView({ type, value }) {
 export function Arguments({ list }) {
   if (list.length === 0) return html`<p class="muted">No arguments.</p>`;
   return html`<dl class="facts arguments">${list.map(({ parameter, value, isHashed }, index) => html`<div key=${index}>
-    <dt><span class="mono">${visibleName(parameter.name) || index}</span> <span class="small">${typeName(parameter.type).slice(0, 60)}${parameter.indexed ? ', indexed' : ''}</span></dt>
+    <dt><span class="mono">${visibleName(parameter.name) || index}</span>
+      <span class="small"> ${typeName(parameter.type).slice(0, 60)}${parameter.indexed ? ', indexed' : ''}</span></dt>
     <dd>${isHashed
       ? html`<${Hash} value=${value} full=${true} /> <span class="muted">hash of the value</span>`
       : html`<${AbiValueView} type=${parameter.type} value=${value} />`}</dd>
@@ -48,24 +55,34 @@ export function Arguments({ list }) {
 
 /** @param {{decoded: Named}} props */
 function DecodedHead({ decoded }) {
-  return html`<p><strong class="mono">${visibleName(decoded.fragment.name, 80)}</strong> <span class="muted small">by ${decoded.source}</span></p>`;
+  return html`<p><strong class="mono">${visibleName(decoded.fragment.name, 80)}</strong>
+    <span class="muted small"> by ${decoded.source}</span></p>`;
+}
+
+/** @param {string | null} to @param {string} input */
+function useDecodedCall(to, input) {
+  return useRequest(async () => (to === null || input.length < 10 ? null : decodeCall(to, input)), [to, input]);
 }
 
 /** Input of a call, decoded if an interface has its selector. @param {{to: string | null, input: string}} props */
 export function CallInput({ to, input }) {
-  const request = useRequest(async () => (to === null || input.length < 10 ? null : decodeCall(to, input)), [to, input]);
+  const request = useDecodedCall(to, input);
   if (input === '0x') return html`<p class="muted">No input.</p>`;
   const decoded = request.data;
+  const isPlain = !decoded && !request.isLoading;
   return html`<div class="stack">
     ${decoded && html`<div><${DecodedHead} decoded=${decoded} /><${Arguments} list=${decoded.arguments} /></div>`}
-    ${!decoded && !request.isLoading && html`<p class="muted">${to === null ? 'Creation code of a contract.' : `No interface has the selector ${input.slice(0, 10)}. Paste an ABI on the page of the contract.`}</p>`}
-    <details open=${!decoded && !request.isLoading}><summary>Input, ${formatInteger(byteLength(input))} bytes</summary><${HexBlock} value=${input} label="input" /></details>
+    ${isPlain && html`<p class="muted">${to === null
+      ? 'Creation code of a contract.'
+      : `No interface has the selector ${input.slice(0, 10)}. Paste an ABI on the page of the contract.`}</p>`}
+    <details open=${isPlain}><summary>Input, ${formatInteger(byteLength(input))} bytes</summary>
+      <${HexBlock} value=${input} label="input" /></details>
   </div>`;
 }
 
 /** Name of the function that a call calls, in one line. @param {{to: string | null, input: string}} props */
 export function CallName({ to, input }) {
-  const request = useRequest(async () => (to === null || input.length < 10 ? null : decodeCall(to, input)), [to, input]);
+  const request = useDecodedCall(to, input);
   if (to === null) return 'create';
   if (input.length < 10) return 'transfer of value';
   return request.data ? visibleName(request.data.fragment.name, 60) : input.slice(0, 10);
@@ -76,7 +93,8 @@ export function RevertReason({ to, output }) {
   const request = useRequest(() => decodeError(to, output), [to, output]);
   const decoded = request.data;
   if (decoded) return html`<div><${DecodedHead} decoded=${decoded} /><${Arguments} list=${decoded.arguments} /></div>`;
-  return output === '0x' ? html`<span class="muted">no reason</span>` : html`<${HexBlock} value=${output} label="returned data" />`;
+  if (output === '0x') return html`<span class="muted">no reason</span>`;
+  return html`<${HexBlock} value=${output} label="returned data" />`;
 }
 
 /** @typedef {{address: string, topics: string[], data: string, logIndex?: string}} Log */
@@ -92,8 +110,11 @@ export function LogView({ log, head }) {
     <details open=${!decoded && !request.isLoading}>
       <summary>Topics and data</summary>
       <dl class="facts">
-        ${log.topics.map((topic, index) => html`<div key=${index}><dt>topic ${index}</dt><dd><${Hash} value=${topic} full=${true} /></dd></div>`)}
-        <div><dt>data</dt><dd>${log.data === '0x' ? html`<span class="muted">empty</span>` : html`<${HexBlock} value=${log.data} label="data" />`}</dd></div>
+        ${log.topics.map((topic, index) => html`<div key=${index}><dt>topic ${index}</dt>
+          <dd><${Hash} value=${topic} full=${true} /></dd></div>`)}
+        <div><dt>data</dt><dd>${log.data === '0x'
+          ? html`<span class="muted">empty</span>`
+          : html`<${HexBlock} value=${log.data} label="data" />`}</dd></div>
       </dl>
     </details>
   </article>`;

@@ -28,7 +28,8 @@ export function TransactionLink({ hash, full = false, copy = true }) {
 export function AddressLink({ address, full = false, copy = true }) {
   const name = fixedContractName(address);
   const href = router.href(paths.address(address));
-  return html`<${Hash} value=${address} href=${href} full=${full} copy=${copy} />${name && html` <span class="muted">${name}</span>`}`;
+  return html`<${Hash} value=${address} href=${href} full=${full} copy=${copy} />
+    ${name && html`<span class="muted"> ${name}</span>`}`;
 }
 
 /**

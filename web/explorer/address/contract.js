@@ -5,6 +5,7 @@ import { parseInput } from '../../lib/abi/input.js';
 import { AbiError, typeName } from '../../lib/abi/types.js';
 import { Disclosure } from '../../lib/components/disclosure.js';
 import { ErrorNotice } from '../../lib/components/errors.js';
+import { SelectField, TextField } from '../../lib/components/field.js';
 import { useRequest } from '../../lib/components/request.js';
 import { html, onValue, useId, useState } from '../../lib/components/ui.js';
 import { RpcError } from '../../lib/rpc.js';
@@ -38,7 +39,8 @@ function OutcomeView({ outcome, to }) {
     ${outcome.isRunning && html`<p class="muted">Running…</p>`}
     ${outcome.note && html`<p class="notice notice-good">${outcome.note}</p>`}
     ${outcome.values && html`<${Arguments} list=${outcome.values} />`}
-    ${outcome.sent && html`<p class="notice notice-good">Sent: <${TransactionLink} hash=${outcome.sent} full=${true} /></p>`}
+    ${outcome.sent && html`<div class="notice notice-good"><p>Sent</p>
+      <${TransactionLink} hash=${outcome.sent} full=${true} /></div>`}
     ${outcome.error && html`<${CallError} error=${outcome.error} to=${to} />`}
   </div>`;
 }
@@ -63,7 +65,6 @@ const labelOf = ({ name }, index) => visibleName(name) || `argument ${index}`;
  * @param {{fragment: Fragment, contract: Interface, address: string, at: StateAt, wallet: WalletState}} props
  */
 function FunctionForm({ fragment, contract, address, at, wallet }) {
-  const id = useId();
   const [texts, setTexts] = useState(/** @type {string[]} */ (fragment.inputs.map(() => '')));
   const [value, setValue] = useState('0');
   const [outcome, setOutcome] = useState(/** @type {Outcome} */ ({}));
@@ -84,22 +85,23 @@ function FunctionForm({ fragment, contract, address, at, wallet }) {
     const paid = wei > 0n ? { value: `0x${wei.toString(16)}` } : {};
     const block = isRead(fragment) ? blockParameter(at) : 'pending';
     const result = await rpc.call('eth_call', [{ to: address, data, ...from, ...paid }, block], { alone: true });
-    return { values: contract.decodeResult(fragment, result), ...(isRead(fragment) ? {} : { note: 'The call succeeds on the pending block.' }) };
+    const values = contract.decodeResult(fragment, result);
+    return isRead(fragment) ? { values } : { values, note: 'The call succeeds on the pending block.' };
   };
-  const send = async (/** @type {string} */ data, /** @type {bigint} */ wei) => ({ sent: await wallet.send({ to: address, data, value: wei }) });
-  const summary = html`<span class="mono">${visibleName(fragment.name, 80)}</span><span class="muted small mono"> ${selectorOf(fragment)}</span>`;
+  /** @param {string} data @param {bigint} wei */
+  const send = async (data, wei) => ({ sent: await wallet.send({ to: address, data, value: wei }) });
+  const summary = html`<span class="mono">${visibleName(fragment.name, 80)}</span>
+    <span class="muted small mono"> ${selectorOf(fragment)}</span>`;
   return html`<${Disclosure} className="function" summary=${summary}>${() => html`
     <form class="stack" onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); void run(call); }}>
-      ${fragment.inputs.map((input, index) => html`<div class="field" key=${index}>
-        <label for=${`${id}-${index}`}>${labelOf(input, index)} <span class="muted mono">${typeName(input.type).slice(0, 80)}</span></label>
-        <input id=${`${id}-${index}`} class="input mono" value=${texts[index]} spellcheck="false" autocomplete="off"
-          onInput=${onValue((text) => setTexts((before) => before.with(index, text)))} />
-      </div>`)}
-      ${isPayable && html`<div class="field"><label for=${`${id}-value`}>Value <span class="muted">ETH</span></label>
-        <input id=${`${id}-value`} class="input" value=${value} inputmode="decimal" onInput=${onValue(setValue)} /></div>`}
+      ${fragment.inputs.map((input, index) => html`<${TextField} key=${index} isCode=${true} value=${texts[index]}
+        label=${html`${labelOf(input, index)} <span class="muted mono">${typeName(input.type).slice(0, 80)}</span>`}
+        onChange=${(/** @type {string} */ text) => setTexts((before) => before.with(index, text))} />`)}
+      ${isPayable && html`<${TextField} label="Value in ETH" value=${value} inputmode="decimal" onChange=${setValue} />`}
       <div class="actions">
         <button type="submit" class="button">${isRead(fragment) ? 'Read' : 'Simulate'}</button>
-        ${!isRead(fragment) && html`<button type="button" class="button button-primary" disabled=${wallet.account === null} onClick=${() => run(send)}>Send from the wallet</button>`}
+        ${!isRead(fragment) && html`<button type="button" class="button button-primary" onClick=${() => run(send)}
+          disabled=${wallet.account === null}>Send from the wallet</button>`}
       </div>
       <${OutcomeView} outcome=${outcome} to=${address} />
     </form>`}
@@ -130,11 +132,13 @@ function AbiForm({ address, onChange }) {
     <div class="field"><label for=${id}>ABI</label>
       <textarea id=${id} class="input" value=${text} spellcheck="false" aria-describedby=${`${id}-hint`}
         onInput=${onValue(setText)}></textarea>
-      <p class="field-hint" id=${`${id}-hint`}>JSON, or one signature a line: function balanceOf(address) view returns (uint256). It is stored in this browser only.</p>
+      <p class="field-hint" id=${`${id}-hint`}>JSON, or one signature a line: function balanceOf(address) view returns
+        (uint256). It is stored in this browser only.</p>
     </div>
     ${error && html`<${ErrorNotice} error=${error} />`}
     <div class="actions"><button type="button" class="button" onClick=${save}>Use this ABI</button>
-      ${storedAbi(address) !== null && html`<button type="button" class="button" onClick=${remove}>Remove it</button>`}</div>
+      ${storedAbi(address) !== null && html`<button type="button" class="button" onClick=${remove}>
+        Remove it</button>`}</div>
   </div></details>`;
 }
 
@@ -149,7 +153,6 @@ async function candidateInterfaces(address, code) {
 
 /** @param {{address: string, code: string, at: StateAt}} props */
 export function ContractPanel({ address, code, at }) {
-  const id = useId();
   const wallet = useWallet();
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
   const request = useRequest(() => candidateInterfaces(address, code), [address, code]);
@@ -157,14 +160,15 @@ export function ContractPanel({ address, code, at }) {
   const { all, likely } = request.data;
   const current = all.find((one) => one.name === chosen) ?? likely;
   const functions = current?.contract.functions ?? [];
-  const form = (/** @type {Fragment} */ fragment) => html`<${FunctionForm} key=${`${current?.name}-${selectorOf(fragment)}`} fragment=${fragment}
+  /** @param {Fragment} fragment */
+  const form = (fragment) => html`<${FunctionForm} key=${`${current?.name}-${selectorOf(fragment)}`} fragment=${fragment}
     contract=${current?.contract} address=${address} at=${at} wallet=${wallet} />`;
+  const options = all.map((one) => ({ value: one.name, label: one === likely ? `${one.name} (fits)` : one.name }));
+  const none = current ? [] : [{ value: '', label: 'Choose an interface' }];
   return html`<div class="stack">
-    <div class="form-row"><div class="field"><label for=${id}>Interface</label>
-      <select id=${id} class="input" value=${current?.name ?? ''} onChange=${onValue(setChosen)}>
-        ${!current && html`<option value="">Choose an interface</option>`}
-        ${all.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one === likely ? ' (fits)' : ''}</option>`)}
-      </select></div></div>
+    <div class="form-row">
+      <${SelectField} label="Interface" value=${current?.name ?? ''} onChange=${setChosen} options=${[...none, ...options]} />
+    </div>
     <${AbiForm} key=${address} address=${address} onChange=${() => { setChosen(null); request.reload(); }} />
     ${current && html`
       <h3>Read</h3><div>${functions.filter(isRead).map(form)}</div>

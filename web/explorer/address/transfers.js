@@ -36,17 +36,20 @@ function rowsOf(log) {
   }));
 }
 
+/** @type {{isLoading: boolean, error: unknown, isDone: boolean}} */
+const LOADING = { isLoading: true, error: null, isDone: false };
+
 /** Reads transfers page by page. @param {string} address */
 export function useTransfers(address) {
   const [rows, setRows] = useState(/** @type {Row[]} */ ([]));
-  const [state, setState] = useState(/** @type {{isLoading: boolean, error: unknown, isDone: boolean}} */ ({ isLoading: true, error: null, isDone: false }));
+  const [state, setState] = useState(LOADING);
   const [round, setRound] = useState(0);
   const pager = useMemo(() => ({ current: /** @type {MergedPages | null} */ (null) }), [address]);
   useEffect(() => setRows([]), [address]);
   useEffect(() => {
     const controller = new AbortController();
     const load = async () => {
-      setState({ isLoading: true, error: null, isDone: false });
+      setState(LOADING);
       try {
         if (pager.current === null) {
           const opening = transferFilters(address).map((filter) =>
@@ -76,7 +79,9 @@ export function useTransfers(address) {
 /** @param {{address: string}} props */
 function TokenName({ address }) {
   const request = useRequest(() => loadToken(rpc, address), [address]);
-  return html`<span class="token">${request.data?.symbol && html`<strong>${request.data.symbol}</strong> `}<${AddressLink} address=${address} copy=${false} /></span>`;
+  const symbol = request.data?.symbol;
+  return html`<span class="token">${symbol && html`<strong>${symbol} </strong>`}
+    <${AddressLink} address=${address} copy=${false} /></span>`;
 }
 
 /** @param {{row: Row}} props */
@@ -84,12 +89,17 @@ function TransferAmount({ row }) {
   const request = useRequest(() => loadToken(rpc, row.token), [row.token]);
   const { amount, id } = row;
   const decimals = row.standard === 'ERC-20' ? request.data?.decimals ?? 0 : 0;
-  return html`<span class="number">${amount !== null && formatUnits(amount, decimals, { digits: 6 })}${id !== null && html`${amount !== null ? ' of ' : ''}<span class="muted">id </span>${formatInteger(id)}`}</span>`;
+  const shown = amount === null ? '' : formatUnits(amount, decimals, { digits: 6 });
+  if (id === null) return html`<span class="number">${shown}</span>`;
+  return html`<span class="number">${amount === null ? '' : `${shown} of `}<span class="muted">id </span>${formatInteger(id)}</span>`;
 }
 
 /** @param {{address: string, transfers: Transfers}} props */
 export function TransferList({ address, transfers }) {
   const { rows, isLoading, error, isDone, loadMore } = transfers;
+  const isIdle = !isLoading && !error;
+  /** @param {Row} row */
+  const otherParty = (row) => (isSameAddress(row.from, address) ? row.to : row.from);
   /** @type {Column<Row>[]} */
   const columns = [
     { label: 'Block', numeric: true, cell: (row) => html`<${BlockLink} number=${row.block} />` },
@@ -98,50 +108,56 @@ export function TransferList({ address, transfers }) {
       label: 'Direction',
       cell: (row) => {
         if (isSameAddress(row.from, row.to)) return html`<${Badge}>self</${Badge}>`;
-        return isSameAddress(row.from, address) ? html`<${Badge} tone="warn">out</${Badge}>` : html`<${Badge} tone="good">in</${Badge}>`;
+        const isOut = isSameAddress(row.from, address);
+        return html`<${Badge} tone=${isOut ? 'warn' : 'good'}>${isOut ? 'out' : 'in'}</${Badge}>`;
       },
     },
-    {
-      label: 'Other party',
-      cell: (row) => html`<${AddressLink} address=${isSameAddress(row.from, address) ? row.to : row.from} copy=${false} />`,
-    },
+    { label: 'Other party', cell: (row) => html`<${AddressLink} address=${otherParty(row)} copy=${false} />` },
     { label: 'Amount', numeric: true, cell: (row) => html`<${TransferAmount} row=${row} />` },
-    { label: 'Token', cell: (row) => html`<${TokenName} address=${row.token} /> <span class="muted small">${row.standard}</span>` },
+    {
+      label: 'Token',
+      cell: (row) => html`<${TokenName} address=${row.token} /> <span class="muted small">${row.standard}</span>`,
+    },
   ];
   return html`
-    ${(rows.length > 0 || (!isLoading && !error)) && html`<${Table} caption="Token transfers, the newest first" columns=${columns} rows=${rows}
+    ${(rows.length > 0 || isIdle) && html`<${Table} caption="Token transfers, the newest first" columns=${columns} rows=${rows}
       rowKey=${(/** @type {Row} */ row) => row.key} empty="No token transfers." />`}
     ${isLoading && html`<${Loading} label="Searching the logs" />`}
     ${error && html`<${ErrorNotice} error=${error} onRetry=${loadMore} />`}
-    ${!isLoading && !error && !isDone && html`<p><button type="button" class="button" onClick=${loadMore}>Older transfers</button></p>`}
+    ${isIdle && !isDone && html`<p><button type="button" class="button" onClick=${loadMore}>Older transfers</button></p>`}
   `;
 }
 
 /** @param {{address: string, at: StateAt, transfers: Transfers}} props */
 export function TokenList({ address, at, transfers }) {
-  const tokens = [...new Set(transfers.rows.filter((row) => row.standard === 'ERC-20').map((row) => row.token))].slice(0, MAX_TOKENS);
+  const fungible = transfers.rows.filter((row) => row.standard === 'ERC-20');
+  const tokens = [...new Set(fungible.map((row) => row.token))].slice(0, MAX_TOKENS);
   const request = useRequest(async (signal) => {
     const [balances, details] = await Promise.all([
       loadBalances(rpc, address, tokens, blockParameter(at), signal),
       Promise.all(tokens.map((token) => loadToken(rpc, token))),
     ]);
-    return tokens.map((token, index) => ({ token, balance: balances[index] ?? null, details: /** @type {Token} */ (details[index]) }));
+    return details.map((one, index) => ({ token: tokens[index] ?? '', balance: balances[index] ?? null, details: one }));
   }, [address, tokens.join(), at.block, at.step]);
   /** @typedef {{token: string, balance: bigint | null, details: Token}} Holding */
   /** @type {Column<Holding>[]} */
   const columns = [
-    { label: 'Token', cell: (row) => html`<strong>${row.details.symbol ?? 'no symbol'}</strong> <span class="muted">${row.details.name}</span>` },
+    {
+      label: 'Token',
+      cell: ({ details }) => html`<strong>${details.symbol ?? 'no symbol'}</strong> <span class="muted">${details.name}</span>`,
+    },
     { label: 'Contract', cell: (row) => html`<${AddressLink} address=${row.token} />` },
     {
       label: 'Balance',
       numeric: true,
-      cell: (row) => (row.balance === null ? '–' : html`<span class="number">${formatUnits(row.balance, row.details.decimals ?? 0)}</span>`),
+      cell: ({ balance, details }) => (balance === null ? '–' : formatUnits(balance, details.decimals ?? 0)),
     },
   ];
   if (transfers.isLoading && tokens.length === 0) return html`<${Loading} label="Searching the logs" />`;
   if (tokens.length === 0) return html`<${Empty}>No ERC-20 token appears in the transfers that are loaded.</${Empty}>`;
   return html`<${Loaded} request=${request} label="Reading balances">${(/** @type {Holding[]} */ holdings) => html`
-    <${Table} caption="ERC-20 tokens" columns=${columns} rows=${holdings} rowKey=${(/** @type {Holding} */ row) => row.token} />`}
+    <${Table} caption="ERC-20 tokens" columns=${columns} rows=${holdings}
+      rowKey=${(/** @type {Holding} */ row) => row.token} />`}
   </${Loaded}>
-  ${!transfers.isDone && html`<p class="muted">Tokens of the transfers loaded so far. Anyone can send a token with any name: compare its contract.</p>`}`;
+  <p class="muted">Tokens of the transfers loaded so far. Anyone can send a token with any name: compare its contract.</p>`;
 }

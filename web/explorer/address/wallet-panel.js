@@ -37,7 +37,9 @@ export function useWallet() {
     const connected = wallet.current;
     if (connected === null) throw new Error('Connect a wallet first.');
     const chainId = live.chainId;
-    if (chainId !== null) await connected.useNetwork({ chainId, name: `Foreseal ${chainId}`, rpcUrl: endpoint, currency: CURRENCY });
+    if (chainId !== null) {
+      await connected.useNetwork({ chainId, name: `Foreseal ${chainId}`, rpcUrl: endpoint, currency: CURRENCY });
+    }
     return connected.sendTransaction(transaction);
   };
   return { wallets, account, error, connect, send };
@@ -50,8 +52,10 @@ export function WalletPanel({ wallet }) {
   return html`<div class="stack">
     ${wallets.length === 0
       ? html`<p class="muted">To send transactions, install a browser wallet. Simulation works without one.</p>`
-      : html`<div class="actions">${wallets.map((one) => html`<button type="button" class="button wallet" key=${one.id} onClick=${() => connect(one)}>
-          ${one.icon && html`<img src=${one.icon} alt="" width="20" height="20" />`}Connect ${one.name}</button>`)}</div>`}
+      : html`<div class="actions">${wallets.map((one) => html`<button type="button" class="button wallet" key=${one.id}
+          onClick=${() => connect(one)}>
+          ${one.icon && html`<img src=${one.icon} alt="" width="20" height="20" />`}
+          Connect ${one.name}</button>`)}</div>`}
     ${error && html`<${ErrorNotice} error=${error} />`}
   </div>`;
 }

@@ -3,11 +3,12 @@
 import { Ether } from '../../lib/components/amount.js';
 import { Loaded } from '../../lib/components/errors.js';
 import { useRequest } from '../../lib/components/request.js';
-import { Badge, Table } from '../../lib/components/table.js';
+import { Table } from '../../lib/components/table.js';
 import { html, useEffect, useState } from '../../lib/components/ui.js';
 import { formatInteger, parseCount } from '../../lib/values.js';
 import { rpc } from '../context.js';
 import { AddressLink, StepLink, TransactionLink } from '../links.js';
+import { Recipient, ResultBadge, isSuccessful } from '../summaries.js';
 import { loadTransactions } from './load.js';
 
 /**
@@ -29,21 +30,14 @@ export function stepOf(counts, position) {
   return index < 0 ? null : index;
 }
 
-/** @param {{receipt: Record<string, any> | null}} props */
-function Result({ receipt }) {
-  if (receipt === null) return null;
-  return receipt['status'] === '0x0'
-    ? html`<${Badge} tone="bad">reverted</${Badge}>`
-    : html`<${Badge} tone="good">success</${Badge}>`;
-}
-
 /**
  * @param {{number: number, hashes: readonly string[], counts: readonly number[], selected: number | null}} props
  */
 export function BlockTransactions({ number, hashes, counts, selected }) {
   const [page, setPage] = useState(0);
   const before = selected === null || selected === 0 ? 0 : /** @type {number} */ (counts[selected - 1]);
-  useEffect(() => setPage(selected === null ? 0 : Math.floor(Math.min(before, Math.max(0, hashes.length - 1)) / PAGE)), [number, selected]);
+  const firstPage = Math.floor(Math.min(before, Math.max(0, hashes.length - 1)) / PAGE);
+  useEffect(() => setPage(selected === null ? 0 : firstPage), [number, selected]);
   const first = page * PAGE;
   const shown = hashes.slice(first, first + PAGE);
   const request = useRequest((signal) => loadTransactions(rpc, shown, signal), [shown.join()]);
@@ -60,14 +54,14 @@ export function BlockTransactions({ number, hashes, counts, selected }) {
     },
     { label: 'Transaction', cell: (row) => html`<${TransactionLink} hash=${row.transaction['hash']} />` },
     { label: 'From', cell: (row) => html`<${AddressLink} address=${row.transaction['from']} copy=${false} />` },
-    {
-      label: 'To',
-      cell: (row) =>
-        row.transaction['to'] ? html`<${AddressLink} address=${row.transaction['to']} copy=${false} />` : html`<span class="muted">new contract</span>`,
-    },
+    { label: 'To', cell: (row) => html`<${Recipient} to=${row.transaction['to']} />` },
     { label: 'Value', numeric: true, cell: (row) => html`<${Ether} value=${row.transaction['value']} digits=${4} />` },
-    { label: 'Gas used', numeric: true, cell: (row) => (row.receipt ? formatInteger(parseCount(row.receipt['gasUsed'])) : '–') },
-    { label: 'Result', cell: (row) => html`<${Result} receipt=${row.receipt} />` },
+    {
+      label: 'Gas used',
+      numeric: true,
+      cell: (row) => (row.receipt ? formatInteger(parseCount(row.receipt['gasUsed'])) : '–'),
+    },
+    { label: 'Result', cell: (row) => html`<${ResultBadge} isSuccess=${isSuccessful(row.receipt)} />` },
   ];
   if (hashes.length === 0) return html`<p class="empty">No transactions.</p>`;
   const pages = Math.ceil(hashes.length / PAGE);

@@ -23,10 +23,14 @@ const milliseconds = (value) => `${Math.round(value)} ms`;
 /** @param {number} ms */
 const clockLabel = (ms) => new Date(ms).toLocaleTimeString(undefined, { hour12: false });
 
+const BARS = { color: '--accent', style: 'bars', format: compact };
+const LINE = { color: '--accent', style: 'line', format: compact };
+const POINTS = { color: '--live', style: 'points', format: milliseconds };
+
 const CHARTS = /** @type {const} */ ([
-  { field: 'gas', title: 'Gas used', series: { label: 'Gas', color: '--accent', style: 'bars', format: compact } },
-  { field: 'transactions', title: 'Transactions', series: { label: 'Transactions', color: '--accent', style: 'bars', format: compact } },
-  { field: 'baseFee', title: 'Base fee, gwei', series: { label: 'Base fee', color: '--accent', style: 'line', format: compact } },
+  { field: 'gas', title: 'Gas used', series: BARS },
+  { field: 'transactions', title: 'Transactions', series: BARS },
+  { field: 'baseFee', title: 'Base fee, gwei', series: LINE },
 ]);
 
 /** @param {BlockEntry} block */
@@ -53,10 +57,11 @@ export function Charts({ sealed, delays }) {
   );
   return html`<${Panel} title="Last blocks">
     <div class="charts">
-      ${CHARTS.map(({ field, title, series }) => html`<${Chart} key=${field} title=${title} data=${data[field]} series=${series} formatX=${blockLabel} />`)}
-      <${Chart} title="Submission to step" data=${delayData} formatX=${clockLabel}
-        series=${{ label: 'Time', color: '--live', style: 'points', format: milliseconds }} />
+      ${CHARTS.map(({ field, title, series }) => html`<${Chart} key=${field} title=${title} data=${data[field]}
+        series=${series} formatX=${blockLabel} />`)}
+      <${Chart} title="Submission to step" data=${delayData} series=${POINTS} formatX=${clockLabel} />
     </div>
-    <p class="muted small">Submission to step: time from a transaction's arrival in the pool until its step, as this browser received both.</p>
+    <p class="muted small">Submission to step: time from a transaction's arrival in the pool until its step, as this browser
+      received both.</p>
   </${Panel}>`;
 }

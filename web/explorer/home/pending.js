@@ -1,11 +1,12 @@
 // The block under construction.
 
-import { Ether, Gwei, Integer, Meter } from '../../lib/components/amount.js';
+import { Ether, Gwei, Integer } from '../../lib/components/amount.js';
 import { Empty } from '../../lib/components/errors.js';
 import { Badge, Panel, Table } from '../../lib/components/table.js';
 import { html, useEffect, useState } from '../../lib/components/ui.js';
 import { formatInteger, parseCount } from '../../lib/values.js';
 import { AddressLink, TransactionLink } from '../links.js';
+import { GasMeter, Recipient, ResultBadge } from '../summaries.js';
 import { StepRoots, StepStrip, stepKey } from './strip.js';
 
 /**
@@ -52,27 +53,23 @@ function PendingTransactions({ block }) {
     { label: 'Step', numeric: true, cell: (row) => row.step.index },
     { label: 'Transaction', cell: (row) => html`<${TransactionLink} hash=${row.hash} />` },
     { label: 'From', cell: (row) => html`<${AddressLink} address=${row.from} copy=${false} />` },
-    {
-      label: 'To',
-      cell: (row) =>
-        row.to === null ? html`<span class="muted">new contract</span>` : html`<${AddressLink} address=${row.to} copy=${false} />`,
-    },
+    { label: 'To', cell: (row) => html`<${Recipient} to=${row.to} />` },
     { label: 'Value', numeric: true, cell: (row) => html`<${Ether} value=${row.value} digits=${4} />` },
     { label: 'Gas used', numeric: true, cell: (row) => (row.gasUsed === null ? '–' : formatInteger(row.gasUsed)) },
     {
       label: 'Result',
-      cell: (row) => {
-        if (row.step.isWithdrawn) return html`<${Badge} tone="bad">withdrawn</${Badge}>`;
-        if (row.isSuccess === null) return '';
-        return row.isSuccess ? html`<${Badge} tone="good">success</${Badge}>` : html`<${Badge} tone="bad">reverted</${Badge}>`;
-      },
+      cell: (row) => row.step.isWithdrawn
+        ? html`<${Badge} tone="bad">withdrawn</${Badge}>`
+        : html`<${ResultBadge} isSuccess=${row.isSuccess} />`,
     },
   ];
-  return html`<${Table} caption="Transactions of the block under construction, the newest first" columns=${columns} rows=${shown}
+  return html`<${Table} caption="Transactions of the block under construction, the newest first"
+      columns=${columns} rows=${shown}
       rowKey=${(/** @type {Row} */ row) => `${row.hash}-${row.step.hash}`}
       rowClass=${(/** @type {Row} */ row) => (row.step.isWithdrawn ? 'row-withdrawn' : '')}
       empty="No transactions in this block yet." />
-    ${rows.length > shown.length && html`<p class="muted">The newest ${MAX_ROWS} of ${formatInteger(rows.length)} are shown.</p>`}`;
+    ${rows.length > shown.length && html`<p class="muted">
+      The newest ${MAX_ROWS} of ${formatInteger(rows.length)} are shown.</p>`}`;
 }
 
 /** @param {{live: Live}} props */
@@ -80,23 +77,25 @@ export function PendingBlock({ live }) {
   const [selected, setSelected] = useState(/** @type {string | null} */ (null));
   const { pending, sealed } = live.model;
   if (pending === null) {
-    return html`<${Panel} title="Block under construction"><${Empty}>The node has not published a step yet.</${Empty}></${Panel}>`;
+    return html`<${Panel} title="Block under construction">
+      <${Empty}>The node has not published a step yet.</${Empty}>
+    </${Panel}>`;
   }
   const newest = pending.steps.findLast((step) => !step.isWithdrawn) ?? null;
   const chosen = pending.steps.find((step) => stepKey(step) === selected) ?? newest;
   const { header } = pending;
   const parent = sealed[0];
   const blockTime = parent ? 1000 * (parseCount(header['timestamp']) - parseCount(parent.header['timestamp'])) : null;
-  const gasUsed = parseCount(header['gasUsed']);
-  const gasLimit = parseCount(header['gasLimit']);
+  const baseFee = header['baseFeePerGas'];
   return html`<section class="panel pending">
     <header class="pending-head">
-      <h1><span class="eyebrow">Block under construction</span> <span class="number">${formatInteger(pending.number)}</span></h1>
+      <h1><span class="eyebrow">Block under construction </span>
+        <span class="number">${formatInteger(pending.number)}</span></h1>
       <dl class="figures">
         <div><dt>Step</dt><dd class="number">${newest?.index ?? '–'}</dd></div>
         <div><dt>Transactions</dt><dd><${Integer} value=${pending.transactionCount} /></dd></div>
-        <div><dt>Gas</dt><dd><${Meter} used=${gasUsed} limit=${gasLimit} label="Gas used of the limit" /></dd></div>
-        <div><dt>Base fee</dt><dd>${header['baseFeePerGas'] ? html`<${Gwei} value=${header['baseFeePerGas']} />` : '–'}</dd></div>
+        <div><dt>Gas</dt><dd><${GasMeter} header=${header} /></dd></div>
+        <div><dt>Base fee</dt><dd>${baseFee ? html`<${Gwei} value=${baseFee} />` : '–'}</dd></div>
       </dl>
       <${Countdown} block=${pending} blockTime=${blockTime} clockOffset=${live.clockOffset} />
     </header>

@@ -18,11 +18,14 @@ export const stepKey = (step) => `${step.index}-${step.hash}`;
 function StepCard({ step, isNewest, isSelected, startTime, onSelect }) {
   const { index, transactionCount, gasUsed, hash, time, isWithdrawn } = step;
   const state = isWithdrawn ? 'withdrawn' : isNewest ? 'newest' : 'done';
+  const count = transactionCount === 0 ? 'no' : `+${formatInteger(transactionCount)}`;
   const offset = time !== null && startTime !== null ? `+${time - startTime} ms` : '';
   return html`<li class="step" data-state=${state}>
     <button type="button" aria-pressed=${isSelected ? 'true' : 'false'} onClick=${onSelect}>
-      <span class="step-head"><span>Step ${index}</span>${isWithdrawn ? html`<span class="step-state">withdrawn</span>` : html`<span class="muted">${offset}</span>`}</span>
-      <span class="step-count">${transactionCount === 0 ? 'no' : `+${formatInteger(transactionCount)}`}<span class="unit"> tx</span></span>
+      <span class="step-head"><span>Step ${index}</span>${isWithdrawn
+        ? html`<span class="step-state">withdrawn</span>`
+        : html`<span class="muted">${offset}</span>`}</span>
+      <span class="step-count">${count}<span class="unit"> tx</span></span>
       <span class="muted">${formatInteger(gasUsed)} gas</span>
       <span class="mono muted">${shortHex(hash, 4, 4)}</span>
     </button>
@@ -75,8 +78,9 @@ export function StepRoots({ block, step }) {
       html`<${Hash} value=${value} full=${true} /> ${isChanged && html`<${Badge} tone="live">changed</${Badge}>`}`,
     ]);
   });
+  const name = `Step ${step.index} of block ${formatInteger(block.number)}`;
   return html`<div class="step-roots">
-    <p class="step-roots-title"><${StepLink} number=${block.number} index=${step.index} label=${`Step ${step.index} of block ${formatInteger(block.number)}`} />
+    <p class="step-roots-title"><${StepLink} number=${block.number} index=${step.index} label=${name} />
       ${step.isWithdrawn && html` <${Badge} tone="bad">withdrawn</${Badge}>`}</p>
     <${Facts} rows=${rows} />
   </div>`;

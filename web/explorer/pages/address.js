@@ -13,13 +13,13 @@ import { byteLength, formatInteger, hexToBytes, shortHex, toQuantity } from '../
 import { ContractPanel } from '../address/contract.js';
 import { TokenList, TransferList, useTransfers } from '../address/transfers.js';
 import { fixedContractName } from '../abis.js';
-import { router, rpc } from '../context.js';
+import { router } from '../context.js';
 import { AddressLink, blockParameter } from '../links.js';
-import { StorageReader } from '../state-reader.js';
+import { StorageReader, loadAccount } from '../state-reader.js';
 
 /** @typedef {import('../../lib/router.js').Location} Location */
 /** @typedef {import('../links.js').StateAt} StateAt */
-/** @typedef {{balance: string, nonce: string, code: string}} Account */
+/** @typedef {import('../state-reader.js').Account} Account */
 
 const RELOAD_MS = 1000;
 /** Code of an account that delegates to a contract (EIP-7702). */
@@ -56,9 +56,11 @@ function PositionForm({ query }) {
   };
   return html`<form class="position" onSubmit=${submit} aria-label="Position of the state">
     <label for=${`${id}-block`}>At block</label>
-    <input id=${`${id}-block`} class="input" inputmode="numeric" placeholder="newest" value=${block} onInput=${onValue(setBlock)} />
+    <input id=${`${id}-block`} class="input" inputmode="numeric" placeholder="newest" value=${block}
+      onInput=${onValue(setBlock)} />
     <label for=${`${id}-step`}>step</label>
-    <input id=${`${id}-step`} class="input" inputmode="numeric" placeholder="last" value=${step} onInput=${onValue(setStep)} />
+    <input id=${`${id}-step`} class="input" inputmode="numeric" placeholder="last" value=${step}
+      onInput=${onValue(setStep)} />
     <button type="submit" class="button">Show</button>
     ${query.get('block') !== null && html`<button type="button" class="button" onClick=${reset}>Newest</button>`}
   </form>`;
@@ -84,20 +86,21 @@ function Code({ code }) {
   ]} /><${HexBlock} value=${code} label="code" /></div>`;
 }
 
-/** @param {{address: string, account: Account, at: StateAt, tab: string | null}} props */
-function AddressTabs({ address, account, at, tab }) {
+/** @param {{address: string, account: Account, at: StateAt, selected: string | null}} props */
+function AddressTabs({ address, account, at, selected }) {
   const transfers = useTransfers(address);
   const { code } = account;
+  const props = { address, at, code, transfers };
+  /** @param {string} id @param {string} label @param {(props: any) => unknown} View */
+  const tab = (id, label, View) => ({ id, label, content: () => html`<${View} ...${props} />` });
+  const ofCode = code === '0x' ? [] : [tab('contract', 'Contract', ContractPanel), tab('code', 'Code', Code)];
   const tabs = [
-    { id: 'transfers', label: 'Token transfers', content: () => html`<${TransferList} address=${address} transfers=${transfers} />` },
-    { id: 'tokens', label: 'Tokens', content: () => html`<${TokenList} address=${address} at=${at} transfers=${transfers} />` },
-    ...(code === '0x' ? [] : [
-      { id: 'contract', label: 'Contract', content: () => html`<${ContractPanel} key=${address} address=${address} code=${code} at=${at} />` },
-      { id: 'code', label: 'Code', content: () => html`<${Code} code=${code} />` },
-    ]),
-    { id: 'storage', label: 'Storage', content: () => html`<${StorageReader} address=${address} at=${at} />` },
+    tab('transfers', 'Token transfers', TransferList),
+    tab('tokens', 'Tokens', TokenList),
+    ...ofCode,
+    tab('storage', 'Storage', StorageReader),
   ];
-  return html`<section class="panel"><${Tabs} label="About the account" tabs=${tabs} selected=${tab}
+  return html`<section class="panel"><${Tabs} label="About the account" tabs=${tabs} selected=${selected}
     onSelect=${(/** @type {string} */ id) => router.setQuery({ tab: id === 'transfers' ? null : id })} /></section>`;
 }
 
@@ -105,21 +108,23 @@ function AddressTabs({ address, account, at, tab }) {
 function AddressView({ address, location }) {
   const at = positionOf(location.query);
   const isNewest = at.block === 'pending';
-  const request = useRequest(async (signal) => {
-    const read = (/** @type {string} */ method) => rpc.call(method, [address, blockParameter(at)], { signal });
-    const [balance, nonce, code] = await Promise.all([read('eth_getBalance'), read('eth_getTransactionCount'), read('eth_getCode')]);
-    return { balance, nonce, code };
-  }, [address, at.block, at.step]);
+  const request = useRequest((signal) => loadAccount(address, blockParameter(at), signal), [address, at.block, at.step]);
   useRepeat(request, isNewest ? RELOAD_MS : null);
   const name = fixedContractName(address);
+  const code = request.data?.code ?? '0x';
+  const isContract = code !== '0x' && !code.startsWith(DELEGATION);
   const where = isNewest ? 'at the newest step' : `at block ${BigInt(at.block)}${at.step === null ? '' : `, step ${at.step}`}`;
+  const form = html`<${PositionForm} key=${location.query.get('block')} query=${location.query} />`;
   return html`
-    <div class="page-head"><h1>${name ?? 'Address'} ${request.data && request.data.code !== '0x' && !request.data.code.startsWith(DELEGATION) && html`<${Badge}>contract</${Badge}>`}</h1>
+    <div class="page-head"><h1>${name ?? 'Address'} ${isContract && html`<${Badge}>contract</${Badge}>`}</h1>
       <p><${Hash} value=${address} full=${true} /></p></div>
-    <${Panel} title=${`State ${where}`} aside=${html`<${PositionForm} key=${location.query.get('block')} query=${location.query} />`}>
-      <${Loaded} request=${request} label="Reading the account">${(/** @type {Account} */ account) => html`<${Overview} account=${account} />`}</${Loaded}>
+    <${Panel} title=${`State ${where}`} aside=${form}>
+      <${Loaded} request=${request} label="Reading the account">
+        ${(/** @type {Account} */ account) => html`<${Overview} account=${account} />`}
+      </${Loaded}>
     </${Panel}>
-    ${request.data && html`<${AddressTabs} key=${address} address=${address} account=${request.data} at=${at} tab=${location.query.get('tab')} />`}
+    ${request.data && html`<${AddressTabs} key=${address} address=${address} account=${request.data} at=${at}
+      selected=${location.query.get('tab')} />`}
   `;
 }
 

@@ -1,6 +1,6 @@
 // One block, at one of its steps.
 
-import { Gwei, Integer, Meter } from '../../lib/components/amount.js';
+import { Gwei, Integer } from '../../lib/components/amount.js';
 import { ErrorNotice, Loaded } from '../../lib/components/errors.js';
 import { Hash } from '../../lib/components/hash.js';
 import { useRepeat, useRequest } from '../../lib/components/request.js';
@@ -15,6 +15,7 @@ import { AddressLink, TransactionLink, stateAt } from '../links.js';
 import { paths } from '../paths.js';
 import { StateChanges } from '../state-changes.js';
 import { StateReader } from '../state-reader.js';
+import { GasMeter } from '../summaries.js';
 
 /** @typedef {import('../../lib/router.js').Location} Location */
 /** @typedef {import('../block/load.js').BlockWithSteps} BlockWithSteps */
@@ -24,13 +25,15 @@ const RELOAD_MS = 1000;
 const TONES = { pending: 'live', sealed: 'good', safe: 'good', finalized: 'good' };
 
 /** @param {Location} location */
-export const title = ({ params: { id = '', index } }) => `Block ${shortHex(id)}${index === undefined ? '' : `, step ${index}`}`;
+export const title = ({ params: { id = '', index } }) =>
+  index === undefined ? `Block ${shortHex(id)}` : `Block ${shortHex(id)}, step ${index}`;
 
 /** @param {{data: BlockWithSteps, selected: number | null}} props */
 function StepTabs({ data, selected }) {
   const { number, steps } = data;
   if (steps.length === 0) {
-    return html`<p class="muted">The node has no steps of this block: it is old, imported, or genesis. The page shows the sealed block.</p>`;
+    return html`<p class="muted">The node has no steps of this block: it is old, imported, or genesis. The page shows the
+      sealed block.</p>`;
   }
   return html`<nav class="strip strip-static" aria-label="Steps of this block">
     ${steps.map((step, index) => {
@@ -50,13 +53,14 @@ function Header({ block, before }) {
   /** @param {string} field */
   const root = (field) => html`<${Hash} value=${block[field]} full=${true} />
     ${before && before[field] !== block[field] && html` <${Badge} tone="live">changed</${Badge}>`}`;
+  const parent = /** @type {string} */ (block['parentHash']);
+  const gas = ['gasUsed', 'gasLimit'].map((field) => formatInteger(parseCount(block[field]))).join(' of ');
   return html`<${Facts} rows=${[
     ['Hash', root('hash')],
-    ['Parent block', html`<${Hash} value=${block['parentHash']} full=${true} href=${router.href(paths.block(block['parentHash']))} />`],
+    ['Parent block', html`<${Hash} value=${parent} full=${true} href=${router.href(paths.block(parent))} />`],
     ['Time', html`<${Timestamp} ms=${1000 * parseCount(block['timestamp'])} />`],
     ['Transactions', html`<${Integer} value=${block['transactions'].length} />`],
-    ['Gas', html`<${Meter} used=${parseCount(block['gasUsed'])} limit=${parseCount(block['gasLimit'])} label="Gas used of the limit" />
-      <span class="muted number"> ${formatInteger(parseCount(block['gasUsed']))} of ${formatInteger(parseCount(block['gasLimit']))}</span>`],
+    ['Gas', html`<${GasMeter} header=${block} /><span class="muted number"> ${gas}</span>`],
     ['Base fee', block['baseFeePerGas'] && html`<${Gwei} value=${block['baseFeePerGas']} />`],
     ['State root', root('stateRoot')],
     ['Transactions root', root('transactionsRoot')],
@@ -105,8 +109,9 @@ function BlockView({ data, wanted }) {
   const { number, steps, block, finality } = data;
   const selected = selectedStep(data, wanted);
   if (selected === -1 || (selected === null && wanted !== undefined)) {
+    const error = new Error(`The node has no step ${wanted?.slice(0, 20)} of this block.`);
     return html`<h1>Block ${formatInteger(number)}</h1>
-      <${ErrorNotice} error=${new Error(`The node has no step ${wanted?.slice(0, 20)} of this block.`)} /><${StepTabs} data=${data} selected=${null} />`;
+      <${ErrorNotice} error=${error} /><${StepTabs} data=${data} selected=${null} />`;
   }
   const shown = selected === null ? block : /** @type {Block} */ (steps[selected]);
   const before = selected === null || selected === 0 ? undefined : steps[selected - 1];
@@ -115,15 +120,18 @@ function BlockView({ data, wanted }) {
   const counts = steps.map((step) => step['transactions'].length);
   return html`
     <div class="page-head">
-      <h1>Block <span class="number">${formatInteger(number)}</span>${selected !== null && !isLast && html`<span class="muted">, step ${selected}</span>`}
-        ${' '}<${Badge} tone=${TONES[finality]}>${finality === 'pending' ? 'under construction' : finality}</${Badge}></h1>
+      <h1>Block <span class="number">${formatInteger(number)}</span>
+        ${selected !== null && !isLast && html`<span class="muted">step ${selected}</span>`}
+        <${Badge} tone=${TONES[finality]}>${finality === 'pending' ? 'under construction' : finality}</${Badge}></h1>
       <p class="actions">
         ${number > 0 && html`<a href=${router.href(paths.block(number - 1))}>Previous block</a>`}
         ${finality !== 'pending' && html`<a href=${router.href(paths.block(number + 1))}>Next block</a>`}
       </p>
     </div>
     <${StepTabs} data=${data} selected=${selected} />
-    <${Panel} title=${selected === null ? 'Header' : `Header at step ${selected}`}><${Header} block=${shown} before=${before} /></${Panel}>
+    <${Panel} title=${selected === null ? 'Header' : `Header at step ${selected}`}>
+      <${Header} block=${shown} before=${before} />
+    </${Panel}>
     <${Panel} title=${isLast ? 'Transactions' : `Transactions up to step ${selected}`}>
       <${BlockTransactions} number=${number} hashes=${hashes} counts=${counts} selected=${selected} />
     </${Panel}>

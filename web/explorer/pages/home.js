@@ -1,6 +1,6 @@
 // The live block, the sealed blocks behind it, and charts.
 
-import { Gwei, Integer, Meter } from '../../lib/components/amount.js';
+import { Gwei, Integer } from '../../lib/components/amount.js';
 import { ErrorNotice, Loading } from '../../lib/components/errors.js';
 import { Hash } from '../../lib/components/hash.js';
 import { Panel, Table } from '../../lib/components/table.js';
@@ -12,6 +12,7 @@ import { Charts } from '../home/charts.js';
 import { PendingBlock } from '../home/pending.js';
 import { BlockLink } from '../links.js';
 import { paths } from '../paths.js';
+import { GasMeter } from '../summaries.js';
 
 /**
  * @template T
@@ -29,11 +30,7 @@ const COLUMNS = [
   { label: 'Age', cell: (block) => html`<${Age} ms=${1000 * parseCount(block.header['timestamp'])} />` },
   { label: 'Steps', numeric: true, cell: (block) => block.steps.filter((step) => !step.isWithdrawn).length || '–' },
   { label: 'Transactions', numeric: true, cell: (block) => html`<${Integer} value=${block.transactionCount} />` },
-  {
-    label: 'Gas',
-    cell: (block) =>
-      html`<${Meter} used=${parseCount(block.header['gasUsed'])} limit=${parseCount(block.header['gasLimit'])} label="Gas used of the limit" />`,
-  },
+  { label: 'Gas', cell: (block) => html`<${GasMeter} header=${block.header} />` },
   {
     label: 'Base fee',
     numeric: true,
@@ -53,9 +50,13 @@ export default function Home() {
     return live.watchPool();
   }, []);
   const { blocks, sealed } = model;
-  if (blocks.length === 0) return error ? html`<${ErrorNotice} error=${error} />` : html`<${Loading} label="Reading the chain" />`;
+  if (blocks.length === 0) {
+    return error ? html`<${ErrorNotice} error=${error} />` : html`<${Loading} label="Reading the chain" />`;
+  }
   return html`
-    ${state === 'failed' && html`<div class="notice notice-warn" role="status"><p>The node accepts no subscription from this page, so the page is not updated. ${error?.message ?? ''}</p></div>`}
+    ${state === 'failed' && html`<div class="notice notice-warn" role="status">
+      <p>The node accepts no subscription from this page, so the page is not updated. ${error?.message ?? ''}</p>
+    </div>`}
     <${PendingBlock} live=${live} />
     <${Panel} title="Sealed blocks">
       <${Table} caption="Sealed blocks, the newest first" columns=${COLUMNS} rows=${sealed.slice(0, SHOWN_BLOCKS)}

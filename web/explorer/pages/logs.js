@@ -1,8 +1,9 @@
 // Search of logs, with pages.
 
 import { Empty, ErrorNotice, Loading } from '../../lib/components/errors.js';
+import { SelectField, TextField } from '../../lib/components/field.js';
 import { Badge, Panel } from '../../lib/components/table.js';
-import { html, onValue, useEffect, useId, useMemo, useState } from '../../lib/components/ui.js';
+import { html, useEffect, useId, useMemo, useState } from '../../lib/components/ui.js';
 import { NewestFirst, OldestFirst } from '../../lib/log-pages.js';
 import { isAbort } from '../../lib/rpc.js';
 import { formatInteger, parseCount, toQuantity } from '../../lib/values.js';
@@ -18,6 +19,7 @@ import { COMMON_EVENTS, FIELDS, FieldError, parseSearch, textOfQuery } from '../
 /** @typedef {import('../../lib/log-pages.js').Log} Log */
 
 const PAGE = 25;
+const ORDERS = [{ value: 'newest', label: 'Newest first' }, { value: 'oldest', label: 'Oldest first, by cursor' }];
 
 export const title = () => 'Logs';
 
@@ -29,11 +31,13 @@ async function openPager({ address, topics, from, to, isNewestFirst }, signal) {
   return new OldestFirst(rpc, { ...filter, ...range }, PAGE);
 }
 
+/** @type {{isLoading: boolean, error: unknown, isDone: boolean, isEmptyPage: boolean}} */
+const LOADING = { isLoading: true, error: null, isDone: false, isEmptyPage: false };
+
 /** @param {LogSearch} search */
 function useLogs(search) {
   const [logs, setLogs] = useState(/** @type {Log[]} */ ([]));
-  const [state, setState] = useState(/** @type {{isLoading: boolean, error: unknown, isDone: boolean, isEmptyPage: boolean}} */ (
-    { isLoading: true, error: null, isDone: false, isEmptyPage: false }));
+  const [state, setState] = useState(LOADING);
   const [round, setRound] = useState(0);
   const holder = useMemo(() => ({ pager: /** @type {LogPager | null} */ (null) }), [search]);
   useEffect(() => setLogs([]), [search]);
@@ -41,7 +45,7 @@ function useLogs(search) {
     const controller = new AbortController();
     const { signal } = controller;
     const load = async () => {
-      setState({ isLoading: true, error: null, isDone: false, isEmptyPage: false });
+      setState(LOADING);
       try {
         holder.pager ??= await openPager(search, signal);
         const page = await holder.pager.next(signal);
@@ -49,7 +53,7 @@ function useLogs(search) {
         setLogs((before) => [...before, ...page]);
         setState({ isLoading: false, error: null, isDone: holder.pager.done, isEmptyPage: page.length === 0 });
       } catch (error) {
-        if (!signal.aborted && !isAbort(error)) setState({ isLoading: false, error, isDone: false, isEmptyPage: false });
+        if (!signal.aborted && !isAbort(error)) setState({ ...LOADING, isLoading: false, error });
       }
     };
     void load();
@@ -60,16 +64,22 @@ function useLogs(search) {
 
 /** @param {{log: Log}} props */
 function LogHead({ log }) {
-  return html`<span class="log-position">block <${BlockLink} number=${parseCount(log['blockNumber'])} /> <${TransactionLink} hash=${log['transactionHash']} />
-    <span class="muted number">log ${parseCount(log['logIndex'])}</span>${log['removed'] && html` <${Badge} tone="bad">withdrawn</${Badge}>`}</span>`;
+  return html`<span class="log-position">
+    <span>block <${BlockLink} number=${parseCount(log['blockNumber'])} /></span>
+    <${TransactionLink} hash=${log['transactionHash']} />
+    <span class="muted number">log ${parseCount(log['logIndex'])}</span>
+    ${log['removed'] && html`<${Badge} tone="bad">withdrawn</${Badge}>`}
+  </span>`;
 }
 
 /** @param {{search: LogSearch}} props */
 function Results({ search }) {
   const { logs, isLoading, error, isDone, isEmptyPage, loadMore } = useLogs(search);
-  return html`<${Panel} title="Results" aside=${html`<span class="muted number" role="status">${formatInteger(logs.length)} loaded</span>`}>
+  const count = html`<span class="muted number" role="status">${formatInteger(logs.length)} loaded</span>`;
+  return html`<${Panel} title="Results" aside=${count}>
     <div class="stack">
-      ${logs.map((log, index) => html`<${LogView} key=${`${log['transactionHash']}-${log['logIndex']}-${index}`} log=${log} head=${html`<${LogHead} log=${log} />`} />`)}
+      ${logs.map((log, index) => html`<${LogView} key=${`${log['transactionHash']}-${log['logIndex']}-${index}`}
+        log=${log} head=${html`<${LogHead} log=${log} />`} />`)}
       ${logs.length === 0 && !isLoading && !error && html`<${Empty}>No logs match.</${Empty}>`}
       ${isLoading && html`<${Loading} label="Searching" />`}
       ${error && html`<${ErrorNotice} error=${error} onRetry=${loadMore} />`}
@@ -79,22 +89,9 @@ function Results({ search }) {
   </${Panel}>`;
 }
 
-/** @param {{id: string, label: string, name: keyof SearchText, text: SearchText, error: FieldError | null, hint?: string,
- *   list?: string, onChange: (name: keyof SearchText, value: string) => void}} props */
-function Field({ id, label, name, text, error, hint, list, onChange }) {
-  const isWrong = error?.field === name;
-  return html`<div class="field">
-    <label for=${`${id}-${name}`}>${label}</label>
-    <input id=${`${id}-${name}`} class="input mono" list=${list} value=${text[name]} spellcheck="false" autocomplete="off" placeholder=${hint}
-      aria-invalid=${isWrong ? 'true' : undefined} aria-describedby=${isWrong ? `${id}-error` : undefined}
-      onInput=${onValue((value) => onChange(name, value))} />
-    ${isWrong && html`<p class="field-error" id=${`${id}-error`}>${error.message}</p>`}
-  </div>`;
-}
-
 /** @param {{initial: SearchText, onSearch: (text: SearchText) => void}} props */
 function SearchForm({ initial, onSearch }) {
-  const id = useId();
+  const events = useId();
   const [text, setText] = useState(initial);
   const [error, setError] = useState(/** @type {FieldError | null} */ (null));
   /** @param {keyof SearchText} name @param {string} value */
@@ -111,25 +108,26 @@ function SearchForm({ initial, onSearch }) {
       setError(failure);
     }
   };
-  const field = { id, text, error, onChange };
+  /** @param {keyof SearchText} name @param {string} label @param {string} placeholder @param {object} [more] */
+  const field = (name, label, placeholder, more = {}) => html`<${TextField} label=${label} value=${text[name]} isCode=${true}
+    placeholder=${placeholder} error=${error?.field === name ? error.message : null}
+    onChange=${(/** @type {string} */ value) => onChange(name, value)} ...${more} />`;
   return html`<form class="stack" onSubmit=${submit}>
     <div class="form-row">
-      <${Field} ...${field} name="address" label="Contract" hint="any, or one or more addresses" />
-      <${Field} ...${field} name="topic0" label="Event" hint="any, or Transfer(address,address,uint256)" list=${`${id}-events`} />
+      ${field('address', 'Contract', 'any, or one or more addresses')}
+      ${field('topic0', 'Event', 'any, or Transfer(address,address,uint256)', { list: events })}
     </div>
-    <datalist id=${`${id}-events`}>${Object.entries(COMMON_EVENTS).map(([name, signature]) => html`<option key=${name} value=${signature}>${name}</option>`)}</datalist>
+    <datalist id=${events}>
+      ${Object.entries(COMMON_EVENTS).map(([name, signature]) => html`<option key=${name} value=${signature}>${name}</option>`)}
+    </datalist>
     <div class="form-row">
-      <${Field} ...${field} name="topic1" label="Topic 1" hint="any" />
-      <${Field} ...${field} name="topic2" label="Topic 2" hint="any" />
-      <${Field} ...${field} name="topic3" label="Topic 3" hint="any" />
+      ${field('topic1', 'Topic 1', 'any')}${field('topic2', 'Topic 2', 'any')}${field('topic3', 'Topic 3', 'any')}
     </div>
     <div class="form-row">
-      <${Field} ...${field} name="from" label="From block" hint="first" />
-      <${Field} ...${field} name="to" label="To block" hint="newest" />
-      <div class="field"><label for=${`${id}-order`}>Order</label>
-        <select id=${`${id}-order`} class="input" value=${text.order || 'newest'} onChange=${onValue((value) => onChange('order', value))}>
-          <option value="newest">Newest first</option><option value="oldest">Oldest first, by cursor</option>
-        </select></div>
+      ${field('from', 'From block', 'first', { inputmode: 'numeric' })}
+      ${field('to', 'To block', 'newest', { inputmode: 'numeric' })}
+      <${SelectField} label="Order" value=${text.order || 'newest'} options=${ORDERS}
+        onChange=${(/** @type {string} */ value) => onChange('order', value)} />
       <button type="submit" class="button button-primary">Search</button>
     </div>
   </form>`;

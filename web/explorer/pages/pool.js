@@ -4,16 +4,18 @@ import { checksumAddress } from '../../lib/address.js';
 import { Ether, Gwei } from '../../lib/components/amount.js';
 import { Disclosure } from '../../lib/components/disclosure.js';
 import { Empty, ErrorNotice, Loaded } from '../../lib/components/errors.js';
+import { TextField } from '../../lib/components/field.js';
 import { useRepeat, useRequest } from '../../lib/components/request.js';
 import { Badge, Panel, Table } from '../../lib/components/table.js';
 import { Age } from '../../lib/components/time.js';
-import { html, onValue, useEffect, useId, useState } from '../../lib/components/ui.js';
+import { html, useEffect, useState } from '../../lib/components/ui.js';
 import { RpcError } from '../../lib/rpc.js';
 import { PoolStream, webSocketUrl } from '../../lib/stream.js';
 import { formatInteger, isAddress, parseCount, shortHex } from '../../lib/values.js';
 import { endpoint, rpc } from '../context.js';
 import { AddressLink, TransactionLink } from '../links.js';
 import { ReplacementTracker } from '../replacements.js';
+import { Recipient } from '../summaries.js';
 
 /**
  * @template T
@@ -63,42 +65,52 @@ async function loadPool(signal) {
 const COLUMNS = [
   { label: 'Nonce', numeric: true, cell: ({ transaction }) => formatInteger(parseCount(transaction['nonce'])) },
   { label: 'Transaction', cell: ({ transaction }) => html`<${TransactionLink} hash=${transaction['hash']} />` },
-  {
-    label: 'To',
-    cell: ({ transaction }) =>
-      transaction['to'] ? html`<${AddressLink} address=${transaction['to']} copy=${false} />` : html`<span class="muted">new contract</span>`,
-  },
+  { label: 'To', cell: ({ transaction }) => html`<${Recipient} to=${transaction['to']} />` },
   { label: 'Value', numeric: true, cell: ({ transaction }) => html`<${Ether} value=${transaction['value']} digits=${4} />` },
-  { label: 'Maximum fee', numeric: true, cell: ({ transaction }) => html`<${Gwei} value=${transaction['maxFeePerGas'] ?? transaction['gasPrice']} />` },
+  {
+    label: 'Maximum fee',
+    numeric: true,
+    cell: ({ transaction }) => html`<${Gwei} value=${transaction['maxFeePerGas'] ?? transaction['gasPrice']} />`,
+  },
   { label: 'Gas limit', numeric: true, cell: ({ transaction }) => formatInteger(parseCount(transaction['gas'])) },
   {
     label: 'List',
-    cell: ({ list }) => (list === 'pending' ? html`<${Badge} tone="good">executable</${Badge}>` : html`<${Badge} tone="warn">queued</${Badge}>`),
+    cell: ({ list }) => list === 'pending'
+      ? html`<${Badge} tone="good">executable</${Badge}>`
+      : html`<${Badge} tone="warn">queued</${Badge}>`,
   },
 ];
+
+/** @param {number} executable @param {number} queued */
+const countText = (executable, queued) => `${formatInteger(executable)} executable, ${formatInteger(queued)} queued`;
+
+/** @param {Entry} entry */
+const entryKey = (entry) => entry.transaction['hash'];
 
 /** @param {{sender: Sender}} props */
 function SenderView({ sender }) {
   const { address, entries } = sender;
   const queued = entries.filter((entry) => entry.list === 'queued').length;
   const summary = html`<span class="mono">${shortHex(checksumAddress(address), 8, 6)}</span>
-    <span class="muted number"> ${formatInteger(entries.length - queued)} executable${queued > 0 ? `, ${formatInteger(queued)} queued` : ''}</span>`;
-  return html`<${Disclosure} className="function" summary=${summary}>${() => html`<p><${AddressLink} address=${address} full=${true} /></p>
-    <${Table} caption=${`Transactions of ${address}`} columns=${COLUMNS} rows=${entries} rowKey=${(/** @type {Entry} */ entry) => entry.transaction['hash']} />`}
+    <span class="muted number"> ${countText(entries.length - queued, queued)}</span>`;
+  return html`<${Disclosure} className="function" summary=${summary}>${() => html`
+    <p><${AddressLink} address=${address} full=${true} /></p>
+    <${Table} caption=${`Transactions of ${address}`} columns=${COLUMNS} rows=${entries} rowKey=${entryKey} />`}
   </${Disclosure}>`;
 }
 
 function SenderSearch() {
-  const id = useId();
   const [text, setText] = useState('');
   const address = isAddress(text.trim()) ? text.trim() : null;
-  const request = useRequest(async (signal) => (address === null ? null : entriesOf(await rpc.call('txpool_contentFrom', [address], { signal }))), [address]);
+  const request = useRequest(async (signal) => {
+    if (address === null) return null;
+    return entriesOf(await rpc.call('txpool_contentFrom', [address], { signal }));
+  }, [address]);
   return html`<div class="stack">
-    <div class="field"><label for=${id}>Sender</label>
-      <input id=${id} class="input mono" value=${text} placeholder="0x…" spellcheck="false" autocomplete="off" onInput=${onValue(setText)} /></div>
+    <${TextField} label="Sender" value=${text} onChange=${setText} placeholder="0x…" isCode=${true} />
     ${request.error && html`<${ErrorNotice} error=${request.error} />`}
     ${request.data && html`<${Table} caption="Transactions of the sender" columns=${COLUMNS} rows=${request.data}
-      rowKey=${(/** @type {Entry} */ entry) => entry.transaction['hash']} empty="The sender has no transactions in the pool." />`}
+      rowKey=${entryKey} empty="The sender has no transactions in the pool." />`}
   </div>`;
 }
 
@@ -106,12 +118,14 @@ function SenderSearch() {
 function Content({ content }) {
   const { senders, pending, queued } = content;
   if (senders === null) {
-    return html`<p class="notice">The pool has ${formatInteger(pending + queued)} transactions, more than the node lists at once. Search for a sender.</p>`;
+    return html`<p class="notice">The pool has ${formatInteger(pending + queued)} transactions, more than the node lists
+      at once. Search for a sender.</p>`;
   }
   if (senders.length === 0) return html`<${Empty}>The pool is empty. Pre-confirmed transactions have left it.</${Empty}>`;
   const shown = senders.slice(0, MAX_SENDERS);
   return html`<div>${shown.map((sender) => html`<${SenderView} key=${sender.address} sender=${sender} />`)}</div>
-    ${senders.length > shown.length && html`<p class="muted">${MAX_SENDERS} of ${formatInteger(senders.length)} senders are shown.</p>`}`;
+    ${senders.length > shown.length && html`<p class="muted">
+      ${`${MAX_SENDERS} of ${formatInteger(senders.length)} senders are shown.`}</p>`}`;
 }
 
 function Replacements() {
@@ -137,8 +151,8 @@ function Replacements() {
     { label: 'Fee before', numeric: true, cell: (row) => html`<${Gwei} value=${row.feeBefore} />` },
     { label: 'Fee after', numeric: true, cell: (row) => html`<${Gwei} value=${row.feeAfter} />` },
   ];
-  return html`<${Table} caption="Replacements" columns=${columns} rows=${list} rowKey=${(/** @type {Replacement} */ row) => row.after}
-    empty="No transaction was replaced since this page was opened." />`;
+  return html`<${Table} caption="Replacements" columns=${columns} rows=${list}
+    rowKey=${(/** @type {Replacement} */ row) => row.after} empty="No transaction was replaced since this page was opened." />`;
 }
 
 export default function PoolPage() {
@@ -147,8 +161,10 @@ export default function PoolPage() {
   const { data } = request;
   return html`
     <h1>Pool</h1>
-    <${Panel} title="By sender" aside=${data && html`<span class="muted number">${formatInteger(data.pending)} executable, ${formatInteger(data.queued)} queued</span>`}>
-      <${Loaded} request=${request} label="Reading the pool">${(/** @type {PoolContent} */ content) => html`<${Content} content=${content} />`}</${Loaded}>
+    <${Panel} title="By sender" aside=${data && html`<span class="muted number">${countText(data.pending, data.queued)}</span>`}>
+      <${Loaded} request=${request} label="Reading the pool">
+        ${(/** @type {PoolContent} */ content) => html`<${Content} content=${content} />`}
+      </${Loaded}>
     </${Panel}>
     <${Panel} title="One sender"><${SenderSearch} /></${Panel}>
     <${Panel} title="Replacements since this page was opened"><${Replacements} /></${Panel}>

@@ -25,8 +25,10 @@ export default function SearchPage({ location }) {
     <h1>Search</h1>
     <${Panel} title=${text === '' ? 'Nothing to search for' : `Results for ${text.slice(0, 100)}`}>
       <${Loaded} request=${request} label="Searching">${(/** @type {SearchResult[]} */ found) => found.length === 0
-        ? html`<p>Nothing found. Search for a block number, a step such as <span class="mono">12.3</span>, a hash of a block, step or transaction, or an address.</p>`
-        : html`<ul>${found.map(({ label, path }) => html`<li key=${path}><a href=${router.href(path)}>${label}</a></li>`)}</ul>`}
+        ? html`<p>Nothing found. Search for a block number, a step such as <span class="mono">12.3</span>, a hash of a block,
+          step or transaction, or an address.</p>`
+        : html`<ul>${found.map(({ label, path }) =>
+          html`<li key=${path}><a href=${router.href(path)}>${label}</a></li>`)}</ul>`}
       </${Loaded}>
     </${Panel}>
   `;

@@ -24,19 +24,28 @@ export const title = () => 'Status';
 /** @param {AbortSignal} signal */
 async function loadStatus(signal) {
   const read = (/** @type {string} */ method) => rpc.call(method, [], { signal });
-  const [status, version, chainId, gasPrice] = await Promise.all(['foreseal_status', 'web3_clientVersion', 'eth_chainId', 'eth_gasPrice'].map(read));
-  return { status, version, chainId, gasPrice };
+  const [status, version, chainId] = await Promise.all(['foreseal_status', 'web3_clientVersion', 'eth_chainId'].map(read));
+  return { status, version, chainId };
 }
 
 /** @param {Json} status */
 function health(status) {
   if (status['reason']) return html`<${Badge} tone="bad">failed</${Badge}> ${visibleText(status['reason'], 400)}`;
-  if (status['producing'] && status['age'] > MAX_AGE) return html`<${Badge} tone="bad">stalled</${Badge}> last tick ${formatDuration(status['age'])} ago`;
+  if (status['producing'] && status['age'] > MAX_AGE) {
+    return html`<${Badge} tone="bad">stalled</${Badge}> last tick ${formatDuration(status['age'])} ago`;
+  }
   return html`<${Badge} tone="good">healthy</${Badge}>`;
 }
 
 /** @param {string | null} quantity */
 const blockOf = (quantity) => quantity !== null && html`<${BlockLink} number=${parseCount(quantity)} />`;
+
+/** @param {Json} status */
+function headOf({ block, index }) {
+  if (block === null) return null;
+  const [number, step] = [parseCount(block), parseCount(index)];
+  return html`block <${BlockLink} number=${number} />, <${StepLink} number=${number} index=${step} />`;
+}
 
 /** @param {{data: Json}} props */
 function Node({ data: { status, version, chainId } }) {
@@ -46,7 +55,7 @@ function Node({ data: { status, version, chainId } }) {
     ['Chain', formatInteger(parseCount(chainId))],
     ['Role', `${status.role}${status.producing ? ', produces blocks' : ''}`],
     ['Phase', status.phase],
-    ['Under construction', status.block !== null && html`block <${BlockLink} number=${parseCount(status.block)} />, <${StepLink} number=${parseCount(status.block)} index=${parseCount(status.index)} />`],
+    ['Under construction', headOf(status)],
     ['Latest', blockOf(status.latest)],
     ['Safe', blockOf(status.safe)],
     ['Finalized', blockOf(status.finalized)],
@@ -74,15 +83,23 @@ function Store({ store }) {
     ['Backlog', `${formatInteger(store['backlog'])} appends`],
     ['Size', formatBytes(store['bytes'])],
     ['Builder throttle', `${store['share']}${store['share'] === 1 ? ', unthrottled' : ''}`],
-    ['Scrub', scrub && `${formatBytes(scrub.bytes)} of ${formatBytes(scrub.total)}, ${formatInteger(scrub.passes)} passes`],
+    ['Scrub', scrub && `${formatBytes(scrub.bytes)} of ${formatBytes(scrub.total)}`],
+    ['Scrub passes', scrub && formatInteger(scrub.passes)],
     ['Damaged', scrub && formatInteger(scrub.damaged)],
     ['Failure', store['reason'] && visibleText(store['reason'], 400)],
   ]} />`;
 }
 
+/** @param {Json} quorum */
+function quorumState({ ok, silentMs }) {
+  if (ok) return html`<${Badge} tone="good">answers</${Badge}>`;
+  return html`<${Badge} tone="bad">silent</${Badge}> for ${formatDuration(silentMs)}`;
+}
+
 /** @param {{cluster: Json}} props */
 function Cluster({ cluster }) {
   const { quorum, followers = [], lastTakeover } = cluster;
+  const findings = quorum?.findings ?? [];
   /** @type {Column<Json>[]} */
   const columns = [
     { label: 'Name', cell: (row) => visibleText(String(row['name']), 60) },
@@ -96,11 +113,14 @@ function Cluster({ cluster }) {
     ['Role', cluster['role']],
     ['Owner', cluster['owner'] && visibleText(String(cluster['owner']), 60)],
     ['Epoch', formatInteger(cluster['epoch'] ?? 0)],
-    ['Quorum', quorum && html`${quorum.ok ? html`<${Badge} tone="good">answers</${Badge}>` : html`<${Badge} tone="bad">silent</${Badge}> for ${formatDuration(quorum.silentMs)}`}`],
-    ['Findings', quorum?.findings?.length > 0 && html`<ul>${quorum.findings.map((/** @type {Json} */ one) => html`<li key=${one['code']}>${visibleText(one['message'], 300)}</li>`)}</ul>`],
-    ['Last takeover', lastTakeover && `${lastTakeover.reason}, epoch ${lastTakeover.epoch}, ready after ${formatDuration(lastTakeover.readyMs)}`],
+    ['Quorum', quorum && quorumState(quorum)],
+    ['Findings', findings.length > 0 && html`<ul>${findings.map((/** @type {Json} */ one) =>
+      html`<li key=${one['code']}>${visibleText(one['message'], 300)}</li>`)}</ul>`],
+    ['Last takeover', lastTakeover && `${lastTakeover.reason}, epoch ${lastTakeover.epoch}`],
+    ['Ready after', lastTakeover && formatDuration(lastTakeover.readyMs)],
   ]} />
-  <${Table} caption="Followers" isCaptionShown=${true} columns=${columns} rows=${followers} rowKey=${(/** @type {Json} */ row) => String(row['name'])} empty="No followers." />`;
+  <${Table} caption="Followers" isCaptionShown=${true} columns=${columns} rows=${followers}
+    rowKey=${(/** @type {Json} */ row) => String(row['name'])} empty="No followers." />`;
 }
 
 export default function StatusPage() {

@@ -12,14 +12,18 @@ import { formatInteger, isHash, parseCount, shortHex } from '../../lib/values.js
 import { router, rpc } from '../context.js';
 import { CallInput, LogView } from '../decoded.js';
 import { AddressLink, BlockLink, StepLink } from '../links.js';
-import { LifeCycle, ResultBadge, stageOf } from '../transaction/life-cycle.js';
+import { LifeCycle, stageOf } from '../transaction/life-cycle.js';
 import { PreconfirmationView } from '../transaction/preconfirmation.js';
+import { Recipient, ResultBadge, isSuccessful } from '../summaries.js';
 import { TraceTree, TransactionStateChanges } from '../transaction/trace.js';
 
 /** @typedef {import('../../lib/router.js').Location} Location */
 /** @typedef {import('../transaction/life-cycle.js').TransactionStatus} TransactionStatus */
 /** @typedef {Record<string, any>} Json */
-/** @typedef {{status: TransactionStatus, transaction: Json | null, receipt: Json | null, node: any, timestamp: number | null}} Data */
+/**
+ * @typedef {{status: TransactionStatus, transaction: Json | null, receipt: Json | null, node: any,
+ *   timestamp: number | null}} Data
+ */
 
 /** @param {Location} location */
 export const title = ({ params: { hash = '' } }) => `Transaction ${shortHex(hash)}`;
@@ -31,6 +35,7 @@ const TYPES = ['legacy', 'EIP-2930', 'EIP-1559', 'EIP-4844', 'EIP-7702'];
 
 /** @param {string} hash @param {AbortSignal} signal @returns {Promise<Data>} */
 async function loadTransaction(hash, signal) {
+  if (!isHash(hash)) throw new Error(`${hash.slice(0, 80)} is not the hash of a transaction: write 0x and 64 hex digits.`);
   const options = { signal };
   const [status, transaction, receipt, node] = await Promise.all([
     rpc.call('foreseal_transactionStatus', [hash], options),
@@ -49,24 +54,30 @@ function Overview({ data }) {
   const number = status.blockNumber === undefined ? null : parseCount(status.blockNumber);
   const index = status.flashblockIndex === undefined ? null : parseCount(status.flashblockIndex);
   const type = parseCount(transaction['type'] ?? '0x0');
+  const { accessList = [], authorizationList = [] } = transaction;
+  const created = receipt?.['contractAddress'];
   const fee = receipt && BigInt(receipt['gasUsed']) * BigInt(receipt['effectiveGasPrice']);
   return html`<${Facts} rows=${[
-    ['Result', receipt && html`<${ResultBadge} receipt=${receipt} />`],
-    ['Block', number !== null && html`<${BlockLink} number=${number} />${index !== null && html`, <${StepLink} number=${number} index=${index} />`}, position ${parseCount(transaction['transactionIndex'] ?? '0x0')}`],
+    ['Result', receipt && html`<${ResultBadge} isSuccess=${isSuccessful(receipt)} />`],
+    ['Block', number !== null && html`<${BlockLink} number=${number} />
+      ${index !== null && html`, <${StepLink} number=${number} index=${index} />`}
+      ${', position '}${parseCount(transaction['transactionIndex'] ?? '0x0')}`],
     ['Time', timestamp !== null && html`<${Timestamp} ms=${timestamp} />`],
     ['From', html`<${AddressLink} address=${transaction['from']} full=${true} />`],
-    ['To', transaction['to'] ? html`<${AddressLink} address=${transaction['to']} full=${true} />` : html`<span class="muted">new contract</span>`],
-    ['Created contract', receipt?.['contractAddress'] && html`<${AddressLink} address=${receipt['contractAddress']} full=${true} />`],
+    ['To', html`<${Recipient} to=${transaction['to']} full=${true} />`],
+    ['Created contract', created && html`<${AddressLink} address=${created} full=${true} />`],
     ['Value', html`<${Ether} value=${transaction['value']} digits=${18} />`],
     ['Fee', fee !== null && html`<${Ether} value=${fee} digits=${18} />`],
-    ['Gas used', receipt && html`<${Integer} value=${receipt['gasUsed']} /> <span class="muted number">of ${formatInteger(BigInt(transaction['gas']))}</span>`],
+    ['Gas used', receipt && html`<${Integer} value=${receipt['gasUsed']} />
+      <span class="muted number"> of ${formatInteger(BigInt(transaction['gas']))}</span>`],
     ['Gas limit', !receipt && html`<${Integer} value=${transaction['gas']} />`],
     ['Gas price', html`<${Gwei} value=${receipt?.['effectiveGasPrice'] ?? transaction['gasPrice'] ?? transaction['maxFeePerGas']} />`],
-    ['Maximum fee', transaction['maxFeePerGas'] && html`<${Gwei} value=${transaction['maxFeePerGas']} />, priority fee <${Gwei} value=${transaction['maxPriorityFeePerGas']} />`],
+    ['Maximum fee', transaction['maxFeePerGas'] && html`<${Gwei} value=${transaction['maxFeePerGas']} />`],
+    ['Priority fee', transaction['maxPriorityFeePerGas'] && html`<${Gwei} value=${transaction['maxPriorityFeePerGas']} />`],
     ['Nonce', html`<${Integer} value=${transaction['nonce']} />`],
     ['Type', `${type}${TYPES[type] ? `, ${TYPES[type]}` : ''}`],
-    ['Access list', transaction['accessList']?.length > 0 && `${transaction['accessList'].length} addresses`],
-    ['Delegations', transaction['authorizationList']?.length > 0 && `${transaction['authorizationList'].length} authorizations`],
+    ['Access list', accessList.length > 0 && `${accessList.length} addresses`],
+    ['Delegations', authorizationList.length > 0 && `${authorizationList.length} authorizations`],
   ]} />
   <h3>Input</h3>
   <${CallInput} to=${transaction['to'] ?? null} input=${transaction['input']} />`;
@@ -76,24 +87,27 @@ function Overview({ data }) {
 function Logs({ receipt }) {
   if (receipt === null) return html`<${Empty}>The transaction has no receipt yet.</${Empty}>`;
   if (receipt['logs'].length === 0) return html`<${Empty}>The transaction emitted no logs.</${Empty}>`;
-  return html`<div class="stack">${receipt['logs'].map((/** @type {any} */ log) => html`<${LogView} key=${log.logIndex} log=${log}
-    head=${html`<span class="muted number">${parseCount(log.logIndex)}</span>`} />`)}</div>`;
+  return html`<div class="stack">${receipt['logs'].map((/** @type {any} */ log) => {
+    const head = html`<span class="muted number">${parseCount(log.logIndex)}</span>`;
+    return html`<${LogView} key=${log.logIndex} log=${log} head=${head} />`;
+  })}</div>`;
 }
 
 /** @param {{data: Data, hash: string, tab: string | null}} props */
 function TransactionTabs({ data, hash, tab }) {
   const { receipt } = data;
-  const blockHash = /** @type {string | undefined} */ (receipt?.['blockHash']);
-  const inBlock = (/** @type {(hash: string) => import('../../lib/components/ui.js').Child} */ content) =>
-    blockHash ? content(blockHash) : html`<${Empty}>Available when a step contains the transaction.</${Empty}>`;
   // The hash of the block changes with each step, but what the transaction does there does not.
-  const key = blockHash ? String(receipt?.['blockNumber']) : '';
+  const block = /** @type {string | undefined} */ (receipt?.['blockNumber']);
+  /** @param {(props: {hash: string, block: string}) => unknown} View */
+  const inBlock = (View) => block === undefined
+    ? html`<${Empty}>Available when a step contains the transaction.</${Empty}>`
+    : html`<${View} hash=${hash} block=${block} />`;
   const tabs = [
     { id: 'overview', label: 'Overview', content: () => html`<${Overview} data=${data} />` },
-    { id: 'logs', label: `Logs${receipt ? ` (${receipt['logs'].length})` : ''}`, content: () => html`<${Logs} receipt=${receipt} />` },
-    { id: 'trace', label: 'Trace', content: () => inBlock(() => html`<${TraceTree} hash=${hash} blockHash=${key} />`) },
-    { id: 'state', label: 'State changes', content: () => inBlock(() => html`<${TransactionStateChanges} hash=${hash} blockHash=${key} />`) },
-    { id: 'preconfirmation', label: 'Pre-confirmation', content: () => inBlock(() => html`<${PreconfirmationView} hash=${hash} blockHash=${key} />`) },
+    { id: 'logs', label: receipt ? `Logs (${receipt['logs'].length})` : 'Logs', content: () => html`<${Logs} receipt=${receipt} />` },
+    { id: 'trace', label: 'Trace', content: () => inBlock(TraceTree) },
+    { id: 'state', label: 'State changes', content: () => inBlock(TransactionStateChanges) },
+    { id: 'preconfirmation', label: 'Pre-confirmation', content: () => inBlock(PreconfirmationView) },
   ];
   return html`<section class="panel"><${Tabs} label="About the transaction" tabs=${tabs} selected=${tab}
     onSelect=${(/** @type {string} */ id) => router.setQuery({ tab: id === 'overview' ? null : id })} /></section>`;
@@ -103,7 +117,7 @@ function TransactionTabs({ data, hash, tab }) {
 export default function TransactionPage({ location }) {
   const hash = (location.params['hash'] ?? '').toLowerCase();
   const isValid = isHash(hash);
-  const request = useRequest((signal) => (isValid ? loadTransaction(hash, signal) : Promise.reject(new Error(`${hash.slice(0, 80)} is not the hash of a transaction: write 0x and 64 hex digits.`))), [hash]);
+  const request = useRequest((signal) => loadTransaction(hash, signal), [hash]);
   const stage = request.data ? stageOf(request.data.status, request.data.node) : null;
   const isSettled = stage === 'sealed' || stage === 'safe';
   useRepeat(request, !isValid || stage === 'finalized' ? null : isSettled ? SLOW_RELOAD_MS : RELOAD_MS);

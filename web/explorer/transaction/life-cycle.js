@@ -1,6 +1,5 @@
 // Status of a transaction as a line of stages.
 
-import { Badge } from '../../lib/components/table.js';
 import { html } from '../../lib/components/ui.js';
 import { visibleText } from '../../lib/text.js';
 import { parseCount } from '../../lib/values.js';
@@ -30,16 +29,19 @@ export function stageOf({ status, blockNumber }, { safe, finalized }) {
 /** @param {{status: TransactionStatus}} props */
 function Outcome({ status }) {
   if (status.status === 'dropped') {
-    return html`<p class="notice notice-error">Dropped from the pool: ${visibleText(status.reason ?? 'no reason', 300)}.</p>`;
+    const reason = visibleText(status.reason ?? 'no reason', 300);
+    return html`<p class="notice notice-error">Dropped from the pool: ${reason}.</p>`;
   }
   if (status.status === 'replaced') {
-    return html`<p class="notice notice-warn">Replaced by another transaction of the sender: <${TransactionLink} hash=${status.replacedBy} full=${true} /></p>`;
+    return html`<div class="notice notice-warn"><p>Replaced by another transaction of the sender:</p>
+      <${TransactionLink} hash=${status.replacedBy} full=${true} /></div>`;
   }
   if (status.status === 'unknown') {
-    return html`<p class="notice">The node has not received this transaction, or it was dropped long ago. This page waits for it.</p>`;
+    return html`<p class="notice">The node has not received this transaction, or it was dropped long ago.
+      This page waits for it.</p>`;
   }
-  if (status.status === 'queued') return html`<p class="notice notice-warn">In the queue: it ${visibleText(status.reason ?? 'waits', 300)}.</p>`;
-  return null;
+  if (status.status !== 'queued') return null;
+  return html`<p class="notice notice-warn">In the queue: it ${visibleText(status.reason ?? 'waits', 300)}.</p>`;
 }
 
 /** @param {{status: TransactionStatus, node: NodeStatus}} props */
@@ -49,14 +51,12 @@ export function LifeCycle({ status, node }) {
   const number = status.blockNumber === undefined ? null : parseCount(status.blockNumber);
   const index = status.flashblockIndex === undefined ? null : parseCount(status.flashblockIndex);
   const inBlock = number !== null && html`block <${BlockLink} number=${number} />`;
+  const inStep = number !== null && index !== null
+    && html`<${StepLink} number=${number} index=${index} label=${`step ${index}`} />`;
   /** @type {Stage[]} */
   const stages = [
     { label: stage === 'queued' ? 'Queued' : 'In the pool', isReached: reached >= (stage === 'queued' ? 0 : 1) },
-    {
-      label: 'Pre-confirmed',
-      isReached: reached >= 2,
-      detail: number !== null && index !== null ? html`<${StepLink} number=${number} index=${index} label=${`step ${index}`} />` : null,
-    },
+    { label: 'Pre-confirmed', isReached: reached >= 2, detail: inStep },
     { label: 'Sealed', isReached: reached >= 3, detail: reached >= 3 ? inBlock : null },
     { label: 'Safe', isReached: reached >= 4 },
     { label: 'Finalized', isReached: reached >= 5 },
@@ -71,12 +71,4 @@ export function LifeCycle({ status, node }) {
     </ol>
     <${Outcome} status=${status} />
   </div>`;
-}
-
-/** @param {{receipt: Record<string, any> | null}} props */
-export function ResultBadge({ receipt }) {
-  if (receipt === null) return null;
-  return receipt['status'] === '0x0'
-    ? html`<${Badge} tone="bad">reverted</${Badge}>`
-    : html`<${Badge} tone="good">success</${Badge}>`;
 }

@@ -25,6 +25,16 @@ import { StateChanges } from '../state-changes.js';
 const OPEN_DEPTH = 3;
 const MAX_CHILDREN = 200;
 const TIMEOUT = 60_000;
+const CALLS = { tracer: 'callTracer', tracerConfig: { withLog: true } };
+const STATE_CHANGES = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } };
+
+/** @param {string} hash @param {string} block @param {object} config */
+function useTrace(hash, block, config) {
+  return useRequest((signal) => {
+    const options = { signal, alone: true, timeout: TIMEOUT };
+    return rpc.call('debug_traceTransaction', [hash, config], options);
+  }, [hash, block]);
+}
 
 /** @param {{frame: Frame, to: string | null}} props */
 function FrameData({ frame, to }) {
@@ -60,32 +70,26 @@ function FrameView({ frame, depth }) {
       `}>
       ${() => html`<div class="frame-body">
         <${Disclosure} summary="Details">${() => html`<${FrameData} frame=${frame} to=${to} />`}</${Disclosure}>
-        ${calls.length > 0 && html`<ul class="frames">${calls.slice(0, shown).map((call, index) => html`<${FrameView} key=${index} frame=${call} depth=${depth + 1} />`)}</ul>`}
-        ${calls.length > shown && html`<button type="button" class="button" onClick=${() => setShown(shown + MAX_CHILDREN)}>Show more of ${formatInteger(calls.length)} calls</button>`}
+        ${calls.length > 0 && html`<ul class="frames">${calls.slice(0, shown).map((call, index) =>
+          html`<${FrameView} key=${index} frame=${call} depth=${depth + 1} />`)}</ul>`}
+        ${calls.length > shown && html`<button type="button" class="button" onClick=${() => setShown(shown + MAX_CHILDREN)}>
+          Show more of ${formatInteger(calls.length)} calls</button>`}
       </div>`}
     </${Disclosure}>
   </li>`;
 }
 
-/** @param {{hash: string, blockHash: string}} props */
-export function TraceTree({ hash, blockHash }) {
-  const request = useRequest(
-    (signal) => rpc.call('debug_traceTransaction', [hash, { tracer: 'callTracer', tracerConfig: { withLog: true } }],
-      { signal, alone: true, timeout: TIMEOUT }),
-    [hash, blockHash],
-  );
+/** @param {{hash: string, block: string}} props */
+export function TraceTree({ hash, block }) {
+  const request = useTrace(hash, block, CALLS);
   return html`<${Loaded} request=${request} label="Executing the transaction">
     ${(/** @type {Frame} */ frame) => html`<ul class="frames frames-root"><${FrameView} frame=${frame} depth=${0} /></ul>`}
   </${Loaded}>`;
 }
 
-/** @param {{hash: string, blockHash: string}} props */
-export function TransactionStateChanges({ hash, blockHash }) {
-  const request = useRequest(
-    (signal) => rpc.call('debug_traceTransaction', [hash, { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }],
-      { signal, alone: true, timeout: TIMEOUT }),
-    [hash, blockHash],
-  );
+/** @param {{hash: string, block: string}} props */
+export function TransactionStateChanges({ hash, block }) {
+  const request = useTrace(hash, block, STATE_CHANGES);
   return html`<${Loaded} request=${request} label="Executing the transaction">
     ${(/** @type {any} */ diff) => html`<${StateChanges} diff=${diff} caption="State changes of the transaction" />`}
   </${Loaded}>`;

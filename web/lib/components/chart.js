@@ -4,13 +4,19 @@ import { html, useEffect, useRef } from './ui.js';
 
 /** @typedef {import('../../vendor/uplot/uplot.js').AlignedData} AlignedData */
 /** @typedef {import('../../vendor/uplot/uplot.js').default} Plot */
-/** @typedef {{label: string, color: string, style: 'bars' | 'line' | 'points', format: (value: number) => string}} Series */
+/** @typedef {{color: string, style: 'bars' | 'line' | 'points', format: (value: number) => string}} Series */
 
 const HEIGHT = 132;
 const MIN_WIDTH = 120;
 
 /** @param {string} name a custom property of the theme */
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** @param {unknown} _plot @param {number} _min @param {number} max */
+const rangeFromZero = (_plot, _min, max) => [0, max > 0 ? max * 1.15 : 1];
+
+/** @param {(value: number) => string} format */
+const labels = (format) => (/** @type {unknown} */ _plot, /** @type {number[]} */ values) => values.map(format);
 
 /**
  * @param {typeof import('../../vendor/uplot/uplot.js').default} UPlot
@@ -29,10 +35,10 @@ function chartOptions(UPlot, series, formatX, width) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false, points: { size: 5 } },
-    scales: { x: { time: false }, y: { range: (/** @type {unknown} */ _plot, /** @type {number} */ _min, /** @type {number} */ max) => [0, max > 0 ? max * 1.15 : 1] } },
+    scales: { x: { time: false }, y: { range: rangeFromZero } },
     axes: [
-      { ...axis, grid: { show: false }, size: 22, values: (/** @type {unknown} */ _plot, /** @type {number[]} */ values) => values.map(formatX) },
-      { ...axis, size: 52, values: (/** @type {unknown} */ _plot, /** @type {number[]} */ values) => values.map(series.format) },
+      { ...axis, grid: { show: false }, size: 22, values: labels(formatX) },
+      { ...axis, size: 52, values: labels(series.format) },
     ],
     series: [
       {},
@@ -86,7 +92,8 @@ export function Chart({ title, data, series, formatX }) {
   const values = data[1];
   const last = values[values.length - 1];
   return html`<figure class="chart">
-    <figcaption><span>${title}</span><strong class="number">${typeof last === 'number' ? series.format(last) : '–'}</strong></figcaption>
+    <figcaption><span>${title}</span>
+      <strong class="number">${typeof last === 'number' ? series.format(last) : '–'}</strong></figcaption>
     <div class="chart-plot" ref=${target} role="img" aria-label=${`${title}, ${values.length} values`}></div>
   </figure>`;
 }

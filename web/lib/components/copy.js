@@ -34,11 +34,12 @@ export function CopyButton({ value, label = 'Copy' }) {
   }, [status]);
   const copy = () => copyText(value).then(() => setStatus('copied'), () => setStatus('failed'));
   const text = { idle: '', copied: 'Copied', failed: 'Could not copy' }[status];
-  return html`<button type="button" class="copy" data-status=${status} title=${label} aria-label=${label} onClick=${copy}>
-    <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+  return html`<button type="button" class="copy" data-status=${status} title=${label} aria-label=${label}
+    onClick=${copy}>
+    <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.4">
       ${status === 'copied'
-        ? html`<path d="M3 8.5l3.2 3L13 4.5" fill="none" stroke="currentColor" stroke-width="1.6" />`
-        : html`<path d="M5.5 5.5V3a1 1 0 0 1 1-1H13a1 1 0 0 1 1 1v6.5a1 1 0 0 1-1 1h-2.5M3 5.5h6.500a1 1 0 0 1 1 1V13a1 1 0 0 1-1 1H3a1 1 0 0 1-1-1V6.500a1 1 0 0 1 1-1z" fill="none" stroke="currentColor" stroke-width="1.3" />`}
+        ? html`<path d="M3 8.5l3.2 3L13 4.5" />`
+        : html`<rect x="2" y="5.5" width="8.5" height="8.5" rx="1.2" /><path d="M5.5 5.5V2.5h8.5v8.5h-3.5" />`}
     </svg>
     <span class="visually-hidden" role="status">${text}</span>
   </button>`;

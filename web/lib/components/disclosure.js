@@ -2,12 +2,16 @@
 
 import { html, useState } from './ui.js';
 
+/** @typedef {import('./ui.js').Child} Child */
+
 /**
- * @param {{summary: import('./ui.js').Child, children: () => import('./ui.js').Child, isOpen?: boolean, className?: string}} props
+ * @param {{summary: Child, children: () => Child, isOpen?: boolean, className?: string}} props
  */
 export function Disclosure({ summary, children, isOpen = false, className }) {
   const [open, setOpen] = useState(isOpen);
-  return html`<details class=${className} open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
+  /** @param {{currentTarget: {open: boolean}}} event */
+  const onToggle = (event) => setOpen(event.currentTarget.open);
+  return html`<details class=${className} open=${open} onToggle=${onToggle}>
     <summary>${summary}</summary>
     ${open && children()}
   </details>`;

@@ -21,7 +21,8 @@ export function Table({ caption, columns, rows, rowKey, rowClass, empty = 'Nothi
   return html`<div class="table-scroll" tabindex="0" role="region" aria-label=${caption}>
     <table>
       <caption class=${isCaptionShown ? '' : 'visually-hidden'}>${caption}</caption>
-      <thead><tr>${columns.map((column) => html`<th scope="col" class=${align(column)}>${column.label}</th>`)}</tr></thead>
+      <thead><tr>${columns.map((column) =>
+        html`<th scope="col" class=${align(column)}>${column.label}</th>`)}</tr></thead>
       <tbody>
         ${rows.map((row, index) => html`<tr key=${rowKey(row, index)} class=${rowClass?.(row) ?? ''}>
           ${columns.map((column) => html`<td class=${align(column)}>${column.cell(row, index)}</td>`)}
@@ -37,7 +38,8 @@ export function Table({ caption, columns, rows, rowKey, rowClass, empty = 'Nothi
  */
 export function Facts({ rows }) {
   const shown = rows.filter(([, value]) => value !== null && value !== undefined && value !== false);
-  return html`<dl class="facts">${shown.map(([label, value]) => html`<div key=${label}><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`<dl class="facts">${shown.map(([label, value]) =>
+    html`<div key=${label}><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 /**
@@ -51,5 +53,8 @@ export function Badge({ tone = 'neutral', children }) {
 /** A titled section. @param {{title: string, aside?: Child, children?: Child, level?: 2 | 3}} props */
 export function Panel({ title, aside, children, level = 2 }) {
   const heading = level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`;
-  return html`<section class="panel"><header class="panel-head">${heading}${aside && html`<div>${aside}</div>`}</header>${children}</section>`;
+  return html`<section class="panel">
+    <header class="panel-head">${heading}${aside && html`<div>${aside}</div>`}</header>
+    ${children}
+  </section>`;
 }

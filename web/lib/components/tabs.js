@@ -32,7 +32,8 @@ export function Tabs({ label, tabs, selected, onSelect }) {
         aria-selected=${tab === current ? 'true' : 'false'} aria-controls=${`${prefix}-panel`}
         tabindex=${tab === current ? 0 : -1} onClick=${() => onSelect(tab.id)}>${tab.label}</button>`)}
     </div>
-    <div class="tab-panel" role="tabpanel" id=${`${prefix}-panel`} aria-labelledby=${`${prefix}-${current.id}`} tabindex="0" key=${current.id}>
+    <div class="tab-panel" role="tabpanel" id=${`${prefix}-panel`} aria-labelledby=${`${prefix}-${current.id}`}
+      tabindex="0" key=${current.id}>
       ${current.content()}
     </div>
   </div>`;

@@ -48,5 +48,6 @@ export function Age({ ms }) {
 
 /** A date with its age. @param {{ms: number}} props */
 export function Timestamp({ ms }) {
-  return html`<span><time class="number" datetime=${isoText(ms)}>${dateText(ms)}</time> <span class="muted">(<${Age} ms=${ms} />)</span></span>`;
+  return html`<span><time class="number" datetime=${isoText(ms)}>${dateText(ms)}</time>
+    <span class="muted"> (<${Age} ms=${ms} />)</span></span>`;
 }
