@@ -41,7 +41,7 @@ const MAX_QUANTITY = 1n << 64n;
 const HEADER = { parentHash: 0, transactionsRoot: 4, number: 8, timestamp: 11 };
 const MIN_HEADER_FIELDS = 15;
 
-/** @param {unknown} input @returns {ParsedReceipt} */
+/** @param {unknown} input */
 function parse(input) {
   if (input === null || typeof input !== 'object') throw new ReceiptError('receipt', 'must be a JSON object');
   const fields = /** @type {Record<string, unknown>} */ (input);

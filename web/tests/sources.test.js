@@ -36,6 +36,22 @@ test('every import and every file of the page exists', () => {
   for (const reference of references) assert.ok(reference.startsWith(PREFIX) && existsSync(join(WEB, reference.slice(PREFIX.length))), reference);
 });
 
+test('the page preloads the modules of its frame', () => {
+  const seen = new Set();
+  /** @param {string} path */
+  const visit = (path) => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    imports(path, IMPORT).forEach(visit);
+  };
+  const app = join(WEB, 'explorer/app.js');
+  visit(app);
+  seen.delete(app);
+  const page = readFileSync(join(WEB, 'explorer/index.html'), 'utf8');
+  const preloaded = [...page.matchAll(/modulepreload" href="([^"]+)"/g)].map((match) => join(WEB, /** @type {string} */ (match[1]).slice(PREFIX.length)));
+  assert.deepEqual(preloaded.sort(), [...seen].sort());
+});
+
 test('no source writes markup or needs a weaker policy', () => {
   const forbidden = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|dangerouslySetInnerHTML|\sstyle=/;
   for (const path of sources) assert.doesNotMatch(withoutComments(path), forbidden, path);

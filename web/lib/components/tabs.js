@@ -21,7 +21,9 @@ export function Tabs({ label, tabs, selected, onSelect }) {
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     const index = tabs.indexOf(current);
-    const target = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    /** @type {Record<string, number>} */
+    const targets = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: tabs.length - 1 };
+    const target = targets[event.key];
     if (target === undefined) return;
     event.preventDefault();
     move(target);
