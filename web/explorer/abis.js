@@ -93,7 +93,7 @@ export async function builtInInterfaces() {
 }
 
 /** Returns the name of a contract at a fixed address. @param {string} address */
-export const fixedContractName = (address) => FIXED_ADDRESSES.find(([known]) => isSameAddress(known, address))?.[1] ?? null;
+export const fixedContractName = (address) => FIXED_ADDRESSES.find(([fixed]) => isSameAddress(fixed, address))?.[1] ?? null;
 
 /**
  * Returns the ABI text that the reader pasted for a contract, or null.

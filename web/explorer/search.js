@@ -12,7 +12,7 @@ const HEX_NUMBER = /^0x[0-9a-f]{1,16}$/i;
 const TAGS = ['latest', 'pending', 'safe', 'finalized', 'earliest'];
 
 /**
- * Returns the page that a text names without a question to the node; null for hashes, and for other texts.
+ * Returns the page that a text names without a request to the node; null for hashes and other texts.
  * @param {string} text
  * @returns {SearchResult | null}
  */

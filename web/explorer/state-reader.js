@@ -28,19 +28,27 @@ export function parseSlot(text) {
   return isHash(trimmed) || isQuantity(trimmed) ? trimmed : null;
 }
 
-/** @typedef {{balance: string, nonce: string, code: string}} Account */
+/** @typedef {{balance: string, nonce: string}} Balance */
+/** @typedef {Balance & {code: string}} Account */
 
 /**
- * Returns the account at a position.
+ * Returns balance and nonce of an account at a position.
  * @param {string} address
  * @param {unknown} block parameter of JSON-RPC
  * @param {AbortSignal} signal
- * @returns {Promise<Account>}
+ * @returns {Promise<Balance>}
  */
-export async function loadAccount(address, block, signal) {
-  const methods = ['eth_getBalance', 'eth_getTransactionCount', 'eth_getCode'];
-  const [balance, nonce, code] = await Promise.all(methods.map((method) => rpc.call(method, [address, block], { signal })));
-  return { balance, nonce, code };
+export async function loadBalance(address, block, signal) {
+  const methods = ['eth_getBalance', 'eth_getTransactionCount'];
+  const [balance, nonce] = await Promise.all(methods.map((method) => rpc.call(method, [address, block], { signal })));
+  return { balance, nonce };
+}
+
+/** @param {string} address @param {unknown} block @param {AbortSignal} signal @returns {Promise<Account>} */
+async function loadAccount(address, block, signal) {
+  const reading = rpc.call('eth_getCode', [address, block], { signal });
+  const [balance, code] = await Promise.all([loadBalance(address, block, signal), reading]);
+  return { ...balance, code };
 }
 
 /** @param {{address: string, at: StateAt}} props */

@@ -1,5 +1,5 @@
-// Wallet with keys of its own, for visitors without a wallet and for tests. It answers as MetaMask does: it asks for
-// approval, knows its networks, and announces itself by EIP-6963. Its keys have no value: use it on development chains.
+// Wallet with keys of its own, for visitors without a wallet and for tests. It behaves like MetaMask: it requests
+// approval, accepts only its networks, and announces itself by EIP-6963. Use it on development chains only.
 
 import { isSameAddress } from './address.js';
 import { RpcClient } from './rpc.js';

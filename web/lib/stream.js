@@ -185,7 +185,7 @@ export class SubscriptionStream {
     if (this.state !== 'waiting') return;
     const delay = Math.min(MAX_DELAY, MIN_DELAY * 2 ** this.#failures);
     this.#failures += 1;
-    // Jitter keeps many viewers from returning at the same moment.
+    // Jitter prevents many viewers from returning at the same moment.
     this.#retry = this.#timers.set(() => this.#connect(), delay * (0.5 + this.#random() / 2));
   }
 

@@ -153,7 +153,7 @@ test('transfers of the three standards are recognised', () => {
   assert.deepEqual(transfersOf({ topics: [topic], data: '0x' }), []);
 });
 
-test('replacements keep both hashes and fees', () => {
+test('replacements have both hashes and fees', () => {
   const tracker = new ReplacementTracker();
   const transaction = (/** @type {string} */ hash, /** @type {string} */ fee) => ({ hash, from: ADDRESS, nonce: '0x1', maxFeePerGas: fee });
   assert.equal(tracker.add(transaction('a', '0x5'), 1), false);

@@ -114,7 +114,7 @@ test('a signature with a high s or another v is rejected', () => {
   for (const v of [0, 1, 26, 29]) assert.throws(() => recoverAddress(digest, concatBytes(signature.slice(0, 64), Uint8Array.of(v))));
 });
 
-// Account of the well-known test mnemonic, and its address.
+// Account of the test mnemonic of Hardhat, and its address.
 test('addresses of keys match those of other wallets', () => {
   const key = hexToBytes('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80');
   assert.equal(addressOf(key), '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');

@@ -43,7 +43,7 @@ test('a long call does not delay a batch', async () => {
   assert.equal(requests.length, 2);
 });
 
-test('errors keep code, message and data', async () => {
+test('errors have code, message and data', async () => {
   const { rpc } = client(({ id }) => ({ id, error: { code: 3, message: 'execution reverted', data: '0x08c379a0' } }));
   await assert.rejects(rpc.call('eth_call'), (error) =>
     error instanceof RpcError && error.code === 3 && error.message === 'execution reverted' && error.data === '0x08c379a0');

@@ -92,7 +92,7 @@ function feed(more = {}) {
   return { ...parts, steps, gaps };
 }
 
-test('the address keeps its scheme secure', () => {
+test('the address has the security of its origin', () => {
   assert.equal(webSocketUrl('https://node/'), 'wss://node/');
   assert.equal(webSocketUrl('http://node:1/'), 'ws://node:1/');
 });

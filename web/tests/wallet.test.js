@@ -65,7 +65,7 @@ test('a missing network is added once', async () => {
   assert.deepEqual(fake.calls.map((call) => call.method), ['eth_chainId']);
 });
 
-test('a known network is only switched to', async () => {
+test('a network of the wallet is only switched to', async () => {
   const fake = provider({ chains: ['0x1', '0x7a69'] });
   await new Wallet(fake.provider).useNetwork(NETWORK);
   assert.ok(!fake.calls.some((call) => call.method === 'wallet_addEthereumChain'));

@@ -13,13 +13,13 @@ import { byteLength, formatInteger, hexToBytes, shortHex, toQuantity } from '../
 import { ContractPanel } from '../address/contract.js';
 import { TokenList, TransferList, useTransfers } from '../address/transfers.js';
 import { fixedContractName } from '../abis.js';
-import { router } from '../context.js';
+import { router, rpc } from '../context.js';
 import { AddressLink, blockParameter } from '../links.js';
-import { StorageReader, loadAccount } from '../state-reader.js';
+import { StorageReader, loadBalance } from '../state-reader.js';
 
 /** @typedef {import('../../lib/router.js').Location} Location */
 /** @typedef {import('../links.js').StateAt} StateAt */
-/** @typedef {import('../state-reader.js').Account} Account */
+/** @typedef {import('../state-reader.js').Balance} Balance */
 
 const RELOAD_MS = 1000;
 /** Code of an account that delegates to a contract (EIP-7702). */
@@ -66,9 +66,8 @@ function PositionForm({ query }) {
   </form>`;
 }
 
-/** @param {{account: Account}} props */
-function Overview({ account }) {
-  const { balance, nonce, code } = account;
+/** @param {{account: Balance, code: string}} props */
+function Overview({ account: { balance, nonce }, code }) {
   const target = code.startsWith(DELEGATION) ? `0x${code.slice(DELEGATION.length)}` : null;
   return html`<${Facts} rows=${[
     ['Balance', html`<${Ether} value=${balance} digits=${18} />`],
@@ -86,10 +85,9 @@ function Code({ code }) {
   ]} /><${HexBlock} value=${code} label="code" /></div>`;
 }
 
-/** @param {{address: string, account: Account, at: StateAt, selected: string | null}} props */
-function AddressTabs({ address, account, at, selected }) {
+/** @param {{address: string, code: string, at: StateAt, selected: string | null}} props */
+function AddressTabs({ address, code, at, selected }) {
   const transfers = useTransfers(address);
-  const { code } = account;
   const props = { address, at, code, transfers };
   /** @param {string} id @param {string} label @param {(props: any) => unknown} View */
   const tab = (id, label, View) => ({ id, label, content: () => html`<${View} ...${props} />` });
@@ -108,10 +106,14 @@ function AddressTabs({ address, account, at, selected }) {
 function AddressView({ address, location }) {
   const at = positionOf(location.query);
   const isNewest = at.block === 'pending';
-  const request = useRequest((signal) => loadAccount(address, blockParameter(at), signal), [address, at.block, at.step]);
+  const inputs = [address, at.block, at.step];
+  const request = useRequest((signal) => loadBalance(address, blockParameter(at), signal), inputs);
+  const ofCode = useRequest((signal) => rpc.call('eth_getCode', [address, blockParameter(at)], { signal }), inputs);
+  const code = /** @type {string} */ (ofCode.data ?? '0x');
   useRepeat(request, isNewest ? RELOAD_MS : null);
+  // The code of a contract is large and does not change; an account without code may get some.
+  useRepeat(ofCode, isNewest && code === '0x' ? RELOAD_MS : null);
   const name = fixedContractName(address);
-  const code = request.data?.code ?? '0x';
   const isContract = code !== '0x' && !code.startsWith(DELEGATION);
   const where = isNewest ? 'at the newest step' : `at block ${BigInt(at.block)}${at.step === null ? '' : `, step ${at.step}`}`;
   const form = html`<${PositionForm} key=${location.query.get('block')} query=${location.query} />`;
@@ -120,10 +122,10 @@ function AddressView({ address, location }) {
       <p><${Hash} value=${address} full=${true} /></p></div>
     <${Panel} title=${`State ${where}`} aside=${form}>
       <${Loaded} request=${request} label="Reading the account">
-        ${(/** @type {Account} */ account) => html`<${Overview} account=${account} />`}
+        ${(/** @type {Balance} */ account) => html`<${Overview} account=${account} code=${code} />`}
       </${Loaded}>
     </${Panel}>
-    ${request.data && html`<${AddressTabs} key=${address} address=${address} account=${request.data} at=${at}
+    ${ofCode.data !== null && html`<${AddressTabs} key=${address} address=${address} code=${code} at=${at}
       selected=${location.query.get('tab')} />`}
   `;
 }

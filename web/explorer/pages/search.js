@@ -1,4 +1,4 @@
-// Results of the search box for texts that need a question to the node.
+// Results of the search box for texts that need a request to the node.
 
 import { Loaded } from '../../lib/components/errors.js';
 import { useRequest } from '../../lib/components/request.js';

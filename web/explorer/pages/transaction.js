@@ -7,7 +7,7 @@ import { useRepeat, useRequest } from '../../lib/components/request.js';
 import { Facts, Panel } from '../../lib/components/table.js';
 import { Tabs } from '../../lib/components/tabs.js';
 import { Timestamp } from '../../lib/components/time.js';
-import { html } from '../../lib/components/ui.js';
+import { html, useRef } from '../../lib/components/ui.js';
 import { formatInteger, isHash, parseCount, shortHex } from '../../lib/values.js';
 import { router, rpc } from '../context.js';
 import { CallInput, LogView } from '../decoded.js';
@@ -33,15 +33,30 @@ const RELOAD_MS = 400;
 const SLOW_RELOAD_MS = 4000;
 const TYPES = ['legacy', 'EIP-2930', 'EIP-1559', 'EIP-4844', 'EIP-7702'];
 
-/** @param {string} hash @param {AbortSignal} signal @returns {Promise<Data>} */
-async function loadTransaction(hash, signal) {
+/** @param {TransactionStatus} one @param {TransactionStatus} other */
+const isSameStatus = (one, other) =>
+  one.status === other.status && one.blockNumber === other.blockNumber && one.flashblockIndex === other.flashblockIndex;
+
+/**
+ * Reads the transaction. While its status is the same, the rest of the previous data stays.
+ * @param {string} hash
+ * @param {Data | null} previous
+ * @param {AbortSignal} signal
+ * @returns {Promise<Data>}
+ */
+async function loadTransaction(hash, previous, signal) {
   if (!isHash(hash)) throw new Error(`${hash.slice(0, 80)} is not the hash of a transaction: write 0x and 64 hex digits.`);
   const options = { signal };
-  const [status, transaction, receipt, node] = await Promise.all([
-    rpc.call('foreseal_transactionStatus', [hash], options),
+  const reads = [rpc.call('foreseal_transactionStatus', [hash], options), rpc.call('foreseal_status', [], options)];
+  if (previous !== null) {
+    const [status, node] = await Promise.all(reads);
+    const isComplete = previous.receipt !== null || status.blockNumber === undefined;
+    if (isComplete && isSameStatus(status, previous.status)) return { ...previous, status, node };
+  }
+  const [status, node, transaction, receipt] = await Promise.all([
+    ...reads,
     rpc.call('eth_getTransactionByHash', [hash], options),
     rpc.call('eth_getTransactionReceipt', [hash], options),
-    rpc.call('foreseal_status', [], options),
   ]);
   const timestamp = transaction?.blockTimestamp ? 1000 * parseCount(transaction.blockTimestamp) : null;
   return { status, transaction, receipt, node, timestamp };
@@ -117,7 +132,13 @@ function TransactionTabs({ data, hash, tab }) {
 export default function TransactionPage({ location }) {
   const hash = (location.params['hash'] ?? '').toLowerCase();
   const isValid = isHash(hash);
-  const request = useRequest((signal) => loadTransaction(hash, signal), [hash]);
+  const previous = useRef(/** @type {{hash: string, data: Data} | null} */ (null));
+  const request = useRequest(async (signal) => {
+    const before = previous.current?.hash === hash ? previous.current.data : null;
+    const data = await loadTransaction(hash, before, signal);
+    previous.current = { hash, data };
+    return data;
+  }, [hash]);
   const stage = request.data ? stageOf(request.data.status, request.data.node) : null;
   const isSettled = stage === 'sealed' || stage === 'safe';
   useRepeat(request, !isValid || stage === 'finalized' ? null : isSettled ? SLOW_RELOAD_MS : RELOAD_MS);

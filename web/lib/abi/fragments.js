@@ -46,13 +46,13 @@ export function parseAbi(text) {
 function parseFragment(entry) {
   if (entry === null || typeof entry !== 'object') throw new AbiError('an entry of the ABI must be an object');
   const json = /** @type {Record<string, unknown>} */ (entry);
-  const kind = KINDS.find((known) => known === (json['type'] ?? 'function'));
+  const kind = KINDS.find((one) => one === (json['type'] ?? 'function'));
   if (kind === undefined) return [];
   const name = kind === 'constructor' ? '' : json['name'];
   if (typeof name !== 'string' || (kind !== 'constructor' && !NAME.test(name))) {
     throw new AbiError('an entry of the ABI has no valid name');
   }
-  const mutability = MUTABILITIES.find((known) => known === json['stateMutability']) ?? 'nonpayable';
+  const mutability = MUTABILITIES.find((one) => one === json['stateMutability']) ?? 'nonpayable';
   const anonymous = json['anonymous'] === true;
   return [{ kind, name, inputs: list(json['inputs']), outputs: list(json['outputs']), mutability, anonymous }];
 }
@@ -85,7 +85,7 @@ class SignatureParser {
 
   /** @returns {Fragment} */
   fragment() {
-    const kind = KINDS.find((known) => known === this.#tokens[0]);
+    const kind = KINDS.find((one) => one === this.#tokens[0]);
     if (kind !== undefined) this.#next = 1;
     const name = kind === 'constructor' ? '' : this.#consume();
     if (kind !== 'constructor' && !NAME.test(name)) throw this.#invalid();
@@ -94,7 +94,7 @@ class SignatureParser {
     const fragment = { kind: kind ?? 'function', name, inputs, outputs: [], mutability: 'nonpayable', anonymous: false };
     while (this.#next < this.#tokens.length) {
       const token = this.#consume();
-      const mutability = MUTABILITIES.find((known) => known === token);
+      const mutability = MUTABILITIES.find((one) => one === token);
       if (mutability !== undefined) fragment.mutability = mutability;
       else if (token === 'returns') fragment.outputs = this.#parameters();
       else if (token === 'anonymous') fragment.anonymous = true;
