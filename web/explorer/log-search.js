@@ -27,6 +27,7 @@ export function textOfQuery(query) {
 
 /** Error for a field of the search. */
 export class FieldError extends Error {
+  /** @override */
   name = 'FieldError';
 
   /** @param {string} field @param {string} message */

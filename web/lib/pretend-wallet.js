@@ -19,6 +19,7 @@ const ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewB
 
 /** Error of a wallet with a code of EIP-1193. */
 export class ProviderError extends Error {
+  /** @override */
   name = 'ProviderError';
 
   /** @param {number} code @param {string} message */

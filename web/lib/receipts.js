@@ -26,6 +26,7 @@ import {
 
 /** Error for an invalid receipt. It names the field that does not match. */
 export class ReceiptError extends Error {
+  /** @override */
   name = 'ReceiptError';
 
   /** @param {string} field @param {string} reason */

@@ -2,7 +2,7 @@
 
 import { ValueError, bigintToBytes, concatBytes } from './values.js';
 
-/** @typedef {Uint8Array | RlpItem[]} RlpItem */
+/** @typedef {import('./recursive-types.js').RlpItem} RlpItem */
 
 /**
  * Encodes a string of bytes, or a list.

@@ -3,6 +3,7 @@
 
 /** Error object of a response. */
 export class RpcError extends Error {
+  /** @override */
   name = 'RpcError';
 
   /** @param {{code?: unknown, message?: unknown, data?: unknown}} error */
@@ -22,11 +23,13 @@ export class RpcError extends Error {
 
 /** Error for a request without a valid response: the node is unreachable, or something else answered. */
 export class TransportError extends Error {
+  /** @override */
   name = 'TransportError';
 }
 
 /** Error for a request that took too long. */
 export class TimeoutError extends Error {
+  /** @override */
   name = 'TimeoutError';
 }
 

@@ -39,6 +39,7 @@ export const webSocketUrl = (url) => url.replace(/^http/, 'ws');
 
 /** Error object of a rejected subscription. */
 export class SubscriptionError extends Error {
+  /** @override */
   name = 'SubscriptionError';
 
   /** @param {{code: number, message: string}} error */
@@ -121,7 +122,7 @@ export class SubscriptionStream {
     this.#socket = socket;
     this.#watchSilence();
     socket.onopen = () => this.#subscribe();
-    socket.onmessage = (event) => {
+    socket.onmessage = (/** @type {{data: unknown}} */ event) => {
       if (this.#socket === socket) this.#handle(event.data);
     };
     socket.onerror = () => {};

@@ -9,16 +9,17 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
 
 /** Error for a text that is not a value of the expected form. */
 export class ValueError extends Error {
+  /** @override */
   name = 'ValueError';
 }
 
-/** @param {unknown} text @returns {text is string} */
+/** @param {unknown} text @returns {text is `0x${string}`} */
 export const isData = (text) => typeof text === 'string' && DATA.test(text);
-/** @param {unknown} text @returns {text is string} */
+/** @param {unknown} text @returns {text is `0x${string}`} */
 export const isHash = (text) => typeof text === 'string' && HASH.test(text);
-/** @param {unknown} text @returns {text is string} */
+/** @param {unknown} text @returns {text is `0x${string}`} */
 export const isAddress = (text) => typeof text === 'string' && ADDRESS.test(text);
-/** @param {unknown} text @returns {text is string} */
+/** @param {unknown} text @returns {text is `0x${string}`} */
 export const isQuantity = (text) => typeof text === 'string' && QUANTITY.test(text);
 
 /**

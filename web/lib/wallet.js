@@ -19,6 +19,7 @@ const MAX_ICON_LENGTH = 200_000;
 
 /** Error of a wallet. `code` is `rejected`, `wrong_network`, `no_account` or `failed`. */
 export class WalletError extends Error {
+  /** @override */
   name = 'WalletError';
 
   /** @param {'rejected' | 'wrong_network' | 'no_account' | 'failed'} code @param {string} message */

@@ -17,6 +17,7 @@ const MAX_STEPS = 512;
 
 /** Error for a block that does not exist. */
 export class BlockNotFound extends Error {
+  /** @override */
   name = 'BlockNotFound';
 }
 

@@ -7,7 +7,7 @@ import { AbiError, headSize, isDynamic, typeName } from './types.js';
 /** @typedef {import('./types.js').Parameter} Parameter */
 /**
  * Value of a parameter: numbers are bigints, addresses and bytes hex text, arrays and tuples arrays.
- * @typedef {bigint | boolean | string | AbiValue[]} AbiValue
+ * @typedef {import('../recursive-types.js').AbiValue} AbiValue
  */
 
 const encoder = new TextEncoder();

@@ -10,6 +10,7 @@
 
 /** Error for an ABI, a value or data that does not have the expected form. */
 export class AbiError extends Error {
+  /** @override */
   name = 'AbiError';
 }
 

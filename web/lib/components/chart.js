@@ -89,7 +89,7 @@ export function Chart({ title, data, series, formatX }) {
     };
   }, []);
   useEffect(() => plot.current?.setData(data), [data]);
-  const values = data[1];
+  const values = data[1] ?? [];
   const last = values[values.length - 1];
   return html`<figure class="chart">
     <figcaption><span>${title}</span>
