@@ -51,6 +51,8 @@ class Banner:
             folder = str(settings.datadir)
         console.print("\n[bold]Foreseal[/] development chain\n")
         console.print(f"  URL       [bold green]{url}[/]")
+        if settings.serves_explorer:
+            console.print(f"  Explorer  [bold green]{url}/explorer[/]")
         console.print(f"  Transport {settings.listen.transport}")
         console.print(f"  Chain id  {dev.chain_id if dev else f'from {settings.genesis}'}")
         console.print(f"  Blocks    {blocks}")

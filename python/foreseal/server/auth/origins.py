@@ -22,8 +22,11 @@ _LOOPBACK = re.compile(r"https?://([^/:\[\]]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 class Origins:
     """Origins of pages that may read responses (CORS) and open WebSockets."""
 
-    def __init__(self, names: frozenset[str], *, loopback: bool) -> None:
-        """Accept pages of `names`. With `loopback`, accept loopback origins too and reject pages of all others."""
+    def __init__(self, names: frozenset[str], *, loopback: bool, own: bool = False) -> None:
+        """Accept pages of `names`. With `loopback`, accept loopback origins too and reject pages of all others.
+
+        `own` accepts pages of the endpoint itself, such as the explorer: the Host header names their origin.
+        """
         self.is_open = bool(names) or loopback
         """True if pages of some origin may call."""
         self.is_strict = loopback
@@ -31,11 +34,15 @@ class Origins:
         self._any = "*" in names
         self._names = names
         self._loopback = loopback
+        self._own = own
 
     def accepts(self, headers: Headers) -> bool:
         """Return True if a page of the request's origin may call."""
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
         if self._any or origin in self._names:
+            return True
+        # A proxy may end TLS, so the scheme is not compared.
+        if self._own and origin.partition("://")[2] == headers.get(b"host", b"").decode("latin-1").lower() != "":
             return True
         found = _LOOPBACK.fullmatch(origin) if self._loopback else None
         return found is not None and _is_loopback(found[1].strip("[]"))
@@ -84,7 +91,7 @@ def endpoint_hosts(settings: Settings) -> Hosts:
 
 def endpoint_origins(settings: Settings) -> Origins:
     """Return the origins of pages that may call the endpoint."""
-    return Origins(settings.access.origins, loopback=settings.browsers)
+    return Origins(settings.access.origins, loopback=settings.browsers, own=settings.serves_explorer)
 
 
 def admin_hosts(settings: Settings) -> Hosts:

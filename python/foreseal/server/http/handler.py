@@ -4,6 +4,7 @@ from time import monotonic
 from typing import NamedTuple, Protocol
 
 from foreseal.errors import RpcError
+from foreseal.pages import StaticSite
 from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
@@ -99,6 +100,7 @@ class HttpHandler:
         self._admin = admin
         self._origins = Origins(frozenset(), loopback=False) if admin else endpoint_origins(settings)
         self._hosts = admin_hosts(settings) if admin else endpoint_hosts(settings)
+        self._site = StaticSite("explorer") if settings.serves_explorer and not admin else None
         # Accepted heads of calls, by the fields that `_check` reads, so that a usual head costs one look-up.
         self._accepted_heads: BoundedCache[tuple[str, str, bytes | None, bytes | None, bytes | None], None]
         self._accepted_heads = BoundedCache(settings.access.head_cache)
@@ -171,6 +173,8 @@ class HttpHandler:
         if self._origins.rejects(headers):
             return self._text(403, WRONG_ORIGIN)
         if path != "/":
+            if self._site is not None and self._site.contains(path):
+                return HttpResponse(*self._site.respond(verb, path, headers))
             return self._page(verb, path)
         if verb != "POST":
             if verb == "OPTIONS" and self._origins.is_open:

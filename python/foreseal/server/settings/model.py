@@ -175,6 +175,8 @@ class Settings:
     """True if callers without an API key are public callers: see `AccessSettings`."""
     browsers: bool = False
     """True if pages of loopback origins may call (CORS) and all others are rejected, as in development."""
+    explorer: bool | None = None
+    """True if the endpoint serves the explorer at `/explorer`; None for development chains only."""
     development: bool = False
     """True if tests may change chain, clock and accounts, and the node signs for its own accounts."""
     admin: tuple[str, int] | Path | None = None
@@ -236,6 +238,11 @@ class Settings:
             )
         if (listen.tls_cert is None) != (listen.tls_key is None) or (listen.tls_client_ca and not listen.tls_cert):
             raise SettingsError("TLS needs both tls_cert and tls_key", *(f"server.{name}" for name in _TLS))
+
+    @property
+    def serves_explorer(self) -> bool:
+        """True if the endpoint serves the explorer."""
+        return self.development if self.explorer is None else self.explorer
 
     @property
     def stop_time(self) -> float:

@@ -292,6 +292,15 @@ _SERVER = (
         unset="clients need no certificate",
     ),
     Setting(
+        key="server.explorer",
+        name="explorer",
+        kind=Flag(),
+        help="Serve the explorer, a web page for the chain, at /explorer.",
+        more="See [the explorer](../operate/explorer.md).",
+        path="explorer",
+        unset="on in `dev`, off otherwise",
+    ),
+    Setting(
         key="server.drain_time",
         name="drain_time",
         kind=Duration(),
