@@ -14,6 +14,7 @@ BY_PATH = {
     "campaigns/wheels": ("network",),
     "e2e": ("node",),
     "e2e/bench": ("slow",),
+    "e2e/browser": ("browser",),
     "e2e/clients/test_ethers.py": ("npm",),
     "e2e/clients/test_viem.py": ("npm",),
     "e2e/clients/test_web3_modules.py": ("slow",),

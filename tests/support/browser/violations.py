@@ -1,0 +1,51 @@
+"""Faults of a page: errors, violations of its content security policy, and requests to other origins."""
+
+from urllib.parse import urlsplit
+
+from playwright.sync_api import ConsoleMessage, Page, Request
+
+# Reports violations as console errors, because the page's own script cannot.
+_REPORT = """
+addEventListener('securitypolicyviolation', (event) =>
+  console.error(`policy: ${event.violatedDirective} blocked ${event.blockedURI}`), true);
+"""
+
+
+class PageFaults:
+    """Records of the faults of a page. Console errors for failed requests are recorded too."""
+
+    def __init__(self, page: Page) -> None:
+        """Begin to record; pages that are open already are not covered."""
+        self.found: list[str] = []
+        """Description of each fault."""
+        self._origins: set[str] = set()
+        self._allowed: tuple[str, ...] = ()
+        page.add_init_script(_REPORT)
+        page.on("pageerror", lambda error: self.found.append(f"error: {error}"))
+        page.on("console", self._console)
+        page.on("request", self._request)
+
+    def allow(self, *texts: str) -> None:
+        """Ignore faults that contain one of these texts, because the test provokes them."""
+        self._allowed += texts
+
+    @property
+    def policy_violations(self) -> list[str]:
+        """Faults for which the content security policy blocked something."""
+        return [fault for fault in self.unexpected if "policy" in fault.lower()]
+
+    @property
+    def unexpected(self) -> list[str]:
+        """Faults that are not allowed, and requests to more than one origin."""
+        found = [fault for fault in self.found if not any(text in fault for text in self._allowed)]
+        others = sorted(self._origins)
+        return found + ([f"requests to several origins: {', '.join(others)}"] if len(others) > 1 else [])
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.found.append(f"console {message.type}: {message.text}")
+
+    def _request(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob", "about"):
+            self._origins.add(f"{address.hostname}:{address.port}")
