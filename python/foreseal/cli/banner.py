@@ -51,7 +51,7 @@ class Banner:
             folder = str(settings.datadir)
         console.print("\n[bold]Foreseal[/] development chain\n")
         console.print(f"  URL       [bold green]{url}[/]")
-        if settings.serves_explorer:
+        if settings.is_explorer_public:
             console.print(f"  Explorer  [bold green]{url}/explorer[/]")
         console.print(f"  Transport {settings.listen.transport}")
         console.print(f"  Chain id  {dev.chain_id if dev else f'from {settings.genesis}'}")

@@ -50,6 +50,11 @@ def run_command(config: Path | None, **options: Any) -> int:
 
     interpreter.configure_interpreter(dataclasses.replace(settings.log, process="supervisor"))
     try:
-        return supervise(settings, listening, lambda url: click.echo(f"foreseal: admin listener at {url}"))
+        return supervise(
+            settings,
+            listening,
+            lambda url: click.echo(f"foreseal: admin listener at {url}"),
+            lambda url: click.echo(f"foreseal: explorer at {url}"),
+        )
     except SettingsError as error:
         raise click.UsageError(str(error)) from None

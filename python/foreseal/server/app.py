@@ -8,11 +8,12 @@ import socket
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from foreseal.errors import NodeError
+from foreseal.pages import StaticSite
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.rate_limiter import Clock
 from foreseal.rpc.registry import Function
@@ -32,6 +33,9 @@ from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.sockets.address import AddressError
 from foreseal.server.sockets.listening import listen
 from foreseal.server.websocket.connections import WebSocketConnections
+
+if TYPE_CHECKING:
+    from foreseal.server.explorer_listener import ExplorerListener
 
 log = logging.getLogger(__name__)
 
@@ -84,17 +88,21 @@ class App:
         *,
         heartbeats: HeartbeatSender | None = None,
         processes: ProcessTable | None = None,
+        explorer: socket.socket | None = None,
     ) -> None:
         """Create the application.
 
         `make_node` opens the node from settings as JSON; tests pass a double of `_core.Node`. `role` are additional
         settings of the core: the role in a node of several processes. `buckets` is a descriptor of the memory for their
         shared rate limits (see `create_rate_limit_memory`), and `clock` is their clock. `heartbeats` go to the
-        supervisor of those processes, and `processes` has the metrics of all.
+        supervisor of those processes, and `processes` has the metrics of all. `explorer` is the socket of the listener
+        for the explorer, which they share.
         """
         self.registry = Registry()
         self.admin_url: str | None = None
         """Admin URL while the application runs; None without an admin listener."""
+        self.explorer_url: str | None = None
+        """URL of the explorer while the application runs, if it has a listener of its own."""
         self.max_concurrent_sends = 1
         """Messages that each WebSocket may start sending at once.
 
@@ -121,6 +129,8 @@ class App:
         self._connections: WebSocketConnections | None = None
         self._callers: Callers | None = None
         self._admin: Any = None
+        self._explorer: ExplorerListener | None = None
+        self._explorer_socket = explorer
 
     def method(self, name: str) -> Callable[[Function], Function]:
         """Register the decorated function as the JSON-RPC method `name`: see `Registry.method`."""
@@ -134,9 +144,13 @@ class App:
         if self._heartbeats is not None:
             self._heartbeats.start()
         settings = self._settings or from_environment(os.environ)
-        # Before any resource is opened.
-        admin = _bind_admin(settings.admin)
-        with admin if isinstance(admin, socket.socket) else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            # Before any resource is opened.
+            admin = _bind_admin(settings.admin)
+            if isinstance(admin, socket.socket):
+                stack.enter_context(admin)
+            if settings.explorer_listen is not None and self._explorer_socket is None:
+                self._explorer_socket = listen(*settings.explorer_listen)
             await self._startup(settings, admin)
 
     async def _startup(self, settings: Settings, admin: socket.socket | Path | None) -> None:
@@ -159,18 +173,21 @@ class App:
             dispatcher.router.completions.hub, settings.limits, loop, self.max_concurrent_sends
         )
         self._drain_time, self._drain_delay = settings.drain_time / 1000, settings.drain_delay / 1000
-        handler = HttpHandler(node, callers, settings, connections, processes=self._processes)
+        site = StaticSite("explorer") if settings.is_explorer_public else None
+        handler = HttpHandler(node, callers, settings, connections, processes=self._processes, site=site)
         self._endpoint = AsgiEndpoint(handler, bodies, connections)
         if "follow" in self._role:
             loop.call_soon(self._report, loop, handler)
         self._callers = callers
         callers.watch_keys(loop, connections.close_invalid_keys)
-        if admin is not None:
-            try:
+        try:
+            if self._explorer_socket is not None:
+                await self._open_explorer(settings, callers, connections, self._explorer_socket)
+            if admin is not None:
                 await self._open_admin(settings, dispatcher, self._endpoint, admin)
-            except AddressError:
-                await self.shutdown()
-                raise
+        except AddressError:
+            await self.shutdown()
+            raise
 
     def _report(self, loop: asyncio.AbstractEventLoop, handler: HttpHandler) -> None:
         """Send the metrics of this process to the sequencer, periodically while it runs."""
@@ -206,6 +223,16 @@ class App:
             cache_size=access.caller_cache,
         )
         return tiers, callers
+
+    async def _open_explorer(
+        self, settings: Settings, callers: Callers, connections: WebSocketConnections, listening: socket.socket
+    ) -> None:
+        # Imported only if there is such a listener.
+        from foreseal.server.explorer_listener import ExplorerListener
+
+        self._explorer = ExplorerListener(listening, settings, self._node, callers, connections, self._processes)
+        await self._explorer.start()
+        self.explorer_url = self._explorer.url
 
     async def _open_admin(
         self,
@@ -290,6 +317,8 @@ class App:
         self._end_heartbeats()
         if self._endpoint is not None:
             self._endpoint.stop()
+        if self._explorer is not None:
+            self._explorer.begin_stop()
         await self.drain(asyncio.sleep(self._drain_delay))
 
     def _end_heartbeats(self) -> None:
@@ -341,6 +370,8 @@ class App:
         """Call `disconnect`, and close each connection with its next response: clients reconnect elsewhere."""
         if self._endpoint is not None:
             self._endpoint.drain()
+        if self._explorer is not None:
+            self._explorer.retire()
         await self.disconnect()
         # Calls from now on have the whole drain time when the process is stopped.
         self._drain_deadline = None
@@ -363,7 +394,10 @@ class App:
         except TimeoutError:
             log.warning("calls still running at shutdown", extra={"calls": len(completions)})
         admin, self._admin, self.admin_url = self._admin, None, None
+        explorer, self._explorer, self.explorer_url = self._explorer, None, None
         try:
+            if explorer is not None:
+                await self.drain(explorer.stop(self.time_left()))
             if admin is not None:
                 await self.drain(admin.stop())
         finally:

@@ -27,6 +27,8 @@ class BootstrapMessage:
     """Settings of the core in addition to `settings`."""
     socket: int | None = None
     """Descriptor of the socket that clients connect to; None if the process serves no clients."""
+    explorer_socket: int | None = None
+    """Descriptor of the socket of the explorer's listener; None if there is none."""
     buckets: int | None = None
     """Descriptor of the shared memory with the rate limits of callers."""
     processes: int | None = None
@@ -37,7 +39,8 @@ class BootstrapMessage:
     @property
     def inherited(self) -> list[int]:
         """Descriptors that the process must inherit."""
-        return [fd for fd in (self.report, self.socket, self.buckets, self.processes) if fd is not None]
+        shared = self.socket, self.explorer_socket, self.buckets, self.processes
+        return [self.report, *(fd for fd in shared if fd is not None)]
 
     def encode(self) -> bytes:
         """Serialize it for `decode` in another process of the same version."""

@@ -20,7 +20,16 @@ def run_role(message: BootstrapMessage, make_node: Callable[[bytes], Any] | None
     report = ReportPipe(message.report)
     heartbeats = HeartbeatSender(report.heartbeat, message.heartbeat_interval)
     processes = None if message.processes is None else ProcessTable(message.processes)
-    app = App(message.settings, make_node, message.role, message.buckets, heartbeats=heartbeats, processes=processes)
+    explorer = None if message.explorer_socket is None else socket.socket(fileno=message.explorer_socket)
+    app = App(
+        message.settings,
+        make_node,
+        message.role,
+        message.buckets,
+        heartbeats=heartbeats,
+        processes=processes,
+        explorer=explorer,
+    )
     try:
         if message.socket is None:
             serve_admin_only(app, lambda: report.opened(app.admin_url), report.ready)

@@ -40,16 +40,21 @@ def supervise(
     settings: Settings,
     on_listening: Callable[[str], None],
     on_admin: Callable[[str], None],
+    on_explorer: Callable[[str], None] = lambda _: None,
     command: Sequence[str] = COMMAND,
 ) -> int:
     """Run a sequencer and its workers until SIGINT or SIGTERM. Return the exit code.
 
     A second of these signals kills all at once and raises KeyboardInterrupt. SIGHUP replaces the workers one by one.
-    `on_listening` gets the URL once a worker answers, `on_admin` the admin URL if there is one. Raises `AddressError`,
+    `on_listening` gets the URL once a worker answers, `on_admin` the admin URL if there is one, and
+    `on_explorer` that of the explorer if it has a listener of its own. Raises `AddressError`,
     `SettingsError`, OSError, and `NodeError` for permanent errors. This process starts no thread.
     """
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(listen(settings.listen.host, settings.listen.port))
+        explorer = None
+        if settings.explorer_listen is not None:
+            explorer = stack.enter_context(listen(*settings.explorer_listen))
         feed = feed_path(settings.datadir, os.environ, stack)
         buckets = create_rate_limit_memory(settings.access.buckets)
         stack.callback(os.close, buckets)
@@ -57,8 +62,8 @@ def supervise(
         stack.callback(os.close, processes)
 
         async def run() -> int:
-            supervisor = Supervisor(settings, listening, (buckets, processes), str(feed), command)
-            return await supervisor.run(on_listening, on_admin)
+            supervisor = Supervisor(settings, (listening, explorer), (buckets, processes), str(feed), command)
+            return await supervisor.run(on_listening, on_admin, on_explorer)
 
         return asyncio.run(run())
 
@@ -77,11 +82,20 @@ class Supervisor:
     """The processes of one node. Used from the event loop's thread only."""
 
     def __init__(
-        self, settings: Settings, listening: socket.socket, shared: tuple[int, int], feed: str, command: Sequence[str]
+        self,
+        settings: Settings,
+        sockets: tuple[socket.socket, socket.socket | None],
+        shared: tuple[int, int],
+        feed: str,
+        command: Sequence[str],
     ) -> None:
-        """Create the slots. `shared` are the descriptors of the memory for rate limits and for metrics of processes."""
+        """Create the slots.
+
+        `sockets` are those of the public listener and, if it has its own, of the explorer. `shared` are the descriptors
+        of the memory for rate limits and for metrics of processes.
+        """
         self._settings = settings
-        self._listening = listening
+        self._listening, self._explorer = sockets
         self._buckets, self._processes = shared
         self._table = table = ProcessTable(self._processes, writable=True)
         self._timeouts = Timeouts.from_settings(settings)
@@ -95,10 +109,15 @@ class Supervisor:
         # Done, with the exception, when a slot failed permanently.
         self._vacant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def run(self, on_listening: Callable[[str], None], on_admin: Callable[[str], None]) -> int:
+    async def run(
+        self,
+        on_listening: Callable[[str], None],
+        on_admin: Callable[[str], None],
+        on_explorer: Callable[[str], None],
+    ) -> int:
         """See `supervise`."""
         signals = _ReceivedSignals()
-        work = asyncio.ensure_future(self._work(signals, on_listening, on_admin))
+        work = asyncio.ensure_future(self._work(signals, on_listening, on_admin, on_explorer))
         try:
             stopping = asyncio.ensure_future(signals.stop.wait())
             ends: set[asyncio.Future[Any]] = {stopping, work, self._vacant}
@@ -116,7 +135,11 @@ class Supervisor:
                 slot.kill()
 
     async def _work(
-        self, signals: "_ReceivedSignals", on_listening: Callable[[str], None], on_admin: Callable[[str], None]
+        self,
+        signals: "_ReceivedSignals",
+        on_listening: Callable[[str], None],
+        on_admin: Callable[[str], None],
+        on_explorer: Callable[[str], None],
     ) -> None:
         self._start_slot(self._sequencer)
         # The sequencer now has the data directory locked, and workers find a store in it.
@@ -124,11 +147,16 @@ class Supervisor:
         for worker in self._workers:
             self._start_slot(worker)
         await asyncio.wait([worker.opened for worker in self._workers], return_when=asyncio.FIRST_COMPLETED)
-        address, port = self._listening.getsockname()[:2]
-        on_listening(format_url(address, port, self._settings.listen.scheme))
+        on_listening(self._url(self._listening))
+        if self._explorer is not None:
+            on_explorer(f"{self._url(self._explorer)}/explorer")
         if admin is not None:
             on_admin(admin)
         await self._replace_when(signals.replace)
+
+    def _url(self, listening: socket.socket) -> str:
+        address, port = listening.getsockname()[:2]
+        return format_url(address, port, self._settings.listen.scheme)
 
     async def _replace_when(self, requested: asyncio.Event) -> None:
         while True:
@@ -177,7 +205,9 @@ class Supervisor:
             self._vacant.set_exception(error)
 
     def _start_sequencer(self, name: str) -> Child:
-        bootstrap = self._bootstrap(_named(self._settings, name), {"feed": self._feed})
+        # Without the explorer's listener, which the workers serve.
+        settings = dataclasses.replace(_named(self._settings, name), explorer_listen=None)
+        bootstrap = self._bootstrap(settings, {"feed": self._feed})
         return self._start(name, dataclasses.replace(bootstrap, processes=self._processes))
 
     def _start_worker(self, name: str) -> Child:
@@ -185,7 +215,9 @@ class Supervisor:
         # Administrators call the sequencer.
         settings = dataclasses.replace(_named(self._settings, name), admin=None)
         bootstrap = self._bootstrap(settings, role)
-        return self._start(name, dataclasses.replace(bootstrap, socket=self._listening.fileno(), buckets=self._buckets))
+        explorer = None if self._explorer is None else self._explorer.fileno()
+        bootstrap = dataclasses.replace(bootstrap, socket=self._listening.fileno(), explorer_socket=explorer)
+        return self._start(name, dataclasses.replace(bootstrap, buckets=self._buckets))
 
     def _bootstrap(self, settings: Settings, role: dict[str, str]) -> BootstrapMessage:
         return BootstrapMessage(os.getpid(), -1, settings, role, heartbeat_interval=self._timeouts.interval)

@@ -33,7 +33,7 @@ def main() -> int:
             Settings(folder, drain_time=drain_time, listen=listen),
             lambda url: print(url, flush=True),
             lambda url: print(f"administrators: {url}", flush=True),
-            COMMAND,
+            command=COMMAND,
         )
     except NodeError as error:
         print(f"foreseal: {error}", file=sys.stderr)

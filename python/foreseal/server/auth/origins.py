@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from foreseal.pages import StaticSite
 from foreseal.server.settings.model import Settings
 from foreseal.server.sockets.address import is_loopback
 
@@ -89,9 +90,9 @@ def endpoint_hosts(settings: Settings) -> Hosts:
     return Hosts(settings.hosts, any_by_default=not settings.browsers)
 
 
-def endpoint_origins(settings: Settings) -> Origins:
-    """Return the origins of pages that may call the endpoint."""
-    return Origins(settings.access.origins, loopback=settings.browsers, own=settings.serves_explorer)
+def endpoint_origins(settings: Settings, site: StaticSite | None) -> Origins:
+    """Return the origins of pages that may call the endpoint, which has pages itself if it serves a site."""
+    return Origins(settings.access.origins, loopback=settings.browsers, own=site is not None)
 
 
 def admin_hosts(settings: Settings) -> Hosts:

@@ -71,12 +71,13 @@ class HttpHandler:
         admin: bool = False,
         processes: ProcessTable | None = None,
         public_handler: "HttpHandler | None" = None,
+        site: StaticSite | None = None,
     ) -> None:
         """Create a handler.
 
         `connections` are those of the process, for its metrics; `processes` has metrics of all processes. `admin` is
         for the admin listener: it accepts loopback and allowed host names only, and no web pages. Its metrics include
-        those of `public_handler`, the handler of the public endpoint.
+        those of `public_handler`, the handler of the public endpoint. `site` are pages that it serves.
         """
         self._longest_wait = settings.limits.wait
         # A declared length of fewer digits needs no check.
@@ -98,9 +99,9 @@ class HttpHandler:
         self._is_public = settings.public and not admin
         self._metrics_cache, self._metrics_expire = b"", 0.0
         self._admin = admin
-        self._origins = Origins(frozenset(), loopback=False) if admin else endpoint_origins(settings)
+        self._origins = Origins(frozenset(), loopback=False) if admin else endpoint_origins(settings, site)
         self._hosts = admin_hosts(settings) if admin else endpoint_hosts(settings)
-        self._site = StaticSite("explorer") if settings.serves_explorer and not admin else None
+        self._site = site
         # Accepted heads of calls, by the fields that `_check` reads, so that a usual head costs one look-up.
         self._accepted_heads: BoundedCache[tuple[str, str, bytes | None, bytes | None, bytes | None], None]
         self._accepted_heads = BoundedCache(settings.access.head_cache)

@@ -286,8 +286,24 @@ class AdminAddress(ValueKind):
     def plain(self, value: Any) -> str:
         if isinstance(value, Path):
             return f"{UNIX}{value}"
-        host, port = value
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return _join_address(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerAddress(ValueKind):
+    """Host and port of a listener."""
+
+    metavar = "ADDRESS"
+
+    @property
+    def allowed(self) -> str:
+        return "HOST:PORT"
+
+    def parse(self, text: str) -> tuple[str, int]:
+        return parse_address(text)
+
+    def plain(self, value: Any) -> str:
+        return _join_address(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,3 +443,8 @@ class RateKind(ValueKind):
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise TypeError(f"expected a rate such as 100/s, got {in_toml(value)}")
         return parse_rate(value)
+
+
+def _join_address(address: tuple[str, int]) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

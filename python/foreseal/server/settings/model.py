@@ -177,6 +177,8 @@ class Settings:
     """True if pages of loopback origins may call (CORS) and all others are rejected, as in development."""
     explorer: bool | None = None
     """True if the endpoint serves the explorer at `/explorer`; None for development chains only."""
+    explorer_listen: tuple[str, int] | None = None
+    """Host and port (0: any free one) of a listener for the explorer; None serves it on the public listener."""
     development: bool = False
     """True if tests may change chain, clock and accounts, and the node signs for its own accounts."""
     admin: tuple[str, int] | Path | None = None
@@ -204,6 +206,8 @@ class Settings:
             raise SettingsError("automine needs a development chain", "node.automine")
         if self.revert_reason != REASON_IN_DATA and not self.development:
             raise SettingsError("revert_reason needs a development chain", "node.revert_reason")
+        if self.explorer_listen is not None and self.explorer is False:
+            raise SettingsError("explorer_listen needs the explorer", "server.explorer", "server.explorer_listen")
         if self.block_time < 1000 or self.block_time % 1000:
             raise SettingsError(
                 f"block time must be a whole number of seconds, at least 1s, not {format_duration(self.block_time)}",
@@ -240,8 +244,10 @@ class Settings:
             raise SettingsError("TLS needs both tls_cert and tls_key", *(f"server.{name}" for name in _TLS))
 
     @property
-    def serves_explorer(self) -> bool:
-        """True if the endpoint serves the explorer."""
+    def is_explorer_public(self) -> bool:
+        """True if the public listener serves the explorer."""
+        if self.explorer_listen is not None:
+            return False
         return self.development if self.explorer is None else self.explorer
 
     @property

@@ -17,6 +17,7 @@ from foreseal.server.settings.kinds import (
     HexBytes,
     Integer,
     Levels,
+    ListenerAddress,
     MethodNames,
     Names,
     Networks,
@@ -299,6 +300,15 @@ _SERVER = (
         more="See [the explorer](../operate/explorer.md).",
         path="explorer",
         unset="on in `dev`, off otherwise",
+    ),
+    Setting(
+        key="server.explorer_listen",
+        name="explorer_listen",
+        kind=ListenerAddress(),
+        help="Address of a listener for the explorer: HOST:PORT; the public listener then has no pages.",
+        more="It answers the same calls as the public listener, under the same limits.",
+        path="explorer_listen",
+        unset="the explorer is on the public listener",
     ),
     Setting(
         key="server.drain_time",
