@@ -30,6 +30,7 @@ PYTHON = {
     "merchant": 2,
     "payments": 2,
     "server": 2,
+    "top": 2,
     "supervisor": 3,
     "cluster": 4,
     "cli": 5,

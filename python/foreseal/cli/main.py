@@ -15,6 +15,7 @@ _COMMANDS = {
         "run": "run:run_command",
         "cluster": "cluster:cluster_group",
         "handover": "handover:handover_command",
+        "top": "top:top_command",
     },
     "Settings and keys": {
         "config": "config:config_group",
