@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from foreseal.top.formats import count, duration, gwei, integer, rate, share, size
-from foreseal.top.lines import BAD, GOOD, LABEL, WARNING, StyledText, ViewSection, Value, pairs, table, wrapped
+from foreseal.top.lines import BAD, GOOD, LABEL, WARNING, StyledText, Value, ViewSection, pairs, table, wrapped
 from foreseal.top.node_model import LatencySummary, MethodRow, NodeModel
 from foreseal.top.steps import OpenBlock
 

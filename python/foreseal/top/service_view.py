@@ -1,9 +1,9 @@
-"""ViewSection of a merchant service."""
+"""Section of a merchant service."""
 
 from rich.text import Text
 
 from foreseal.top.formats import count, duration, rate
-from foreseal.top.lines import BAD, GOOD, LABEL, WARNING, StyledText, ViewSection, Value, pairs, table, wrapped
+from foreseal.top.lines import BAD, GOOD, LABEL, WARNING, StyledText, Value, ViewSection, pairs, table, wrapped
 from foreseal.top.service_model import ServiceModel
 from foreseal.top.service_sample import NEWEST_ORDERS
 
