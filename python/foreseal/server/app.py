@@ -32,6 +32,7 @@ from foreseal.server.settings import Settings, SettingsError, from_environment
 from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.sockets.address import AddressError
 from foreseal.server.sockets.listening import listen
+from foreseal.server.telemetry.configuration import TelemetryConfiguration, installed_configuration
 from foreseal.server.websocket.connections import WebSocketConnections
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class App:
         self._admin: Any = None
         self._explorer: ExplorerListener | None = None
         self._explorer_socket = explorer
+        self._telemetry: Any = None
 
     def method(self, name: str) -> Callable[[Function], Function]:
         """Register the decorated function as the JSON-RPC method `name`: see `Registry.method`."""
@@ -144,6 +146,7 @@ class App:
         if self._heartbeats is not None:
             self._heartbeats.start()
         settings = self._settings or from_environment(os.environ)
+        telemetry = installed_configuration(os.environ)
         with contextlib.ExitStack() as stack:
             # Before any resource is opened.
             admin = _bind_admin(settings.admin)
@@ -152,6 +155,8 @@ class App:
             if settings.explorer_listen is not None and self._explorer_socket is None:
                 self._explorer_socket = listen(*settings.explorer_listen)
             await self._startup(settings, admin)
+            if telemetry is not None:
+                await self._start_telemetry(telemetry, settings)
 
     async def _startup(self, settings: Settings, admin: socket.socket | Path | None) -> None:
         # Opening reads the journal's segments; a thread keeps the loop free to handle signals.
@@ -188,6 +193,17 @@ class App:
         except AddressError:
             await self.shutdown()
             raise
+
+    async def _start_telemetry(self, configuration: TelemetryConfiguration, settings: Settings) -> None:
+        # Imported only if it is configured: it needs an extra.
+        from foreseal.server.telemetry.telemetry import Telemetry
+
+        handler = self.endpoint.handler
+        self._telemetry = Telemetry(configuration, self._node.waiting, settings.log.process)
+        handler.tracer = self._telemetry.tracer
+        if self._explorer is not None:
+            self._explorer.handler.tracer = self._telemetry.tracer
+        self._telemetry.start(handler.metric_sources)
 
     def _report(self, loop: asyncio.AbstractEventLoop, handler: HttpHandler) -> None:
         """Send the metrics of this process to the sequencer, periodically while it runs."""
@@ -385,6 +401,8 @@ class App:
         if self._dispatcher is None or self._bodies is None:
             return
         await self.drain(self.disconnect())
+        if self._telemetry is not None:
+            await self._telemetry.stop()
         if self._callers is not None:
             self._callers.stop()
         self._bodies.stop()

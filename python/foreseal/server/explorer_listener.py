@@ -28,8 +28,8 @@ class ExplorerListener:
     ) -> None:
         """Take over `listening`."""
         site = StaticSite("explorer")
-        handler = HttpHandler(node, callers, settings, connections, processes=processes, site=site)
-        self._endpoint = Endpoint(handler, connections)
+        self.handler = HttpHandler(node, callers, settings, connections, processes=processes, site=site)
+        self._endpoint = Endpoint(self.handler, connections)
         limit = raise_connection_limit(settings.limits.open)
         self._listener = NativeListener(self._endpoint, listening, settings.listen.tls, limit)
         self.url = f"{self._listener.url}{site.prefix}"

@@ -14,6 +14,7 @@ from repository import ROOT
 EXTRAS = {
     "foreseal.client": "client",
     "foreseal.merchant": "client",
+    "foreseal.server.telemetry": "otlp",
     "foreseal.testing": "testing",
     "foreseal.payments": "payments",
     "foreseal.payments.x402": "x402",
@@ -26,6 +27,9 @@ EXTRAS = {
     "foreseal.cli.pay_spent": "x402",
 }
 """Extra that declares the imports of a package or module; those of all others are required without an extra."""
+
+_IMPORT_NAMES = {"opentelemetry_api": "opentelemetry"}
+"""Import names of packages that are not named like their distribution."""
 
 _DYNAMIC = {"import_module", "import_optional"}
 
@@ -118,5 +122,5 @@ def declared(extra: str | None) -> set[str]:
         if name == "foreseal":
             pending += extras[included]
         else:
-            found.add(name.replace("-", "_"))
+            found.add(_IMPORT_NAMES.get(name.replace("-", "_"), name.replace("-", "_")))
     return found

@@ -77,7 +77,7 @@ class AsgiEndpoint(Endpoint):
         if isinstance(body, HttpResponse):
             return handler.add_cors(body, headers)
         view = handler.view_header()
-        reply = caller.tier.answer(body, None, caller.limiter)
+        reply = handler.answer(caller, headers, body)
         if isinstance(reply, tuple):
             status, answer, seconds = reply
         else:

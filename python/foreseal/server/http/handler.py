@@ -1,14 +1,16 @@
 """Transport-independent handler of HTTP requests: a request in, its response out."""
 
+from collections.abc import Coroutine
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from foreseal.errors import RpcError
 from foreseal.pages import StaticSite
-from foreseal.rpc import error_codes
+from foreseal.rpc import HttpReply, error_codes
 from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
 from foreseal.rpc.response_envelope import NULL, failure, over_limit
+from foreseal.rpc.session import RequestExchange
 from foreseal.server.auth.callers import Caller, Callers, Peer, SingleCaller, TooManyWrongKeys, WrongKey
 from foreseal.server.auth.origins import Headers, Origins, admin_hosts, endpoint_hosts, endpoint_origins
 from foreseal.server.cache import BoundedCache
@@ -44,6 +46,15 @@ class HandlerNode(Core, MeasuredNode, Protocol):
 
     def health(self) -> tuple[bool, str]:
         """Return True if the node is healthy, and the reason if it is not."""
+
+
+class CallTracer(Protocol):
+    """Interface of the tracer of requests for the handler."""
+
+    def answer(
+        self, caller: Caller, headers: Headers, body: bytes, exchange: RequestExchange | None
+    ) -> HttpReply | Coroutine[Any, Any, HttpReply]:
+        """Answer a body like `CallerTier.answer`."""
 
 
 HttpAnswer = tuple[int, list[tuple[bytes, bytes]], bytes]
@@ -88,6 +99,8 @@ class HttpHandler:
         """True if `/readyz` reports that the node stops."""
         self.is_draining = False
         """True if each response closes its connection, so that its client reconnects elsewhere."""
+        self.tracer: CallTracer | None = None
+        """Tracer of requests; None without one."""
         self._process = settings.log.process
         self._node = node
         self._callers = callers
@@ -136,6 +149,14 @@ class HttpHandler:
         if len(size) >= self._digits and _is_larger(size, caller.tier.limits.body):
             return self.too_large(caller)
         return caller
+
+    def answer(
+        self, caller: Caller, headers: Headers, body: bytes, exchange: RequestExchange | None = None
+    ) -> HttpReply | Coroutine[Any, Any, HttpReply]:
+        """Answer the body of a request with these headers: see `Dispatcher.answer`."""
+        if self.tracer is None:
+            return caller.tier.answer(body, exchange, caller.limiter)
+        return self.tracer.answer(caller, headers, body, exchange)
 
     def client_host(self, peer: Peer, headers: Headers) -> str:
         """Return the address of the client that sent a request, which a trusted proxy may have forwarded."""
@@ -188,11 +209,14 @@ class HttpHandler:
 
     def metrics(self) -> str:
         """Return the metrics of this process."""
+        return render(self.metric_sources(), self._process)
+
+    def metric_sources(self) -> MetricSources:
+        """Return the sources of the metrics of this process."""
         endpoint = self._public_handler or self
         tiers = self._callers.tiers if endpoint is self else (*endpoint._callers.tiers, *self._callers.tiers)
         caches = {**endpoint._callers.caches, "heads": endpoint._accepted_heads}
-        watched = MetricSources(self._node, tiers, self._connections, self._processes, caches)
-        return render(watched, self._process)
+        return MetricSources(self._node, tiers, self._connections, self._processes, caches)
 
     def view_header(self) -> tuple[bytes, bytes]:
         """Return the freshness of the view.

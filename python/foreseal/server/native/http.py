@@ -296,7 +296,7 @@ class HttpConnection(asyncio.Protocol):
         body = received
         if is_single_read and not intake.left and size <= MAX_HEAD and head.keep_alive and not head.is_http_1_0:
             caller = request.caller
-            alike = caller.is_unrestricted and b"origin" not in head.headers
+            alike = caller.is_unrestricted and b"origin" not in head.headers and self._handler.tracer is None
             self._remembered = CachedCall(
                 intake.last_head, size + len(body), head.headers, caller, caller.tier.dispatcher if alike else None
             )
@@ -456,7 +456,7 @@ class HttpConnection(asyncio.Protocol):
         old: bool = False,
     ) -> None:
         view = self._handler.view_header()
-        reply = caller.tier.answer(body, None, caller.limiter)
+        reply = self._handler.answer(caller, headers, body)
         self._answer(reply, len(body), view, headers, keep_alive=keep_alive, old=old)
 
     def _answer(

@@ -91,7 +91,7 @@ class WebSocketConnection:
             self.spawn(self._write())
             self._reader = self.spawn(self._read())
             self._websocket.start = self.start_request
-            if self.caller.is_unrestricted:
+            if self.caller.is_unrestricted and self._handler.tracer is None:
                 self._websocket.answer_frames = self.answer_frames
             ending = await self._ending
         finally:
@@ -209,7 +209,7 @@ class WebSocketConnection:
 
     def _begin(self, body: bytes) -> None:
         exchange = RequestExchange(self._session)
-        reply = self.caller.tier.dispatcher.answer(body, exchange, self.caller.limiter)
+        reply = self._handler.answer(self.caller, {}, body, exchange)
         if isinstance(reply, tuple):
             self._send_reply(exchange, reply)
             return

@@ -1,0 +1,1 @@
+"""Traces and metrics by OTLP, off unless an endpoint is configured. Needs the extra `otlp`."""

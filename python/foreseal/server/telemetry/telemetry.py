@@ -1,0 +1,92 @@
+"""Export of traces and metrics of one process. No step of it blocks the event loop."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics.export import MetricsData
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+from foreseal.server.metrics import MetricSources
+from foreseal.server.telemetry.configuration import TelemetryConfiguration
+from foreseal.server.telemetry.metric_data import metric_data
+from foreseal.server.telemetry.request_tracer import RequestTracer, Waits
+
+log = logging.getLogger(__name__)
+
+_STOP_TIME = 5.0
+"""Maximum time in seconds to export what is left at the end."""
+
+
+def service_resource(name: str, process: str | None) -> Resource:
+    """Return the resource of a process; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
+    own: dict[str, str | int] = {
+        "service.name": name,
+        "service.version": version("foreseal"),
+        "process.pid": os.getpid(),
+    }
+    if process is not None:
+        own["service.instance.id"] = process
+    named = Resource.create()
+    # Without the variables, the SDK names the service itself: unknown_service.
+    is_named = not str(named.attributes.get("service.name", "unknown_service")).startswith("unknown_service")
+    others = {key: value for key, value in named.attributes.items() if is_named or key != "service.name"}
+    return Resource(own).merge(Resource(others))
+
+
+class Telemetry:
+    """Exporters of a node process, from `start` to `stop`. Used from the event loop's thread only."""
+
+    def __init__(self, configuration: TelemetryConfiguration, waits: Waits, process: str | None) -> None:
+        """Set up the exporters, which read their endpoints from the environment."""
+        resource = service_resource("foreseal", process)
+        self._configuration = configuration
+        self._resource = resource
+        self._provider: TracerProvider | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.tracer: RequestTracer | None = None
+        """Tracer of requests; None if traces are not exported."""
+        if configuration.traces:
+            # The request tracer samples; the processor drops spans when its queue is full.
+            self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
+            self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+            self.tracer = RequestTracer(self._provider, configuration.sampling, waits)
+
+    def start(self, sources: Callable[[], MetricSources]) -> None:
+        """Export the metrics of `sources` periodically."""
+        if self._configuration.metrics:
+            self._task = asyncio.get_running_loop().create_task(self._export(sources))
+
+    async def stop(self) -> None:
+        """Stop, and export the spans that are queued."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._provider is not None:
+            try:
+                async with asyncio.timeout(_STOP_TIME):
+                    await asyncio.to_thread(self._provider.shutdown)
+            except TimeoutError:
+                log.warning("spans not exported at the stop", extra={"seconds": _STOP_TIME})
+
+    async def _export(self, sources: Callable[[], MetricSources]) -> None:
+        exporter = OTLPMetricExporter()
+        try:
+            while True:
+                await asyncio.sleep(self._configuration.interval)
+                try:
+                    # Read on the event loop like /metrics, and sent by a thread.
+                    data: MetricsData = metric_data(sources(), self._resource, time.time())
+                    await asyncio.to_thread(exporter.export, data)
+                except Exception:  # the next export may succeed
+                    log.exception("failed to export metrics")
+        finally:
+            exporter.shutdown()
