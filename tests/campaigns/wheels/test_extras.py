@@ -96,6 +96,7 @@ class Installation:
 INSTALLATIONS = (
     Installation(None, (), follow_first_start),
     Installation("client", (), follow_client_guide),
+    Installation("otlp", (), follow_first_start),
     Installation("payments", ("client",), follow_service_guide),
     Installation("testing", (), follow_testing_guide),
     Installation("x402", ("client", "payments"), follow_selling_and_buying),

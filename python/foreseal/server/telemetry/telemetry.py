@@ -34,7 +34,7 @@ def service_resource(name: str, process: str | None) -> Resource:
         "process.pid": os.getpid(),
     }
     if process is not None:
-        own["service.instance.id"] = process
+        own["foreseal.process"] = process
     named = Resource.create()
     # Without the variables, the SDK names the service itself: unknown_service.
     is_named = not str(named.attributes.get("service.name", "unknown_service")).startswith("unknown_service")
