@@ -1,10 +1,13 @@
 """Export of traces and metrics of one process. No step of it blocks the event loop."""
 
 import asyncio
+import contextlib
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -42,6 +45,35 @@ def service_resource(name: str, process: str | None) -> Resource:
     return Resource(own).merge(Resource(others))
 
 
+async def _in_daemon_thread(work: Callable[[], object]) -> None:
+    """Run `work`, which may wait for the collector, in a thread that does not delay the end of the process.
+
+    Threads of the event loop's executor are joined when the loop is closed.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        failure: BaseException | None = None
+        try:
+            work()
+        except Exception as error:
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, failure)
+
+    threading.Thread(target=run, name="otlp", daemon=True).start()
+    await done
+
+
 class Telemetry:
     """Exporters of a node process, from `start` to `stop`. Used from the event loop's thread only."""
 
@@ -73,7 +105,7 @@ class Telemetry:
         if self._provider is not None:
             try:
                 async with asyncio.timeout(_STOP_TIME):
-                    await asyncio.to_thread(self._provider.shutdown)
+                    await _in_daemon_thread(self._provider.shutdown)
             except TimeoutError:
                 log.warning("spans not exported at the stop", extra={"seconds": _STOP_TIME})
 
@@ -85,7 +117,7 @@ class Telemetry:
                 try:
                     # Read on the event loop like /metrics, and sent by a thread.
                     data: MetricsData = metric_data(sources(), self._resource, time.time())
-                    await asyncio.to_thread(exporter.export, data)
+                    await _in_daemon_thread(partial(exporter.export, data))
                 except Exception:  # the next export may succeed
                     log.exception("failed to export metrics")
         finally:

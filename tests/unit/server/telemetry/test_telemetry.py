@@ -1,8 +1,30 @@
 """Resources of the exported signals."""
 
+import asyncio
+import socket
+import threading
+from typing import Any, cast
+
 import pytest
 
+from foreseal.server.auth.callers import Caller
+from foreseal.server.telemetry import telemetry
+from foreseal.server.telemetry.configuration import TelemetryConfiguration, TraceSampling
 from foreseal.server.telemetry.telemetry import service_resource
+
+
+class BrokenTier:
+    """A caller and its tier, which fails to answer."""
+
+    name = "public"
+    limiter = None
+
+    @property
+    def tier(self) -> "BrokenTier":
+        return self
+
+    def answer(self, *arguments: Any) -> Any:
+        raise OSError("broken")
 
 
 def test_resource_names_service_version_and_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +42,31 @@ def test_variables_take_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     found = service_resource("foreseal", "worker 1").attributes
     assert (found["service.name"], found["deployment.environment.name"]) == ("node-eu", "test")
     assert found["foreseal.process"] == "x"
+
+
+def test_stop_does_not_wait_for_a_collector_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    accepted = threading.Event()
+    monkeypatch.setattr(telemetry, "_STOP_TIME", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+
+        def accept() -> None:
+            connection, _ = silent.accept()
+            with connection:
+                accepted.wait(30)
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+
+        async def run() -> None:
+            exported = telemetry.Telemetry(TelemetryConfiguration(True, False, TraceSampling(1.0)), list, None)
+            assert exported.tracer is not None
+            with pytest.raises(OSError, match="broken"):
+                exported.tracer.answer(cast(Caller, BrokenTier()), {}, b"{}", None)
+            await exported.stop()
+
+        # The loop is closed without a join of the thread that still waits.
+        asyncio.run(run())
+        assert thread.is_alive()
+        accepted.set()
+        thread.join()
