@@ -22,6 +22,7 @@ PYTHON = {
     "client": 1,
     "codec": 1,
     "etcd_version": 1,
+    "pages": 1,
     "ports": 1,
     "preconfirmation": 1,
     "rpc": 1,
