@@ -11,6 +11,7 @@ from foreseal.merchant.async_transport import segment
 from foreseal.merchant.health import Health
 from foreseal.merchant.types import (
     Balance,
+    CheckoutLink,
     Delivery,
     DeliveryPage,
     OrderDetail,
@@ -96,6 +97,8 @@ class AsyncMerchantMethods(AsyncPageIterators):
         reference: str | None = None,
         auto_capture: bool | None = None,
         metadata: dict[str, str] | None = None,
+        success_url: str | None = None,
+        cancel_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> OrderToSign:
         """Create an order; the response contains the typed data that the buyer signs."""
@@ -114,6 +117,8 @@ class AsyncMerchantMethods(AsyncPageIterators):
                 "reference": reference,
                 "auto_capture": auto_capture,
                 "metadata": metadata,
+                "success_url": success_url,
+                "cancel_url": cancel_url,
             },
             idempotency_key,
         )
@@ -167,6 +172,10 @@ class AsyncMerchantMethods(AsyncPageIterators):
         return await self._get(
             TypedData, f"/v1/orders/{segment(order_id)}/typed-data", {"purpose": purpose, "payer": payer}
         )
+
+    async def get_order_checkout_link(self, order_id: str) -> CheckoutLink:
+        """Return the payment link of an order."""
+        return await self._get(CheckoutLink, f"/v1/orders/{segment(order_id)}/checkout-link", {})
 
     async def get_order_timeline(self, order_id: str) -> Timeline:
         """Return the timeline of an order, oldest first."""

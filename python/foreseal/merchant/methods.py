@@ -11,6 +11,7 @@ from foreseal.merchant.iterators import PageIterators
 from foreseal.merchant.transport import segment
 from foreseal.merchant.types import (
     Balance,
+    CheckoutLink,
     Delivery,
     DeliveryPage,
     OrderDetail,
@@ -96,6 +97,8 @@ class MerchantMethods(PageIterators):
         reference: str | None = None,
         auto_capture: bool | None = None,
         metadata: dict[str, str] | None = None,
+        success_url: str | None = None,
+        cancel_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> OrderToSign:
         """Create an order; the response contains the typed data that the buyer signs."""
@@ -114,6 +117,8 @@ class MerchantMethods(PageIterators):
                 "reference": reference,
                 "auto_capture": auto_capture,
                 "metadata": metadata,
+                "success_url": success_url,
+                "cancel_url": cancel_url,
             },
             idempotency_key,
         )
@@ -165,6 +170,10 @@ class MerchantMethods(PageIterators):
     ) -> TypedData:
         """Return the typed data that the payer signs to pay or to cancel."""
         return self._get(TypedData, f"/v1/orders/{segment(order_id)}/typed-data", {"purpose": purpose, "payer": payer})
+
+    def get_order_checkout_link(self, order_id: str) -> CheckoutLink:
+        """Return the payment link of an order."""
+        return self._get(CheckoutLink, f"/v1/orders/{segment(order_id)}/checkout-link", {})
 
     def get_order_timeline(self, order_id: str) -> Timeline:
         """Return the timeline of an order, oldest first."""

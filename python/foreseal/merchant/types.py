@@ -30,6 +30,13 @@ class Balance(TypedDict):
     """Contradictions; empty if the ledger is consistent."""
 
 
+class CheckoutLink(TypedDict):
+    """Payment link of an order."""
+
+    checkout_url: str
+    """Payment link for the shopper, with the client secret."""
+
+
 class Delivery(TypedDict):
     """The delivery of one event to one target."""
 
@@ -287,6 +294,8 @@ class OrderToSign(TypedDict):
     payer_required: bool
     """True if the order has no payer yet, so typed_data lacks the fields that depend on the payer."""
     typed_data: "TypedData"
+    checkout_url: str | None
+    """Payment link for the shopper, with the client secret; null without a checkout page."""
 
 
 class Payment(TypedDict):

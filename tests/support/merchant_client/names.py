@@ -9,6 +9,7 @@ METHODS = {
     "get_orders": "list_orders",
     "get_orders_id": "get_order",
     "get_orders_id_typed_data": "get_order_typed_data",
+    "get_orders_id_checkout_link": "get_order_checkout_link",
     "get_orders_id_timeline": "get_order_timeline",
     "post_orders_id_signature": "submit_order_signature",
     "post_orders_id_capture": "capture_order",

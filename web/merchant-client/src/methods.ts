@@ -13,6 +13,7 @@ import type {
 import type {
   Balance,
   CancellationSignature,
+  CheckoutLink,
   Delivery,
   DeliveryPage,
   Health,
@@ -87,6 +88,11 @@ export class MerchantMethods extends Transport {
   /** Return the typed data that the payer signs to pay or to cancel. */
   getOrderTypedData(orderId: string, query: GetOrderTypedDataQuery = {}, options: RequestOptions = {}): Promise<TypedData> {
     return this.get(`/v1/orders/${segment(orderId)}/typed-data`, query, options);
+  }
+
+  /** Return the payment link of an order. */
+  getOrderCheckoutLink(orderId: string, options: RequestOptions = {}): Promise<CheckoutLink> {
+    return this.get(`/v1/orders/${segment(orderId)}/checkout-link`, {}, options);
   }
 
   /** Return the timeline of an order, oldest first. */

@@ -30,6 +30,12 @@ export interface CancellationSignature {
   signature: string;
 }
 
+/** Payment link of an order. */
+export interface CheckoutLink {
+  /** Payment link for the shopper, with the client secret. */
+  checkout_url: string;
+}
+
 /** Health of the database. */
 export interface DatabaseHealth {
   reachable: boolean;
@@ -287,6 +293,10 @@ export interface NewOrder {
   auto_capture?: boolean | null;
   /** The merchant's own data: texts by name. */
   metadata?: Record<string, string> | null;
+  /** Page of the shop to which the checkout page returns after the payment. */
+  success_url?: string | null;
+  /** Page of the shop to which the checkout page returns without a payment. */
+  cancel_url?: string | null;
 }
 
 /** A payout of amounts. */
@@ -452,6 +462,8 @@ export interface OrderToSign {
   /** True if the order has no payer yet, so typed_data lacks the fields that depend on the payer. */
   payer_required: boolean;
   typed_data: TypedData;
+  /** Payment link for the shopper, with the client secret; null without a checkout page. */
+  checkout_url: string | null;
 }
 
 /** Void of an order. */

@@ -19,10 +19,11 @@ LONGEST_NAME = 64
 _CACHE_SIZE = 1_000
 _CACHE_SECONDS = 1.0
 
-_FORM = re.compile(r"pay_([0-9a-f]{10})_[0-9a-f]{64}")
-# Roles that satisfy a required role.
+_FORM = re.compile(r"(pay|pk)_([0-9a-f]{10})_[0-9a-f]{64}")
+# Roles that satisfy a required role. No other key takes the place of a publishable one: it must not reach a browser.
 _INCLUDED = {
-    Role.READER: frozenset(Role),
+    Role.PUBLISHABLE: frozenset({Role.PUBLISHABLE}),
+    Role.READER: frozenset(Role) - {Role.PUBLISHABLE},
     Role.CASHIER: frozenset({Role.CASHIER, Role.ADMIN}),
     Role.REFUNDER: frozenset({Role.REFUNDER, Role.ADMIN}),
     Role.ADMIN: frozenset({Role.ADMIN}),
@@ -41,7 +42,7 @@ def create(
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise ValueError(f"name: must have 1 to {LONGEST_NAME} printable characters")
     id = random(5).hex()
-    text = f"pay_{id}_{random(32).hex()}"
+    text = f"{prefix(role)}_{id}_{random(32).hex()}"
     tx.execute(
         insert(ApiKeyRecord).values(
             {
@@ -62,8 +63,13 @@ def find(tx: Connection, text: str) -> ApiKeyRecord | None:
     match = _FORM.fullmatch(text)
     if match is None:
         return None
-    row = fetch_one_or_none(tx, select(ApiKeyRecord).where(ApiKeyRecord.id == match[1], ApiKeyRecord.revoked.is_(None)))
+    row = fetch_one_or_none(tx, select(ApiKeyRecord).where(ApiKeyRecord.id == match[2], ApiKeyRecord.revoked.is_(None)))
     return row if row is not None and hmac.compare_digest(row.hash, _hash(text)) else None
+
+
+def prefix(role: Role) -> str:
+    """Return the beginning of a key, by which people and scanners of sources recognize a public one."""
+    return "pk" if role is Role.PUBLISHABLE else "pay"
 
 
 class KeyCache:

@@ -11,6 +11,9 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
 from foreseal.payments.api.backend import Backend
+from foreseal.payments.api.checkout.handler import CheckoutHandler, shopper_preflights
+from foreseal.payments.api.checkout.routes import shopper_routes
+from foreseal.payments.api.checkout.site import page_routes
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.openapi import document
@@ -29,18 +32,24 @@ def build_application(
     backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, monitoring: Monitoring, changed: Changed
 ) -> Starlette:
     """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
-    handler = RequestHandler(backend, requests, payments)
-    routes = (*ROUTES, *general_routes(monitoring, ROUTES))
+    handler, checkout = RequestHandler(backend, requests, payments), CheckoutHandler(backend, payments)
+    for_shoppers = shopper_routes(monitoring.health)
+    routes = (*ROUTES, *general_routes(monitoring, (*ROUTES, *for_shoppers)))
     return Starlette(
         routes=[
             *(_endpoint(handler, route, monitoring, changed) for route in routes),
-            reference_route(lambda: document(routes)),
+            *(_endpoint(checkout, route, monitoring, changed) for route in for_shoppers),
+            *shopper_preflights(checkout, for_shoppers),
+            *([] if backend.checkout is None else page_routes()),
+            reference_route(lambda: document((*routes, *for_shoppers))),
         ],
         exception_handlers={HTTPException: unknown_path, Exception: _failed},
     )
 
 
-def _endpoint(handler: RequestHandler, route: Route, monitoring: Monitoring, changed: Changed) -> StarletteRoute:
+def _endpoint(
+    handler: RequestHandler | CheckoutHandler, route: Route, monitoring: Monitoring, changed: Changed
+) -> StarletteRoute:
     async def answer(request: Request) -> Response:
         began, status = time.perf_counter(), 500
         try:

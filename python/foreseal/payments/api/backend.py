@@ -8,6 +8,7 @@ from typing import Self
 from sqlalchemy import Connection
 
 from foreseal.client import Client
+from foreseal.payments.api.checkout.settings import CheckoutSettings
 from foreseal.payments.chain import BatchClient, ChainNode, CircuitBreaker, GuardedClient, RpcNode
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
@@ -37,6 +38,8 @@ class Backend:
     node: ChainNode
     destinations: Destinations
     payments: PaymentGroups
+    checkout: CheckoutSettings | None
+    """Settings of the checkout page; None without one."""
 
     @classmethod
     def open(
@@ -62,7 +65,8 @@ class Backend:
         context = DestinationContext(ledger, node, configuration.node.chain_id, configuration.policy)
         destinations = Destinations.build(signers, context)
         payments = PaymentGroups(ledger, destinations.default.sender, [each.payments for each in destinations])
-        return cls(configuration, clock, monotonic, database, ledger, breaker, node, destinations, payments)
+        checkout = CheckoutSettings.load(configuration.checkout, database)
+        return cls(configuration, clock, monotonic, database, ledger, breaker, node, destinations, payments, checkout)
 
     @property
     def chain_id(self) -> int:

@@ -62,6 +62,22 @@ class ApiError(Exception):
         return self.status >= 500
 
 
+class UnstoredError(ApiError):
+    """An error response that is never stored, so that a request with an invented key leaves nothing behind."""
+
+    @property
+    def passing(self) -> bool:
+        """Return True."""
+        return True
+
+    @classmethod
+    def from_error(cls, error: ApiError) -> "UnstoredError":
+        """Return an error response with the same content."""
+        found = cls(error.status, error.code, error.message, error.argument)
+        found.reason, found.headers = error.reason, error.headers
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Meaning:
     kind: type[Exception]

@@ -132,3 +132,12 @@ class ProcessRecord(Record):
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     seen: Mapped[float] = mapped_column(Float)
+
+
+class ServiceKeyRecord(Record):
+    """A secret key of the service, which all its processes share."""
+
+    __tablename__ = "service_keys"
+
+    purpose: Mapped[str] = mapped_column(String(40), primary_key=True)
+    key: Mapped[bytes] = mapped_column(LargeBinary(32))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from foreseal.payments.api.checkout.client_secrets import HEADER as SECRET_HEADER
 from foreseal.payments.api.idempotency import HEADER, MAX_KEY_LENGTH
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import Error
@@ -21,6 +22,14 @@ _ERRORS = {
     422: "The signature is not the payer's, or the Idempotency-Key was used for another request.",
     502: "The node returned an invalid response or rejected the request.",
     503: "The node or the database does not respond. Retry with the same key; accepted work continues.",
+}
+_SHOPPER_ERRORS = {
+    **{status: _ERRORS[status] for status in (400, 401, 409, 413, 502)},
+    403: "The API key is not publishable, or the origin is not configured.",
+    404: "No order has this id, or the client secret is wrong.",
+    422: "The signature is not the payer's.",
+    429: "Too many requests; Retry-After has the seconds to wait.",
+    503: "The node or the database does not respond, or too many shoppers pay at the same time.",
 }
 _MEANINGS = {200: "Success.", 201: "Created."}
 _OPEN = (404, 503)
@@ -51,7 +60,13 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
                     "type": "http",
                     "scheme": "bearer",
                     "description": "Create one with `foreseal pay keys create`.",
-                }
+                },
+                "client_secret": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": SECRET_HEADER,
+                    "description": "Client secret of the order: the fragment of its payment link.",
+                },
             },
         },
     }
@@ -67,7 +82,7 @@ def _types(route: Route) -> Iterator[Any]:
 
 
 def _has_body(route: Route) -> bool:
-    return route.claims and bool(route.models.body.model_fields)
+    return route.method == "POST" and bool(route.models.body.model_fields)
 
 
 def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
@@ -80,20 +95,29 @@ def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
             *([_IDEMPOTENCY] if route.claims else []),
         ],
         "responses": {str(status): _answer(status, type_, schemas) for status, type_ in route.answers.items()},
-        "security": [] if route.role is None else [{"key": []}],
+        "security": _security(route),
     }
-    if route.role is not None:
+    if route.for_shopper:
+        found["description"] = "Requires the client secret; pages of another origin also send a publishable key."
+    elif route.role is not None:
         found["description"] = (
-            f"Requires role {route.role} or admin." if route.role != "reader" else "Allowed for every role."
+            f"Requires role {route.role} or admin." if route.role != "reader" else "Allowed for every secret key."
         )
-    for status in _OPEN if route.role is None else _ERRORS:
-        if route.claims or status not in (413, 422):
-            shown = {"description": _ERRORS[status], "content": _json(schemas.reference(Error))}
+    errors = _SHOPPER_ERRORS if route.for_shopper else _ERRORS
+    for status in _OPEN if route.role is None else errors:
+        if route.method == "POST" or status not in (413, 422):
+            shown = {"description": errors[status], "content": _json(schemas.reference(Error))}
             found["responses"].setdefault(str(status), shown)
     if _has_body(route):
         required = any(field.is_required() for field in route.models.body.model_fields.values())
         found["requestBody"] = {"required": required, "content": _json(schemas.reference(route.models.body))}
     return found
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    if route.for_shopper:
+        return [{"client_secret": []}, {"client_secret": [], "key": []}]
+    return [] if route.role is None else [{"key": []}]
 
 
 def _answer(status: int, type_: Any, schemas: Schemas) -> dict[str, Any]:

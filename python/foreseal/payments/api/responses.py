@@ -213,6 +213,16 @@ class OrderToSign(TypedDict):
         ),
     ]
     typed_data: TypedData
+    checkout_url: Annotated[
+        str | None,
+        Field(description="Payment link for the shopper, with the client secret; null without a checkout page."),
+    ]
+
+
+class CheckoutLink(TypedDict):
+    """Payment link of an order."""
+
+    checkout_url: Annotated[str, Field(description="Payment link for the shopper, with the client secret.")]
 
 
 class OrderPage(TypedDict):

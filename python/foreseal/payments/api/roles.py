@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """Role of an API key. Every role may read."""
+    """Role of an API key. Every role except PUBLISHABLE may read."""
 
     READER = "reader"
     CASHIER = "cashier"
@@ -13,3 +13,5 @@ class Role(StrEnum):
     """Refunds."""
     ADMIN = "admin"
     """Everything, including payouts, unmatched transfers and webhooks."""
+    PUBLISHABLE = "publishable"
+    """The checkout of one order, with the order's client secret. Such a key may be public."""

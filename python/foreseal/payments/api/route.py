@@ -156,6 +156,8 @@ class Route:
     """True if the handler returns a job."""
     waits: bool = True
     """False if the handler waits for nothing, so that it is called on the event loop."""
+    for_shopper: bool = False
+    """True if the request needs the client secret of its order, and `CheckoutHandler` answers it."""
     models: RequestModels = field(init=False)
     """Models of the request, from the handler's parameter."""
 
@@ -165,7 +167,7 @@ class Route:
     @property
     def claims(self) -> bool:
         """True if the route requires an Idempotency-Key."""
-        return self.method == "POST"
+        return self.method == "POST" and not self.for_shopper
 
 
 class RequestHandler:
@@ -183,7 +185,7 @@ class RequestHandler:
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the response to a request. Library errors become error responses."""
         try:
-            raw = await _body(request, route.max_body)
+            raw = await read_body(request, route.max_body)
             if route.queued:
                 return await self._enqueue(route, request, raw)
             if not route.waits:
@@ -197,19 +199,19 @@ class RequestHandler:
     async def _enqueue(self, route: Route, request: Request, raw: bytes) -> Response:
         """Return the response to a queued request."""
         assert route.role is not None
-        text = _bearer(request)
+        text = read_bearer(request)
         found_key = self._keys.find(text) if self._keys.has(text) else await self._threads.run(self._keys.find, text)
-        key = self._allowed(found_key, route.role)
+        key = require_role(found_key, route.role)
         path = parse_fields(route.models.path, request.path_params)
-        query = parse_fields(route.models.query, _query(request))
+        query = parse_fields(route.models.query, read_query(request))
         body, canonical = parse_body(route.models.body, raw)
-        found = fingerprint("POST", _merchant_path(request), canonical)
+        found = fingerprint("POST", merchant_path(request), canonical)
         call = self._call(path, query, body, key, None, _idempotency_key(request), found)
         job = route.handler(call)
         assert isinstance(job, PaymentJob)
         self._payments.submit(job)
         answer, replayed = await asyncio.wrap_future(job.future)
-        return _json(answer, {REPLAYED: "true"} if replayed else None)
+        return reply_json(answer, {REPLAYED: "true"} if replayed else None)
 
     def _call(self, *request: Any) -> AnyCall:
         """Return a call from its path, query, body, API key, claim, Idempotency-Key and fingerprint."""
@@ -218,14 +220,14 @@ class RequestHandler:
     def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
         key = None if route.role is None else self._caller(request, route.role)
         path = parse_fields(route.models.path, request.path_params)
-        query = parse_fields(route.models.query, _query(request))
+        query = parse_fields(route.models.query, read_query(request))
         body, canonical = parse_body(route.models.body, raw) if route.method == "POST" else (_NONE, b"")
         call = (path, query, body, key)
         if not route.claims:
             return self._response(self._execute(route, self._call(*call, None)))
-        claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", _merchant_path(request), canonical))
+        claim = self._requests.claim(_idempotency_key(request), fingerprint("POST", merchant_path(request), canonical))
         if isinstance(claim, StoredResponse):
-            return _json(claim, {REPLAYED: "true"})
+            return reply_json(claim, {REPLAYED: "true"})
         try:
             reply = self._execute(route, self._call(*call, claim))
         except ApiError as error:
@@ -240,7 +242,7 @@ class RequestHandler:
         assert isinstance(reply, JsonReply)
         answer = json_response(reply.status, reply.value)
         self._requests.conclude(claim, answer)
-        return _json(answer)
+        return reply_json(answer)
 
     def _execute(self, route: Route, call: AnyCall) -> Reply:
         try:
@@ -251,25 +253,26 @@ class RequestHandler:
         return reply
 
     def _caller(self, request: Request, needed: Role) -> ApiKeyRecord:
-        return self._allowed(self._keys.find(_bearer(request)), needed)
-
-    @staticmethod
-    def _allowed(found: ApiKeyRecord | None, needed: Role) -> ApiKeyRecord:
-        if found is None:
-            message = "an API key is required: Authorization: Bearer pay_..."
-            raise ApiError(401, "invalid_api_key", message, "Authorization", WWW_Authenticate="Bearer")
-        if not api_keys.allowed(found.role, needed):
-            message = f"this request requires role {needed}, the key {found.name} has {found.role}"
-            raise ApiError(403, "insufficient_role", message, "Authorization")
-        return found
+        return require_role(self._keys.find(read_bearer(request)), needed)
 
     def _response(self, reply: Reply) -> Response:
         if isinstance(reply, JsonReply):
-            return _json(json_response(reply.status, reply.value))
+            return reply_json(json_response(reply.status, reply.value))
         if isinstance(reply, TextReply):
             return Response(reply.text, headers={"cache-control": "no-store"}, media_type=reply.media_type)
         named = {"content-disposition": f'attachment; filename="{reply.name}"', "cache-control": "no-store"}
         return StreamingResponse(self._threads.iterate(reply.chunks), media_type=reply.media_type, headers=named)
+
+
+def require_role(found: ApiKeyRecord | None, needed: Role) -> ApiKeyRecord:
+    """Return the key. Raises `ApiError` 401 without one, and 403 if its role does not satisfy the required one."""
+    if found is None:
+        message = f"an API key is required: Authorization: Bearer {api_keys.prefix(needed)}_..."
+        raise ApiError(401, "invalid_api_key", message, "Authorization", WWW_Authenticate="Bearer")
+    if not api_keys.allowed(found.role, needed):
+        message = f"this request requires role {needed}, the key {found.name} has {found.role}"
+        raise ApiError(403, "insufficient_role", message, "Authorization")
+    return found
 
 
 def json_response(status: int, value: Any) -> StoredResponse:
@@ -282,7 +285,8 @@ def error_response(error: ApiError) -> Response:
     return JSONResponse(error.body(), error.status, {"cache-control": "no-store", **error.headers})
 
 
-def _json(answer: StoredResponse, headers: Mapping[str, str] | None = None) -> Response:
+def reply_json(answer: StoredResponse, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with a JSON body, which no cache may store."""
     response_headers = {"cache-control": "no-store", **(headers or {})}
     return Response(answer.body, answer.status, response_headers, media_type="application/json")
 
@@ -295,12 +299,13 @@ def _idempotency_key(request: Request) -> str:
     return keys[0]
 
 
-def _merchant_path(request: Request) -> str:
+def merchant_path(request: Request) -> str:
     """Return the path below the merchant's: the same request under another mount has the same fingerprint."""
     return str(request.scope["path"]).removeprefix(request.scope.get("root_path", ""))
 
 
-def _query(request: Request) -> dict[str, str]:
+def read_query(request: Request) -> dict[str, str]:
+    """Return the parameters of the query. Raises `ApiError` 400 if one occurs twice."""
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name in found:
@@ -309,13 +314,14 @@ def _query(request: Request) -> dict[str, str]:
     return found
 
 
-def _bearer(request: Request) -> str:
+def read_bearer(request: Request) -> str:
     """Return the API key of a request; empty without one."""
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     return text.strip() if scheme.lower() == "bearer" else ""
 
 
-async def _body(request: Request, max_size: int) -> bytes:
+async def read_body(request: Request, max_size: int) -> bytes:
+    """Return the body. Raises `ApiError` 413 if it is larger than `max_size` bytes."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

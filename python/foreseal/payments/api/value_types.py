@@ -105,6 +105,8 @@ Signature = Annotated[bytes, ParsedText(_hex, {"type": "string", "pattern": "^0x
 ShortText = Annotated[str, limited_text(500)]
 Reference = Annotated[str, limited_text(200, min_length=1)]
 """Name of an object in the merchant's own system."""
+ReturnUrl = Annotated[str, limited_text(2_000, min_length=1)]
+"""Page of the shop, on an origin of the configuration."""
 Metadata = Annotated[
     dict[str, str],
     PlainValidator(_metadata),

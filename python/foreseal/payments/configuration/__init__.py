@@ -1,5 +1,6 @@
 """`pay.toml`: configuration of the `foreseal pay` commands."""
 
+from foreseal.payments.configuration.checkout_section import CheckoutSection
 from foreseal.payments.configuration.destinations import (
     ConfiguredDestination,
     DestinationName,
@@ -22,6 +23,7 @@ from foreseal.payments.configuration.sections import (
 from foreseal.payments.configuration.template import template
 
 __all__ = [
+    "CheckoutSection",
     "Configuration",
     "ConfigurationError",
     "ConfiguredDestination",

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from foreseal.payments.configuration.checkout_section import CheckoutSection
 from foreseal.payments.configuration.destinations import (
     ConfiguredDestination,
     DestinationSection,
@@ -49,6 +50,7 @@ class FileContent(Section):
     payee: PayeeSection | None = None
     database: DatabaseSection
     serve: ServeSection = ServeSection()
+    checkout: CheckoutSection | None = None
     destinations: Annotated[tuple[DestinationSection, ...], Field(strict=False)] = ()
     facilitator: FacilitatorSection | None = None
     policy: PolicySection = PolicySection()

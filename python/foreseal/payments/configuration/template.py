@@ -18,7 +18,7 @@ _EXAMPLES = {
     "destinations.payee.key_file": "branch-2.key",
 }
 # Sections that a merchant does not need.
-_OPTIONAL = {"destinations", "facilitator", "merchant", "webhooks"}
+_OPTIONAL = {"checkout", "destinations", "facilitator", "merchant", "webhooks"}
 
 
 def template() -> str:

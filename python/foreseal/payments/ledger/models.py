@@ -124,6 +124,9 @@ class OrderRecord(StatefulRecord):
     # The merchant's own reference and data. The ledger only stores them.
     reference: Mapped[str | None] = mapped_column(String(200))
     metadata_json: Mapped[str | None] = mapped_column(Text)
+    # Pages of the shop to which the checkout page returns.
+    success_url: Mapped[str | None] = mapped_column(Text)
+    cancel_url: Mapped[str | None] = mapped_column(Text)
     # True if the service captures the order as soon as it is stored.
     auto_capture: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     # The node's last rejection of the order's transaction.

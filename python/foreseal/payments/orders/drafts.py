@@ -187,6 +187,8 @@ class Drafts:
             reference=draft.data.reference,
             metadata_json=draft.data.metadata_json,
             auto_capture=draft.auto_capture,
+            success_url=draft.data.success_url,
+            cancel_url=draft.data.cancel_url,
         )
 
     def store(self, tx: Connection, checked: Sequence[CheckedDraft]) -> list[StoredOrder | DuplicateRecord]:

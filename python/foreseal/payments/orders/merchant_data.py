@@ -4,9 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from foreseal.payments.ledger.models import OrderRecord
-from foreseal.payments.ledger.queries import ColumnValues
-
 
 @dataclass(frozen=True, slots=True)
 class MerchantData:
@@ -15,15 +12,15 @@ class MerchantData:
     reference: str | None = None
     """Name of the order in the merchant's own system; several orders may share it."""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    success_url: str | None = None
+    """Page to which the checkout page returns after the payment."""
+    cancel_url: str | None = None
+    """Page to which the checkout page returns without a payment."""
 
     @property
     def metadata_json(self) -> str | None:
         """The metadata as stored; None if it is empty."""
         return json.dumps(dict(self.metadata), sort_keys=True) if self.metadata else None
-
-    def columns(self) -> ColumnValues:
-        """Return the values of the order's columns."""
-        return {OrderRecord.reference: self.reference, OrderRecord.metadata_json: self.metadata_json}
 
 
 NO_DATA = MerchantData()

@@ -34,6 +34,8 @@ class PreparedOrder:
     reference: str | None = None
     metadata_json: str | None = None
     auto_capture: bool = False
+    success_url: str | None = None
+    cancel_url: str | None = None
     last_error: None = None
 
 
@@ -78,6 +80,8 @@ def insert_orders(tx: Connection, stored: Sequence[StoredOrder], since_blocks: S
                 OrderRecord.reference: order.reference,
                 OrderRecord.metadata_json: order.metadata_json,
                 OrderRecord.auto_capture: order.auto_capture,
+                OrderRecord.success_url: order.success_url,
+                OrderRecord.cancel_url: order.cancel_url,
                 OrderRecord.capture_batch: each.capture_batch,
                 OrderRecord.state: each.status.state,
                 OrderRecord.step: each.status.step,

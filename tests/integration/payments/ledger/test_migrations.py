@@ -56,11 +56,21 @@ REWRITTEN: dict[tuple[str, str], dict[Any, Any]] = {
     },
 }
 ADDED = {
-    "orders": {"created", "reference", "metadata_json", "auto_capture", "last_error", "capture_batch"},
+    "orders": {
+        "success_url",
+        "cancel_url",
+        "created",
+        "reference",
+        "metadata_json",
+        "auto_capture",
+        "last_error",
+        "capture_batch",
+    },
     "webhooks": {"events", "previous_secret", "previous_secret_expires"},
     "deliveries": {"leased_by"},
     "refunds": {"transfer_hash", "transfer_position"},
 }
+NEW_TABLES: dict[str, dict[str, list[Any]]] = {"service_keys": {"purpose": [], "key": []}}
 
 UPGRADE = """
 import os, sys
@@ -124,6 +134,7 @@ def test_upgrade_preserves_every_value(url: str) -> None:
     assert after.pop("alembic_version") == {"version_num": [schema.HEAD]}
     # Releases without migrations refuse another version than 3.
     assert (before.pop("schema"), after.pop("schema")) == ({"version": [3]}, {"version": [4]})
+    assert {name: after.pop(name) for name in NEW_TABLES} == NEW_TABLES
     assert {RENAMED_TABLES.get(table, table) for table in before} == set(after)
     assert len(before["orders"]["id"]) == PAYMENTS
     assert len(set(zip(before["orders"]["state"], before["orders"]["step"], strict=True))) == 7 * 8
@@ -179,23 +190,23 @@ def test_records_and_migrations_agree_on_names_and_head() -> None:
 def test_older_schema_is_opened_only_for_an_upgrade(url: str) -> None:
     create(url, SMALL)
     before = read(url)
-    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0008 .* `foreseal pay db upgrade pay\.toml`"):
+    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0009 .* `foreseal pay db upgrade pay\.toml`"):
         Database(url)
     assert read(url) == before
     lines: list[str] = []
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
     revisions = [line.partition(":")[0] for line in lines]
-    assert revisions == ["0003", *["0004"] * 3, "0005", "0006", *["0007"] * 2, "0008"]
+    assert revisions == ["0003", *["0004"] * 3, "0005", "0006", *["0007"] * 2, "0008", "0009"]
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
-    assert len(lines) == 9
+    assert len(lines) == 10
     assert find_revision(url) == schema.HEAD
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0008 of this version: install"),
-        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0008 of this version: install"),
+        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0009 of this version: install"),
+        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0009 of this version: install"),
         ("DELETE FROM alembic_version", "0 schema revisions"),
         ("DROP TABLE alembic_version", "a table orders, but no schema revision"),
     ],
@@ -213,7 +224,7 @@ def test_unknown_schema_is_rejected_with_and_without_upgrade(url: str, change: s
     assert read(url) == before
 
 
-@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (9, "0009, newer than 0008")])
+@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (10, "0010, newer than 0009")])
 def test_other_versions_before_migrations_are_rejected(url: str, version: int, message: str) -> None:
     create(url, SMALL)
     engine = create_engine(url)
@@ -294,4 +305,5 @@ def test_new_columns_have_the_documented_defaults(url: str) -> None:
     assert not columns["created"]["nullable"]
     assert not columns["auto_capture"]["nullable"]
     assert columns["payer"]["nullable"]
-    assert all(columns[name]["nullable"] for name in ("reference", "metadata_json", "last_error", "capture_batch"))
+    optional = ("reference", "metadata_json", "last_error", "capture_batch", "success_url", "cancel_url")
+    assert all(columns[name]["nullable"] for name in optional)

@@ -14,6 +14,7 @@ from foreseal.payments.api.value_types import (
     Metadata,
     ObjectId,
     Reference,
+    ReturnUrl,
     Selected,
     ShortText,
     Signature,
@@ -57,6 +58,12 @@ class NewOrder(RequestModel):
         default=None, description="Capture the order as soon as its signature is stored; default false."
     )
     metadata: Metadata | None = Field(default=None, description="The merchant's own data: texts by name.")
+    success_url: ReturnUrl | None = Field(
+        default=None, description="Page of the shop to which the checkout page returns after the payment."
+    )
+    cancel_url: ReturnUrl | None = Field(
+        default=None, description="Page of the shop to which the checkout page returns without a payment."
+    )
 
 
 class OrderSignature(RequestModel):

@@ -12,7 +12,15 @@ from foreseal.payments.api.order_operations import DetailedOutcome, order_detail
 from foreseal.payments.api.pagination import by_beginning
 from foreseal.payments.api.payment_queue import PaymentJob
 from foreseal.payments.api.request_models import NoFields
-from foreseal.payments.api.responses import OrderDetail, OrderPage, OrderSigned, OrderToSign, Timeline, TypedData
+from foreseal.payments.api.responses import (
+    CheckoutLink,
+    OrderDetail,
+    OrderPage,
+    OrderSigned,
+    OrderToSign,
+    Timeline,
+    TypedData,
+)
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import (
     AnyCall,
@@ -60,7 +68,8 @@ def _create(call: BodyCall[NewOrder]) -> PaymentJob:
         valid_seconds=body.valid_seconds or call.backend.configuration.policy.valid_seconds,
         permit=body.maximum is not None,
     )
-    id, data = body.id or derived_id(call.required_key, "ord"), MerchantData(body.reference, body.metadata or {})
+    id, checkout = body.id or derived_id(call.required_key, "ord"), call.backend.checkout
+    data = MerchantData(body.reference, body.metadata or {}, *_return_urls(call))
     try:
         draft = destination.drafts.new(id, terms, data, auto_capture=body.auto_capture or False)
     except ValueError as error:
@@ -73,9 +82,31 @@ def _create(call: BodyCall[NewOrder]) -> PaymentJob:
         order = stored.order
         shown = call.views.new_order(stored)
         typed_data = order_typed_data(order, destination.merchant.domain)
-        return json_response(201, {"order": shown, "payer_required": order.payer is None, "typed_data": typed_data})
+        created = {"order": shown, "payer_required": order.payer is None, "typed_data": typed_data}
+        return json_response(201, created | {"checkout_url": None if checkout is None else checkout.payment_link(id)})
 
     return PaymentJob(call.required_key, call.fingerprint, destination.drafts, [draft], respond)
+
+
+def _return_urls(call: BodyCall[NewOrder]) -> tuple[str | None, str | None]:
+    """Return the pages to which shoppers return. Rejects those of other origins than the configured ones."""
+    checkout, urls = call.backend.checkout, (call.body.success_url, call.body.cancel_url)
+    for name, url in zip(("success_url", "cancel_url"), urls, strict=True):
+        problem = "requires the section [checkout]" if checkout is None else None
+        if url is not None and checkout is not None:
+            problem = checkout.return_url_problem(url)
+        if url is not None and problem is not None:
+            raise ApiError(400, "invalid_value", f"{name}: {problem}", name)
+    return urls
+
+
+def _checkout_link(call: PathCall[OrderPath]) -> JsonReply:
+    with call.backend.database.reading() as tx:
+        read(tx, OrderRecord, call.path.id)
+    link = None if call.backend.checkout is None else call.backend.checkout.payment_link(call.path.id)
+    if link is None:
+        raise ApiError(404, "checkout_disabled", "the order has no checkout page: see [checkout] in the configuration")
+    return JsonReply({"checkout_url": link})
 
 
 def _amount(call: BodyCall[NewOrder], destination: Destination) -> int:
@@ -243,6 +274,14 @@ ROUTES = (
         "Return the typed data that the payer signs to pay or to cancel",
         _typed_data,
         {200: TypedData},
+    ),
+    Route(
+        "GET",
+        "/v1/orders/{id}/checkout-link",
+        "Return the payment link of an order",
+        _checkout_link,
+        {200: CheckoutLink},
+        Role.CASHIER,
     ),
     Route(
         "GET", "/v1/orders/{id}/timeline", "Return the timeline of an order, oldest first", _timeline, {200: Timeline}

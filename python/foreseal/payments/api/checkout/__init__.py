@@ -1,0 +1,1 @@
+"""Checkout of one order by a shopper: client secrets, limits, views, and the page's files."""

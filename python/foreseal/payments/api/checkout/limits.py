@@ -1,0 +1,157 @@
+"""Limits of shoppers: the cost of their requests for the merchant and for other shoppers.
+
+```text
+per address   requests, waits, requests in progress
+per order     requests and waits, signatures; only requests with the order's secret count
+all           requests in progress, waits, threads (`CheckoutHandler`)
+```
+
+The merchant's own requests have other threads and count in none of these.
+"""
+
+import contextlib
+import ipaddress
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from foreseal._core import Buckets
+from foreseal.payments.api.errors import ApiError
+from foreseal.payments.configuration.webhook_targets import IpNetwork
+
+# Slots of the buckets of all addresses and orders; their memory is fixed.
+_SLOTS = 1 << 16
+_MICROSECONDS = 1_000_000
+# Bits of an IPv6 address that one client has at least.
+_V6_PREFIX = 64
+_LONGEST_ADDRESS = 45
+
+
+def _microseconds() -> int:
+    return time.monotonic_ns() // 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRate:
+    """A rate of requests with a burst."""
+
+    name: str
+    interval: float
+    """Seconds from one request to the next."""
+    burst: int
+
+
+ADDRESS_RATE = RequestRate("address", 0.05, 200)
+ORDER_RATE = RequestRate("order", 0.1, 60)
+SIGNATURE_RATE = RequestRate("signature", 30.0, 6)
+"""Signatures for one order. Each is checked, and may need the node."""
+ADDRESS_SIGNATURE_RATE = RequestRate("address signature", 2.0, 20)
+
+
+class ShopperLimits:
+    """Limits of all shoppers of a service. For the thread of one event loop."""
+
+    MAX_REQUESTS = 200
+    """Requests in progress, waits included."""
+    MAX_ADDRESS_REQUESTS = 24
+    """Requests in progress of one address."""
+    MAX_WAITS = 100
+    """Waits for a change, of all orders."""
+    MAX_ORDER_WAITS = 6
+    """Waits for a change of one order."""
+    MAX_SIGNATURES = 16
+    """Signatures that are checked and stored at the same time."""
+
+    def __init__(self, clock: Callable[[], int] = _microseconds) -> None:
+        """Set up the limits. `clock` returns monotonic microseconds."""
+        self._buckets = Buckets(None, _SLOTS)
+        self._clock = clock
+        self._addresses: Counter[str] = Counter()
+        self._waits: Counter[str] = Counter()
+        self._signatures = 0
+
+    def charge(self, rate: RequestRate, name: str) -> None:
+        """Count a request of an address or for an order. Raises `ApiError` 429."""
+        key = self._buckets.key(f"{rate.name} {name}".encode("utf-8", "replace"))
+        interval = round(rate.interval * _MICROSECONDS)
+        wait = self._buckets.consume(key, self._clock(), interval, rate.burst, 1)
+        if wait:
+            raise too_many("too many attempts", math.ceil(wait / _MICROSECONDS))
+
+    @contextlib.contextmanager
+    def request(self, address: str) -> Iterator[None]:
+        """Count a request in progress of an address. Raises `ApiError` 429, or 503 for the limit of all."""
+        if self._addresses.total() >= self.MAX_REQUESTS:
+            message = "too many shoppers at the same time: retry"
+            raise ApiError(503, "overloaded", message, Retry_After="1")
+        with _counted(self._addresses, address, self.MAX_ADDRESS_REQUESTS):
+            yield
+
+    @contextlib.contextmanager
+    def wait(self, id: str) -> Iterator[None]:
+        """Count a wait for a change of an order. Raises `ApiError` 429."""
+        if self._waits.total() >= self.MAX_WAITS:
+            raise too_many("too many requests wait for a change", 2)
+        with _counted(self._waits, id, self.MAX_ORDER_WAITS):
+            yield
+
+    @contextlib.contextmanager
+    def signature(self) -> Iterator[None]:
+        """Count a signature in progress. Raises `ApiError` 503."""
+        if self._signatures >= self.MAX_SIGNATURES:
+            message = "too many payments at the same time: retry"
+            raise ApiError(503, "overloaded", message, Retry_After="1")
+        self._signatures += 1
+        try:
+            yield
+        finally:
+            self._signatures -= 1
+
+
+@contextlib.contextmanager
+def _counted(counter: Counter[str], name: str, maximum: int) -> Iterator[None]:
+    if counter[name] >= maximum:
+        raise too_many("too many requests at the same time", 2)
+    counter[name] += 1
+    try:
+        yield
+    finally:
+        counter[name] -= 1
+        if not counter[name]:
+            del counter[name]
+
+
+def too_many(message: str, seconds: int) -> ApiError:
+    """Return the rejection of a shopper's request."""
+    return ApiError(429, "too_many_requests", f"{message}: retry after {seconds} s", Retry_After=str(seconds))
+
+
+def client_address(peer: str, forwarded: Sequence[str], proxies: Sequence[IpNetwork]) -> str:
+    """Return the address of the shopper: that of the connection, or the one that a trusted proxy has forwarded.
+
+    `forwarded` are the values of X-Forwarded-For. An IPv6 address counts as its network of 64 bits, and all invalid
+    ones as one address.
+    """
+    hops = [hop.strip() for value in forwarded for hop in value.split(",")]
+    address = _parsed(peer)
+    # From the nearest hop backwards: a hop that no trusted proxy appended may be forged.
+    while hops and address is not None and any(address in network for network in proxies):
+        address = _parsed(hops.pop())
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, _V6_PREFIX), strict=False))
+    return str(address)
+
+
+def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Parse an address with an optional port; an IPv4-mapped address is an IPv4 address."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text[:_LONGEST_ADDRESS])
+    except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
