@@ -51,6 +51,13 @@ const PACKAGES = [
     ],
   },
   {
+    // Its licence is at the top of the module.
+    name: 'qrcode-generator',
+    version: '2.0.4',
+    folder: 'qrcode-generator',
+    files: [{ from: 'dist/qrcode.mjs', to: 'qrcode.js' }],
+  },
+  {
     name: '@noble/hashes',
     version: '2.4.0',
     folder: 'noble-hashes',

@@ -2,7 +2,7 @@
 
 import gzip
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -83,15 +83,28 @@ class StaticSite:
     site: the same document, which reads the path in the browser.
     """
 
-    def __init__(self, name: str, folders: Iterable[str] = LIBRARY, sources: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        folders: Iterable[str] = LIBRARY,
+        sources: Mapping[str, str] | None = None,
+        shared: Collection[str] = (),
+        *,
+        has_opener: bool = False,
+    ) -> None:
         """Load the folder `name`, which is the site's prefix too, and `folders`. Raises OSError.
 
         `sources` replaces directives of the content security policy, for example `{"form-action": "'self'"}`.
+        `shared` are files below `static/` that pages of other origins may load. With `has_opener`, a page that opens
+        the document in a window keeps a reference to it, so that the two can exchange messages.
         """
         self.prefix = f"/{name}"
         """First part of each path of the site, such as `/explorer`."""
         policy = "; ".join(f"{directive} {value}" for directive, value in (_POLICY | dict(sources or {})).items())
-        self._headers = [(b"content-security-policy", policy.encode()), *_HEADERS, _CACHE]
+        headers = dict(_HEADERS) | ({b"cross-origin-opener-policy": b"unsafe-none"} if has_opener else {})
+        self._headers = [(b"content-security-policy", policy.encode()), *headers.items(), _CACHE]
+        shared_headers = dict(self._headers) | {b"cross-origin-resource-policy": b"cross-origin"}
+        self._shared = {f"{self.prefix}/static/{name}": list(shared_headers.items()) for name in shared}
         self._files = {
             f"{self.prefix}/static/{path.relative_to(FILES).as_posix()}": StaticFile.load(path)
             for folder in (name, *folders)
@@ -118,7 +131,8 @@ class StaticSite:
             if path.startswith(f"{self.prefix}/static/"):
                 return self._text(404, b"not found\n")
             file = self._document
-        lines = [(b"content-type", file.kind), (b"etag", file.tag), (b"vary", b"accept-encoding"), *self._headers]
+        lines = [(b"content-type", file.kind), (b"etag", file.tag), (b"vary", b"accept-encoding")]
+        lines += self._shared.get(path, self._headers)
         if _matches(headers.get(b"if-none-match", b""), file.tag):
             return PageResponse(304, lines, b"")
         if file.compressed is not None and _accepts_gzip(headers.get(b"accept-encoding", b"")):

@@ -14,15 +14,19 @@ import { isAddress, toQuantity } from './values.js';
 
 const REJECTED = 4001;
 const UNKNOWN_CHAIN = 4902;
+const LOCKED = [4100, -32002];
+const UNSUPPORTED = [4200, -32601];
 const ICON = /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/;
 const MAX_ICON_LENGTH = 200_000;
 
-/** Error of a wallet. `code` is `rejected`, `wrong_network`, `no_account` or `failed`. */
+/** @typedef {'rejected' | 'wrong_network' | 'no_account' | 'locked' | 'unsupported' | 'failed'} WalletErrorCode */
+
+/** Error of a wallet. `locked` also means that an earlier request waits in the wallet. */
 export class WalletError extends Error {
   /** @override */
   name = 'WalletError';
 
-  /** @param {'rejected' | 'wrong_network' | 'no_account' | 'failed'} code @param {string} message */
+  /** @param {WalletErrorCode} code @param {string} message */
   constructor(code, message) {
     super(message);
     this.code = code;
@@ -86,6 +90,18 @@ export class Wallet {
     };
     this.#provider.on?.('accountsChanged', listener);
     return () => this.#provider.removeListener?.('accountsChanged', listener);
+  }
+
+  /**
+   * Reports each change of the network, with its chain id.
+   * @param {(chainId: number) => void} onChange
+   * @returns {() => void}
+   */
+  watchNetwork(onChange) {
+    /** @param {unknown} chainId */
+    const listener = (chainId) => onChange(Number(chainId));
+    this.#provider.on?.('chainChanged', listener);
+    return () => this.#provider.removeListener?.('chainChanged', listener);
   }
 
   /** @param {unknown} accounts */
@@ -163,6 +179,8 @@ const codeOf = (error) => error?.data?.originalError?.code ?? error?.code;
 function walletError(error) {
   if (error instanceof WalletError) return error;
   if (codeOf(error) === REJECTED) return new WalletError('rejected', 'You rejected the request in the wallet.');
+  if (LOCKED.includes(codeOf(error))) return new WalletError('locked', 'The wallet is locked, or an earlier request waits in it.');
+  if (UNSUPPORTED.includes(codeOf(error))) return new WalletError('unsupported', 'The wallet does not support the request.');
   const message = typeof (/** @type {any} */ (error)?.message) === 'string' ? /** @type {any} */ (error).message : 'no reason';
   return new WalletError('failed', `The wallet failed: ${visibleName(message, 200)}`);
 }

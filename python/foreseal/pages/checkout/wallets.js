@@ -1,0 +1,41 @@
+// Wallets that the page offers: announced ones, an older injected one, and the pretend wallet of development chains.
+
+import { hexToBytes, toQuantity } from '../lib/values.js';
+import { discoverWallets } from '../lib/wallet.js';
+
+/** @typedef {import('../lib/wallet.js').AnnouncedWallet} AnnouncedWallet */
+/** @typedef {import('./api.js').CheckoutOrder} CheckoutOrder */
+
+const FALLBACK_MS = 400;
+// Accounts 4 to 6 of the public mnemonic of development chains.
+const PUBLIC_KEYS = [
+  '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6',
+  '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a',
+  '0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
+];
+
+/** @param {(wallets: AnnouncedWallet[]) => void} onChange @returns {() => void} */
+export function findWallets(onChange) {
+  let hasAnnounced = false;
+  const stop = discoverWallets((wallets) => {
+    hasAnnounced = true;
+    onChange(wallets);
+  });
+  const timer = setTimeout(() => {
+    const injected = /** @type {any} */ (window).ethereum;
+    if (hasAnnounced || typeof injected?.request !== 'function') return;
+    onChange([{ id: 'injected', name: 'Browser wallet', icon: null, provider: injected }]);
+  }, FALLBACK_MS);
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
+}
+
+/** Announces the pretend wallet. @param {CheckoutOrder} order @returns {Promise<() => void>} */
+export async function announcePretendWallet(order) {
+  const { PretendWallet } = await import('../lib/pretend-wallet.js');
+  const chainId = toQuantity(order.network.chain_id);
+  const networks = { [chainId]: order.network.rpc_url ?? '' };
+  return new PretendWallet({ keys: PUBLIC_KEYS.map(hexToBytes), networks, chainId }).announce();
+}
