@@ -59,7 +59,7 @@ function Progress({ shown }) {
   const next = STEPS.findIndex((step) => !step.from.includes(shown.status));
   const { explorer_url: explorer } = shown.network;
   return html`<section class="panel stack" aria-label="Progress">
-    <h2 role="status">${PAID.includes(shown.status) ? 'Paid' : 'Payment authorized'}</h2>
+    <h2 aria-live="polite">${PAID.includes(shown.status) ? 'Paid' : 'Payment authorized'}</h2>
     <ol class="steps">${STEPS.map((step, index) => html`<li key=${step.label}
       data-state=${step.from.includes(shown.status) ? 'done' : index === next ? 'current' : 'open'}>${step.label}</li>`)}</ol>
     ${shown.status === 'authorized' && html`<p class="muted">${shown.is_delayed

@@ -17,6 +17,6 @@ export function PhoneLink({ url }) {
     ${path && html`<svg class="qr" viewBox=${`0 0 ${path.size} ${path.size}`} role="img" aria-label="QR code of the payment link"
       shape-rendering="crispEdges"><path d=${path.d} fill="currentColor" /></svg>`}
     <p>Scan the code with a wallet or a camera, or copy the link <${CopyButton} value=${url} label="Copy the payment link" />.
-      Whoever has the link can pay the order.</p>
+      Anyone with the link can pay the order.</p>
   </details>`;
 }

@@ -14,17 +14,25 @@ const PUBLIC_KEYS = [
   '0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
 ];
 
+/** @type {unknown} */
+let pretendWallet = null;
+
 /** @param {(wallets: AnnouncedWallet[]) => void} onChange @returns {() => void} */
 export function findWallets(onChange) {
-  let hasAnnounced = false;
+  /** @type {AnnouncedWallet[]} */
+  let announced = [];
+  /** @type {AnnouncedWallet[]} */
+  let injected = [];
   const stop = discoverWallets((wallets) => {
-    hasAnnounced = true;
-    onChange(wallets);
+    announced = wallets;
+    onChange([...announced, ...injected]);
   });
   const timer = setTimeout(() => {
-    const injected = /** @type {any} */ (window).ethereum;
-    if (hasAnnounced || typeof injected?.request !== 'function') return;
-    onChange([{ id: 'injected', name: 'Browser wallet', icon: null, provider: injected }]);
+    const provider = /** @type {any} */ (window).ethereum;
+    // A wallet that announces itself also sets window.ethereum, so it would be listed twice.
+    if (announced.some((wallet) => wallet.provider !== pretendWallet) || typeof provider?.request !== 'function') return;
+    injected = [{ id: 'injected', name: 'Browser wallet', icon: null, provider }];
+    onChange([...announced, ...injected]);
   }, FALLBACK_MS);
   return () => {
     clearTimeout(timer);
@@ -37,5 +45,7 @@ export async function announcePretendWallet(order) {
   const { PretendWallet } = await import('../lib/pretend-wallet.js');
   const chainId = toQuantity(order.network.chain_id);
   const networks = { [chainId]: order.network.rpc_url ?? '' };
-  return new PretendWallet({ keys: PUBLIC_KEYS.map(hexToBytes), networks, chainId }).announce();
+  const wallet = new PretendWallet({ keys: PUBLIC_KEYS.map(hexToBytes), networks, chainId });
+  pretendWallet = wallet;
+  return wallet.announce();
 }

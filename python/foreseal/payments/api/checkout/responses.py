@@ -102,7 +102,7 @@ class CheckoutDetail(TypedDict):
 
 
 class CheckoutPayment(TypedDict):
-    """What an account needs to pay an order."""
+    """Typed data and balance of an account that will pay an order."""
 
     typed_data: TypedData
     payer: AddressText
