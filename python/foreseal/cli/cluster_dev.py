@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -14,22 +15,25 @@ from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.genesis import build_genesis
 from foreseal.cli.options import FOLDER
 from foreseal.cli.output import print_table
+from foreseal.cli.port_hint import port_hint
 from foreseal.cluster.etcd import EtcdCluster, find_etcd, stored_ports
+from foreseal.cluster.folder_lock import locked_folder
 from foreseal.cluster.load_balancer import LoadBalancer
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
 from foreseal.cluster.node_process import SequencerRole
 from foreseal.etcd_version import OLDEST_ETCD, format_version
 from foreseal.server.settings.model import WEI, DevChain
+from foreseal.server.sockets.listening import listen
 
 _CHECK_INTERVAL = 0.2
 
 # Variables for another terminal.
 _VARIABLES = """\
-PROXY={proxy}
-JOURNAL={journal}
-LEADER={leader}
-ADMIN={admin}
-ETCD={etcd}
+export PROXY={proxy}
+export JOURNAL={journal}
+export LEADER={leader}
+export ADMIN={admin}
+export ETCD={etcd}
 """
 
 _COMMANDS = """
@@ -69,7 +73,7 @@ _COMMANDS = """
 def dev_command(datadir: Path | None, etcd_program: str | None, port: int, replicas: int) -> int:
     """Start three etcd members, a leader, a standby, replicas and a proxy on loopback.
 
-    The proxy sends connections to ready processes only. It is a toy: a real cluster uses nginx or HAProxy. The
+    The proxy prefers ready processes. It is a toy: a real cluster uses nginx or HAProxy. The
     accounts are those of `foreseal dev`; their keys are public. Ctrl-C stops all processes.
     """
     program = find_etcd(etcd_program)
@@ -80,14 +84,35 @@ def dev_command(datadir: Path | None, etcd_program: str | None, port: int, repli
         folder = datadir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-cluster-")))
         folder = folder.absolute()
         layout = ClusterLayout((sys.executable, "-m", "foreseal"), replicas=replicas)
+        listening = _claim(stack, folder, port)
         cluster = LocalCluster(folder, EtcdCluster(folder, program, stored_ports(folder)), _genesis(), layout)
         click.echo("foreseal: starting the cluster")
         try:
-            stack.enter_context(running(cluster))
-            return asyncio.run(_serve(cluster, port))
+            with running(cluster, lambda process: click.echo(f"foreseal: stopped {process.name}")):
+                return _serve_until_interrupted(cluster, listening)
         except KeyboardInterrupt:
-            click.echo("\nforeseal: stopping the cluster")
             return 0
+
+
+def _claim(stack: contextlib.ExitStack, folder: Path, port: int) -> socket.socket:
+    """Lock the folder and listen on the proxy's port, so that no process starts if one of them is in use."""
+    is_new = not folder.exists()
+    # A second start in a folder reports the folder; a new folder is created once the port is free.
+    if not is_new:
+        stack.enter_context(locked_folder(folder))
+    with port_hint(port):
+        listening = stack.enter_context(listen("127.0.0.1", port))
+    if is_new:
+        stack.enter_context(locked_folder(folder))
+    return listening
+
+
+def _serve_until_interrupted(cluster: LocalCluster, listening: socket.socket) -> int:
+    try:
+        return asyncio.run(_serve(cluster, listening))
+    except KeyboardInterrupt:
+        click.echo("\nforeseal: stopping the cluster")
+        return 0
 
 
 def _genesis() -> bytes:
@@ -96,10 +121,10 @@ def _genesis() -> bytes:
     return orjson.dumps(build_genesis(dev.chain_id, [(address, dev.balance * WEI) for address, _ in accounts]))
 
 
-async def _serve(cluster: LocalCluster, port: int) -> int:
+async def _serve(cluster: LocalCluster, listening: socket.socket) -> int:
     """Run the proxy and report processes that end, until interrupted. Return 1 if every node process has ended."""
     balancer = LoadBalancer([node.port for node in cluster.nodes])
-    await balancer.start(port)
+    await balancer.start(listening)
     try:
         _show(cluster, balancer.port)
         running_names = {process.name for process in cluster.processes}

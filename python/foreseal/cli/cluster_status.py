@@ -10,7 +10,7 @@ import orjson
 
 from foreseal._core import cluster_forget, cluster_members
 from foreseal.cli.engine_options import chain_options, credential_options, target_json
-from foreseal.cli.engine_rows import ENGINE_TEXTS, engine_rows
+from foreseal.cli.engine_rows import ENGINE_TEXTS, engine_rows, finding_text
 from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.options import FILE
 from foreseal.cli.output import format_time, print_table, printable
@@ -106,7 +106,7 @@ def _print(found: Mapping[str, Any], members: Sequence[ClusterMember], faults: S
         click.echo()
     print_table(engine_rows(found["engine"]), ENGINE_TEXTS, indent="  ")
     for finding in found["engine"]["findings"]:
-        click.echo(f"warning: {printable(finding['message'])}")
+        click.echo(f"warning: {finding_text(finding)}")
     for fault in faults:
         click.echo(f"foreseal: {printable(fault)}", err=True)
 

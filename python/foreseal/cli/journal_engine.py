@@ -8,10 +8,10 @@ import orjson
 
 from foreseal._core import journal_check_engine, journal_export, journal_import
 from foreseal.cli.engine_options import credential_options, target_json
-from foreseal.cli.engine_rows import ENGINE_TEXTS, engine_rows
+from foreseal.cli.engine_rows import ENGINE_TEXTS, engine_rows, finding_text
 from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.options import EXISTING_FOLDER
-from foreseal.cli.output import print_table, printable
+from foreseal.cli.output import print_table
 from foreseal.etcd_version import parse_version, recommended_flags
 from foreseal.server.settings import TABLE
 
@@ -45,7 +45,7 @@ def _print_report(url: str, report: dict[str, Any], rejected: bool) -> None:
     oldest = min((version for version in versions if version is not None), default=None)
     click.echo(f"  recommended flags: {' '.join(recommended_flags(oldest))}")
     for finding in report["findings"]:
-        click.echo(f"  {'error' if finding['rejected'] else 'warning'}: {printable(finding['message'])}")
+        click.echo(f"  {'error' if finding['rejected'] else 'warning'}: {finding_text(finding)}")
     click.echo(
         "\nforeseal run would reject this etcd; --force accepts an old version or a single member, for tests"
         if rejected

@@ -1,6 +1,8 @@
 """The command group and the exit of every command: usage errors and failures are one line on stderr."""
 
+import sys
 from collections.abc import Sequence
+from typing import cast
 
 import click
 from click.exceptions import NoArgsIsHelpError
@@ -64,8 +66,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo(error.format_message())
         return USAGE_ERROR
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "foreseal"
-        return _end(USAGE_ERROR, f"{error.format_message()} (see {path} --help)")
+        path = error.ctx.command_path if error.ctx else _command_path(sys.argv[1:] if arguments is None else arguments)
+        return _end(USAGE_ERROR, f"{error.format_message().rstrip('.')} (see {path} --help)")
     except click.ClickException as error:
         return _end(error.exit_code, error.format_message())
     except NodeError as error:
@@ -75,6 +77,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     return code or 0
+
+
+def _command_path(arguments: Sequence[str]) -> str:
+    """Return the command that the arguments name: click's parser does not attach it to its errors."""
+    path, command = "foreseal", cast(click.Command, foreseal)
+    for argument in arguments:
+        found = command.get_command(click.Context(command), argument) if isinstance(command, click.Group) else None
+        if found is None:
+            break
+        path, command = f"{path} {argument}", found
+    return path
 
 
 def _end(code: int, message: str) -> int:

@@ -8,6 +8,7 @@ import click
 
 from foreseal.cli.help import GroupedCommand
 from foreseal.cli.options import build_settings, gathered, setting_options
+from foreseal.cli.port_hint import port_hint
 from foreseal.server.settings import SettingsError
 from foreseal.server.sockets.listening import ASGI
 
@@ -50,11 +51,12 @@ def run_command(config: Path | None, **options: Any) -> int:
 
     interpreter.configure_interpreter(dataclasses.replace(settings.log, process="supervisor"))
     try:
-        return supervise(
-            settings,
-            listening,
-            lambda url: click.echo(f"foreseal: admin listener at {url}"),
-            lambda url: click.echo(f"foreseal: explorer at {url}"),
-        )
+        with port_hint(settings.listen.port):
+            return supervise(
+                settings,
+                listening,
+                lambda url: click.echo(f"foreseal: admin listener at {url}"),
+                lambda url: click.echo(f"foreseal: explorer at {url}"),
+            )
     except SettingsError as error:
         raise click.UsageError(str(error)) from None

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import click
 
+from foreseal.cli.port_hint import port_hint
 from foreseal.server import App, Settings, interpreter
 from foreseal.server.runner import serve
 
@@ -21,4 +22,5 @@ def serve_until_stopped(settings: Settings, on_listening: Callable[[str], None])
             click.echo(f"foreseal: explorer at {app.explorer_url}")
 
     listen = settings.listen
-    serve(app, listen.host, listen.port, listening, listen.tls, listen.transport)
+    with port_hint(listen.port):
+        serve(app, listen.host, listen.port, listening, listen.tls, listen.transport)

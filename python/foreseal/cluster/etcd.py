@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foreseal.cluster.launched_process import LaunchedProcess, wait_until
+from foreseal.cluster.launched_process import LaunchedProcess, stop_processes, wait_until
 from foreseal.errors import NodeError
 from foreseal.etcd_version import OLDEST_ETCD, EtcdVersion, format_version, parse_version, recommended_flags
 from foreseal.ports import next_free_port
@@ -146,10 +146,7 @@ class EtcdCluster:
 
     def stop(self) -> None:
         """Stop all members."""
-        for member in self.members:
-            member.terminate()
-        for member in self.members:
-            member.stop()
+        stop_processes(self.members, lambda _: None)
 
 
 def _describe_member(name: str, command: Sequence[str], folder: Path, ports: MemberPorts) -> EtcdMember:

@@ -13,6 +13,12 @@ from foreseal.errors import NodeError
 # Seconds from SIGTERM to SIGKILL.
 STOP_TIMEOUT = 20.0
 _LOG_TAIL = 2000
+# Start of a line for people in the output of `foreseal`.
+_MESSAGE = "foreseal: "
+# Longest line of a log that is part of a message, in characters.
+_MAX_MESSAGE = 400
+# Bytes at the end of a log that are searched for a message.
+_MAX_READ = 64 << 10
 _POLL_INTERVAL = 0.05
 
 
@@ -31,6 +37,8 @@ class LaunchedProcess:
         self.log = log
         self._environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+        """Size of the log when the process was started last."""
 
     @property
     def pid(self) -> int | None:
@@ -53,6 +61,7 @@ class LaunchedProcess:
         launcher = (sys.executable, "-m", "foreseal.cluster.launch", str(os.getpid()))
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
+            self._log_start = log.tell()
             # Signals of the terminal must not reach it: the owner of the cluster stops its processes in order.
             self._process = subprocess.Popen(  # noqa: S603 - the caller names the program
                 (*launcher, *self.command),
@@ -73,6 +82,12 @@ class LaunchedProcess:
         if self._process is None:
             return None
         self.terminate()
+        return self.wait_for_end(timeout)
+
+    def wait_for_end(self, timeout: float = STOP_TIMEOUT) -> int | None:
+        """Wait for its end, after `timeout` seconds kill it. Return its exit code, None if it never ran."""
+        if self._process is None:
+            return None
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -92,9 +107,9 @@ class LaunchedProcess:
         self._send(signal.SIGCONT)
 
     def check_running(self) -> None:
-        """Raise NodeError with the end of its output if it has ended."""
+        """Raise NodeError with the reason in its output if it has ended."""
         if self._process is not None and (code := self._process.poll()) is not None:
-            raise NodeError("startup", f"{self.name} ended with exit code {code}: {self.log_tail()}")
+            raise NodeError("startup", f"{self.name} ended with exit code {code}: {self.failure()}")
 
     def log_tail(self) -> str:
         """Return the last characters of its output."""
@@ -102,6 +117,19 @@ class LaunchedProcess:
             return self.log.read_text(errors="replace")[-_LOG_TAIL:].strip()
         except OSError:
             return ""
+
+    def failure(self) -> str:
+        """Return the message of the last run for people, or its last line, and the path of the log."""
+        try:
+            with self.log.open("rb") as log:
+                log.seek(0, os.SEEK_END)
+                log.seek(max(self._log_start, log.tell() - _MAX_READ))
+                lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+        except OSError:
+            lines = []
+        messages = [line.removeprefix(_MESSAGE) for line in lines if line.startswith(_MESSAGE)]
+        last = (messages or lines or ["it printed nothing"])[-1].strip()
+        return f"{last[:_MAX_MESSAGE]} (log: {self.log})"
 
     def _send(self, number: signal.Signals) -> None:
         """Send a signal to the process and its children, which form one process group."""
@@ -120,6 +148,16 @@ def wait_until(condition: Callable[[], bool], processes: Sequence[LaunchedProces
             process.check_running()
         if time.monotonic() > end:
             names = ", ".join(process.name for process in processes)
-            tails = "; ".join(f"{process.name}: {process.log_tail()[-500:]}" for process in processes)
-            raise NodeError("startup", f"{names} not ready after {timeout:.0f} s: {tails}")
+            failures = "; ".join(f"{process.name}: {process.failure()}" for process in processes)
+            raise NodeError("startup", f"{names} not ready after {timeout:.0f} s: {failures}")
         time.sleep(_POLL_INTERVAL)
+
+
+def stop_processes(processes: Sequence[LaunchedProcess], on_stopped: Callable[[LaunchedProcess], None]) -> None:
+    """Stop processes at the same time, and report each one that was running."""
+    found = [process for process in processes if process.is_running]
+    for process in found:
+        process.terminate()
+    for process in found:
+        process.wait_for_end()
+        on_stopped(process)

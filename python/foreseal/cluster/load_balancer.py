@@ -1,13 +1,16 @@
 """A toy TCP load balancer for `foreseal cluster dev`. A real cluster uses nginx or HAProxy.
 
 It polls `/readyz` of each target, sends a new connection to the ready target with the fewest connections, and closes
-the connections of a target that is no longer ready, so that clients reconnect to another one.
+the connections of a target that is no longer ready, so that clients reconnect to another one. If no target is ready, as
+without a quorum of etcd, those that answer serve reads from their last step.
 """
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 _CHECK_INTERVAL = 0.25
 _CHECK_TIMEOUT = 1.0
@@ -17,12 +20,21 @@ MAX_CONNECTIONS = 1024
 _REQUEST = b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 
 
+class TargetHealth(IntEnum):
+    """Answer of a target to the last check, the best first."""
+
+    READY = 0
+    UNREADY = 1
+    """It answers, but is not ready."""
+    SILENT = 2
+
+
 @dataclass(eq=False)
 class BalancedTarget:
     """A node process behind the load balancer."""
 
     port: int
-    is_ready: bool = False
+    health: TargetHealth = TargetHealth.SILENT
     connections: set["asyncio.Task[None]"] = field(default_factory=set)
 
 
@@ -37,12 +49,12 @@ class LoadBalancer:
         self._server: asyncio.Server | None = None
         self._checks: list[asyncio.Task[None]] = []
 
-    async def start(self, port: int = 0) -> None:
-        """Check each target, then listen on a loopback port, 0 for any free one. Raises OSError."""
+    async def start(self, listening: socket.socket) -> None:
+        """Check each target, then serve the connections of a listening socket, which is closed at the end."""
         for target in self.targets:
-            target.is_ready = await _is_ready(target.port)
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port)
-        self.port = self._server.sockets[0].getsockname()[1]
+            target.health = await _check(target.port)
+        self._server = await asyncio.start_server(self._serve, sock=listening)
+        self.port = listening.getsockname()[1]
         self._checks = [asyncio.create_task(self._check_forever(target)) for target in self.targets]
 
     async def stop(self) -> None:
@@ -56,11 +68,16 @@ class LoadBalancer:
 
     async def _check_forever(self, target: BalancedTarget) -> None:
         while True:
-            target.is_ready = await _is_ready(target.port)
-            if not target.is_ready:
+            target.health = await _check(target.port)
+            if target not in self._usable_targets():
                 for connection in tuple(target.connections):
                     connection.cancel()
             await asyncio.sleep(_CHECK_INTERVAL)
+
+    def _usable_targets(self) -> list[BalancedTarget]:
+        """Return the ready targets; without one those that answer, and without any all of them."""
+        best = min((target.health for target in self.targets), default=TargetHealth.SILENT)
+        return [target for target in self.targets if target.health == best]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -72,7 +89,7 @@ class LoadBalancer:
             if other is not None:
                 await _pipe_both((reader, other), (other_reader, writer))
         except asyncio.CancelledError:
-            # The target is not ready, or the load balancer stops: the client reconnects.
+            # Another target is in a better state, or the load balancer stops: the client reconnects.
             pass
         finally:
             if target is not None:
@@ -84,11 +101,9 @@ class LoadBalancer:
     async def _connect(
         self, task: "asyncio.Task[None]"
     ) -> tuple[BalancedTarget | None, asyncio.StreamReader, asyncio.StreamWriter | None]:
-        """Open a connection to the ready target with the fewest; without one the writer is None."""
+        """Open a connection to the usable target with the fewest; without one the writer is None."""
         if sum(len(target.connections) for target in self.targets) < MAX_CONNECTIONS:
-            for target in sorted(self.targets, key=lambda each: len(each.connections)):
-                if not target.is_ready:
-                    continue
+            for target in sorted(self._usable_targets(), key=lambda each: len(each.connections)):
                 target.connections.add(task)
                 with contextlib.suppress(OSError, TimeoutError):
                     opening = asyncio.open_connection("127.0.0.1", target.port)
@@ -97,16 +112,18 @@ class LoadBalancer:
         return None, asyncio.StreamReader(), None
 
 
-async def _is_ready(port: int) -> bool:
+async def _check(port: int) -> TargetHealth:
     with contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(_CHECK_TIMEOUT):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
                 writer.write(_REQUEST)
-                return (await reader.readline()).split()[1:2] == [b"200"]
+                status = (await reader.readline()).split()[1:2]
             finally:
                 writer.transport.abort()
-    return False
+        if status:
+            return TargetHealth.READY if status == [b"200"] else TargetHealth.UNREADY
+    return TargetHealth.SILENT
 
 
 async def _pipe_both(*pairs: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:

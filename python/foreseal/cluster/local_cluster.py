@@ -2,16 +2,18 @@
 
 import contextlib
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from foreseal.cluster.etcd import EtcdCluster
-from foreseal.cluster.launched_process import LaunchedProcess, wait_until
+from foreseal.cluster.launched_process import LaunchedProcess, stop_processes, wait_until
 from foreseal.cluster.node_process import ChainFiles, NodeProcess, NodeRole, ReplicaRole, SequencerRole
 
 READY_TIMEOUT = 60.0
 _PRIVATE = 0o600
+
+ProcessCallback = Callable[[LaunchedProcess], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +69,25 @@ class LocalCluster:
             node.start()
         wait_until(lambda: all(node.is_ready() for node in others), others, timeout)
 
-    def stop(self) -> None:
-        """Stop all processes: replicas first, so that the leader does not hand over to a stopping standby."""
-        for group in (self.replicas, self.sequencers[::-1]):
-            for process in group:
-                process.stop()
-        self.etcd.stop()
+    def stop(self, on_stopped: ProcessCallback = lambda _: None) -> None:
+        """Stop all processes and report each: standbys before the leader, which would hand over to one of them."""
+        groups: list[Sequence[LaunchedProcess]] = [self.replicas]
+        groups += [[sequencer] for sequencer in reversed(self.sequencers)]
+        for group in (*groups, self.etcd.members):
+            stop_processes(group, on_stopped)
 
     def _describe(self, name: str, role: NodeRole, folder: Path, layout: ClusterLayout) -> NodeProcess:
         return NodeProcess(name, role, self.files, folder / name, layout.program, layout.options, layout.environment)
 
 
 @contextlib.contextmanager
-def running(cluster: LocalCluster) -> Iterator[LocalCluster]:
-    """Start a cluster, and stop it at the end, also after a failed start."""
+def running(cluster: LocalCluster, on_stopped: ProcessCallback = lambda _: None) -> Iterator[LocalCluster]:
+    """Start a cluster, and stop it at the end, also after a failed start. Each stopped process is reported."""
     try:
         cluster.start()
         yield cluster
     finally:
-        cluster.stop()
+        cluster.stop(on_stopped)
 
 
 def write_chain_files(folder: Path, genesis: bytes) -> ChainFiles:

@@ -75,7 +75,8 @@ def test_two_servers_do_not_share_a_port() -> None:
         port = node.url.rpartition(":")[2]
         second = foreseal("dev", "--port", port)
     assert (second.returncode, second.stdout) == (1, "")
-    assert second.stderr == f"foreseal: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+    refused = f"cannot listen on 127.0.0.1:{port}: Address already in use"
+    assert second.stderr == f"foreseal: {refused}: choose another port with --port\n"
 
 
 def handles_signals(pid: int) -> bool:

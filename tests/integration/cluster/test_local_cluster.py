@@ -13,9 +13,11 @@ import pytest
 from cluster_double.chain import GENESIS_HASH
 from etcd_programs import etcd_program
 from foreseal.cluster.etcd import EtcdCluster, stored_ports
+from foreseal.cluster.launched_process import LaunchedProcess
 from foreseal.cluster.load_balancer import LoadBalancer
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
 from foreseal.errors import NodeError
+from foreseal.server.sockets.listening import listen
 from live import wait_for
 from repository import PYTHONPATH, ROOT
 
@@ -50,7 +52,7 @@ async def call_through(balancer: LoadBalancer) -> dict[str, object]:
 async def reached_roles(ports: list[int]) -> set[object]:
     """Return the roles of the processes that many connections reach."""
     balancer = LoadBalancer(ports)
-    await balancer.start()
+    await balancer.start(listen("127.0.0.1", 0))
     try:
         return {(await call_through(balancer))["role"] for _ in range(4)}
     finally:
@@ -88,10 +90,30 @@ def test_key_and_token_are_private_and_remain(cluster: LocalCluster, tmp_path: P
     assert cluster.sequencers[0].files.sequencer_key == cluster.sequencers[1].files.sequencer_key
 
 
+def test_failure_is_the_message_of_the_last_run(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("foreseal: an earlier run\n")
+    script = "print('noise'); print('foreseal: the reason'); print('more noise'); raise SystemExit(2)"
+    process = LaunchedProcess("node", (sys.executable, "-c", script), log)
+    process.start()
+    process.wait_for_end()
+    with pytest.raises(NodeError) as found:
+        process.check_running()
+    assert found.value.message == f"node ended with exit code 2: the reason (log: {log})"
+
+
+def test_stopped_processes_are_reported_in_order(cluster: LocalCluster) -> None:
+    cluster.replicas[0].kill()
+    stopped: list[str] = []
+    cluster.stop(lambda process: stopped.append(process.name))
+    assert stopped == ["replica-2", "standby-1", "leader", "etcd-1", "etcd-2", "etcd-3"]
+
+
 def test_failed_start_names_the_process_and_its_output(tmp_path: Path) -> None:
     etcd = EtcdCluster(tmp_path, etcd_program(), stored_ports(tmp_path))
     cluster = LocalCluster(tmp_path, etcd, b"{}", ClusterLayout((sys.executable, "-c", "raise SystemExit('broken')")))
-    with pytest.raises(NodeError, match=r"leader ended with exit code 1: broken"), running(cluster):
+    expected = rf"leader ended with exit code 1: broken \(log: {tmp_path}/leader/log.txt\)"
+    with pytest.raises(NodeError, match=expected), running(cluster):
         pass
     assert not any(process.is_running for process in cluster.processes)
 

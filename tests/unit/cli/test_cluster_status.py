@@ -3,7 +3,7 @@
 import pytest
 
 from foreseal.cli.cluster_status import _print_chain, member_rows
-from foreseal.cli.engine_rows import engine_rows
+from foreseal.cli.engine_rows import engine_rows, finding_text
 from foreseal.cli.output import print_table, printable
 from foreseal.cluster.members import ClusterMember
 
@@ -21,6 +21,10 @@ _ANSWERING = {
     "error": None,
 }
 _LOST = {"endpoint": "127.0.0.1:2380", "error": "etcd at 127.0.0.1:2380 is not usable: timeout"}
+_MEMBERS = [
+    {"id": "1", "name": "etcd-1", "urls": ["http://127.0.0.1:2379"]},
+    {"id": "2", "name": "etcd-2", "urls": ["https://etcd-2:2379", "https://127.0.0.1:2380"]},
+]
 
 
 def member(name: str, **fields: object) -> ClusterMember:
@@ -29,7 +33,7 @@ def member(name: str, **fields: object) -> ClusterMember:
 
 def test_markup_in_a_name_is_shown_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(member_rows([member(_NAME)], None))
-    print_table(engine_rows({"members": [{"id": "1", "name": _NAME}], "endpoints": [_ANSWERING]}))
+    print_table(engine_rows({"members": [{"id": "1", "name": _NAME, "urls": []}], "endpoints": [_ANSWERING]}))
     assert capsys.readouterr().out.count(_NAME) == 2
 
 
@@ -59,11 +63,11 @@ def test_members_are_in_the_order_of_their_roles() -> None:
 
 
 def test_engine_rows_have_hashes_only_if_they_were_read() -> None:
-    engine = {"members": [{"id": "1", "name": "etcd-1"}], "endpoints": [_ANSWERING, _LOST]}
+    engine = {"members": _MEMBERS, "endpoints": [_ANSWERING, _LOST]}
     head, answering, lost = engine_rows(engine)
     assert head[-1] == "in use"
-    assert answering == ("etcd-1", "127.0.0.1:2379", "3.7.3", "yes", "none", "1.2 MB", "1.0 MB")
-    assert lost == ("-", "127.0.0.1:2380", "-", "-", "unreachable: timeout", "-", "-")
+    assert answering == ("etcd-1", "127.0.0.1:2379", "3.7.3", "yes", "ok", "1.2 MB", "1.0 MB")
+    assert lost == ("etcd-2", "127.0.0.1:2380", "-", "-", "unreachable: timeout", "-", "-")
     hashes = [{"endpoint": "127.0.0.1:2379", "hash": 255, "error": None}, _LOST]
     head, answering, lost = engine_rows({**engine, "hashes": hashes})
     assert (head[-1], answering[-1], lost[-1]) == ("hash", "000000ff", "-")
@@ -74,3 +78,14 @@ def test_member_without_leader_is_shown() -> None:
     _, row = engine_rows({"members": [], "endpoints": [endpoint]})
     assert row[0] == "1"
     assert row[3:5] == ("none elected", "NOSPACE, CORRUPT")
+
+
+def test_lost_member_that_no_member_lists_has_no_name() -> None:
+    _, row = engine_rows({"members": [], "endpoints": [_LOST]})
+    assert row[:2] == ("-", "127.0.0.1:2380")
+
+
+def test_finding_names_each_cause_once() -> None:
+    message = "etcd at 127.0.0.1:1 is not usable: tcp connect error: transport error: tcp connect error: refused\x1b"
+    text = finding_text({"message": message})
+    assert text == "etcd at 127.0.0.1:1 is not usable: tcp connect error: transport error: refused?"

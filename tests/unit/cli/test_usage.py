@@ -164,3 +164,20 @@ def test_development_genesis_options_conflict_with_a_genesis_file(
     genesis.write_text("{}")
     assert run(["dev", "--genesis", str(genesis), "--chain-id", "5", "--balance", "1"]) == 2
     assert "--balance and --chain-id configure the development genesis" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["cluster", "status", "--journal"], "foreseal cluster status"),
+        (["dev", "--port"], "foreseal dev"),
+        (["cluster", "nonsense"], "foreseal cluster"),
+        (["--nonsense"], "foreseal"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_usage_error_names_the_help_of_its_command(
+    arguments: list[str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert capsys.readouterr().err.endswith(f" (see {command} --help)\n")

@@ -1,6 +1,8 @@
 """Addresses of listeners."""
 
+import errno
 import ipaddress
+import os
 from pathlib import Path
 
 UNIX = "unix:"
@@ -10,6 +12,14 @@ MAX_PATH_SIZE = 107
 
 class AddressError(OSError):
     """An address that cannot be listened on; the message names it and the reason."""
+
+
+class AddressInUseError(AddressError):
+    """An address at which another process listens."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(f"cannot listen on {host}:{port}: {os.strerror(errno.EADDRINUSE)}")
+        self.port = port
 
 
 def parse_address(text: str) -> tuple[str, int]:

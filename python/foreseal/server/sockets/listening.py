@@ -1,10 +1,11 @@
 """The listening socket of a node, and the connection limit of a process."""
 
+import errno
 import logging
 import resource
 import socket
 
-from foreseal.server.sockets.address import UNIX, AddressError, format_url
+from foreseal.server.sockets.address import UNIX, AddressError, AddressInUseError, format_url
 from foreseal.server.sockets.tls import TlsFiles
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,8 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _refused(host: str, port: int, error: OSError) -> AddressError:
+    if error.errno == errno.EADDRINUSE:
+        return AddressInUseError(host, port)
     return AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}")
 
 
