@@ -52,7 +52,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients package wheel extras lock clean sdk circle-suite
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,7 +79,7 @@ $(VENV)/.fuzz: $(VENV)/.dev requirements/fuzz.lock
 
 # One release build of the core serves `make run`, the tests and the benchmarks.
 $(CORE): $(VENV)/.run pyproject.toml $(RUST_SOURCES)
-	@echo "== Rust core, release build (a first build takes two to three minutes on two cores)"
+	@echo "== Rust core, release build (a first build takes five to ten minutes on two cores)"
 	$(BIN)/maturin develop --profile release
 	@touch $@
 
@@ -335,7 +335,10 @@ docs: build $(VENV)/.dev docs/assets/mermaid.min.js ## Render the generated part
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python sources
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
 
-wheel: $(VENV)/.dev ## Build wheel and source distribution in dist/, install both without Rust, follow the guides, and save the result
+package: $(VENV)/.run ## Build the wheel in dist/, to install it (five to ten minutes on two cores)
+	$(BIN)/maturin build --profile dist --out dist
+
+wheel: build $(VENV)/.dev ## Release check: build wheel and source distribution in dist/, install both without Rust, follow the guides, save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m distribution --out dist --sdist --save benches/results/wheel.json
 
 lock: $(VENV)/.dev ## Update the pinned Python versions in requirements/*.lock

@@ -60,7 +60,10 @@ class Walkthrough:
         self._root, self._home = folder, folder / "home"
         for name in _FOLDERS:
             (folder / name).mkdir(parents=True)
-        shutil.copy(wheel, self._home / wheel.name)
+        # The README installs it from the folder of the build, the guides from the current folder.
+        (self._home / "dist").mkdir()
+        for copied in (self._home, self._home / "dist"):
+            shutil.copy(wheel, copied / wheel.name)
         self._shell = folder / "shell"
         self._shell.touch()
         self._node: subprocess.Popen[str] | None = None
