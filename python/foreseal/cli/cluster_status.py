@@ -49,6 +49,8 @@ def status_command(
         # The second reading is newer, and shows if the owner has written since.
         again = orjson.loads(cluster_members(target))
         if again["chain"] is not None:
+            # A reading that etcd has not answered in time has no list of members.
+            again["engine"]["members"] = again["engine"]["members"] or found["engine"]["members"]
             found["engine"], found["chain"] = again["engine"], again["chain"]
         found["error"] = again["error"]
     faults = _faults(found, chain)

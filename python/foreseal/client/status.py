@@ -49,7 +49,7 @@ class Status(JsonModel):
     """Milliseconds since the last tick."""
     role: str
     lag: int
-    """Milliseconds that a follower is behind."""
+    """Appends that a follower lacks."""
     phase: str
     producing: bool
     signer: str | None

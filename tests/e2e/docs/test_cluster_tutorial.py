@@ -33,6 +33,8 @@ def test_cluster_tutorial_continues_without_its_leader(tmp_path: Path) -> None:
     assert re.search(r"owner +standby-1, epoch 2", after)
     assert re.search(r"owner +standby-1, epoch 2", last)
     assert "unreachable" in last
+    [steps] = [text for command, text in reader.outputs if "steps.py $(" in command]
+    assert re.fullmatch(r"after step \d+\.\d+: \d+ added, 0 removed\nthe signer is the same\n", steps)
     [transfers] = [text for command, text in reader.printed.items() if "cat transfers.txt" in command]
     found = [tuple(map(int, each)) for each in re.findall(r"block (\d+), transaction (\d+), after", transfers)]
     assert len(found) > 10
