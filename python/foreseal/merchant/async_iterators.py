@@ -29,6 +29,8 @@ class AsyncPageIterators(AsyncTransport):
         id: str | None = None,
         reference: str | None = None,
         transaction: str | None = None,
+        amount_from: str | None = None,
+        amount_to: str | None = None,
     ) -> AsyncIterator[Order]:
         """Iterate over all pages of `list_orders`; `limit` is the size of a page."""
         return self._iterate(
@@ -47,6 +49,8 @@ class AsyncPageIterators(AsyncTransport):
                 "id": id,
                 "reference": reference,
                 "transaction": transaction,
+                "amount_from": amount_from,
+                "amount_to": amount_to,
             },
         )
 

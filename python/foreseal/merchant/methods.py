@@ -10,6 +10,9 @@ from foreseal.merchant.health import Health
 from foreseal.merchant.iterators import PageIterators
 from foreseal.merchant.transport import segment
 from foreseal.merchant.types import (
+    ApiKey,
+    ApiKeys,
+    ApiKeySecret,
     Balance,
     CheckoutLink,
     Delivery,
@@ -27,6 +30,7 @@ from foreseal.merchant.types import (
     RefundDetail,
     RefundPage,
     Share,
+    Statistics,
     Timeline,
     TypedData,
     UnmatchedTransfer,
@@ -35,7 +39,15 @@ from foreseal.merchant.types import (
     Webhooks,
     WebhookSecret,
 )
-from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
+from foreseal.merchant.values import (
+    ActiveTxStatus,
+    DeliveryState,
+    DisbursementState,
+    Finality,
+    OrderState,
+    Reason,
+    Role,
+)
 
 
 class MerchantMethods(PageIterators):
@@ -139,6 +151,8 @@ class MerchantMethods(PageIterators):
         id: str | None = None,
         reference: str | None = None,
         transaction: str | None = None,
+        amount_from: str | None = None,
+        amount_to: str | None = None,
     ) -> OrderPage:
         """List and search orders, newest first."""
         return self._get(
@@ -158,6 +172,8 @@ class MerchantMethods(PageIterators):
                 "id": id,
                 "reference": reference,
                 "transaction": transaction,
+                "amount_from": amount_from,
+                "amount_to": amount_to,
             },
         )
 
@@ -352,6 +368,16 @@ class MerchantMethods(PageIterators):
         """Export captured, unmatched, refunded and paid out transfers as CSV, in chunks of text."""
         return self._stream("/v1/export.csv")
 
+    def export_json_lines(
+        self, *, block_time_from: int | None = None, block_time_before: int | None = None
+    ) -> Iterator[str]:
+        """Export the rows of the CSV, each as one line of JSON, in chunks of text."""
+        return self._stream("/v1/export.jsonl")
+
+    def get_statistics(self, *, created_from: int | None = None, created_before: int | None = None) -> Statistics:
+        """Return numbers and volume of orders by day of their creation (UTC) and token."""
+        return self._get(Statistics, "/v1/statistics", {"created_from": created_from, "created_before": created_before})
+
     def refund_unmatched_transfer(
         self,
         transaction: str,
@@ -521,6 +547,18 @@ class MerchantMethods(PageIterators):
     def retry_delivery(self, delivery_id: int, *, idempotency_key: str | None = None) -> Delivery:
         """Retry a dead delivery."""
         return self._post(Delivery, f"/v1/deliveries/{segment(delivery_id)}/retry", {}, idempotency_key)
+
+    def create_api_key(self, *, name: str, role: Role, idempotency_key: str | None = None) -> ApiKeySecret:
+        """Create an API key; only the first response contains it."""
+        return self._post(ApiKeySecret, "/v1/api-keys", {"name": name, "role": role}, idempotency_key)
+
+    def list_api_keys(self) -> ApiKeys:
+        """List all API keys without their secrets."""
+        return self._get(ApiKeys, "/v1/api-keys", {})
+
+    def revoke_api_key(self, api_key_id: str, *, idempotency_key: str | None = None) -> ApiKey:
+        """Revoke an API key, and end its sessions."""
+        return self._post(ApiKey, f"/v1/api-keys/{segment(api_key_id)}/revoke", {}, idempotency_key)
 
     def get_health(self) -> Health:
         """Return the health of the service."""

@@ -15,10 +15,36 @@ from foreseal.merchant.values import (
     OrderState,
     Purpose,
     Reason,
+    Role,
     SelectableType,
     TxResult,
     WebhookOrigin,
 )
+
+
+class ApiKey(TypedDict):
+    """An API key, without its secret."""
+
+    id: str
+    name: str
+    role: "Role"
+    created: int
+    """Unix time in seconds."""
+    revoked: int | None
+
+
+class ApiKeySecret(TypedDict):
+    """A new API key and its secret."""
+
+    api_key: "ApiKey"
+    secret: str | None
+    """Text of the API key, shown only once; null if the request is repeated."""
+
+
+class ApiKeys(TypedDict):
+    """All API keys."""
+
+    items: "list[ApiKey]"
 
 
 class Balance(TypedDict):
@@ -35,6 +61,22 @@ class CheckoutLink(TypedDict):
 
     checkout_url: str
     """Payment link for the shopper, with the client secret."""
+
+
+class DayStatistics(TypedDict):
+    """Orders in one token, by the day of their creation."""
+
+    day: int
+    """Unix time in seconds."""
+    token: str
+    symbol: str | None
+    """Symbol of the token; null if the token is not configured."""
+    orders: int
+    captured: int
+    failed: int
+    """Orders that were voided, canceled or expired."""
+    volume: "Money"
+    """Sum of the captured amounts."""
 
 
 class Delivery(TypedDict):
@@ -66,7 +108,6 @@ class DestinationBalance(TypedDict):
     """Name of the destination; null if it is not configured."""
     token: str
     symbol: str | None
-    """Symbol of the token; null if the token is not configured."""
     payees: "list[str]"
     """Accounts whose transfers are counted."""
     received: str
@@ -99,7 +140,6 @@ class Event(TypedDict):
     id: str
     type: "EventType"
     created: int
-    """Unix time in seconds."""
     data: "EventData"
 
 
@@ -223,6 +263,13 @@ class Leg(TypedDict):
     amount: str
     amount_shown: str
     recipient: str
+
+
+class Money(TypedDict):
+    """An amount."""
+
+    amount: str
+    amount_shown: str
 
 
 class Order(TypedDict):
@@ -459,6 +506,18 @@ class Share(TypedDict):
     recipient: str
     basis_points: int
     """Share in basis points."""
+
+
+class Statistics(TypedDict):
+    """Statistics of orders by day."""
+
+    created_from: int
+    """Unix time from which all orders are counted."""
+    created_before: int
+    """Unix time in seconds."""
+    complete: bool
+    """False if the range has too many orders; the oldest are left out."""
+    items: "list[DayStatistics]"
 
 
 class Timeline(TypedDict):

@@ -65,6 +65,8 @@ Purpose: TypeAlias = Literal["capture", "capture_batch", "cancel", "refund", "pa
 """Purpose of a transaction."""
 Reason: TypeAlias = Literal["underpaid", "overpaid", "late", "duplicate", "direct", "unmatched", "sweep"]
 """Reason why a transfer to the merchant matches no order."""
+Role: TypeAlias = Literal["reader", "cashier", "refunder", "admin", "publishable"]
+"""Role of an API key. Every role except PUBLISHABLE may read."""
 SelectableType: TypeAlias = Literal[
     "order.cancel_submitted",
     "order.canceled",

@@ -1,5 +1,6 @@
 """Responses for the files of a site: in memory, compressed once, with validators and a strict security policy."""
 
+import copy
 import gzip
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
@@ -69,11 +70,15 @@ class StaticFile:
     @classmethod
     def load(cls, path: Path) -> "StaticFile":
         """Read a file. Raises OSError."""
-        body = path.read_bytes()
+        return cls.build(TYPES[path.suffix], path.read_bytes())
+
+    @classmethod
+    def build(cls, kind: bytes, body: bytes) -> "StaticFile":
+        """Return a file with this content."""
         # The same bytes for the same content: gzip would else include the time.
         compressed = gzip.compress(body, 9, mtime=0) if len(body) >= _MIN_COMPRESSED else body
         tag = b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode()
-        return cls(TYPES[path.suffix], tag, body, compressed if len(compressed) < len(body) else None)
+        return cls(kind, tag, body, compressed if len(compressed) < len(body) else None)
 
 
 class StaticSite:
@@ -112,6 +117,13 @@ class StaticSite:
             if path.suffix in TYPES
         }
         self._document = self._files[f"{self.prefix}/static/{name}/index.html"]
+
+    def mounted_at(self, base: str) -> "StaticSite":
+        """Return the same site whose document refers to files below `base`, for a server that removes it from paths."""
+        site, document = copy.copy(self), self._document
+        own = f'"{self.prefix}/'.encode()
+        site._document = StaticFile.build(document.kind, document.body.replace(own, b'"' + base.encode() + own[1:]))
+        return site
 
     def contains(self, path: str) -> bool:
         """Return True if the path, without a query, belongs to the site."""

@@ -29,6 +29,8 @@ METHODS = {
     "post_unmatched_transfers_transaction_position_refund": "refund_unmatched_transfer",
     "get_balance": "get_balance",
     "get_export_csv": "export_csv",
+    "get_export_jsonl": "export_json_lines",
+    "get_statistics": "get_statistics",
     "post_webhooks": "create_webhook",
     "get_webhooks": "list_webhooks",
     "post_webhooks_id_update": "update_webhook",
@@ -37,6 +39,9 @@ METHODS = {
     "post_webhooks_id_retire": "retire_webhook",
     "get_deliveries": "list_deliveries",
     "post_deliveries_id_retry": "retry_delivery",
+    "post_api_keys": "create_api_key",
+    "get_api_keys": "list_api_keys",
+    "post_api_keys_id_revoke": "revoke_api_key",
     "get_healthz": "get_health",
 }
 """Methods by operationId."""
@@ -49,6 +54,7 @@ _SINGULAR = {
     "payouts": "payout",
     "webhooks": "webhook",
     "deliveries": "delivery",
+    "api-keys": "api_key",
 }
 
 
@@ -56,7 +62,7 @@ def path_argument(path: str, parameter: str) -> str:
     """Return the argument for a path parameter: `order_id` for `/v1/orders/{id}`."""
     if parameter != "id":
         return parameter
-    found = re.search(r"/([a-z]+)/\{id\}", path)
+    found = re.search(r"/([a-z-]+)/\{id\}", path)
     assert found is not None, path
     return f"{_SINGULAR[found[1]]}_id"
 

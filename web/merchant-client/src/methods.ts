@@ -3,6 +3,7 @@
 import { segment, Transport, type PostOptions, type RequestOptions } from "./transport.js";
 import type {
   GetOrderTypedDataQuery,
+  GetStatisticsQuery,
   ListDeliveriesQuery,
   ListOrdersQuery,
   ListPayoutsQuery,
@@ -11,12 +12,16 @@ import type {
 } from "./queries.js";
 
 import type {
+  ApiKey,
+  ApiKeySecret,
+  ApiKeys,
   Balance,
   CancellationSignature,
   CheckoutLink,
   Delivery,
   DeliveryPage,
   Health,
+  NewApiKey,
   NewOrder,
   NewPayout,
   NewRefund,
@@ -43,6 +48,7 @@ import type {
   RefundDetail,
   RefundPage,
   SecretRotation,
+  Statistics,
   Timeline,
   TypedData,
   UnmatchedTransfer,
@@ -200,6 +206,16 @@ export class MerchantMethods extends Transport {
     return this.stream("/v1/export.csv", options);
   }
 
+  /** Export the rows of the CSV, each as one line of JSON. */
+  exportJsonLines(options: RequestOptions = {}): AsyncIterable<string> {
+    return this.stream("/v1/export.jsonl", options);
+  }
+
+  /** Return numbers and volume of orders by day of their creation (UTC) and token. */
+  getStatistics(query: GetStatisticsQuery = {}, options: RequestOptions = {}): Promise<Statistics> {
+    return this.get("/v1/statistics", query, options);
+  }
+
   /** Refund an unmatched transfer to its sender, and record that as its resolution. */
   refundUnmatchedTransfer(transaction: string, position: number, body: NewTransferRefund = {}, options: PostOptions = {}): Promise<RefundDetail> {
     return this.post(`/v1/unmatched-transfers/${segment(transaction)}/${segment(position)}/refund`, body, options);
@@ -248,6 +264,21 @@ export class MerchantMethods extends Transport {
   /** Retry a dead delivery. */
   retryDelivery(deliveryId: number, options: PostOptions = {}): Promise<Delivery> {
     return this.post(`/v1/deliveries/${segment(deliveryId)}/retry`, {}, options);
+  }
+
+  /** Create an API key; only the first response contains it. */
+  createApiKey(body: NewApiKey, options: PostOptions = {}): Promise<ApiKeySecret> {
+    return this.post("/v1/api-keys", body, options);
+  }
+
+  /** List all API keys without their secrets. */
+  listApiKeys(options: RequestOptions = {}): Promise<ApiKeys> {
+    return this.get("/v1/api-keys", {}, options);
+  }
+
+  /** Revoke an API key, and end its sessions. */
+  revokeApiKey(apiKeyId: string, options: PostOptions = {}): Promise<ApiKey> {
+    return this.post(`/v1/api-keys/${segment(apiKeyId)}/revoke`, {}, options);
   }
 
   /** Return the health of the service. */

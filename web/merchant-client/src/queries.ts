@@ -24,6 +24,8 @@ export interface ListOrdersQuery {
   id?: string;
   reference?: string;
   transaction?: string;
+  amount_from?: string;
+  amount_to?: string;
 }
 
 /** Parameters of `getOrderTypedData`. */
@@ -63,6 +65,18 @@ export interface ListUnmatchedTransfersQuery {
 export interface ExportCsvQuery {
   block_time_from?: number;
   block_time_before?: number;
+}
+
+/** Parameters of `exportJsonLines`. */
+export interface ExportJsonLinesQuery {
+  block_time_from?: number;
+  block_time_before?: number;
+}
+
+/** Parameters of `getStatistics`. */
+export interface GetStatisticsQuery {
+  created_from?: number;
+  created_before?: number;
 }
 
 /** Parameters of `listDeliveries`. */

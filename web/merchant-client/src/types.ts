@@ -11,10 +11,33 @@ import type {
   OrderState,
   Purpose,
   Reason,
+  Role,
   SelectableType,
   TxResult,
   WebhookOrigin,
 } from "./values.js";
+
+/** An API key, without its secret. */
+export interface ApiKey {
+  id: string;
+  name: string;
+  role: Role;
+  /** Unix time in seconds. */
+  created: number;
+  revoked: number | null;
+}
+
+/** A new API key and its secret. */
+export interface ApiKeySecret {
+  api_key: ApiKey;
+  /** Text of the API key, shown only once; null if the request is repeated. */
+  secret: string | null;
+}
+
+/** All API keys. */
+export interface ApiKeys {
+  items: ApiKey[];
+}
 
 /** Sums of the ledger by destination. */
 export interface Balance {
@@ -41,6 +64,21 @@ export interface DatabaseHealth {
   reachable: boolean;
   /** Seconds since the last check; null before the first. */
   checked: number | null;
+}
+
+/** Orders in one token, by the day of their creation. */
+export interface DayStatistics {
+  /** Unix time in seconds. */
+  day: number;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  orders: number;
+  captured: number;
+  /** Orders that were voided, canceled or expired. */
+  failed: number;
+  /** Sum of the captured amounts. */
+  volume: Money;
 }
 
 /** The delivery of one event to one target. */
@@ -267,6 +305,22 @@ export interface Leg {
   /** Amount in tokens, for people. */
   amount_shown: string;
   recipient: string;
+}
+
+/** An amount. */
+export interface Money {
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+}
+
+/** An API key to create. */
+export interface NewApiKey {
+  /** Name of the key, for people. */
+  name: string;
+  /** Role of the key. */
+  role: Role;
 }
 
 /** Terms of an order: an exact amount, or a maximum. */
@@ -668,6 +722,17 @@ export interface Share {
   recipient: string;
   /** Share in basis points. */
   basis_points: number;
+}
+
+/** Statistics of orders by day. */
+export interface Statistics {
+  /** Unix time from which all orders are counted. */
+  created_from: number;
+  /** Unix time in seconds. */
+  created_before: number;
+  /** False if the range has too many orders; the oldest are left out. */
+  complete: boolean;
+  items: DayStatistics[];
 }
 
 /** All events of an object, oldest first. */

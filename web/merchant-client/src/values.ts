@@ -108,6 +108,14 @@ export type Reason =
   | "unmatched"
   | "sweep";
 
+/** Role of an API key. Every role except PUBLISHABLE may read. */
+export type Role =
+  | "reader"
+  | "cashier"
+  | "refunder"
+  | "admin"
+  | "publishable";
+
 export type SelectableType =
   | "order.cancel_submitted"
   | "order.canceled"

@@ -14,6 +14,8 @@ from foreseal.payments.ledger import Database, UnknownRecord
 from foreseal.payments.ledger.queries import fetch_all, fetch_one_or_none
 
 LONGEST_NAME = 64
+ID_LENGTH = 10
+"""Characters of the id of a key."""
 
 # Only existing keys are cached.
 _CACHE_SIZE = 1_000
@@ -36,12 +38,18 @@ def allowed(role: Role, needed: Role) -> bool:
 
 
 def create(
-    tx: Connection, name: str, role: Role, now: int, random: Callable[[int], bytes] = secrets.token_bytes
+    tx: Connection,
+    name: str,
+    role: Role,
+    now: int,
+    random: Callable[[int], bytes] = secrets.token_bytes,
+    *,
+    id: str | None = None,
 ) -> str:
     """Create a key and return its text, which is shown once. Raises ValueError for an invalid name."""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise ValueError(f"name: must have 1 to {LONGEST_NAME} printable characters")
-    id = random(5).hex()
+    id = id or random(ID_LENGTH // 2).hex()
     text = f"{prefix(role)}_{id}_{random(32).hex()}"
     tx.execute(
         insert(ApiKeyRecord).values(
@@ -107,9 +115,9 @@ def listed(tx: Connection) -> list[ApiKeyRecord]:
     return fetch_all(tx, select(ApiKeyRecord).order_by(ApiKeyRecord.created, ApiKeyRecord.id))
 
 
-def revoke(tx: Connection, id: str, now: int) -> ApiKeyRecord:
+def revoke(tx: Connection, id: str, now: int, *, by_name: bool = True) -> ApiKeyRecord:
     """Revoke a key by its id, or by a name that only one active key has. Raises `UnknownRecord`."""
-    named = (ApiKeyRecord.id == id) | (ApiKeyRecord.name == id)
+    named = (ApiKeyRecord.id == id) | (ApiKeyRecord.name == id) if by_name else ApiKeyRecord.id == id
     found = fetch_all(tx, select(ApiKeyRecord).where(named, ApiKeyRecord.revoked.is_(None)))
     if len(found) != 1:
         several = ", ".join(row.id for row in found)

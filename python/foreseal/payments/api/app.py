@@ -10,10 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
+from foreseal.payments.api.api_keys import KeyCache
+from foreseal.payments.api.authentication import Authenticator, SessionCookie
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.checkout.handler import CheckoutHandler, shopper_preflights
 from foreseal.payments.api.checkout.routes import shopper_routes
-from foreseal.payments.api.checkout.site import page_routes
+from foreseal.payments.api.checkout.site import page_routes as checkout_page_routes
+from foreseal.payments.api.dashboard.pages import page_routes as dashboard_page_routes
+from foreseal.payments.api.dashboard.session_endpoint import SessionEndpoint
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.openapi import document
@@ -22,6 +26,7 @@ from foreseal.payments.api.reference.endpoint import reference_route
 from foreseal.payments.api.route import RequestHandler, Route, error_response
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.service import Monitoring, general_routes
+from foreseal.payments.api.sessions import SessionLimits, Sessions
 
 log = logging.getLogger(__name__)
 
@@ -32,16 +37,29 @@ def build_application(
     backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, monitoring: Monitoring, changed: Changed
 ) -> Starlette:
     """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
-    handler, checkout = RequestHandler(backend, requests, payments), CheckoutHandler(backend, payments)
+    configuration = backend.configuration.dashboard
+    limits = SessionLimits(configuration.idle_minutes * 60, configuration.session_hours * 3_600)
+    sessions = Sessions(backend.database, backend.clock, limits) if configuration.enabled else None
+    merchant = None if backend.configuration.merchant is None else backend.configuration.merchant.name
+    cookie = SessionCookie(configuration.public_url, merchant)
+    authenticator = Authenticator(KeyCache(backend.database, backend.clock), sessions, cookie)
+    handler = RequestHandler(backend, requests, payments, authenticator)
+    checkout = CheckoutHandler(backend, payments)
     for_shoppers = shopper_routes(monitoring.health)
     routes = (*ROUTES, *general_routes(monitoring, (*ROUTES, *for_shoppers)))
+    dashboard = (
+        [SessionEndpoint.build(backend, authenticator, sessions, routes), *dashboard_page_routes(merchant)]
+        if sessions
+        else []
+    )
     return Starlette(
         routes=[
             *(_endpoint(handler, route, monitoring, changed) for route in routes),
             *(_endpoint(checkout, route, monitoring, changed) for route in for_shoppers),
             *shopper_preflights(checkout, for_shoppers),
-            *([] if backend.checkout is None else page_routes()),
+            *([] if backend.checkout is None else checkout_page_routes()),
             reference_route(lambda: document((*routes, *for_shoppers))),
+            *dashboard,
         ],
         exception_handlers={HTTPException: unknown_path, Exception: _failed},
     )

@@ -49,6 +49,20 @@ class ApiKeyRecord(Record):
     revoked: Mapped[int | None] = mapped_column(BigInteger)
 
 
+class SessionRecord(Record):
+    """A session of the dashboard, opened with an API key."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (Index("sessions_key", "key_id", "created"),)
+
+    # Hash of the id, which only the browser has.
+    hash: Mapped[str] = mapped_column(String(64), primary_key=True)
+    key_id: Mapped[str] = mapped_column(ForeignKey("api_keys.id"))
+    created: Mapped[int] = mapped_column(BigInteger)
+    # Last use, precise to the interval at which it is recorded.
+    used: Mapped[int] = mapped_column(BigInteger)
+
+
 class RequestRecord(Record):
     """A POST request, by its Idempotency-Key, and its response."""
 

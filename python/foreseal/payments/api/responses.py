@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from foreseal.payments.api.models import DeliveryState, WebhookOrigin
+from foreseal.payments.api.roles import Role
 from foreseal.payments.ledger import DisbursementState, Finality, OrderState
 from foreseal.payments.ledger.event_types import OBJECTS, TEST, TYPES
 from foreseal.payments.ledger.models import Purpose, Reason, TxResult
@@ -439,6 +440,52 @@ class Webhooks(TypedDict):
     """All targets."""
 
     items: list[WebhookView]
+
+
+class ApiKeyView(TypedDict):
+    """An API key, without its secret."""
+
+    id: str
+    name: str
+    role: Role
+    created: UnixTime
+    revoked: UnixTime | None
+
+
+class ApiKeySecret(TypedDict):
+    """A new API key and its secret."""
+
+    api_key: ApiKeyView
+    secret: Annotated[
+        str | None, Field(description="Text of the API key, shown only once; null if the request is repeated.")
+    ]
+
+
+class ApiKeys(TypedDict):
+    """All API keys."""
+
+    items: list[ApiKeyView]
+
+
+class DayStatistics(TypedDict):
+    """Orders in one token, by the day of their creation."""
+
+    day: UnixTime
+    token: AddressText
+    symbol: Annotated[str | None, Field(description="Symbol of the token; null if the token is not configured.")]
+    orders: Unsigned
+    captured: Unsigned
+    failed: Annotated[int, Field(ge=0, description="Orders that were voided, canceled or expired.")]
+    volume: Annotated[Money, Field(description="Sum of the captured amounts.")]
+
+
+class StatisticsView(TypedDict):
+    """Statistics of orders by day."""
+
+    created_from: Annotated[int, Field(ge=0, description="Unix time from which all orders are counted.")]
+    created_before: UnixTime
+    complete: Annotated[bool, Field(description="False if the range has too many orders; the oldest are left out.")]
+    items: list[DayStatistics]
 
 
 class DeliveryView(TypedDict):

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from foreseal.payments.api import api_keys
-from foreseal.payments.api.api_keys import KeyCache
+from foreseal.payments.api.authentication import Authenticator
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.idempotency import (
@@ -92,6 +92,8 @@ class JsonReply:
 
     value: Any
     status: int = 200
+    replayed: Any = None
+    """Value for a repeat of the request, if the first response contains a secret that must not be stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +175,13 @@ class Route:
 class RequestHandler:
     """Handler of requests to the routes."""
 
-    def __init__(self, backend: Backend, requests: IdempotentRequests, payments: PaymentQueue) -> None:
+    def __init__(
+        self, backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, authenticator: Authenticator
+    ) -> None:
         self._backend = backend
         self._requests = requests
         self._payments = payments
-        self._keys = KeyCache(backend.database, backend.clock)
+        self._authenticator = authenticator
         self._views = Views(backend.destinations.labels)
         self._threads = RequestThreads()
         self._operations = OrderOperations.build(backend, self._views)
@@ -199,9 +203,9 @@ class RequestHandler:
     async def _enqueue(self, route: Route, request: Request, raw: bytes) -> Response:
         """Return the response to a queued request."""
         assert route.role is not None
-        text = read_bearer(request)
-        found_key = self._keys.find(text) if self._keys.has(text) else await self._threads.run(self._keys.find, text)
-        key = require_role(found_key, route.role)
+        find = self._authenticator.find
+        is_cached = self._authenticator.is_cached(request)
+        key = require_role(find(request) if is_cached else await self._threads.run(find, request), route.role)
         path = parse_fields(route.models.path, request.path_params)
         query = parse_fields(route.models.query, read_query(request))
         body, canonical = parse_body(route.models.body, raw)
@@ -241,7 +245,8 @@ class RequestHandler:
             raise
         assert isinstance(reply, JsonReply)
         answer = json_response(reply.status, reply.value)
-        self._requests.conclude(claim, answer)
+        stored = answer if reply.replayed is None else json_response(reply.status, reply.replayed)
+        self._requests.conclude(claim, stored)
         return reply_json(answer)
 
     def _execute(self, route: Route, call: AnyCall) -> Reply:
@@ -253,7 +258,7 @@ class RequestHandler:
         return reply
 
     def _caller(self, request: Request, needed: Role) -> ApiKeyRecord:
-        return require_role(self._keys.find(read_bearer(request)), needed)
+        return require_role(self._authenticator.find(request), needed)
 
     def _response(self, reply: Reply) -> Response:
         if isinstance(reply, JsonReply):
@@ -312,12 +317,6 @@ def read_query(request: Request) -> dict[str, str]:
             raise ApiError(400, "invalid_value", f"{name} occurs twice", name)
         found[name] = value
     return found
-
-
-def read_bearer(request: Request) -> str:
-    """Return the API key of a request; empty without one."""
-    scheme, _, text = request.headers.get("authorization", "").partition(" ")
-    return text.strip() if scheme.lower() == "bearer" else ""
 
 
 async def read_body(request: Request, max_size: int) -> bytes:

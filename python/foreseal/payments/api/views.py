@@ -8,8 +8,9 @@ from typing import Any, Protocol, cast
 from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import to_tokens
-from foreseal.payments.api.models import DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
+from foreseal.payments.api.models import ApiKeyRecord, DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
 from foreseal.payments.api.responses import (
+    ApiKeyView,
     Arrival,
     DeliveryView,
     Money,
@@ -292,6 +293,11 @@ def webhook(row: WebhookRecord) -> WebhookView:
         "retired": row.retired,
         "previous_secret_expires": row.previous_secret_expires,
     }
+
+
+def api_key(row: ApiKeyRecord) -> ApiKeyView:
+    """Return an API key, without its hash."""
+    return {"id": row.id, "name": row.name, "role": row.role, "created": row.created, "revoked": row.revoked}
 
 
 def delivery(row: DeliveryRecord) -> DeliveryView:

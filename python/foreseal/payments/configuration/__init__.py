@@ -10,6 +10,7 @@ from foreseal.payments.configuration.destinations import (
 from foreseal.payments.configuration.file import Configuration, ConfigurationError, read
 from foreseal.payments.configuration.secrets import Secret, SecretError
 from foreseal.payments.configuration.sections import (
+    DashboardSection,
     DatabaseSection,
     FacilitatorSection,
     MerchantSection,
@@ -27,6 +28,7 @@ __all__ = [
     "Configuration",
     "ConfigurationError",
     "ConfiguredDestination",
+    "DashboardSection",
     "DatabaseSection",
     "DestinationName",
     "DestinationSection",

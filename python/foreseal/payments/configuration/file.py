@@ -18,6 +18,7 @@ from foreseal.payments.configuration.destinations import (
 )
 from foreseal.payments.configuration.keys import Section
 from foreseal.payments.configuration.sections import (
+    DashboardSection,
     DatabaseSection,
     FacilitatorSection,
     MerchantSection,
@@ -51,6 +52,7 @@ class FileContent(Section):
     database: DatabaseSection
     serve: ServeSection = ServeSection()
     checkout: CheckoutSection | None = None
+    dashboard: DashboardSection = DashboardSection()
     destinations: Annotated[tuple[DestinationSection, ...], Field(strict=False)] = ()
     facilitator: FacilitatorSection | None = None
     policy: PolicySection = PolicySection()

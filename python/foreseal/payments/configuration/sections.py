@@ -246,6 +246,27 @@ class ServeSection(Section):
     )
 
 
+class DashboardSection(Section):
+    """Dashboard of the merchant at /dashboard, on the listener of the service."""
+
+    enabled: bool = Field(default=True, description="False to serve no dashboard, and to accept no sessions.")
+    public_url: HttpUrl | None = Field(
+        default=None,
+        description="URL at which browsers reach the service, required behind a proxy with TLS; by default the Host "
+        "of each request.",
+        examples=["https://pay.shop.example"],
+    )
+    idle_minutes: int = Field(
+        default=30, ge=1, le=1_440, description="Minutes without a request after which a session ends."
+    )
+    session_hours: int = Field(default=12, ge=1, le=168, description="Hours after which every session ends.")
+    explorer_url: HttpUrl | None = Field(
+        default=None,
+        description="Explorer that transactions link to; by default none.",
+        examples=["http://127.0.0.1:8545/explorer"],
+    )
+
+
 class FacilitatorSection(AccountSection):
     """x402 facilitator, whose key pays the gas of settlements. Set one of key_file and key_env."""
 

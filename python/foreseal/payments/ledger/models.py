@@ -94,6 +94,7 @@ class OrderRecord(StatefulRecord):
         Index("orders_state", "state", "step"),
         Index("orders_nonce", "chain_id", "token", "payer", "nonce"),
         Index("orders_created", "created"),
+        Index("orders_amount", "amount"),
         Index("orders_reference", "reference"),
         Index("orders_capture_batch", "capture_batch", "state", "step"),
         # A transfer with the nonce of an order without a payer refers to it. Rows of other orders are not in the index.

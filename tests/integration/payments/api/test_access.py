@@ -18,7 +18,7 @@ ROLES = {
     "refunder": {"refunds", "refund"},
     "admin": {
         *("payouts", "splits", "resolution", "webhooks", "retire", "retry"),
-        *("update", "rotate-secret", "test"),
+        *("update", "rotate-secret", "test", "api-keys", "revoke"),
     },
 }
 SECRET_ROLES = set(Role) - {Role.PUBLISHABLE}

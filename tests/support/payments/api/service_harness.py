@@ -139,9 +139,12 @@ class Process:
         self.requests = IdempotentRequests(self.backend.database, service.clock, name, LEASE)
         self.payments = PaymentQueue(self.backend.database, self.requests, lambda: None)
         self.payments.start()
-        self.app = build_application(
-            self.backend, self.requests, self.payments, Monitoring(lambda: service.health), lambda: None
-        )
+        self._monitoring = Monitoring(lambda: service.health)
+        self.app = self.build_app()
+
+    def build_app(self) -> Any:
+        """Return a new application, which has counted no requests."""
+        return build_application(self.backend, self.requests, self.payments, self._monitoring, lambda: None)
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Send a request without a socket, from any thread."""

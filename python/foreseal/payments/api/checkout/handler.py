@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
 from foreseal.payments.api.api_keys import KeyCache
+from foreseal.payments.api.authentication import read_bearer
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.checkout.client_secrets import HEADER
 from foreseal.payments.api.checkout.limits import (
@@ -45,7 +46,6 @@ from foreseal.payments.api.route import (
     error_response,
     json_response,
     merchant_path,
-    read_bearer,
     read_body,
     read_query,
     reply_json,

@@ -1,6 +1,17 @@
 """Routes of the service, by topic."""
 
-from foreseal.payments.api.routes import accounting, orders, payments, payouts, refunds, transfer_refunds, webhooks
+from foreseal.payments.api.routes import (
+    accounting,
+    export,
+    key_requests,
+    orders,
+    payments,
+    payouts,
+    refunds,
+    statistics,
+    transfer_refunds,
+    webhooks,
+)
 
 ROUTES = (
     *payments.ROUTES,
@@ -8,8 +19,11 @@ ROUTES = (
     *refunds.ROUTES,
     *payouts.ROUTES,
     *accounting.ROUTES,
+    *export.ROUTES,
+    *statistics.ROUTES,
     *transfer_refunds.ROUTES,
     *webhooks.ROUTES,
+    *key_requests.ROUTES,
 )
 """Routes that need an API key."""
 

@@ -107,6 +107,8 @@ class OrdersQuery(CreatedQuery):
     id: ObjectId | None = Field(default=None, description="Filter by prefix of the id.")
     reference: Reference | None = Field(default=None, description="Filter by the merchant's reference.")
     transaction: Bytes32 | None = Field(default=None, description="Filter by paying transaction.")
+    amount_from: Amount | None = Field(default=None, description="Only amounts of at least this, in smallest units.")
+    amount_to: Amount | None = Field(default=None, description="Only amounts of at most this, in smallest units.")
 
 
 class TypedDataQuery(RequestModel):

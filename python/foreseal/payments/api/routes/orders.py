@@ -233,6 +233,10 @@ def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
         conditions.append(OrderRecord.id.startswith(parameters.id, autoescape=True))
     if parameters.reference is not None:
         conditions.append(OrderRecord.reference == parameters.reference)
+    if parameters.amount_from is not None:
+        conditions.append(OrderRecord.amount >= parameters.amount_from)
+    if parameters.amount_to is not None:
+        conditions.append(OrderRecord.amount <= parameters.amount_to)
     if parameters.transaction is not None:
         paid = select(TransferRecord.order_id).where(
             TransferRecord.transaction_hash == "0x" + parameters.transaction.hex()

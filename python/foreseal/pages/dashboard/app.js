@@ -1,0 +1,140 @@
+// Frame of the dashboard: sign-in, header, navigation, and the page of the current route.
+
+import { ErrorNotice, Loading } from '../lib/components/errors.js';
+import { html, render, useEffect, useErrorBoundary, useState } from '../lib/components/ui.js';
+import { visibleName } from '../lib/text.js';
+import { currentSession, loadSession, may, signOut, watchSession } from './api.js';
+import { router } from './context.js';
+import { SignIn } from './sign-in.js';
+
+/** @typedef {import('../lib/router.js').Location} Location */
+/** @typedef {import('./types.js').Session} Session */
+/** @typedef {(props: {location: Location}) => import('../lib/components/ui.js').Child} Page */
+
+/** @type {Record<string, () => Promise<{default: Page, title: (location: Location) => string}>>} */
+const PAGES = {
+  overview: () => import('./pages/overview.js'),
+  orders: () => import('./pages/orders.js'),
+  order: () => import('./pages/order.js'),
+  payouts: () => import('./pages/payouts.js'),
+  payout: () => import('./pages/payout.js'),
+  transfers: () => import('./pages/transfers.js'),
+  webhooks: () => import('./pages/webhooks.js'),
+  keys: () => import('./pages/keys.js'),
+  export: () => import('./pages/export.js'),
+};
+
+const NAVIGATION = [
+  { name: 'overview', path: '/', label: 'Overview', permission: 'GET /v1/statistics' },
+  { name: 'orders', path: '/orders', label: 'Orders', permission: 'GET /v1/orders' },
+  { name: 'payouts', path: '/payouts', label: 'Payouts', permission: 'GET /v1/payouts' },
+  { name: 'transfers', path: '/transfers', label: 'Unmatched', permission: 'GET /v1/unmatched-transfers' },
+  { name: 'webhooks', path: '/webhooks', label: 'Webhooks', permission: 'GET /v1/webhooks' },
+  { name: 'keys', path: '/keys', label: 'API keys', permission: 'GET /v1/api-keys' },
+  { name: 'export', path: '/export', label: 'Export', permission: 'GET /v1/export.csv' },
+];
+/** Pages that the list of another page links to. @type {Record<string, string>} */
+const PARENTS = { order: 'orders', payout: 'payouts' };
+
+/** @param {{current: string}} props */
+function Header({ current }) {
+  const { key, merchant } = currentSession();
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  return html`<header class="site-head">
+    <div class="site-head-inner">
+      <a class="brand" href=${router.href('/')}>${merchant ? visibleName(merchant) : 'Foreseal'}<span class="muted"> payments</span></a>
+      <nav aria-label="Pages">
+        ${NAVIGATION.filter(({ permission }) => may(permission)).map(({ name, path, label }) => html`<a key=${name}
+          href=${router.href(path)} aria-current=${name === (PARENTS[current] ?? current) ? 'page' : undefined}>${label}</a>`)}
+      </nav>
+      <div class="account">
+        <span class="muted">${visibleName(key.name)}, ${key.role}</span>
+        <button type="button" class="button" onClick=${() => signOut().catch(setError)}>Sign out</button>
+      </div>
+    </div>
+    ${error && html`<${ErrorNotice} error=${error} />`}
+  </header>`;
+}
+
+function NotFound() {
+  return html`<h1>Page not found</h1>
+    <p>The dashboard has no page at this address. <a href=${router.href('/')}>Go to the overview</a>.</p>`;
+}
+
+function Forbidden() {
+  return html`<h1>Not permitted</h1><p>The role ${currentSession().key.role} may not open this page.</p>`;
+}
+
+/** @param {string} name */
+function isPermitted(name) {
+  const entry = NAVIGATION.find((each) => each.name === (PARENTS[name] ?? name));
+  return entry === undefined || may(entry.permission);
+}
+
+/** Loads the module of a page. @param {{location: Location}} props */
+function CurrentPage({ location }) {
+  const [loaded, setLoaded] = useState(/** @type {{name: string, page: Page | null, error: unknown} | null} */ (null));
+  const [failure, resetFailure] = useErrorBoundary();
+  useEffect(() => {
+    let isCurrent = true;
+    if (failure) resetFailure();
+    const load = PAGES[location.name];
+    /** @param {Page | null} page @param {unknown} error @param {string} title */
+    const show = (page, error, title) => {
+      if (!isCurrent) return;
+      document.title = `${title} · Foreseal payments`;
+      setLoaded({ name: location.name, page, error });
+    };
+    if (load === undefined) show(NotFound, null, 'Not found');
+    else if (!isPermitted(location.name)) show(Forbidden, null, 'Not permitted');
+    else {
+      load().then(
+        (module) => show(module.default, null, module.title(location)),
+        (error) => show(null, error, 'Error'),
+      );
+    }
+    return () => {
+      isCurrent = false;
+    };
+  }, [location]);
+  if (failure) return html`<${ErrorNotice} error=${failure} onRetry=${resetFailure} />`;
+  if (loaded === null || loaded.name !== location.name) return html`<${Loading} />`;
+  if (loaded.page === null) return html`<${ErrorNotice} error=${loaded.error} />`;
+  const Shown = loaded.page;
+  return html`<${Shown} location=${location} key=${location.path} />`;
+}
+
+function SignedIn() {
+  const [location, setLocation] = useState(() => router.location);
+  useEffect(() => router.start(setLocation), []);
+  useEffect(() => {
+    // Readers with a keyboard or a screen reader continue at the new page.
+    if (document.activeElement?.tagName === 'A') document.getElementById('main')?.focus({ preventScroll: true });
+  }, [location.path]);
+  return html`
+    <a class="skip-link" href="#main">Skip to the content</a>
+    <${Header} current=${location.name} />
+    <main id="main" class="site-main stack" tabindex="-1"><${CurrentPage} location=${location} /></main>
+  `;
+}
+
+function App() {
+  const [state, setState] = useState(
+    /** @type {{isLoaded: boolean, session: Session | null, error: unknown}} */ ({ isLoaded: false, session: null, error: null }),
+  );
+  const [hadSession, setHadSession] = useState(false);
+  useEffect(() => {
+    watchSession((session) => {
+      if (session !== null) setHadSession(true);
+      setState({ isLoaded: true, session, error: null });
+    });
+    loadSession().catch((error) => setState({ isLoaded: true, session: null, error }));
+  }, []);
+  if (!state.isLoaded) return html`<main class="site-main"><${Loading} /></main>`;
+  // A new session is a new page, so nothing of another user's page remains.
+  if (state.session !== null) return html`<${SignedIn} key=${state.session.csrf_token} />`;
+  return html`<${SignIn} hadSession=${hadSession} problem=${state.error} />`;
+}
+
+const root = document.getElementById('app');
+if (root) render(html`<${App} />`, root);

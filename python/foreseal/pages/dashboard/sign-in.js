@@ -1,0 +1,43 @@
+// Sign-in with an API key. The page stays at its address, so no address to return to is passed on.
+
+import { describeError, ErrorNotice } from '../lib/components/errors.js';
+import { html, onValue, useEffect, useState } from '../lib/components/ui.js';
+import { signIn } from './api.js';
+
+/** @param {{hadSession: boolean, problem: unknown}} props */
+export function SignIn({ hadSession, problem }) {
+  const [key, setKey] = useState('');
+  const [isSending, setIsSending] = useState(false);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  useEffect(() => {
+    document.title = 'Sign in · Foreseal payments';
+  }, []);
+  /** @param {Event} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    setIsSending(true);
+    setError(null);
+    try {
+      await signIn(key);
+    } catch (failure) {
+      setError(failure);
+      setIsSending(false);
+    }
+  };
+  return html`<main class="sign-in stack">
+    <h1>Payments</h1>
+    ${hadSession && html`<p class="notice notice-warn" role="status">The session has ended. Sign in to continue.</p>`}
+    ${problem && html`<${ErrorNotice} error=${problem} />`}
+    <form class="panel stack" onSubmit=${submit}>
+      <div class="field">
+        <label for="api-key">API key</label>
+        <input id="api-key" class="input mono" type="password" value=${key} onInput=${onValue(setKey)} required
+          autocomplete="current-password" spellcheck="false" aria-invalid=${error ? 'true' : undefined}
+          aria-describedby="api-key-note" />
+        <p id="api-key-note" class=${error ? 'field-error' : 'field-hint'} role=${error ? 'alert' : undefined}>
+          ${error ? describeError(error) : 'The key decides what you may do. Create one with foreseal pay keys create.'}</p>
+      </div>
+      <button type="submit" class="button button-primary" disabled=${isSending || key === ''}>Sign in</button>
+    </form>
+  </main>`;
+}

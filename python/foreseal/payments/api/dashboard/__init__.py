@@ -1,0 +1,1 @@
+"""The dashboard at `/dashboard`: its pages, and the sessions of its users."""
