@@ -10,6 +10,7 @@ from browser import BrowserPage, Chromium, serious_findings
 from browser.chromium import Scheme
 from dashboard_pages import Shop
 from foreseal.payments.api.roles import Role
+from live.blocks import wait_for
 
 
 def test_key_signs_in_and_out(shop: Shop, opened: BrowserPage) -> None:
@@ -40,7 +41,9 @@ def test_idle_session_asks_for_the_key_again(shop: Shop, opened: BrowserPage) ->
     expect(page.get_by_role("link", name="CSV")).to_be_visible()
     with contextlib.closing(sqlite3.connect(shop.database)) as database, database:
         database.execute("UPDATE sessions SET used = used - 3600")
-    page.wait_for_timeout(1_100)  # a process caches a session for a second
+    # A process caches a session for a second.
+    orders = f"{shop.service.url}/v1/orders"
+    wait_for(lambda: page.context.request.get(orders).status == 401, 30.0, "the end of the session")
     page.get_by_role("link", name="Payouts").click()
     expect(page.get_by_role("status")).to_contain_text("The session has ended")
     page.get_by_label("API key").fill(shop.keys[Role.READER])
