@@ -26,6 +26,7 @@ FLIPS ?= 1000
 DAY ?= 43200
 CHAIN ?= 1000000
 SEEDS ?= 20000
+VIEWERS ?= 200
 MINUTES ?= 60
 TARGET ?= all
 EXECUTIONS ?= 1000000
@@ -52,7 +53,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients package wheel extras lock clean sdk circle-suite
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -309,6 +310,15 @@ clients: ## Install the JavaScript clients, anvil and the schemas that tests use
 	npm ci --prefix tests/integration/openrpc
 	npm ci --prefix tests/support/payments/x402/pairings
 	npm ci --prefix web/merchant-client
+
+explorer-pages: build $(VENV)/.dev ## Measure size and first paint of the explorer's pages in chromium, save the figures, and take the pictures of docs/
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.explorer.pages --pictures --save benches/results/explorer_pages.json $(ARGS)
+
+explorer-load: build $(VENV)/.dev ## Measure calls and submissions with and without VIEWERS open pages of the explorer on one node, and save the result
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.explorer.load --viewers $(VIEWERS) --save benches/results/explorer_load.json $(ARGS)
+
+explorer-archive: build $(VENV)/.dev ## Measure the explorer's pages over CHAIN blocks and over ten, and save the result
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.explorer.archive --blocks $(CHAIN) --save benches/results/explorer_archive.json $(ARGS)
 
 merchant-client: build $(VENV)/.dev ## Generate the Python and TypeScript clients of the merchant service from its OpenAPI document
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m merchant_client

@@ -26,6 +26,7 @@ BY_PATH = {
     "e2e/payments/x402/sdk/test_live_tests.py": ("slow",),
     "e2e/server/test_proxies.py": ("proxy",),
     "integration/openrpc": ("npm",),
+    "integration/pages": ("npm",),
     "integration/payments/contracts/test_compiled.py": ("npm",),
 }
 """Markers of all tests below a path."""

@@ -13,7 +13,7 @@ from browser.violations import PageFaults
 
 Scheme = Literal["light", "dark"]
 
-PHONE = {"width": 390, "height": 844}
+PHONE = {"width": 390, "height": 720}
 """Viewport of a phone."""
 DESKTOP = {"width": 1280, "height": 900}
 """Viewport of a desktop."""
@@ -67,12 +67,25 @@ def open_page(context: BrowserContext) -> BrowserPage:
     return BrowserPage(page, PageFaults(page))
 
 
+def _program() -> str | None:
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 @contextmanager
 def chromium_or_skip() -> Iterator[Chromium]:
     """Yield a running chromium; skip the test without one."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
+    if _program() is None:
         pytest.skip("chromium is not installed: apt install chromium")
+    with running_chromium() as chromium:
+        yield chromium
+
+
+@contextmanager
+def running_chromium() -> Iterator[Chromium]:
+    """Yield a running chromium. Raises RuntimeError without one."""
+    program = _program()
+    if program is None:
+        raise RuntimeError("chromium is not installed: apt install chromium")
     expect.set_options(timeout=_TIMEOUT)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=_ARGUMENTS)

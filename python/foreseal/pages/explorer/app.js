@@ -40,7 +40,7 @@ const STATES = {
 /** State of the connection, with the newest step. */
 function Connection() {
   const { state, error, model } = useLive();
-  const { tone, text } = STATES[state];
+  const { tone, text } = STATES[state === 'polling' && error ? 'waiting' : state];
   const { head } = model;
   return html`<span class="connection" title=${error?.message ?? ''}>
     <span class="dot" data-tone=${tone} aria-hidden="true"></span>

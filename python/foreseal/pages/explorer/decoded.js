@@ -16,6 +16,8 @@ import { AddressLink } from './links.js';
 
 const MAX_ITEMS = 100;
 const LONG_BYTES = 96;
+/** Longer data is shown without decoding, which would block the page. */
+const MAX_DECODED = 1_000_000;
 
 /** One decoded value. @param {{type: AbiType, value: AbiValue}} props @returns {import('../lib/components/ui.js').Child} */
 export function AbiValueView({ type, value }) {
@@ -61,7 +63,7 @@ function DecodedHead({ decoded }) {
 
 /** @param {string | null} to @param {string} input */
 function useDecodedCall(to, input) {
-  return useRequest(async () => (to === null || input.length < 10 ? null : decodeCall(to, input)), [to, input]);
+  return useRequest(async () => (to === null || input.length < 10 || input.length > MAX_DECODED ? null : decodeCall(to, input)), [to, input]);
 }
 
 /** Input of a call, decoded if an interface has its selector. @param {{to: string | null, input: string}} props */
@@ -90,7 +92,7 @@ export function CallName({ to, input }) {
 
 /** Data that a reverted call returned. @param {{to: string | null, output: string}} props */
 export function RevertReason({ to, output }) {
-  const request = useRequest(() => decodeError(to, output), [to, output]);
+  const request = useRequest(async () => (output.length > MAX_DECODED ? null : decodeError(to, output)), [to, output]);
   const decoded = request.data;
   if (decoded) return html`<div><${DecodedHead} decoded=${decoded} /><${Arguments} list=${decoded.arguments} /></div>`;
   if (output === '0x') return html`<span class="muted">no reason</span>`;
@@ -101,8 +103,8 @@ export function RevertReason({ to, output }) {
 
 /** One log, decoded if an interface has its event. @param {{log: Log, head?: import('../lib/components/ui.js').Child}} props */
 export function LogView({ log, head }) {
-  const key = log.topics.join() + log.data;
-  const request = useRequest(() => decodeLog(log), [log.address, key]);
+  const isLong = log.data.length > MAX_DECODED;
+  const request = useRequest(async () => (isLong ? null : decodeLog(log)), [log.address, log.topics.join(), log.data]);
   const decoded = request.data;
   return html`<article class="log">
     <div class="log-head">${head}<${AddressLink} address=${log.address} /></div>

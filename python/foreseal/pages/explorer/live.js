@@ -17,8 +17,10 @@ const MAX_DELAYS = 240;
 const MAX_WAITING = 5000;
 const HIDDEN_MS = 30_000;
 const RELOAD_MS = 2000;
+const MAX_RELOAD_MS = 30_000;
 /** Failed connections after which the page reads the steps over HTTP instead. */
 const MAX_FAILURES = 3;
+const STREAM_RETRY_MS = 60_000;
 
 /** Reads the chain once, then follows it. Pauses while the page is hidden. */
 export class Live {
@@ -51,6 +53,8 @@ export class Live {
   #isStarted = false;
   #isPaused = false;
   #failures = 0;
+  #loadFailures = 0;
+  #streamRetryAt = 0;
   #hasOffset = false;
   #hasHistory = false;
   #frame = 0;
@@ -111,11 +115,13 @@ export class Live {
       this.chainId = parseCount(chainId);
       await this.#readPending(page.cursor);
       this.error = null;
+      this.#loadFailures = 0;
       this.#follow(page.cursor);
     } catch (error) {
       this.error = error instanceof Error ? error : new Error(String(error));
       this.state = 'waiting';
-      setTimeout(() => this.#load(), RELOAD_MS);
+      this.#loadFailures += 1;
+      setTimeout(() => this.#load(), Math.min(MAX_RELOAD_MS, RELOAD_MS * 2 ** (this.#loadFailures - 1)));
     }
     this.#notify();
   }
@@ -162,16 +168,29 @@ export class Live {
     this.#failures = 0;
     feed?.stop();
     this.state = 'polling';
-    this.#poller = new FeedPoller(this.#rpc, {
+    const poller = new FeedPoller(this.#rpc, {
       cursor,
       onStep: (step) => this.#step(step),
       onGap: () => this.#restart(),
-      onPoll: (error) => {
-        this.error = error;
-        this.#heard();
-      },
+      onPoll: (error) => this.#polled(poller, error),
     });
-    this.#poller.start();
+    this.#poller = poller;
+    this.#streamRetryAt = Date.now() + STREAM_RETRY_MS;
+    poller.start();
+  }
+
+  /**
+   * Returns to the stream after an outage of the node, and tries it from time to time.
+   * @param {FeedPoller} poller @param {Error | null} error
+   */
+  #polled(poller, error) {
+    const isBack = this.error !== null && error === null;
+    this.error = error;
+    this.#heard();
+    if (error !== null || !(isBack || Date.now() > this.#streamRetryAt)) return;
+    poller.stop();
+    this.#poller = null;
+    this.#follow(poller.cursor);
   }
 
   #stop() {

@@ -18,6 +18,8 @@ const ERC20 = Interface.parse(STANDARD_ABIS['ERC-20']);
 const ERC721 = Interface.parse(STANDARD_ABIS['ERC-721']);
 const ERC1155 = Interface.parse(STANDARD_ABIS['ERC-1155']);
 const MAX_DECIMALS = 36;
+/** Characters of an encoded name; longer ones are no names, and decoding them takes time. */
+const MAX_NAME_DATA = 20_000;
 const TEXT = parseParameter({ type: 'string' });
 
 /** @param {Interface} contract @param {string} name */
@@ -108,6 +110,7 @@ async function readToken(rpc, address) {
 
 /** Early tokens return their name as 32 bytes. @param {string} data */
 function textOf(data) {
+  if (data.length > MAX_NAME_DATA) return null;
   try {
     const bytes = hexToBytes(data);
     if (bytes.length === 0) return null;

@@ -35,6 +35,11 @@ export class FeedPoller {
     this.#timers = options.timers ?? { set: (run, ms) => setTimeout(run, ms), clear: (timer) => clearTimeout(timer) };
   }
 
+  /** Position after the last step that was read. */
+  get cursor() {
+    return this.#cursor;
+  }
+
   start() {
     void this.poll();
   }
@@ -65,6 +70,7 @@ export class FeedPoller {
       this.#failures += 1;
       this.#options.onPoll(error instanceof Error ? error : new Error(String(error)));
     }
+    if (this.#isStopped) return;
     const wait = isComplete ? Math.min(MAX_INTERVAL, INTERVAL * 2 ** this.#failures) : 0;
     this.#timer = this.#timers.set(() => void this.poll(), wait);
   }

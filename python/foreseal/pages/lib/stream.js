@@ -4,6 +4,8 @@
 //
 // The feed of steps resumes at its cursor: the last step that it delivered. It neither skips nor repeats a step.
 
+import { RpcError } from './rpc.js';
+
 /** @typedef {'connecting' | 'live' | 'waiting' | 'failed' | 'stopped'} StreamState */
 /** @typedef {{block: string, index: string, hash: string}} Cursor */
 /**
@@ -38,15 +40,9 @@ const MAX_CURSORS = 1024;
 export const webSocketUrl = (url) => url.replace(/^http/, 'ws');
 
 /** Error object of a rejected subscription. */
-export class SubscriptionError extends Error {
+export class SubscriptionError extends RpcError {
   /** @override */
   name = 'SubscriptionError';
-
-  /** @param {{code: number, message: string}} error */
-  constructor({ code, message }) {
-    super(message);
-    this.code = code;
-  }
 }
 
 /** A subscription that is renewed after each lost connection. */
@@ -160,7 +156,7 @@ export class SubscriptionStream {
     else if (message.method === 'eth_subscription') this.receive(message.params.result);
   }
 
-  /** @param {{result?: unknown, error?: {code: number, message: string}}} answer */
+  /** @param {{result?: unknown, error?: {code: number, message: string, data?: unknown}}} answer */
   #subscribed({ result, error }) {
     if (!error) {
       this.#subscription = String(result);
@@ -169,7 +165,7 @@ export class SubscriptionStream {
     }
     const rejection = new SubscriptionError(error);
     if (this.recover(rejection)) this.#subscribe();
-    else if (error.code === LIMIT_EXCEEDED || error.code === STARTING) this.#reconnect();
+    else if (error.code === LIMIT_EXCEEDED || error.code === STARTING) this.#reconnect(rejection);
     else this.#fail(rejection);
   }
 
@@ -179,15 +175,17 @@ export class SubscriptionStream {
     this.#setState('failed', error);
   }
 
-  #reconnect() {
+  /** @param {RpcError | null} [error] reason of the node, which may name a time */
+  #reconnect(error = null) {
     this.#drop();
-    this.#setState('waiting');
+    this.#setState('waiting', error);
     // The listener may have stopped the stream.
     if (this.state !== 'waiting') return;
     const delay = Math.min(MAX_DELAY, MIN_DELAY * 2 ** this.#failures);
+    const wait = Math.min(MAX_DELAY, error?.retryAfterMs ?? 0);
     this.#failures += 1;
     // Jitter prevents many viewers from returning at the same moment.
-    this.#retry = this.#timers.set(() => this.#connect(), delay * (0.5 + this.#random() / 2));
+    this.#retry = this.#timers.set(() => this.#connect(), wait + delay * (0.5 + this.#random() / 2));
   }
 
   #drop() {

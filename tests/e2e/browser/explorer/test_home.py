@@ -1,13 +1,111 @@
-"""The home page of the explorer on a real node."""
+"""The home page of the explorer: the block under construction, and the sealed blocks behind it."""
 
-from playwright.sync_api import expect
+import re
+from collections.abc import Iterator
 
-from browser import BrowserPage, serious_findings
-from live import LiveNode
+import pytest
+from playwright.sync_api import Page, expect
+
+from browser import Chromium
+from browser.explorer import Explorer, ExplorerChain
+from live import LiveNode, live_node
+from live.blocks import pending_number
+
+_STEPS = ".strip .step:not(.step-next)"
 
 
-def test_strip_shows_steps_of_the_block_under_construction(opened: BrowserPage, node: LiveNode) -> None:
-    page = opened.page
-    page.goto(f"{node.url}/explorer")
-    expect(page.locator(".strip .step").first).to_be_visible()
-    assert serious_findings(page) == []
+@pytest.fixture(scope="module")
+def node(chromium: Chromium) -> Iterator[LiveNode]:
+    """Run a node whose blocks last long enough for every flow; the flows seal them."""
+    with live_node("--step", "200ms", "--block-time", "60s") as node:
+        yield node
+
+
+def _start_of_block(page: Page, chain: ExplorerChain) -> int:
+    """Begin a block, wait until the page shows it, and return its number."""
+    chain.rpc("evm_mine")
+    number = pending_number(chain.rpc)
+    expect(page.locator(".pending h1 .number")).to_have_text(str(number))
+    return number
+
+
+def _roots(page: Page) -> dict[str, str]:
+    """Return the hash and the roots of the shown step."""
+    terms = page.locator(".step-roots dt").all_inner_texts()
+    values = page.locator(".step-roots dd .hash > span.mono").all_inner_texts()
+    return dict(zip(terms, values, strict=True))
+
+
+def test_steps_arrive_with_transactions_gas_and_new_roots(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened("") as page:
+        steps = page.locator(_STEPS)
+        expect(steps.first).to_be_visible()
+        _start_of_block(page, chain)
+        expect(steps).to_have_count(1)
+        before = _roots(page)
+        first = chain.included(to=chain.account.address, value=1)
+        expect(steps).to_have_count(2)
+        after = _roots(page)
+        assert before.keys() == {"Block hash", "State root", "Transactions root", "Receipts root"}
+        assert all(before[name] != after[name] for name in before)
+        expect(page.locator(".step-roots .badge", has_text="changed")).to_have_count(4)
+        second = chain.included(to=chain.account.address, value=2)
+        expect(steps).to_have_count(3)
+        expect(steps.last).to_have_attribute("data-state", "newest")
+        expect(steps.last).to_contain_text("21\u202f000 gas")
+        rows = page.locator(".pending tbody tr")
+        expect(rows).to_have_count(2)
+        # The newest transaction comes first.
+        expect(rows.first.locator(f'a[href$="{second}"]')).to_be_visible()
+        expect(rows.last.locator(f'a[href$="{first}"]')).to_be_visible()
+        expect(rows.first).to_contain_text("success")
+        expect(page.locator(".pending .figures .meter progress")).to_have_attribute("value", "42000")
+
+
+def test_countdown_runs_and_the_sealed_block_moves_behind(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened("") as page:
+        countdown = page.locator(".countdown")
+        expect(countdown).to_contain_text(re.compile(r"Seals in \d+\.\d s"))
+        shown = countdown.inner_text()
+        expect(countdown).not_to_have_text(shown)
+        number = _start_of_block(page, chain)
+        digest = chain.included(value=3)
+        included = int(str(chain.receipt(digest)["blockNumber"]), 16)
+        assert included == number
+        chain.rpc("evm_mine")
+        sealed = page.get_by_role("table", name="Sealed blocks").locator("tbody tr")
+        expect(sealed.first.locator("td").first).to_have_text(str(number))
+        expect(page.locator(".pending h1 .number")).to_have_text(str(number + 1))
+        cells = sealed.filter(has=page.locator(f'a[href$="/block/{number}"]')).first.locator("td")
+        # Steps: one for the start of the block and one for the transaction.
+        expect(cells.nth(2)).to_have_text("2")
+        expect(cells.nth(3)).to_have_text("1")
+        expect(page.locator(".chart canvas")).to_have_count(4)
+        expect(page.locator(".chart", has_text="Submission to step").locator("strong")).to_contain_text("ms")
+
+
+def test_older_step_can_be_selected(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened("") as page:
+        expect(page.locator(_STEPS).first).to_be_visible()
+        number = _start_of_block(page, chain)
+        chain.included(value=4)
+        expect(page.locator(_STEPS)).to_have_count(2)
+        page.locator(_STEPS).first.get_by_role("button").click()
+        expect(page.locator(".step-roots-title")).to_have_text(f"Step 0 of block {number}")
+        expect(page.locator(_STEPS).first.get_by_role("button")).to_have_attribute("aria-pressed", "true")
+
+
+def test_withdrawn_step_is_shown_as_withdrawn(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened("") as page:
+        expect(page.locator(_STEPS).first).to_be_visible()
+        _start_of_block(page, chain)
+        snapshot = chain.rpc("evm_snapshot")
+        digest = chain.included(value=5)
+        expect(page.locator(_STEPS)).to_have_count(2)
+        assert chain.rpc("evm_revert", snapshot) is True
+        withdrawn = page.locator(f'{_STEPS}[data-state="withdrawn"]')
+        expect(withdrawn.first).to_contain_text("withdrawn")
+        row = page.locator(".pending tbody tr.row-withdrawn", has=page.locator(f'a[href$="{digest}"]'))
+        expect(row).to_contain_text("withdrawn")
+        withdrawn.last.get_by_role("button").click()
+        expect(page.locator(".step-roots .badge", has_text="withdrawn")).to_be_visible()

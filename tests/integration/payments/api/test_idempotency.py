@@ -40,7 +40,8 @@ def test_key_with_another_body_or_path_is_rejected(service: ServiceHarness) -> N
 
 def test_every_post_requires_an_idempotency_key(service: ServiceHarness) -> None:
     paths = service.document["paths"]
-    posts = [path for path, item in paths.items() if "post" in item]
+    # The key of a shopper's signature is derived from it.
+    posts = [path for path, item in paths.items() if "post" in item and not path.startswith("/v1/checkout/")]
     assert len(posts) > 10
     for path in posts:
         concrete = path.replace("{transaction}", "0x" + "00" * 32).replace("{position}", "0").replace("{id}", "1")
@@ -60,7 +61,13 @@ def _filled(document: Any, operation: Any) -> dict[str, Any]:
     values: dict[str, Any] = {"amount": "1", "payer": BUYER.address, "total": "1", "signature": "0x", "url": "http://x"}
     values |= {"valid_before": 1, "nonce": "0x" + "00" * 32}
     values |= {"payments": [{name: values[name] for name in ("payer", "amount", "signature", "valid_before", "nonce")}]}
-    values |= {"note": "n", "recipients": [leg | {"amount": "1"}], "shares": [leg | {"basis_points": 10_000}]}
+    values |= {
+        "name": "n",
+        "role": "reader",
+        "note": "n",
+        "recipients": [leg | {"amount": "1"}],
+        "shares": [leg | {"basis_points": 10_000}],
+    }
     return {name: values[name] for name in schema.get("required", ())}
 
 

@@ -1,5 +1,6 @@
 // Reads of the block page.
 
+import { RpcError } from '../../lib/rpc.js';
 import { isHash, parseCount, toQuantity } from '../../lib/values.js';
 
 /** @typedef {import('../../lib/rpc.js').RpcClient} RpcClient */
@@ -13,7 +14,10 @@ import { isHash, parseCount, toQuantity } from '../../lib/values.js';
 const TAGS = ['latest', 'pending', 'safe', 'finalized', 'earliest'];
 /** A block of 2 s has up to 11 steps, so that the twelfth read ends the list. */
 const STEP_BATCH = 12;
+/** Within a second, five steps follow those that were read before. */
+const NEXT_BATCH = 6;
 const MAX_STEPS = 512;
+const NOT_FOUND = -32001;
 
 /** Error for a block that does not exist. */
 export class BlockNotFound extends Error {
@@ -32,12 +36,14 @@ function parameterOf(id) {
 }
 
 /**
+ * Reads a block. Of a block that was read before, it reads only what may have changed.
  * @param {RpcClient} rpc
  * @param {string} id number, tag, or hash of a block or a step
  * @param {AbortSignal} signal
+ * @param {BlockWithSteps | null} [previous] result of the last read of the same id
  * @returns {Promise<BlockWithSteps>}
  */
-export async function loadBlock(rpc, id, signal) {
+export async function loadBlock(rpc, id, signal, previous = null) {
   const parameter = parameterOf(id);
   const options = { signal };
   if (parameter === null && !isHash(id)) throw new BlockNotFound(`${id.slice(0, 80)} is not the number or the hash of a block.`);
@@ -48,7 +54,9 @@ export async function loadBlock(rpc, id, signal) {
   const block = found ?? (await pendingBlock(rpc, parameter, options));
   if (block === null) throw new BlockNotFound('The chain has no such block.');
   const number = parseCount(block.number);
-  const steps = await loadSteps(rpc, number, signal);
+  const known = previous?.number === number ? previous.steps : [];
+  const isUnchanged = previous?.number === number && !previous.isPending && previous.block['hash'] === block.hash;
+  const steps = isUnchanged ? known : await loadSteps(rpc, number, signal, known);
   const isPending = status.latest === null || number > parseCount(status.latest);
   return { block, number, steps, isPending, finality: isPending ? 'pending' : finalityOf(number, status) };
 }
@@ -74,26 +82,41 @@ function finalityOf(number, status) {
  * @param {RpcClient} rpc
  * @param {number} number
  * @param {AbortSignal} signal
+ * @param {readonly Block[]} [known] steps that were read before; they count if the last of them still exists
  * @returns {Promise<Block[]>}
  */
-export async function loadSteps(rpc, number, signal) {
+export async function loadSteps(rpc, number, signal, known = []) {
+  const last = known[known.length - 1];
   /** @type {Block[]} */
-  const steps = [];
+  const steps = known.slice(0, -1);
   while (steps.length < MAX_STEPS) {
     const first = steps.length;
-    const reads = Array.from({ length: STEP_BATCH }, (_, offset) => {
-      const at = { blockNumber: toQuantity(number), flashblockIndex: toQuantity(first + offset) };
-      return rpc.call('eth_getBlockByNumber', [at, false], { signal }).catch((error) => {
-        if (signal.aborted) throw error;
-        return null;
-      });
-    });
+    const size = first > 0 && first < known.length ? NEXT_BATCH : STEP_BATCH;
+    const reads = Array.from({ length: size }, (_, offset) => readStep(rpc, number, first + offset, signal));
     const found = await Promise.all(reads);
+    if (last !== undefined && first === known.length - 1 && found[0]?.['hash'] !== last['hash']) {
+      return loadSteps(rpc, number, signal);
+    }
     const end = found.indexOf(null);
-    steps.push(...(end < 0 ? found : found.slice(0, end)));
+    steps.push(.../** @type {Block[]} */ (end < 0 ? found : found.slice(0, end)));
     if (end >= 0) break;
   }
   return steps;
+}
+
+/**
+ * Returns the block at a step, or null if the node has no such step.
+ * @param {RpcClient} rpc @param {number} number @param {number} index @param {AbortSignal} signal
+ * @returns {Promise<Block | null>}
+ */
+async function readStep(rpc, number, index, signal) {
+  const at = { blockNumber: toQuantity(number), flashblockIndex: toQuantity(index) };
+  try {
+    return await rpc.call('eth_getBlockByNumber', [at, false], { signal });
+  } catch (error) {
+    if (error instanceof RpcError && error.code === NOT_FOUND) return null;
+    throw error;
+  }
 }
 
 /**

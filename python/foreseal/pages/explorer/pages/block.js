@@ -6,7 +6,7 @@ import { Hash } from '../../lib/components/hash.js';
 import { useRepeat, useRequest } from '../../lib/components/request.js';
 import { Badge, Facts, Panel } from '../../lib/components/table.js';
 import { Timestamp } from '../../lib/components/time.js';
-import { html, useState } from '../../lib/components/ui.js';
+import { html, useRef, useState } from '../../lib/components/ui.js';
 import { formatInteger, parseCount, shortHex } from '../../lib/values.js';
 import { loadBlock, loadStateChanges } from '../block/load.js';
 import { BlockTransactions } from '../block/transactions.js';
@@ -21,7 +21,9 @@ import { GasMeter } from '../summaries.js';
 /** @typedef {import('../block/load.js').BlockWithSteps} BlockWithSteps */
 /** @typedef {import('../block/load.js').Block} Block */
 
+/** Milliseconds between reads, before and after the seal. */
 const RELOAD_MS = 1000;
+const SLOW_RELOAD_MS = 4000;
 const TONES = { pending: 'live', sealed: 'good', safe: 'good', finalized: 'good' };
 
 /** @param {Location} location */
@@ -146,17 +148,28 @@ function BlockView({ data, wanted }) {
   `;
 }
 
+/**
+ * Returns the time until the next read, or null. Steps arrive several times a second; one read a second is enough for
+ * this page.
+ * @param {string} id @param {BlockWithSteps | null} data
+ */
+function intervalOf(id, data) {
+  if (id === 'latest' || id === 'pending' || data?.isPending) return RELOAD_MS;
+  const isSettled = data === null || (data.finality === 'finalized' && id !== 'safe' && id !== 'finalized');
+  return isSettled ? null : SLOW_RELOAD_MS;
+}
+
 /** @param {{location: Location}} props */
 export default function BlockPage({ location }) {
   const { id = '', index } = location.params;
-  const [isFollowed, setFollowed] = useState(id === 'pending' || id === 'latest');
+  const previous = useRef(/** @type {{id: string, data: BlockWithSteps} | null} */ (null));
   const request = useRequest(async (signal) => {
-    const data = await loadBlock(rpc, id, signal);
-    setFollowed(data.isPending || id === 'latest');
+    const before = previous.current?.id === id ? previous.current.data : null;
+    const data = await loadBlock(rpc, id, signal, before);
+    previous.current = { id, data };
     return data;
   }, [id]);
-  // Steps arrive several times a second; one read a second is enough for this page.
-  useRepeat(request, isFollowed ? RELOAD_MS : null);
+  useRepeat(request, intervalOf(id, request.data));
   return html`${request.data === null && html`<h1>Block</h1>`}<${Loaded} request=${request} label="Reading the block">
     ${(/** @type {BlockWithSteps} */ data) => html`<${BlockView} data=${data} wanted=${index} />`}
   </${Loaded}>`;

@@ -57,6 +57,7 @@ export default function Home() {
     ${state === 'failed' && html`<div class="notice notice-warn" role="status">
       <p>The node accepts no subscription from this page, so the page is not updated. ${error?.message ?? ''}</p>
     </div>`}
+    ${error && state !== 'failed' && html`<${ErrorNotice} error=${error} />`}
     <${PendingBlock} live=${live} />
     <${Panel} title="Sealed blocks">
       <${Table} caption="Sealed blocks, the newest first" columns=${COLUMNS} rows=${sealed.slice(0, SHOWN_BLOCKS)}

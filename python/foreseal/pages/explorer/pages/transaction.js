@@ -4,7 +4,7 @@ import { Ether, Gwei, Integer } from '../../lib/components/amount.js';
 import { Empty, ErrorNotice, Loaded } from '../../lib/components/errors.js';
 import { Hash } from '../../lib/components/hash.js';
 import { useRepeat, useRequest } from '../../lib/components/request.js';
-import { Facts, Panel } from '../../lib/components/table.js';
+import { Facts, Panel, useBounded } from '../../lib/components/table.js';
 import { Tabs } from '../../lib/components/tabs.js';
 import { Timestamp } from '../../lib/components/time.js';
 import { html, useRef } from '../../lib/components/ui.js';
@@ -31,6 +31,8 @@ export const title = ({ params: { hash = '' } }) => `Transaction ${shortHex(hash
 /** Milliseconds between reads, before and after the seal. */
 const RELOAD_MS = 400;
 const SLOW_RELOAD_MS = 4000;
+/** Logs that are shown at once. */
+const MAX_LOGS = 50;
 const TYPES = ['legacy', 'EIP-2930', 'EIP-1559', 'EIP-4844', 'EIP-7702'];
 
 /** @param {TransactionStatus} one @param {TransactionStatus} other */
@@ -102,10 +104,16 @@ function Overview({ data }) {
 function Logs({ receipt }) {
   if (receipt === null) return html`<${Empty}>The transaction has no receipt yet.</${Empty}>`;
   if (receipt['logs'].length === 0) return html`<${Empty}>The transaction emitted no logs.</${Empty}>`;
-  return html`<div class="stack">${receipt['logs'].map((/** @type {any} */ log) => {
+  return html`<${LogList} logs=${receipt['logs']} />`;
+}
+
+/** @param {{logs: any[]}} props */
+function LogList({ logs }) {
+  const { shown, more } = useBounded(logs, MAX_LOGS);
+  return html`<div class="stack">${shown.map((log) => {
     const head = html`<span class="muted number">${parseCount(log.logIndex)}</span>`;
     return html`<${LogView} key=${log.logIndex} log=${log} head=${head} />`;
-  })}</div>`;
+  })}${more}</div>`;
 }
 
 /** @param {{data: Data, hash: string, tab: string | null}} props */

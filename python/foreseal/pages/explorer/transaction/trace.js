@@ -6,7 +6,7 @@ import { Loaded } from '../../lib/components/errors.js';
 import { Disclosure } from '../../lib/components/disclosure.js';
 import { HexBlock } from '../../lib/components/hash.js';
 import { useRequest } from '../../lib/components/request.js';
-import { Badge, Facts } from '../../lib/components/table.js';
+import { Badge, Facts, useBounded } from '../../lib/components/table.js';
 import { html, useState } from '../../lib/components/ui.js';
 import { visibleText } from '../../lib/text.js';
 import { formatInteger, shortHex } from '../../lib/values.js';
@@ -24,6 +24,7 @@ import { StateChanges } from '../state-changes.js';
 
 const OPEN_DEPTH = 3;
 const MAX_CHILDREN = 200;
+const MAX_LOGS = 50;
 const TIMEOUT = 60_000;
 const CALLS = { tracer: 'callTracer', tracerConfig: { withLog: true } };
 const STATE_CHANGES = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } };
@@ -49,8 +50,14 @@ function FrameData({ frame, to }) {
     ${error
       ? html`<h3>Error</h3><${RevertReason} to=${to} output=${output} />`
       : output !== '0x' && html`<h3>Output</h3><${HexBlock} value=${output} label="output" />`}
-    ${logs.map((log, index) => html`<${LogView} key=${index} log=${log} />`)}
+    <${FrameLogs} logs=${logs} />
   `;
+}
+
+/** @param {{logs: NonNullable<Frame['logs']>}} props */
+function FrameLogs({ logs }) {
+  const { shown, more } = useBounded(logs, MAX_LOGS);
+  return html`${shown.map((log, index) => html`<${LogView} key=${index} log=${log} />`)}${more}`;
 }
 
 /** @param {{frame: Frame, depth: number}} props @returns {import('../../lib/components/ui.js').Child} */

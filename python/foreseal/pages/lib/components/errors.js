@@ -7,7 +7,14 @@ import { html } from './ui.js';
 
 const LIMITED = -32005;
 const FORBIDDEN = -32004;
+const NOT_FOUND = -32001;
 const NO_METHOD = -32601;
+
+/** Limits on the calls of one address in a time. */
+const RATES = ['rate', 'cpu'];
+
+/** @param {any} data */
+const isRate = (data) => RATES.includes(data?.limit);
 
 /**
  * Returns a sentence for people.
@@ -18,6 +25,10 @@ export function describeError(error) {
     const message = visibleText(error.message, 400);
     if (error.code === FORBIDDEN) return `The node does not allow this call: ${message}`;
     if (error.code === NO_METHOD) return `The node does not serve this method: ${message}`;
+    if (error.code === LIMITED && isRate(error.data)) {
+      return 'The node limits how often this address may call it. Wait a moment; this page then continues.';
+    }
+    if (error.code === NOT_FOUND) return `The node does not have this: ${message}. It may be too old, or not exist.`;
     if (error.code === LIMITED) return `A limit of the node is exceeded: ${message}`;
     return `The node returned an error: ${message}`;
   }

@@ -1,7 +1,7 @@
 // Hashes, addresses and other hex data.
 
 import { checksumAddress } from '../address.js';
-import { isAddress, shortHex } from '../values.js';
+import { byteLength, formatInteger, isAddress, shortHex } from '../values.js';
 import { CopyButton } from './copy.js';
 import { html } from './ui.js';
 
@@ -21,13 +21,18 @@ export function Hash({ value, href, full = false, label, copy = true }) {
   </span>`;
 }
 
+/** Text beyond this length slows the browser down. */
+const MAX_HEX = 40_000;
+
 /**
- * Hex data of any length, in a scrolling field.
+ * Hex data of any length, in a scrolling field. Of long data it shows the beginning; the button copies all of it.
  * @param {{value: string, label: string}} props
  */
 export function HexBlock({ value, label }) {
+  const rest = byteLength(value) - byteLength(value.slice(0, MAX_HEX));
   return html`<div class="hex-block">
-    <pre class="mono" tabindex="0" role="region" aria-label=${label}>${value}</pre>
+    <pre class="mono" tabindex="0" role="region" aria-label=${label}>${value.slice(0, MAX_HEX)}</pre>
     <${CopyButton} value=${value} label=${`Copy ${label}`} />
+    ${rest > 0 && html`<p class="muted">${formatInteger(rest)} more bytes are not shown. The button copies all of them.</p>`}
   </div>`;
 }

@@ -25,7 +25,7 @@ export function useRequest(load, inputs) {
     const controller = new AbortController();
     const isSame = previous.current.length === inputs.length && inputs.every((one, index) => one === previous.current[index]);
     previous.current = inputs;
-    setState((before) => ({ data: isSame ? before.data : null, error: null, isLoading: true }));
+    setState((before) => ({ data: isSame ? before.data : null, error: isSame ? before.error : null, isLoading: true }));
     load(controller.signal).then(
       (data) => {
         if (!controller.signal.aborted) setState({ data, error: null, isLoading: false });
@@ -41,15 +41,19 @@ export function useRequest(load, inputs) {
   return { ...state, reload };
 }
 
+const MAX_WAIT = 30_000;
+
 /**
- * Loads again some time after each load; null stops.
- * @param {{isLoading: boolean, reload: () => void}} request
+ * Loads again some time after each load, and later after each failure in a row; null stops.
+ * @param {{isLoading: boolean, error: unknown, reload: () => void}} request
  * @param {number | null} ms
  */
-export function useRepeat({ isLoading, reload }, ms) {
+export function useRepeat({ isLoading, error, reload }, ms) {
+  const failures = useRef(0);
   useEffect(() => {
     if (ms === null || isLoading) return undefined;
-    const timer = setTimeout(reload, ms);
+    failures.current = error ? failures.current + 1 : 0;
+    const timer = setTimeout(reload, Math.min(MAX_WAIT, ms * 2 ** failures.current));
     return () => clearTimeout(timer);
   }, [ms, isLoading]);
 }

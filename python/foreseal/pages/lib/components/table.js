@@ -1,12 +1,31 @@
 // Tables and lists of facts.
 
-import { html } from './ui.js';
+import { formatInteger } from '../values.js';
+import { html, useState } from './ui.js';
 
 /** @typedef {import('./ui.js').Child} Child */
 /**
  * @template T
  * @typedef {{label: string, cell: (row: T, index: number) => Child, numeric?: boolean}} Column
  */
+
+/** Rows that a table shows before a reader requests more of them. */
+const PAGE = 200;
+
+/**
+ * The first items of a list, which may be long, and a button that shows more.
+ * @template T
+ * @param {readonly T[]} items
+ * @param {number} page
+ * @returns {{shown: readonly T[], more: Child}}
+ */
+export function useBounded(items, page) {
+  const [limit, setLimit] = useState(page);
+  const shown = items.slice(0, limit);
+  const more = items.length > shown.length && html`<p><button type="button" class="button"
+    onClick=${() => setLimit(limit + page)}>Show more of ${formatInteger(items.length)}</button></p>`;
+  return { shown, more };
+}
 
 /**
  * A table that scrolls sideways on narrow screens.
@@ -15,6 +34,7 @@ import { html } from './ui.js';
  *   rowClass?: (row: T) => string, empty?: Child, isCaptionShown?: boolean}} props
  */
 export function Table({ caption, columns, rows, rowKey, rowClass, empty = 'Nothing to show.', isCaptionShown = false }) {
+  const { shown, more } = useBounded(rows, PAGE);
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   /** @param {Column<T>} column */
   const align = (column) => (column.numeric ? 'numeric' : '');
@@ -24,12 +44,12 @@ export function Table({ caption, columns, rows, rowKey, rowClass, empty = 'Nothi
       <thead><tr>${columns.map((column) =>
         html`<th scope="col" class=${align(column)}>${column.label}</th>`)}</tr></thead>
       <tbody>
-        ${rows.map((row, index) => html`<tr key=${rowKey(row, index)} class=${rowClass?.(row) ?? ''}>
+        ${shown.map((row, index) => html`<tr key=${rowKey(row, index)} class=${rowClass?.(row) ?? ''}>
           ${columns.map((column) => html`<td class=${align(column)}>${column.cell(row, index)}</td>`)}
         </tr>`)}
       </tbody>
     </table>
-  </div>`;
+  </div>${more}`;
 }
 
 /**

@@ -1,0 +1,102 @@
+"""Failures of the node: a restart, errors of calls, limits, and networks without WebSockets."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from browser import Chromium
+from browser.explorer import Explorer, ExplorerChain
+from browser.rpc_interception import fail_answers
+from foreseal.ports import next_free_port
+from live import DEV_ACCOUNTS, LiveNode, live_node
+from live.process import foreseal_command, stopping
+
+# A node that does not answer, or rejects a call, is an error in the console of the browser.
+REFUSED = ("Failed to load resource", "WebSocket connection", "ERR_")
+
+
+def test_page_continues_after_a_restart_of_the_node(chromium: Chromium, tmp_path: Path) -> None:
+    options = ["dev", "--port", str(next_free_port()), "--datadir", str(tmp_path), "--step", "200ms"]
+    explorer: Explorer
+    with stopping(LiveNode([foreseal_command(), *options])) as node:
+        explorer = Explorer(chromium, node.url)
+        with explorer.opened("", allow=REFUSED) as page:
+            status = page.locator(".connection [role=status]")
+            expect(status).to_have_text("Live")
+            before = int(page.locator(".pending h1 .number").inner_text())
+            assert node.stop() == 0
+            expect(status).to_have_text("Reconnecting")
+            with stopping(LiveNode([foreseal_command(), *options])) as again:
+                expect(status).to_have_text("Live")
+                digest = ExplorerChain(again).included(value=1)
+                expect(page.locator(f'.pending a[href$="{digest}"]')).to_be_visible()
+                assert int(page.locator(".pending h1 .number").inner_text()) >= before
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "sentence"),
+    [
+        (-32001, "the state of block 3 is pruned", "The node does not have this: the state of block 3 is pruned"),
+        (-32004, "method rejected on the public endpoint", "The node does not allow this call: method rejected"),
+        (-32601, "the method does not exist", "The node does not serve this method: the method does not exist"),
+        (-32603, "internal <b>error</b>", "The node returned an error: internal <b>error</b>"),
+    ],
+)
+def test_errors_of_calls_are_sentences(explorer: Explorer, code: int, message: str, sentence: str) -> None:
+    with explorer.opened("/status") as page:
+        fail_answers(page, "eth_getBalance", code, message)
+        page.goto(explorer.address(f"/address/{DEV_ACCOUNTS[0].address}?block=0"))
+        expect(page.get_by_role("alert").first).to_contain_text(sentence)
+
+
+def test_trace_that_is_too_large_is_explained(explorer: Explorer, chain: ExplorerChain) -> None:
+    digest = chain.included(value=1)
+    with explorer.opened("/status") as page:
+        data = {"limit": "trace_bytes", "max": 8}
+        fail_answers(page, "debug_traceTransaction", -32005, "the trace exceeds 8 bytes", data)
+        page.goto(explorer.address(f"/tx/{digest}?tab=trace"))
+        expect(page.get_by_role("alert")).to_contain_text("A limit of the node is exceeded: the trace exceeds 8 bytes")
+
+
+def test_answer_that_is_not_json_is_explained(explorer: Explorer) -> None:
+    with explorer.opened("/search", allow=REFUSED) as page:
+        page.route(
+            lambda url: url.endswith("/"),
+            lambda route: (
+                route.fulfill(status=502, body="<html>Bad gateway</html>") if _is_post(route) else route.continue_()
+            ),
+        )
+        page.goto(explorer.address("/status"))
+        expect(page.get_by_role("alert")).to_contain_text("The node did not answer: the response has HTTP status 502")
+        # The reader's next step works once the node answers again.
+        page.unroute_all(behavior="wait")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_text("healthy")).to_be_visible()
+
+
+def _is_post(route: object) -> bool:
+    return str(route.request.method) == "POST"  # type: ignore[attr-defined]
+
+
+def test_rate_limit_is_a_sentence_and_the_page_waits(chromium: Chromium) -> None:
+    with live_node("--public", "--public-rate", "10/m", "--public-burst", "4", "--step", "200ms") as node:
+        explorer = Explorer(chromium, node.url)
+        with explorer.opened("/status", allow=REFUSED) as page:
+            calls: list[str] = []
+            page.on("request", lambda request: calls.append(request.url) if request.method == "POST" else None)
+            expect(page.get_by_role("alert").first).to_contain_text(
+                "The node limits how often this address may call it."
+            )
+            # Without waiting, a page that reads every second would send dozens of requests in this time.
+            page.wait_for_timeout(5_000)
+            assert 0 < len(calls) < 25
+
+
+def test_steps_arrive_without_websockets(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened("/search", allow=REFUSED) as page:
+        page.route_web_socket(lambda _: True, lambda socket: socket.close())
+        page.goto(explorer.address(""))
+        expect(page.locator(".connection [role=status]")).to_have_text("Live, each second")
+        digest = chain.included(value=1)
+        expect(page.locator(f'a[href$="{digest}"]').first).to_be_visible()
