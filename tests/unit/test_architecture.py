@@ -18,7 +18,6 @@ TEST_CRATES = {"testkit", "simulation", "benches", "fuzz"}
 # Modules under python/foreseal by layer; a module may import its own package and lower layers.
 PYTHON = {
     "_core": 0,
-    "pages": 0,
     "errors": 0,
     "client": 1,
     "codec": 1,
