@@ -15,6 +15,7 @@ import cluster_tables
 import orjson
 import scale_tables
 import tables
+import yaml
 
 from foreseal._core import openrpc
 from foreseal.rpc.call_costs import COSTS
@@ -26,6 +27,8 @@ from foreseal.server.settings.model import default_value
 from foreseal.server.settings.setting import COMMANDS
 
 DOCS = Path(__file__).resolve().parent
+# A part of an annotation that Prometheus replaces.
+_TEMPLATE = re.compile(r"\{\{.*?\}\}")
 _METHOD = re.compile(r"\b((?:eth|txpool|foreseal)_\w+)")
 
 
@@ -89,6 +92,27 @@ def costs() -> str:
         by_cost.setdefault(cost, []).append(f"`{method}`")
     lines = [f"| {cost} | {', '.join(methods)} |" for cost, methods in sorted(by_cost.items())]
     return "\n".join(["| cost | methods |", "|---|---|", *lines, "| 1 | all others |"])
+
+
+def alerts() -> str:
+    """Return the tables of alerts, one for each file of rules."""
+    return "\n\n".join(map(_alerts, sorted((DOCS.parent / "deploy" / "prometheus").glob("*.rules.yml"))))
+
+
+def _alerts(file: Path) -> str:
+    lines = [f"### {file.name}\n", "| alert | severity | fires after | description |", "|---|---|---|---|"]
+    for group in yaml.safe_load(file.read_text())["groups"]:
+        for rule in group["rules"]:
+            name, notes = rule["alert"], rule["annotations"]
+            description = _TEMPLATE.sub("…", notes["description"])
+            cells = (
+                f"[{name}](runbooks/{name}.md)",
+                rule["labels"]["severity"],
+                rule.get("for", "at once"),
+                description,
+            )
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 _FOR = {
@@ -199,6 +223,7 @@ def _all_below(name: str, uses: dict[str, set[str]]) -> set[str]:
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings,
     "metrics": metrics,
+    "alerts": alerts,
     "costs": costs,
     "methods": methods,
     "errors": errors,

@@ -1,0 +1,116 @@
+"""Alert rules of `deploy/prometheus`: metrics, runbooks, and unit tests for each alert."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from foreseal.server.settings import TABLE
+from live.proxies import require_program
+from promql import is_external, metric_names, node_series, pay_series
+from repository import DOCS, ROOT
+
+PROMETHEUS = ROOT / "deploy" / "prometheus"
+RUNBOOKS = DOCS / "operate" / "runbooks"
+RULE_FILES = sorted(PROMETHEUS.glob("*.rules.yml"))
+SECTIONS = ["Meaning", "Likely causes", "First commands", "Resolution"]
+SEVERITIES = {"critical", "warning", "info"}
+# Options of commands other than `run`, and of other programs.
+_OTHER_OPTIONS = {"--force", "--cluster"}
+
+
+def _alerts(file: Path) -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]]
+
+
+def _tests(file: Path) -> list[dict[str, Any]]:
+    path = file.with_name(file.name.replace(".rules.", ".tests."))
+    found: list[dict[str, Any]] = yaml.safe_load(path.read_text())["tests"]
+    return found
+
+
+ALERTS = [(file, alert) for file in RULE_FILES for alert in _alerts(file)]
+_IDS = [alert["alert"] for _, alert in ALERTS]
+
+
+def test_alerts_of_node_cluster_and_payments_are_found() -> None:
+    assert [file.name for file in RULE_FILES] == [f"foreseal-{name}.rules.yml" for name in ("cluster", "node", "pay")]
+    assert len(ALERTS) > 50
+    assert len(set(_IDS)) == len(_IDS)
+
+
+@pytest.mark.parametrize("alert", [alert for _, alert in ALERTS], ids=_IDS)
+def test_alert_has_severity_summary_description_and_runbook(alert: dict[str, Any]) -> None:
+    assert alert["labels"]["severity"] in SEVERITIES
+    assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
+    page = ROOT / alert["annotations"]["runbook_url"]
+    assert page == RUNBOOKS / f"{alert['alert']}.md"
+    text = page.read_text()
+    assert text.startswith(f"# {alert['alert']}\n")
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS
+
+
+def test_every_runbook_is_that_of_an_alert() -> None:
+    assert sorted(page.stem for page in RUNBOOKS.glob("*.md")) == sorted(_IDS)
+
+
+def test_runbooks_name_only_options_that_exist() -> None:
+    known = {setting.flag for setting in TABLE.values()} | _OTHER_OPTIONS
+    found = {
+        (page.stem, option)
+        for page in RUNBOOKS.glob("*.md")
+        for option in re.findall(r"`(--[a-z-]+)", page.read_text())
+    }
+    assert len(found) > 15
+    assert {option for _, option in found} <= known
+
+
+@pytest.mark.parametrize("alert", [alert for _, alert in ALERTS], ids=_IDS)
+def test_every_metric_of_an_alert_exists(alert: dict[str, Any]) -> None:
+    names = metric_names(alert["expr"])
+    assert names
+    assert {name for name in names if not is_external(name)} <= node_series() | pay_series()
+
+
+@pytest.mark.parametrize(("file", "alert"), ALERTS, ids=_IDS)
+def test_alert_has_a_test_that_fires_and_one_that_does_not(file: Path, alert: dict[str, Any]) -> None:
+    fires, quiet = False, False
+    for test in _tests(file):
+        series = {metric_names(each["series"]).pop() for each in test["input_series"]}
+        for each in test["promql_expr_test"]:
+            fires |= any(f'alertname="{alert["alert"]}"' in sample["labels"] for sample in each["exp_samples"])
+            # An alert that is quiet only because its metrics are missing proves nothing.
+            quiet |= each["exp_samples"] == [] and metric_names(alert["expr"]) <= series
+    assert (fires, quiet) == (True, True)
+
+
+@pytest.mark.parametrize("file", RULE_FILES, ids=lambda file: file.name)
+def test_promtool_accepts_the_rules_and_their_tests_pass(file: Path) -> None:
+    promtool = require_program("promtool")
+    for arguments in (
+        ("check", "rules", file),
+        ("test", "rules", file.with_name(file.name.replace(".rules.", ".tests."))),
+    ):
+        ended = subprocess.run([promtool, *map(str, arguments)], capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_promtool_accepts_the_configuration() -> None:
+    ended = subprocess.run(
+        [require_program("promtool"), "check", "config", "--syntax-only", str(PROMETHEUS / "prometheus.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_names_of_metrics_are_found_in_expressions() -> None:
+    assert metric_names('sum by (le) (rate(a_bucket{x="y"}[5m] offset 1h)) > 2e3 or time() - b unless on (i) c') == {
+        "a_bucket",
+        "b",
+        "c",
+    }
