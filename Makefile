@@ -41,7 +41,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -na
 UNIT_TESTS := tests/unit
 # Import path of the shared test code and of the campaigns.
 TEST_PATH := tests/support:tests/campaigns
-PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py
+PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py deploy/grafana/render.py
 COMPILER := tests/support/payments/contracts/compiler
 
 export FORESEAL_SHARED
@@ -322,6 +322,7 @@ docs/assets/mermaid.min.js:
 
 docs: build $(VENV)/.dev docs/assets/mermaid.min.js ## Render the generated parts of docs/ and build the site in site/
 	$(BIN)/python docs/render.py
+	$(BIN)/python deploy/grafana/render.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python sources
