@@ -51,7 +51,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
+.PHONY: help alerts build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -254,6 +254,9 @@ flips: build $(VENV)/.dev ## Flip FLIPS single bits in the files of data directo
 hostile: build $(VENV)/.dev ## Attack a node with every pattern (ARGS="--patterns websocket --transport native") and a million malformed requests; save the latency of honest clients
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile --long --save benches/results/hostile_patterns.json $(ARGS)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.malformed --save benches/results/hostile.json
+
+alerts: build $(VENV)/.dev ## Provoke alerts on real nodes with a real Prometheus (ARGS="--cause disk"); print which fired, and save them
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m alerts --save benches/results/alerts.json $(ARGS)
 
 findings: build $(VENV)/.dev ## Reproduce the security findings S1 to S12 on a build (ARGS="--foreseal PATH") and save which are open
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.findings --save benches/results/hostile_findings.json $(ARGS)

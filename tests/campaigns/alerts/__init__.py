@@ -1,0 +1,1 @@
+"""Alerts provoked on real nodes and seen in a real Prometheus."""

@@ -1,0 +1,50 @@
+"""Provokes alerts and waits until Prometheus reports them as firing."""
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from alerts.scenarios import Scenario
+from alerts.shortened_rules import FILES, alert_names, write_shortened
+from live.prometheus import Prometheus
+
+LIMIT = 240.0
+"""Seconds after which an alert counts as missing."""
+_PAUSE = 1.0
+
+
+@dataclass(frozen=True)
+class ScenarioResult:
+    """Alerts of one cause: seconds until each expected one fired, and those that fired in addition."""
+
+    cause: str
+    fired: dict[str, float]
+    missing: list[str]
+    additional: list[str]
+
+
+def run_scenario(scenario: Scenario, folder: Path, limit: float = LIMIT) -> ScenarioResult:
+    """Provoke the alerts of a scenario, and wait until all have fired."""
+    rules = [write_shortened(name, folder) for name in scenario.rules]
+    fired: dict[str, float] = {}
+    paced = threading.Event()
+    with scenario.start(folder) as started, Prometheus(folder / "prometheus", started.jobs, rules) as prometheus:
+        began = time.monotonic()
+        while not scenario.alerts <= fired.keys() and (passed := time.monotonic() - began) < limit:
+            started.act()
+            for name in prometheus.firing() - fired.keys():
+                fired[name] = round(passed, 1)
+            # The causes repeat at this rate; no result depends on it.
+            paced.wait(_PAUSE)
+    return ScenarioResult(
+        scenario.cause,
+        {name: fired[name] for name in sorted(scenario.alerts & fired.keys())},
+        sorted(scenario.alerts - fired.keys()),
+        sorted(fired.keys() - scenario.alerts),
+    )
+
+
+def without_scenario(scenarios: tuple[Scenario, ...]) -> list[str]:
+    """Return the alerts that no scenario provokes."""
+    return sorted(alert_names(*FILES) - {name for scenario in scenarios for name in scenario.alerts})

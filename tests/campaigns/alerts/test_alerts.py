@@ -1,0 +1,32 @@
+"""The short form: a few causes. `make alerts` provokes all."""
+
+from pathlib import Path
+
+import pytest
+
+from alerts.campaign import run_scenario, without_scenario
+from alerts.scenarios import SCENARIOS, Scenario
+from alerts.shortened_rules import FILES, alert_names, write_shortened
+
+_SHORT = ("a stopped merchant service", "a worker that dies")
+
+
+def test_every_expected_alert_is_one_of_the_rules_of_its_scenario() -> None:
+    for scenario in SCENARIOS:
+        assert scenario.alerts
+        assert scenario.alerts <= alert_names(*scenario.rules)
+    assert len(without_scenario(SCENARIOS)) < len(alert_names(*FILES)) - 15
+
+
+def test_shortened_rules_have_the_same_alerts(tmp_path: Path) -> None:
+    text = write_shortened(FILES[0], tmp_path).read_text()
+    assert all(f"alert: {name}" in text for name in alert_names(FILES[0]))
+    assert "[5m]" not in text
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "scenario", [each for each in SCENARIOS if each.cause in _SHORT], ids=lambda scenario: scenario.cause
+)
+def test_provoked_alerts_fire(scenario: Scenario, tmp_path: Path) -> None:
+    assert run_scenario(scenario, tmp_path).missing == []
