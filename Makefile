@@ -31,6 +31,7 @@ TARGET ?= all
 EXECUTIONS ?= 1000000
 RUNS ?= 1000
 PAYMENTS ?= 10000
+WHEEL ?=
 X402_SDK ?= $(FORESEAL_SHARED)/vectors/x402-sdk
 
 VENV := .venv
@@ -41,7 +42,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -na
 UNIT_TESTS := tests/unit
 # Import path of the shared test code and of the campaigns.
 TEST_PATH := tests/support:tests/campaigns
-PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py deploy/grafana/render.py
+PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
 COMPILER := tests/support/payments/contracts/compiler
 
 export FORESEAL_SHARED
@@ -51,7 +52,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client docs coverage clients wheel extras lock clean sdk circle-suite
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -254,6 +255,9 @@ flips: build $(VENV)/.dev ## Flip FLIPS single bits in the files of data directo
 hostile: build $(VENV)/.dev ## Attack a node with every pattern (ARGS="--patterns websocket --transport native") and a million malformed requests; save the latency of honest clients
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile --long --save benches/results/hostile_patterns.json $(ARGS)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.malformed --save benches/results/hostile.json
+
+container: build $(VENV)/.dev ## Build the image with buildah on a Debian base of debootstrap and run it with podman (root; WHEEL=PATH of a wheel, default: built here)
+	FORESEAL_CONTAINER=all FORESEAL_WHEEL="$(WHEEL)" $(BIN)/python -m pytest tests/campaigns/container -n 0 -v -s $(ARGS)
 
 alerts: build $(VENV)/.dev ## Provoke alerts on real nodes with a real Prometheus (ARGS="--cause disk"); print which fired, and save them
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m alerts --save benches/results/alerts.json $(ARGS)

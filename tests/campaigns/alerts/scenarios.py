@@ -166,7 +166,9 @@ def killed_worker(folder: Path) -> Iterator[Started]:
     admin = f"127.0.0.1:{next_free_port()}"
     arguments = ("--workers", "2", "--admin", admin, "--datadir", str(folder / "chain"), "--genesis")
     genesis = folder / "genesis.json"
-    genesis.write_bytes(subprocess.run([foreseal_command(), "genesis"], capture_output=True, check=True).stdout)
+    genesis.write_bytes(
+        subprocess.run([foreseal_command(), "genesis", "--chain-id", "31337"], capture_output=True, check=True).stdout
+    )
     with live_node(*arguments, str(genesis), command="run") as node:
         own = node.process.pid
         wait_for(lambda: len(_workers(own)) == 2, SECONDS, "two workers")

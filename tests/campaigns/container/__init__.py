@@ -1,0 +1,1 @@
+"""The image of `deploy/container`, built and run on this machine."""
