@@ -18,10 +18,12 @@ from live.group import names_of
 from live.process import foreseal_command, hung
 from live.sending import Sender
 from payments.api.serving import BUYERS, MERCHANT, Shopper, api_key, configure, serving
+from raw_websocket import RawWebSocket
 from real_cluster import real_cluster
 
 SECONDS = 60.0
 _CALLS = 40
+_HANDSHAKES = 4
 _TMPFS_SIZE = 160 << 20
 
 
@@ -141,44 +143,60 @@ def rejected_callers(folder: Path) -> Iterator[Started]:
     """Exceed the rate of a public address, and the maximum of connections."""
     del folder
     with live_node("--public", "--public-rate", "1/s", "--public-burst", "1", "--max-connections", "1") as node:
-        client = httpx.Client(base_url=node.url)
         upgrade = {
             "Connection": "Upgrade",
             "Upgrade": "websocket",
             "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
         }
+        # It is the only connection that the node accepts.
+        with RawWebSocket(int(node.url.rpartition(":")[2])), httpx.Client(base_url=node.url) as client:
 
-        def call() -> None:
-            for number in range(_CALLS):
-                client.post("/", json={"jsonrpc": "2.0", "id": number, "method": "eth_blockNumber", "params": []})
-            for _ in range(2):
-                with contextlib.suppress(httpx.HTTPError), client.stream("GET", "/", headers=upgrade):
-                    pass
+            def call() -> None:
+                for number in range(_CALLS):
+                    client.post("/", json={"jsonrpc": "2.0", "id": number, "method": "eth_blockNumber", "params": []})
+                for _ in range(_HANDSHAKES):
+                    client.get("/", headers=upgrade)
 
-        with client:
             yield Started(_node_job(node), call)
 
 
 @contextlib.contextmanager
 def killed_worker(folder: Path) -> Iterator[Started]:
     """Kill a worker again and again."""
-    admin = f"127.0.0.1:{next_free_port()}"
-    arguments = ("--workers", "2", "--admin", admin, "--datadir", str(folder / "chain"), "--genesis")
-    genesis = folder / "genesis.json"
-    genesis.write_bytes(
-        subprocess.run([foreseal_command(), "genesis", "--chain-id", "31337"], capture_output=True, check=True).stdout
-    )
-    with live_node(*arguments, str(genesis), command="run") as node:
-        own = node.process.pid
-        wait_for(lambda: len(_workers(own)) == 2, SECONDS, "two workers")
+    with _node_with_workers(folder) as (node, admin):
 
         def kill() -> None:
-            for pid in _workers(own)[:1]:
+            for pid in _workers(node.process.pid)[:1]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
         yield Started({"foreseal": [admin]}, kill)
+
+
+@contextlib.contextmanager
+def hung_worker(folder: Path) -> Iterator[Started]:
+    """Stop a worker with SIGSTOP, without a supervisor that replaces it."""
+    with _node_with_workers(folder, "--heartbeat-timeout", "0", "--busy-timeout", "0") as (node, admin):
+        stopped = _workers(node.process.pid)[0]
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            yield Started({"foreseal": [admin]})
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def _node_with_workers(folder: Path, *more: str) -> Iterator[tuple[LiveNode, str]]:
+    """Run a node with two workers, and yield it with the address of its admin listener."""
+    admin = f"127.0.0.1:{next_free_port()}"
+    genesis = folder / "genesis.json"
+    command = [foreseal_command(), "genesis", "--chain-id", "31337"]
+    genesis.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+    arguments = ("--workers", "2", "--admin", admin, "--datadir", str(folder / "chain"), "--genesis", str(genesis))
+    with live_node(*arguments, *more, command="run") as node:
+        wait_for(lambda: len(_workers(node.process.pid)) == 2, SECONDS, "two workers")
+        yield node, admin
 
 
 def _workers(group: int) -> list[int]:
@@ -247,7 +265,8 @@ SCENARIOS = (
         frozenset({"ForesealRateLimited", "ForesealConnectionsRejected"}),
         rejected_callers,
     ),
-    Scenario("a worker that dies", frozenset({"ForesealProcessRestarted", "ForesealWorkerLost"}), killed_worker),
+    Scenario("a worker that dies", frozenset({"ForesealProcessRestarted"}), killed_worker),
+    Scenario("a worker that hangs", frozenset({"ForesealWorkerLag", "ForesealWorkerLost"}), hung_worker),
     Scenario(
         "a cluster without etcd",
         frozenset({"ForesealNoQuorum", "ForesealStaleView", "ForesealEtcdMemberDown", "ForesealNodeNotReady"}),
