@@ -7,6 +7,7 @@ from pathlib import Path
 
 from alerts.scenarios import Scenario
 from alerts.shortened_rules import FILES, alert_names, write_shortened
+from live import wait_for
 from live.prometheus import Prometheus
 
 LIMIT = 240.0
@@ -30,6 +31,8 @@ def run_scenario(scenario: Scenario, folder: Path, limit: float = LIMIT) -> Scen
     fired: dict[str, float] = {}
     paced = threading.Event()
     with scenario.start(folder) as started, Prometheus(folder / "prometheus", started.jobs, rules) as prometheus:
+        if started.is_healthy_first:
+            wait_for(lambda: _is_healthy(prometheus, scenario), limit, "a state without alerts")
         began = time.monotonic()
         while not scenario.alerts <= fired.keys() and (passed := time.monotonic() - began) < limit:
             started.act()
@@ -43,6 +46,13 @@ def run_scenario(scenario: Scenario, folder: Path, limit: float = LIMIT) -> Scen
         sorted(scenario.alerts - fired.keys()),
         sorted(fired.keys() - scenario.alerts),
     )
+
+
+def _is_healthy(prometheus: Prometheus, scenario: Scenario) -> bool:
+    """Return True if all targets were scraped, and none of the alerts of a scenario fires."""
+    # A range of the rules must have a history before the fault.
+    scraped = prometheus.query("up == 1 and count_over_time(up[1m]) >= 10")
+    return 0 < len(scraped) == len(prometheus.query("up")) and not scenario.alerts & prometheus.firing()
 
 
 def without_scenario(scenarios: tuple[Scenario, ...]) -> list[str]:
