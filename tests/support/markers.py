@@ -9,6 +9,7 @@ from repository import ROOT
 
 BY_PATH = {
     "campaigns": ("node", "slow"),
+    "campaigns/alerts": ("proxy",),
     "campaigns/cluster_upgrade": ("proxy",),
     "campaigns/differential": ("npm",),
     "campaigns/wheels": ("network",),
@@ -19,11 +20,13 @@ BY_PATH = {
     "e2e/clients/test_web3_modules.py": ("slow",),
     "e2e/clients/test_web3js.py": ("npm",),
     "e2e/cluster": ("proxy",),
+    "e2e/deploy": ("proxy",),
     "e2e/load": ("slow",),
     "e2e/payments/api/test_typescript_client.py": ("npm",),
     "e2e/payments/x402/pairings": ("npm", "slow"),
     "e2e/payments/x402/sdk/test_live_tests.py": ("slow",),
     "e2e/server/test_proxies.py": ("proxy",),
+    "integration/deploy/test_rules.py": ("proxy",),
     "integration/openrpc": ("npm",),
     "integration/payments/contracts/test_compiled.py": ("npm",),
 }
