@@ -48,6 +48,12 @@ export class OldestFirst {
   }
 }
 
+/** Returns the number of the block under construction. @param {RpcClient} rpc @param {AbortSignal} [signal] */
+export async function openBlock(rpc, signal) {
+  const pending = await rpc.call('eth_getBlockByNumber', ['pending', false], { signal });
+  return parseCount(pending.number);
+}
+
 /**
  * Pages in reverse order, from the newest step back to the first block.
  * @implements {LogPager}
@@ -85,12 +91,12 @@ export class NewestFirst {
    * the block under construction.
    * @param {RpcClient} rpc
    * @param {LogFilter} filter
-   * @param {{limit: number, from?: number | null, to?: number | null}} options
+   * @param {{limit: number, from?: number | null, to?: number | null, open?: number | null}} options `open` is the
+   * number of the block under construction, if it is known
    * @param {AbortSignal} [signal]
    */
-  static async create(rpc, filter, { limit, from = null, to = null }, signal) {
-    const pending = await rpc.call('eth_getBlockByNumber', ['pending', false], { signal });
-    const open = parseCount(pending.number);
+  static async create(rpc, filter, { limit, from = null, to = null, open = null }, signal) {
+    open ??= await openBlock(rpc, signal);
     const isOpen = to === null || to >= open;
     const range = { from: from ?? 0, to: isOpen ? open - 1 : to, open: isOpen ? open : null };
     return new NewestFirst(rpc, filter, { limit, ...range });

@@ -5,7 +5,7 @@ import { useRequest } from '../../lib/components/request.js';
 import { Badge, Table } from '../../lib/components/table.js';
 import { html, useEffect, useMemo, useState } from '../../lib/components/ui.js';
 import { isSameAddress } from '../../lib/address.js';
-import { NewestFirst } from '../../lib/log-pages.js';
+import { NewestFirst, openBlock } from '../../lib/log-pages.js';
 import { MergedPages } from '../../lib/merged-pages.js';
 import { isAbort } from '../../lib/rpc.js';
 import { formatInteger, formatUnits, parseCount } from '../../lib/values.js';
@@ -52,8 +52,9 @@ export function useTransfers(address) {
       setState(LOADING);
       try {
         if (pager.current === null) {
+          const open = await openBlock(rpc, controller.signal);
           const opening = transferFilters(address).map((filter) =>
-            NewestFirst.create(rpc, filter, { limit: PAGE }, controller.signal));
+            NewestFirst.create(rpc, filter, { limit: PAGE, open }, controller.signal));
           pager.current = new MergedPages(await Promise.all(opening), PAGE);
         }
         const logs = await pager.current.next(controller.signal);
