@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from foreseal.cli.extra_command import ExtraCommand
-from foreseal.cli.options import FILE, Decorated, ParsedValue
+from foreseal.cli.options import FILE, FOLDER, Decorated, ParsedValue
 from foreseal.payments.api.roles import Role
 from foreseal.server.logs import FORMATS
 
@@ -48,15 +48,30 @@ def template_command() -> None:
 
 @click.command("demo", cls=ExtraCommand, extra="payments", implementation="pay_demo")
 @click.option("--node", "url", metavar="URL", help="Running `foreseal dev --payments`.  [default: start one]")
-def demo_command(url: str | None) -> None:
+@click.option("--shop", is_flag=True, help="Start a shop with chain, merchant service, checkout and explorer instead.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the shop.  [default: any free port]")
+@click.option("--datadir", type=FOLDER, help="Folder of the shop's chain and database.  [default: a temporary folder]")
+def demo_command(url: str | None, shop: bool, port: int | None, datadir: Path | None) -> int:
     """Show the life cycle of a payment: order, capture, refunds, void, cancellation, expiry.
 
     Acts as merchant and buyer on a development chain, prints each state, attempts invalid operations, and advances the
     chain's clock. Stores nothing outside the chain.
+
+    With --shop, it serves a small shop instead and prints its links. Shoppers pay on the checkout page with their
+    wallet or a pretend one. Ctrl-C stops all processes.
     """
+    if shop:
+        if url is not None:
+            raise click.UsageError("--shop starts its own node: omit --node")
+        from foreseal.cli.pay_shop import serve_shop
+
+        return serve_shop(port or 0, datadir)
+    if port is not None or datadir is not None:
+        raise click.UsageError("--port and --datadir belong to --shop")
     from foreseal.cli.pay_demo import play_demo
 
     play_demo(url)
+    return 0
 
 
 @click.command("serve", cls=ExtraCommand, extra="payments", implementation="pay_serve")

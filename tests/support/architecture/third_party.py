@@ -24,6 +24,7 @@ EXTRAS = {
     "foreseal.cli.pay_facilitator": "x402",
     "foreseal.cli.pay_keys": "payments",
     "foreseal.cli.pay_serve": "payments",
+    "foreseal.cli.pay_shop": "payments",
     "foreseal.cli.pay_spent": "x402",
 }
 """Extra that declares the imports of a package or module; those of all others are required without an extra."""
