@@ -1,0 +1,179 @@
+"""The demo shop without a service: its records, pages, limits and checks of requests."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from foreseal.payments.api.webhook_signature import decode_secret, new_secret, sign
+from foreseal.payments.demo.shop import DemoShop, ShopSettings
+from foreseal.payments.demo.shop.order_book import EVENTS, MAX_ORDERS, OrderBook, OrderStage, ShopEvent
+from foreseal.payments.demo.shop.pages import merchant_page, order_page
+from foreseal.payments.demo.shop.products import PRODUCTS
+from foreseal.payments.ledger.event_types import TYPES
+
+MUG = PRODUCTS["mug"]
+ORIGIN = "http://127.0.0.1:1"
+NOW = 1_795_338_559.0
+SECRET = new_secret(lambda size: bytes(range(size)))
+
+
+def event(type: str, order: str = "mug-1", **details: Any) -> bytes:
+    kind = type.partition(".")[0]
+    subject = {"object": kind, "id": order} if kind == "order" else {"object": kind, "id": "r", "order_id": order}
+    return orjson.dumps({"id": "evt_1", "type": type, "data": {"object": subject, "details": details}})
+
+
+def apply(book: OrderBook, *types: str) -> None:
+    for type in types:
+        book.apply(ShopEvent.parse(event(type, transaction="0xab")))
+
+
+@pytest.fixture
+def book() -> OrderBook:
+    book = OrderBook(lambda: NOW)
+    book.add("mug-1", MUG)
+    return book
+
+
+class ShopClient:
+    """A blocking client of a shop in this process."""
+
+    def __init__(self, shop: DemoShop) -> None:
+        self._shop = shop
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return asyncio.run(self._send("GET", path, **more))
+
+    def post(self, path: str, **more: Any) -> httpx.Response:
+        return asyncio.run(self._send("POST", path, **more))
+
+    async def _send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(self._shop.app), base_url=ORIGIN) as client:
+            return await client.request(method, path, **more)
+
+
+@pytest.fixture
+def client() -> Iterator[ShopClient]:
+    # Nothing listens at the service's port, so a request that reaches it fails.
+    shop = DemoShop(ShopSettings(ORIGIN, "http://127.0.0.1:9", "http://127.0.0.1:9", "c", "r", SECRET), lambda: NOW)
+    shop._book.add("mug-1", MUG)
+    yield ShopClient(shop)
+    asyncio.run(shop.close())
+
+
+def deliver(client: ShopClient, body: bytes, at: float = NOW) -> httpx.Response:
+    headers = sign([decode_secret(SECRET)], "evt_1", int(at), body)
+    return client.post("/webhooks", content=body, headers=headers)
+
+
+def test_events_of_the_shop_are_types_of_the_service() -> None:
+    assert set(EVENTS) <= set(TYPES)
+
+
+def test_stages_follow_events_and_repetitions_change_nothing(book: OrderBook) -> None:
+    order = book.find("mug-1")
+    assert order is not None
+    for types, stage in (
+        (["order.captured"], OrderStage.PAID),
+        (["order.captured", "order.confirmed"], OrderStage.SHIPPED),
+        (["refund.created"], OrderStage.REFUND_SENT),
+        (["refund.completed", "order.captured"], OrderStage.REFUNDED),
+    ):
+        apply(book, *types)
+        assert order.stage is stage
+    assert order.transaction == "0xab"
+    assert order.has_ended
+
+
+def test_reorganization_removes_the_payment_of_an_unshipped_order(book: OrderBook) -> None:
+    order = book.find("mug-1")
+    assert order is not None
+    apply(book, "order.captured", "order.reopened")
+    assert (order.stage, order.transaction) == (OrderStage.ORDERED, None)
+    apply(book, "order.captured", "order.confirmed", "order.reopened")
+    assert order.stage is OrderStage.SHIPPED
+
+
+def test_oldest_orders_are_dropped(book: OrderBook) -> None:
+    for number in range(MAX_ORDERS):
+        book.add(f"mug {number}", MUG)
+    assert book.find("mug-1") is None
+    assert [each.id for each in book.newest(2)] == [f"mug {MAX_ORDERS - 1}", f"mug {MAX_ORDERS - 2}"]
+
+
+def test_restored_orders_have_their_stages(book: OrderBook) -> None:
+    base = {"metadata": {"product": "mug"}, "payment": None, "finality": None}
+    paid = {"transaction_hash": "0xcd"}
+    stored: Any = [
+        base | {"id": "open", "state": "Drafted"},
+        base | {"id": "expired", "state": "Expired"},
+        base | {"id": "paid", "state": "Used, captured", "finality": "provisional", "payment": paid},
+        base | {"id": "shipped", "state": "Used, captured", "finality": "final", "payment": paid},
+        base | {"id": "refunded", "state": "Used, captured", "finality": "final", "payment": paid},
+        base | {"id": "other", "state": "Drafted", "metadata": {}},
+    ]
+    refunds: Any = [{"order_id": "refunded", "state": "Complete"}]
+    book.restore(stored, refunds)
+    found = {each.id: each.stage.value for each in book.newest(10)}
+    names = ("open", "expired", "paid", "shipped", "refunded")
+    stages = ("ordered", "expired", "paid", "shipped", "refunded")
+    assert found == {"mug-1": "ordered", **dict(zip(names, stages, strict=True))}
+
+
+def test_values_of_orders_are_escaped_in_pages(book: OrderBook) -> None:
+    hostile = "<script>alert(1)</script>"
+    order = book.add(hostile, MUG)
+    order.transaction = f'"{hostile}'
+    order.times |= {OrderStage.PAID: NOW, OrderStage.SHIPPED: NOW}
+    for page in (order_page(order, "http://node/explorer"), merchant_page([order], "http://node/explorer")):
+        assert hostile not in page
+        assert '"&' not in page.replace('="&', "")
+
+
+def test_signed_webhook_moves_the_order(client: ShopClient) -> None:
+    assert deliver(client, event("order.captured", transaction="0xab")).status_code == 204
+    assert 'data-stage="paid"' in client.get("/orders/mug-1").text
+    assert client.get("/orders/mug-1/version").text == "ordered-paid"
+
+
+def test_forged_old_and_large_webhooks_are_rejected(client: ShopClient) -> None:
+    body = event("order.captured")
+    forged = sign([decode_secret(new_secret())], "evt_1", int(NOW), body)
+    assert client.post("/webhooks", content=body, headers=forged).status_code == 401
+    assert client.post("/webhooks", content=body).status_code == 401
+    assert deliver(client, body, NOW - 3_600).status_code == 401
+    assert deliver(client, b'{"data": []}').status_code == 400
+    assert deliver(client, b"not JSON").status_code == 400
+    assert deliver(client, b" " * 70_000).status_code == 413
+    assert client.get("/orders/mug-1/version").text == "ordered"
+
+
+@pytest.mark.parametrize("path", ["/products/mug/orders", "/products/mug/checkout", "/merchant/mug-1/refund"])
+def test_requests_of_other_sites_are_rejected(client: ShopClient, path: str) -> None:
+    for headers in ({}, {"origin": "null"}, {"origin": "http://other.test"}):
+        assert client.post(path, headers=headers).status_code == 403
+    assert client.get(path).status_code == 405
+
+
+def test_unknown_and_unpaid_orders_are_not_refunded(client: ShopClient) -> None:
+    headers = {"origin": ORIGIN}
+    assert client.post("/merchant/mug-1/refund", headers=headers).status_code == 409
+    assert client.post("/merchant/other/refund", headers=headers).status_code == 404
+    assert client.post("/products/other/checkout", headers=headers).status_code == 404
+
+
+def test_other_host_names_are_rejected(client: ShopClient) -> None:
+    assert client.get("/merchant", headers={"host": "other.test"}).status_code == 400
+
+
+def test_each_response_has_the_policy(client: ShopClient) -> None:
+    for path in ("/", "/products/mug", "/orders/mug-1", "/merchant", "/static/shop.js", "/static/none", "/none"):
+        found = client.get(path).headers
+        assert "default-src 'none'; script-src 'self' http://127.0.0.1:9" in found["content-security-policy"]
+        assert found["x-content-type-options"] == "nosniff"
+    for name in ("../app.py", "..%2fapp.py"):
+        assert client.get(f"/static/{name}").status_code == 404
