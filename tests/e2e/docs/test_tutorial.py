@@ -16,7 +16,7 @@ def test_the_tutorial_leads_to_a_preconfirmed_payment(tmp_path: Path) -> None:
         codes = reader.stop()
     finally:
         reader.kill()
-    assert codes == [0, 0]
+    assert codes == [0, 0, 0]
     printed = list(reader.printed.items())
     [pending] = [text for command, text in printed if "eth_getBlockByNumber" in command]
     response = orjson.loads(pending)

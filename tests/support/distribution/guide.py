@@ -15,6 +15,7 @@ from live.process import is_ok
 
 _FILE = re.compile(r"# (\S+\.(?:py|toml))\n")
 _SERVER = re.compile(r"foreseal (?:dev|cluster dev|pay serve)\b")
+_SHOP = re.compile(r"foreseal pay demo --shop$")
 _SECONDS = 60
 
 
@@ -55,10 +56,16 @@ class GuideReader:
 
     def do(self, command: str) -> None:
         """Run one command, or start a server and wait until it responds."""
+        is_server = _SERVER.match(command) or _SHOP.match(command)
         keep = shlex.quote(str(self._shell))
-        script = f"set -aeo pipefail\n. {keep}\n{'exec ' if _SERVER.match(command) else ''}{self.here(command)}\n"
+        script = f"set -aeo pipefail\n. {keep}\n{'exec ' if is_server else ''}{self.here(command)}\n"
         if _SERVER.match(command):
-            self._start(["bash", "-c", script], "8600" if "serve" in command else "8545")
+            meant = "8600" if "serve" in command else "8545"
+            self._start(["bash", "-c", script], self.ports[meant], "/healthz")
+            return
+        if _SHOP.match(command):
+            port = str(next_free_port())
+            self._start(["bash", "-c", f"{script.rstrip()} --port {port}"], port, "/")
             return
         done = subprocess.run(
             ["bash", "-c", f"{script}export -p >{keep}"],
@@ -78,7 +85,7 @@ class GuideReader:
             text = text.replace(f":{meant}", f":{port}")
         return text
 
-    def _start(self, command: list[str], port: str) -> None:
+    def _start(self, command: list[str], port: int | str, path: str) -> None:
         log = (self.folder / f"{port}.log").open("wb")
         with log:
             server = subprocess.Popen(command, cwd=self.folder, env=self._variables, stdout=log, stderr=log)
@@ -86,7 +93,7 @@ class GuideReader:
 
         def answers() -> bool:
             assert server.poll() is None, (self.folder / f"{port}.log").read_text()
-            return is_ok(f"http://127.0.0.1:{self.ports[port]}/healthz")
+            return is_ok(f"http://127.0.0.1:{port}{path}")
 
         wait_for(answers, _SECONDS, command[-1])
 
