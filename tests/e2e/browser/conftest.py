@@ -7,9 +7,10 @@ import pytest
 from browser import BrowserPage, Chromium, chromium_or_skip
 
 
-@pytest.fixture(scope="session")
+# Its driver occupies the event loop of this thread, so it must end before tests that run a loop of their own.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Chromium]:
-    """Run one browser for all tests."""
+    """Run one browser for the tests of a file."""
     with chromium_or_skip() as browser:
         yield browser
 

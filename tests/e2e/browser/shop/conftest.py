@@ -8,7 +8,7 @@ from browser import BrowserPage
 from shop_demo import ShopDemo, shop_demo
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def demo() -> Iterator[ShopDemo]:
     """Run the demo."""
     with shop_demo() as demo:
