@@ -26,6 +26,7 @@ PYTHON = {
     "ports": 1,
     "preconfirmation": 1,
     "rpc": 1,
+    "telemetry": 1,
     "testing": 1,
     "bench": 2,
     "merchant": 2,

@@ -32,8 +32,8 @@ from foreseal.server.settings import Settings, SettingsError, from_environment
 from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.sockets.address import AddressError
 from foreseal.server.sockets.listening import listen
-from foreseal.server.telemetry.configuration import TelemetryConfiguration, installed_configuration
 from foreseal.server.websocket.connections import WebSocketConnections
+from foreseal.telemetry.configuration import TelemetryConfiguration, installed_configuration
 
 if TYPE_CHECKING:
     from foreseal.server.explorer_listener import ExplorerListener

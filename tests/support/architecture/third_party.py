@@ -15,6 +15,7 @@ EXTRAS = {
     "foreseal.client": "client",
     "foreseal.merchant": "client",
     "foreseal.server.telemetry": "otlp",
+    "foreseal.telemetry": "otlp",
     "foreseal.testing": "testing",
     "foreseal.payments": "payments",
     "foreseal.payments.x402": "x402",

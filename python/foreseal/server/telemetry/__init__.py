@@ -1,1 +1,1 @@
-"""Traces and metrics by OTLP, off unless an endpoint is configured. Needs the extra `otlp`."""
+"""Traces and metrics of a node process by OTLP, off unless an endpoint is configured. Needs the extra `otlp`."""

@@ -7,8 +7,6 @@ request   from the body to the response; its parent is that of the header tracep
 """
 
 from collections.abc import Callable, Coroutine
-from random import random
-from time import monotonic
 from typing import Any
 
 import orjson
@@ -27,8 +25,8 @@ from foreseal.rpc import HttpReply
 from foreseal.rpc.session import RequestExchange
 from foreseal.server.auth.callers import Caller
 from foreseal.server.auth.origins import Headers
-from foreseal.server.telemetry.configuration import TraceSampling
-from foreseal.server.telemetry.traceparent import TraceParent, parse_traceparent
+from foreseal.telemetry.request_sampler import RequestSampler
+from foreseal.telemetry.traceparent import TraceParent, parse_traceparent
 
 Waits = Callable[[], list[tuple[str, float]]]
 """Returns the lanes by name, each with the seconds that its oldest call has waited."""
@@ -39,8 +37,6 @@ _MAX_METHODS = 20
 _MAX_NAME = 80
 # Error codes of faults of the node; others are faults of the call.
 _INTERNAL = (-32603, -32002)
-MAX_SPANS_PER_SECOND = 200
-"""Requests traced per second: callers may set the flag of their traceparent on every request."""
 
 
 class RequestTracer:
@@ -49,27 +45,19 @@ class RequestTracer:
     def __init__(
         self,
         provider: TracerProvider,
-        sampling: TraceSampling,
+        sampler: RequestSampler,
         waits: Waits,
-        clock: Callable[[], float] = monotonic,
-        draw: Callable[[], float] = random,
     ) -> None:
-        """`draw` returns random numbers from 0 to 1, and `clock` is monotonic, in seconds."""
         self._tracer = provider.get_tracer("foreseal")
-        self._sampling = sampling
+        self._sampler = sampler
         self._waits = waits
-        self._clock = clock
-        self._draw = draw
-        self._second, self._traced = 0, 0
-        self.dropped = 0
-        """Requests not traced because of the limit per second."""
 
     def answer(
         self, caller: Caller, headers: Headers, body: bytes, exchange: RequestExchange | None
     ) -> HttpReply | Coroutine[Any, Any, HttpReply]:
         """Answer a body like `CallerTier.answer`, with spans if the request is sampled."""
         parent = parse_traceparent(headers.get(b"traceparent"))
-        if not self._is_sampled(parent):
+        if not self._sampler.is_sampled(parent):
             return caller.tier.answer(body, exchange, caller.limiter)
         trace = _TracedRequest(self._start("request", _context(parent), SpanKind.SERVER), self._start)
         trace.begin(caller, body, self._waits(), is_websocket=exchange is not None)
@@ -82,23 +70,6 @@ class RequestTracer:
             trace.end(reply, is_inline=True)
             return reply
         return _traced(reply, trace)
-
-    def _is_sampled(self, parent: TraceParent | None) -> bool:
-        if self._sampling.is_parent_based and parent is not None:
-            is_chosen = parent.is_sampled
-        else:
-            is_chosen = self._draw() < self._sampling.ratio
-        return is_chosen and self._has_room()
-
-    def _has_room(self) -> bool:
-        second = int(self._clock())
-        if second != self._second:
-            self._second, self._traced = second, 0
-        if self._traced >= MAX_SPANS_PER_SECOND:
-            self.dropped += 1
-            return False
-        self._traced += 1
-        return True
 
     def _start(self, name: str, context: Context | None, kind: SpanKind = SpanKind.INTERNAL) -> Span:
         span = self._tracer.start_span(name, context, kind)

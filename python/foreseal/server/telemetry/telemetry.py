@@ -3,46 +3,27 @@
 import asyncio
 import contextlib
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import version
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics.export import MetricsData
-from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from foreseal.server.metrics import MetricSources
-from foreseal.server.telemetry.configuration import TelemetryConfiguration
-from foreseal.server.telemetry.metric_data import metric_data
+from foreseal.server.telemetry.metric_data import node_metric_data
 from foreseal.server.telemetry.request_tracer import RequestTracer, Waits
+from foreseal.telemetry.configuration import TelemetryConfiguration
+from foreseal.telemetry.request_sampler import RequestSampler
+from foreseal.telemetry.resource import service_resource
+from foreseal.telemetry.span_export import STOP_TIME
 
 log = logging.getLogger(__name__)
-
-_STOP_TIME = 5.0
-"""Maximum time in seconds to export what is left at the end."""
-
-
-def service_resource(name: str, process: str | None) -> Resource:
-    """Return the resource of a process; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
-    own: dict[str, str | int] = {
-        "service.name": name,
-        "service.version": version("foreseal"),
-        "process.pid": os.getpid(),
-    }
-    if process is not None:
-        own["foreseal.process"] = process
-    named = Resource.create()
-    # Without the variables, the SDK names the service itself: unknown_service.
-    is_named = not str(named.attributes.get("service.name", "unknown_service")).startswith("unknown_service")
-    others = {key: value for key, value in named.attributes.items() if is_named or key != "service.name"}
-    return Resource(own).merge(Resource(others))
 
 
 async def _in_daemon_thread(work: Callable[[], object]) -> None:
@@ -90,7 +71,7 @@ class Telemetry:
             # The request tracer samples; the processor drops spans when its queue is full.
             self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
             self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-            self.tracer = RequestTracer(self._provider, configuration.sampling, waits)
+            self.tracer = RequestTracer(self._provider, RequestSampler(configuration.sampling), waits)
 
     def start(self, sources: Callable[[], MetricSources]) -> None:
         """Export the metrics of `sources` periodically."""
@@ -104,10 +85,10 @@ class Telemetry:
             await asyncio.gather(self._task, return_exceptions=True)
         if self._provider is not None:
             try:
-                async with asyncio.timeout(_STOP_TIME):
+                async with asyncio.timeout(STOP_TIME):
                     await _in_daemon_thread(self._provider.shutdown)
             except TimeoutError:
-                log.warning("spans not exported at the stop", extra={"seconds": _STOP_TIME})
+                log.warning("spans not exported at the stop", extra={"seconds": STOP_TIME})
 
     async def _export(self, sources: Callable[[], MetricSources]) -> None:
         exporter = OTLPMetricExporter()
@@ -116,7 +97,7 @@ class Telemetry:
                 await asyncio.sleep(self._configuration.interval)
                 try:
                     # Read on the event loop like /metrics, and sent by a thread.
-                    data: MetricsData = metric_data(sources(), self._resource, time.time())
+                    data: MetricsData = node_metric_data(sources(), self._resource, time.time())
                     await _in_daemon_thread(partial(exporter.export, data))
                 except Exception:  # the next export may succeed
                     log.exception("failed to export metrics")

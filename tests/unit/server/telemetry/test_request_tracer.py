@@ -12,9 +12,10 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import StatusCode
 
 from foreseal.server.auth.callers import Caller
-from foreseal.server.telemetry.configuration import TraceSampling
-from foreseal.server.telemetry.request_tracer import MAX_SPANS_PER_SECOND, RequestTracer
-from foreseal.server.telemetry.traceparent import TraceParent, parse_traceparent
+from foreseal.server.telemetry.request_tracer import RequestTracer
+from foreseal.telemetry.configuration import TraceSampling
+from foreseal.telemetry.request_sampler import RequestSampler
+from foreseal.telemetry.traceparent import TraceParent, parse_traceparent
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
@@ -67,7 +68,7 @@ def exporter() -> Iterator[InMemorySpanExporter]:
 def tracer(exporter: InMemorySpanExporter, sampling: TraceSampling, **options: Any) -> RequestTracer:
     provider = TracerProvider(sampler=ALWAYS_ON, shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    return RequestTracer(provider, sampling, lambda: [("read", 0.25)], **options)
+    return RequestTracer(provider, RequestSampler(sampling, **options), lambda: [("read", 0.25)])
 
 
 def answer(tracer: RequestTracer, reply: Any, body: bytes = CALL, traceparent: str | None = None) -> Any:
@@ -92,17 +93,6 @@ def test_parent_or_ratio_decides(
     reply = (200, b'{"result":1}', 0)
     assert answer(tracer(exporter, sampling, draw=lambda: drawn), reply, traceparent=parent) == reply
     assert bool(exporter.get_finished_spans()) == is_traced
-
-
-def test_requests_traced_per_second_are_limited(exporter: InMemorySpanExporter) -> None:
-    now = [5.0]
-    traced = tracer(exporter, TraceSampling(1.0), clock=lambda: now[0])
-    for _ in range(MAX_SPANS_PER_SECOND + 7):
-        answer(traced, (200, b"{}", 0))
-    assert (len(exporter.get_finished_spans()), traced.dropped) == (2 * MAX_SPANS_PER_SECOND, 7)
-    now[0] = 6.0
-    answer(traced, (200, b"{}", 0))
-    assert len(exporter.get_finished_spans()) == 2 * MAX_SPANS_PER_SECOND + 2
 
 
 def test_awaited_reply_ends_the_spans_with_its_error_code(exporter: InMemorySpanExporter) -> None:

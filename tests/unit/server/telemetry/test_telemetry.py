@@ -9,8 +9,8 @@ import pytest
 
 from foreseal.server.auth.callers import Caller
 from foreseal.server.telemetry import telemetry
-from foreseal.server.telemetry.configuration import TelemetryConfiguration, TraceSampling
-from foreseal.server.telemetry.telemetry import service_resource
+from foreseal.telemetry.configuration import TelemetryConfiguration, TraceSampling
+from foreseal.telemetry.resource import service_resource
 
 
 class BrokenTier:
@@ -46,7 +46,7 @@ def test_variables_take_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_stop_does_not_wait_for_a_collector_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     accepted = threading.Event()
-    monkeypatch.setattr(telemetry, "_STOP_TIME", 0.05)
+    monkeypatch.setattr(telemetry, "STOP_TIME", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
 
         def accept() -> None:

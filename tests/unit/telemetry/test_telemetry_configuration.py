@@ -3,8 +3,8 @@
 import pytest
 
 from foreseal.errors import NodeError
-from foreseal.server.telemetry import configuration
-from foreseal.server.telemetry.configuration import (
+from foreseal.telemetry import configuration
+from foreseal.telemetry.configuration import (
     TelemetryConfiguration,
     TelemetryError,
     TraceSampling,

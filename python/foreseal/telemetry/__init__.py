@@ -1,0 +1,1 @@
+"""Traces and metrics by OTLP: configuration, sampling and exporters of every program. Needs the extra `otlp`."""
