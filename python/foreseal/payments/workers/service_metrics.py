@@ -79,7 +79,7 @@ class ServiceMetrics:
         """Count transitions, and measure captures that this process submitted."""
         now = self._clock()
         for entry in entries:
-            self.transitions.add(OBJECTS.get(entry.subject, entry.subject), Trigger(entry.trigger).name.lower())
+            self.transitions.add(OBJECTS.get(entry.subject, entry.subject), _event(entry.trigger))
             if entry.subject == OrderRecord.__tablename__:
                 self._measure_capture(entry, now)
 
@@ -103,6 +103,14 @@ class ServiceMetrics:
     def record_database_error(self, error: BaseException) -> None:
         """Count an error of the database."""
         self.database_errors.add(type(error).__name__)
+
+
+_NAMES = {trigger.value: trigger.name.lower() for trigger in Trigger}
+
+
+def _event(trigger: str) -> str:
+    """Return the label of a trigger. Entries that change no state have others than the transitions' triggers."""
+    return _NAMES.get(trigger) or trigger.replace(" ", "_")
 
 
 _ENDS = frozenset({Trigger.LANDED, Trigger.FAIL, Trigger.EXPIRE})

@@ -12,8 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.exc import OperationalError
 
 from foreseal.client.errors import ConnectionLost, TimedOut
-from foreseal.payments.ledger import Trigger, locked
+from foreseal.payments.ledger import TimelineEntry, Trigger, locked
 from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED
 from foreseal.payments.transactions import DeliveryResult, DeliveryStatus, record_delivery
 from foreseal.payments.workers.node_check import CAPTURE_GAS
 from foreseal.payments.workers.rejections import RejectionLog, rejection_reason
@@ -298,3 +299,9 @@ def test_page_lists_every_metric(monitored: MonitoredService) -> None:
     for metric in metrics:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         assert f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |" in page
+
+
+def test_unmatched_transfer_is_counted_without_a_transition(monitored: MonitoredService) -> None:
+    entry = TimelineEntry("orders", "a", 1, TRANSFER_UNMATCHED, "Canceled (final)", "Canceled (final)", {})
+    monitored.service.metrics.record_committed([entry])
+    assert monitored.service.metrics.transitions.value("order", "transfer_unmatched") == 1
