@@ -15,16 +15,20 @@ import uvloop
 
 from foreseal.cli.pay_check import opening, refused
 from foreseal.cli.pay_db import UPGRADE_EVENTS
+from foreseal.errors import NodeError
 from foreseal.payments.configuration import Configuration, ConfigurationError, read
 from foreseal.payments.hosting.conflicts import check_configurations
 from foreseal.payments.hosting.merchant_host import MerchantFailed, MerchantHost
 from foreseal.payments.ledger import Database
 from foreseal.payments.merchant_context import MerchantFilter
+from foreseal.payments.telemetry.exporters import ServiceTelemetry
+from foreseal.payments.workers.process_name import ProcessName
 from foreseal.server import interpreter
 from foreseal.server.asgi.granian import GranianListener
 from foreseal.server.logs import parse_levels
 from foreseal.server.settings.model import LogSettings
 from foreseal.server.sockets.listening import bind
+from foreseal.telemetry.configuration import installed_configuration
 
 
 def serve(files: Sequence[Path], level: str, form: str, *, upgrade: bool) -> None:
@@ -40,14 +44,28 @@ def serve(files: Sequence[Path], level: str, form: str, *, upgrade: bool) -> Non
         check_configurations(configurations)
         if upgrade:
             _upgrade(configurations)
-        host = MerchantHost(configurations, os.environ, time.time)
+        telemetry = _start_telemetry(configurations)
+        if telemetry is not None:
+            stack.callback(telemetry.stop)
+        host = MerchantHost(configurations, os.environ, time.time, telemetry)
         stack.callback(host.close)
         stack.callback(host.stop)
         host.start()
+        if telemetry is not None:
+            telemetry.start_metrics(host.families)
         started = stack.pop_all()
     with started:
         address = configurations[0].serve.listen
         serve_application(host.app, *address, "foreseal pay serve", sorted(host.services))
+
+
+def _start_telemetry(configurations: Sequence[Configuration]) -> ServiceTelemetry | None:
+    """Return the exporters; None without an endpoint. End the command if a variable of OTLP is invalid."""
+    try:
+        found = installed_configuration(os.environ)
+    except NodeError as error:
+        raise refused([error.message]) from None
+    return None if found is None else ServiceTelemetry(found, ProcessName.from_section(configurations[0].serve).name)
 
 
 def _read_all(files: Sequence[Path]) -> list[Configuration]:

@@ -21,6 +21,14 @@ class GaugeSample(NamedTuple):
     labels: LabelValues = ()
 
 
+class MetricPoint(NamedTuple):
+    """A value of a metric with labels; `suffix` is appended to the name, as in the text."""
+
+    labels: dict[str, str]
+    value: float
+    suffix: str = ""
+
+
 class Metric(ABC):
     """A metric: its name, its HELP text and the names of its labels."""
 
@@ -44,13 +52,21 @@ class Metric(ABC):
         """Return the lines of all samples, which begin with the `common` labels."""
         return "".join(f"{self._line(common, sample)}\n" for sample in self._samples())
 
+    def points(self, common: LabelPairs = ()) -> list[MetricPoint]:
+        """Return all samples, whose labels begin with the `common` ones."""
+        return [MetricPoint(dict(self._pairs(common, each)), each.value, each.suffix) for each in self._samples()]
+
     @abstractmethod
     def _samples(self) -> Iterable["_SampleLine"]: ...
 
-    def _line(self, common: LabelPairs, sample: "_SampleLine") -> str:
+    def _pairs(self, common: LabelPairs, sample: "_SampleLine") -> list[tuple[str, str]]:
         pairs = [*common, *zip(self.labels, sample.labels, strict=True)]
         if sample.le is not None:
             pairs.append(("le", sample.le))
+        return pairs
+
+    def _line(self, common: LabelPairs, sample: "_SampleLine") -> str:
+        pairs = self._pairs(common, sample)
         shown = ",".join(f'{name}="{_escaped(text)}"' for name, text in pairs)
         value = sample.value if isinstance(sample.value, float) else int(sample.value)
         return f"{self.name}{sample.suffix}{f'{{{shown}}}' if shown else ''} {value}"

@@ -22,6 +22,7 @@ from foreseal.telemetry.signals import ExportedFamily, MetricSample
 
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
 _UNITS = {"seconds": "s", "bytes": "By"}
+_INTEGERS = range(-(1 << 63), 1 << 63)
 _NANOSECONDS = 1_000_000_000
 # The message has no such field: the buckets are measured without minimum and maximum.
 _ABSENT = cast(float, None)
@@ -42,10 +43,17 @@ def _metric(family: ExportedFamily, start: int, end: int) -> Metric:
     if family.kind == "histogram":
         points = list(_histograms(family.samples, start, end))
         return Metric(name, family.help, unit, Histogram(points, _CUMULATIVE))
-    numbers = [NumberDataPoint(dict(sample.labels), start, end, sample.value) for sample in family.samples]
+    numbers = [NumberDataPoint(dict(sample.labels), start, end, _number(sample.value)) for sample in family.samples]
     if family.kind == "counter":
         return Metric(name, family.help, unit, Sum(numbers, _CUMULATIVE, is_monotonic=True))
     return Metric(name, family.help, unit, Gauge(numbers))
+
+
+def _number(value: float) -> float:
+    """Return a value that the message can hold. It has no booleans, and amounts in wei exceed its integers."""
+    if isinstance(value, int):
+        return int(value) if value in _INTEGERS else float(value)
+    return value
 
 
 def _histograms(samples: Iterable[MetricSample], start: int, end: int) -> Iterator[HistogramDataPoint]:

@@ -1,6 +1,7 @@
 """Traces and metrics by OTLP from a real node to a collector."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from websockets.sync.client import connect
 from command import foreseal
 from foreseal.ports import next_free_port
 from live import LiveNode, live_node, wait_for
-from live.rpc import JSON_TYPE
+from live.rpc import JSON_TYPE, Rpc
 from otlp_collector import OtlpCollector, attributes, otlp_collector
 
 SECONDS = 30.0
@@ -85,6 +86,17 @@ def test_batch_and_websocket_message_are_requests(collector: OtlpCollector) -> N
     assert attributes(batch.attributes)["foreseal.methods"] == ["eth_chainId", "eth_blockNumber"]
     assert attributes(message.attributes)["network.protocol.name"] == "websocket"
     assert len([span for span in collector.spans() if span.name == "net_version"]) == 2
+
+
+def test_listener_of_the_explorer_traces_requests(collector: OtlpCollector) -> None:
+    with live_node("--explorer-listen", "127.0.0.1:0") as node:
+        found = wait_for(lambda: re.search(r"explorer at (http://[^/\s]+)/explorer", node.printed), SECONDS, "a URL")
+        own = Rpc(found[1])
+        body = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
+        assert own.post(body, JSON_TYPE | {"traceparent": SAMPLED}).status == 200
+        own.close()
+        span = wait_for(lambda: collector.span("request eth_chainId"), SECONDS, "a span")
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
 
 
 def test_metrics_are_those_of_the_metrics_page(collector: OtlpCollector, monkeypatch: pytest.MonkeyPatch) -> None:

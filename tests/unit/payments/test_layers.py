@@ -21,6 +21,7 @@ LAYERS = [
     {"configuration"},
     {"destinations"},
     {"api"},
+    {"telemetry"},
     {"workers"},
     {"hosting"},
     {"x402"},

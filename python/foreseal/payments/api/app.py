@@ -69,12 +69,16 @@ def _endpoint(
     handler: RequestHandler | CheckoutHandler, route: Route, monitoring: Monitoring, changed: Changed
 ) -> StarletteRoute:
     async def answer(request: Request) -> Response:
-        began, status = time.perf_counter(), 500
+        began = time.perf_counter()
+        response: Response | None = None
         try:
             response = await handler.answer(route, request)
-            status = response.status_code
         finally:
-            monitoring.observe(route.method, route.path, status, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            status = 500 if response is None else response.status_code
+            monitoring.observe(route.method, route.path, status, seconds)
+            if monitoring.trace is not None:
+                monitoring.trace(route, request, response, seconds)
         if route.claims and not route.queued:  # the queue calls it after a group
             changed()
         return response

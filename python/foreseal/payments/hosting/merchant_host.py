@@ -1,7 +1,7 @@
 """The merchants of one process: opened together, started and stopped at the same time."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,12 @@ from foreseal.payments.hosting.router import MerchantRouter
 from foreseal.payments.ledger import WrongSchema
 from foreseal.payments.ledger.database_identity import find_identity
 from foreseal.payments.merchant_context import merchant_context
-from foreseal.payments.metrics import render, render_groups
+from foreseal.payments.metrics import Metric, render, render_groups
+from foreseal.payments.telemetry.exporters import ServiceTelemetry
+from foreseal.payments.telemetry.metric_families import metric_families
 from foreseal.payments.workers.process_name import NameInUse, ProcessName
 from foreseal.payments.workers.service import Service
+from foreseal.telemetry.signals import ExportedFamily
 
 log = logging.getLogger(__name__)
 
@@ -50,14 +53,20 @@ class HostedMerchant:
     service: Service
 
     @classmethod
-    def open(cls, configuration: Configuration, environment: Mapping[str, str], clock: BackendClock) -> Self:
+    def open(
+        cls,
+        configuration: Configuration,
+        environment: Mapping[str, str],
+        clock: BackendClock,
+        telemetry: ServiceTelemetry | None,
+    ) -> Self:
         """Open the database and set up the service. Raises `MerchantFailed`."""
         name = None if configuration.merchant is None else configuration.merchant.name
         try:
             with merchant_context(name):
                 backend = Backend.open(configuration, environment, clock)
                 try:
-                    service = Service(backend, environment)
+                    service = Service(backend, environment, telemetry)
                 except BaseException:
                     backend.close()
                     raise
@@ -86,9 +95,13 @@ class MerchantHost:
     """All merchants of a process. `app` handles HTTP requests."""
 
     def __init__(
-        self, configurations: Sequence[Configuration], environment: Mapping[str, str], clock: BackendClock
+        self,
+        configurations: Sequence[Configuration],
+        environment: Mapping[str, str],
+        clock: BackendClock,
+        telemetry: ServiceTelemetry | None = None,
     ) -> None:
-        """Open all databases and set up all services.
+        """Open all databases and set up all services. `telemetry` has the exporters of the process.
 
         Raises `ConfigurationError` for a conflict between merchants, and `MerchantFailed`.
         """
@@ -97,7 +110,7 @@ class MerchantHost:
         self._started: list[HostedMerchant] = []
         try:
             for configuration in configurations:
-                self._merchants.append(HostedMerchant.open(configuration, environment, clock))
+                self._merchants.append(HostedMerchant.open(configuration, environment, clock, telemetry))
             check_resources([merchant.resources() for merchant in self._merchants])
         except BaseException:
             self.close()
@@ -120,6 +133,13 @@ class MerchantHost:
         """Return the metrics of all named merchants as text."""
         groups = {name: each.metrics.metrics for name, each in self.services.items()}
         return render_groups("merchant", groups) + render([self._router.rejected])
+
+    def families(self) -> list[ExportedFamily]:
+        """Return the metrics of all merchants for their export."""
+        groups: dict[str | None, Iterable[Metric]] = {
+            each.name: each.service.metrics.metrics for each in self._merchants
+        }
+        return [*metric_families(groups), *metric_families({None: [self._router.rejected] if self.services else []})]
 
     def start(self) -> None:
         """Start all services at the same time. Raises `MerchantFailed` for the first that fails."""

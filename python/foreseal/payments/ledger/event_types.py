@@ -54,8 +54,13 @@ TEST = "webhook.test"
 
 def event_type(row: TimelineRecord) -> str:
     """Return the type of a timeline entry's event."""
-    event = _OUTCOMES[parsed(row.after)[0]] if row.trigger == Trigger.LANDED else _EVENTS[row.trigger]
-    return f"{OBJECTS[row.subject]}.{event}"
+    return entry_type(row.subject, row.trigger, row.after)
+
+
+def entry_type(subject: str, trigger: str, after: str) -> str:
+    """Return the type of the event of an entry about a row of the table `subject`."""
+    event = _OUTCOMES[parsed(after)[0]] if trigger == Trigger.LANDED else _EVENTS[trigger]
+    return f"{OBJECTS[subject]}.{event}"
 
 
 def event_id(number: int) -> str:

@@ -33,3 +33,25 @@ class SilentObserver:
 
     def record_database_error(self, error: BaseException) -> None:
         """Ignore the error."""
+
+
+class CombinedObserver:
+    """Observer that passes every event on to several others."""
+
+    def __init__(self, *observers: LedgerObserver) -> None:
+        self._observers = observers
+
+    def record_committed(self, entries: Sequence[TimelineEntry]) -> None:
+        """Pass on the entries."""
+        for observer in self._observers:
+            observer.record_committed(entries)
+
+    def record_rejection(self, subject: str, id: str, message: str) -> None:
+        """Pass on the rejection."""
+        for observer in self._observers:
+            observer.record_rejection(subject, id, message)
+
+    def record_database_error(self, error: BaseException) -> None:
+        """Pass on the error."""
+        for observer in self._observers:
+            observer.record_database_error(error)

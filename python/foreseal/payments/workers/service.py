@@ -1,6 +1,7 @@
 """The service in one process: HTTP, worker, webhooks and health."""
 
 import hashlib
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,13 +16,17 @@ from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.routes.service import Monitoring
 from foreseal.payments.api.views import Views
-from foreseal.payments.api.webhook_outbox import WebhookOutbox
+from foreseal.payments.api.webhook_outbox import DeliveryOutcome, WebhookOutbox
 from foreseal.payments.api.webhook_signature import decode_secrets
 from foreseal.payments.api.webhooks import ConfiguredTarget
 from foreseal.payments.configuration import Configuration, SecretError
 from foreseal.payments.configuration.webhook_targets import AddressPolicy
+from foreseal.payments.ledger.observer import CombinedObserver
 from foreseal.payments.merchant_context import inherit_merchant
 from foreseal.payments.periodic_thread import PeriodicThread
+from foreseal.payments.telemetry.exporters import ServiceTelemetry
+from foreseal.payments.telemetry.order_spans import to_attempt
+from foreseal.payments.telemetry.trace_ids import TraceIds
 from foreseal.payments.workers.feed_listener import FeedListener
 from foreseal.payments.workers.health import HealthMonitor
 from foreseal.payments.workers.process_name import ProcessName, acquire_name, build_lock
@@ -37,8 +42,13 @@ _THREADS = 4
 class Service:
     """A merchant's service. `app` handles HTTP requests; the other components run from `start` to `stop`."""
 
-    def __init__(self, backend: Backend, environment: Mapping[str, str]) -> None:
-        """Set up the components. Raises `SecretError` if a webhook's secret is missing or invalid."""
+    def __init__(
+        self, backend: Backend, environment: Mapping[str, str], telemetry: ServiceTelemetry | None = None
+    ) -> None:
+        """Set up the components. `telemetry` has the exporters of the process.
+
+        Raises `SecretError` if a webhook's secret is missing or invalid.
+        """
         configuration = backend.configuration
         lease = float(configuration.serve.lease_seconds)
         name = self._name = ProcessName.from_section(configuration.serve)
@@ -48,11 +58,14 @@ class Service:
         self._pool = ThreadPoolExecutor(_THREADS, "advance", inherit_merchant())
         self.metrics = ServiceMetrics(backend.monotonic)
         backend.database.observer = self.metrics
+        self._tracers = None if telemetry is None else telemetry.build_tracers(backend.database, _trace_ids(backend))
+        if self._tracers is not None:
+            backend.database.observer = CombinedObserver(self.metrics, self._tracers.orders)
         encode = partial(encode_events, Views(backend.destinations.labels))
         outbox = WebhookOutbox(backend.database, backend.clock, name.owner, max(lease, MIN_LEASE), encode)
         policy = AddressPolicy(configuration.serve.webhook_networks)
         settings = DispatcherSettings(self._configured, policy, configuration.serve.webhook_concurrency)
-        self._dispatcher = WebhookDispatcher(outbox, settings, observe=self.metrics.observe_delivery)
+        self._dispatcher = WebhookDispatcher(outbox, settings, observe=self._observe_delivery)
         self._worker = Worker(backend, self._processes, self._pool, self._dispatcher.wake)
         self.monitor = HealthMonitor(backend, self._processes, self._worker.state)
         self.metrics.sample(self.monitor, self._worker.state, backend.breaker)
@@ -61,7 +74,8 @@ class Service:
         self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
         requests = IdempotentRequests(backend.database, backend.clock, name.owner, lease)
         self._payments = PaymentQueue(backend.database, requests, self._dispatcher.wake)
-        watched = Monitoring(self.monitor.health, self.metrics.text, self.metrics.observe_request)
+        trace = None if self._tracers is None else self._tracers.requests.record
+        watched = Monitoring(self.monitor.health, self.metrics.text, self.metrics.observe_request, trace)
         self.app: Starlette = build_application(backend, requests, self._payments, watched, self._dispatcher.wake)
 
     def start(self) -> None:
@@ -71,6 +85,8 @@ class Service:
         with database.transaction() as tx:
             webhooks.release_leases(tx, self._name.name)
             webhooks.configure(tx, self._configured, int(self._backend.clock()))
+        if self._tracers is not None:
+            self._tracers.orders.start()
         self.monitor.start()
         self._repeating.start()
         self._dispatcher.start()
@@ -88,6 +104,18 @@ class Service:
         self._dispatcher.stop()
         self.monitor.stop()
         self._processes.remove()
+        if self._tracers is not None:
+            self._tracers.orders.stop()
+
+    def _observe_delivery(self, outcome: DeliveryOutcome, seconds: float) -> None:
+        self.metrics.observe_delivery(outcome.error, seconds)
+        if self._tracers is not None:
+            self._tracers.orders.record_attempt(to_attempt(outcome, time.time(), seconds))
+
+
+def _trace_ids(backend: Backend) -> TraceIds:
+    merchant = backend.configuration.merchant
+    return TraceIds(backend.configuration.node.chain_id, None if merchant is None else merchant.name)
 
 
 def _configured_targets(configuration: Configuration, environment: Mapping[str, str]) -> dict[str, ConfiguredTarget]:

@@ -85,11 +85,11 @@ class WebhookDispatcher:
         outbox: WebhookOutbox,
         settings: DispatcherSettings,
         transport: OpenTransport = WebhookHttpTransport,
-        observe: Callable[[str | None, float], None] = lambda error, seconds: None,
+        observe: Callable[[DeliveryOutcome, float], None] = lambda outcome, seconds: None,
     ) -> None:
         """Set up the threads, which `start` starts. `transport` replaces HTTP.
 
-        `observe` receives the error of each attempt, None if it succeeded, and its duration in seconds.
+        `observe` receives the outcome of each attempt and its duration in seconds.
         """
         self._observe = observe
         self._outbox = outbox
@@ -223,7 +223,7 @@ class WebhookDispatcher:
             if now + ATTEMPT_TIMEOUT + _LEASE_MARGIN <= delivery.leased_until:
                 began = time.perf_counter()
                 outcome = await self._attempt(target, delivery)
-                self._observe(outcome.error, time.perf_counter() - began)
+                self._observe(outcome, time.perf_counter() - began)
                 self._outcomes.append(outcome)  # a cycle may have replaced the list in the meantime
             else:  # another process could claim it during the attempt
                 self._returned.append(delivery)

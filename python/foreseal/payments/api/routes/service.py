@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from foreseal.payments.api.health_responses import Document, Health
 from foreseal.payments.api.openapi import document
 from foreseal.payments.api.route import JsonReply, PlainCall, Route, TextReply
@@ -25,6 +28,8 @@ class Monitoring:
     """Returns the metrics in the Prometheus text format."""
     observe: Callable[[str, str, int, float], None] = _ignore_request
     """Receives method, route, status and duration in seconds of each request."""
+    trace: Callable[[Route, Request, Response | None, float], None] | None = None
+    """Receives each request with its response, None if the handler failed, and the duration in seconds."""
 
 
 def general_routes(monitoring: Monitoring, others: Sequence[Route]) -> tuple[Route, ...]:
