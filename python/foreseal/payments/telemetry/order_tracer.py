@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 _QUEUE_SIZE = 10_000
 _STOP_TIME = 5.0
 """Maximum time in seconds to make the spans of what is queued at the end."""
+# Seconds from the time of an entry to its commit, below which the commit refines it.
 _MAX_LAG = 2
-# Maximum seconds between an entry's time and its commit, up to which the commit refines it.
 
 _Event = tuple[TimelineEntry, int] | DeliveryAttempt
 

@@ -70,7 +70,7 @@ class RequestSpans:
             attributes,
             tuple(self._ids.of_order(each) for each in orders[:_MAX_LINKS]),
             "server",
-            "internal error" if status >= 500 else None,
+            f"status {status}" if status >= 500 else None,
         )
         self._export(span)
 

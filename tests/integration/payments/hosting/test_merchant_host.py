@@ -196,6 +196,15 @@ def service_threads() -> list[str]:
     return sorted(each.name for each in threading.enumerate() if each.name.startswith(kinds))
 
 
+def test_exported_metrics_name_their_merchant(url: str, other_url: str, tmp_path: Path) -> None:
+    with hosting(configure(tmp_path, "books", url), configure(tmp_path, "games", other_url)) as host:
+        families = {family.name: family for family in host.families()}
+        page = {family.name for family in text_string_to_metric_families(host.text())}
+    assert {name.removesuffix("_total") for name in families} == page
+    merchants = [sample.labels["merchant"] for sample in families["foreseal_pay_node_up"].samples]
+    assert merchants == ["books", "games"]
+
+
 def test_failed_start_stops_the_merchants_that_started(url: str, other_url: str, tmp_path: Path) -> None:
     more = 'name = "shop-1"\n'
     books, games = configure(tmp_path, "books", url), configure(tmp_path, "games", other_url, more=more)

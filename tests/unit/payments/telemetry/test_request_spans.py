@@ -80,7 +80,7 @@ def test_rejected_caller_gets_no_link(status: int, links: int) -> None:
 
 def test_failed_handler_is_an_error_without_links() -> None:
     (span,) = record(route("GET", "/v1/orders/{id}"), None, id="7")
-    assert (span.error, span.links, span.attributes["http.response.status_code"]) == ("internal error", (), 500)
+    assert (span.error, span.links, span.attributes["http.response.status_code"]) == ("status 500", (), 500)
 
 
 def test_overlong_id_is_not_linked() -> None:
