@@ -36,7 +36,7 @@ NODE_ROWS = (
 )
 PAY_ROWS = (
     ("Payments", ("foreseal_pay_transitions_", "foreseal_pay_capture_", "foreseal_pay_rejections_")),
-    ("Requests", ("foreseal_pay_request_", "foreseal_pay_requests_")),
+    ("Requests", ("foreseal_pay_request_", "foreseal_pay_requests_", "foreseal_pay_shopper_")),
     ("Node and payees", ("foreseal_pay_node_", "foreseal_pay_blocks_", "foreseal_pay_payee_")),
     ("Webhooks", ("foreseal_pay_webhook",)),
     ("Worker and database", ("foreseal_pay_worker_", "foreseal_pay_database_", "foreseal_pay_orders_")),
@@ -66,7 +66,7 @@ def pay_metrics() -> list[ShownMetric]:
     # The metrics read these objects only when they are rendered.
     unread: Any = None
     metrics.sample(unread, unread, unread)
-    found = (*metrics.metrics, MerchantRouter({}, unread, 1).rejected)
+    found = (*metrics.metrics, *MerchantRouter({}, unread, 1, 1).metrics)
     return [ShownMetric(metric.name, metric.kind, metric.help, metric.labels) for metric in found]
 
 

@@ -31,8 +31,8 @@ def pay_series() -> set[str]:
     """Return the names of all series of the merchant service."""
     metrics = ServiceMetrics()
     metrics.sample(Mock(), Mock(), Mock())
-    rejected = MerchantRouter({}, Mock(), 1).rejected
-    return _series({metric.name: metric.kind for metric in (*metrics.metrics, rejected)})
+    router = MerchantRouter({}, Mock(), 1, 1)
+    return _series({metric.name: metric.kind for metric in (*metrics.metrics, *router.metrics)})
 
 
 def is_external(name: str) -> bool:

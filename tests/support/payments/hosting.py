@@ -16,12 +16,15 @@ from payments.api.service_harness import ServiceHarness, call_application
 class HostedMerchants:
     """The application of several merchants, called without a socket."""
 
-    def __init__(self, services: Mapping[str, ServiceHarness], max_requests: int = 100) -> None:
+    def __init__(
+        self, services: Mapping[str, ServiceHarness], max_requests: int = 100, max_shoppers: int = 100
+    ) -> None:
         self.services = services
         for each in services.values():
             each.health.update(status="ok", reasons=[])
         process = build_process_app(lambda: {name: each.health for name, each in services.items()}, str)
-        self.app = MerchantRouter({name: each.process.app for name, each in services.items()}, process, max_requests)
+        applications = {name: each.process.app for name, each in services.items()}
+        self.app = MerchantRouter(applications, process, max_requests, max_shoppers)
         self._drawn = 0
 
     def request(

@@ -27,8 +27,13 @@ from foreseal.telemetry.signals import ExportedFamily
 
 log = logging.getLogger(__name__)
 
-MAX_REQUESTS = 1_000
+MAX_REQUESTS = 600
 """Maximum number of concurrent requests of all merchants together, which share it equally."""
+MAX_SHOPPER_REQUESTS = 400
+"""Maximum number of concurrent requests of the shoppers of all merchants, which share it equally.
+
+Both together leave the listener some of its 1,024 connections.
+"""
 
 _EXPECTED = (ConfigurationError, SecretError, WrongSchema, NameInUse, SQLAlchemyError)
 
@@ -126,13 +131,14 @@ class MerchantHost:
         services = self.services
         process = build_process_app(lambda: {name: each.monitor.health() for name, each in services.items()}, self.text)
         applications = {name: each.app for name, each in services.items()}
-        self._router = MerchantRouter(applications, process, max(MAX_REQUESTS // len(services), 1))
+        shares = (max(total // len(services), 1) for total in (MAX_REQUESTS, MAX_SHOPPER_REQUESTS))
+        self._router = MerchantRouter(applications, process, *shares)
         return self._router
 
     def text(self) -> str:
         """Return the metrics of all named merchants as text."""
         groups = {name: each.metrics.metrics for name, each in self.services.items()}
-        return render_groups("merchant", groups) + render([self._router.rejected])
+        return render_groups("merchant", groups) + render(self._router.metrics)
 
     def families(self) -> list[ExportedFamily]:
         """Return the metrics of all merchants for their export."""

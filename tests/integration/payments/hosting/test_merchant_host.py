@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 from foreseal.cli.main import run
 from foreseal.payments.api.request_threads import MAX_REQUEST_THREADS
 from foreseal.payments.configuration import ConfigurationError, read
-from foreseal.payments.hosting.merchant_host import MAX_REQUESTS, MerchantFailed, MerchantHost
+from foreseal.payments.hosting.merchant_host import MAX_REQUESTS, MAX_SHOPPER_REQUESTS, MerchantFailed, MerchantHost
 from foreseal.payments.ledger import Database
 from foreseal.payments.ledger.database_identity import find_identity
 from foreseal.payments.merchant_context import MerchantFilter, merchant_context
@@ -242,9 +242,10 @@ def test_threads_of_each_merchant_are_those_of_the_documentation(url: str, other
 def test_limits_are_those_of_the_documentation() -> None:
     page = documentation()
     assert re.findall(r"Up to (\d+) more execute its requests", page) == [str(MAX_REQUEST_THREADS)]
-    assert re.findall(r"executes ([\d,]+) requests at a time", page) == [f"{MAX_REQUESTS:,}"]
+    limits = re.findall(r"executes (\d+) requests of merchants and (\d+) of their shoppers", page)
+    assert limits == [(str(MAX_REQUESTS), str(MAX_SHOPPER_REQUESTS))]
     assert re.findall(r"its ([\d,]+) connections", page) == [f"{BACKLOG:,}"]
-    assert MAX_REQUESTS < BACKLOG
+    assert MAX_REQUESTS + MAX_SHOPPER_REQUESTS < BACKLOG
 
 
 def fixed_threads() -> list[str]:

@@ -42,10 +42,11 @@ class Echo:
 class Hosted:
     """A router of two merchants."""
 
-    def __init__(self, max_requests: int = 10) -> None:
+    def __init__(self, max_requests: int = 10, max_shoppers: int = 10) -> None:
         self.books, self.games = Echo("books"), Echo("games")
         process = build_process_app(lambda: {"books": OK, "games": DOWN}, lambda: "a 1\n")
-        self.router = MerchantRouter({"books": self.books, "games": self.games}, process, max_requests)
+        merchants = {"books": self.books, "games": self.games}
+        self.router = MerchantRouter(merchants, process, max_requests, max_shoppers)
         transport = httpx.ASGITransport(self.router)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://pay.test")
 
@@ -106,12 +107,40 @@ def test_requests_beyond_the_limit_of_one_merchant_spare_the_other() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("path", ["/checkout", "/checkout/a", "/checkout/static/lib/rpc.js", "/v1/checkout/a/payment"])
+def test_requests_of_shoppers_use_up_only_their_own_share(path: str) -> None:
+    async def run() -> None:
+        hosted = Hosted(max_requests=1, max_shoppers=3)
+        hosted.books.may_answer.clear()
+        waiting = [asyncio.create_task(hosted.client.get(f"/books{path}")) for _ in range(3)]
+        await hosted.books.third.wait()
+        hosted.books.may_answer.set()
+        rejected = await hosted.client.get(f"/books{path}")
+        assert (rejected.status_code, rejected.json()["error"]["code"]) == (503, "overloaded")
+        assert (await hosted.client.get("/books/v1/orders")).status_code == 200
+        assert (await hosted.client.get(f"/games{path}")).status_code == 200
+        assert {response.status_code for response in await asyncio.gather(*waiting)} == {200}
+        assert (hosted.router.rejected.value("books"), hosted.router.rejected_shoppers.value("books")) == (0, 1)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("path", ["/v1/checkouts", "/checkout-link", "/v1/orders/checkout", "//checkout", "/Checkout"])
+def test_similar_paths_count_in_the_share_of_the_merchant(path: str) -> None:
+    async def run() -> None:
+        hosted = Hosted(max_requests=0)
+        assert (await hosted.client.get(f"http://pay.test/books{path}")).status_code == 503
+        assert hosted.router.rejected.value("books") == 1
+
+    asyncio.run(run())
+
+
 def test_failed_request_frees_its_share() -> None:
     async def fails(scope: Scope, receive: Receive, send: Send) -> None:
         raise RuntimeError("defect")
 
     async def run() -> None:
-        router = MerchantRouter({"books": fails}, fails, 1)
+        router = MerchantRouter({"books": fails}, fails, 1, 1)
         transport = httpx.ASGITransport(router)
         async with httpx.AsyncClient(transport=transport, base_url="http://pay.test") as client:
             for _ in range(3):
