@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from browser.shop_site import ShopSite
 from live import LiveNode
 from payments.api.serving import Serving, Shopper
 
@@ -17,6 +18,8 @@ class CheckoutShop:
     service: Serving
     merchant: Shopper
     chain: LiveNode
+    site: ShopSite
+    """Website of the shop, whose origin is configured."""
 
     def link(self, id: str, amount: int = 1_500_000, **more: Any) -> str:
         """Create an order, and return its payment link."""
