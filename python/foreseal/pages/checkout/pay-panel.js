@@ -9,7 +9,7 @@ import { Wallet, WalletError } from '../lib/wallet.js';
 import { CheckoutError } from './api.js';
 import { failureOf, sentence } from './failures.js';
 import { matchesTerms } from './terms.js';
-import { announcePretendWallet, findWallets } from './wallets.js';
+import { announcePretendWallet, findWallets } from '../lib/wallet-list.js';
 
 /** @typedef {import('./api.js').CheckoutClient} CheckoutClient */
 /** @typedef {import('./api.js').CheckoutOrder} CheckoutOrder */
@@ -24,7 +24,7 @@ function useWallets(order) {
   useEffect(() => findWallets(setWallets), []);
   useEffect(() => {
     if (!order.pretend_wallet) return undefined;
-    const stop = announcePretendWallet(order);
+    const stop = announcePretendWallet(order.network);
     return () => void stop.then((end) => end());
   }, [order.pretend_wallet]);
   return wallets;

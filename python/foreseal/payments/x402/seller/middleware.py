@@ -1,7 +1,7 @@
 """Paid routes of an ASGI application: one handler run per payment, and its response only after settlement.
 
 ```text
-no payment                         402, PAYMENT-REQUIRED
+no payment                         402, PAYMENT-REQUIRED; the pay page for browsers
 malformed payment                  400
 invalid payment                    402, with the reason
 first use of the payment           verified -> granted -> handler -> response stored -> settled -> response
@@ -35,6 +35,7 @@ from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
 from foreseal.payments.x402.payment_key import PaymentKey, granted
 from foreseal.payments.x402.seller.grants import GrantedResponse, GrantRequest, stored_answer
+from foreseal.payments.x402.seller.pay_page_responses import PayPageResponses
 from foreseal.payments.x402.seller.payment_requirements import JSON, NO_STORE
 from foreseal.payments.x402.seller.priced_handlers import FirstPass, with_pass
 from foreseal.payments.x402.seller.prices import Charge, Price, chargeable
@@ -62,6 +63,8 @@ class PaidRoutes:
         self.app = app
         self.seller = seller
         self._every = every
+        shop = seller.offers.shop
+        self.pages = None if shop.page is None else PayPageResponses(shop.page, shop)
         self._working: set[asyncio.Task[GrantedResponse]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,6 +78,10 @@ class PaidRoutes:
         prefix = self.seller.offers.shop.status_path + "/"
         if request.method in ("GET", "HEAD") and path.startswith(prefix):
             await _send(send, await self._status(path.removeprefix(prefix)), request.method)
+            return
+        file = None if self.pages is None else self.pages.find(request, path)
+        if file is not None:
+            await _send(send, file, request.method)
             return
         prices = self.seller.offers.table.find(request.method, path)
         if prices:
@@ -167,6 +174,7 @@ class _Paid:
     def __init__(self, routes: PaidRoutes, request: Request, prices: Sequence[Price]) -> None:
         self._app = routes.app
         self._seller = routes.seller
+        self._pages = routes.pages
         self._request = request
         self._prices = prices
         url, origin = request.url, routes.seller.offers.shop.origin
@@ -187,7 +195,8 @@ class _Paid:
         except (ValueError, RuntimeError, FacilitatorCapabilityError) as error:
             raise Unavailable(str(error)) from error
         if payload is None or payment is None:
-            return await self._demand("payment_required")
+            demand = await self._demand("payment_required")
+            return demand if self._pages is None else self._pages.demand(self._request, demand)
         request_parts = [self._request.method, self._path, hashlib.sha256(body).hexdigest()]
         digest = hashlib.sha256(orjson.dumps(request_parts)).digest()
         row = await self._find(payment.key.name)

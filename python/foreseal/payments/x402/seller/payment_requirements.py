@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from eth_account.signers.local import LocalAccount
@@ -29,6 +29,7 @@ from foreseal.payments.typed_data import Domain, address
 from foreseal.payments.x402.channels import SellerChannels
 from foreseal.payments.x402.seller.denomination import Denomination, default_denomination
 from foreseal.payments.x402.seller.grants import GrantedResponse
+from foreseal.payments.x402.seller.pay_page import PayPage
 from foreseal.payments.x402.seller.prices import Price, PriceLike, PriceTable, Scheme, TransferMethod, as_prices
 
 NO_STORE = ("cache-control", "no-store")
@@ -58,6 +59,8 @@ class SellerSettings:
 
     Defaults to those of the dollar token in `domain`, if the package `x402` lists it.
     """
+    page: PayPage | None = field(default_factory=PayPage)
+    """Page on which browsers pay; None for JSON in every demand."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pay_to", address(self.pay_to, "pay_to"))

@@ -1,10 +1,9 @@
 // Wallets that the page offers: announced ones, an older injected one, and the pretend wallet of development chains.
 
-import { hexToBytes, toQuantity } from '../lib/values.js';
-import { discoverWallets } from '../lib/wallet.js';
+import { hexToBytes, toQuantity } from './values.js';
+import { discoverWallets } from './wallet.js';
 
-/** @typedef {import('../lib/wallet.js').AnnouncedWallet} AnnouncedWallet */
-/** @typedef {import('./api.js').CheckoutOrder} CheckoutOrder */
+/** @typedef {import('./wallet.js').AnnouncedWallet} AnnouncedWallet */
 
 const FALLBACK_MS = 400;
 // Accounts 4 to 6 of the public mnemonic of development chains.
@@ -40,11 +39,15 @@ export function findWallets(onChange) {
   };
 }
 
-/** Announces the pretend wallet. @param {CheckoutOrder} order @returns {Promise<() => void>} */
-export async function announcePretendWallet(order) {
-  const { PretendWallet } = await import('../lib/pretend-wallet.js');
-  const chainId = toQuantity(order.network.chain_id);
-  const networks = { [chainId]: order.network.rpc_url ?? '' };
+/**
+ * Announces the pretend wallet on a network.
+ * @param {{chain_id: number, rpc_url: string | null}} network
+ * @returns {Promise<() => void>}
+ */
+export async function announcePretendWallet({ chain_id, rpc_url }) {
+  const { PretendWallet } = await import('./pretend-wallet.js');
+  const chainId = toQuantity(chain_id);
+  const networks = { [chainId]: rpc_url ?? '' };
   const wallet = new PretendWallet({ keys: PUBLIC_KEYS.map(hexToBytes), networks, chainId });
   pretendWallet = wallet;
   return wallet.announce();
