@@ -53,7 +53,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures merchant-pages
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -319,6 +319,9 @@ clients: ## Install the JavaScript clients, anvil and the schemas that tests use
 
 explorer-pages: build $(VENV)/.dev ## Measure size and first paint of the explorer's pages in chromium, save the figures, and take the pictures of docs/
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.explorer.pages --pictures --save benches/results/explorer_pages.json $(ARGS)
+
+merchant-pages: build $(VENV)/.dev ## Measure size and first paint of the dashboard and the checkout in chromium, save the figures, and take the pictures of docs/
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.merchant_pages --pictures --save benches/results/merchant_pages.json $(ARGS)
 
 explorer-load: build $(VENV)/.dev ## Measure calls and submissions with and without VIEWERS open pages of the explorer on one node, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.explorer.load --viewers $(VIEWERS) --save benches/results/explorer_load.json $(ARGS)

@@ -51,13 +51,13 @@ class PageTiming:
         return {name: round(value, 1) for name, value in asdict(self).items()}
 
 
-def view(context: BrowserContext, url: str, shown: ShownPage) -> tuple[Page, PageTiming]:
-    """Open a page in a new context, wait for its first rows, and return it with its timing."""
+def view(context: BrowserContext, url: str, shown: ShownPage, *, base: str = "/explorer") -> tuple[Page, PageTiming]:
+    """Open a page below `base` in a new context, wait for its first rows, and return it with its timing."""
     page = context.new_page()
     loaded: list[Request] = []
     page.on("requestfinished", lambda request: loaded.append(request) if request.method == "GET" else None)
     page.add_init_script(f"({_WATCH})({shown.rows!r})")
-    page.goto(f"{url}/explorer{shown.path}")
+    page.goto(f"{url}{base}{shown.path}")
     page.locator(shown.rows).first.wait_for()
     sizes = [request.sizes()["responseBodySize"] for request in loaded]
     times = page.evaluate(_TIMES)

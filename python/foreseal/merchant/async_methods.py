@@ -26,6 +26,7 @@ from foreseal.merchant.types import (
     PaymentRequest,
     PayoutDetail,
     PayoutPage,
+    PayoutPreview,
     Recipient,
     RefundDetail,
     RefundPage,
@@ -332,6 +333,40 @@ class AsyncMerchantMethods(AsyncPageIterators):
             idempotency_key,
         )
 
+    async def preview_payout(
+        self, *, recipients: Sequence[Recipient], reference: str | None = None, destination: str | None = None
+    ) -> PayoutPreview:
+        """Check a payout as POST /v1/payouts does, and send nothing."""
+        return await self._post(
+            PayoutPreview,
+            "/v1/payouts/preview",
+            {"recipients": recipients, "reference": reference, "destination": destination},
+            None,
+        )
+
+    async def preview_split(
+        self,
+        *,
+        total: str,
+        shares: Sequence[Share],
+        reference: str | None = None,
+        destination: str | None = None,
+        remainder: int | None = None,
+    ) -> PayoutPreview:
+        """Check a split as POST /v1/splits does, and send nothing."""
+        return await self._post(
+            PayoutPreview,
+            "/v1/splits/preview",
+            {
+                "total": total,
+                "shares": shares,
+                "reference": reference,
+                "destination": destination,
+                "remainder": remainder,
+            },
+            None,
+        )
+
     async def get_payout(self, payout_id: str) -> PayoutDetail:
         """Return a payout."""
         return await self._get(PayoutDetail, f"/v1/payouts/{segment(payout_id)}", {})
@@ -374,13 +409,17 @@ class AsyncMerchantMethods(AsyncPageIterators):
         self, *, block_time_from: int | None = None, block_time_before: int | None = None
     ) -> AsyncIterator[str]:
         """Export captured, unmatched, refunded and paid out transfers as CSV, in chunks of text."""
-        return self._stream("/v1/export.csv")
+        return self._stream(
+            "/v1/export.csv", {"block_time_from": block_time_from, "block_time_before": block_time_before}
+        )
 
     def export_json_lines(
         self, *, block_time_from: int | None = None, block_time_before: int | None = None
     ) -> AsyncIterator[str]:
         """Export the rows of the CSV, each as one line of JSON, in chunks of text."""
-        return self._stream("/v1/export.jsonl")
+        return self._stream(
+            "/v1/export.jsonl", {"block_time_from": block_time_from, "block_time_before": block_time_before}
+        )
 
     async def get_statistics(self, *, created_from: int | None = None, created_before: int | None = None) -> Statistics:
         """Return numbers and volume of orders by day of their creation (UTC) and token."""

@@ -72,8 +72,8 @@ class AsyncTransport:
             if cursor is None:
                 return
 
-    async def _stream(self, path: str) -> AsyncIterator[str]:
-        request = get_request(path, {})
+    async def _stream(self, path: str, query: Mapping[str, Any]) -> AsyncIterator[str]:
+        request = get_request(path, query)
         response = await self._send(request, stream=True)
         try:
             if not request.is_result(response):

@@ -71,8 +71,8 @@ class Transport:
             if cursor is None:
                 return
 
-    def _stream(self, path: str) -> Iterator[str]:
-        request = get_request(path, {})
+    def _stream(self, path: str, query: Mapping[str, Any]) -> Iterator[str]:
+        request = get_request(path, query)
         response = self._send(request, stream=True)
         try:
             if not request.is_result(response):

@@ -436,6 +436,19 @@ class PayoutPage(TypedDict):
     next: str | None
 
 
+class PayoutPreview(TypedDict):
+    """A payout that could be sent now."""
+
+    amount: str
+    amount_shown: str
+    destination: str | None
+    token: str
+    symbol: str | None
+    payee: str | None
+    contract: str
+    recipients: "list[Leg]"
+
+
 class Problem(TypedDict):
     """A failed check or a contradiction."""
 

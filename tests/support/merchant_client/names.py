@@ -22,6 +22,8 @@ METHODS = {
     "post_payouts": "create_payout",
     "get_payouts": "list_payouts",
     "post_splits": "create_split",
+    "post_payouts_preview": "preview_payout",
+    "post_splits_preview": "preview_split",
     "get_payouts_id": "get_payout",
     "get_payouts_id_timeline": "get_payout_timeline",
     "get_unmatched_transfers": "list_unmatched_transfers",

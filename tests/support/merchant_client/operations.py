@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from foreseal.payments.api.idempotency import HEADER
 from foreseal.payments.api.openapi import document
 from foreseal.payments.api.routes import ROUTES
 from foreseal.payments.api.routes.service import Monitoring, general_routes
@@ -45,6 +46,8 @@ class Operation:
     """Type of the response; None for text."""
     item: str | None
     """Type of the items if the response is a page."""
+    has_key: bool
+    """True if the request requires an Idempotency-Key."""
     accepts_503: bool
     """True if a response with the status 503 has the same type."""
 
@@ -86,6 +89,7 @@ def _operation(schemas: dict[str, Any], path: str, method: str, operation: dict[
         body_type=body_type,
         result=result,
         item=reference_name(properties["items"]["items"]) if "next" in properties else None,
+        has_key=any(field.name == HEADER for field in located["header"]),
         accepts_503=unavailable == success,
     )
 

@@ -160,10 +160,11 @@ def _method(each: Operation, prefix: str, iterator: str) -> Iterator[str]:
     wait = "await " if prefix else ""
     if each.result is None:
         yield from _signature(each.name, each, fields, f"{iterator}[str]", "", f"{each.summary}, in chunks of text.")
-        yield f"        return self._stream({target})\n"
+        yield f"        return self._stream({target}, {content})\n"
     elif each.method == "POST":
         yield from _signature(each.name, each, fields, each.result, prefix, f"{each.summary}.")
-        yield f"        return {wait}self._post({each.result}, {target}, {content}, idempotency_key)\n"
+        key = "idempotency_key" if each.has_key else "None"
+        yield f"        return {wait}self._post({each.result}, {target}, {content}, {key})\n"
     else:
         accepted = ", accepts_503=True" if each.accepts_503 else ""
         yield from _signature(each.name, each, fields, each.result, prefix, f"{each.summary}.")
@@ -184,7 +185,7 @@ def _signature(
     name: str, each: Operation, fields: list[Field], result: str, prefix: str, document: str
 ) -> Iterator[str]:
     arguments = [f"{field.argument}: {python_type(field.schema)}" for field in each.path_fields]
-    keywords = [_keyword(field) for field in fields] + ([_KEY] if each.method == "POST" else [])
+    keywords = [_keyword(field) for field in fields] + ([_KEY] if each.has_key else [])
     if keywords:
         arguments += ["*", *keywords]
     yield f"    {prefix}def {name}({', '.join(['self', *arguments])}) -> {result}:"

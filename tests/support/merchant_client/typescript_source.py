@@ -130,23 +130,23 @@ def _method(each: Operation) -> Iterator[str]:
     arguments = [f"{camel_case(field.argument)}: {typescript_type(field.schema)}" for field in each.path_fields]
     name = camel_case(each.name)
     yield f"  /** {each.summary}. */"
+    if each.query:
+        arguments.append(f"query: {_query_type(each)} = {{}}")
+    sent_query = "query" if each.query else "{}"
     if each.result is None:
-        yield from _definition(
-            name, arguments, "RequestOptions", "AsyncIterable<string>", f"this.stream({target}, options)"
-        )
+        call = f"this.stream({target}, {sent_query}, options)"
+        yield from _definition(name, arguments, "RequestOptions", "AsyncIterable<string>", call)
     elif each.method == "POST":
         if each.body_type is not None:
             default = "" if any(field.required for field in each.body) else " = {}"
             arguments.append(f"body: {each.body_type}{default}")
         sent = "body" if each.body_type is not None else "{}"
         call = f"this.post({target}, {sent}, options)"
-        yield from _definition(name, arguments, "PostOptions", f"Promise<{each.result}>", call)
+        options = "PostOptions" if each.has_key else "RequestOptions"
+        yield from _definition(name, arguments, options, f"Promise<{each.result}>", call)
     else:
-        if each.query:
-            arguments.append(f"query: {_query_type(each)} = {{}}")
-        sent = "query" if each.query else "{}"
         accepted = ", true" if each.accepts_503 else ""
-        call = f"this.get({target}, {sent}, options{accepted})"
+        call = f"this.get({target}, {sent_query}, options{accepted})"
         yield from _definition(name, arguments, "RequestOptions", f"Promise<{each.result}>", call)
     if each.item is not None:
         yield f"  /** Iterate over all pages of `{name}`; `limit` is the size of a page. */"

@@ -11,6 +11,7 @@ import pytest
 from foreseal import merchant
 from foreseal.merchant import AsyncMerchantClient, Backoff, MerchantClient, RetryPolicy
 from foreseal.merchant.health import Health
+from foreseal.merchant.types import PayoutPreview
 
 URL = "http://shop.test/base/"
 PROBLEM = {"code": "node_unreachable", "message": "no node", "argument": None, "reason": None}
@@ -208,6 +209,21 @@ def test_export_is_streamed_and_its_errors_raised(call: Call) -> None:
     assert "".join(call(Script(httpx.Response(200, text="kind,id\n")), "export_csv")) == "kind,id\n"
     with pytest.raises(merchant.AccessDenied, match="for people"):
         call(Script(error(401)), "export_csv")
+
+
+@pytest.mark.parametrize("name", ["export_csv", "export_json_lines"])
+def test_export_sends_its_period(call: Call, name: str) -> None:
+    script = Script(httpx.Response(200, text="kind,id\n"))
+    call(script, name, block_time_from=5, block_time_before=9)
+    assert dict(script.requests[0].url.params) == {"block_time_from": "5", "block_time_before": "9"}
+
+
+def test_preview_of_a_payout_accepts_no_key(call: Call) -> None:
+    legs = [{"recipient": "0x" + "1" * 40, "amount": "5"}]
+    shown = dict.fromkeys(PayoutPreview.__required_keys__)
+    assert call(Script(httpx.Response(200, json=shown)), "preview_payout", recipients=legs) == shown
+    with pytest.raises(TypeError, match="idempotency_key"):
+        call(Script(), "preview_payout", recipients=legs, idempotency_key="k")
 
 
 @pytest.mark.parametrize("id", ["", ".", "..", "a/b"])

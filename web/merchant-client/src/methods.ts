@@ -2,6 +2,8 @@
 
 import { segment, Transport, type PostOptions, type RequestOptions } from "./transport.js";
 import type {
+  ExportCsvQuery,
+  ExportJsonLinesQuery,
   GetOrderTypedDataQuery,
   GetStatisticsQuery,
   ListDeliveriesQuery,
@@ -44,6 +46,7 @@ import type {
   Payout,
   PayoutDetail,
   PayoutPage,
+  PayoutPreview,
   Refund,
   RefundDetail,
   RefundPage,
@@ -171,6 +174,16 @@ export class MerchantMethods extends Transport {
     return this.post("/v1/splits", body, options);
   }
 
+  /** Check a payout as POST /v1/payouts does, and send nothing. */
+  previewPayout(body: NewPayout, options: RequestOptions = {}): Promise<PayoutPreview> {
+    return this.post("/v1/payouts/preview", body, options);
+  }
+
+  /** Check a split as POST /v1/splits does, and send nothing. */
+  previewSplit(body: NewSplit, options: RequestOptions = {}): Promise<PayoutPreview> {
+    return this.post("/v1/splits/preview", body, options);
+  }
+
   /** Return a payout. */
   getPayout(payoutId: string, options: RequestOptions = {}): Promise<PayoutDetail> {
     return this.get(`/v1/payouts/${segment(payoutId)}`, {}, options);
@@ -202,13 +215,13 @@ export class MerchantMethods extends Transport {
   }
 
   /** Export captured, unmatched, refunded and paid out transfers as CSV. */
-  exportCsv(options: RequestOptions = {}): AsyncIterable<string> {
-    return this.stream("/v1/export.csv", options);
+  exportCsv(query: ExportCsvQuery = {}, options: RequestOptions = {}): AsyncIterable<string> {
+    return this.stream("/v1/export.csv", query, options);
   }
 
   /** Export the rows of the CSV, each as one line of JSON. */
-  exportJsonLines(options: RequestOptions = {}): AsyncIterable<string> {
-    return this.stream("/v1/export.jsonl", options);
+  exportJsonLines(query: ExportJsonLinesQuery = {}, options: RequestOptions = {}): AsyncIterable<string> {
+    return this.stream("/v1/export.jsonl", query, options);
   }
 
   /** Return numbers and volume of orders by day of their creation (UTC) and token. */

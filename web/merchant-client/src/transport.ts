@@ -99,8 +99,8 @@ export class Transport {
     } while (cursor !== null);
   }
 
-  protected async *stream(path: string, options: RequestOptions): AsyncGenerator<string> {
-    const request = getRequest(path, {}, options, false);
+  protected async *stream(path: string, query: object, options: RequestOptions): AsyncGenerator<string> {
+    const request = getRequest(path, query, options, false);
     const response = await this.#send(request);
     if (!response.ok) {
       await parse(request, response);

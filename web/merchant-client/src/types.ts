@@ -641,6 +641,23 @@ export interface PayoutPage {
   next: string | null;
 }
 
+/** A payout that could be sent now. */
+export interface PayoutPreview {
+  /** Amount in smallest units. */
+  amount: string;
+  /** Amount in tokens, for people. */
+  amount_shown: string;
+  /** Name of the destination; null if it is not configured. */
+  destination: string | null;
+  token: string;
+  /** Symbol of the token; null if the token is not configured. */
+  symbol: string | null;
+  /** Account that sends the money; null if the destination is not configured. */
+  payee: string | null;
+  contract: string;
+  recipients: Leg[];
+}
+
 /** A failed check or a contradiction. */
 export interface Problem {
   code: string;

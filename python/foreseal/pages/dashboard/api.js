@@ -117,6 +117,16 @@ export async function signOut() {
 export const get = (path, options = {}) => /** @type {Promise<T>} */ (send('GET', path, options));
 
 /**
+ * Sends a request that changes nothing although it has a body, such as the preview of a payout.
+ * @template T
+ * @param {string} path
+ * @param {unknown} body
+ * @param {AbortSignal} signal
+ * @returns {Promise<T>}
+ */
+export const check = (path, body, signal) => /** @type {Promise<T>} */ (send('POST', path, { body, signal }));
+
+/**
  * Returns a query string; empty values are left out.
  * @param {Record<string, string | number | null | undefined>} values
  */

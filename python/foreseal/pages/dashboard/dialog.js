@@ -13,19 +13,20 @@ import { Change } from './api.js';
  */
 export function ActionButton({ label, title = label, confirm = label, isDanger = false, children, send, onDone, isReady = true }) {
   const [isOpen, setIsOpen] = useState(false);
+  // It outlives the dialog: a user who closes it after a lost answer and confirms again repeats the same change.
+  const [change] = useState(() => new Change());
   return html`<button type="button" class=${isDanger ? 'button button-danger' : 'button'} onClick=${() => setIsOpen(true)}>
       ${label}</button>
-    ${isOpen && html`<${Confirmation} ...${{ title, confirm, isDanger, children, send, onDone, isReady }}
+    ${isOpen && html`<${Confirmation} ...${{ title, confirm, isDanger, children, change, send, onDone, isReady }}
       onClose=${() => setIsOpen(false)} />`}`;
 }
 
 /**
- * @param {{title: string, confirm: string, isDanger: boolean, children?: () => Child,
+ * @param {{title: string, confirm: string, isDanger: boolean, children?: () => Child, change: Change,
  *   send: (change: Change) => Promise<unknown>, onDone?: () => void, isReady: boolean, onClose: () => void}} props
  */
-function Confirmation({ title, confirm, isDanger, children, send, onDone, isReady, onClose }) {
+function Confirmation({ title, confirm, isDanger, children, change, send, onDone, isReady, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  const [change] = useState(() => new Change());
   const [isSending, setIsSending] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const heading = useId();

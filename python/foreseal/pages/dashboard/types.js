@@ -9,6 +9,7 @@
 /** @typedef {import('../merchant-client/src/types.js').Payout} Payout */
 /** @typedef {import('../merchant-client/src/types.js').PayoutPage} PayoutPage */
 /** @typedef {import('../merchant-client/src/types.js').PayoutDetail} PayoutDetail */
+/** @typedef {import('../merchant-client/src/types.js').PayoutPreview} PayoutPreview */
 /** @typedef {import('../merchant-client/src/types.js').Transaction} Transaction */
 /** @typedef {import('../merchant-client/src/types.js').UnmatchedTransfer} UnmatchedTransfer */
 /** @typedef {import('../merchant-client/src/types.js').UnmatchedTransferPage} UnmatchedTransferPage */

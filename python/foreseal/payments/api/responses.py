@@ -298,6 +298,13 @@ class PayoutDetail(TypedDict):
     transactions: list[TransactionView]
 
 
+class PayoutPreview(Money, Origin):
+    """A payout that could be sent now."""
+
+    contract: AddressText
+    recipients: list[Leg]
+
+
 class PayoutPage(TypedDict):
     """One page of payouts."""
 

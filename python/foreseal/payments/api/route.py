@@ -160,6 +160,8 @@ class Route:
     """False if the handler waits for nothing, so that it is called on the event loop."""
     for_shopper: bool = False
     """True if the request needs the client secret of its order, and `CheckoutHandler` answers it."""
+    is_preview: bool = False
+    """True for a POST that changes nothing: it requires no Idempotency-Key, and no response is stored."""
     models: RequestModels = field(init=False)
     """Models of the request, from the handler's parameter."""
 
@@ -169,7 +171,7 @@ class Route:
     @property
     def claims(self) -> bool:
         """True if the route requires an Idempotency-Key."""
-        return self.method == "POST" and not self.for_shopper
+        return self.method == "POST" and not self.for_shopper and not self.is_preview
 
 
 class RequestHandler:

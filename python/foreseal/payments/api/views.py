@@ -17,6 +17,7 @@ from foreseal.payments.api.responses import (
     OrderView,
     Origin,
     PaymentView,
+    PayoutPreview,
     PayoutView,
     RefinedStatus,
     RefundedTransferView,
@@ -230,6 +231,15 @@ class Views:
             }
             for row in rows
         ]
+
+    def payout_preview(self, token: str, payee: str, contract: str, legs: Sequence[tuple[str, int]]) -> PayoutPreview:
+        """Return a payout that is not reserved."""
+        return {
+            **self._origin(token, payee),
+            "contract": contract,
+            **self.money(sum(amount for _, amount in legs), token),
+            "recipients": [{"recipient": recipient, **self.money(amount, token)} for recipient, amount in legs],
+        }
 
     def unmatched(self, tx: Connection, rows: Sequence[UnmatchedTransfer]) -> list[UnmatchedTransferView]:
         """Return unmatched transfers with their resolutions."""

@@ -51,14 +51,7 @@ class Payouts(Disbursements[PayoutRecord]):
         with other legs, ValueError, TypeError and the node's errors.
         """
         id = "0x" + bytes32(batch, "batch").hex()
-        contract_address = address(contract, "contract")
-        checked_legs = [(address(recipient, "recipient"), check_amount(amount)) for recipient, amount in legs]
-        if not 1 <= len(checked_legs) <= MAX_RECIPIENTS:
-            raise ValueError(f"legs: {len(checked_legs)} recipients, must be between 1 and {MAX_RECIPIENTS}")
-        if any(amount == 0 for _, amount in checked_legs):
-            raise ValueError("amount: must not be 0")
-        if any(recipient == ZERO_ADDRESS for recipient, _ in checked_legs):
-            raise ValueError("recipient: must not be the zero address")
+        contract_address, checked_legs = address(contract, "contract"), _checked(legs)
         with self.ledger.database.reading() as tx:
             if self._exists(tx, id, contract_address, checked_legs):
                 return id
@@ -88,6 +81,16 @@ class Payouts(Disbursements[PayoutRecord]):
                 }
                 tx.execute(insert(PayoutLegRecord).values(leg))
         return id
+
+    def preview(self, contract: str, legs: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Return the legs of a batch that could be reserved now, and reserve nothing.
+
+        Raises `RecipientForbidden` with the recipient at fault, `NotFunded`, ValueError, TypeError and the node's
+        errors.
+        """
+        checked_legs = _checked(legs)
+        self._check(address(contract, "contract"), checked_legs)
+        return checked_legs
 
     def recipients(self, tx: Connection, row: PayoutRecord) -> list[tuple[str, int]]:
         """Return the legs of a batch."""
@@ -126,6 +129,17 @@ class Payouts(Disbursements[PayoutRecord]):
         if (found.token, payee, found.contract) != mine or _legs(tx, id) != legs:
             raise DuplicateRecord(f"payouts: {id} is another batch")
         return True
+
+
+def _checked(legs: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    checked = [(address(recipient, "recipient"), check_amount(amount)) for recipient, amount in legs]
+    if not 1 <= len(checked) <= MAX_RECIPIENTS:
+        raise ValueError(f"legs: {len(checked)} recipients, must be between 1 and {MAX_RECIPIENTS}")
+    if any(amount == 0 for _, amount in checked):
+        raise ValueError("amount: must not be 0")
+    if any(recipient == ZERO_ADDRESS for recipient, _ in checked):
+        raise ValueError("recipient: must not be the zero address")
+    return checked
 
 
 def _legs(tx: Connection, id: str) -> list[tuple[str, int]]:

@@ -13,7 +13,8 @@ from live import LiveNode, live_node
 from live.sending import Sender
 from payments.api.serving import MERCHANT, api_key, configure, serving
 
-POLICY = """[policy]
+POLICY = """webhook_networks = ["127.0.0.0/8"]
+[policy]
 confirmed = "sealed"
 [dashboard]
 explorer_url = "http://127.0.0.1:1/explorer"

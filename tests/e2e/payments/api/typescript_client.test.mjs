@@ -100,6 +100,14 @@ test("iteration follows the cursors", async () => {
   assert.deepEqual(requests.map((each) => new URL(each.target).search), ["?order=7&limit=2", "?order=7&limit=2&cursor=c"]);
 });
 
+test("an export sends its period", async () => {
+  const { client, requests } = scripted([new Response("kind"), new Response("{}")]);
+  for await (const chunk of client.exportCsv({ block_time_from: 5, block_time_before: 9 })) assert.equal(chunk, "kind");
+  for await (const chunk of client.exportJsonLines({ block_time_before: 9 })) assert.equal(chunk, "{}");
+  const found = requests.map((each) => new URL(each.target).search);
+  assert.deepEqual(found, ["?block_time_from=5&block_time_before=9", "?block_time_before=9"]);
+});
+
 test("an interrupted export is an error of the client", async () => {
   const body = new ReadableStream({
     start: (controller) => controller.enqueue(new TextEncoder().encode("kind,")),

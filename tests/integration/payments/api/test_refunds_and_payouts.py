@@ -3,7 +3,11 @@
 import csv
 import io
 
+from sqlalchemy import func, select
+
+from foreseal.payments.api.models import RequestRecord
 from foreseal.payments.api.roles import Role
+from foreseal.payments.ledger.models import PayoutLegRecord, PayoutRecord, TimelineRecord, TransactionRecord
 from foreseal.payments.orders.terms import memo
 from payments.api.service_harness import ServiceHarness
 from payments.fake.contracts import PAYOUTS, TOKEN, selector
@@ -17,6 +21,14 @@ def _pay(service: ServiceHarness, amount: int, memo: bytes | None = None) -> str
     sent = service.chain.inject(BUYER.address.lower(), TOKEN, selector(name) + data + (memo or b""))
     service.chain.mine()
     return sent.hash
+
+
+def _rows(service: ServiceHarness) -> dict[str, int]:
+    """Return the number of rows that a payout or a stored response would add, by table."""
+    tables = (RequestRecord, PayoutRecord, PayoutLegRecord, TransactionRecord, TimelineRecord)
+    with service.database.reading() as tx:
+        counts = {each.__tablename__: tx.execute(select(func.count()).select_from(each)) for each in tables}
+        return {name: int(count.scalar_one()) for name, count in counts.items()}
 
 
 def _exported(service: ServiceHarness) -> list[dict[str, str]]:
@@ -90,6 +102,38 @@ def test_payouts_and_splits_are_paid(service: ServiceHarness) -> None:
     service.chain.change(lambda state: state.blacklisted.add(BUYERS[2].address.lower()))
     error = service.refused(409, "account_forbidden", "/v1/payouts", {"recipients": [{**legs[2]}]})
     assert BUYERS[2].address in error["message"]
+
+
+def test_preview_of_a_payout_checks_it_and_changes_nothing(service: ServiceHarness) -> None:
+    service.captured("a", 10_000)
+    legs = [{"recipient": each.address, "amount": str(100 + index)} for index, each in enumerate(BUYERS)]
+    shares = [{"recipient": BUYERS[0].address, "basis_points": 9_999}, {"recipient": SHOP.address, "basis_points": 1}]
+    payout, split = {"recipients": legs}, {"total": "100", "shares": shares}
+    error = service.refused(409, "not_funded", "/v1/payouts/preview", payout)
+    assert error["message"] == "the batch needs 303 units, but only 0 are available"
+    service.chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 10**9}))
+    before = _rows(service)
+    # It needs no Idempotency-Key; the same key may precede the payout itself.
+    for key in ("k", "k", ""):
+        shown = service.request("POST", "/v1/payouts/preview", payout, key=key)
+        assert shown.status_code == 200, shown.text
+    found = shown.json()
+    assert (found["amount"], found["payee"], found["contract"].lower()) == ("303", SHOP.address, PAYOUTS)
+    assert [leg["recipient"] for leg in found["recipients"]] == [each.address for each in BUYERS]
+    # A share of less than a unit is not paid; the remainder goes to the first share.
+    found = service.made("/v1/splits/preview", split)
+    assert [(leg["recipient"], leg["amount"]) for leg in found["recipients"]] == [(BUYERS[0].address, "100")]
+    many = {"recipients": [{"recipient": BUYERS[0].address, "amount": "1"}] * 101}
+    assert service.refused(400, "invalid_value", "/v1/payouts/preview", many)["argument"] == "recipients"
+    shares[0]["basis_points"] = 1
+    assert service.refused(400, "invalid_value", "/v1/splits/preview", split)["argument"] == "shares"
+    for role in (Role.READER, Role.CASHIER, Role.REFUNDER):
+        service.refused(403, "insufficient_role", "/v1/payouts/preview", payout, role=role)
+    service.chain.change(lambda state: state.blacklisted.add(BUYERS[2].address.lower()))
+    assert BUYERS[2].address in service.refused(409, "account_forbidden", "/v1/payouts/preview", payout)["message"]
+    assert _rows(service) == before
+    paid = service.made("/v1/payouts", {"recipients": legs[:2]}, key="k")["payout"]
+    assert paid["amount"] == "201"
 
 
 def test_unmatched_transfers_are_listed_and_resolved(service: ServiceHarness) -> None:

@@ -4,20 +4,15 @@ import { TextField } from '../../lib/components/field.js';
 import { Panel } from '../../lib/components/table.js';
 import { html, useState } from '../../lib/components/ui.js';
 import { query, ROOT } from '../api.js';
+import { DAY_PROBLEM, unixTime } from '../days.js';
 
 export const title = () => 'Export';
-
-/** @param {string} date */
-function unixTime(date) {
-  const ms = Date.parse(`${date.trim()}T00:00:00Z`);
-  return Number.isNaN(ms) ? null : ms / 1000;
-}
 
 export default function ExportPage() {
   const [from, setFrom] = useState('');
   const [before, setBefore] = useState('');
   /** @param {string} text */
-  const problem = (text) => (text.trim() !== '' && unixTime(text) === null ? 'must be a day such as 2026-05-31' : null);
+  const problem = (text) => (text.trim() !== '' && unixTime(text) === null ? DAY_PROBLEM : null);
   const period = query({ block_time_from: unixTime(from), block_time_before: unixTime(before) });
   const isValid = problem(from) === null && problem(before) === null;
   return html`<h1>Export</h1>

@@ -3,11 +3,12 @@
 import { SelectField, TextField } from '../../lib/components/field.js';
 import { Panel, Table } from '../../lib/components/table.js';
 import { Timestamp } from '../../lib/components/time.js';
-import { html, useMemo, useState } from '../../lib/components/ui.js';
+import { html, useEffect, useMemo, useState } from '../../lib/components/ui.js';
 import { visibleName } from '../../lib/text.js';
 import { isAddress } from '../../lib/values.js';
 import { currentSession } from '../api.js';
 import { router } from '../context.js';
+import { DAY_PROBLEM, unixTime } from '../days.js';
 import { Pages, usePages } from '../pages.js';
 import { Account, ORDER_STATES, OrderLink, parseAmount, Status } from '../shown.js';
 
@@ -18,11 +19,6 @@ export const title = () => 'Orders';
 
 const NAMES = ['state', 'id', 'reference', 'payer', 'amount_from', 'amount_to', 'from', 'before'];
 
-/** Returns the Unix time of a date in UTC; an empty text without one. @param {string} date */
-function unixTime(date) {
-  const ms = Date.parse(`${date}T00:00:00Z`);
-  return Number.isNaN(ms) ? '' : String(ms / 1000);
-}
 
 /**
  * Returns the parameters of the request, or the field at fault.
@@ -34,9 +30,13 @@ export function parseFilters(text) {
   if (payer !== '' && !isAddress(payer.trim())) return { field: 'payer', message: 'must be an address: 0x and 40 hex digits' };
   const decimals = currentSession().destinations[0]?.decimals ?? 0;
   /** @type {Filters} */
-  const parameters = {
-    state, id: id.trim(), reference, payer: payer.trim(), created_from: unixTime(from), created_before: unixTime(before),
-  };
+  const parameters = { state, id: id.trim(), reference, payer: payer.trim() };
+  for (const [field, value] of /** @type {const} */ ([['from', from], ['before', before]])) {
+    if (value.trim() === '') continue;
+    const time = unixTime(value);
+    if (time === null) return { field, message: DAY_PROBLEM };
+    parameters[`created_${field}`] = String(time);
+  }
   for (const [field, value] of [['amount_from', amount_from], ['amount_to', amount_to]]) {
     if (field === undefined || value === undefined || value === '') continue;
     const amount = parseAmount(value, decimals);
@@ -50,6 +50,8 @@ export function parseFilters(text) {
 function FilterForm({ initial }) {
   const [text, setText] = useState(initial);
   const [error, setError] = useState(/** @type {{field: string, message: string} | null} */ (null));
+  // The form stays, and with it the focus, while its search becomes the address of the page.
+  useEffect(() => setText(initial), [JSON.stringify(initial)]);
   /** @param {Event} event */
   const submit = (event) => {
     event.preventDefault();
@@ -97,7 +99,7 @@ export default function OrdersPage({ location }) {
   /** @type {ReturnType<typeof usePages<Order>>} */
   const list = usePages('/v1/orders', parameters);
   return html`<h1>Orders</h1>
-    <${Panel} title="Search"><${FilterForm} key=${key} initial=${text} /></${Panel}>
+    <${Panel} title="Search"><${FilterForm} initial=${text} /></${Panel}>
     <${Panel} title="Orders">
       <${Pages} list=${list}><${Table} caption="Orders, newest first" columns=${COLUMNS} rows=${list.items}
         rowKey=${(/** @type {Order} */ order) => order.id}

@@ -1,37 +1,71 @@
 // Payouts and splits: the list, and the upload of a CSV file with a preview.
 
-import { describeError } from '../../lib/components/errors.js';
+import { describeError, Loading } from '../../lib/components/errors.js';
 import { SelectField, TextField } from '../../lib/components/field.js';
 import { Panel, Table } from '../../lib/components/table.js';
-import { html, useId, useMemo, useState } from '../../lib/components/ui.js';
+import { html, useEffect, useId, useMemo, useState } from '../../lib/components/ui.js';
+import { isAbort } from '../../lib/rpc.js';
 import { visibleName } from '../../lib/text.js';
-import { Change, currentSession, may, segment, ServiceError } from '../api.js';
+import { Change, check, currentSession, may, segment, ServiceError } from '../api.js';
 import { router } from '../context.js';
-import { BASIS_POINTS, lineOfError, MAX_BYTES, parseRecipients } from '../csv.js';
+import { lineOfError, MAX_BYTES, parseRecipients } from '../csv.js';
 import { Pages, usePages } from '../pages.js';
-import { Account, amountText, parseAmount, Status } from '../shown.js';
+import { Account, parseAmount, Status } from '../shown.js';
 
 /** @typedef {import('../types.js').Payout} Payout */
 /** @typedef {import('../types.js').PayoutDetail} PayoutDetail */
+/** @typedef {import('../types.js').PayoutPreview} PayoutPreview */
+/** @typedef {PayoutPreview['recipients'][number]} Recipient */
 /** @typedef {import('../csv.js').Leg} Leg */
 /** @typedef {import('../csv.js').Problem} Problem */
+/** @typedef {{path: string, body: object}} Batch */
 
 const KINDS = [{ value: 'payout', label: 'Payout: an amount for each recipient' }, { value: 'split', label: 'Split: shares of one sum' }];
 
+/** Milliseconds after a change until the service checks it. */
+const PREVIEW_DELAY_MS = 250;
+
 export const title = () => 'Payouts';
 
-/** @param {{legs: Leg[], isSplit: boolean, total: bigint | null, decimals: number, symbol: string}} props */
-function Preview({ legs, isSplit, total, decimals, symbol }) {
-  const sum = isSplit ? total ?? 0n : legs.reduce((found, leg) => found + leg.amount, 0n);
-  return html`<p role="status">${legs.length} recipients, ${amountText(sum, decimals)} ${symbol} in total</p>
-    <${Table} caption="Preview" rows=${legs} rowKey=${(/** @type {Leg} */ leg) => String(leg.line)} columns=${[
-      { label: 'Line', cell: (/** @type {Leg} */ leg) => leg.line, numeric: true },
-      { label: 'Recipient', cell: (/** @type {Leg} */ leg) => html`<${Account} address=${leg.recipient} />` },
-      isSplit ? { label: 'Share', cell: (/** @type {Leg} */ leg) => `${Number(leg.amount) / 100} %`, numeric: true }
-        : { label: 'Amount', cell: (/** @type {Leg} */ leg) => `${amountText(leg.amount, decimals)} ${symbol}`, numeric: true },
-      ...(isSplit && total !== null ? [{ label: 'About', cell: (/** @type {Leg} */ leg) =>
-        `${amountText((total * leg.amount) / BASIS_POINTS, decimals)} ${symbol}`, numeric: true }] : []),
+/** @param {{found: PayoutPreview}} props */
+function Preview({ found }) {
+  return html`<p role="status">${found.recipients.length} recipients, ${visibleName(found.amount_shown, 60)} in total</p>
+    <${Table} caption="Preview" rows=${found.recipients} rowKey=${(/** @type {Recipient} */ _, /** @type {number} */ index) => String(index)} columns=${[
+      { label: 'Recipient', cell: (/** @type {Recipient} */ each) => html`<${Account} address=${each.recipient} />` },
+      { label: 'Amount', cell: (/** @type {Recipient} */ each) => visibleName(each.amount_shown, 60), numeric: true },
     ]} />`;
+}
+
+/**
+ * Checks a batch by the service, a moment after its last change. The result is null until the service has answered.
+ * @param {Batch | null} batch
+ * @returns {{found: PayoutPreview | null, error: unknown, retry: () => void}}
+ */
+function usePreview(batch) {
+  const [state, setState] = useState(/** @type {{key: string, found: PayoutPreview | null, error: unknown}} */ ({ key: '', found: null, error: null }));
+  const [round, setRound] = useState(0);
+  const key = batch === null ? '' : `${round} ${batch.path} ${JSON.stringify(batch.body)}`;
+  useEffect(() => {
+    if (batch === null) return undefined;
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      /** @type {Promise<PayoutPreview>} */
+      const answer = check(`${batch.path}/preview`, batch.body, controller.signal);
+      answer.then((found) => setState({ key, found, error: null }), (error) => {
+        if (!isAbort(error)) setState({ key, found: null, error });
+      });
+    }, PREVIEW_DELAY_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [key]);
+  const isCurrent = state.key === key;
+  return {
+    found: isCurrent ? state.found : null,
+    error: isCurrent ? state.error : null,
+    retry: () => setRound((count) => count + 1),
+  };
 }
 
 /** @param {{problems: Problem[]}} props */
@@ -39,6 +73,19 @@ function Problems({ problems }) {
   return html`<div class="notice notice-error" role="alert"><ul class="problems">
     ${problems.slice(0, 100).map(({ line, message }) => html`<li key=${`${line}-${message}`}>${line > 0 && `Line ${line}: `}${message}</li>`)}
   </ul></div>`;
+}
+
+/**
+ * Returns the request for a payout, or for a split if there is a total.
+ * @param {string} destination @param {Leg[]} legs @param {bigint | null} total
+ * @returns {Batch}
+ */
+function newBatch(destination, legs, total) {
+  if (total === null) {
+    return { path: '/v1/payouts', body: { destination, recipients: legs.map(({ recipient, amount }) => ({ recipient, amount: String(amount) })) } };
+  }
+  const shares = legs.map(({ recipient, amount }) => ({ recipient, basis_points: Number(amount) }));
+  return { path: '/v1/splits', body: { destination, total: String(total), shares } };
 }
 
 /** @param {{destinations: import('../types.js').Destination[]}} props */
@@ -53,7 +100,6 @@ function Upload({ destinations }) {
   const [answer, setAnswer] = useState(/** @type {Problem[]} */ ([]));
   const destination = destinations.find((each) => each.name === name);
   const decimals = destination?.decimals ?? 0;
-  const symbol = visibleName(destination?.symbol ?? '');
   const isSplit = kind === 'split';
   const sum = isSplit ? parseAmount(total, decimals) : null;
   const parsed = useMemo(() => (text === null ? null : parseRecipients(text, { decimals, isSplit })), [text, decimals, isSplit]);
@@ -72,24 +118,25 @@ function Upload({ destinations }) {
   const forget = ({ currentTarget }) => {
     currentTarget.value = '';
   };
-  /** @param {Leg[]} legs */
-  const send = async (legs) => {
+  const legs = parsed !== null && parsed.problems.length === 0 ? parsed.legs : null;
+  const batch = legs === null || (isSplit && sum === null) ? null : newBatch(name, legs, sum);
+  const preview = usePreview(batch);
+  /** @param {unknown} error @returns {Problem} */
+  const problemOf = (error) => (
+    { line: (error instanceof ServiceError ? lineOfError(error, legs ?? []) : null) ?? 0, message: describeError(error) });
+  /** @param {Batch} confirmed */
+  const send = async ({ path, body }) => {
     setIsSending(true);
     setAnswer([]);
-    const body = isSplit
-      ? { destination: name, total: String(sum), shares: legs.map((leg) => ({ recipient: leg.recipient, basis_points: Number(leg.amount) })) }
-      : { destination: name, recipients: legs.map((leg) => ({ recipient: leg.recipient, amount: String(leg.amount) })) };
     try {
-      const made = /** @type {PayoutDetail} */ (await change.send(isSplit ? '/v1/splits' : '/v1/payouts', body));
+      const made = /** @type {PayoutDetail} */ (await change.send(path, body));
       router.navigate(`/payouts/${segment(made.payout.id)}`);
     } catch (error) {
-      const line = error instanceof ServiceError ? lineOfError(error, legs) : null;
-      setAnswer([{ line: line ?? 0, message: describeError(error) }]);
+      setAnswer([problemOf(error)]);
       setIsSending(false);
     }
   };
-  const problems = [...(parsed?.problems ?? []), ...answer];
-  const isReady = parsed !== null && parsed.problems.length === 0 && (!isSplit || sum !== null);
+  const problems = [...(parsed?.problems ?? []), ...(preview.error === null ? [] : [problemOf(preview.error)]), ...answer];
   return html`<div class="stack">
     <div class="form-row">
       <${SelectField} label="Kind" value=${kind} onChange=${setKind} options=${KINDS} />
@@ -102,10 +149,11 @@ function Upload({ destinations }) {
         <p class="field-hint" id=${`${input}-note`}>Two columns: recipient, ${isSplit ? 'basis points' : 'amount in tokens'}</p></div>
     </div>
     ${problems.length > 0 && html`<${Problems} problems=${problems} />`}
-    ${parsed !== null && parsed.problems.length === 0 && html`
-      <${Preview} legs=${parsed.legs} isSplit=${isSplit} total=${sum} decimals=${decimals} symbol=${symbol} />
-      <p><button type="button" class="button button-primary" disabled=${!isReady || isSending} onClick=${() => send(parsed.legs)}>
-        ${isSending ? 'Sending…' : `Pay ${parsed.legs.length} recipients`}</button></p>`}
+    ${preview.error !== null && html`<p><button type="button" class="button" onClick=${preview.retry}>Check again</button></p>`}
+    ${batch !== null && preview.found === null && preview.error === null && html`<${Loading} label="Checking" />`}
+    ${batch !== null && preview.found !== null && html`<${Preview} found=${preview.found} />
+      <p><button type="button" class="button button-primary" disabled=${isSending} onClick=${() => send(batch)}>
+        ${isSending ? 'Sending…' : `Pay ${preview.found.recipients.length} recipients`}</button></p>`}
   </div>`;
 }
 

@@ -10,11 +10,12 @@ from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.events import list_events
 from foreseal.payments.api.pagination import by_beginning
 from foreseal.payments.api.request_models import RequestModel
-from foreseal.payments.api.responses import PayoutDetail, PayoutPage, Timeline
+from foreseal.payments.api.responses import PayoutDetail, PayoutPage, PayoutPreview, Timeline
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route
 from foreseal.payments.api.routes.refunds import DisbursementsQuery
 from foreseal.payments.api.value_types import Amount, DestinationText, Items
+from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.disbursements.payouts import BASIS_POINTS, MAX_RECIPIENTS, split
 from foreseal.payments.ledger import read
 from foreseal.payments.ledger.models import PayoutRecord, Purpose, TimelineRecord
@@ -70,26 +71,61 @@ class NewSplit(PayoutBody):
     )
 
 
+PayoutCall = BodyCall[NewPayout] | BodyCall[NewSplit]
+
+
 def _pay(call: BodyCall[NewPayout]) -> JsonReply:
-    return _send(call, [(each.recipient, each.amount) for each in call.body.recipients])
+    return _send(call, _payout_legs(call.body))
 
 
 def _split(call: BodyCall[NewSplit]) -> JsonReply:
-    shares, index = call.body.shares, call.body.remainder or 0
+    return _send(call, _split_legs(call.body))
+
+
+def _preview_payout(call: BodyCall[NewPayout]) -> JsonReply:
+    return _preview(call, _payout_legs(call.body))
+
+
+def _preview_split(call: BodyCall[NewSplit]) -> JsonReply:
+    return _preview(call, _split_legs(call.body))
+
+
+def _payout_legs(body: NewPayout) -> list[tuple[str, int]]:
+    return [(each.recipient, each.amount) for each in body.recipients]
+
+
+def _split_legs(body: NewSplit) -> list[tuple[str, int]]:
+    shares, index = body.shares, body.remainder or 0
     try:
-        amounts = split(call.body.total, [share.basis_points for share in shares], index)
+        amounts = split(body.total, [share.basis_points for share in shares], index)
     except ValueError as error:
         raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
     legs = [(share.recipient, amount) for share, amount in zip(shares, amounts, strict=True)]
-    return _send(call, [leg for leg in legs if leg[1]])
+    return [leg for leg in legs if leg[1]]
 
 
-def _send(call: BodyCall[NewPayout] | BodyCall[NewSplit], legs: Sequence[tuple[str, int]]) -> JsonReply:
+def _destination(call: PayoutCall) -> tuple[Destination, str]:
+    """Return the destination of a payout, and its contract."""
     destination = call.destination(call.body.destination)
     contract = destination.payouts_contract
     if contract is None:
         message = f"destination {destination.name!r} has no payouts contract in the configuration"
         raise ApiError(409, "payouts_not_configured", message)
+    return destination, contract
+
+
+def _preview(call: PayoutCall, legs: Sequence[tuple[str, int]]) -> JsonReply:
+    destination, contract = _destination(call)
+    try:
+        checked = destination.payouts.preview(contract, legs)
+    except ValueError as error:
+        raise ApiError(400, "invalid_value", str(error), str(error).partition(":")[0]) from error
+    merchant = destination.payouts.merchant
+    return JsonReply(call.views.payout_preview(merchant.domain.contract, merchant.payee, contract, checked))
+
+
+def _send(call: PayoutCall, legs: Sequence[tuple[str, int]]) -> JsonReply:
+    destination, contract = _destination(call)
     reference = call.body.reference or _reference(call)
     try:
         id = destination.payouts.prepare(reference, contract, legs)
@@ -137,6 +173,24 @@ def _id(call: PathCall[PayoutPath]) -> str:
 ROUTES = (
     Route("POST", "/v1/payouts", "Pay up to 100 recipients in one transaction", _pay, {201: PayoutDetail}, Role.ADMIN),
     Route("POST", "/v1/splits", "Divide a sum by shares and pay it out", _split, {201: PayoutDetail}, Role.ADMIN),
+    Route(
+        "POST",
+        "/v1/payouts/preview",
+        "Check a payout as POST /v1/payouts does, and send nothing",
+        _preview_payout,
+        {200: PayoutPreview},
+        Role.ADMIN,
+        is_preview=True,
+    ),
+    Route(
+        "POST",
+        "/v1/splits/preview",
+        "Check a split as POST /v1/splits does, and send nothing",
+        _preview_split,
+        {200: PayoutPreview},
+        Role.ADMIN,
+        is_preview=True,
+    ),
     Route("GET", "/v1/payouts", "List payouts, newest first", _list, {200: PayoutPage}),
     Route("GET", "/v1/payouts/{id}", "Return a payout", _get, {200: PayoutDetail}),
     Route(

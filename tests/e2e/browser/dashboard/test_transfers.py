@@ -1,0 +1,77 @@
+"""Unmatched transfers in the dashboard, and who may resolve them."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dashboard_pages import STAFF, Shop, confirm
+from foreseal.payments.api.roles import Role
+from foreseal.payments.contracts.development import TOKEN
+from live import LiveNode
+from live.blocks import wait_for
+from live.sending import Sender
+from payments.api.serving import BUYERS, MERCHANT
+
+SECONDS = 60.0
+ACTIONS = {
+    Role.READER: [],
+    Role.CASHIER: [],
+    Role.REFUNDER: ["Refund"],
+    Role.ADMIN: ["Refund", "Resolve"],
+}
+
+
+def transfer(node: LiveNode, shop: Shop, amount: int) -> str:
+    """Transfer to the merchant without an order; return the hash once the service has the transfer as final."""
+    data = "0xa9059cbb" + MERCHANT.address[2:].lower().rjust(64, "0") + f"{amount:064x}"
+    hash = Sender(node.rpc, BUYERS[6]).send(to=TOKEN, data=data, gas=100_000)
+
+    def is_final() -> bool:
+        items = client.get("/v1/unmatched-transfers")["items"]
+        return any(each["transaction_hash"] == hash and each["finality"] == "final" for each in items)
+
+    with shop.client() as client:
+        wait_for(is_final, SECONDS, "final unmatched transfer")
+    return hash
+
+
+@pytest.fixture(scope="module")
+def open_transfer(payments_chain: LiveNode, shop: Shop) -> str:
+    """Return the hash of a transfer that stays open."""
+    return transfer(payments_chain, shop, 111)
+
+
+@pytest.mark.parametrize("role", STAFF)
+def test_transfer_has_the_actions_of_the_role(shop: Shop, page: Page, open_transfer: str, role: Role) -> None:
+    shop.sign_in(page, role, "/transfers")
+    row = page.get_by_role("row").filter(has=page.get_by_title(open_transfer))
+    expect(row).to_contain_text("names no order")
+    expect(row.locator(".actions > button")).to_have_text(ACTIONS[role])
+
+
+def test_transfer_is_resolved_with_a_note(payments_chain: LiveNode, shop: Shop, page: Page) -> None:
+    hash = transfer(payments_chain, shop, 222)
+    shop.sign_in(page, path="/transfers")
+    row = page.get_by_role("row").filter(has=page.get_by_title(hash))
+    row.get_by_role("button", name="Resolve").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Resolve")).to_be_disabled()
+    page.get_by_label("Note").fill("Invoice <b>7</b> of 2026")
+    confirm(page, "Resolve")
+    expect(row).to_have_count(0)
+    page.get_by_label("Show").select_option("Resolved")
+    expect(row).to_contain_text("Invoice <b>7</b> of 2026")
+    expect(row.locator(".actions")).to_have_count(0)
+
+
+def test_transfer_is_refunded_to_its_sender(payments_chain: LiveNode, shop: Shop, page: Page) -> None:
+    hash = transfer(payments_chain, shop, 3_000)
+    shop.sign_in(page, Role.REFUNDER, "/transfers")
+    row = page.get_by_role("row").filter(has=page.get_by_title(hash))
+    row.get_by_role("button", name="Refund").click()
+    page.get_by_label("Amount to refund").fill("0.0031")
+    expect(page.get_by_role("dialog").get_by_role("button", name="Refund")).to_be_disabled()
+    page.get_by_label("Amount to refund").fill("0.003")
+    confirm(page, "Refund")
+    expect(row).to_have_count(0)
+    with shop.client() as client:
+        newest = client.get("/v1/refunds")["items"][0]
+        assert (newest["recipient"], newest["amount"]) == (BUYERS[6].address, "3000")
