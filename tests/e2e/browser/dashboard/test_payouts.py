@@ -34,7 +34,9 @@ def test_split_shows_exact_amounts_before_it_is_paid(shop: Shop, page: Page, tmp
     page.get_by_label("Kind").select_option("Split: shares of one sum")
     choose(page, tmp_path, f"{BUYERS[0].address};3333", f"{BUYERS[1].address};3333")
     expect(page.get_by_role("alert")).to_contain_text("the shares sum to 6666 basis points, not 10000")
-    choose(page, tmp_path, *(f"{each.address};{share}" for each, share in zip(BUYERS, (3333, 3333, 3334), strict=False)))
+    choose(
+        page, tmp_path, *(f"{each.address};{share}" for each, share in zip(BUYERS, (3333, 3333, 3334), strict=False))
+    )
     expect(page.get_by_role("button", name="Pay")).to_have_count(0)
     page.get_by_label("Total").fill("1.000001")
     preview = page.get_by_role("region", name="Preview").locator("tbody td:last-child")
