@@ -6,8 +6,9 @@
 from collections.abc import AsyncIterator
 from typing import Literal
 
+from foreseal.merchant.administration import Delivery
 from foreseal.merchant.async_transport import AsyncTransport
-from foreseal.merchant.types import Delivery, Order, Payout, Refund, UnmatchedTransfer
+from foreseal.merchant.types import Order, Payout, Refund, UnmatchedTransfer
 from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
 
 

@@ -6,17 +6,12 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal
 
-from foreseal.merchant.async_iterators import AsyncPageIterators
+from foreseal.merchant.async_administration_methods import AsyncAdministrationMethods
 from foreseal.merchant.async_transport import segment
 from foreseal.merchant.health import Health
 from foreseal.merchant.types import (
-    ApiKey,
-    ApiKeys,
-    ApiKeySecret,
     Balance,
     CheckoutLink,
-    Delivery,
-    DeliveryPage,
     OrderDetail,
     OrderPage,
     OrderPlaced,
@@ -31,28 +26,16 @@ from foreseal.merchant.types import (
     RefundDetail,
     RefundPage,
     Share,
-    Statistics,
     Timeline,
     TypedData,
     UnmatchedTransfer,
     UnmatchedTransferPage,
-    Webhook,
-    Webhooks,
-    WebhookSecret,
 )
-from foreseal.merchant.values import (
-    ActiveTxStatus,
-    DeliveryState,
-    DisbursementState,
-    Finality,
-    OrderState,
-    Reason,
-    Role,
-)
+from foreseal.merchant.values import ActiveTxStatus, DisbursementState, Finality, OrderState, Reason
 
 
-class AsyncMerchantMethods(AsyncPageIterators):
-    """One method for each operation of the API."""
+class AsyncMerchantMethods(AsyncAdministrationMethods):
+    """One method for each operation."""
 
     async def create_payment(
         self,
@@ -421,12 +404,6 @@ class AsyncMerchantMethods(AsyncPageIterators):
             "/v1/export.jsonl", {"block_time_from": block_time_from, "block_time_before": block_time_before}
         )
 
-    async def get_statistics(self, *, created_from: int | None = None, created_before: int | None = None) -> Statistics:
-        """Return numbers and volume of orders by day of their creation (UTC) and token."""
-        return await self._get(
-            Statistics, "/v1/statistics", {"created_from": created_from, "created_before": created_before}
-        )
-
     async def refund_unmatched_transfer(
         self,
         transaction: str,
@@ -445,169 +422,6 @@ class AsyncMerchantMethods(AsyncPageIterators):
             {"id": id, "destination": destination, "amount": amount, "note": note},
             idempotency_key,
         )
-
-    async def create_webhook(
-        self,
-        *,
-        url: str,
-        events: Sequence[
-            Literal[
-                "*",
-                "order.cancel_submitted",
-                "order.canceled",
-                "order.capture_submitted",
-                "order.captured",
-                "order.confirmed",
-                "order.created",
-                "order.expired",
-                "order.finalized",
-                "order.reopened",
-                "order.signed",
-                "order.stored",
-                "order.transaction_broadcast",
-                "order.transaction_failed",
-                "order.transaction_unknown",
-                "order.transfer_unmatched",
-                "order.unconfirmed",
-                "order.voided",
-                "payout.blocked",
-                "payout.completed",
-                "payout.confirmed",
-                "payout.created",
-                "payout.finalized",
-                "payout.reopened",
-                "payout.submitted",
-                "payout.transaction_broadcast",
-                "payout.transaction_failed",
-                "payout.transaction_unknown",
-                "payout.unconfirmed",
-                "refund.blocked",
-                "refund.completed",
-                "refund.confirmed",
-                "refund.created",
-                "refund.finalized",
-                "refund.reopened",
-                "refund.submitted",
-                "refund.transaction_broadcast",
-                "refund.transaction_failed",
-                "refund.transaction_unknown",
-                "refund.unconfirmed",
-            ]
-        ]
-        | None = None,
-        idempotency_key: str | None = None,
-    ) -> WebhookSecret:
-        """Register a target, which receives events from now on."""
-        return await self._post(WebhookSecret, "/v1/webhooks", {"url": url, "events": events}, idempotency_key)
-
-    async def list_webhooks(self) -> Webhooks:
-        """List all targets."""
-        return await self._get(Webhooks, "/v1/webhooks", {})
-
-    async def retire_webhook(self, webhook_id: str, *, idempotency_key: str | None = None) -> Webhook:
-        """Send no further events to a target, and drop its pending deliveries."""
-        return await self._post(Webhook, f"/v1/webhooks/{segment(webhook_id)}/retire", {}, idempotency_key)
-
-    async def update_webhook(
-        self,
-        webhook_id: str,
-        *,
-        url: str | None = None,
-        events: Sequence[
-            Literal[
-                "*",
-                "order.cancel_submitted",
-                "order.canceled",
-                "order.capture_submitted",
-                "order.captured",
-                "order.confirmed",
-                "order.created",
-                "order.expired",
-                "order.finalized",
-                "order.reopened",
-                "order.signed",
-                "order.stored",
-                "order.transaction_broadcast",
-                "order.transaction_failed",
-                "order.transaction_unknown",
-                "order.transfer_unmatched",
-                "order.unconfirmed",
-                "order.voided",
-                "payout.blocked",
-                "payout.completed",
-                "payout.confirmed",
-                "payout.created",
-                "payout.finalized",
-                "payout.reopened",
-                "payout.submitted",
-                "payout.transaction_broadcast",
-                "payout.transaction_failed",
-                "payout.transaction_unknown",
-                "payout.unconfirmed",
-                "refund.blocked",
-                "refund.completed",
-                "refund.confirmed",
-                "refund.created",
-                "refund.finalized",
-                "refund.reopened",
-                "refund.submitted",
-                "refund.transaction_broadcast",
-                "refund.transaction_failed",
-                "refund.transaction_unknown",
-                "refund.unconfirmed",
-            ]
-        ]
-        | None = None,
-        idempotency_key: str | None = None,
-    ) -> Webhook:
-        """Change the URL or the event types of a registered target."""
-        return await self._post(
-            Webhook, f"/v1/webhooks/{segment(webhook_id)}/update", {"url": url, "events": events}, idempotency_key
-        )
-
-    async def rotate_webhook_secret(
-        self, webhook_id: str, *, overlap_seconds: int | None = None, idempotency_key: str | None = None
-    ) -> WebhookSecret:
-        """Replace the secret of a registered target; the replaced one signs as well for a while."""
-        return await self._post(
-            WebhookSecret,
-            f"/v1/webhooks/{segment(webhook_id)}/rotate-secret",
-            {"overlap_seconds": overlap_seconds},
-            idempotency_key,
-        )
-
-    async def test_webhook(self, webhook_id: str, *, idempotency_key: str | None = None) -> Delivery:
-        """Send the event webhook.test to one target."""
-        return await self._post(Delivery, f"/v1/webhooks/{segment(webhook_id)}/test", {}, idempotency_key)
-
-    async def list_deliveries(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        state: DeliveryState | None = None,
-        webhook: str | None = None,
-    ) -> DeliveryPage:
-        """List deliveries to targets, newest first."""
-        return await self._get(
-            DeliveryPage, "/v1/deliveries", {"limit": limit, "cursor": cursor, "state": state, "webhook": webhook}
-        )
-
-    async def retry_delivery(self, delivery_id: int, *, idempotency_key: str | None = None) -> Delivery:
-        """Retry a dead delivery."""
-        return await self._post(Delivery, f"/v1/deliveries/{segment(delivery_id)}/retry", {}, idempotency_key)
-
-    async def create_api_key(self, *, name: str, role: Role, idempotency_key: str | None = None) -> ApiKeySecret:
-        """Create an API key; only the first response contains it."""
-        return await self._post(ApiKeySecret, "/v1/api-keys", {"name": name, "role": role}, idempotency_key)
-
-    async def list_api_keys(self) -> ApiKeys:
-        """List all API keys without their secrets."""
-        return await self._get(ApiKeys, "/v1/api-keys", {})
-
-    async def revoke_api_key(self, api_key_id: str, *, idempotency_key: str | None = None) -> ApiKey:
-        """Revoke an API key, and end its sessions."""
-        return await self._post(ApiKey, f"/v1/api-keys/{segment(api_key_id)}/revoke", {}, idempotency_key)
 
     async def get_health(self) -> Health:
         """Return the health of the service."""

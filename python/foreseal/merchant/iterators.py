@@ -6,8 +6,9 @@
 from collections.abc import Iterator
 from typing import Literal
 
+from foreseal.merchant.administration import Delivery
 from foreseal.merchant.transport import Transport
-from foreseal.merchant.types import Delivery, Order, Payout, Refund, UnmatchedTransfer
+from foreseal.merchant.types import Order, Payout, Refund, UnmatchedTransfer
 from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
 
 

@@ -7,44 +7,14 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from foreseal.merchant.values import (
     ActiveTxStatus,
-    DeliveryState,
     DisbursementState,
     EventType,
     Finality,
-    ObjectKind,
     OrderState,
     Purpose,
     Reason,
-    Role,
-    SelectableType,
     TxResult,
-    WebhookOrigin,
 )
-
-
-class ApiKey(TypedDict):
-    """An API key, without its secret."""
-
-    id: str
-    name: str
-    role: "Role"
-    created: int
-    """Unix time in seconds."""
-    revoked: int | None
-
-
-class ApiKeySecret(TypedDict):
-    """A new API key and its secret."""
-
-    api_key: "ApiKey"
-    secret: str | None
-    """Text of the API key, shown only once; null if the request is repeated."""
-
-
-class ApiKeys(TypedDict):
-    """All API keys."""
-
-    items: "list[ApiKey]"
 
 
 class Balance(TypedDict):
@@ -63,44 +33,6 @@ class CheckoutLink(TypedDict):
     """Payment link for the shopper, with the client secret."""
 
 
-class DayStatistics(TypedDict):
-    """Orders in one token, by the day of their creation."""
-
-    day: int
-    """Unix time in seconds."""
-    token: str
-    symbol: str | None
-    """Symbol of the token; null if the token is not configured."""
-    orders: int
-    captured: int
-    failed: int
-    """Orders that were voided, canceled or expired."""
-    volume: "Money"
-    """Sum of the captured amounts."""
-
-
-class Delivery(TypedDict):
-    """The delivery of one event to one target."""
-
-    id: int
-    webhook_id: str
-    event_id: str
-    object: "ObjectKind"
-    object_id: str
-    state: "DeliveryState"
-    attempts: int
-    next_attempt: int | None
-    last_error: str | None
-
-
-class DeliveryPage(TypedDict):
-    """One page of deliveries."""
-
-    items: "list[Delivery]"
-    next: str | None
-    """The cursor of the next page, or null."""
-
-
 class DestinationBalance(TypedDict):
     """Sums of one destination, in smallest units of its token."""
 
@@ -108,6 +40,7 @@ class DestinationBalance(TypedDict):
     """Name of the destination; null if it is not configured."""
     token: str
     symbol: str | None
+    """Symbol of the token; null if the token is not configured."""
     payees: "list[str]"
     """Accounts whose transfers are counted."""
     received: str
@@ -140,6 +73,7 @@ class Event(TypedDict):
     id: str
     type: "EventType"
     created: int
+    """Unix time in seconds."""
     data: "EventData"
 
 
@@ -317,6 +251,7 @@ class OrderPage(TypedDict):
 
     items: "list[Order]"
     next: str | None
+    """The cursor of the next page, or null."""
 
 
 class OrderPlaced(TypedDict):
@@ -521,18 +456,6 @@ class Share(TypedDict):
     """Share in basis points."""
 
 
-class Statistics(TypedDict):
-    """Statistics of orders by day."""
-
-    created_from: int
-    """Unix time from which all orders are counted."""
-    created_before: int
-    """Unix time in seconds."""
-    complete: bool
-    """False if the range has too many orders; the oldest are left out."""
-    items: "list[DayStatistics]"
-
-
 class Timeline(TypedDict):
     """All events of an object, oldest first."""
 
@@ -582,31 +505,3 @@ class UnmatchedTransferPage(TypedDict):
 
     items: "list[UnmatchedTransfer]"
     next: str | None
-
-
-class Webhook(TypedDict):
-    """A target of webhooks."""
-
-    id: str
-    url: str
-    events: "list[SelectableType] | None"
-    """Event types; null for all."""
-    origin: "WebhookOrigin"
-    created: int
-    retired: int | None
-    previous_secret_expires: int | None
-    """Time until which a replaced secret signs as well."""
-
-
-class WebhookSecret(TypedDict):
-    """A target and its new secret."""
-
-    webhook: "Webhook"
-    secret: str
-    """Key of the signatures, shown only once."""
-
-
-class Webhooks(TypedDict):
-    """All targets."""
-
-    items: "list[Webhook]"

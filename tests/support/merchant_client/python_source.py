@@ -11,6 +11,9 @@ from merchant_client.operations import Field, Operation, operations, ordered, re
 _NOTICE = "`make merchant-client` generates this file from the OpenAPI document of the service."
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _KEY = "idempotency_key: str | None = None"
+# Types and paths of the administration, in files of their own.
+_ADMINISTRATION_TYPES = ("ApiKey", "Delivery", "Statistics", "DayStatistics", "Webhook")
+_ADMINISTRATION_PATHS = ("/v1/api-keys", "/v1/deliveries", "/v1/statistics", "/v1/webhooks")
 
 
 def python_sources(document: dict[str, Any]) -> dict[str, str]:
@@ -20,9 +23,12 @@ def python_sources(document: dict[str, Any]) -> dict[str, str]:
     return {
         "values.py": _formatted(_values(schemas)),
         "types.py": _formatted(_types(schemas)),
-        "health.py": _formatted(_health(schemas)),
+        "administration.py": _formatted(_module("administration", "the administration", schemas)),
+        "health.py": _formatted(_module("health", "the health check", schemas)),
         "iterators.py": _formatted(_iterators(found, schemas, "")),
         "async_iterators.py": _formatted(_iterators(found, schemas, "async ")),
+        "administration_methods.py": _formatted(_administration_methods(found, schemas, "")),
+        "async_administration_methods.py": _formatted(_administration_methods(found, schemas, "async ")),
         "methods.py": _formatted(_methods(found, schemas, "")),
         "async_methods.py": _formatted(_methods(found, schemas, "async ")),
     }
@@ -60,20 +66,22 @@ def _types(schemas: dict[str, Any]) -> Iterator[str]:
     yield f'"""Types of requests and responses.\n\n{_NOTICE}\n"""\n'
     yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
     yield f"from foreseal.merchant.values import {', '.join(name for name in schemas if 'enum' in schemas[name])}\n"
-    yield from _classes({name: schema for name, schema in schemas.items() if not _is_health(name)})
+    yield from _classes({name: schema for name, schema in schemas.items() if _module_of(name) == "types"})
 
 
-def _health(schemas: dict[str, Any]) -> Iterator[str]:
-    yield f'"""Types of the health check.\n\n{_NOTICE}\n"""\n'
+def _module(module: str, topic: str, schemas: dict[str, Any]) -> Iterator[str]:
+    yield f'"""Types of {topic}.\n\n{_NOTICE}\n"""\n'
     yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
-    found = {name: schema for name, schema in schemas.items() if _is_health(name)}
+    found = {name: schema for name, schema in schemas.items() if _module_of(name) == module}
     text = "\n".join(_classes(found))
     yield from _imports(schemas, text)
     yield f"\n{text}"
 
 
-def _is_health(name: str) -> bool:
-    return name.endswith("Health")
+def _module_of(name: str) -> str:
+    if name.endswith("Health"):
+        return "health"
+    return "administration" if name.startswith(_ADMINISTRATION_TYPES) else "types"
 
 
 def _imports(schemas: dict[str, Any], text: str) -> Iterator[str]:
@@ -85,7 +93,7 @@ def _imports(schemas: dict[str, Any], text: str) -> Iterator[str]:
     ]
     modules: dict[str, list[str]] = {}
     for name in used:
-        module = "values" if "enum" in schemas[name] else "health" if _is_health(name) else "types"
+        module = "values" if "enum" in schemas[name] else _module_of(name)
         modules.setdefault(module, []).append(name)
     for module, names in modules.items():
         yield f"from foreseal.merchant.{module} import {', '.join(names)}"
@@ -133,16 +141,32 @@ def _iterators(found: list[Operation], schemas: dict[str, Any], prefix: str) -> 
 
 
 def _methods(found: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
+    rest = [each for each in found if not each.path.startswith(_ADMINISTRATION_PATHS)]
+    bases = "administration_methods", "AdministrationMethods"
+    yield from _method_class(rest, schemas, prefix, "MerchantMethods", bases, "operation")
+
+
+def _administration_methods(found: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
+    some = [each for each in found if each.path.startswith(_ADMINISTRATION_PATHS)]
+    bases = "iterators", "PageIterators"
+    yield from _method_class(some, schemas, prefix, "AdministrationMethods", bases, "operation of the administration")
+
+
+def _method_class(
+    found: list[Operation], schemas: dict[str, Any], prefix: str, name: str, base: tuple[str, str], subject: str
+) -> Iterator[str]:
     kind = "n async" if prefix else " blocking"
-    yield f'"""Methods of a{kind} client, one for each operation.\n\n{_NOTICE}\n"""\n'
-    iterator, base = ("AsyncIterator", "AsyncPageIterators") if prefix else ("Iterator", "PageIterators")
+    yield f'"""Methods of a{kind} client, one for each {subject}.\n\n{_NOTICE}\n"""\n'
+    iterator, module, parent = "Iterator", *base
+    if prefix:
+        iterator, module, parent = "AsyncIterator", f"async_{module}", f"Async{parent}"
     yield f"from collections.abc import {iterator}, Sequence\nfrom typing import Literal\n"
-    yield f"from foreseal.merchant.{'async_iterators' if prefix else 'iterators'} import {base}"
+    yield f"from foreseal.merchant.{module} import {parent}"
     yield f"from foreseal.merchant.{'async_transport' if prefix else 'transport'} import segment"
     text = "\n".join(line for each in found for line in _method(each, prefix, iterator))
     yield from _imports(schemas, text)
-    yield f"\nclass {'Async' if prefix else ''}MerchantMethods({base}):"
-    yield '    """One method for each operation of the API."""\n'
+    yield f"\nclass {'Async' if prefix else ''}{name}({parent}):"
+    yield f'    """One method for each {subject}."""\n'
     yield text
 
 

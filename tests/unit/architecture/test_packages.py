@@ -10,7 +10,12 @@ from repository import ROOT
 
 PACKAGE = ROOT / "python" / "foreseal"
 # Generated from the OpenAPI document: the same types under the same names as in the service.
-DOCUMENT_TYPES = {"foreseal.merchant.types", "foreseal.merchant.health", "foreseal.merchant.values"}
+DOCUMENT_TYPES = {
+    "foreseal.merchant.administration",
+    "foreseal.merchant.types",
+    "foreseal.merchant.health",
+    "foreseal.merchant.values",
+}
 
 
 def trees() -> dict[str, ast.Module]:
