@@ -143,11 +143,14 @@ class StaticSite:
             if path.startswith(f"{self.prefix}/static/"):
                 return self._text(404, b"not found\n")
             file = self._document
-        lines = [(b"content-type", file.kind), (b"etag", file.tag), (b"vary", b"accept-encoding")]
+        is_small = file.compressed is not None and _accepts_gzip(headers.get(b"accept-encoding", b""))
+        # Both encodings have different bytes, so each has a tag of its own (RFC 9110, 8.8.3.3).
+        tag = file.tag[:-1] + b'-gzip"' if is_small else file.tag
+        lines = [(b"content-type", file.kind), (b"etag", tag), (b"vary", b"accept-encoding")]
         lines += self._shared.get(path, self._headers)
-        if _matches(headers.get(b"if-none-match", b""), file.tag):
+        if _matches(headers.get(b"if-none-match", b""), tag):
             return PageResponse(304, lines, b"")
-        if file.compressed is not None and _accepts_gzip(headers.get(b"accept-encoding", b"")):
+        if is_small and file.compressed is not None:
             return PageResponse(200, [*lines, (b"content-encoding", b"gzip")], file.compressed)
         return PageResponse(200, lines, file.body)
 

@@ -49,10 +49,13 @@ class SessionCookie:
         """Return the id in a request; empty without one."""
         return request.cookies.get(self.name, "")
 
-    def set(self, id: str) -> str:
-        """Return the value of Set-Cookie; an empty id removes the cookie."""
+    def set(self, id: str, *, is_over_tls: bool = False) -> str:
+        """Return the value of Set-Cookie; an empty id removes the cookie.
+
+        `is_over_tls` is true if the page of the request came over TLS, although no public URL is configured.
+        """
         attributes = ["Path=/", "HttpOnly", "SameSite=Strict"]
-        if self.is_secure:
+        if self.is_secure or is_over_tls:
             attributes.append("Secure")
         if not id:
             attributes.append("Max-Age=0")

@@ -39,6 +39,8 @@ from foreseal.payments.destinations.errors import UnknownDestination
 LARGEST_BODY = 256 * 1024
 """Maximum bytes of a request's body."""
 REPLAYED = "Idempotency-Replayed"
+BODY_SECONDS = 10.0
+"""Seconds in which the body of a request must arrive."""
 _NONE = NoFields()
 
 
@@ -191,23 +193,27 @@ class RequestHandler:
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the response to a request. Library errors become error responses."""
         try:
+            # Before the body, so that a stranger's is never read.
+            key = None if route.role is None else await self._find_key(request, route.role)
             raw = await read_body(request, route.max_body)
             if route.queued:
-                return await self._enqueue(route, request, raw)
+                return await self._enqueue(route, request, raw, key)
             if not route.waits:
-                return self._answer(route, request, raw)
-            return await self._threads.run(self._answer, route, request, raw)
+                return self._answer(route, request, raw, key)
+            return await self._threads.run(self._answer, route, request, raw, key)
         except ApiError as error:
             return error_response(error)
         except LIBRARY_ERRORS as error:  # database errors before or after the handler
             return error_response(to_api_error(error))
 
-    async def _enqueue(self, route: Route, request: Request, raw: bytes) -> Response:
-        """Return the response to a queued request."""
-        assert route.role is not None
+    async def _find_key(self, request: Request, needed: Role) -> ApiKeyRecord:
+        """Return the API key of a request. Raises `ApiError` 401 or 403."""
         find = self._authenticator.find
         is_cached = self._authenticator.is_cached(request)
-        key = require_role(find(request) if is_cached else await self._threads.run(find, request), route.role)
+        return require_role(find(request) if is_cached else await self._threads.run(find, request), needed)
+
+    async def _enqueue(self, route: Route, request: Request, raw: bytes, key: ApiKeyRecord | None) -> Response:
+        """Return the response to a queued request."""
         path = parse_fields(route.models.path, request.path_params)
         query = parse_fields(route.models.query, read_query(request))
         body, canonical = parse_body(route.models.body, raw)
@@ -223,8 +229,7 @@ class RequestHandler:
         """Return a call from its path, query, body, API key, claim, Idempotency-Key and fingerprint."""
         return RouteCall(self._backend, self._views, self._operations, *request)
 
-    def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
-        key = None if route.role is None else self._caller(request, route.role)
+    def _answer(self, route: Route, request: Request, raw: bytes, key: ApiKeyRecord | None) -> Response:
         path = parse_fields(route.models.path, request.path_params)
         query = parse_fields(route.models.query, read_query(request))
         body, canonical = parse_body(route.models.body, raw) if route.method == "POST" else (_NONE, b"")
@@ -258,9 +263,6 @@ class RequestHandler:
             raise to_api_error(error) from error
         assert not isinstance(reply, PaymentJob)
         return reply
-
-    def _caller(self, request: Request, needed: Role) -> ApiKeyRecord:
-        return require_role(self._authenticator.find(request), needed)
 
     def _response(self, reply: Reply) -> Response:
         if isinstance(reply, JsonReply):
@@ -322,10 +324,14 @@ def read_query(request: Request) -> dict[str, str]:
 
 
 async def read_body(request: Request, max_size: int) -> bytes:
-    """Return the body. Raises `ApiError` 413 if it is larger than `max_size` bytes."""
+    """Return the body of at most `max_size` bytes. Raises `ApiError` 413, and 400 if it does not arrive in time."""
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > max_size:
-            raise ApiError(413, "body_too_large", f"the body is larger than {max_size} bytes")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > max_size:
+                    raise ApiError(413, "body_too_large", f"the body is larger than {max_size} bytes")
+    except TimeoutError:
+        raise ApiError(400, "invalid_body", f"the body did not arrive within {BODY_SECONDS:g} s") from None
     return bytes(body)

@@ -48,14 +48,15 @@ def _origins(value: Any) -> Any:
 
 
 _Origins = Annotated[tuple[str, ...], BeforeValidator(_origins)]
-_PublicUrl = Annotated[str, ParsedText(_public_url)]
+PublicUrl = Annotated[str, ParsedText(_public_url)]
+"""URL at which browsers reach a service, with its origin in the form in which they send it."""
 _ShownName = Annotated[str, ParsedText(_shown_name)]
 
 
 class CheckoutSection(Section):
     """Checkout page, on which shoppers pay with a wallet. Without this section there is none."""
 
-    public_url: _PublicUrl = Field(
+    public_url: PublicUrl = Field(
         description="URL at which browsers reach the service, with the path /NAME of a merchant with a name.",
         examples=["https://pay.shop.example"],
     )
@@ -68,12 +69,12 @@ class CheckoutSection(Section):
     network_name: _ShownName | None = Field(
         default=None, description="Name of the network on the page and in wallets.", examples=["Base"]
     )
-    rpc_url: _PublicUrl | None = Field(
+    rpc_url: PublicUrl | None = Field(
         default=None,
         description="URL of a public node, which the page adds to wallets that lack the network.",
         examples=["https://rpc.shop.example"],
     )
-    explorer_url: _PublicUrl | None = Field(
+    explorer_url: PublicUrl | None = Field(
         default=None,
         description="URL of a block explorer; the page links to /tx/HASH below it.",
         examples=["https://rpc.shop.example/explorer"],

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from foreseal.client import Options
 from foreseal.payments.chain import BreakerSettings, ConfirmationPolicy, ConfirmationTier
+from foreseal.payments.configuration.checkout_section import PublicUrl
 from foreseal.payments.configuration.keys import (
     Addresses,
     DatabaseUrl,
@@ -250,7 +251,7 @@ class DashboardSection(Section):
     """Dashboard of the merchant at /dashboard, on the listener of the service."""
 
     enabled: bool = Field(default=True, description="False to serve no dashboard, and to accept no sessions.")
-    public_url: HttpUrl | None = Field(
+    public_url: PublicUrl | None = Field(
         default=None,
         description="URL at which browsers reach the service, required behind a proxy with TLS; by default the Host "
         "of each request.",

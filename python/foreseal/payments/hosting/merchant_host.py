@@ -145,7 +145,7 @@ class MerchantHost:
         groups: dict[str | None, Iterable[Metric]] = {
             each.name: each.service.metrics.metrics for each in self._merchants
         }
-        return [*metric_families(groups), *metric_families({None: [self._router.rejected] if self.services else []})]
+        return [*metric_families(groups), *metric_families({None: self._router.metrics if self.services else []})]
 
     def start(self) -> None:
         """Start all services at the same time. Raises `MerchantFailed` for the first that fails."""

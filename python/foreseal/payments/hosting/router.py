@@ -8,8 +8,8 @@ anything else        404
 ```
 
 An HTTP/1.1 connection has one request at a time. So a limit of concurrent requests per merchant leaves connections of
-the listener to the others, however long the requests of one take. Anyone may send requests as a shopper, so they have
-a limit of their own, and cannot use up the share of the merchant's API.
+the listener to the others, however long the requests of one take. Anyone may send requests as a shopper or sign in, so
+these have a limit of their own, and cannot use up the share of the merchant's API.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ from foreseal.payments.api.route import error_response
 from foreseal.payments.merchant_context import merchant_context
 from foreseal.payments.metrics import Counter, Metric
 
-# Paths that shoppers request: the page with its files, and its API.
-_SHOPPER_PATHS = ("/checkout", "/v1/checkout")
+# Paths that anyone may request: the page with its files, its API, and the sign-in of the dashboard.
+_PUBLIC_PATHS = ("/checkout", "/v1/checkout", "/dashboard/api/session")
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class _Mount:
 
     def share(self, path: str) -> RequestShare:
         """Return the share in which a request for a path below the mount counts."""
-        is_shopper = any(path == each or path.startswith(f"{each}/") for each in _SHOPPER_PATHS)
+        is_shopper = any(path == each or path.startswith(f"{each}/") for each in _PUBLIC_PATHS)
         return self.shoppers if is_shopper else self.merchant
 
 

@@ -17,7 +17,7 @@ ROLES = {
     "cashier": {"payments", "batch", "orders", "signature", "capture", "void", "cancel"},
     "refunder": {"refunds", "refund"},
     "admin": {
-        *("payouts", "splits", "resolution", "webhooks", "retire", "retry"),
+        *("payouts", "splits", "preview", "resolution", "webhooks", "retire", "retry"),
         *("update", "rotate-secret", "test", "api-keys", "revoke"),
     },
 }

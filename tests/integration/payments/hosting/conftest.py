@@ -8,6 +8,12 @@ import pytest
 from payments.api.service_harness import ServiceHarness
 from payments.hosting import HostedMerchants
 
+_CHECKOUT = """
+[checkout]
+public_url = "https://pay.shop.example/{name}"
+merchant_name = "Shop"
+"""
+
 
 @pytest.fixture
 def books(url: str, tmp_path: Path) -> Iterator[ServiceHarness]:
@@ -27,6 +33,6 @@ def hosted(books: ServiceHarness, games: ServiceHarness) -> HostedMerchants:
 
 def _service(url: str, folder: Path) -> Iterator[ServiceHarness]:
     folder.mkdir()
-    one = ServiceHarness(url, folder)
+    one = ServiceHarness(url, folder, _CHECKOUT.format(name=folder.name))
     yield one
     one.close()

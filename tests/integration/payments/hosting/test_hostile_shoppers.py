@@ -37,7 +37,7 @@ def shop(url: str, tmp_path: Path) -> Iterator[ServiceHarness]:
 @pytest.fixture
 def slow_bodies_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for bodies as long as a test needs."""
-    monkeypatch.setattr("foreseal.payments.api.checkout.handler._BODY_SECONDS", 600.0)
+    monkeypatch.setattr("foreseal.payments.api.route.BODY_SECONDS", 600.0)
 
 
 class SlowBodies:
@@ -171,7 +171,7 @@ def test_api_is_answered_while_shoppers_have_used_up_their_share(shop: ServiceHa
 
 
 def test_body_that_does_not_arrive_is_rejected(shop: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreseal.payments.api.checkout.handler._BODY_SECONDS", 0.05)
+    monkeypatch.setattr("foreseal.payments.api.route.BODY_SECONDS", 0.05)
     secret = place(shop, "a")
     hosted = HostedMerchants({"books": shop})
 

@@ -31,6 +31,7 @@ class Ids:
     refund: str
     payout: str
     webhook: str
+    api_key: str
     delivery: int
     transaction: str
     position: int
@@ -42,6 +43,7 @@ class Ids:
             "/v1/refunds/": self.refund,
             "/v1/payouts/": self.payout,
             "/v1/webhooks/": self.webhook,
+            "/v1/api-keys/": self.api_key,
             "/v1/deliveries/": str(self.delivery),
         }
         id = next((value for prefix, value in kinds.items() if route.path.startswith(prefix)), None)
@@ -49,10 +51,10 @@ class Ids:
         return route.path.format(**values, **({} if id is None else {"id": id}))
 
     def texts(self) -> set[str]:
-        return {self.order, self.refund, self.payout, self.webhook, self.transaction}
+        return {self.order, self.refund, self.payout, self.webhook, self.api_key, self.transaction}
 
 
-NOWHERE = Ids("nothing", "nothing", "0x" + "ab" * 32, "nothing", 999_999, "0x" + "cd" * 32, 0)
+NOWHERE = Ids("nothing", "nothing", "0x" + "ab" * 32, "nothing", "nothing", 999_999, "0x" + "cd" * 32, 0)
 
 
 @pytest.fixture
@@ -70,7 +72,8 @@ def ids(books: ServiceHarness) -> Ids:
     books.process.deliver()
     (lost,) = [each for each in books.get("/v1/unmatched-transfers")["items"] if each["amount"] == "77"]
     delivery = books.get("/v1/deliveries")["items"][0]["id"]
-    return Ids(order, refund, payout, webhook, delivery, lost["transaction_hash"], lost["position"])
+    api_key = books.made("/v1/api-keys", {"name": "of books", "role": "reader"})["api_key"]["id"]
+    return Ids(order, refund, payout, webhook, api_key, delivery, lost["transaction_hash"], lost["position"])
 
 
 def body_of(service: ServiceHarness, route: Route) -> Any:

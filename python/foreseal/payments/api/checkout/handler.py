@@ -10,6 +10,7 @@ number of signatures in the queue are separate from the merchant's, so shoppers 
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from starlette.requests import Request
@@ -29,7 +30,7 @@ from foreseal.payments.api.checkout.limits import (
     client_address,
 )
 from foreseal.payments.api.checkout.order_watch import OrderWatch
-from foreseal.payments.api.checkout.routes import WatchQuery
+from foreseal.payments.api.checkout.routes import PAYMENT_PATH, WatchQuery
 from foreseal.payments.api.checkout.settings import CheckoutSettings
 from foreseal.payments.api.checkout.views import versions
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
@@ -55,7 +56,8 @@ from foreseal.payments.api.views import Views
 
 MAX_THREADS = 8
 """Maximum number of shoppers' requests that are executed at the same time; others wait."""
-_BODY_SECONDS = 10.0
+MAX_NODE_THREADS = 4
+"""Maximum number of shoppers' requests that wait for the node at the same time."""
 _PREFLIGHT_SECONDS = 600
 
 
@@ -68,6 +70,8 @@ class CheckoutHandler:
         self._limits = limits or ShopperLimits()
         self._keys = KeyCache(backend.database, backend.clock)
         self._threads = RequestThreads(MAX_THREADS)
+        # Calls of the node wait here, so that a slow node delays no other request.
+        self._node_threads = RequestThreads(MAX_NODE_THREADS)
         self._watch = OrderWatch(self._versions)
         self._views = Views(backend.destinations.labels)
         self._operations = OrderOperations.build(backend, self._views)
@@ -85,9 +89,9 @@ class CheckoutHandler:
             with self._limits.request(address):
                 response = await self._answer(route, request, address, is_foreign=is_foreign)
         except ApiError as error:
-            response = error_response(error)
+            response = error_response(_without_details(error))
         except LIBRARY_ERRORS as error:
-            response = error_response(to_api_error(error))
+            response = error_response(_without_details(to_api_error(error)))
         response.headers.update(headers)
         return response
 
@@ -128,18 +132,18 @@ class CheckoutHandler:
         if isinstance(query, WatchQuery) and query.version is not None and query.wait_seconds:
             with self._limits.wait(id):
                 await self._watch.wait(id, query.version, query.wait_seconds)
-        return _response(await self._threads.run(route.handler, self._call(path, query, NoFields())))
+        call = self._call(path, query, NoFields())
+        if not route.path.endswith(PAYMENT_PATH):
+            return _response(await self._threads.run(route.handler, call))
+        with self._limits.node_call(address):
+            return _response(await self._node_threads.run(route.handler, call))
 
     async def _authorize(self, route: Route, request: Request, path: RequestModel) -> Response:
-        try:
-            async with asyncio.timeout(_BODY_SECONDS):
-                raw = await read_body(request, route.max_body)
-        except TimeoutError:
-            raise ApiError(400, "invalid_body", f"the body did not arrive within {_BODY_SECONDS:g} s") from None
+        raw = await read_body(request, route.max_body)
         body, canonical = parse_body(route.models.body, raw)
         with self._limits.signature():
             call = self._call(path, NoFields(), body, fingerprint("POST", merchant_path(request), canonical))
-            found = await self._threads.run(route.handler, call)
+            found = await self._node_threads.run(route.handler, call)
             if not isinstance(found, PaymentJob):
                 return _response(found)
             self._payments.submit(found)
@@ -182,6 +186,14 @@ class CheckoutHandler:
 def shopper_preflights(handler: CheckoutHandler, routes: Sequence[Route]) -> list[StarletteRoute]:
     """Return the routes of preflight requests (CORS)."""
     return [StarletteRoute(route.path, handler.preflight, methods=["OPTIONS"]) for route in routes]
+
+
+def _without_details(error: ApiError) -> ApiError:
+    """Return an error for shoppers: a failure of the service names no address of its parts."""
+    if error.status < HTTPStatus.INTERNAL_SERVER_ERROR or error.code == "overloaded":
+        return error
+    headers = {name.replace("-", "_"): value for name, value in error.headers.items()}
+    return ApiError(error.status, error.code, "the payment cannot be processed now: try again", None, **headers)
 
 
 def _is_foreign(settings: CheckoutSettings, request: Request) -> bool:

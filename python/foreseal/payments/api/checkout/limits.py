@@ -61,6 +61,8 @@ class ShopperLimits:
     """Waits for a change, of all orders."""
     MAX_ORDER_WAITS = 6
     """Waits for a change of one order."""
+    MAX_ADDRESS_NODE_CALLS = 3
+    """Requests of one address that wait for the node at the same time."""
     MAX_SIGNATURES = 16
     """Signatures that are checked and stored at the same time."""
 
@@ -70,6 +72,7 @@ class ShopperLimits:
         self._clock = clock
         self._addresses: Counter[str] = Counter()
         self._waits: Counter[str] = Counter()
+        self._node_calls: Counter[str] = Counter()
         self._signatures = 0
 
     def charge(self, rate: RequestRate, name: str) -> None:
@@ -95,6 +98,12 @@ class ShopperLimits:
         if self._waits.total() >= self.MAX_WAITS:
             raise too_many("too many requests wait for a change", 2)
         with _counted(self._waits, id, self.MAX_ORDER_WAITS):
+            yield
+
+    @contextlib.contextmanager
+    def node_call(self, address: str) -> Iterator[None]:
+        """Count a request of an address that waits for the node. Raises `ApiError` 429."""
+        with _counted(self._node_calls, address, self.MAX_ADDRESS_NODE_CALLS):
             yield
 
     @contextlib.contextmanager

@@ -43,6 +43,9 @@ _BY_STATE = {
     OrderState.CAPTURED: CheckoutStatus.FINAL,
 }
 
+PAYMENT_PATH = "/payment"
+"""End of the path whose handler calls the node."""
+
 
 class WatchQuery(RequestModel):
     """Wait for a change of an order."""
@@ -89,7 +92,7 @@ def shopper_routes(health: Callable[[], dict[str, Any]]) -> tuple[Route, ...]:
         shopper_route("GET", prefix, "Return an order for its shopper; wait for a change", order, CheckoutDetail),
         shopper_route(
             "GET",
-            f"{prefix}/payment",
+            f"{prefix}{PAYMENT_PATH}",
             "Return the typed data that an account signs to pay an order, and its balance",
             payment,
             CheckoutPayment,

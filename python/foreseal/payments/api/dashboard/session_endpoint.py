@@ -17,7 +17,7 @@ from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.request_models import RequestModel, parse_body
 from foreseal.payments.api.request_threads import RequestThreads
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import Route, error_response, require_role
+from foreseal.payments.api.route import Route, error_response, read_body, require_role
 from foreseal.payments.api.sessions import OpenSession, Sessions
 from foreseal.payments.api.value_types import ShortText
 
@@ -66,7 +66,9 @@ class SessionEndpoint:
         """Return the response to a request."""
         try:
             if request.method == "POST":
-                body = await _body(request)
+                # Without this check, another page could sign a browser in with a key of its own.
+                self.authenticator.cookie.check_origin(request)
+                body = await read_body(request, _MAX_BODY)
                 return await self.threads.run(self._sign_in, request, body)
             if request.method == "DELETE":
                 return await self.threads.run(self._sign_out, request)
@@ -78,17 +80,16 @@ class SessionEndpoint:
 
     def _sign_in(self, request: Request, body: bytes) -> Response:
         cookie, address = self.authenticator.cookie, "" if request.client is None else request.client.host
-        # Without this check, another page could sign a browser in with a key of its own.
-        cookie.check_origin(request)
         if request.headers.get("content-type", "").partition(";")[0].strip() != _JSON:
             raise ApiError(400, "invalid_body", f"the body must be {_JSON}", "Content-Type")
-        wait = self.limiter.retry_after(address)
-        if wait:
-            message = f"too many wrong API keys: try again in {wait} s"
-            raise ApiError(429, "too_many_attempts", message, "key", Retry_After=str(wait))
         given, _ = parse_body(SignIn, body)
         key = self.authenticator.keys.find(given.key.strip())
         if key is None:
+            # Only wrong keys are limited: an address may be that of a proxy, and a valid key is too long to be guessed.
+            wait = self.limiter.retry_after(address)
+            if wait:
+                message = f"too many wrong API keys: try again in {wait} s"
+                raise ApiError(429, "too_many_attempts", message, "key", Retry_After=str(wait))
             self.limiter.record_wrong_key(address)
             raise ApiError(401, "invalid_api_key", "the API key is unknown or revoked", "key")
         # A publishable key is public, and reads nothing but the order of its shopper.
@@ -97,7 +98,8 @@ class SessionEndpoint:
         if before:
             self.sessions.close(before)
         session = self.sessions.open(key)
-        return _json(self._view(session), {"set-cookie": cookie.set(session.id)})
+        is_over_tls = request.headers.get("origin", "").startswith("https://")
+        return _json(self._view(session), {"set-cookie": cookie.set(session.id, is_over_tls=is_over_tls)})
 
     def _current(self, request: Request) -> Response:
         session = self.authenticator.find_session(request)
@@ -131,15 +133,6 @@ class SessionEndpoint:
                 for each in self.backend.destinations
             ],
         }
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MAX_BODY:
-            raise ApiError(413, "body_too_large", f"the body is larger than {_MAX_BODY} bytes")
-    return bytes(body)
 
 
 def _json(value: Any, headers: dict[str, str] | None = None) -> Response:

@@ -65,4 +65,6 @@ def _client(address: str) -> str:
         return address
     if parsed.version == 4:
         return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, _IPV6_PREFIX), strict=False))
