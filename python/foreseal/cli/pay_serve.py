@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def serve(files: Sequence[Path], level: str, form: str, *, upgrade: bool) -> Non
         started = stack.pop_all()
     with started:
         address = configurations[0].serve.listen
-        serve_application(host.app, *address, "foreseal pay serve", sorted(host.services))
+        serve_application(host.app, *address, "foreseal pay serve", sorted(host.services), host.stop_waits)
 
 
 def _start_telemetry(configurations: Sequence[Configuration]) -> ServiceTelemetry | None:
@@ -99,16 +99,26 @@ def _opening() -> Iterator[None]:
             raise failure.error from None
 
 
-def serve_application(app: Any, host: str, port: int, name: str, merchants: Sequence[str] = ()) -> None:
+def serve_application(
+    app: Any,
+    host: str,
+    port: int,
+    name: str,
+    merchants: Sequence[str] = (),
+    on_stop: Callable[[], None] = lambda: None,
+) -> None:
     """Serve an ASGI application on `host`:`port` (0: any free port) with granian until SIGINT or SIGTERM.
 
-    Print the URL once it accepts connections, and those of its merchants. Raise `AddressError`.
+    Print the URL once it accepts connections, and those of its merchants. `on_stop` is called on the event loop before
+    the listener waits for requests in progress. Raise `AddressError`.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, host, port, name, merchants))
+        runner.run(_serve(app, host, port, name, merchants, on_stop))
 
 
-async def _serve(app: Any, host: str, port: int, name: str, merchants: Sequence[str]) -> None:
+async def _serve(
+    app: Any, host: str, port: int, name: str, merchants: Sequence[str], on_stop: Callable[[], None]
+) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -125,4 +135,5 @@ async def _serve(app: Any, host: str, port: int, name: str, merchants: Sequence[
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
         finally:
+            on_stop()
             await listener.stop()

@@ -48,7 +48,7 @@ function Header({ current }) {
           href=${router.href(path)} aria-current=${name === (PARENTS[current] ?? current) ? 'page' : undefined}>${label}</a>`)}
       </nav>
       <div class="account">
-        <span class="muted">${visibleName(key.name)}, ${key.role}</span>
+        <span class="muted">Key: ${visibleName(key.name)} (role ${key.role})</span>
         <button type="button" class="button" onClick=${() => signOut().catch(setError)}>Sign out</button>
       </div>
     </div>

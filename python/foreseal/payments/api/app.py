@@ -36,7 +36,10 @@ Changed = Callable[[], None]
 def build_application(
     backend: Backend, requests: IdempotentRequests, payments: PaymentQueue, monitoring: Monitoring, changed: Changed
 ) -> Starlette:
-    """Return the merchant's HTTP service. `changed` is called after a request that may have changed state."""
+    """Return the merchant's HTTP service. `changed` is called after a request that may have changed state.
+
+    `state.stop_waits` of the application ends waiting requests, before its listener stops.
+    """
     configuration = backend.configuration.dashboard
     limits = SessionLimits(configuration.idle_minutes * 60, configuration.session_hours * 3_600)
     sessions = Sessions(backend.database, backend.clock, limits) if configuration.enabled else None
@@ -52,7 +55,7 @@ def build_application(
         if sessions
         else []
     )
-    return Starlette(
+    application = Starlette(
         routes=[
             *(_endpoint(handler, route, monitoring, changed) for route in routes),
             *(_endpoint(checkout, route, monitoring, changed) for route in for_shoppers),
@@ -63,6 +66,8 @@ def build_application(
         ],
         exception_handlers={HTTPException: unknown_path, Exception: _failed},
     )
+    application.state.stop_waits = checkout.stop_waits
+    return application
 
 
 def _endpoint(

@@ -147,6 +147,11 @@ class MerchantHost:
         }
         return [*metric_families(groups), *metric_families({None: self._router.metrics if self.services else []})]
 
+    def stop_waits(self) -> None:
+        """Answer requests that wait for a change now, before the listener stops. On the thread of the event loop."""
+        for merchant in self._merchants:
+            merchant.service.app.state.stop_waits()
+
     def start(self) -> None:
         """Start all services at the same time. Raises `MerchantFailed` for the first that fails."""
         results = self._on_all(self._merchants, lambda merchant: merchant.service.start)

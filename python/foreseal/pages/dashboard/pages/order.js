@@ -41,7 +41,7 @@ async function load(id, signal, isBackground) {
  */
 function AmountField({ label, text, onChange, order, maximum, decimals }) {
   const amount = parseAmount(text, decimals);
-  const error = amount === null ? 'must be an amount such as 12.50' : amount > maximum ? 'is more than the maximum' : null;
+  const error = amount === null ? 'must be an amount such as 12.50' : amount > maximum ? `is more than ${amountText(maximum, decimals)}` : null;
   return html`<${TextField} label=${label} value=${text} onChange=${onChange} inputmode="decimal" error=${error}
     hint=${`At most ${amountText(maximum, decimals)} ${visibleName(order.symbol ?? '')}`} />`;
 }

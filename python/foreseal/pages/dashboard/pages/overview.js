@@ -50,10 +50,16 @@ function Charts({ statistics, token, days }) {
   const chart = (name, values, series) => html`<${Chart} title=${name} formatX=${formatDay} series=${series}
     data=${/** @type {import('../../lib/components/chart.js').AlignedData} */ ([times, values])} />`;
   return html`<div class="columns">
-    ${chart(`Captured volume, ${symbol}`, volume, { color: '--accent', style: 'bars', format: (value) => value.toLocaleString('en-US', { notation: 'compact' }) })}
+    ${chart(`Captured volume, ${symbol}`, volume, { color: '--accent', style: 'bars', format: volumeText })}
     ${chart('Orders', orders, { color: '--accent', style: 'bars', format: (value) => String(value) })}
     ${chart('Captured of all orders that ended', success, { color: '--good', style: 'points', format: (value) => `${value.toFixed(0)} %` })}
   </div>`;
+}
+
+/** @param {number} value */
+function volumeText(value) {
+  const isSmall = value < 10_000;
+  return value.toLocaleString('en-US', isSmall ? { maximumFractionDigits: 2 } : { notation: 'compact', maximumFractionDigits: 1 });
 }
 
 /** @param {{statistics: Statistics, days: number}} props */

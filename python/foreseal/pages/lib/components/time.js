@@ -37,12 +37,15 @@ function isoText(ms) {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString();
 }
 
-/** The age of a time. @param {{ms: number}} props */
+// A block's time may be ahead of the clock by the time of a block.
+const MAX_AHEAD = 30_000;
+
+/** The age of a time, or the time until it. @param {{ms: number}} props */
 export function Age({ ms }) {
   const now = useNow();
   const age = now - ms;
   // The timestamp of a block is the end of its time, so it may be ahead of the clock.
-  const text = age < 1000 ? 'now' : `${formatDuration(age < 10_000 ? Math.floor(age / 1000) * 1000 : age)} ago`;
+  const text = age < -MAX_AHEAD ? `in ${formatDuration(-age)}` : age < 1000 ? 'now' : `${formatDuration(age < 10_000 ? Math.floor(age / 1000) * 1000 : age)} ago`;
   return html`<time class="number" datetime=${isoText(ms)} title=${dateText(ms)}>${text}</time>`;
 }
 

@@ -76,6 +76,10 @@ class CheckoutHandler:
         self._views = Views(backend.destinations.labels)
         self._operations = OrderOperations.build(backend, self._views)
 
+    def stop_waits(self) -> None:
+        """End the waits of all shoppers, because the service stops."""
+        self._watch.stop()
+
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the response to a request. Library errors become error responses."""
         headers: Mapping[str, str] = {}

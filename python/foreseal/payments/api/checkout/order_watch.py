@@ -34,9 +34,19 @@ class OrderWatch:
         self._interval = interval
         self._waiters: set[_Waiter] = set()
         self._polling: asyncio.Task[None] | None = None
+        self._is_stopping = False
+
+    def stop(self) -> None:
+        """End all waits, and let no further one begin: the requests are answered with the order as it is."""
+        self._is_stopping = True
+        for waiter in self._waiters:
+            if not waiter.future.done():
+                waiter.future.set_result(None)
 
     async def wait(self, id: str, version: str, seconds: float) -> None:
-        """Wait until an order has another version, or the time is over."""
+        """Wait until an order has another version, the time is over, or the service stops."""
+        if self._is_stopping:
+            return
         waiter = _Waiter(id, version, asyncio.get_running_loop().create_future())
         self._waiters.add(waiter)
         if self._polling is None or self._polling.done():

@@ -90,6 +90,8 @@ network_name = "Development chain"
 rpc_url = "{addresses.node}"
 explorer_url = "{addresses.explorer}"
 pretend_wallet = true
+[dashboard]
+explorer_url = "{addresses.explorer}"
 [policy]
 confirmed = "sealed"
 refundable = "confirmed"
