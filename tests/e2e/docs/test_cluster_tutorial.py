@@ -25,7 +25,7 @@ def test_cluster_tutorial_continues_without_its_leader(tmp_path: Path) -> None:
     finally:
         reader.kill()
     assert codes == [0]
-    log = (tmp_path / "8545.log").read_text()
+    log = (tmp_path / f"{reader.ports['8545']}.log").read_text()
     stopped = re.findall(r"^foreseal: stopped (\S+)$", log, re.MULTILINE)
     assert stopped == ["replica-1", "replica-2", "standby-1", "etcd-2", "etcd-3"]
     before, after, last = (text for command, text in reader.outputs if "cluster status" in command)
