@@ -1,6 +1,5 @@
 """Size and first paint of the dashboard and the checkout in chromium on loopback, and pictures of the dashboard."""
 
-import argparse
 import io
 import sys
 import tempfile
@@ -8,25 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from benches.explorer.content import ShownPage
+from benches.explorer.page_report import conclude, measure_page, parse_options
 from benches.explorer.page_timing import PageTiming, view
 from PIL import Image
 from playwright.sync_api import BrowserContext
 
 from browser import Chromium, running_chromium
-from foreseal.bench.provenance import read_provenance, save
 from foreseal.ports import next_free_port
 from live import live_node
 from live.blocks import wait_for
 from payments.api.serving import BUYERS, Shopper, api_key, configure, serving
 
 PICTURES = Path(__file__).parents[2] / "docs" / "assets" / "dashboard"
-PACKAGES = ("playwright",)
-MAX_KILOBYTES, MAX_PAINT_MS = 150, 500
-RUNS = 5
 SIGN_IN = ShownPage("sign-in", "/dashboard", "#api-key")
 SIGNED_IN = (
     ShownPage("orders", "/dashboard/orders", "main tbody tr"),
@@ -99,12 +94,12 @@ def opened(chromium: Chromium, merchant: MerchantPages, shown: ShownPage, **look
 
 def measure(chromium: Chromium, merchant: MerchantPages, shown: ShownPage, runs: int) -> dict[str, Any]:
     """Return the median figures of several views, each with an empty cache."""
-    timings: list[PageTiming] = []
-    for _ in range(runs):
+
+    def view_once() -> PageTiming:
         with opened(chromium, merchant, shown) as context:
-            timings.append(view(context, merchant.url, shown, base="")[1])
-    reports = [timing.report() for timing in timings]
-    return {"page": shown.name} | {name: median(report[name] for report in reports) for name in reports[0]}
+            return view(context, merchant.url, shown, base="")[1]
+
+    return measure_page(shown.name, runs, view_once)
 
 
 def take_pictures(chromium: Chromium, merchant: MerchantPages) -> None:
@@ -126,30 +121,17 @@ def take_pictures(chromium: Chromium, merchant: MerchantPages) -> None:
 
 def main() -> int:
     """Measure the pages, and exit with 1 if one exceeds its bound."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS, help="views of each page")
-    parser.add_argument("--pictures", action="store_true", help="save pictures in docs/assets/dashboard")
-    parser.add_argument("--save", type=Path, help="file for the figures")
-    arguments = parser.parse_args()
+    given = parse_options(__doc__, "docs/assets/dashboard")
     with (
         tempfile.TemporaryDirectory() as folder,
         running_chromium() as chromium,
         served_merchant(Path(folder)) as merchant,
     ):
-        pages = []
-        for shown in (SIGN_IN, *SIGNED_IN, merchant.checkout):
-            pages.append(measure(chromium, merchant, shown, arguments.runs))
-            print(", ".join(f"{name} {value}" for name, value in pages[-1].items()), flush=True)
-        if arguments.pictures:
+        shown = (SIGN_IN, *SIGNED_IN, merchant.checkout)
+        pages = [measure(chromium, merchant, each, given.runs) for each in shown]
+        if given.pictures:
             take_pictures(chromium, merchant)
-    bounds = {"kilobytes": MAX_KILOBYTES, "first_paint_ms": MAX_PAINT_MS}
-    if arguments.save:
-        command = f"python -m benches.merchant_pages --runs {arguments.runs}"
-        save(read_provenance(command, PACKAGES) | {"bounds": bounds, "pages": pages}, arguments.save)
-    exceeded = [page["page"] for page in pages if any(page[name] > bound for name, bound in bounds.items())]
-    if exceeded:
-        print(f"beyond a bound: {', '.join(exceeded)}", file=sys.stderr)
-    return 1 if exceeded else 0
+    return conclude(pages, f"python -m benches.merchant_pages --runs {given.runs}", given.save)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import contextlib
 import gzip
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from google.protobuf.message import Message
@@ -46,6 +46,13 @@ class OtlpCollector(http.server.ThreadingHTTPServer):
                 pass
 
         super().__init__(("127.0.0.1", 0), Handler)
+
+    def configure(self, set_variable: Callable[[str, str], None]) -> None:
+        """Set the variables with which processes export every request and order to this collector, soon."""
+        set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", self.url)
+        set_variable("OTEL_TRACES_SAMPLER", "parentbased_always_on")
+        set_variable("OTEL_BSP_SCHEDULE_DELAY", "50")
+        set_variable("OTEL_METRIC_EXPORT_INTERVAL", "1000")
 
     @property
     def url(self) -> str:

@@ -15,15 +15,15 @@ const MAX_LINES = 400;
 const SITES = [
   {
     name: 'explorer', prefix: '/explorer/static/',
-    view: ['explorer/app.js', 'explorer/pages/home.js', 'vendor/uplot/uplot.js', 'explorer/index.html', 'lib/theme.css', 'explorer/explorer.css', 'vendor/uplot/uplot.css'],
+    view: ['explorer/app.js', 'explorer/pages/home.js', 'vendor/uplot/uplot.js', 'explorer/index.html', 'lib/theme.css', 'lib/frame.css', 'explorer/explorer.css', 'vendor/uplot/uplot.css'],
   },
   {
     name: 'dashboard', prefix: '/dashboard/static/',
-    view: ['dashboard/app.js', 'dashboard/pages/overview.js', 'vendor/uplot/uplot.js', 'dashboard/index.html', 'lib/theme.css', 'dashboard/dashboard.css', 'vendor/uplot/uplot.css'],
+    view: ['dashboard/app.js', 'dashboard/pages/overview.js', 'vendor/uplot/uplot.js', 'dashboard/index.html', 'lib/theme.css', 'lib/frame.css', 'dashboard/dashboard.css', 'vendor/uplot/uplot.css'],
   },
   {
     name: 'checkout', prefix: 'static/',
-    view: ['checkout/app.js', 'checkout/index.html', 'lib/theme.css', 'checkout/checkout.css'],
+    view: ['checkout/app.js', 'checkout/index.html', 'lib/theme.css', 'lib/payment.css', 'checkout/checkout.css'],
   },
 ];
 

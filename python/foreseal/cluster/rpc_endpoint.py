@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import socket
 import ssl
 import time
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from foreseal.errors import NodeError
+from foreseal.unix_http import UnixHttpConnection, failure_reason
 
 TIMEOUT = 2.0
 """Time limit of a call in seconds."""
@@ -64,7 +64,7 @@ class RpcEndpoint:
             finally:
                 connection.close()
         except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: an invalid host name
-            raise NodeError("io", f"{self.url} does not answer: {_reason(error)}") from None
+            raise NodeError("io", f"{self.url} does not answer: {failure_reason(error)}") from None
         seconds = time.monotonic() - begun
         try:
             answer = json.loads(text)
@@ -76,34 +76,12 @@ class RpcEndpoint:
 
     def _connect(self) -> http.client.HTTPConnection:
         if self._path:
-            return _UnixConnection(self._path, self._timeout)
+            return UnixHttpConnection(self._path, self._timeout)
         host, port = str(self._parts.hostname), self._parts.port
         if self._parts.scheme == "https":
             context = ssl.create_default_context(cafile=None if self._ca is None else str(self._ca))
             return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
         return http.client.HTTPConnection(host, port, timeout=self._timeout)
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        """Connect to the socket. Raises OSError."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return str(error) or type(error).__name__
 
 
 def _message(answer: Any) -> str:

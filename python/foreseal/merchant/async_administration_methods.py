@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 from foreseal.merchant.administration import (
     ApiKey,
@@ -19,7 +18,7 @@ from foreseal.merchant.administration import (
 )
 from foreseal.merchant.async_iterators import AsyncPageIterators
 from foreseal.merchant.async_transport import segment
-from foreseal.merchant.values import DeliveryState, Role
+from foreseal.merchant.values import DeliveryState, EventFilter, Role
 
 
 class AsyncAdministrationMethods(AsyncPageIterators):
@@ -32,55 +31,7 @@ class AsyncAdministrationMethods(AsyncPageIterators):
         )
 
     async def create_webhook(
-        self,
-        *,
-        url: str,
-        events: Sequence[
-            Literal[
-                "*",
-                "order.cancel_submitted",
-                "order.canceled",
-                "order.capture_submitted",
-                "order.captured",
-                "order.confirmed",
-                "order.created",
-                "order.expired",
-                "order.finalized",
-                "order.reopened",
-                "order.signed",
-                "order.stored",
-                "order.transaction_broadcast",
-                "order.transaction_failed",
-                "order.transaction_unknown",
-                "order.transfer_unmatched",
-                "order.unconfirmed",
-                "order.voided",
-                "payout.blocked",
-                "payout.completed",
-                "payout.confirmed",
-                "payout.created",
-                "payout.finalized",
-                "payout.reopened",
-                "payout.submitted",
-                "payout.transaction_broadcast",
-                "payout.transaction_failed",
-                "payout.transaction_unknown",
-                "payout.unconfirmed",
-                "refund.blocked",
-                "refund.completed",
-                "refund.confirmed",
-                "refund.created",
-                "refund.finalized",
-                "refund.reopened",
-                "refund.submitted",
-                "refund.transaction_broadcast",
-                "refund.transaction_failed",
-                "refund.transaction_unknown",
-                "refund.unconfirmed",
-            ]
-        ]
-        | None = None,
-        idempotency_key: str | None = None,
+        self, *, url: str, events: Sequence[EventFilter] | None = None, idempotency_key: str | None = None
     ) -> WebhookSecret:
         """Register a target, which receives events from now on."""
         return await self._post(WebhookSecret, "/v1/webhooks", {"url": url, "events": events}, idempotency_key)
@@ -98,51 +49,7 @@ class AsyncAdministrationMethods(AsyncPageIterators):
         webhook_id: str,
         *,
         url: str | None = None,
-        events: Sequence[
-            Literal[
-                "*",
-                "order.cancel_submitted",
-                "order.canceled",
-                "order.capture_submitted",
-                "order.captured",
-                "order.confirmed",
-                "order.created",
-                "order.expired",
-                "order.finalized",
-                "order.reopened",
-                "order.signed",
-                "order.stored",
-                "order.transaction_broadcast",
-                "order.transaction_failed",
-                "order.transaction_unknown",
-                "order.transfer_unmatched",
-                "order.unconfirmed",
-                "order.voided",
-                "payout.blocked",
-                "payout.completed",
-                "payout.confirmed",
-                "payout.created",
-                "payout.finalized",
-                "payout.reopened",
-                "payout.submitted",
-                "payout.transaction_broadcast",
-                "payout.transaction_failed",
-                "payout.transaction_unknown",
-                "payout.unconfirmed",
-                "refund.blocked",
-                "refund.completed",
-                "refund.confirmed",
-                "refund.created",
-                "refund.finalized",
-                "refund.reopened",
-                "refund.submitted",
-                "refund.transaction_broadcast",
-                "refund.transaction_failed",
-                "refund.transaction_unknown",
-                "refund.unconfirmed",
-            ]
-        ]
-        | None = None,
+        events: Sequence[EventFilter] | None = None,
         idempotency_key: str | None = None,
     ) -> Webhook:
         """Change the URL or the event types of a registered target."""

@@ -1,7 +1,6 @@
 """HTTP requests of `foreseal top`: bounded in time and size, and without redirects."""
 
 import http.client
-import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from foreseal.top.fields import plain, quantity
+from foreseal.unix_http import UnixHttpConnection, failure_reason
 
 TIMEOUT = 3.0
 """Time limit of a request in seconds."""
@@ -88,13 +88,13 @@ class HttpSource:
         except (OSError, http.client.HTTPException, UnicodeError, ValueError) as error:
             self.close()
             if is_new or isinstance(error, TimeoutError | ValueError):
-                raise SourceError(_reason(error)) from None
+                raise SourceError(plain(failure_reason(error), _SHOWN)) from None
         # The server closed an idle connection.
         try:
             return self._once(method, path, body, deadline)
         except (OSError, http.client.HTTPException, UnicodeError, ValueError) as error:
             self.close()
-            raise SourceError(_reason(error)) from None
+            raise SourceError(plain(failure_reason(error), _SHOWN)) from None
 
     def _once(self, method: str, path: str, body: bytes | None, deadline: float) -> SourceReply:
         if self._connection is None:
@@ -113,24 +113,10 @@ class HttpSource:
 
     def _connect(self) -> http.client.HTTPConnection:
         if self._socket_path:
-            return _UnixHttp(self._socket_path, self._timeout)
+            return UnixHttpConnection(self._socket_path, self._timeout)
         if self._tls is not None:
             return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
         return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-
-
-class _UnixHttp(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        """Connect to the socket. Raises OSError."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
 
 
 def parse_json(reply: SourceReply) -> Any:
@@ -159,11 +145,3 @@ def _message(error: Any) -> str:
         return "the response has neither a result nor an error"
     code = error.get("code")
     return f"{plain(error.get('message'), _SHOWN)} ({code if isinstance(code, int) else '-'})"
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    if isinstance(error, OSError) and error.strerror:
-        return plain(error.strerror, _SHOWN)
-    return plain(str(error) or type(error).__name__, _SHOWN)

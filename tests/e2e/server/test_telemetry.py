@@ -25,10 +25,7 @@ ERROR = 2
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpCollector]:
     """Provide a collector that nodes of the test export to, with every request without a parent."""
     with otlp_collector() as found:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.url)
-        monkeypatch.setenv("OTEL_TRACES_SAMPLER", "parentbased_always_on")
-        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
-        monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "1000")
+        found.configure(monkeypatch.setenv)
         yield found
 
 

@@ -76,10 +76,9 @@ class ExplorerChain:
         self.account = DEV_ACCOUNTS[account]
         self._sender = Sender(node.rpc, self.account)
 
-    @classmethod
-    def of(cls, chain: "ExplorerChain", account: int) -> "ExplorerChain":
+    def with_account(self, account: int) -> "ExplorerChain":
         """Return a sender of another development account on the same node."""
-        return cls(chain.node, account)
+        return ExplorerChain(self.node, account)
 
     def send(self, nonce: int | None = None, **fields: object) -> str:
         """Send a transaction, and return its hash. Without `to`, it goes to its sender."""

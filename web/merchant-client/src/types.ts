@@ -5,6 +5,7 @@ import type {
   BreakerState,
   DeliveryState,
   DisbursementState,
+  EventFilter,
   EventType,
   Finality,
   ObjectKind,
@@ -408,7 +409,7 @@ export interface NewWebhook {
   /** Public URL of http or https that receives the POST. */
   url: string;
   /** Event types that the target receives; ["*"] or by default all. */
-  events?: ("*" | "order.cancel_submitted" | "order.canceled" | "order.capture_submitted" | "order.captured" | "order.confirmed" | "order.created" | "order.expired" | "order.finalized" | "order.reopened" | "order.signed" | "order.stored" | "order.transaction_broadcast" | "order.transaction_failed" | "order.transaction_unknown" | "order.transfer_unmatched" | "order.unconfirmed" | "order.voided" | "payout.blocked" | "payout.completed" | "payout.confirmed" | "payout.created" | "payout.finalized" | "payout.reopened" | "payout.submitted" | "payout.transaction_broadcast" | "payout.transaction_failed" | "payout.transaction_unknown" | "payout.unconfirmed" | "refund.blocked" | "refund.completed" | "refund.confirmed" | "refund.created" | "refund.finalized" | "refund.reopened" | "refund.submitted" | "refund.transaction_broadcast" | "refund.transaction_failed" | "refund.transaction_unknown" | "refund.unconfirmed")[] | null;
+  events?: EventFilter[] | null;
 }
 
 /** Health of the node. */
@@ -824,7 +825,7 @@ export interface WebhookChange {
   /** New URL; by default unchanged. */
   url?: string | null;
   /** Event types that the target receives; ["*"] for all; by default unchanged. */
-  events?: ("*" | "order.cancel_submitted" | "order.canceled" | "order.capture_submitted" | "order.captured" | "order.confirmed" | "order.created" | "order.expired" | "order.finalized" | "order.reopened" | "order.signed" | "order.stored" | "order.transaction_broadcast" | "order.transaction_failed" | "order.transaction_unknown" | "order.transfer_unmatched" | "order.unconfirmed" | "order.voided" | "payout.blocked" | "payout.completed" | "payout.confirmed" | "payout.created" | "payout.finalized" | "payout.reopened" | "payout.submitted" | "payout.transaction_broadcast" | "payout.transaction_failed" | "payout.transaction_unknown" | "payout.unconfirmed" | "refund.blocked" | "refund.completed" | "refund.confirmed" | "refund.created" | "refund.finalized" | "refund.reopened" | "refund.submitted" | "refund.transaction_broadcast" | "refund.transaction_failed" | "refund.transaction_unknown" | "refund.unconfirmed")[] | null;
+  events?: EventFilter[] | null;
 }
 
 /** Numbers of deliveries. */

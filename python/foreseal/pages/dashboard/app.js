@@ -1,7 +1,8 @@
 // Frame of the dashboard: sign-in, header, navigation, and the page of the current route.
 
+import { CurrentPage } from '../lib/components/current-page.js';
 import { ErrorNotice, Loading } from '../lib/components/errors.js';
-import { html, render, useEffect, useErrorBoundary, useState } from '../lib/components/ui.js';
+import { html, render, useEffect, useState } from '../lib/components/ui.js';
 import { visibleName } from '../lib/text.js';
 import { currentSession, loadSession, may, signOut, watchSession } from './api.js';
 import { router } from './context.js';
@@ -9,9 +10,8 @@ import { SignIn } from './sign-in.js';
 
 /** @typedef {import('../lib/router.js').Location} Location */
 /** @typedef {import('./types.js').Session} Session */
-/** @typedef {(props: {location: Location}) => import('../lib/components/ui.js').Child} Page */
 
-/** @type {Record<string, () => Promise<{default: Page, title: (location: Location) => string}>>} */
+/** @type {import('../lib/components/current-page.js').Pages} */
 const PAGES = {
   overview: () => import('./pages/overview.js'),
   orders: () => import('./pages/orders.js'),
@@ -71,37 +71,10 @@ function isPermitted(name) {
   return entry === undefined || may(entry.permission);
 }
 
-/** Loads the module of a page. @param {{location: Location}} props */
-function CurrentPage({ location }) {
-  const [loaded, setLoaded] = useState(/** @type {{name: string, page: Page | null, error: unknown} | null} */ (null));
-  const [failure, resetFailure] = useErrorBoundary();
-  useEffect(() => {
-    let isCurrent = true;
-    if (failure) resetFailure();
-    const load = PAGES[location.name];
-    /** @param {Page | null} page @param {unknown} error @param {string} title */
-    const show = (page, error, title) => {
-      if (!isCurrent) return;
-      document.title = `${title} · Foreseal payments`;
-      setLoaded({ name: location.name, page, error });
-    };
-    if (load === undefined) show(NotFound, null, 'Not found');
-    else if (!isPermitted(location.name)) show(Forbidden, null, 'Not permitted');
-    else {
-      load().then(
-        (module) => show(module.default, null, module.title(location)),
-        (error) => show(null, error, 'Error'),
-      );
-    }
-    return () => {
-      isCurrent = false;
-    };
-  }, [location]);
-  if (failure) return html`<${ErrorNotice} error=${failure} onRetry=${resetFailure} />`;
-  if (loaded === null || loaded.name !== location.name) return html`<${Loading} />`;
-  if (loaded.page === null) return html`<${ErrorNotice} error=${loaded.error} />`;
-  const Shown = loaded.page;
-  return html`<${Shown} location=${location} key=${location.path} />`;
+/** @param {Location} location */
+function substitute(location) {
+  if (PAGES[location.name] === undefined) return { page: NotFound, title: 'Not found' };
+  return isPermitted(location.name) ? null : { page: Forbidden, title: 'Not permitted' };
 }
 
 function SignedIn() {
@@ -114,7 +87,10 @@ function SignedIn() {
   return html`
     <a class="skip-link" href="#main">Skip to the content</a>
     <${Header} current=${location.name} />
-    <main id="main" class="site-main stack" tabindex="-1"><${CurrentPage} location=${location} /></main>
+    <main id="main" class="site-main stack" tabindex="-1">
+      <${CurrentPage} location=${location} pages=${PAGES} site="Foreseal payments" substitute=${substitute}
+        pageKey=${location.path} />
+    </main>
   `;
 }
 

@@ -1,15 +1,14 @@
 // Frame of the explorer: header, search, navigation, and the page of the current route.
 
-import { ErrorNotice, Loading } from '../lib/components/errors.js';
-import { html, render, useEffect, useErrorBoundary, useState } from '../lib/components/ui.js';
+import { CurrentPage } from '../lib/components/current-page.js';
+import { html, render, useEffect, useState } from '../lib/components/ui.js';
 import { formatInteger } from '../lib/values.js';
 import { router, useLive } from './context.js';
 import { SearchBox } from './search-box.js';
 
 /** @typedef {import('../lib/router.js').Location} Location */
-/** @typedef {(props: {location: Location}) => import('../lib/components/ui.js').Child} Page */
 
-/** @type {Record<string, () => Promise<{default: Page, title: (location: Location) => string}>>} */
+/** @type {import('../lib/components/current-page.js').Pages} */
 const PAGES = {
   home: () => import('./pages/home.js'),
   block: () => import('./pages/block.js'),
@@ -70,37 +69,8 @@ function NotFound() {
     <p>The explorer has no page at this address. Search above, or <a href=${router.href('/')}>watch the live block</a>.</p>`;
 }
 
-/** Loads the module of a page. @param {{location: Location}} props */
-function CurrentPage({ location }) {
-  const [loaded, setLoaded] = useState(/** @type {{name: string, page: Page | null, error: unknown} | null} */ (null));
-  const [failure, resetFailure] = useErrorBoundary();
-  useEffect(() => {
-    let isCurrent = true;
-    if (failure) resetFailure();
-    const load = PAGES[location.name];
-    /** @param {Page | null} page @param {unknown} error @param {string} title */
-    const show = (page, error, title) => {
-      if (!isCurrent) return;
-      document.title = `${title} · Foreseal explorer`;
-      setLoaded({ name: location.name, page, error });
-    };
-    if (load === undefined) show(NotFound, null, 'Not found');
-    else {
-      load().then(
-        (module) => show(module.default, null, module.title(location)),
-        (error) => show(null, error, 'Error'),
-      );
-    }
-    return () => {
-      isCurrent = false;
-    };
-  }, [location]);
-  if (failure) return html`<${ErrorNotice} error=${failure} onRetry=${resetFailure} />`;
-  if (loaded === null || loaded.name !== location.name) return html`<${Loading} />`;
-  if (loaded.page === null) return html`<${ErrorNotice} error=${loaded.error} />`;
-  const Shown = loaded.page;
-  return html`<${Shown} location=${location} />`;
-}
+/** @param {Location} location */
+const substitute = (location) => (PAGES[location.name] === undefined ? { page: NotFound, title: 'Not found' } : null);
 
 function App() {
   const [location, setLocation] = useState(() => router.location);
@@ -113,7 +83,8 @@ function App() {
     <a class="skip-link" href="#main">Skip to the content</a>
     <${Header} current=${location.name} />
     <main id="main" class="site-main stack" tabindex="-1">
-      <${CurrentPage} location=${location} key=${location.name} />
+      <${CurrentPage} location=${location} pages=${PAGES} site="Foreseal explorer" substitute=${substitute}
+        pageKey=${location.name} />
     </main>
   `;
 }

@@ -4,10 +4,10 @@ import asyncio
 import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from weakref import WeakValueDictionary
 
+from foreseal.client_network import client_network, parse_client_address
 from foreseal.rpc.rate import UNLIMITED, Rate, resolve_burst
 from foreseal.rpc.rate_limiter import BucketTable, Clock, CpuBudget, RateLimiter, ScheduledCaller, TokenBucket
 from foreseal.rpc.rejected_call import RejectedCall
@@ -23,7 +23,6 @@ KEY_CHECK_INTERVAL = 0.25
 _BEARER = b"bearer"
 # Characters of the longest forwarded address; longer ones are invalid.
 _MAX_ADDRESS = 64
-_V6_PREFIX = 64
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Peer = tuple[str, int] | None
 """Address and port of the client side of a connection, as in ASGI."""
@@ -235,7 +234,7 @@ class Callers:
         return address
 
     def _is_proxy(self, address: str) -> bool:
-        found = _parsed(address)
+        found = parse_client_address(address)
         return found is not None and any(found in network for network in self._proxies)
 
 
@@ -253,26 +252,6 @@ def _key_in(headers: Headers) -> str:
     return (key or b"").strip().decode("latin-1")
 
 
-@lru_cache(maxsize=4096)
-def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parse an address with an optional port; return an IPv4-mapped address as IPv4, and None for an invalid one."""
-    if text.startswith("["):
-        text = text[1:].partition("]")[0]
-    elif text.count(":") == 1:
-        text = text.partition(":")[0]
-    try:
-        address = ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
-        return None
-    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
-
-
 def normalize_address(text: str) -> str:
     """Return the network that represents an address: itself, or the first 64 bits of an IPv6 address."""
-    address = _parsed(text)
-    if address is None:
-        # A Unix socket, or an invalid forwarded address: all of them are one caller.
-        return ""
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((address, _V6_PREFIX), strict=False))
-    return str(address)
+    return client_network(parse_client_address(text))

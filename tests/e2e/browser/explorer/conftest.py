@@ -7,6 +7,7 @@ import pytest
 from browser import Chromium
 from browser.explorer import EXPLORER_OPTIONS, Explorer, ExplorerChain
 from live import LiveNode, live_node
+from live.contracts import contract
 
 
 @pytest.fixture(scope="module")
@@ -26,3 +27,9 @@ def explorer(chromium: Chromium, node: LiveNode) -> Explorer:
 def chain(node: LiveNode) -> ExplorerChain:
     """Return a sender of transactions."""
     return ExplorerChain(node)
+
+
+@pytest.fixture(scope="module")
+def token(chain: ExplorerChain) -> str:
+    """Deploy an ERC-20 token."""
+    return chain.deploy(contract("Token"), 10**12)

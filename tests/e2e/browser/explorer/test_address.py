@@ -15,12 +15,6 @@ OTHER_CHAIN = 10
 
 
 @pytest.fixture(scope="module")
-def token(chain: ExplorerChain) -> str:
-    """Deploy an ERC-20 token."""
-    return chain.deploy(contract("Token"), 10**12)
-
-
-@pytest.fixture(scope="module")
 def board(chain: ExplorerChain) -> str:
     """Deploy a contract whose first slot is 7."""
     return chain.deploy(contract("Board"), 7)

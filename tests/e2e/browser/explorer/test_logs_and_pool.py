@@ -64,7 +64,7 @@ def test_newest_logs_come_first_and_topics_select(explorer: Explorer, board: str
 
 
 def test_pool_lists_senders_and_replacements(explorer: Explorer, chain: ExplorerChain) -> None:
-    sender = ExplorerChain.of(chain, account=12)
+    sender = chain.with_account(12)
     address = DEV_ACCOUNTS[12].address
     with explorer.opened("/pool") as page:
         expect(page.get_by_text("The pool is empty.")).to_be_visible()

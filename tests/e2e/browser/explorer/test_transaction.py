@@ -14,12 +14,6 @@ from live.contracts import contract
 
 
 @pytest.fixture(scope="module")
-def token(chain: ExplorerChain) -> str:
-    """Deploy an ERC-20 token."""
-    return chain.deploy(contract("Token"), 10**12)
-
-
-@pytest.fixture(scope="module")
 def board(chain: ExplorerChain) -> str:
     """Deploy a contract without a built-in interface."""
     return chain.deploy(contract("Board"), 7)
@@ -35,7 +29,7 @@ def paste_abi(page: Page, address: str, abi: str) -> None:
 
 
 def test_life_cycle_runs_from_unknown_to_finalized(explorer: Explorer, chain: ExplorerChain) -> None:
-    sender = ExplorerChain.of(chain, account=3)
+    sender = chain.with_account(3)
     nonce = sender.nonce()
     # Signed, but not sent: its page waits for it. The gap of the nonce retains it in the queue.
     raw, digest = sender.signed(nonce + 1, value=1)
@@ -57,7 +51,7 @@ def test_life_cycle_runs_from_unknown_to_finalized(explorer: Explorer, chain: Ex
 
 
 def test_replaced_and_dropped_transactions_say_so(explorer: Explorer, chain: ExplorerChain) -> None:
-    sender = ExplorerChain.of(chain, account=4)
+    sender = chain.with_account(4)
     nonce = sender.nonce() + 1
     replaced = sender.send(nonce=nonce)
     replacing = sender.send(nonce=nonce, maxFeePerGas=20 * 10**9, maxPriorityFeePerGas=2 * 10**9)

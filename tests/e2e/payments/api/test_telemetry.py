@@ -32,10 +32,7 @@ def chain() -> Iterator[LiveNode]:
 def collector(chain: LiveNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpCollector]:
     """Provide a collector that services of the test export to, with every order."""
     with otlp_collector() as found:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.url)
-        monkeypatch.setenv("OTEL_TRACES_SAMPLER", "parentbased_always_on")
-        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
-        monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "1000")
+        found.configure(monkeypatch.setenv)
         yield found
 
 

@@ -134,7 +134,7 @@ class CheckoutHandler:
             self._limits.charge(SIGNATURE_RATE, id)
             return await self._authorize(route, request, path)
         if isinstance(query, WatchQuery) and query.version is not None and query.wait_seconds:
-            with self._limits.wait(id):
+            with self._limits.wait(id, address):
                 await self._watch.wait(id, query.version, query.wait_seconds)
         call = self._call(path, query, NoFields())
         if not route.path.endswith(PAYMENT_PATH):

@@ -10,7 +10,6 @@ The merchant's own requests have other threads and count in none of these.
 """
 
 import contextlib
-import ipaddress
 import math
 import time
 from collections import Counter
@@ -18,15 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foreseal._core import Buckets
+from foreseal.client_network import client_network, parse_client_address
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.configuration.webhook_targets import IpNetwork
 
 # Slots of the buckets of all addresses and orders; their memory is fixed.
 _SLOTS = 1 << 16
 _MICROSECONDS = 1_000_000
-# Bits of an IPv6 address that one client has at least.
-_V6_PREFIX = 64
-_LONGEST_ADDRESS = 45
 
 
 def _microseconds() -> int:
@@ -61,6 +58,8 @@ class ShopperLimits:
     """Waits for a change, of all orders."""
     MAX_ORDER_WAITS = 6
     """Waits for a change of one order."""
+    MAX_ADDRESS_WAITS = 12
+    """Waits for a change by one address."""
     MAX_ADDRESS_NODE_CALLS = 3
     """Requests of one address that wait for the node at the same time."""
     MAX_SIGNATURES = 16
@@ -73,6 +72,7 @@ class ShopperLimits:
         self._addresses: Counter[str] = Counter()
         self._waits: Counter[str] = Counter()
         self._node_calls: Counter[str] = Counter()
+        self._address_waits: Counter[str] = Counter()
         self._signatures = 0
 
     def charge(self, rate: RequestRate, name: str) -> None:
@@ -93,11 +93,14 @@ class ShopperLimits:
             yield
 
     @contextlib.contextmanager
-    def wait(self, id: str) -> Iterator[None]:
-        """Count a wait for a change of an order. Raises `ApiError` 429."""
+    def wait(self, id: str, address: str) -> Iterator[None]:
+        """Count a wait of an address for a change of an order. Raises `ApiError` 429."""
         if self._waits.total() >= self.MAX_WAITS:
             raise too_many("too many requests wait for a change", 2)
-        with _counted(self._waits, id, self.MAX_ORDER_WAITS):
+        with (
+            _counted(self._address_waits, address, self.MAX_ADDRESS_WAITS),
+            _counted(self._waits, id, self.MAX_ORDER_WAITS),
+        ):
             yield
 
     @contextlib.contextmanager
@@ -144,23 +147,8 @@ def client_address(peer: str, forwarded: Sequence[str], proxies: Sequence[IpNetw
     ones as one address.
     """
     hops = [hop.strip() for value in forwarded for hop in value.split(",")]
-    address = _parsed(peer)
+    address = parse_client_address(peer)
     # From the nearest hop backwards: a hop that no trusted proxy appended may be forged.
     while hops and address is not None and any(address in network for network in proxies):
-        address = _parsed(hops.pop())
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((address, _V6_PREFIX), strict=False))
-    return str(address)
-
-
-def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parse an address with an optional port; an IPv4-mapped address is an IPv4 address."""
-    if text.startswith("["):
-        text = text[1:].partition("]")[0]
-    elif text.count(":") == 1:
-        text = text.partition(":")[0]
-    try:
-        address = ipaddress.ip_address(text[:_LONGEST_ADDRESS])
-    except ValueError:
-        return None
-    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+        address = parse_client_address(hops.pop())
+    return client_network(address)

@@ -1,11 +1,12 @@
 """Rate limiter of sign-ins with a wrong API key, by client address."""
 
-import ipaddress
 import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from foreseal.client_network import client_network, parse_client_address
 
 MAX_ATTEMPTS = 10
 """Wrong keys that an address may send at once."""
@@ -13,9 +14,6 @@ ATTEMPT_INTERVAL = 6.0
 """Seconds after which one more wrong key is allowed."""
 MAX_ADDRESSES = 10_000
 """Maximum number of tracked addresses; the least recently seen ones are forgotten."""
-
-# Prefix of IPv6 addresses that one client has.
-_IPV6_PREFIX = 64
 
 
 @dataclass(slots=True)
@@ -36,13 +34,13 @@ class SignInLimiter:
     def retry_after(self, address: str) -> int:
         """Return the seconds until this address may send a key; 0 if it may now."""
         with self._lock:
-            excess = self._current(_client(address)) - (MAX_ATTEMPTS - 1)
+            excess = self._current(client_network(parse_client_address(address))) - (MAX_ATTEMPTS - 1)
         return max(0, math.ceil(excess * ATTEMPT_INTERVAL))
 
     def record_wrong_key(self, address: str) -> None:
         """Count a wrong key."""
         with self._lock:
-            client = _client(address)
+            client = client_network(parse_client_address(address))
             count = self._current(client)
             self._attempts[client] = _Attempts(count + 1, self._monotonic())
             self._attempts.move_to_end(client)
@@ -55,16 +53,3 @@ class SignInLimiter:
         if found is None:
             return 0.0
         return max(0.0, found.count - (self._monotonic() - found.time) / ATTEMPT_INTERVAL)
-
-
-def _client(address: str) -> str:
-    """Return the network of an address that one client has: all of IPv4, the first 64 bits of IPv6."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if parsed.version == 4:
-        return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, _IPV6_PREFIX), strict=False))

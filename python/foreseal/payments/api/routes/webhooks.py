@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 from sqlalchemy import Connection, select
+from typing_extensions import TypeAliasType
 
 from foreseal.payments.api import views, webhooks
 from foreseal.payments.api.errors import ApiError
@@ -28,11 +29,10 @@ def _event_types(values: list[str]) -> list[str]:
     return values if values == _ALL_EVENTS else list(check_types(values))
 
 
-EventSelection = Annotated[
-    list[str],
-    Field(json_schema_extra={"minItems": 1, "items": {"type": "string", "enum": ["*", *TYPES]}}),
-    AfterValidator(_event_types),
-]
+EventFilter = TypeAliasType(
+    "EventFilter", Annotated[str, WithJsonSchema({"type": "string", "enum": [*_ALL_EVENTS, *TYPES]})]
+)
+EventSelection = Annotated[list[EventFilter], Field(json_schema_extra={"minItems": 1}), AfterValidator(_event_types)]
 
 
 class WebhookPath(RequestModel):

@@ -40,12 +40,12 @@ def code(error: pytest.ExceptionInfo[ApiError]) -> int:
         ("2001:db8:1:2::a", [], "2001:db8:1:2::/64"),
         ("2001:db8:1:2:ffff::b", [], "2001:db8:1:2::/64"),
         # All other texts are one address.
-        ("", [], "None"),
-        (PROXY, ["unknown"], "None"),
-        (PROXY, [""], "None"),
-        (PROXY, [f"{SHOPPER}, _hidden"], "None"),
-        (PROXY, ["1" * 10_000], "None"),
-        (PROXY, ["[" * 50], "None"),
+        ("", [], ""),
+        (PROXY, ["unknown"], ""),
+        (PROXY, [""], ""),
+        (PROXY, [f"{SHOPPER}, _hidden"], ""),
+        (PROXY, ["1" * 10_000], ""),
+        (PROXY, ["[" * 50], ""),
     ],
 )
 def test_address_is_the_rightmost_that_no_trusted_proxy_has(peer: str, forwarded: list[str], expected: str) -> None:
@@ -92,13 +92,37 @@ def test_waits_are_limited_by_order_and_in_total(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ShopperLimits, "MAX_ORDER_WAITS", 1)
     monkeypatch.setattr(ShopperLimits, "MAX_WAITS", 2)
     limits = ShopperLimits()
-    with limits.wait("a"), limits.wait("b"):
+    with limits.wait("a", "1"), limits.wait("b", "2"):
         for id in ("a", "c"):
-            with pytest.raises(ApiError) as error, limits.wait(id):
+            with pytest.raises(ApiError) as error, limits.wait(id, "3"):
                 pass
             assert code(error) == 429
-    with limits.wait("c"):
+    with limits.wait("c", "3"):
         pass
+
+
+def test_waits_of_an_address_are_limited_over_all_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ShopperLimits, "MAX_ADDRESS_WAITS", 1)
+    limits = ShopperLimits()
+    with limits.wait("a", "1"):
+        with pytest.raises(ApiError) as error, limits.wait("b", "1"):
+            pass
+        assert code(error) == 429
+        with limits.wait("b", "2"):
+            pass
+    with limits.wait("b", "1"):
+        pass
+
+
+def test_requests_of_an_address_that_wait_for_the_node_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ShopperLimits, "MAX_ADDRESS_NODE_CALLS", 1)
+    limits = ShopperLimits()
+    with limits.node_call("1"):
+        with pytest.raises(ApiError) as error, limits.node_call("1"):
+            pass
+        assert code(error) == 429
+        with limits.node_call("2"):
+            pass
 
 
 def test_signature_in_progress_ends_with_an_error_too(monkeypatch: pytest.MonkeyPatch) -> None:
