@@ -15,12 +15,13 @@ from foreseal.payments.api.authentication import Authenticator, SessionCookie
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.checkout.handler import CheckoutHandler, shopper_preflights
 from foreseal.payments.api.checkout.routes import shopper_routes
-from foreseal.payments.api.checkout.site import page_routes as checkout_page_routes
-from foreseal.payments.api.dashboard.pages import page_routes as dashboard_page_routes
+from foreseal.payments.api.checkout.site import checkout_site
 from foreseal.payments.api.dashboard.session_endpoint import SessionEndpoint
+from foreseal.payments.api.dashboard.site import dashboard_site
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests
 from foreseal.payments.api.openapi import document
+from foreseal.payments.api.pages import page_routes
 from foreseal.payments.api.payment_queue import PaymentQueue
 from foreseal.payments.api.reference.endpoint import reference_route
 from foreseal.payments.api.route import RequestHandler, Route, error_response
@@ -51,7 +52,7 @@ def build_application(
     for_shoppers = shopper_routes(monitoring.health)
     routes = (*ROUTES, *general_routes(monitoring, (*ROUTES, *for_shoppers)))
     dashboard = (
-        [SessionEndpoint.build(backend, authenticator, sessions, routes), *dashboard_page_routes(merchant)]
+        [SessionEndpoint.build(backend, authenticator, sessions, routes), *page_routes(dashboard_site(merchant))]
         if sessions
         else []
     )
@@ -60,7 +61,7 @@ def build_application(
             *(_endpoint(handler, route, monitoring, changed) for route in routes),
             *(_endpoint(checkout, route, monitoring, changed) for route in for_shoppers),
             *shopper_preflights(checkout, for_shoppers),
-            *([] if backend.checkout is None else checkout_page_routes()),
+            *([] if backend.checkout is None else page_routes(checkout_site())),
             reference_route(lambda: document((*routes, *for_shoppers))),
             *dashboard,
         ],

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from foreseal.payments.api import api_keys
-from foreseal.payments.api.dashboard.sign_in_limiter import ATTEMPT_INTERVAL, MAX_ATTEMPTS
+from foreseal.payments.api.dashboard.session_endpoint import WRONG_KEY_RATE
 from foreseal.payments.api.models import ApiKeyRecord, SessionRecord
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.routes import ROUTES
@@ -242,7 +242,7 @@ def test_wrong_keys_are_limited_by_address(service: ServiceHarness, browser: Bro
     now = [0.0]
     object.__setattr__(service.backend, "monotonic", lambda: now[0])
     service.process.app = service.process.build_app()
-    for wrong in ("", "pay_x", "pay_" + "0" * 10 + "_" + "0" * 64, *["x"] * (MAX_ATTEMPTS - 3)):
+    for wrong in ("", "pay_x", "pay_" + "0" * 10 + "_" + "0" * 64, *["x"] * (WRONG_KEY_RATE.burst - 3)):
         response = browser.sign_in(wrong)
         assert (response.status_code, response.json()["error"]["code"]) == (401, "invalid_api_key")
     limited = browser.sign_in("x")
@@ -250,7 +250,7 @@ def test_wrong_keys_are_limited_by_address(service: ServiceHarness, browser: Bro
     # The address may be that of a proxy, so a valid key is accepted all the same.
     assert browser.sign_in(service.keys[Role.READER]).status_code == 200
     now[0] += int(limited.headers["retry-after"])
-    assert limited.headers["retry-after"] == str(int(ATTEMPT_INTERVAL))
+    assert limited.headers["retry-after"] == str(int(WRONG_KEY_RATE.interval))
     assert browser.sign_in("x").status_code == 401
 
 

@@ -5,7 +5,8 @@ service key (32 random bytes, in the database)
   '-- HMAC-SHA256 over the order's id --> cs_...   in the fragment of the payment link, and in a request header
 ```
 
-The service stores no secret of an order. A wrong secret is rejected without a query.
+The service derives a secret when it needs one; only the stored response to the creation of an order repeats its link. A
+wrong secret is rejected without a query.
 """
 
 import base64

@@ -10,35 +10,14 @@ The merchant's own requests have other threads and count in none of these.
 """
 
 import contextlib
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
-from foreseal._core import Buckets
 from foreseal.client_network import client_network, parse_client_address
 from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.request_rates import RequestRate, RequestRates
 from foreseal.payments.configuration.webhook_targets import IpNetwork
-
-# Slots of the buckets of all addresses and orders; their memory is fixed.
-_SLOTS = 1 << 16
-_MICROSECONDS = 1_000_000
-
-
-def _microseconds() -> int:
-    return time.monotonic_ns() // 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class RequestRate:
-    """A rate of requests with a burst."""
-
-    name: str
-    interval: float
-    """Seconds from one request to the next."""
-    burst: int
-
 
 ADDRESS_RATE = RequestRate("address", 0.05, 200)
 ORDER_RATE = RequestRate("order", 0.1, 60)
@@ -65,10 +44,9 @@ class ShopperLimits:
     MAX_SIGNATURES = 16
     """Signatures that are checked and stored at the same time."""
 
-    def __init__(self, clock: Callable[[], int] = _microseconds) -> None:
-        """Set up the limits. `clock` returns monotonic microseconds."""
-        self._buckets = Buckets(None, _SLOTS)
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Set up the limits. `clock` is monotonic, in seconds."""
+        self._rates = RequestRates(clock)
         self._addresses: Counter[str] = Counter()
         self._waits: Counter[str] = Counter()
         self._node_calls: Counter[str] = Counter()
@@ -77,11 +55,9 @@ class ShopperLimits:
 
     def charge(self, rate: RequestRate, name: str) -> None:
         """Count a request of an address or for an order. Raises `ApiError` 429."""
-        key = self._buckets.key(f"{rate.name} {name}".encode("utf-8", "replace"))
-        interval = round(rate.interval * _MICROSECONDS)
-        wait = self._buckets.consume(key, self._clock(), interval, rate.burst, 1)
-        if wait:
-            raise too_many("too many attempts", math.ceil(wait / _MICROSECONDS))
+        seconds = self._rates.charge(rate, name)
+        if seconds:
+            raise too_many("too many attempts", seconds)
 
     @contextlib.contextmanager
     def request(self, address: str) -> Iterator[None]:

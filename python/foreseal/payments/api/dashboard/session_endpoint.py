@@ -9,12 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
+from foreseal.client_network import client_network, parse_client_address
 from foreseal.payments.api import api_keys
 from foreseal.payments.api.authentication import Authenticator
 from foreseal.payments.api.backend import Backend
-from foreseal.payments.api.dashboard.sign_in_limiter import SignInLimiter
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.request_models import RequestModel, parse_body
+from foreseal.payments.api.request_rates import RequestRate, RequestRates
 from foreseal.payments.api.request_threads import RequestThreads
 from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import Route, error_response, read_body, require_role
@@ -23,6 +24,8 @@ from foreseal.payments.api.value_types import ShortText
 
 PATH = "/dashboard/api/session"
 
+WRONG_KEY_RATE = RequestRate("wrong key", 6.0, 10)
+"""Sign-ins of one address with a wrong API key."""
 _MAX_BODY = 1_024
 _JSON = "application/json"
 
@@ -48,7 +51,7 @@ class SessionEndpoint:
     authenticator: Authenticator
     sessions: Sessions
     routes: Sequence[Route]
-    limiter: SignInLimiter
+    rates: RequestRates
     threads: RequestThreads
 
     @classmethod
@@ -57,7 +60,7 @@ class SessionEndpoint:
     ) -> StarletteRoute:
         """Return the route."""
         endpoint = cls(
-            backend, authenticator, sessions, routes, SignInLimiter(backend.monotonic), RequestThreads(maximum=4)
+            backend, authenticator, sessions, routes, RequestRates(backend.monotonic), RequestThreads(maximum=4)
         )
         handler: Callable[[Request], Awaitable[Response]] = endpoint.answer
         return StarletteRoute(PATH, handler, methods=["GET", "POST", "DELETE"])
@@ -86,11 +89,10 @@ class SessionEndpoint:
         key = self.authenticator.keys.find(given.key.strip())
         if key is None:
             # Only wrong keys are limited: an address may be that of a proxy, and a valid key is too long to be guessed.
-            wait = self.limiter.retry_after(address)
+            wait = self.rates.charge(WRONG_KEY_RATE, client_network(parse_client_address(address)))
             if wait:
                 message = f"too many wrong API keys: try again in {wait} s"
                 raise ApiError(429, "too_many_attempts", message, "key", Retry_After=str(wait))
-            self.limiter.record_wrong_key(address)
             raise ApiError(401, "invalid_api_key", "the API key is unknown or revoked", "key")
         # A publishable key is public, and reads nothing but the order of its shopper.
         require_role(key, Role.READER)

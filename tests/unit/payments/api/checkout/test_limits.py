@@ -2,8 +2,9 @@
 
 import pytest
 
-from foreseal.payments.api.checkout.limits import ADDRESS_RATE, RequestRate, ShopperLimits, client_address
+from foreseal.payments.api.checkout.limits import ADDRESS_RATE, ShopperLimits, client_address
 from foreseal.payments.api.errors import ApiError
+from foreseal.payments.api.request_rates import RequestRate
 from foreseal.payments.configuration.webhook_targets import parse_networks
 
 PROXIES = parse_networks(["10.0.0.0/8", "fd00::/8"])
@@ -57,7 +58,7 @@ def test_header_is_ignored_without_trusted_proxies() -> None:
 
 
 def test_rate_of_one_name_leaves_others() -> None:
-    now = 0
+    now = 0.0
     limits, rate = ShopperLimits(lambda: now), RequestRate("test", 2.0, 3)
     for _ in range(3):
         limits.charge(rate, "a")
@@ -66,7 +67,7 @@ def test_rate_of_one_name_leaves_others() -> None:
     assert (code(error), error.value.headers["Retry-After"]) == (429, "2")
     limits.charge(rate, "b")
     limits.charge(ADDRESS_RATE, "a")
-    now = 2_000_000
+    now = 2.0
     limits.charge(rate, "a")
 
 
