@@ -19,6 +19,7 @@ TEST_CRATES = {"testkit", "simulation", "benches", "fuzz"}
 PYTHON = {
     "_core": 0,
     "errors": 0,
+    "bounded_cache": 1,
     "client": 1,
     "client_network": 1,
     "codec": 1,

@@ -9,15 +9,14 @@ order            from the order's creation to its end: final, canceled or expire
 ```
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import randbits
-from typing import Generic, TypeVar
 
 import orjson
 from sqlalchemy import select
 
+from foreseal.bounded_cache import BoundedCache
 from foreseal.payments.api.webhook_outbox import DeliveryOutcome
 from foreseal.payments.ledger import Database, TimelineEntry, Trigger
 from foreseal.payments.ledger.event_types import OBJECTS, entry_type, event_id
@@ -34,8 +33,6 @@ _MAX_CACHED = 10_000
 _MAX_ERROR = 200
 _ENDS = frozenset({Trigger.FINALIZE, Trigger.EXPIRE, Trigger.BLOCK})
 _FAILURES = frozenset({Trigger.FAIL, Trigger.BLOCK})
-
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +74,6 @@ class _Progress:
     last: int
 
 
-class _BoundedCache(OrderedDict[str, V], Generic[V]):
-    """A dictionary that evicts the oldest key."""
-
-    def __setitem__(self, key: str, value: V) -> None:
-        super().__setitem__(key, value)
-        if len(self) > _MAX_CACHED:
-            self.popitem(last=False)
-
-
 class OrderSpans:
     """Assembler of the spans of sampled orders. For one thread."""
 
@@ -95,8 +83,8 @@ class OrderSpans:
         self._ids = ids
         self._ratio = ratio
         self._export = export
-        self._progress: _BoundedCache[_Progress] = _BoundedCache()
-        self._orders: _BoundedCache[str | None] = _BoundedCache()
+        self._progress: BoundedCache[str, _Progress] = BoundedCache(_MAX_CACHED)
+        self._orders: BoundedCache[str, str | None] = BoundedCache(_MAX_CACHED)
 
     def is_sampled(self, order_id: str) -> bool:
         """Return True if an order is traced."""
@@ -110,7 +98,8 @@ class OrderSpans:
         key = f"{entry.subject} {entry.subject_id}"
         progress = self._progress.get(key)
         if progress is None:
-            progress = self._progress[key] = self._read_progress(entry, time)
+            progress = self._read_progress(entry, time)
+            self._progress.add(key, progress)
         subject = self._ids.of_subject(order_id, entry.subject, entry.subject_id)
         end = max(time, progress.last)
         attributes = self._attributes(order_id, entry.subject, entry.subject_id)
@@ -161,7 +150,8 @@ class OrderSpans:
             return id
         if id not in self._orders:
             with self._database.reading() as tx:
-                self._orders[id] = tx.execute(select(RefundRecord.order_id).where(RefundRecord.id == id)).scalar()
+                found = tx.execute(select(RefundRecord.order_id).where(RefundRecord.id == id)).scalar()
+            self._orders.add(id, found)
         return self._orders[id]
 
     def _read_progress(self, entry: TimelineEntry, time: int) -> _Progress:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
+from foreseal.bounded_cache import BoundedCache
 from foreseal.client_network import client_network, parse_client_address
 from foreseal.rpc.rate import UNLIMITED, Rate, resolve_burst
 from foreseal.rpc.rate_limiter import BucketTable, Clock, CpuBudget, RateLimiter, ScheduledCaller, TokenBucket
@@ -14,7 +15,6 @@ from foreseal.rpc.rejected_call import RejectedCall
 from foreseal.server.auth.keys import ApiKey, KeyStore
 from foreseal.server.auth.origins import Headers
 from foreseal.server.auth.tiers import CallerTier
-from foreseal.server.cache import BoundedCache
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
 # Seconds between two checks of the key file: a revoked key is rejected within twice that time.

@@ -4,6 +4,7 @@ from collections.abc import Coroutine
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
+from foreseal.bounded_cache import BoundedCache
 from foreseal.errors import RpcError
 from foreseal.pages import StaticSite
 from foreseal.rpc import HttpReply, error_codes
@@ -13,7 +14,6 @@ from foreseal.rpc.response_envelope import NULL, failure, over_limit
 from foreseal.rpc.session import RequestExchange
 from foreseal.server.auth.callers import Caller, Callers, Peer, SingleCaller, TooManyWrongKeys, WrongKey
 from foreseal.server.auth.origins import Headers, Origins, admin_hosts, endpoint_hosts, endpoint_origins
-from foreseal.server.cache import BoundedCache
 from foreseal.server.http.transport_limits import transport_limits
 from foreseal.server.metrics import MetricSources, join, render
 from foreseal.server.metrics.read import ConnectionCounts, MeasuredNode

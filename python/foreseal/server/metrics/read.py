@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from foreseal.bounded_cache import BoundedCache
 from foreseal.rpc.subscription_hub import SubscriptionHub
 from foreseal.server.auth.tiers import CallerTier
-from foreseal.server.cache import BoundedCache
 from foreseal.server.processes.process_table import ProcessMetrics, ProcessTable
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from foreseal.bounded_cache import BoundedCache
 from foreseal.rpc.call_metrics import BOUNDS
-from foreseal.server.cache import BoundedCache
 from foreseal.server.metrics.cluster_families import CLUSTER
 from foreseal.server.metrics.family import Family, MetricType, Sample, histogram
 from foreseal.server.metrics.read import ConnectedFollower, Readings

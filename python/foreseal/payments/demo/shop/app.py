@@ -25,8 +25,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from foreseal._core import Buckets
 from foreseal.merchant import AsyncMerchantClient, MerchantError, RetryPolicy
+from foreseal.payments.api.request_rates import RequestRate, RequestRates
 from foreseal.payments.api.webhook_signature import InvalidWebhookSignature, verify
 from foreseal.payments.demo.shop.order_book import OrderBook, ShopEvent, ShopOrder
 from foreseal.payments.demo.shop.pages import catalogue_page, error_page, merchant_page, order_page, product_page
@@ -37,10 +37,8 @@ _HOSTS = ["127.0.0.1"]
 _MAX_EVENT_SIZE = 64 << 10
 _SHOWN_ORDERS = 50
 _VALID_SECONDS = 900
-# Microseconds from one new order to the next, and orders at once. Each is a row of the service's database.
-_ORDER_INTERVAL, _ORDER_BURST = 200_000, 30
-# The least that a table of buckets has; the shop uses one.
-_LIMIT_SLOTS = 8
+# Each new order is a row of the service's database.
+_ORDER_RATE = RequestRate("orders", 0.2, 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class DemoShop:
         self._clock = clock
         self._book = OrderBook(clock)
         self._respond = ShopResponses(settings.service_url)
-        self._limit = Buckets(None, _LIMIT_SLOTS)
+        self._rates = RequestRates()
         retries = RetryPolicy(attempts=3, max_elapsed=5.0)
         self._cashier = AsyncMerchantClient(settings.service_url, settings.cashier_key, retries=retries)
         self._refunder = AsyncMerchantClient(settings.service_url, settings.refunder_key, retries=retries)
@@ -155,8 +153,7 @@ class DemoShop:
         """Create an order and return its payment link."""
         check_origin(request, self._settings.origin)
         product = _product(request)
-        now = time.monotonic_ns() // 1_000
-        if self._limit.consume(self._limit.key(b"orders"), now, _ORDER_INTERVAL, _ORDER_BURST, 1):
+        if self._rates.charge(_ORDER_RATE, "all"):
             raise HTTPException(429, "Too many orders at once. Try again in a moment.")
         # The id gives access to the page of the order, so it is random.
         order = self._book.add(f"{product.id}-{secrets.token_hex(12)}", product)

@@ -1,6 +1,6 @@
 """A cache of bounded size."""
 
-from foreseal.server.cache import BoundedCache
+from foreseal.bounded_cache import BoundedCache
 
 
 def test_full_cache_evicts_its_oldest_entry() -> None:
