@@ -21,6 +21,7 @@ PYTHON = {
     "errors": 0,
     "bounded_cache": 1,
     "client": 1,
+    "client_disconnect": 1,
     "client_network": 1,
     "codec": 1,
     "etcd_version": 1,

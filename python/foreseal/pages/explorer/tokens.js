@@ -3,6 +3,7 @@
 import { Interface, encodeCall, topicOf } from '../lib/abi/interface.js';
 import { decodeValues } from '../lib/abi/decode.js';
 import { parseParameter } from '../lib/abi/types.js';
+import { RpcError } from '../lib/rpc.js';
 import { visibleName } from '../lib/text.js';
 import { hexToBytes } from '../lib/values.js';
 import { STANDARD_ABIS } from './abis.js';
@@ -81,7 +82,8 @@ function values(contract, log) {
 const cache = new Map();
 
 /**
- * Returns the name, symbol and decimals of a token; null for what the contract does not report.
+ * Returns the name, symbol and decimals of a token; null for what the contract does not report. The state is that of
+ * the newest step, because a transfer may be shown before its block is sealed.
  * @param {RpcClient} rpc
  * @param {string} address
  * @returns {Promise<Token>}
@@ -92,7 +94,10 @@ export function loadToken(rpc, address) {
   if (cached) return cached;
   const loading = readToken(rpc, address);
   cache.set(key, loading);
-  loading.catch(() => cache.delete(key));
+  // A withdrawn step may have created the contract, and a failure says nothing about it: both are read again.
+  loading.then(({ name, symbol, decimals }) => {
+    if (name === null && symbol === null && decimals === null) cache.delete(key);
+  }, () => cache.delete(key));
   return loading;
 }
 
@@ -102,7 +107,10 @@ async function readToken(rpc, address) {
   const read = (name) => {
     const fragment = ERC20.functions.find((one) => one.name === name);
     const data = fragment ? encodeCall(fragment, []) : '0x';
-    return rpc.call('eth_call', [{ to: address, data }, 'latest']).catch(() => '0x');
+    return rpc.call('eth_call', [{ to: address, data }, 'pending']).catch((error) => {
+      if (error instanceof RpcError) return '0x';
+      throw error;
+    });
   };
   const [name, symbol, decimals] = await Promise.all(['name', 'symbol', 'decimals'].map(read));
   return { name: textOf(name), symbol: textOf(symbol), decimals: decimalsOf(decimals) };

@@ -1,10 +1,8 @@
 """The endpoint as an ASGI application: HTTP requests and WebSockets, passed to its handler."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
 
-from foreseal.rpc.dispatch import HttpReply
+from foreseal.client_disconnect import unless_disconnected
 from foreseal.server.asgi.body_timeouts import BodyTimeouts
 from foreseal.server.asgi.protocol import Receive, Scope, Send
 from foreseal.server.asgi.websocket import AsgiWebSocket
@@ -81,7 +79,7 @@ class AsgiEndpoint(Endpoint):
         if isinstance(reply, tuple):
             status, answer, seconds = reply
         else:
-            found = await _unless_disconnected(reply, receive)
+            found = await unless_disconnected(reply, receive)
             if found is None:
                 return None
             status, answer, seconds = found
@@ -147,20 +145,3 @@ async def _read_rest(body: bytes, declared: bytes | None, receive: Receive, larg
         if not message.get("more_body", False):
             return INCOMPLETE if length is not None and len(received) != length else bytes(received)
     return bytes(received) if len(received) <= largest else None
-
-
-async def _unless_disconnected(reply: Coroutine[Any, Any, HttpReply], receive: Receive) -> HttpReply | None:
-    """Wait for a reply; if the client disconnects, cancel it and return None."""
-    answering, leaving = asyncio.ensure_future(reply), asyncio.ensure_future(_disconnect(receive))
-    try:
-        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        return answering.result() if answering.done() else None
-    finally:
-        leaving.cancel()
-        answering.cancel()
-
-
-async def _disconnect(receive: Receive) -> None:
-    """Wait until the client has disconnected."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

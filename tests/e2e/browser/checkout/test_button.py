@@ -75,7 +75,8 @@ def test_popup_reports_the_payment_to_the_page_of_the_shop(chromium: Chromium, s
         open_shop(page, shop.site)
         popup = click_for_popup(page)
         pay_with_pretend_wallet(popup)
-        page.wait_for_function("window.recorded.events.some(({status}) => status === 'preconfirmed')")
+        paid = "['preconfirmed', 'confirmed', 'final'].includes(status)"
+        page.wait_for_function(f"window.recorded.events.some(({{status}}) => {paid})")
         send_last_message(popup, page)
         events = recorded(page, "events")
         assert {event["order"] for event in events} == {"popup"}

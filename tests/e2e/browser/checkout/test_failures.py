@@ -147,7 +147,7 @@ def test_terms_that_differ_from_the_shown_ones_are_not_signed(page: Page, shop: 
         found["typed_data"]["message"]["value"] = 9_000_000
         route.fulfill(json=found)
 
-    page.route(re.compile("/payment"), enlarge)
+    page.route(re.compile(r"/payment\?"), enlarge)
     connect(page, shop.link("enlarged"))
     pay(page)
     expect_failure(page, "amount_changed", "Nothing was signed; reload the page.")

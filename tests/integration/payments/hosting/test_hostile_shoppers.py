@@ -82,6 +82,46 @@ class Visit:
         return await self.client.post(AUTHORIZATION.format(id), json=body)
 
 
+class AbandonedPage:
+    """A page that is closed while its request waits."""
+
+    def __init__(self, hosted: HostedMerchants, address: str, request: httpx.Request) -> None:
+        self._hosted = hosted
+        self._scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "server": ("pay.test", 80),
+            "client": (address, 1),
+            "method": request.method,
+            "path": request.url.path,
+            "raw_path": request.url.raw_path,
+            "root_path": "",
+            "query_string": request.url.query,
+            "headers": [(name.lower(), value) for name, value in request.headers.raw],
+        }
+        self._messages = iter([{"type": "http.request", "body": b"", "more_body": False}])
+        self.waits = asyncio.Event()
+        """Set when the server has begun to wait for the client."""
+        self.closed = asyncio.Event()
+        self.status: int | None = None
+
+    async def load(self) -> None:
+        """Send the request, and disconnect when `closed` is set."""
+        await self._hosted.app(self._scope, self._receive, self._send)
+
+    async def _receive(self) -> dict[str, Any]:
+        message = next(self._messages, None)
+        if message is None:
+            self.waits.set()
+            await self.closed.wait()
+        return message or {"type": "http.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        self.status = message.get("status", self.status)
+
+
 def place(shop: ServiceHarness, id: str) -> str:
     """Create an order, and return its client secret."""
     made = shop.made("/v1/orders", {"id": id, "amount": "500", "auto_capture": True}, role=Role.CASHIER)
@@ -149,6 +189,30 @@ def test_hostile_shopper_leaves_other_shoppers_and_the_api_answered(shop: Servic
     asyncio.run(run())
     assert shop.order("honest").payer == BUYER.address
     assert shop.order("hostile").payer is None
+
+
+def test_closed_pages_do_not_use_up_the_waits_of_their_address(
+    shop: ServiceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ShopperLimits, "MAX_ADDRESS_WAITS", 1)
+    secret = place(shop, "a")
+    hosted = HostedMerchants({"books": shop})
+
+    async def run() -> None:
+        visit = Visit(hosted, HONEST, secret)
+        version = (await visit.order("a")).json()["order"]["version"]
+        query = f"/books/v1/checkout/a?version={version}&wait_seconds=25"
+        request = visit.client.build_request("GET", query)
+        for _ in range(3):
+            page = AbandonedPage(hosted, HONEST, request)
+            waiting = asyncio.create_task(page.load())
+            await page.waits.wait()
+            assert (await visit.client.get(query)).status_code == 429
+            page.closed.set()
+            await waiting
+            assert page.status == 204
+
+    asyncio.run(run())
 
 
 @pytest.mark.usefixtures("slow_bodies_are_allowed")

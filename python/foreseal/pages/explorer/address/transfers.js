@@ -89,6 +89,8 @@ function TokenName({ address }) {
 function TransferAmount({ row }) {
   const request = useRequest(() => loadToken(rpc, row.token), [row.token]);
   const { amount, id } = row;
+  // Without its decimals an amount would be wrong for a moment.
+  if (row.standard === 'ERC-20' && !request.data && !request.error) return html`<span class="number">…</span>`;
   const decimals = row.standard === 'ERC-20' ? request.data?.decimals ?? 0 : 0;
   const shown = amount === null ? '' : formatUnits(amount, decimals, { digits: 6 });
   if (id === null) return html`<span class="number">${shown}</span>`;

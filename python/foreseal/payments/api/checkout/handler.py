@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
+from foreseal.client_disconnect import unless_disconnected
 from foreseal.payments.api.api_keys import KeyCache
 from foreseal.payments.api.authentication import read_bearer
 from foreseal.payments.api.backend import Backend
@@ -134,8 +135,11 @@ class CheckoutHandler:
             self._limits.charge(SIGNATURE_RATE, id)
             return await self._authorize(route, request, path)
         if isinstance(query, WatchQuery) and query.version is not None and query.wait_seconds:
+            # A page that was closed or reloaded must not count until the end of its wait.
             with self._limits.wait(id, address):
-                await self._watch.wait(id, query.version, query.wait_seconds)
+                wait = self._watch.wait(id, query.version, query.wait_seconds)
+                if not await unless_disconnected(wait, request.receive):
+                    return Response(status_code=204)
         call = self._call(path, query, NoFields())
         if not route.path.endswith(PAYMENT_PATH):
             return _response(await self._threads.run(route.handler, call))

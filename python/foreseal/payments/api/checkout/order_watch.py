@@ -43,10 +43,10 @@ class OrderWatch:
             if not waiter.future.done():
                 waiter.future.set_result(None)
 
-    async def wait(self, id: str, version: str, seconds: float) -> None:
-        """Wait until an order has another version, the time is over, or the service stops."""
+    async def wait(self, id: str, version: str, seconds: float) -> bool:
+        """Wait until an order has another version, the time is over, or the service stops; then return True."""
         if self._is_stopping:
-            return
+            return True
         waiter = _Waiter(id, version, asyncio.get_running_loop().create_future())
         self._waiters.add(waiter)
         if self._polling is None or self._polling.done():
@@ -57,6 +57,7 @@ class OrderWatch:
             pass
         finally:
             self._waiters.discard(waiter)
+        return True
 
     async def _poll(self) -> None:
         while self._waiters:
