@@ -177,9 +177,9 @@ class AsyncMerchantMethods(AsyncAdministrationMethods):
         """Return the payment link of an order."""
         return await self._get(CheckoutLink, f"/v1/orders/{segment(order_id)}/checkout-link", {})
 
-    async def get_order_timeline(self, order_id: str) -> Timeline:
+    async def get_order_timeline(self, order_id: str, *, refunds: Literal["true", "false"] | None = None) -> Timeline:
         """Return the timeline of an order, oldest first."""
-        return await self._get(Timeline, f"/v1/orders/{segment(order_id)}/timeline", {})
+        return await self._get(Timeline, f"/v1/orders/{segment(order_id)}/timeline", {"refunds": refunds})
 
     async def submit_order_signature(
         self, order_id: str, *, signature: str, payer: str | None = None, idempotency_key: str | None = None

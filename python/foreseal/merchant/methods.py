@@ -175,9 +175,9 @@ class MerchantMethods(AdministrationMethods):
         """Return the payment link of an order."""
         return self._get(CheckoutLink, f"/v1/orders/{segment(order_id)}/checkout-link", {})
 
-    def get_order_timeline(self, order_id: str) -> Timeline:
+    def get_order_timeline(self, order_id: str, *, refunds: Literal["true", "false"] | None = None) -> Timeline:
         """Return the timeline of an order, oldest first."""
-        return self._get(Timeline, f"/v1/orders/{segment(order_id)}/timeline", {})
+        return self._get(Timeline, f"/v1/orders/{segment(order_id)}/timeline", {"refunds": refunds})
 
     def submit_order_signature(
         self, order_id: str, *, signature: str, payer: str | None = None, idempotency_key: str | None = None

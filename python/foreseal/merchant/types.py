@@ -96,7 +96,7 @@ class EventOrder(TypedDict):
     amount: str
     """Amount in smallest units."""
     amount_shown: str
-    """Amount in tokens, for people."""
+    """Exact amount in tokens, for people: two decimal places, or as many as needed."""
     destination: str | None
     token: str
     symbol: str | None
@@ -236,7 +236,7 @@ class Order(TypedDict):
     refunded: str
     """Sum of refunds, including pending ones."""
     refunded_shown: str
-    """Amount in tokens, for people."""
+    """Exact amount in tokens, for people: two decimal places, or as many as needed."""
 
 
 class OrderDetail(TypedDict):

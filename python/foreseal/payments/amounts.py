@@ -5,6 +5,8 @@ from typing import Any
 
 MAX_AMOUNT = 2**256 - 1
 """Largest amount of a token in smallest units (uint256)."""
+MIN_SHOWN_PLACES = 2
+"""Decimal places of an amount shown to people, if its token has as many."""
 # Limit on the digits of an amount. A uint256 has at most 78.
 _LONGEST = 400
 
@@ -52,3 +54,14 @@ def to_tokens(amount: int, decimals: int = 6) -> Decimal:
     """Convert `amount` in smallest units to whole tokens, exact, with all `decimals` places."""
     digits = tuple(map(int, str(check_amount(amount))))
     return Decimal((0, digits, -decimals))
+
+
+def format_tokens(amount: int, decimals: int = 6) -> str:
+    """Return `amount` in smallest units as exact text for people: whole tokens with two decimal places, or more.
+
+    A place beyond the second is shown only if it is needed: `format_tokens(12_500_000)` is `12.50`. Text of a token
+    with fewer than two decimals has all of them.
+    """
+    whole, _, places = f"{to_tokens(amount, decimals):f}".partition(".")
+    shown = places.rstrip("0").ljust(min(MIN_SHOWN_PLACES, decimals), "0")
+    return f"{whole}.{shown}" if shown else whole

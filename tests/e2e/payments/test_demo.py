@@ -101,7 +101,7 @@ def test_demo_reaches_each_state_in_order_and_rejects_others(chain: Chain, datab
         "reverts: FiatTokenV2: authorization is used or canceled",
         "reverts: FiatTokenV2: authorization is expired",
         "7 of 7 states reached",
-        "The books balance: 49.68 USDC captured, 15 USDC refunded, 0 USDC unmatched",
+        "The books balance: 49.68 USDC captured, 15.00 USDC refunded, 0.00 USDC unmatched",
     ):
         assert line in text
 

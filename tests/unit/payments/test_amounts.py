@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreseal.payments.amounts import MAX_AMOUNT, check_amount, to_tokens, to_units
+from foreseal.payments.amounts import MAX_AMOUNT, check_amount, format_tokens, to_tokens, to_units
 
 places = st.integers(0, 30)
 
@@ -59,3 +59,26 @@ def test_documented_amounts_convert() -> None:
 def test_invalid_units_are_rejected(amount: object, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"^fee: "):
         check_amount(amount, "fee")
+
+
+@pytest.mark.parametrize(
+    ("amount", "decimals", "text"),
+    [
+        (12_500_000, 6, "12.50"),
+        (12_340_001, 6, "12.340001"),
+        (0, 6, "0.00"),
+        (1, 6, "0.000001"),
+        (3 * 10**18, 18, "3.00"),
+        (10**18 + 1, 18, "1.000000000000000001"),
+        (15, 1, "1.5"),
+        (700, 0, "700"),
+        (MAX_AMOUNT, 0, str(MAX_AMOUNT)),
+    ],
+)
+def test_shown_amount_has_two_places_or_all_that_count(amount: int, decimals: int, text: str) -> None:
+    assert format_tokens(amount, decimals) == text
+
+
+@given(amount=st.integers(0, MAX_AMOUNT), decimals=places)
+def test_shown_amount_is_never_rounded(amount: int, decimals: int) -> None:
+    assert to_units(format_tokens(amount, decimals), decimals) == amount

@@ -4,6 +4,7 @@ import { segment, Transport, type PostOptions, type RequestOptions } from "./tra
 import type {
   ExportCsvQuery,
   ExportJsonLinesQuery,
+  GetOrderTimelineQuery,
   GetOrderTypedDataQuery,
   GetStatisticsQuery,
   ListDeliveriesQuery,
@@ -105,8 +106,8 @@ export class MerchantMethods extends Transport {
   }
 
   /** Return the timeline of an order, oldest first. */
-  getOrderTimeline(orderId: string, options: RequestOptions = {}): Promise<Timeline> {
-    return this.get(`/v1/orders/${segment(orderId)}/timeline`, {}, options);
+  getOrderTimeline(orderId: string, query: GetOrderTimelineQuery = {}, options: RequestOptions = {}): Promise<Timeline> {
+    return this.get(`/v1/orders/${segment(orderId)}/timeline`, query, options);
   }
 
   /** Verify and store the payer's signature, and capture an order with auto_capture. */

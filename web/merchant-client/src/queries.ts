@@ -34,6 +34,11 @@ export interface GetOrderTypedDataQuery {
   payer?: string;
 }
 
+/** Parameters of `getOrderTimeline`. */
+export interface GetOrderTimelineQuery {
+  refunds?: "true" | "false";
+}
+
 /** Parameters of `listRefunds`. */
 export interface ListRefundsQuery {
   limit?: number;

@@ -171,7 +171,7 @@ export type EventObject = EventOrder | EventRefund | EventPayout | EventWebhook;
 export interface EventOrder {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;
@@ -213,7 +213,7 @@ export interface EventOrder {
 export interface EventPayout {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;
@@ -238,7 +238,7 @@ export interface EventPayout {
 export interface EventRefund {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;
@@ -303,7 +303,7 @@ export interface Health {
 export interface Leg {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   recipient: string;
 }
@@ -312,7 +312,7 @@ export interface Leg {
 export interface Money {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
 }
 
@@ -427,7 +427,7 @@ export interface NodeHealth {
 export interface Order {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;
@@ -467,7 +467,7 @@ export interface Order {
   payment: Payment | null;
   /** Sum of refunds, including pending ones. */
   refunded: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   refunded_shown: string;
 }
 
@@ -541,7 +541,7 @@ export interface PayeeHealth {
 export interface Payment {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;
@@ -609,7 +609,7 @@ export interface PaymentRequest {
 export interface Payout {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;
@@ -646,7 +646,7 @@ export interface PayoutPage {
 export interface PayoutPreview {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;
@@ -678,7 +678,7 @@ export interface Recipient {
 export interface Refund {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;
@@ -778,7 +778,7 @@ export interface TypedData {
 export interface UnmatchedTransfer {
   /** Amount in smallest units. */
   amount: string;
-  /** Amount in tokens, for people. */
+  /** Exact amount in tokens, for people: two decimal places, or as many as needed. */
   amount_shown: string;
   /** Name of the destination; null if it is not configured. */
   destination: string | null;

@@ -4,7 +4,7 @@ import { Hash } from '../lib/components/hash.js';
 import { Badge } from '../lib/components/table.js';
 import { html } from '../lib/components/ui.js';
 import { visibleName } from '../lib/text.js';
-import { formatUnits, parseUnits } from '../lib/values.js';
+import { formatTokens, parseUnits } from '../lib/values.js';
 import { currentSession, segment } from './api.js';
 import { router } from './context.js';
 
@@ -62,7 +62,7 @@ export function decimalsOf(name) {
  * Returns an amount in smallest units as the text of a field.
  * @param {bigint} amount @param {number} decimals
  */
-export const amountText = (amount, decimals) => formatUnits(amount, decimals).replaceAll('\u202f', '');
+export const amountText = (amount, decimals) => formatTokens(amount, decimals).replaceAll('\u202f', '');
 
 /**
  * Returns smallest units, or null if the text is no positive amount.

@@ -142,6 +142,21 @@ export function formatUnits(value, decimals, { digits = decimals } = {}) {
   return `${negative ? '−' : ''}${formatInteger(whole)}${point}${shown}${cut}`;
 }
 
+/** Decimal places of an amount of a token, if the token has as many. */
+const MIN_TOKEN_PLACES = 2;
+
+/**
+ * Returns an exact amount of a token for people, with two decimal places or as many as needed:
+ * `formatTokens(12500000n, 6)` is `12.50`.
+ * @param {bigint} value amount in the smallest unit
+ * @param {number} decimals
+ */
+export function formatTokens(value, decimals) {
+  const [whole = '', places = ''] = formatUnits(value, decimals).split('.');
+  const shown = places.padEnd(Math.min(MIN_TOKEN_PLACES, decimals), '0');
+  return shown === '' ? whole : `${whole}.${shown}`;
+}
+
 /**
  * Parses an amount in its main unit: `parseUnits('1.5', 6)` is `1500000n`.
  * @param {string} text

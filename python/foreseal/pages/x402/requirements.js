@@ -1,6 +1,6 @@
 // Payment requirements of x402 version 2, and the payment that a wallet signs: scheme `exact` by EIP-3009.
 
-import { bytesToHex, formatInteger, formatUnits, isAddress } from '../lib/values.js';
+import { bytesToHex, formatInteger, formatTokens, isAddress } from '../lib/values.js';
 import { isSameAddress } from '../lib/address.js';
 import { visibleName } from '../lib/text.js';
 
@@ -68,7 +68,7 @@ export function priceOf({ amount, asset, network, extra }, details) {
   if (!isSeller || details.decimals === null || details.symbol === null) {
     return `${formatInteger(BigInt(amount))} smallest units of ${visibleName(extra.name)}`;
   }
-  return `${formatUnits(BigInt(amount), details.decimals)} ${visibleName(details.symbol)}`;
+  return `${formatTokens(BigInt(amount), details.decimals)} ${visibleName(details.symbol)}`;
 }
 
 /**

@@ -22,6 +22,9 @@ from foreseal.payments.ledger.queries import chunks, fetch_all, fetch_each
 from foreseal.payments.ledger.record import Record
 from foreseal.payments.ledger.states import parsed
 
+MAX_TIMELINE_REFUNDS = 200
+"""Refunds of an order whose events a timeline contains."""
+
 
 def build_events(tx: Connection, views: Views, rows: Sequence[TimelineRecord]) -> list[JsonView]:
     """Return the events of timeline entries, in their order. The number of queries is that of chunks of objects."""
@@ -38,6 +41,18 @@ def encode_events(views: Views, tx: Connection, rows: Sequence[TimelineRecord]) 
 def list_events(tx: Connection, views: Views, model: type[Record], id: str) -> list[JsonView]:
     """Return the timeline of one row, oldest entry first."""
     condition = (TimelineRecord.subject == model.__tablename__) & (TimelineRecord.subject_id == id)
+    return build_events(tx, views, fetch_all(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id)))
+
+
+def list_order_events(tx: Connection, views: Views, id: str) -> list[JsonView]:
+    """Return the timeline of an order with those of its newest `MAX_TIMELINE_REFUNDS` refunds, oldest entry first."""
+    own = select(RefundRecord.id).where(RefundRecord.order_id == id)
+    begun = (TimelineRecord.subject == RefundRecord.__tablename__) & TimelineRecord.before.is_(None)
+    newest = select(TimelineRecord.subject_id).where(begun, TimelineRecord.subject_id.in_(own))
+    refunds = tx.scalars(newest.order_by(TimelineRecord.id.desc()).limit(MAX_TIMELINE_REFUNDS)).all()
+    condition = ((TimelineRecord.subject == OrderRecord.__tablename__) & (TimelineRecord.subject_id == id)) | (
+        (TimelineRecord.subject == RefundRecord.__tablename__) & TimelineRecord.subject_id.in_(refunds)
+    )
     return build_events(tx, views, fetch_all(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id)))
 
 

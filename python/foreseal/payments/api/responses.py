@@ -16,7 +16,13 @@ from foreseal.payments.ledger.event_types import OBJECTS, TEST, TYPES
 from foreseal.payments.ledger.models import Purpose, Reason, TxResult
 
 UnitsText = Annotated[str, Field(pattern="^[0-9]+$", description="Amount in smallest units.")]
-Shown = Annotated[str, Field(description="Amount in tokens, for people.", examples=["12.340000 USDC"])]
+Shown = Annotated[
+    str,
+    Field(
+        description="Exact amount in tokens, for people: two decimal places, or as many as needed.",
+        examples=["12.34 USDC"],
+    ),
+]
 AddressText = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{40}$")]
 HashText = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$")]
 Unsigned = Annotated[int, Field(ge=0)]

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 from sqlalchemy import Connection, select
 
-from foreseal.payments.amounts import to_tokens
+from foreseal.payments.amounts import format_tokens
 from foreseal.payments.api.models import ApiKeyRecord, DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
 from foreseal.payments.api.responses import (
     ApiKeyView,
@@ -94,7 +94,7 @@ class Views:
         found = self.labels.token(token)
         if found is None:
             return f"{amount} smallest units"
-        return f"{to_tokens(amount, found.decimals):f} {found.symbol}"
+        return f"{format_tokens(amount, found.decimals)} {found.symbol}"
 
     def arrival(self, token: str, receiver: str) -> Arrival:
         """Return the destination at which a transfer of a token to an account arrives."""

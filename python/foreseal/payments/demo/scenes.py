@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from foreseal.payments.amounts import to_tokens
+from foreseal.payments.amounts import format_tokens
 from foreseal.payments.chain import Reverted
 from foreseal.payments.chain.token import receive_call
 from foreseal.payments.demo.environment import DemoEnvironment
@@ -235,4 +235,4 @@ class DemoPlayer:
 
 
 def _dollars(amount: int) -> str:
-    return f"{to_tokens(amount).normalize():f} USDC"
+    return f"{format_tokens(amount)} USDC"

@@ -68,7 +68,7 @@ def test_account_without_funds(page: Page, shop: CheckoutShop) -> None:
     BrowserWallet(page, [Account.from_key("0x" + "77" * 32)])
     connect(page, shop.link("poor"))
     pay(page)
-    expect_failure(page, "insufficient_balance", "This account has 0.000000 USDC; the order costs 1.500000 USDC.")
+    expect_failure(page, "insufficient_balance", "This account has 0.00 USDC; the order costs 1.50 USDC.")
 
 
 def test_locked_wallet(page: Page, shop: CheckoutShop) -> None:

@@ -55,9 +55,9 @@ def test_order_is_captured_and_refunded_in_parts(shop: Shop, page: Page) -> None
     expect(page.get_by_role("dialog").get_by_role("button", name="Refund")).to_be_disabled()
     page.get_by_label("Amount to refund").fill("0.5")
     confirm(page, "Refund")
-    expect(page.get_by_text("0.500000 USDC").first).to_be_visible()
+    expect(page.get_by_text("0.50 USDC").first).to_be_visible()
     refund.click()
-    expect(page.get_by_label("Amount to refund")).to_have_value("2")
+    expect(page.get_by_label("Amount to refund")).to_have_value("2.00")
     confirm(page, "Refund")
     expect(refund).to_have_count(0)
     with shop.client() as client:
@@ -113,7 +113,7 @@ def test_payout_from_a_file_shows_errors_by_line_and_a_preview(shop: Shop, page:
     file = tmp_path / "corrected.csv"
     file.write_text("recipient,amount\n" + "\n".join(good))
     page.get_by_label("CSV file").set_input_files(file)
-    expect(page.get_by_text("2 recipients, 2.000000 USDC in total")).to_be_visible()
+    expect(page.get_by_text("2 recipients, 2.00 USDC in total")).to_be_visible()
     page.get_by_role("button", name="Pay 2 recipients").click()
     expect(page.get_by_role("heading", name="Recipients")).to_be_visible()
-    expect(page.get_by_text("2.000000 USDC")).to_be_visible()
+    expect(page.get_by_text("2.00 USDC")).to_be_visible()

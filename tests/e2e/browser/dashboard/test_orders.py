@@ -155,7 +155,7 @@ def test_order_is_found_captured_and_refunded_by_keyboard(shop: Shop, page: Page
     page.keyboard.type("0.25")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_text("0.250000 USDC").first).to_be_visible()
+    expect(page.get_by_text("0.25 USDC").first).to_be_visible()
 
 
 def test_lost_answer_of_a_refund_is_repeated_with_its_key(shop: Shop, opened: BrowserPage, captured_id: str) -> None:

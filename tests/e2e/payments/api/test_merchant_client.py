@@ -79,7 +79,7 @@ def test_examples_of_the_guide_work(service: Serving, config: Path, capsys: pyte
     for example in examples:
         exec(compile(example, str(PAGE), "exec"), names)
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "Stored, unused 12.340000 USDC"
+    assert printed[0] == "Stored, unused 12.34 USDC"
     assert "Stored, unused intended" in printed
     assert "not_found id" in printed
     assert "['9', '8', '7']" in printed

@@ -16,7 +16,7 @@ from payments.shop import ADDRESS, BUYER, BUYERS, SHOP
 def test_an_order_goes_from_terms_to_a_final_capture(service: ServiceHarness) -> None:
     made = service.draft("7", 12_340, valid_seconds=600)
     order = made["order"]
-    assert (order["state"], order["amount"], order["amount_shown"]) == ("Drafted", "12340", "0.012340 USDC")
+    assert (order["state"], order["amount"], order["amount_shown"]) == ("Drafted", "12340", "0.01234 USDC")
     assert (order["payer"], order["payee"], order["token"]) == (BUYER.address, SHOP.address, ADDRESS)
     assert order["valid_before"] == service.pending_time() + 600
     assert order["memo"] == "0x" + keccak(text="7").hex()

@@ -3,8 +3,10 @@
 import csv
 import io
 
+import pytest
 from sqlalchemy import func, select
 
+from foreseal.payments.api import events
 from foreseal.payments.api.models import RequestRecord
 from foreseal.payments.api.roles import Role
 from foreseal.payments.ledger.models import PayoutLegRecord, PayoutRecord, TimelineRecord, TransactionRecord
@@ -51,13 +53,46 @@ def test_refunds_never_exceed_the_capture(service: ServiceHarness) -> None:
     service.refused(409, "duplicate", "/v1/orders/a/refunds", {"amount": "1", "id": "rest"})
     service.settle()
     order = service.get("/v1/orders/a")["order"]
-    assert (order["refunded"], order["refunded_shown"]) == ("500", "0.000500 USDC")
+    assert (order["refunded"], order["refunded_shown"]) == ("500", "0.0005 USDC")
     found = service.get("/v1/refunds?order=a&state=Complete")["items"]
     assert [each["id"] for each in found] == ["rest", refund["id"]]
     assert service.get("/v1/refunds?state=Blocked")["items"] == []
     assert service.get("/v1/refunds/rest/timeline")["items"][-1]["type"].endswith(".finalized")
     service.stored("b")
     service.refused(409, "not_refundable", "/v1/orders/b/refunds", {"amount": "1"})
+
+
+def test_timeline_of_an_order_contains_its_refunds_on_request(service: ServiceHarness) -> None:
+    service.captured("a", 500)
+    for id, amount in (("first", "200"), ("second", "300")):
+        service.made("/v1/orders/a/refunds", {"amount": amount, "id": id})
+        service.settle()
+    service.captured("b", 500)
+    service.made("/v1/orders/b/refunds", {"id": "other"})
+    service.settle()
+    own = service.get("/v1/orders/a/timeline")["items"]
+    assert {each["data"]["object"]["object"] for each in own} == {"order"}
+    everything = service.get("/v1/orders/a/timeline?refunds=true", role=Role.READER)["items"]
+    numbers = [int(each["id"].removeprefix("evt_")) for each in everything]
+    assert numbers == sorted(numbers)
+    parts = [own, *(service.get(f"/v1/refunds/{id}/timeline")["items"] for id in ("first", "second"))]
+    assert sorted(each["id"] for each in everything) == sorted(each["id"] for part in parts for each in part)
+    completed = [each["data"] for each in everything if each["type"] == "refund.completed"]
+    assert [(each["object"]["id"], each["object"]["amount"]) for each in completed] == [
+        ("first", "200"),
+        ("second", "300"),
+    ]
+    assert service.request("GET", "/v1/orders/a/timeline?refunds=yes").status_code == 400
+
+
+def test_timeline_contains_the_newest_refunds_only(service: ServiceHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MAX_TIMELINE_REFUNDS", 1)
+    service.captured("a", 500)
+    for id in ("newer-by-name", "a-last"):
+        service.made("/v1/orders/a/refunds", {"amount": "1", "id": id})
+    found = service.get("/v1/orders/a/timeline?refunds=true")["items"]
+    shown = [each["data"]["object"] for each in found if each["type"].startswith("refund.")]
+    assert {each["id"] for each in shown} == {"a-last"}
 
 
 def test_refund_without_an_amount_pays_the_remainder(service: ServiceHarness) -> None:

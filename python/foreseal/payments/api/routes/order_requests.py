@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from foreseal.payments.api.events import MAX_TIMELINE_REFUNDS
 from foreseal.payments.api.pagination import CreatedQuery
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import ActiveTxStatus
@@ -30,6 +31,15 @@ class OrderPath(RequestModel):
     """Path of an order."""
 
     id: ObjectId = Field(description="Id of the order.")
+
+
+class OrderTimelineQuery(RequestModel):
+    """Content of the timeline of an order."""
+
+    refunds: Literal["true", "false"] = Field(
+        default="false",
+        description=f"With true, the events of the order's newest {MAX_TIMELINE_REFUNDS} refunds as well.",
+    )
 
 
 class NewOrder(RequestModel):

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
-from foreseal.payments.api.events import list_events
+from foreseal.payments.api.events import list_events, list_order_events
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
 from foreseal.payments.api.order_operations import DetailedOutcome, order_details
 from foreseal.payments.api.pagination import by_beginning
@@ -39,6 +39,7 @@ from foreseal.payments.api.routes.order_requests import (
     OrderPath,
     OrderSignature,
     OrdersQuery,
+    OrderTimelineQuery,
     OrderVoid,
     TypedDataQuery,
 )
@@ -248,10 +249,13 @@ def _list(call: QueryCall[OrdersQuery]) -> JsonReply:
     return JsonReply({"items": shown, "next": following})
 
 
-def _timeline(call: PathCall[OrderPath]) -> JsonReply:
+def _timeline(call: RouteCall[OrderPath, OrderTimelineQuery, NoFields]) -> JsonReply:
+    id = call.path.id
     with call.backend.database.reading() as tx:
-        read(tx, OrderRecord, call.path.id)
-        return JsonReply({"items": list_events(tx, call.views, OrderRecord, call.path.id)})
+        read(tx, OrderRecord, id)
+        if call.query.refunds == "true":
+            return JsonReply({"items": list_order_events(tx, call.views, id)})
+        return JsonReply({"items": list_events(tx, call.views, OrderRecord, id)})
 
 
 def _named(error: ValueError) -> ApiError:

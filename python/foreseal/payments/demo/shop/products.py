@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from foreseal.payments.amounts import to_tokens
+from foreseal.payments.amounts import format_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Product:
     @property
     def price_shown(self) -> str:
         """Price in tokens, for people."""
-        return f"{to_tokens(self.price):.2f} USDC"
+        return f"{format_tokens(self.price)} USDC"
 
 
 PRODUCTS: Mapping[str, Product] = {
