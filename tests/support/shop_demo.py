@@ -24,6 +24,10 @@ class ShopDemo(Served):
         """Printed links by name."""
         self.service: str = self.links["Service API"].removesuffix("/docs")
         """URL of the merchant service."""
+        key = re.search(r"API key +(\S+) \(role admin\)", self.printed)
+        assert key is not None, self.printed
+        self.admin_key = key[1]
+        """API key for the dashboard."""
         self.node: str = self.links["Node"]
         """URL of the node."""
 

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from browser import BrowserPage, Chromium, serious_findings
 from browser.chromium import Scheme
 from browser.shop_purchase import pay_with_pretend_wallet
+from dashboard_pages import confirm
 from shop_demo import ShopDemo
 
 # The checkout leaves its page on its own, so the page reports when it shows the payment.
@@ -77,6 +78,35 @@ def test_purchase_from_click_to_captured_and_refunded(shopper: BrowserPage, demo
     expect(page.get_by_role("listitem").filter(has_text="Refunded")).to_be_visible()
     assert serious_findings(page) == []
     print(f"\nfrom the click on Pay: {times}")
+
+
+def test_part_that_the_dashboard_refunds_is_shown_as_such(shopper: BrowserPage, demo: ShopDemo) -> None:
+    page = shopper.page
+    page.goto(demo.url)
+    page.get_by_role("button", name="Buy Pending mug").click()
+    pay_with_pretend_wallet(page)
+    page.wait_for_url(re.compile(re.escape(demo.url) + "/orders/mug-"))
+    wait_for_stage(page, "shipped")
+    address = page.url
+    order = address.rpartition("/")[2]
+
+    page.goto(f"{demo.service}/dashboard/orders/{order}")
+    page.get_by_label("API key").fill(demo.admin_key)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Refund").click()
+    page.get_by_label("Amount to refund").fill("5")
+    confirm(page, "Refund")
+
+    page.goto(address)
+    wait_for_stage(page, "partly_refunded")
+    expect(page.get_by_role("heading", name="A part of your order is refunded")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="Partly refunded: 5.00 USDC of 12.50 USDC")).to_be_visible()
+    assert serious_findings(page) == []
+    page.goto(f"{demo.url}/merchant")
+    page.get_by_role("button", name=f"Refund the rest of {order}").click()
+    page.goto(address)
+    wait_for_stage(page, "refunded")
+    expect(page.get_by_text("Partly refunded")).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -21,9 +21,11 @@ NOW = 1_795_338_559.0
 SECRET = new_secret(lambda size: bytes(range(size)))
 
 
-def event(type: str, order: str = "mug-1", **details: Any) -> bytes:
+def event(type: str, order: str = "mug-1", refund: str = "r", amount: int = MUG.price, **details: Any) -> bytes:
     kind = type.partition(".")[0]
-    subject = {"object": kind, "id": order} if kind == "order" else {"object": kind, "id": "r", "order_id": order}
+    subject = {"object": kind, "id": order}
+    if kind == "refund":
+        subject = {"object": kind, "id": refund, "amount": str(amount), "order_id": order}
     return orjson.dumps({"id": "evt_1", "type": type, "data": {"object": subject, "details": details}})
 
 
@@ -89,6 +91,45 @@ def test_stages_follow_events_and_repetitions_change_nothing(book: OrderBook) ->
     assert order.has_ended
 
 
+def test_parts_are_refunded_until_nothing_remains(book: OrderBook) -> None:
+    order = book.find("mug-1")
+    assert order is not None
+    apply(book, "order.captured", "order.confirmed")
+    versions = [order.version]
+    for type, refund, amount, stage, rest in (
+        ("refund.created", "a", 5_000_000, OrderStage.REFUND_SENT, 7_500_000),
+        ("refund.completed", "a", 5_000_000, OrderStage.PARTLY_REFUNDED, 7_500_000),
+        ("refund.created", "a", 5_000_000, OrderStage.PARTLY_REFUNDED, 7_500_000),
+        ("refund.created", "b", 7_500_000, OrderStage.PARTLY_REFUNDED, 0),
+        ("refund.completed", "b", 7_500_000, OrderStage.REFUNDED, 0),
+    ):
+        book.apply(ShopEvent.parse(event(type, refund=refund, amount=amount)))
+        assert (order.stage, order.refundable, order.is_refundable) == (stage, rest, rest > 0)
+        versions.append(order.version)
+    assert len(set(versions)) == len(versions) - 1, "only the repeated event changes nothing"
+    assert "Partly refunded" not in order_page(order, "http://node/explorer")
+
+
+def test_partly_refunded_order_shows_both_amounts(book: OrderBook) -> None:
+    order = book.find("mug-1")
+    assert order is not None
+    apply(book, "order.captured", "order.confirmed")
+    book.apply(ShopEvent.parse(event("refund.completed", amount=5_000_000)))
+    page = order_page(order, "http://node/explorer")
+    assert "A part of your order is refunded" in page
+    assert "Partly refunded: 5.00 USDC of 12.50 USDC" in page
+    table = merchant_page([order], "http://node/explorer")
+    assert "Partly refunded: 5.00 USDC of 12.50 USDC" in table
+    assert "Refund the rest" in table
+
+
+def test_blocked_refund_is_forgotten(book: OrderBook) -> None:
+    order = book.find("mug-1")
+    assert order is not None
+    apply(book, "order.captured", "order.confirmed", "refund.created", "refund.blocked")
+    assert (order.stage, order.is_refundable) == (OrderStage.SHIPPED, True)
+
+
 def test_reorganization_removes_the_payment_of_an_unshipped_order(book: OrderBook) -> None:
     order = book.find("mug-1")
     assert order is not None
@@ -114,13 +155,20 @@ def test_restored_orders_have_their_stages(book: OrderBook) -> None:
         base | {"id": "paid", "state": "Used, captured", "finality": "provisional", "payment": paid},
         base | {"id": "shipped", "state": "Used, captured", "finality": "final", "payment": paid},
         base | {"id": "refunded", "state": "Used, captured", "finality": "final", "payment": paid},
+        base | {"id": "partly", "state": "Used, captured", "finality": "final", "payment": paid},
         base | {"id": "other", "state": "Drafted", "metadata": {}},
     ]
-    refunds: Any = [{"order_id": "refunded", "state": "Complete"}]
+    price = str(MUG.price)
+    refunds: Any = [
+        {"id": "1", "order_id": "refunded", "state": "Complete", "amount": price},
+        {"id": "2", "order_id": "shipped", "state": "Blocked", "amount": price},
+        {"id": "3", "order_id": "partly", "state": "Complete", "amount": "1"},
+        {"id": "4", "order_id": "partly", "state": "Complete", "amount": "2"},
+    ]
     book.restore(stored, refunds)
     found = {each.id: each.stage.value for each in book.newest(10)}
-    names = ("open", "expired", "paid", "shipped", "refunded")
-    stages = ("ordered", "expired", "paid", "shipped", "refunded")
+    names = ("open", "expired", "paid", "shipped", "refunded", "partly")
+    stages = ("ordered", "expired", "paid", "shipped", "refunded", "partly_refunded")
     assert found == {"mug-1": "ordered", **dict(zip(names, stages, strict=True))}
 
 

@@ -28,7 +28,7 @@ from starlette.routing import Route
 from foreseal.merchant import AsyncMerchantClient, MerchantError, RetryPolicy
 from foreseal.payments.api.request_rates import RequestRate, RequestRates
 from foreseal.payments.api.webhook_signature import InvalidWebhookSignature, verify
-from foreseal.payments.demo.shop.order_book import OrderBook, ShopEvent, ShopOrder
+from foreseal.payments.demo.shop.order_book import OrderBook, ShopEvent, ShopOrder, ShopRefund
 from foreseal.payments.demo.shop.pages import catalogue_page, error_page, merchant_page, order_page, product_page
 from foreseal.payments.demo.shop.products import PRODUCTS, Product
 from foreseal.payments.demo.shop.responses import ShopResponses, check_origin, read_limited
@@ -127,13 +127,18 @@ class DemoShop:
         check_origin(request, self._settings.origin)
         order = self._find(request)
         if not order.is_refundable:
-            raise HTTPException(409, "Only a shipped order that is not refunded yet can be refunded.")
+            raise HTTPException(409, "Only a shipped order that is not refunded in full can be refunded.")
         # The same key for each click, so that the service refunds once.
-        await self._refunder.refund_order(
-            order.id, id=f"{order.id}-refund", amount=str(order.product.price), idempotency_key=f"refund {order.id}"
+        amount = order.refundable
+        made = await self._refunder.refund_order(
+            order.id,
+            id=f"{order.id}-refund-{amount}",
+            amount=str(amount),
+            idempotency_key=f"refund {order.id} {amount}",
         )
         # The webhook may come later; the next page already shows the refund.
-        self._book.apply(ShopEvent("refund.created", order.id, None))
+        refund = ShopRefund(made["refund"]["id"], int(made["refund"]["amount"]))
+        self._book.apply(ShopEvent("refund.created", order.id, None, refund))
         return self._respond.redirect("/merchant")
 
     async def _webhook(self, request: Request) -> Response:

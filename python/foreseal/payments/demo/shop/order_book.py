@@ -25,6 +25,7 @@ class OrderStage(StrEnum):
     SHIPPED = "shipped"
     """The payment is captured and confirmed, so the shop has shipped."""
     REFUND_SENT = "refund_sent"
+    PARTLY_REFUNDED = "partly_refunded"
     REFUNDED = "refunded"
     EXPIRED = "expired"
 
@@ -33,12 +34,21 @@ _REACHED = {
     "order.captured": OrderStage.PAID,
     "order.confirmed": OrderStage.SHIPPED,
     "order.expired": OrderStage.EXPIRED,
-    "refund.created": OrderStage.REFUND_SENT,
-    "refund.completed": OrderStage.REFUNDED,
 }
-EVENTS = (*_REACHED, "order.reopened")
+_REFUND_CREATED, _REFUND_COMPLETED, _REFUND_BLOCKED = "refund.created", "refund.completed", "refund.blocked"
+EVENTS = (*_REACHED, "order.reopened", _REFUND_CREATED, _REFUND_COMPLETED, _REFUND_BLOCKED)
 """Event types of the webhooks that the shop receives."""
 _ENDED = (OrderStage.REFUNDED, OrderStage.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class ShopRefund:
+    """A refund of an order, or of a part of it."""
+
+    id: str
+    amount: int
+    """Amount in smallest units of the token."""
+    is_complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,8 @@ class ShopEvent:
     order_id: str
     transaction: str | None
     """Hash of the transaction that paid, if the event names one."""
+    refund: ShopRefund | None = None
+    """Refund of an event of a refund."""
 
     @classmethod
     def parse(cls, body: bytes) -> Self:
@@ -56,9 +68,12 @@ class ShopEvent:
         try:
             event: Any = orjson.loads(body)
             subject = event["data"]["object"]
-            order_id = subject["id"] if subject["object"] == "order" else subject["order_id"]
-            transaction = event["data"]["details"].get("transaction")
-            return cls(str(event["type"]), str(order_id), None if transaction is None else str(transaction))
+            type, transaction = str(event["type"]), event["data"]["details"].get("transaction")
+            hash = None if transaction is None else str(transaction)
+            if subject["object"] == "order":
+                return cls(type, str(subject["id"]), hash)
+            refund = ShopRefund(str(subject["id"]), int(subject["amount"]), type == _REFUND_COMPLETED)
+            return cls(type, str(subject["order_id"]), hash, refund)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the body is not an event of an order or a refund: {error!r}") from None
 
@@ -72,6 +87,8 @@ class ShopOrder:
     times: dict[OrderStage, float | None] = field(default_factory=dict)
     """Seconds since 1970 by stage; None for a stage before the last start of the shop."""
     transaction: str | None = None
+    refunds: dict[str, ShopRefund] = field(default_factory=dict)
+    """Refunds by id, without those that the chain rejected."""
 
     @property
     def stage(self) -> OrderStage:
@@ -85,13 +102,43 @@ class ShopOrder:
 
     @property
     def is_refundable(self) -> bool:
-        """True if the merchant may refund the order."""
-        return self.stage is OrderStage.SHIPPED
+        """True if the merchant may refund the order, or the rest of it."""
+        return OrderStage.SHIPPED in self.times and self.refundable > 0
+
+    @property
+    def refundable(self) -> int:
+        """Amount that no refund returns yet, in smallest units."""
+        return max(0, self.product.price - sum(each.amount for each in self.refunds.values()))
+
+    @property
+    def refunded(self) -> int:
+        """Amount that complete refunds returned, in smallest units."""
+        return sum(each.amount for each in self.refunds.values() if each.is_complete)
 
     @property
     def version(self) -> str:
-        """Text that changes with each stage."""
-        return "-".join(self.times)
+        """Text that changes with each stage and each refund."""
+        refunds = (f"{each.amount}{'+' if each.is_complete else '?'}" for each in self.refunds.values())
+        return "-".join((*self.times, *refunds))
+
+    def add_refund(self, refund: ShopRefund, at: float | None) -> None:
+        """Add a refund, or its completion, at this time in seconds since 1970. A repetition changes nothing."""
+        stored = self.refunds.get(refund.id)
+        if stored is not None and stored.is_complete:
+            return
+        self.refunds[refund.id] = refund
+        self.times.setdefault(OrderStage.REFUND_SENT, at)
+        if self.refunded >= self.product.price:
+            self.times.pop(OrderStage.PARTLY_REFUNDED, None)
+            self.times.setdefault(OrderStage.REFUNDED, at)
+        elif self.refunded > 0:
+            self.times.setdefault(OrderStage.PARTLY_REFUNDED, at)
+
+    def remove_refund(self, id: str) -> None:
+        """Remove a refund that the chain rejected."""
+        self.refunds.pop(id, None)
+        if not self.refunds:
+            self.times.pop(OrderStage.REFUND_SENT, None)
 
 
 class OrderBook:
@@ -110,14 +157,21 @@ class OrderBook:
 
     def restore(self, stored: Iterable[Order], refunds: Iterable[Refund]) -> None:
         """Add orders of earlier runs with their refunds, oldest first."""
-        states = {each["order_id"]: each["state"] for each in refunds}
+        by_order: dict[str | None, list[ShopRefund]] = {}
+        for refund in refunds:
+            if refund["state"] != DisbursementState.BLOCKED:
+                is_complete = refund["state"] == DisbursementState.COMPLETE
+                found = ShopRefund(refund["id"], int(refund["amount"]), is_complete)
+                by_order.setdefault(refund["order_id"], []).append(found)
         for each in stored:
             product = PRODUCTS.get(each["metadata"].get("product", ""))
             if product is not None:
                 payment = each["payment"]
                 transaction = None if payment is None else payment["transaction_hash"]
-                times = dict.fromkeys(_stages(each, states.get(each["id"])))
-                self._insert(ShopOrder(each["id"], product, times, transaction))
+                order = ShopOrder(each["id"], product, dict.fromkeys(_stages(each)), transaction)
+                for own in by_order.get(order.id, []):
+                    order.add_refund(own, None)
+                self._insert(order)
 
     def find(self, id: str) -> ShopOrder | None:
         """Return an order."""
@@ -141,6 +195,10 @@ class OrderBook:
             order.times.setdefault(stage, self._clock())
         if stage is OrderStage.PAID:
             order.transaction = event.transaction
+        if event.refund is not None and event.type == _REFUND_BLOCKED:
+            order.remove_refund(event.refund.id)
+        elif event.refund is not None and event.type in (_REFUND_CREATED, _REFUND_COMPLETED):
+            order.add_refund(event.refund, self._clock())
 
     def _insert(self, order: ShopOrder) -> None:
         self._orders[order.id] = order
@@ -148,8 +206,8 @@ class OrderBook:
             del self._orders[next(iter(self._orders))]
 
 
-def _stages(order: Order, refund: str | None) -> Iterator[OrderStage]:
-    """Yield the stages that a stored order reached, with the state of its refund."""
+def _stages(order: Order) -> Iterator[OrderStage]:
+    """Yield the stages that a stored order reached before its refunds."""
     yield OrderStage.ORDERED
     state = OrderState(order["state"])
     if state is OrderState.EXPIRED:
@@ -158,5 +216,3 @@ def _stages(order: Order, refund: str | None) -> Iterator[OrderStage]:
         yield OrderStage.PAID
         if Finality(order["finality"] or Finality.PROVISIONAL) is not Finality.PROVISIONAL:
             yield OrderStage.SHIPPED
-    if refund is not None:
-        yield OrderStage.REFUNDED if refund == DisbursementState.COMPLETE else OrderStage.REFUND_SENT

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from html import escape
 
 from foreseal.payments.demo.shop.order_book import OrderStage, ShopOrder
-from foreseal.payments.demo.shop.products import PRODUCTS, Product
+from foreseal.payments.demo.shop.products import PRODUCTS, Product, shown_price
 
 _LABELS = {
     OrderStage.ORDERED: "Ordered",
     OrderStage.PAID: "Paid: the payment is pre-confirmed",
     OrderStage.SHIPPED: "Shipped: the payment is captured and confirmed",
     OrderStage.REFUND_SENT: "Refund sent",
+    OrderStage.PARTLY_REFUNDED: "Partly refunded",
     OrderStage.REFUNDED: "Refunded",
     OrderStage.EXPIRED: "Expired without a payment",
 }
@@ -20,6 +21,7 @@ _HEADINGS = {
     OrderStage.PAID: "Paid, thank you",
     OrderStage.SHIPPED: "Your order is shipped",
     OrderStage.REFUND_SENT: "Your refund is on its way",
+    OrderStage.PARTLY_REFUNDED: "A part of your order is refunded",
     OrderStage.REFUNDED: "Your order is refunded",
     OrderStage.EXPIRED: "This order has expired",
 }
@@ -122,7 +124,20 @@ def _stage(order: ShopOrder, stage: OrderStage) -> str:
     state = "done" if stage in order.times else "open"
     at = order.times.get(stage)
     time = "" if at is None else f"<time>{datetime.fromtimestamp(at, UTC):%H:%M:%S.%f}"[:-3] + " UTC</time>"
-    return f'<li data-state="{state}"><span>{_LABELS[stage]}</span>{time}</li>'
+    return f'<li data-state="{state}"><span>{_label(order, stage)}</span>{time}</li>'
+
+
+def _label(order: ShopOrder, stage: OrderStage) -> str:
+    label = _LABELS[stage]
+    if stage is OrderStage.PARTLY_REFUNDED:
+        return escape(f"{label}: {shown_price(order.refunded)} of {order.product.price_shown}")
+    return label
+
+
+def _short_label(order: ShopOrder) -> str:
+    if order.stage is OrderStage.PARTLY_REFUNDED:
+        return _label(order, order.stage)
+    return _LABELS[order.stage].partition(":")[0]
 
 
 def _transaction(order: ShopOrder, explorer_url: str) -> str:
@@ -135,12 +150,13 @@ def _row(order: ShopOrder, explorer_url: str) -> str:
     link = _transaction(order, explorer_url).replace("The payment in the explorer", "Transaction")
     action = ""
     if order.is_refundable:
+        verb = "Refund the rest of" if order.refunds else "Refund"
         action = (
             f'<form method="post" action="/merchant/{escape(order.id)}/refund">'
-            f'<button aria-label="Refund {escape(order.id)}">Refund</button></form>'
+            f'<button aria-label="{verb} {escape(order.id)}">{verb.removesuffix(" of")}</button></form>'
         )
     return (
         f'<tr data-order="{escape(order.id)}"><td><a href="/orders/{escape(order.id)}">{escape(order.id)}</a></td>'
         f"<td>{escape(order.product.name)}</td><td>{escape(order.product.price_shown)}</td>"
-        f"<td>{_LABELS[order.stage].partition(':')[0]}</td><td>{link}</td><td>{action}</td></tr>"
+        f"<td>{_short_label(order)}</td><td>{link}</td><td>{action}</td></tr>"
     )

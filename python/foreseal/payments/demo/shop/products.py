@@ -20,7 +20,12 @@ class Product:
     @property
     def price_shown(self) -> str:
         """Price in tokens, for people."""
-        return f"{format_tokens(self.price)} USDC"
+        return shown_price(self.price)
+
+
+def shown_price(amount: int) -> str:
+    """Return an amount in smallest units for people."""
+    return f"{format_tokens(amount)} USDC"
 
 
 PRODUCTS: Mapping[str, Product] = {
