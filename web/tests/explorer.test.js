@@ -11,7 +11,7 @@ import { FieldError, parseSearch } from '../explorer/log-search.js';
 import { ReplacementTracker } from '../explorer/replacements.js';
 import { directResult, findResults } from '../explorer/search.js';
 import { listChanges } from '../explorer/state-diff.js';
-import { transferFilters, transfersOf } from '../explorer/tokens.js';
+import { findTransfers, transferFilters, transfersOf } from '../explorer/tokens.js';
 
 const ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const HASH = `0x${'ab'.repeat(32)}`;
@@ -151,6 +151,20 @@ test('transfers of the three standards are recognised', () => {
   const lists = [64, 160, 2, 1, 2, 2, 10, 20].map(word).join('');
   assert.deepEqual(pick(transfersOf({ topics: [/** @type {string} */ (batch), ...head], data: `0x${lists}` })), [['ERC-1155', 10n, 1n], ['ERC-1155', 20n, 2n]]);
   assert.deepEqual(transfersOf({ topics: [topic], data: '0x' }), []);
+});
+
+test('the transfers of a receipt are bounded', () => {
+  const topics = [/** @type {string} */ (transferFilters(ADDRESS)[0]?.topics[0]), `0x${'0'.repeat(64)}`, `0x${'0'.repeat(64)}`];
+  /** @param {number} index @param {string} data */
+  const log = (index, data) => ({ address: ADDRESS, topics, data, logIndex: hex(index) });
+  const word = `0x${'0'.repeat(63)}5`;
+  const few = findTransfers([log(0, word), log(1, word)]);
+  assert.deepEqual(few.transfers.map(({ key, token, transfer }) => [key, token, transfer.amount]), [['0x0-0', ADDRESS, 5n], ['0x1-0', ADDRESS, 5n]]);
+  assert.equal(few.hasMore, false);
+  const many = findTransfers(Array.from({ length: 11 }, (_, index) => log(index, word)));
+  assert.deepEqual([many.transfers.length, many.hasMore], [10, true]);
+  assert.deepEqual(findTransfers([log(0, `0x${'00'.repeat(20_000)}`)]), { transfers: [], hasMore: true });
+  assert.deepEqual(findTransfers([]), { transfers: [], hasMore: false });
 });
 
 test('replacements have both hashes and fees', () => {

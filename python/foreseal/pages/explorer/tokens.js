@@ -14,6 +14,8 @@ import { STANDARD_ABIS } from './abis.js';
  * Movement of tokens. ERC-20 has `amount`; ERC-721 has `id`; ERC-1155 has both.
  * @typedef {{standard: 'ERC-20' | 'ERC-721' | 'ERC-1155', from: string, to: string, amount: bigint | null, id: bigint | null}} Transfer
  */
+/** @typedef {{address: string, topics: string[], data: string, logIndex: string}} ReceiptLog */
+/** @typedef {{transfers: {key: string, token: string, transfer: Transfer}[], hasMore: boolean}} FoundTransfers */
 
 const ERC20 = Interface.parse(STANDARD_ABIS['ERC-20']);
 const ERC721 = Interface.parse(STANDARD_ABIS['ERC-721']);
@@ -21,6 +23,12 @@ const ERC1155 = Interface.parse(STANDARD_ABIS['ERC-1155']);
 const MAX_DECIMALS = 36;
 /** Characters of an encoded name; longer ones are no names, and decoding them takes time. */
 const MAX_NAME_DATA = 20_000;
+/** Transfers of a transaction that its overview shows; the tab with the logs has all. */
+const MAX_TRANSFERS = 10;
+/** Logs that are searched for transfers. */
+const MAX_LOGS = 500;
+/** Characters of the data of a log that is decoded. A batch of ERC-1155 may be longer, and is in the logs only. */
+const MAX_LOG_DATA = 20_000;
 const TEXT = parseParameter({ type: 'string' });
 
 /** @param {Interface} contract @param {string} name */
@@ -69,6 +77,23 @@ export function transfersOf(log) {
   const [, from, to, ids, amounts] = multi;
   const list = Array.isArray(ids) ? ids.map((id, index) => [id, amounts[index]]) : [[ids, amounts]];
   return list.map(([id, amount]) => ({ standard: 'ERC-1155', from, to, id, amount: amount ?? null }));
+}
+
+/**
+ * Returns the first transfers of a receipt, and if there may be more.
+ * @param {readonly ReceiptLog[]} logs
+ * @returns {FoundTransfers}
+ */
+export function findTransfers(logs) {
+  /** @type {FoundTransfers['transfers']} */
+  const found = [];
+  let isSkipped = logs.length > MAX_LOGS;
+  for (const { address, topics, data, logIndex } of logs.slice(0, MAX_LOGS)) {
+    if (found.length > MAX_TRANSFERS) break;
+    if (data.length > MAX_LOG_DATA) isSkipped = true;
+    else transfersOf({ topics, data }).forEach((transfer, index) => found.push({ key: `${logIndex}-${index}`, token: address, transfer }));
+  }
+  return { transfers: found.slice(0, MAX_TRANSFERS), hasMore: isSkipped || found.length > MAX_TRANSFERS };
 }
 
 /** @param {Interface} contract @param {{topics: string[], data: string}} log @returns {any[] | null} */

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from browser.explorer import Explorer, ExplorerChain, call_data
 from browser.rpc_interception import alter_answers
 from foreseal.payments.contracts.addresses import MULTICALL3
+from foreseal.payments.contracts.development import TOKEN
 from live import DEV_ACCOUNTS
 from live.contracts import contract
 
@@ -76,6 +77,32 @@ def test_input_and_logs_are_decoded(explorer: Explorer, chain: ExplorerChain, to
         expect(panel.get_by_text("Transfer", exact=True)).to_be_visible()
         expect(panel.locator(".arguments")).to_contain_text(chain.account.address)
         expect(panel.locator(".arguments")).to_contain_text("250\u202f000")
+
+
+def test_overview_shows_token_transfers_and_gas_first(explorer: Explorer, chain: ExplorerChain) -> None:
+    receiver = DEV_ACCOUNTS[6].address
+    sender = chain.with_account(5)
+    digest = sender.included(to=TOKEN, data=call_data("transfer(address,uint256)", receiver, 5_000_000), gas=100_000)
+    with explorer.opened(f"/tx/{digest}") as page:
+        facts = page.get_by_role("tabpanel").locator(".facts").first
+        transfer = facts.locator(".token-transfers li")
+        expect(transfer).to_have_count(1)
+        for text in ("5.00", "USDC", sender.account.address[:8], receiver[:8]):
+            expect(transfer).to_contain_text(text)
+        labels = facts.locator("dt").all_inner_texts()
+        start = labels.index("Gas used")
+        assert labels[start:] == ["Gas used", "Gas limit", "Gas price", "Fee"]
+        assert "Nonce" not in labels
+        page.get_by_text("More details").click()
+        more = page.get_by_role("tabpanel").locator("details", has_text="More details")
+        for label in ("Maximum fee", "Priority fee", "Nonce", "Type"):
+            expect(more.locator("dt").filter(has_text=label)).to_have_count(1)
+
+
+def test_transaction_without_tokens_shows_no_transfers(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened(f"/tx/{chain.included(value=3)}", phone=True) as page:
+        expect(page.get_by_text("Gas used")).to_be_visible()
+        expect(page.get_by_text("Token transfers")).to_have_count(0)
 
 
 def test_pasted_abi_decodes_calls_logs_and_errors(explorer: Explorer, chain: ExplorerChain, board: str) -> None:

@@ -8,9 +8,10 @@ import { isSameAddress } from '../../lib/address.js';
 import { NewestFirst, openBlock } from '../../lib/log-pages.js';
 import { MergedPages } from '../../lib/merged-pages.js';
 import { isAbort } from '../../lib/rpc.js';
-import { formatInteger, formatUnits, parseCount } from '../../lib/values.js';
+import { formatTokens, parseCount } from '../../lib/values.js';
 import { rpc } from '../context.js';
 import { AddressLink, BlockLink, TransactionLink, blockParameter } from '../links.js';
+import { TokenName, TransferAmount } from '../token-amount.js';
 import { loadBalances, loadToken, transferFilters, transfersOf } from '../tokens.js';
 
 /**
@@ -77,26 +78,6 @@ export function useTransfers(address) {
 
 /** @typedef {ReturnType<typeof useTransfers>} Transfers */
 
-/** @param {{address: string}} props */
-function TokenName({ address }) {
-  const request = useRequest(() => loadToken(rpc, address), [address]);
-  const symbol = request.data?.symbol;
-  return html`<span class="token">${symbol && html`<strong>${symbol} </strong>`}
-    <${AddressLink} address=${address} copy=${false} /></span>`;
-}
-
-/** @param {{row: Row}} props */
-function TransferAmount({ row }) {
-  const request = useRequest(() => loadToken(rpc, row.token), [row.token]);
-  const { amount, id } = row;
-  // Without its decimals an amount would be wrong for a moment.
-  if (row.standard === 'ERC-20' && !request.data && !request.error) return html`<span class="number">…</span>`;
-  const decimals = row.standard === 'ERC-20' ? request.data?.decimals ?? 0 : 0;
-  const shown = amount === null ? '' : formatUnits(amount, decimals, { digits: 6 });
-  if (id === null) return html`<span class="number">${shown}</span>`;
-  return html`<span class="number">${amount === null ? '' : `${shown} of `}<span class="muted">id </span>${formatInteger(id)}</span>`;
-}
-
 /** @param {{address: string, transfers: Transfers}} props */
 export function TransferList({ address, transfers }) {
   const { rows, isLoading, error, isDone, loadMore } = transfers;
@@ -116,7 +97,7 @@ export function TransferList({ address, transfers }) {
       },
     },
     { label: 'Other party', cell: (row) => html`<${AddressLink} address=${otherParty(row)} copy=${false} />` },
-    { label: 'Amount', numeric: true, cell: (row) => html`<${TransferAmount} row=${row} />` },
+    { label: 'Amount', numeric: true, cell: (row) => html`<${TransferAmount} transfer=${row} token=${row.token} />` },
     {
       label: 'Token',
       cell: (row) => html`<${TokenName} address=${row.token} /> <span class="muted small">${row.standard}</span>`,
@@ -153,7 +134,7 @@ export function TokenList({ address, at, transfers }) {
     {
       label: 'Balance',
       numeric: true,
-      cell: ({ balance, details }) => (balance === null ? '–' : formatUnits(balance, details.decimals ?? 0)),
+      cell: ({ balance, details }) => (balance === null ? '–' : formatTokens(balance, details.decimals ?? 0)),
     },
   ];
   if (transfers.isLoading && tokens.length === 0) return html`<${Loading} label="Searching the logs" />`;

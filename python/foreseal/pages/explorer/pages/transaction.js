@@ -1,20 +1,23 @@
 // One transaction: status, content, logs, trace, state changes and pre-confirmation receipt.
 
 import { Ether, Gwei, Integer } from '../../lib/components/amount.js';
+import { Disclosure } from '../../lib/components/disclosure.js';
 import { Empty, ErrorNotice, Loaded } from '../../lib/components/errors.js';
 import { Hash } from '../../lib/components/hash.js';
 import { useRepeat, useRequest } from '../../lib/components/request.js';
 import { Facts, Panel, useBounded } from '../../lib/components/table.js';
 import { Tabs } from '../../lib/components/tabs.js';
 import { Timestamp } from '../../lib/components/time.js';
-import { html, useRef } from '../../lib/components/ui.js';
-import { formatInteger, isHash, parseCount, shortHex } from '../../lib/values.js';
+import { html, useMemo, useRef } from '../../lib/components/ui.js';
+import { isHash, parseCount, shortHex } from '../../lib/values.js';
 import { router, rpc } from '../context.js';
 import { CallInput, LogView } from '../decoded.js';
 import { AddressLink, BlockLink, StepLink } from '../links.js';
 import { LifeCycle, stageOf } from '../transaction/life-cycle.js';
 import { PreconfirmationView } from '../transaction/preconfirmation.js';
 import { Recipient, ResultBadge, isSuccessful } from '../summaries.js';
+import { findTransfers } from '../tokens.js';
+import { TokenTransfers } from '../transaction/token-transfers.js';
 import { TraceTree, TransactionStateChanges } from '../transaction/trace.js';
 
 /** @typedef {import('../../lib/router.js').Location} Location */
@@ -64,16 +67,47 @@ async function loadTransaction(hash, previous, signal) {
   return { status, transaction, receipt, node, timestamp };
 }
 
+/**
+ * Returns what a transaction paid: gas used, its limit, the price of gas, and the fee.
+ * @param {Json} transaction @param {Json | null} receipt
+ * @returns {(readonly [string, import('../../lib/components/ui.js').Child])[]}
+ */
+function gasFacts(transaction, receipt) {
+  const limit = parseCount(transaction['gas']);
+  const used = receipt && parseCount(receipt['gasUsed']);
+  const fee = receipt && BigInt(receipt['gasUsed']) * BigInt(receipt['effectiveGasPrice']);
+  const price = receipt?.['effectiveGasPrice'] ?? transaction['gasPrice'] ?? transaction['maxFeePerGas'];
+  return [
+    ['Gas used', used !== null && html`<${Integer} value=${used} />
+      <span class="muted number"> (${Math.round((100 * used) / Math.max(1, limit))} % of the limit)</span>`],
+    ['Gas limit', html`<${Integer} value=${limit} />`],
+    ['Gas price', html`<${Gwei} value=${price} />`],
+    ['Fee', fee !== null && html`<${Ether} value=${fee} digits=${18} />`],
+  ];
+}
+
+/** Facts that few readers need. @param {{transaction: Json}} props */
+function MoreFacts({ transaction }) {
+  const type = parseCount(transaction['type'] ?? '0x0');
+  const { accessList = [], authorizationList = [] } = transaction;
+  return html`<${Facts} rows=${[
+    ['Maximum fee', transaction['maxFeePerGas'] && html`<${Gwei} value=${transaction['maxFeePerGas']} /> <span class="muted">per gas</span>`],
+    ['Priority fee', transaction['maxPriorityFeePerGas'] && html`<${Gwei} value=${transaction['maxPriorityFeePerGas']} /> <span class="muted">per gas</span>`],
+    ['Nonce', html`<${Integer} value=${transaction['nonce']} />`],
+    ['Type', `${type}${TYPES[type] ? `, ${TYPES[type]}` : ''}`],
+    ['Access list', accessList.length > 0 && `${accessList.length} addresses`],
+    ['Delegations', authorizationList.length > 0 && `${authorizationList.length} authorizations`],
+  ]} />`;
+}
+
 /** @param {{data: Data}} props */
 function Overview({ data }) {
   const { transaction, receipt, status, timestamp } = data;
+  const found = useMemo(() => findTransfers(receipt?.['logs'] ?? []), [receipt]);
   if (transaction === null) return null;
   const number = status.blockNumber === undefined ? null : parseCount(status.blockNumber);
   const index = status.flashblockIndex === undefined ? null : parseCount(status.flashblockIndex);
-  const type = parseCount(transaction['type'] ?? '0x0');
-  const { accessList = [], authorizationList = [] } = transaction;
   const created = receipt?.['contractAddress'];
-  const fee = receipt && BigInt(receipt['gasUsed']) * BigInt(receipt['effectiveGasPrice']);
   return html`<${Facts} rows=${[
     ['Result', receipt && html`<${ResultBadge} isSuccess=${isSuccessful(receipt)} />`],
     ['Block', number !== null && html`<${BlockLink} number=${number} />
@@ -83,19 +117,11 @@ function Overview({ data }) {
     ['From', html`<${AddressLink} address=${transaction['from']} full=${true} />`],
     ['To', html`<${Recipient} to=${transaction['to']} full=${true} />`],
     ['Created contract', created && html`<${AddressLink} address=${created} full=${true} />`],
+    ['Token transfers', found.transfers.length > 0 && html`<${TokenTransfers} found=${found} hash=${transaction['hash']} />`],
     ['Value', html`<${Ether} value=${transaction['value']} digits=${18} />`],
-    ['Fee', fee !== null && html`<${Ether} value=${fee} digits=${18} />`],
-    ['Gas used', receipt && html`<${Integer} value=${receipt['gasUsed']} />
-      <span class="muted number"> of ${formatInteger(BigInt(transaction['gas']))}</span>`],
-    ['Gas limit', !receipt && html`<${Integer} value=${transaction['gas']} />`],
-    ['Gas price', html`<${Gwei} value=${receipt?.['effectiveGasPrice'] ?? transaction['gasPrice'] ?? transaction['maxFeePerGas']} />`],
-    ['Maximum fee', transaction['maxFeePerGas'] && html`<${Gwei} value=${transaction['maxFeePerGas']} />`],
-    ['Priority fee', transaction['maxPriorityFeePerGas'] && html`<${Gwei} value=${transaction['maxPriorityFeePerGas']} />`],
-    ['Nonce', html`<${Integer} value=${transaction['nonce']} />`],
-    ['Type', `${type}${TYPES[type] ? `, ${TYPES[type]}` : ''}`],
-    ['Access list', accessList.length > 0 && `${accessList.length} addresses`],
-    ['Delegations', authorizationList.length > 0 && `${authorizationList.length} authorizations`],
+    ...gasFacts(transaction, receipt),
   ]} />
+  <${Disclosure} summary="More details">${() => html`<${MoreFacts} transaction=${transaction} />`}</${Disclosure}>
   <h3>Input</h3>
   <${CallInput} to=${transaction['to'] ?? null} input=${transaction['input']} />`;
 }

@@ -1,0 +1,30 @@
+// Amounts of tokens, with the names that their contracts report. Anyone can choose a name, so the contract is next to it.
+
+import { useRequest } from '../lib/components/request.js';
+import { html } from '../lib/components/ui.js';
+import { formatInteger, formatTokens } from '../lib/values.js';
+import { rpc } from './context.js';
+import { AddressLink } from './links.js';
+import { loadToken } from './tokens.js';
+
+/** @typedef {import('./tokens.js').Transfer} Transfer */
+
+/** @param {{address: string}} props */
+export function TokenName({ address }) {
+  const request = useRequest(() => loadToken(rpc, address), [address]);
+  const symbol = request.data?.symbol;
+  return html`<span class="token">${symbol && html`<strong>${symbol} </strong>`}
+    <${AddressLink} address=${address} copy=${false} /></span>`;
+}
+
+/** @param {{transfer: Transfer, token: string}} props */
+export function TransferAmount({ transfer, token }) {
+  const request = useRequest(() => loadToken(rpc, token), [token]);
+  const { amount, id, standard } = transfer;
+  // Without its decimals an amount would be wrong for a moment.
+  if (standard === 'ERC-20' && !request.data && !request.error) return html`<span class="number">…</span>`;
+  const decimals = standard === 'ERC-20' ? request.data?.decimals ?? 0 : 0;
+  const shown = amount === null ? '' : formatTokens(amount, decimals);
+  if (id === null) return html`<span class="number">${shown}</span>`;
+  return html`<span class="number">${amount === null ? '' : `${shown} of `}<span class="muted">id </span>${formatInteger(id)}</span>`;
+}
