@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from eth_account.signers.local import LocalAccount
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from foreseal.payments.api.roles import Role
 from live.blocks import wait_for
@@ -62,6 +62,11 @@ def confirm(page: Page, name: str) -> None:
     """Press the button of the open dialog; it closes once the service has answered."""
     page.get_by_role("dialog").get_by_role("button", name=name, exact=True).click()
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def result(page: Page) -> Locator:
+    """Return the region that shows the result of the last movement of money."""
+    return page.get_by_role("status", name="Result")
 
 
 def focus_by_tab(page: Page, name: str) -> None:

@@ -15,11 +15,11 @@ const MAX_LINES = 400;
 const SITES = [
   {
     name: 'explorer', prefix: '/explorer/static/',
-    view: ['explorer/app.js', 'explorer/pages/home.js', 'vendor/uplot/uplot.js', 'explorer/index.html', 'lib/theme.css', 'lib/frame.css', 'explorer/explorer.css', 'vendor/uplot/uplot.css'],
+    view: ['explorer/app.js', 'explorer/pages/home.js', 'vendor/uplot/uplot.js', 'explorer/index.html', 'lib/theme.css', 'lib/frame.css', 'lib/table.css', 'explorer/explorer.css', 'vendor/uplot/uplot.css'],
   },
   {
     name: 'dashboard', prefix: '/dashboard/static/',
-    view: ['dashboard/app.js', 'dashboard/pages/overview.js', 'vendor/uplot/uplot.js', 'dashboard/index.html', 'lib/theme.css', 'lib/frame.css', 'dashboard/dashboard.css', 'vendor/uplot/uplot.css'],
+    view: ['dashboard/app.js', 'dashboard/pages/overview.js', 'vendor/uplot/uplot.js', 'dashboard/index.html', 'lib/theme.css', 'lib/frame.css', 'lib/table.css', 'dashboard/dashboard.css', 'vendor/uplot/uplot.css'],
   },
   {
     name: 'checkout', prefix: 'static/',

@@ -16,7 +16,7 @@ export function PhoneLink({ url }) {
     <summary>Pay with your phone</summary>
     ${path && html`<svg class="qr" viewBox=${`0 0 ${path.size} ${path.size}`} role="img" aria-label="QR code of the payment link"
       shape-rendering="crispEdges"><path d=${path.d} fill="currentColor" /></svg>`}
-    <p>Scan the code with a wallet or a camera, or copy the link <${CopyButton} value=${url} label="Copy the payment link" />.
-      Anyone with the link can pay the order.</p>
+    <p>Scan the code with a wallet or a camera, or send the link to your phone. Anyone with the link can pay the order.</p>
+    <p class="actions"><${CopyButton} value=${url} text="Copy the payment link" /></p>
   </details>`;
 }

@@ -6,6 +6,7 @@ import { html, render, useEffect, useState } from '../lib/components/ui.js';
 import { visibleName } from '../lib/text.js';
 import { currentSession, loadSession, may, signOut, watchSession } from './api.js';
 import { router } from './context.js';
+import { ResultNotice } from './result.js';
 import { SignIn } from './sign-in.js';
 
 /** @typedef {import('../lib/router.js').Location} Location */
@@ -88,6 +89,7 @@ function SignedIn() {
     <a class="skip-link" href="#main">Skip to the content</a>
     <${Header} current=${location.name} />
     <main id="main" class="site-main stack" tabindex="-1">
+      <${ResultNotice} path=${location.path} />
       <${CurrentPage} location=${location} pages=${PAGES} site="Foreseal payments" substitute=${substitute}
         pageKey=${location.path} />
     </main>

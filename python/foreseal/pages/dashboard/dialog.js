@@ -7,23 +7,29 @@ import { Change } from './api.js';
 /** @typedef {import('../lib/components/ui.js').Child} Child */
 
 /**
- * A button that opens a dialog. `send` sends the change after the user has confirmed; its error stays in the dialog.
- * @param {{label: string, title?: string, confirm?: string, isDanger?: boolean, children?: () => Child,
- *   send: (change: Change) => Promise<unknown>, onDone?: () => void, isReady?: boolean}} props
+ * A button that opens a dialog. `send` sends the change after the user has confirmed; its error stays in the dialog, and
+ * its answer goes to `onDone`.
+ * @template T
+ * @param {{label: string, title?: string, confirm?: string, isDanger?: boolean, isPrimary?: boolean, children?: () => Child,
+ *   send: (change: Change) => Promise<T>, onDone?: (answer: T) => void, isReady?: boolean}} props
  */
-export function ActionButton({ label, title = label, confirm = label, isDanger = false, children, send, onDone, isReady = true }) {
+export function ActionButton(
+  { label, title = label, confirm = label, isDanger = false, isPrimary = false, children, send, onDone, isReady = true },
+) {
   const [isOpen, setIsOpen] = useState(false);
   // It outlives the dialog: a user who closes it after a lost answer and confirms again repeats the same change.
   const [change] = useState(() => new Change());
-  return html`<button type="button" class=${isDanger ? 'button button-danger' : 'button'} onClick=${() => setIsOpen(true)}>
+  const look = isDanger ? 'button button-danger' : isPrimary ? 'button button-primary' : 'button';
+  return html`<button type="button" class=${look} onClick=${() => setIsOpen(true)}>
       ${label}</button>
     ${isOpen && html`<${Confirmation} ...${{ title, confirm, isDanger, children, change, send, onDone, isReady }}
       onClose=${() => setIsOpen(false)} />`}`;
 }
 
 /**
+ * @template T
  * @param {{title: string, confirm: string, isDanger: boolean, children?: () => Child, change: Change,
- *   send: (change: Change) => Promise<unknown>, onDone?: () => void, isReady: boolean, onClose: () => void}} props
+ *   send: (change: Change) => Promise<T>, onDone?: (answer: T) => void, isReady: boolean, onClose: () => void}} props
  */
 function Confirmation({ title, confirm, isDanger, children, change, send, onDone, isReady, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
@@ -43,9 +49,9 @@ function Confirmation({ title, confirm, isDanger, children, change, send, onDone
     setIsSending(true);
     setError(null);
     try {
-      await send(change);
+      const answer = await send(change);
       onClose();
-      onDone?.();
+      onDone?.(answer);
     } catch (failure) {
       setError(failure);
       setIsSending(false);

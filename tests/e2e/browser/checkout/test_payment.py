@@ -58,6 +58,10 @@ def test_phone_shows_the_order_and_its_code(chromium: Chromium, shop: CheckoutSh
         page.goto(link)
         page.get_by_text("Pay with your phone").click()
         expect(page.get_by_role("img", name="QR code of the payment link")).to_be_visible()
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.get_by_role("button", name="Copy the payment link").click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == link
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert serious_findings(page) == []
         assert opened.faults.unexpected == []

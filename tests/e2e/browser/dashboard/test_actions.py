@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser import BrowserPage, serious_findings
-from dashboard_pages import STAFF, Shop, confirm
+from dashboard_pages import STAFF, Shop, confirm, result
 from foreseal.payments.api.roles import Role
 from live.blocks import wait_for
 from payments.api.serving import BUYERS
@@ -115,5 +115,16 @@ def test_payout_from_a_file_shows_errors_by_line_and_a_preview(shop: Shop, page:
     page.get_by_label("CSV file").set_input_files(file)
     expect(page.get_by_text("2 recipients, 2.00 USDC in total")).to_be_visible()
     page.get_by_role("button", name="Pay 2 recipients").click()
+    dialog = page.get_by_role("dialog", name="Send this payout?")
+    expect(dialog).to_contain_text("2.00 USDC from default to 2 recipients")
+    expect(dialog.locator("tbody tr")).to_contain_text(["1.25 USDC", "0.75 USDC"])
+    assert serious_findings(page) == []
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Pay 2 recipients")).to_be_focused()
+    with shop.client() as client:
+        assert client.get("/v1/payouts")["items"] == []
+    page.keyboard.press("Enter")
+    confirm(page, "Pay")
     expect(page.get_by_role("heading", name="Recipients")).to_be_visible()
-    expect(page.get_by_text("2.00 USDC")).to_be_visible()
+    expect(result(page)).to_have_text("Payout of 2.00 USDC to 2 recipients submitted.")
+    expect(page.locator("main .facts")).to_contain_text("2.00 USDC")

@@ -8,9 +8,12 @@ import { Facts, Panel, Table } from '../../lib/components/table.js';
 import { Timestamp } from '../../lib/components/time.js';
 import { html, useRef, useState } from '../../lib/components/ui.js';
 import { visibleName, visibleText } from '../../lib/text.js';
+import { formatTokens, shortHex } from '../../lib/values.js';
 import { get, may, query, segment } from '../api.js';
 import { ActionButton } from '../dialog.js';
+import { showResult } from '../result.js';
 import { Account, amountText, decimalsOf, parseAmount, Status, TransactionHash } from '../shown.js';
+import { TimelinePanel } from '../timeline.js';
 
 /** @typedef {import('../types.js').Order} Order */
 /** @typedef {import('../types.js').OrderDetail} OrderDetail */
@@ -30,7 +33,7 @@ async function load(id, signal, isBackground) {
   const options = { signal, isBackground };
   /** @type {[OrderDetail, Timeline, import('../types.js').RefundPage]} */
   const [detail, timeline, refunds] = await Promise.all([
-    get(path, options), get(`${path}/timeline`, options), get(`/v1/refunds${query({ order: id, limit: 200 })}`, options),
+    get(path, options), get(`${path}/timeline?refunds=true`, options), get(`/v1/refunds${query({ order: id, limit: 200 })}`, options),
   ]);
   return { detail, timeline, refunds: refunds.items };
 }
@@ -46,6 +49,23 @@ function AmountField({ label, text, onChange, order, maximum, decimals }) {
     hint=${`At most ${amountText(maximum, decimals)} ${visibleName(order.symbol ?? '')}`} />`;
 }
 
+/** An amount of the order's token, for people. @param {Order} order @param {bigint} amount */
+function shownAmount(order, amount) {
+  return `${formatTokens(amount, decimalsOf(order.destination) ?? 0)} ${visibleName(order.symbol ?? '')}`;
+}
+
+/**
+ * Sender and receiver of a movement, as its confirmation shows them.
+ * @param {{amount?: string, from: string | null, to: string | null}} props
+ */
+function Movement({ amount, from, to }) {
+  return html`<${Facts} rows=${[
+    ['Amount', amount ?? null],
+    ['From', from === null ? null : html`<${Account} address=${from} />`],
+    ['To', to === null ? null : html`<${Account} address=${to} />`],
+  ]} />`;
+}
+
 /** @param {{order: Order, onDone: () => void}} props */
 function Capture({ order, onDone }) {
   const decimals = decimalsOf(order.destination) ?? 0;
@@ -55,21 +75,30 @@ function Capture({ order, onDone }) {
   const isVariable = order.checkout !== null;
   const body = isVariable ? { amount: String(amount) } : {};
   return html`<${ActionButton} label="Capture" title="Capture this order?"
-    isReady=${!isVariable || (amount !== null && amount <= maximum)} onDone=${onDone}
+    isReady=${!isVariable || (amount !== null && amount <= maximum)}
+    onDone=${() => {
+      showResult(`Capture of ${shownAmount(order, (isVariable ? amount : null) ?? maximum)} to ${shortHex(order.payee)} submitted.`);
+      onDone();
+    }}
     send=${(/** @type {import('../api.js').Change} */ change) => change.send(`/v1/orders/${segment(order.id)}/capture`, body)}>
-    ${() => (isVariable
-      ? html`<${AmountField} label="Amount to capture" text=${text} onChange=${setText} ...${{ order, maximum, decimals }} />`
-      : html`<p>${visibleName(order.amount_shown, 60)} are transferred from the payer to the payee.</p>`)}
+    ${() => html`<${Movement} from=${order.payer} to=${order.payee}
+        amount=${isVariable ? undefined : visibleName(order.amount_shown, 60)} />
+      ${isVariable && html`<${AmountField} label="Amount to capture" text=${text} onChange=${setText} ...${{ order, maximum, decimals }} />`}`}
   </${ActionButton}>`;
 }
 
 /** @param {{order: Order, onDone: () => void}} props */
 function Void({ order, onDone }) {
   const [reason, setReason] = useState('');
-  return html`<${ActionButton} label="Void" title="Void this order?" isDanger=${true} onDone=${onDone}
+  return html`<${ActionButton} label="Void" title="Void this order?" isDanger=${true}
+    onDone=${() => {
+      showResult(`Order voided: ${visibleName(order.amount_shown, 60)} will not be captured.`);
+      onDone();
+    }}
     send=${(/** @type {import('../api.js').Change} */ change) =>
       change.send(`/v1/orders/${segment(order.id)}/void`, reason === '' ? {} : { reason })}>
-    ${() => html`<p>The order is never captured. This cannot be undone.</p>
+    ${() => html`<p>The amount is never captured. This cannot be undone.</p>
+      <${Movement} amount=${visibleName(order.amount_shown, 60)} from=${order.payer} to=${order.payee} />
       <${TextField} label="Reason" value=${reason} onChange=${setReason} hint="Optional; appears in the timeline" />`}
   </${ActionButton}>`;
 }
@@ -78,13 +107,19 @@ function Void({ order, onDone }) {
 function RefundAction({ order, captured, onDone }) {
   const decimals = decimalsOf(order.destination) ?? 0;
   const maximum = captured - BigInt(order.refunded);
+  const receiver = order.payment?.sender ?? order.payer;
   const [text, setText] = useState(() => amountText(maximum, decimals));
   const amount = parseAmount(text, decimals);
-  return html`<${ActionButton} label="Refund" title="Refund to the payer?" isDanger=${true} onDone=${onDone}
+  return html`<${ActionButton} label="Refund" title="Refund to the payer?" isDanger=${true}
+    onDone=${() => {
+      showResult(`Refund of ${shownAmount(order, amount ?? 0n)} to ${shortHex(receiver ?? '')} submitted.`);
+      onDone();
+    }}
     isReady=${amount !== null && amount <= maximum}
     send=${(/** @type {import('../api.js').Change} */ change) =>
       change.send(`/v1/orders/${segment(order.id)}/refunds`, { amount: String(amount) })}>
     ${() => html`<p>The amount returns to the account that paid. This cannot be undone.</p>
+      <${Movement} from=${order.payee} to=${receiver} />
       <${AmountField} label="Amount to refund" text=${text} onChange=${setText} ...${{ order, maximum, decimals }} />`}
   </${ActionButton}>`;
 }
@@ -153,19 +188,6 @@ function ChainPanel({ detail: { order, transactions } }) {
   </${Panel}>`;
 }
 
-/** @param {{timeline: Timeline}} props */
-function TimelinePanel({ timeline }) {
-  return html`<${Panel} title="Timeline">
-    <ol class="timeline">${timeline.items.map((event) => html`<li key=${event.id}>
-      <div><strong>${event.type.replace('order.', '').replaceAll('_', ' ')}</strong>
-        <span class="muted"> <${Timestamp} ms=${event.created * 1000} /></span></div>
-      ${Object.keys(event.data.details).length > 0 && html`<dl class="details">
-        ${Object.entries(event.data.details).map(([name, value]) => html`<div key=${name}><dt>${visibleName(name)}</dt>
-          <dd>${visibleText(typeof value === 'string' ? value : JSON.stringify(value))}</dd></div>`)}</dl>`}
-    </li>`)}</ol>
-  </${Panel}>`;
-}
-
 /** @param {{location: import('../../lib/router.js').Location}} props */
 export default function OrderPage({ location }) {
   const id = location.params['id'] ?? '';
@@ -182,5 +204,5 @@ export default function OrderPage({ location }) {
     <div class="page-head"><h1>Order ${visibleName(detail.order.id, 60)}</h1><${Status} ...${detail.order} /></div>
     <${Actions} order=${detail.order} onDone=${request.reload} />
     <div class="columns"><${MoneyPanel} order=${detail.order} refunds=${refunds} /><${ChainPanel} detail=${detail} /></div>
-    <${TimelinePanel} timeline=${timeline} />`}</${Loaded}>`;
+    <${TimelinePanel} timeline=${timeline} order=${detail.order} />`}</${Loaded}>`;
 }

@@ -81,13 +81,13 @@ function FilterForm({ initial }) {
 
 /** @type {import('../../lib/components/table.js').Column<Order>[]} */
 const COLUMNS = [
-  { label: 'Order', cell: (order) => html`<${OrderLink} id=${order.id} />` },
-  { label: 'Status', cell: (order) => html`<${Status} ...${order} />` },
+  { label: 'Order', cell: (order) => html`<${OrderLink} id=${order.id} />`, wrap: true },
+  { label: 'Status', cell: (order) => html`<${Status} ...${order} />`, wrap: true },
   { label: 'Amount', cell: (order) => visibleName(order.amount_shown, 60), numeric: true },
   { label: 'Refunded', cell: (order) => (order.refunded === '0' ? '' : visibleName(order.refunded_shown, 60)), numeric: true },
   { label: 'Payer', cell: (order) => (order.payer === null ? html`<span class="muted">none yet</span>` : html`<${Account} address=${order.payer} />`) },
-  { label: 'Reference', cell: (order) => (order.reference === null ? '' : visibleName(order.reference, 40)) },
-  { label: 'Created', cell: (order) => html`<${Timestamp} ms=${order.created * 1000} />` },
+  { label: 'Reference', cell: (order) => (order.reference === null ? '' : visibleName(order.reference, 40)), wrap: true },
+  { label: 'Created', cell: (order) => html`<${Timestamp} ms=${order.created * 1000} />`, wrap: true },
 ];
 
 /** @param {{location: import('../../lib/router.js').Location}} props */
@@ -101,7 +101,7 @@ export default function OrdersPage({ location }) {
   return html`<h1>Orders</h1>
     <${Panel} title="Search"><${FilterForm} initial=${text} /></${Panel}>
     <${Panel} title="Orders">
-      <${Pages} list=${list}><${Table} caption="Orders, newest first" columns=${COLUMNS} rows=${list.items}
+      <${Pages} list=${list}><${Table} caption="Orders, newest first" columns=${COLUMNS} rows=${list.items} isStacked=${true}
         rowKey=${(/** @type {Order} */ order) => order.id}
         empty=${list.isLoading ? '' : 'No order matches.'} /></${Pages}>
     </${Panel}>`;

@@ -9,7 +9,9 @@ import { visibleName } from '../../lib/text.js';
 import { Change, check, currentSession, may, segment, ServiceError } from '../api.js';
 import { router } from '../context.js';
 import { lineOfError, MAX_BYTES, parseRecipients } from '../csv.js';
+import { ActionButton } from '../dialog.js';
 import { Pages, usePages } from '../pages.js';
+import { showResult } from '../result.js';
 import { Account, parseAmount, Status } from '../shown.js';
 
 /** @typedef {import('../types.js').Payout} Payout */
@@ -24,16 +26,42 @@ const KINDS = [{ value: 'payout', label: 'Payout: an amount for each recipient' 
 
 /** Milliseconds after a change until the service checks it. */
 const PREVIEW_DELAY_MS = 250;
+/** Recipients in the dialog that confirms a payout. */
+const MAX_CONFIRMED = 10;
 
 export const title = () => 'Payouts';
+
+/** @param {{caption: string, recipients: readonly Recipient[]}} props */
+function RecipientTable({ caption, recipients }) {
+  return html`<${Table} caption=${caption} rows=${recipients} rowKey=${(/** @type {Recipient} */ _, /** @type {number} */ index) => String(index)} columns=${[
+      { label: 'Recipient', cell: (/** @type {Recipient} */ each) => html`<${Account} address=${each.recipient} />` },
+      { label: 'Amount', cell: (/** @type {Recipient} */ each) => visibleName(each.amount_shown, 60), numeric: true },
+    ]} />`;
+}
 
 /** @param {{found: PayoutPreview}} props */
 function Preview({ found }) {
   return html`<p role="status">${found.recipients.length} recipients, ${visibleName(found.amount_shown, 60)} in total</p>
-    <${Table} caption="Preview" rows=${found.recipients} rowKey=${(/** @type {Recipient} */ _, /** @type {number} */ index) => String(index)} columns=${[
-      { label: 'Recipient', cell: (/** @type {Recipient} */ each) => html`<${Account} address=${each.recipient} />` },
-      { label: 'Amount', cell: (/** @type {Recipient} */ each) => visibleName(each.amount_shown, 60), numeric: true },
-    ]} />`;
+    <${RecipientTable} caption="Preview" recipients=${found.recipients} />`;
+}
+
+/**
+ * The button that sends a payout, after its amount and its recipients are confirmed.
+ * @param {{found: PayoutPreview, send: () => Promise<PayoutDetail>}} props
+ */
+function Pay({ found, send }) {
+  const count = found.recipients.length;
+  const sum = visibleName(found.amount_shown, 60);
+  const rest = count - MAX_CONFIRMED;
+  return html`<${ActionButton} label=${`Pay ${count} recipients`} title="Send this payout?" confirm="Pay" isPrimary=${true} send=${send}
+    onDone=${(/** @type {PayoutDetail} */ { payout }) => {
+      router.navigate(`/payouts/${segment(payout.id)}`);
+      showResult(`Payout of ${sum} to ${count} recipients submitted.`);
+    }}>
+    ${() => html`<p>${sum} from ${visibleName(found.destination ?? '')} to ${count} recipients. This cannot be undone.</p>
+      <${RecipientTable} caption="Recipients of the payout" recipients=${found.recipients.slice(0, MAX_CONFIRMED)} />
+      ${rest > 0 && html`<p class="muted">${rest} more are in the preview.</p>`}`}
+  </${ActionButton}>`;
 }
 
 /**
@@ -96,7 +124,6 @@ function Upload({ destinations }) {
   const [text, setText] = useState(/** @type {string | null} */ (null));
   const [total, setTotal] = useState('');
   const [change] = useState(() => new Change());
-  const [isSending, setIsSending] = useState(false);
   const [answer, setAnswer] = useState(/** @type {Problem[]} */ ([]));
   const destination = destinations.find((each) => each.name === name);
   const decimals = destination?.decimals ?? 0;
@@ -126,14 +153,12 @@ function Upload({ destinations }) {
     { line: (error instanceof ServiceError ? lineOfError(error, legs ?? []) : null) ?? 0, message: describeError(error) });
   /** @param {Batch} confirmed */
   const send = async ({ path, body }) => {
-    setIsSending(true);
     setAnswer([]);
     try {
-      const made = /** @type {PayoutDetail} */ (await change.send(path, body));
-      router.navigate(`/payouts/${segment(made.payout.id)}`);
+      return /** @type {PayoutDetail} */ (await change.send(path, body));
     } catch (error) {
       setAnswer([problemOf(error)]);
-      setIsSending(false);
+      throw error;
     }
   };
   const problems = [...(parsed?.problems ?? []), ...(preview.error === null ? [] : [problemOf(preview.error)]), ...answer];
@@ -152,8 +177,7 @@ function Upload({ destinations }) {
     ${preview.error !== null && html`<p><button type="button" class="button" onClick=${preview.retry}>Check again</button></p>`}
     ${batch !== null && preview.found === null && preview.error === null && html`<${Loading} label="Checking" />`}
     ${batch !== null && preview.found !== null && html`<${Preview} found=${preview.found} />
-      <p><button type="button" class="button button-primary" disabled=${isSending} onClick=${() => send(batch)}>
-        ${isSending ? 'Sending…' : `Pay ${preview.found.recipients.length} recipients`}</button></p>`}
+      <p><${Pay} found=${preview.found} send=${() => send(batch)} /></p>`}
   </div>`;
 }
 

@@ -4,10 +4,12 @@ import { SelectField, TextField } from '../../lib/components/field.js';
 import { Badge, Panel, Table } from '../../lib/components/table.js';
 import { html, useState } from '../../lib/components/ui.js';
 import { visibleName, visibleText } from '../../lib/text.js';
+import { formatTokens, shortHex } from '../../lib/values.js';
 import { may } from '../api.js';
 import { router } from '../context.js';
 import { ActionButton } from '../dialog.js';
 import { Pages, usePages } from '../pages.js';
+import { showResult } from '../result.js';
 import { Account, amountText, decimalsOf, OrderLink, parseAmount, TransactionHash } from '../shown.js';
 
 /** @typedef {import('../types.js').UnmatchedTransfer} UnmatchedTransfer */
@@ -41,7 +43,11 @@ function RefundTransfer({ transfer, onDone }) {
   const [text, setText] = useState(() => amountText(maximum, decimals));
   const amount = parseAmount(text, decimals);
   const error = amount === null || amount > maximum ? 'must be an amount up to that of the transfer' : null;
-  return html`<${ActionButton} label="Refund" title="Refund this transfer to its sender?" isDanger=${true} onDone=${onDone}
+  return html`<${ActionButton} label="Refund" title="Refund this transfer to its sender?" isDanger=${true}
+    onDone=${() => {
+      showResult(`Refund of ${formatTokens(amount ?? 0n, decimals)} ${visibleName(transfer.symbol ?? '')} to ${shortHex(transfer.sender)} submitted.`);
+      onDone();
+    }}
     isReady=${error === null}
     send=${(/** @type {import('../api.js').Change} */ change) => change.send(`${pathOf(transfer)}/refund`, { amount: String(amount) })}>
     ${() => html`<p>The amount returns to <${Account} address=${transfer.sender} />. This cannot be undone.</p>

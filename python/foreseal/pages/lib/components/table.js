@@ -6,7 +6,7 @@ import { html, useState } from './ui.js';
 /** @typedef {import('./ui.js').Child} Child */
 /**
  * @template T
- * @typedef {{label: string, cell: (row: T, index: number) => Child, numeric?: boolean}} Column
+ * @typedef {{label: string, cell: (row: T, index: number) => Child, numeric?: boolean, wrap?: boolean}} Column
  */
 
 /** Rows that a table shows before a reader requests more of them. */
@@ -28,24 +28,26 @@ export function useBounded(items, page) {
 }
 
 /**
- * A table that scrolls sideways on narrow screens.
+ * A table that scrolls sideways on narrow screens. If it is stacked, each row is a list of its cells there.
  * @template T
  * @param {{caption: string, columns: Column<T>[], rows: readonly T[], rowKey: (row: T, index: number) => string,
- *   rowClass?: (row: T) => string, empty?: Child, isCaptionShown?: boolean}} props
+ *   rowClass?: (row: T) => string, empty?: Child, isCaptionShown?: boolean, isStacked?: boolean}} props
  */
-export function Table({ caption, columns, rows, rowKey, rowClass, empty = 'Nothing to show.', isCaptionShown = false }) {
+export function Table({ caption, columns, rows, rowKey, rowClass, empty = 'Nothing to show.', isCaptionShown = false, isStacked = false }) {
   const { shown, more } = useBounded(rows, PAGE);
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   /** @param {Column<T>} column */
-  const align = (column) => (column.numeric ? 'numeric' : '');
+  const look = (column) => (column.numeric ? 'numeric' : column.wrap ? 'wrap' : '');
+  // Styles that stack a table remove its roles in some browsers.
+  const role = (/** @type {string} */ name) => (isStacked ? name : undefined);
   return html`<div class="table-scroll" tabindex="0" role="region" aria-label=${caption}>
-    <table>
+    <table class=${isStacked ? 'stacked' : ''} role=${role('table')}>
       <caption class=${isCaptionShown ? '' : 'visually-hidden'}>${caption}</caption>
-      <thead><tr>${columns.map((column) =>
-        html`<th scope="col" class=${align(column)}>${column.label}</th>`)}</tr></thead>
-      <tbody>
-        ${shown.map((row, index) => html`<tr key=${rowKey(row, index)} class=${rowClass?.(row) ?? ''}>
-          ${columns.map((column) => html`<td class=${align(column)}>${column.cell(row, index)}</td>`)}
+      <thead role=${role('rowgroup')}><tr role=${role('row')}>${columns.map((column) =>
+        html`<th scope="col" role=${role('columnheader')} class=${look(column)}>${column.label}</th>`)}</tr></thead>
+      <tbody role=${role('rowgroup')}>
+        ${shown.map((row, index) => html`<tr key=${rowKey(row, index)} role=${role('row')} class=${rowClass?.(row) ?? ''}>
+          ${columns.map((column) => html`<td role=${role('cell')} data-label=${role(column.label)} class=${look(column)}>${column.cell(row, index)}</td>`)}
         </tr>`)}
       </tbody>
     </table>
