@@ -53,7 +53,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures merchant-pages
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ shop: build $(VENV)/.dev ## Run a demo shop with chain, merchant service, checko
 
 shop-pictures: build $(VENV)/.dev ## Save pictures of the running demo shop in docs/assets/shop (needs chromium)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m browser.shop_pictures docs/assets/shop
+
+pay-page-pictures: build $(VENV)/.dev ## Save pictures of the pay page of x402 in docs/assets/x402 (needs chromium)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m browser.pay_page_pictures docs/assets/x402
 
 test: test-rust test-python ## Run all tests, Rust then Python
 

@@ -22,6 +22,7 @@ from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
 from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
 from foreseal.payments.x402.seller.middleware import PaidRoutes
+from foreseal.payments.x402.seller.pay_page import PayPage
 from foreseal.payments.x402.seller.payment_requirements import SellerSettings
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
@@ -50,14 +51,18 @@ class Broken(Exception):
 class Selling:
     """One process of a seller."""
 
-    def __init__(self, world: World, url: str, facilitator: Any = None, seconds_ahead: int = 0) -> None:
+    def __init__(
+        self, world: World, url: str, facilitator: Any = None, seconds_ahead: int = 0, page: PayPage | None = None
+    ) -> None:
         self.runs: Counter[str] = Counter()
         self.during: Callable[[], object] | None = None
         """Called while a handler runs."""
         self.crashing = True
         """True while the crashing routes crash."""
         self.facilitator = facilitator or InProcessFacilitator(world.facilitator(url))
-        shop = SellerSettings(PRICES, SHOP.address, DOMAIN, authorizer=AUTHORIZER, origin=ORIGIN)
+        shop = SellerSettings(
+            PRICES, SHOP.address, DOMAIN, authorizer=AUTHORIZER, origin=ORIGIN, page=page or PayPage()
+        )
         ledger = replace(world.ledger(url), clock=lambda: world.time() + seconds_ahead)
         self.seller = Seller(ledger, world.node(), self.facilitator, shop)
         routes = [
