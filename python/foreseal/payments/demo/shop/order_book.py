@@ -159,8 +159,9 @@ class OrderBook:
         """Add orders of earlier runs with their refunds, oldest first."""
         by_order: dict[str | None, list[ShopRefund]] = {}
         for refund in refunds:
-            if refund["state"] != DisbursementState.BLOCKED:
-                is_complete = refund["state"] == DisbursementState.COMPLETE
+            state = DisbursementState(refund["state"])
+            if state is not DisbursementState.BLOCKED:
+                is_complete = state is DisbursementState.COMPLETE
                 found = ShopRefund(refund["id"], int(refund["amount"]), is_complete)
                 by_order.setdefault(refund["order_id"], []).append(found)
         for each in stored:
