@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from dashboard_pages import STAFF, Shop, confirm
+from dashboard_pages import STAFF, Shop, confirm, result
 from foreseal.payments.api.roles import Role
 from foreseal.payments.contracts.development import TOKEN
 from live import LiveNode
@@ -71,6 +71,7 @@ def test_transfer_is_refunded_to_its_sender(payments_chain: LiveNode, shop: Shop
     expect(page.get_by_role("dialog").get_by_role("button", name="Refund")).to_be_disabled()
     page.get_by_label("Amount to refund").fill("0.003")
     confirm(page, "Refund")
+    expect(result(page)).to_contain_text("Refund of 0.003 USDC to 0x")
     expect(row).to_have_count(0)
     with shop.client() as client:
         newest = client.get("/v1/refunds")["items"][0]

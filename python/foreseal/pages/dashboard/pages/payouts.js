@@ -157,7 +157,9 @@ function Upload({ destinations }) {
     try {
       return /** @type {PayoutDetail} */ (await change.send(path, body));
     } catch (error) {
-      setAnswer([problemOf(error)]);
+      // The dialog shows the error; the page adds the line of the file, if the error is about one.
+      const problem = problemOf(error);
+      if (problem.line > 0) setAnswer([problem]);
       throw error;
     }
   };
