@@ -52,7 +52,7 @@ def hosted(payments_chain: LiveNode, tmp_path: Path) -> Iterator[Hosted]:
 
 def test_dashboards_of_two_merchants_are_separate(hosted: Hosted, opened: BrowserPage) -> None:
     page = opened.page
-    for name, amount in (("books", "1.000000"), ("games", "2.000000")):
+    for name, amount in (("books", "1.00 USDC"), ("games", "2.00 USDC")):
         hosted.sign_in(page, name, "/orders")
         expect(page.get_by_role("banner").get_by_role("link", name=name)).to_be_visible()
         page.get_by_role("link", name="same-id").click()
