@@ -266,8 +266,8 @@ hostile: build $(VENV)/.dev ## Attack a node with every pattern (ARGS="--pattern
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile --long --save benches/results/hostile_patterns.json $(ARGS)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.malformed --save benches/results/hostile.json
 
-container: build $(VENV)/.dev ## Build the image with buildah on a Debian base of debootstrap and run it with podman (root; WHEEL=PATH of a wheel, default: built here)
-	FORESEAL_CONTAINER=all FORESEAL_WHEEL="$(WHEEL)" $(BIN)/python -m pytest tests/campaigns/container -n 0 -v -s $(ARGS)
+container: build $(VENV)/.dev ## Build the image with buildah on a Debian base of debootstrap, run it with podman and podman-compose (root; WHEEL=PATH of a wheel, default: built here), and validate the manifests of Kubernetes
+	FORESEAL_CONTAINER=all FORESEAL_WHEEL="$(WHEEL)" $(BIN)/python -m pytest tests/campaigns/container tests/unit/deploy/test_container.py tests/unit/deploy/test_kubernetes.py -n 0 -v -s -rs $(ARGS)
 
 alerts: build $(VENV)/.dev ## Provoke alerts on real nodes with a real Prometheus (ARGS="--cause disk"); print which fired, and save them
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m alerts --save benches/results/alerts.json $(ARGS)

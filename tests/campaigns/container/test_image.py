@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,16 +14,6 @@ from live.process import foreseal_command, is_ok
 NAME = "foreseal-test-node"
 USER = 10001
 SECONDS = 60.0
-
-
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContainerTools]:
-    if os.environ.get("FORESEAL_CONTAINER") != "all":
-        pytest.skip("builds an image in minutes: run `make container`")
-    tools = ContainerTools(tmp_path_factory.mktemp("containers"))
-    tools.build()
-    yield tools
-    tools.close(NAME)
 
 
 @pytest.mark.timeout(1800)
@@ -53,4 +42,5 @@ def test_hardened_container_serves_a_chain_and_stops_in_order(tools: ContainerTo
     tools.podman("healthcheck", "run", NAME)
     tools.podman("stop", "--time", "60", NAME)
     assert tools.inspect(NAME, "{{.State.ExitCode}}") == "0"
+    tools.podman("rm", NAME)
     assert not list(chain.glob("running"))

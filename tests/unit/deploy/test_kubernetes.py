@@ -19,10 +19,11 @@ def _template(workload: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("version", ["1.30", "newest"])
 @pytest.mark.parametrize("manifest", OBJECTS, ids=_NAMES)
-def test_manifest_matches_the_schema_of_kubernetes(manifest: dict[str, Any]) -> None:
+def test_manifest_matches_the_schema_of_kubernetes(manifest: dict[str, Any], version: str) -> None:
     validator = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
-    validator.validate(manifest, "1.30", strict=True)
+    validator.validate(manifest, validator.latest_version() if version == "newest" else version, strict=True)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each["metadata"]["name"])
