@@ -91,6 +91,7 @@ def test_services_are_healthy_and_hardened(project: ComposeProject) -> None:
     for service in ("node", "pay"):
         project.podman("healthcheck", "run", project.container(service))
         assert project.inspect(service, "{{.State.Health.Status}}") == "healthy"
+    project.podman("ps", "--format", "{{.Names}}  {{.Status}}  {{.Ports}}")
     for service in SERVICES:
         assert project.inspect(service, "{{.HostConfig.ReadonlyRootfs}}") == "true"
         assert project.inspect(service, "{{.HostConfig.RestartPolicy.Name}}") == "unless-stopped"
