@@ -38,9 +38,9 @@ def project(tools: ContainerTools, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def key(project: ComposeProject) -> str:
-    """Return a new API key of the merchant service."""
+    """Return a new API key of the merchant service. podman-compose of Debian 12 also prints its own commands."""
     command = ("foreseal", "pay", "keys", "create", "shop", "--role", "admin", "--config", _CONFIG)
-    return project.compose("exec", "-T", "pay", *command).splitlines()[-1]
+    return next(line for line in project.compose("exec", "-T", "pay", *command).splitlines() if line.startswith("pay_"))
 
 
 def _wait_until_ready(project: ComposeProject) -> None:
@@ -96,7 +96,7 @@ def test_services_are_healthy_and_hardened(project: ComposeProject) -> None:
         assert project.inspect(service, "{{.HostConfig.ReadonlyRootfs}}") == "true"
         assert project.inspect(service, "{{.HostConfig.RestartPolicy.Name}}") == "unless-stopped"
         status = project.compose("exec", "-T", service, "grep", "-E", "^(Uid|CapEff|NoNewPrivs)", "/proc/1/status")
-        values = dict(line.split(":\t", 1) for line in status.splitlines())
+        values = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
         assert values["Uid"].split("\t")[0] != "0"
         assert int(values["CapEff"], 16) == 0
         assert values["NoNewPrivs"] == "1"
