@@ -114,7 +114,7 @@ test-rust: $(VENV)/.run
 	PROPTEST_RNG_SEED=$(SEED) cargo test --release --workspace --quiet
 
 test-python: build $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal $(ARGS)
 	$(BIN)/python -m pytest benches -n $(PYTEST_WORKERS)
 
 lint: build $(VENV)/.dev ## Check formatting, clippy, ruff, mypy, the stub of the core, and the language of comments, docs and messages

@@ -28,7 +28,8 @@ class SpanExport:
     def __init__(self, resource: Resource) -> None:
         """Set up the exporter, which reads its endpoint from the environment."""
         self._resource = resource
-        self._processor = BatchSpanProcessor(OTLPSpanExporter())
+        self._exporter = OTLPSpanExporter()
+        self._processor = BatchSpanProcessor(self._exporter)
 
     def export(self, span: FinishedSpan) -> None:
         """Queue a span. Never waits for the collector."""
@@ -56,6 +57,7 @@ class SpanExport:
         thread.start()
         thread.join(seconds)
         if thread.is_alive():
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # no further attempts
             log.warning("spans not exported at the stop", extra={"seconds": seconds})
 
 

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import itertools
 import json
-import select
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -89,9 +88,6 @@ class Rpc:
         self, verb: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> HttpAnswer:
         """Send any HTTP request."""
-        # A server closes a connection that was idle for long; then a new one is opened, as clients do.
-        if self._connection.sock is not None and select.select([self._connection.sock], [], [], 0)[0]:
-            self._connection.close()
         try:
             # A server that rejects a request by its head may close before the body is sent; its response is readable.
             with contextlib.suppress(BrokenPipeError):

@@ -70,7 +70,8 @@ class Telemetry:
         if configuration.traces:
             # The request tracer samples; the processor drops spans when its queue is full.
             self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
-            self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+            self._exporter = OTLPSpanExporter()
+            self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
             self.tracer = RequestTracer(self._provider, RequestSampler(configuration.sampling), waits)
 
     def start(self, sources: Callable[[], MetricSources]) -> None:
@@ -88,6 +89,7 @@ class Telemetry:
                 async with asyncio.timeout(STOP_TIME):
                     await _in_daemon_thread(self._provider.shutdown)
             except TimeoutError:
+                self._exporter.shutdown()  # type: ignore[no-untyped-call]  # no further attempts
                 log.warning("spans not exported at the stop", extra={"seconds": STOP_TIME})
 
     async def _export(self, sources: Callable[[], MetricSources]) -> None:

@@ -23,6 +23,7 @@ ACTIONS = {
 def transfer(node: LiveNode, shop: Shop, amount: int) -> str:
     """Transfer to the merchant without an order; return the hash once the service has the transfer as final."""
     data = "0xa9059cbb" + MERCHANT.address[2:].lower().rjust(64, "0") + f"{amount:064x}"
+    node.rpc.close()  # the node may have closed the connection, which was idle for long
     hash = Sender(node.rpc, BUYERS[6]).send(to=TOKEN, data=data, gas=100_000)
 
     def is_final() -> bool:

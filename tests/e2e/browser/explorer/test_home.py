@@ -109,3 +109,12 @@ def test_withdrawn_step_is_shown_as_withdrawn(explorer: Explorer, chain: Explore
         expect(row).to_contain_text("withdrawn")
         withdrawn.last.get_by_role("button").click()
         expect(page.locator(".step-roots .badge", has_text="withdrawn")).to_be_visible()
+
+
+def test_steps_arrive_without_websockets(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened("/search", allow=("WebSocket connection",)) as page:
+        page.route_web_socket(lambda _: True, lambda socket: socket.close())
+        page.goto(explorer.address(""))
+        expect(page.locator(".connection [role=status]")).to_have_text("Live, each second")
+        digest = chain.included(value=1)
+        expect(page.locator(f'a[href$="{digest}"]').first).to_be_visible()

@@ -91,12 +91,3 @@ def test_rate_limit_is_a_sentence_and_the_page_waits(chromium: Chromium) -> None
             # Without waiting, a page that reads every second would send dozens of requests in this time.
             page.wait_for_timeout(5_000)
             assert 0 < len(calls) < 25
-
-
-def test_steps_arrive_without_websockets(explorer: Explorer, chain: ExplorerChain) -> None:
-    with explorer.opened("/search", allow=REFUSED) as page:
-        page.route_web_socket(lambda _: True, lambda socket: socket.close())
-        page.goto(explorer.address(""))
-        expect(page.locator(".connection [role=status]")).to_have_text("Live, each second")
-        digest = chain.included(value=1)
-        expect(page.locator(f'a[href$="{digest}"]').first).to_be_visible()

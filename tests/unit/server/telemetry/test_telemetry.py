@@ -70,3 +70,8 @@ def test_stop_does_not_wait_for_a_collector_that_hangs(monkeypatch: pytest.Monke
         assert thread.is_alive()
         accepted.set()
         thread.join()
+    # The exporter makes no further attempt.
+    for exporting in threading.enumerate():
+        if exporting.name == "otlp":
+            exporting.join(30)
+            assert not exporting.is_alive()
