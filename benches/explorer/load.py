@@ -27,6 +27,8 @@ SHORT_ROUNDS, SHORT_SECONDS = 1, 3.0
 _CALL_INTERVAL, _SEND_INTERVAL = 0.01, 0.1
 _OPEN_TIMEOUT = 120.0
 _CALLER = 5
+# Connections of one browser to one host, and addresses in a network.
+_CONNECTIONS, _ADDRESSES = 8, 250
 
 
 class HonestClient:
@@ -69,11 +71,20 @@ class HonestClient:
         return 1000 * (time.perf_counter() - began)
 
 
+def _address(viewer: int) -> str:
+    """Return a loopback address of a viewer: limits of the node apply to each address."""
+    return f"127.0.{1 + viewer // _ADDRESSES}.{1 + viewer % _ADDRESSES}"
+
+
 @contextlib.asynccontextmanager
 async def open_viewers(url: str, session: RecordedSession, count: int) -> AsyncIterator[list[Viewer]]:
-    """Open pages, wait until all are subscribed, and close them at the end."""
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
-        viewers = [Viewer(http, url, session) for _ in range(count)]
+    """Open pages, each at an address of its own, wait until all are subscribed, and close them at the end."""
+    async with contextlib.AsyncExitStack() as stack:
+        viewers = []
+        for number in range(count):
+            connector = aiohttp.TCPConnector(limit=_CONNECTIONS, local_addr=(_address(number), 0))
+            http = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
+            viewers.append(Viewer(http, url, session))
         events = [asyncio.Event() for _ in viewers]
         tasks = [asyncio.create_task(viewer.watch(event)) for viewer, event in zip(viewers, events, strict=True)]
         try:
@@ -81,7 +92,8 @@ async def open_viewers(url: str, session: RecordedSession, count: int) -> AsyncI
             await asyncio.wait([waiting, *tasks], timeout=_OPEN_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
             if not all(event.is_set() for event in events):
                 waiting.cancel()
-                raise RuntimeError("not all viewers could subscribe")
+                failures = [task.exception() for task in tasks if task.done() and not task.cancelled()]
+                raise RuntimeError("not all viewers could subscribe") from next(iter(failures), None)
             yield viewers
         finally:
             for task in tasks:

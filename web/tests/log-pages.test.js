@@ -57,11 +57,19 @@ test('an open range ends with an empty page and continues later', async () => {
 });
 
 test('the newest logs come first in a few searches on a long chain', async () => {
-  const { rpc, queries } = node([10, 500_000, 999_990]);
+  const old = Array.from({ length: 200 }, (_, index) => index);
+  const { rpc, queries } = node([...old, 500_000, 999_990]);
   const pager = new NewestFirst(rpc, {}, { limit: 2, to: 1_000_000 });
   assert.deepEqual(numbers(await pager.next()), [999_990, 500_000]);
-  assert.ok(queries.length <= 6, `${queries.length} searches`);
-  assert.deepEqual((await all(pager)).flatMap(numbers), [10]);
+  assert.ok(queries.length <= 7, `${queries.length} searches`);
+  assert.deepEqual((await all(pager)).flatMap(numbers), old.reverse());
+});
+
+test('a long chain with few logs needs one search', async () => {
+  const { rpc, queries } = node([10, 500_000, 999_990]);
+  const pager = new NewestFirst(rpc, {}, { limit: 2, to: 1_000_000 });
+  assert.deepEqual((await all(pager)).map(numbers), [[999_990, 500_000], [10]]);
+  assert.equal(queries.length, 1);
 });
 
 test('a window with too many logs becomes smaller', async () => {

@@ -1,7 +1,8 @@
 // Pages of logs, oldest first by cursor, or newest first by windows of blocks.
 //
 // The time of a search depends on the number of its results, not on its range. A search for the newest logs therefore
-// starts with a small window at the end of the chain and enlarges it until it finds something.
+// tries its whole range first. If that has many, it goes on with a small window at the end of the chain, which it
+// enlarges until it finds enough.
 
 import { parseCount, toQuantity } from './values.js';
 
@@ -13,6 +14,8 @@ import { parseCount, toQuantity } from './values.js';
 const FIRST_WINDOW = 2000;
 const GROWTH = 8;
 const MAX_PAGE = 1000;
+/** Most logs of a whole range that are read at once. */
+const FEW = 100;
 
 /**
  * Pages in the order of the chain.
@@ -66,6 +69,7 @@ export class NewestFirst {
   #end;
   #start;
   #size = FIRST_WINDOW;
+  #hasTriedAll = false;
   /** @type {Log[]} */
   #rest = [];
   /** First block of the open end of the chain, or null if the range ends before it. @type {number | null} */
@@ -104,10 +108,11 @@ export class NewestFirst {
 
   /** @param {AbortSignal} [signal] @returns {Promise<Log[]>} */
   async next(signal) {
-    if (this.#open !== null) {
-      const open = Math.max(this.#open, this.#start);
-      this.#open = null;
-      this.#rest.push(...(await this.#openEnd(open, signal)).reverse());
+    if (!this.#hasTriedAll) {
+      this.#hasTriedAll = true;
+      const [newest, few] = await Promise.all([this.#openEnd(signal), this.#few(signal)]);
+      this.#rest.push(...newest.reverse(), ...(few ?? []).reverse());
+      if (few !== null) this.#end = this.#start - 1;
     }
     while (this.#rest.length < this.#limit && this.#end >= this.#start) {
       const from = Math.max(this.#start, this.#end - this.#size + 1);
@@ -126,10 +131,24 @@ export class NewestFirst {
   }
 
   /**
-   * Returns the logs from a block up to the newest step. The block may have been sealed since.
-   * @param {number} from @param {AbortSignal} [signal]
+   * Returns all logs of the sealed range, or null if they are many.
+   * @param {AbortSignal} [signal] @returns {Promise<Log[] | null>}
    */
-  async #openEnd(from, signal) {
+  async #few(signal) {
+    if (this.#end < this.#start) return [];
+    const filter = { ...this.#filter, fromBlock: toQuantity(this.#start), toBlock: toQuantity(this.#end) };
+    const pager = new OldestFirst(this.#rpc, filter, FEW);
+    const logs = await pager.next(signal);
+    return pager.done ? logs : null;
+  }
+
+  /**
+   * Returns the logs from the open end's first block up to the newest step. The block may have been sealed since.
+   * @param {AbortSignal} [signal]
+   */
+  async #openEnd(signal) {
+    if (this.#open === null) return [];
+    const from = Math.max(this.#open, this.#start);
     const filter = { ...this.#filter, fromBlock: toQuantity(from), toBlock: 'pending' };
     const pager = new OldestFirst(this.#rpc, filter, MAX_PAGE);
     /** @type {Log[]} */
