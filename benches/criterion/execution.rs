@@ -85,7 +85,7 @@ fn transaction(sender: Address, to: Address, value: u64, input: Bytes) -> Transa
     };
     // The sender is given, so the signature is never checked.
     let signed = transaction.into_signed(Signature::new(U256::ONE, U256::ONE, false));
-    Transaction::new(signed.into(), sender)
+    Transaction::new(signed, sender)
 }
 
 fn spec() -> ChainSpec {

@@ -1,7 +1,7 @@
 //! Signed transactions as encoded in blocks (EIP-2718).
 
 use alloy_consensus::Transaction as _;
-use alloy_eips::eip2718::Encodable2718;
+use alloy_eips::{Typed2718, eip2718::Encodable2718};
 use foreseal_keccak::keccak;
 use foreseal_primitives::Transaction;
 
@@ -28,7 +28,7 @@ fn run(input: &[u8]) {
     assert_eq!(again, envelope);
     assert_eq!(again.encoded_2718(), encoded);
     assert_eq!(*envelope.tx_hash(), keccak(&encoded), "the hash is that of the encoding");
-    assert_eq!(encoded.first().is_some_and(|kind| *kind < 0x80), envelope.tx_type() as u8 != 0);
+    assert_eq!(encoded.first().is_some_and(|kind| *kind < 0x80), envelope.ty() != 0);
     let authorizations = envelope.authorization_list().map_or(0, <[_]>::len);
     // `trusted` accepts a valid signature as well, and then returns the recovered sender.
     if let Ok(transaction) = Transaction::recover(envelope) {

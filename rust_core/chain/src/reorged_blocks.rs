@@ -100,6 +100,7 @@ mod tests {
             gas_used: 0,
             contract_address: None,
             first_log_index: 0,
+            deposit_nonce: None,
         };
         let block = Block {
             hash: header.hash_slow(),

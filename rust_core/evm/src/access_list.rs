@@ -16,7 +16,7 @@ use revm::{
 
 use crate::{
     CallLimits, CallOutcome, CallRequest, Environment, ExecutionError, call::Simulation, context::EvmContext,
-    precompiles::precompile_addresses,
+    precompiles::PrecompileRules,
 };
 
 /// The access list of a request, and the outcome of its execution with that list.
@@ -71,7 +71,8 @@ fn excluded<I>(
         Some(to) => to,
         None => sender.create(simulation.account(sender)?.nonce),
     };
-    let mut excluded = precompile_addresses(environment.spec.fork(environment.header));
+    let mut excluded =
+        PrecompileRules::new(environment.spec, environment.header).contracts().addresses_set().clone();
     excluded.extend([sender, target]);
     let valid = request.authorizations.iter().filter(|signed| {
         let id = signed.chain_id;

@@ -13,11 +13,11 @@ use revm::{
 };
 
 use crate::{
-    context::EvmContext,
+    context::{EvmContext, EvmError},
     deadline::Deadline,
     environment::{self, Environment},
     error::{ExecutionError, RejectedTransaction, TransactionFees},
-    evm_instance::{EvmError, EvmInstance},
+    evm_instance::EvmInstance,
 };
 
 /// An unsigned transaction. Absent fields have no effect.

@@ -11,7 +11,10 @@ use revm::{
 };
 
 use crate::{
-    evm_instance::EvmInstance, execution_state::ExecutionState, net_sstore, precompiles::MovedPrecompiles,
+    evm_instance::EvmInstance,
+    execution_state::ExecutionState,
+    net_sstore,
+    precompiles::{MovedPrecompiles, PrecompileRules},
 };
 
 /// Environment in which a request executes.
@@ -51,7 +54,13 @@ impl<'a> Environment<'a> {
     /// Creates a machine over the state with an empty cache.
     pub(crate) fn evm_instance<I>(&self, rules: CfgEnv, block: BlockEnv, inspector: I) -> EvmInstance<'a, I> {
         let cache = ExecutionState::new(self.state, self.hashes);
-        let mut evm = EvmInstance::with_inspector(cache, rules, block, inspector);
+        let mut evm = EvmInstance::with_inspector(
+            cache,
+            rules,
+            block,
+            PrecompileRules::new(self.spec, self.header),
+            inspector,
+        );
         if !self.precompiles.is_empty() {
             evm.move_precompiles(self.precompiles.clone());
         }

@@ -31,6 +31,9 @@ pub enum RejectedTransaction {
     /// The blob gas exceeds the blob gas left in the block (EIP-4844).
     #[error("blob gas {needed} exceeds the {available} left in the block")]
     BlobGasExceeded { available: u64, needed: u64 },
+    /// The data exceeds the footprint left in the block of an OP chain (Jovian).
+    #[error("data footprint {needed} exceeds the {available} left in the block")]
+    FootprintExceeded { available: u64, needed: u64 },
     /// The gas limit exceeds the cap per transaction (EIP-7825).
     #[error("gas limit {got} exceeds the cap of {cap} per transaction")]
     GasCapExceeded { cap: u64, got: u64 },

@@ -9,13 +9,10 @@ use revm::{
     Context,
     bytecode::opcode::{JUMPDEST, SSTORE},
     context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, Evm, FrameStack, JournalTr, TxEnv},
-    context_interface::{
-        context::ContextError,
-        result::{EVMError, ExecutionResult},
-    },
+    context_interface::{context::ContextError, result::ExecutionResult},
     handler::{
-        EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, Handler, ItemOrResult, MainnetHandler,
-        SystemCallTx, evm::FrameInitResult, instructions::EthInstructions,
+        EvmTr, FrameInitOrResult, FrameResult, FrameTr, Handler, ItemOrResult, MainnetHandler, SystemCallTx,
+        evm::FrameInitResult, instructions::EthInstructions,
     },
     inspector::{Inspector, InspectorEvmTr, InspectorHandler},
     interpreter::{
@@ -28,30 +25,39 @@ use revm::{
 };
 
 use crate::{
-    context::EvmContext,
+    context::{EvmContext, EvmError, Frame},
     costly_instructions::{COSTLY_INSTRUCTIONS, jumpdest},
     deadline::{Deadline, STRICT_MEMORY},
     deadline_check::DeadlineCheck,
     execution_state::ExecutionState,
     interruption::Interruption,
     net_sstore,
-    precompiles::{MovedPrecompiles, Precompiles},
+    optimism::{OptimismHandler, Surcharge},
+    precompiles::{MovedPrecompiles, PrecompileRules, Precompiles},
 };
 
 type Instructions<'a> = EthInstructions<EthInterpreter, EvmContext<'a>>;
 type Inner<'a, I> = Evm<EvmContext<'a>, I, Instructions<'a>, Precompiles, Frame>;
-type Frame = EthFrame<EthInterpreter>;
 type EvmHandler<'a, I> = MainnetHandler<EvmInstance<'a, I>, EvmError, Frame>;
-pub(crate) type EvmError = EVMError<Interruption>;
 
 /// Maximum capacity, in accounts, that is reused for the next transaction.
 const RETAINED_CAPACITY: usize = 128;
 
 /// A revm `Evm` over a [`ExecutionState`], with an inspector for inspected executions.
-pub(crate) struct EvmInstance<'a, I = ()>(Inner<'a, I>);
+pub(crate) struct EvmInstance<'a, I = ()> {
+    evm: Inner<'a, I>,
+    /// Additions of an OP chain to the next transaction; `None` if it has none.
+    surcharge: Option<Surcharge>,
+}
 
 impl<'a, I> EvmInstance<'a, I> {
-    pub fn with_inspector(cache: ExecutionState<'a>, rules: CfgEnv, block: BlockEnv, inspector: I) -> Self {
+    pub fn with_inspector(
+        cache: ExecutionState<'a>,
+        rules: CfgEnv,
+        block: BlockEnv,
+        precompiles: PrecompileRules,
+        inspector: I,
+    ) -> Self {
         let fork = rules.spec;
         let context: EvmContext<'a> = Context::new(cache, fork);
         let mut instruction = EthInstructions::new_mainnet_with_spec(fork);
@@ -59,63 +65,69 @@ impl<'a, I> EvmInstance<'a, I> {
             let gas = instruction.gas_table()[usize::from(SSTORE)];
             instruction.insert_instruction(SSTORE, Instruction::new(net_sstore::sstore), gas);
         }
-        Self(Evm {
+        let evm = Evm {
             ctx: context.with_block(block).with_cfg(rules),
             inspector,
             instruction,
-            precompiles: Precompiles::new(fork, MovedPrecompiles::default()),
+            precompiles: Precompiles::new(precompiles),
             // Frames are allocated on first use: most calls need one.
             frame_stack: FrameStack::new(),
-        })
+        };
+        Self { evm, surcharge: None }
     }
 
     /// Moves precompiled contracts to other addresses.
     pub fn move_precompiles(&mut self, moved: MovedPrecompiles) {
-        self.0.precompiles = Precompiles::new(self.fork(), moved);
+        self.evm.precompiles.set_moved(moved);
     }
 
     /// Ends every later execution with [`Interruption::TimeLimit`] once the deadline has passed.
     pub fn set_deadline(&mut self, deadline: Deadline) {
-        self.0.ctx.chain = DeadlineCheck::new(deadline);
-        let gas = self.0.instruction.gas_table()[usize::from(JUMPDEST)];
-        self.0.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
+        self.evm.ctx.chain = DeadlineCheck::new(deadline);
+        let gas = self.evm.instruction.gas_table()[usize::from(JUMPDEST)];
+        self.evm.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
         for (opcode, run) in COSTLY_INSTRUCTIONS {
-            let gas = self.0.instruction.gas_table()[usize::from(*opcode)];
-            self.0.instruction.insert_instruction(*opcode, Instruction::new(*run), gas);
+            let gas = self.evm.instruction.gas_table()[usize::from(*opcode)];
+            self.evm.instruction.insert_instruction(*opcode, Instruction::new(*run), gas);
         }
         if deadline.is_strict() {
-            self.0.ctx.cfg.memory_limit = STRICT_MEMORY;
+            self.evm.ctx.cfg.memory_limit = STRICT_MEMORY;
             self.execution_state().set_deadline(deadline);
         }
     }
 
     /// Requires transactions to offer the base fee if `required` is set; otherwise they pay nothing for gas.
     pub fn require_base_fee(&mut self, required: bool) {
-        self.0.ctx.cfg.disable_base_fee = !required;
+        self.evm.ctx.cfg.disable_base_fee = !required;
     }
 
     pub fn execution_state(&mut self) -> &mut ExecutionState<'a> {
-        &mut self.0.ctx.journaled_state.database
+        &mut self.evm.ctx.journaled_state.database
     }
 
     pub fn fork(&self) -> SpecId {
-        self.0.ctx.cfg.spec
+        self.evm.ctx.cfg.spec
     }
 
     /// Returns the fee recipient of the block.
     pub fn beneficiary(&self) -> Address {
-        self.0.ctx.block.beneficiary
+        self.evm.ctx.block.beneficiary
     }
 
     /// Allows accounts with code to send transactions, contrary to EIP-3607, if `allowed` is set.
     pub fn set_disable_eip3607(&mut self, allowed: bool) {
-        self.0.ctx.cfg.disable_eip3607 = allowed;
+        self.evm.ctx.cfg.disable_eip3607 = allowed;
+    }
+
+    /// Sets the additions of an OP chain to the next transactions.
+    pub fn set_surcharge(&mut self, surcharge: Option<Surcharge>) {
+        self.surcharge = surcharge;
     }
 
     /// Runs a transaction and discards its changes.
     pub fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmError> {
         let result = self.run(transaction);
-        self.0.ctx.journal_mut().finalize();
+        self.evm.ctx.journal_mut().finalize();
         result
     }
 
@@ -128,7 +140,7 @@ impl<'a, I> EvmInstance<'a, I> {
     ) -> Result<Option<ExecutionResult>, EvmError> {
         match self.run(transaction) {
             Ok(result) if !allowed(&result) => {
-                self.0.ctx.journal_mut().finalize();
+                self.evm.ctx.journal_mut().finalize();
                 Ok(None)
             }
             result => self.commit(result).map(Some),
@@ -137,20 +149,23 @@ impl<'a, I> EvmInstance<'a, I> {
 
     /// Makes a system call to a contract, without sender, fee or gas accounting, and applies its changes.
     pub fn system_call(&mut self, contract: Address, input: Bytes) -> Result<ExecutionResult, EvmError> {
-        self.0.ctx.set_tx(TxEnv::new_system_tx(contract, input));
+        self.evm.ctx.set_tx(TxEnv::new_system_tx(contract, input));
         let result = EvmHandler::default().run_system_call(self);
         self.commit(result)
     }
 
     fn run(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmError> {
-        self.0.ctx.set_tx(transaction);
-        EvmHandler::default().run(self)
+        self.evm.ctx.set_tx(transaction);
+        match self.surcharge {
+            None => EvmHandler::default().run(self),
+            Some(surcharge) => OptimismHandler::new(surcharge).run(self),
+        }
     }
 
     /// Moves the journal's changes to the cache. The journal holds loaded accounts even after an error.
     fn commit(&mut self, result: Result<ExecutionResult, EvmError>) -> Result<ExecutionResult, EvmError> {
-        let mut changes = self.0.ctx.journal_mut().finalize();
-        let journal = &mut self.0.ctx.journaled_state;
+        let mut changes = self.evm.ctx.journal_mut().finalize();
+        let journal = &mut self.evm.ctx.journaled_state;
         if result.is_ok() {
             journal.database.commit_all(changes.drain());
         }
@@ -164,7 +179,7 @@ impl<'a, I> EvmInstance<'a, I> {
 
     /// Returns the address of the contract to be created, if only its storage prevents the creation.
     fn storage_collision(&mut self, inputs: &CreateInputs) -> Result<Option<Address>, Interruption> {
-        let journal = &mut self.0.ctx.journaled_state;
+        let journal = &mut self.evm.ctx.journaled_state;
         let Some(nonce) = journal.state.get(&inputs.caller()).map(|caller| caller.info.nonce) else {
             return Ok(None);
         };
@@ -181,7 +196,7 @@ impl<'a, I> EvmInstance<'a, I> {
 
     /// Marks an account as used or unused, for creations only.
     fn set_collision(&mut self, address: Address, used: bool) {
-        let journal = &mut self.0.ctx.journaled_state;
+        let journal = &mut self.evm.ctx.journaled_state;
         journal.database.set_simulated_collision(used.then_some(address));
         if let Some(account) = journal.state.get_mut(&address) {
             account.info.nonce = u64::from(used);
@@ -195,15 +210,18 @@ impl<'a, I: Inspector<EvmContext<'a>>> EvmInstance<'a, I> {
     /// The cache stays in the state before the transaction until the changes are
     /// [applied](ExecutionState::commit_all).
     pub fn inspect(&mut self, transaction: TxEnv) -> Result<(ExecutionResult, EvmState), EvmError> {
-        self.0.ctx.set_tx(transaction);
-        let result = EvmHandler::default().inspect_run(self);
-        let changes = self.0.ctx.journal_mut().finalize();
+        self.evm.ctx.set_tx(transaction);
+        let result = match self.surcharge {
+            None => EvmHandler::default().inspect_run(self),
+            Some(surcharge) => OptimismHandler::new(surcharge).inspect_run(self),
+        };
+        let changes = self.evm.ctx.journal_mut().finalize();
         Ok((result?, changes))
     }
 
     /// Returns the inspector and the cache.
     pub fn inspector(&mut self) -> (&mut I, &mut ExecutionState<'a>) {
-        (&mut self.0.inspector, &mut self.0.ctx.journaled_state.database)
+        (&mut self.evm.inspector, &mut self.evm.ctx.journaled_state.database)
     }
 }
 
@@ -214,33 +232,33 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
     type Frame = Frame;
 
     fn all(&self) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Frame>) {
-        self.0.all()
+        self.evm.all()
     }
 
     fn all_mut(
         &mut self,
     ) -> (&mut Self::Context, &mut Self::Instructions, &mut Self::Precompiles, &mut FrameStack<Frame>) {
-        self.0.all_mut()
+        self.evm.all_mut()
     }
 
     fn frame_init(
         &mut self,
         input: FrameInit,
     ) -> Result<FrameInitResult<'_, Frame>, ContextError<Interruption>> {
-        let watch = &self.0.ctx.chain;
+        let watch = &self.evm.ctx.chain;
         watch.check_deadline()?;
         watch.check_long_operation(|| match &input.frame_input {
-            FrameInput::Call(inputs) => self.0.precompiles.is_long(inputs),
+            FrameInput::Call(inputs) => self.evm.precompiles.is_long(inputs),
             FrameInput::Create(_) | FrameInput::Empty => false,
         })?;
         let collision = match &input.frame_input {
             FrameInput::Create(inputs) => self.storage_collision(inputs).map_err(ContextError::Db)?,
             FrameInput::Call(_) | FrameInput::Empty => None,
         };
-        let Some(address) = collision else { return self.0.frame_init(input) };
+        let Some(address) = collision else { return self.evm.frame_init(input) };
         // revm rejects a creation at an account with a nonce, so the account temporarily has one.
         self.set_collision(address, true);
-        let result = match self.0.frame_init(input) {
+        let result = match self.evm.frame_init(input) {
             Ok(ItemOrResult::Result(result)) => Ok(ItemOrResult::Result(result)),
             Ok(ItemOrResult::Item(_)) => {
                 Err(ContextError::Custom("a contract was created over a used account".to_owned()))
@@ -252,10 +270,10 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
     }
 
     fn frame_run(&mut self) -> Result<FrameInitOrResult<Frame>, ContextError<Interruption>> {
-        let next = self.0.frame_run()?;
+        let next = self.evm.frame_run()?;
         if let ItemOrResult::Result(result) = &next {
             let result = result.interpreter_result().result;
-            self.0.ctx.chain.check_long_operation(|| result == InstructionResult::MemoryLimitOOG)?;
+            self.evm.ctx.chain.check_long_operation(|| result == InstructionResult::MemoryLimitOOG)?;
         }
         Ok(next)
     }
@@ -264,7 +282,7 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
         &mut self,
         result: <Frame as FrameTr>::FrameResult,
     ) -> Result<Option<FrameResult>, ContextError<Interruption>> {
-        self.0.frame_return_result(result)
+        self.evm.frame_return_result(result)
     }
 }
 
@@ -274,13 +292,17 @@ impl<'a, I: Inspector<EvmContext<'a>>> InspectorEvmTr for EvmInstance<'a, I> {
     fn all_inspector(
         &self,
     ) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Frame>, &I) {
-        self.0.all_inspector()
+        self.evm.all_inspector()
     }
 
     fn all_mut_inspector(
         &mut self,
     ) -> (&mut Self::Context, &mut Self::Instructions, &mut Self::Precompiles, &mut FrameStack<Frame>, &mut I)
     {
-        self.0.all_mut_inspector()
+        self.evm.all_mut_inspector()
     }
+}
+
+impl<'a, I: Inspector<EvmContext<'a>>> InspectorHandler for OptimismHandler<'a, EvmInstance<'a, I>> {
+    type IT = EthInterpreter;
 }

@@ -3,9 +3,11 @@
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::{Address, U256};
 use foreseal_keccak::logs_bloom;
-use foreseal_primitives::{Account, ChainSpec, Envelope, Receipt, SpecId, StateDiff, Transaction};
+use foreseal_primitives::{
+    Account, ChainSpec, Envelope, OptimismFork, Receipt, SignedEnvelope, SpecId, StateDiff, Transaction,
+};
 use foreseal_state::{BlockHashes, StateError, StateReader};
-use revm::context_interface::result::ExecutionResult;
+use revm::{Database as _, context::TxEnv, context_interface::result::ExecutionResult};
 
 use crate::{
     deposits::deposit_requests,
@@ -13,6 +15,8 @@ use crate::{
     error::{ExecutionError, RejectedTransaction, TransactionFees},
     evm_instance::EvmInstance,
     execution_state::ExecutionState,
+    optimism::{L1_ATTRIBUTES_CONTRACT, L1Fees, Surcharge},
+    precompiles::PrecompileRules,
 };
 
 /// Half of the order of secp256k1: the maximum `s` of a signature from Homestead on (EIP-2).
@@ -34,6 +38,42 @@ pub struct BlockGas {
     pub log_count: u64,
 }
 
+/// A transaction that the block may contain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AdmittedTransaction {
+    /// Blob gas (EIP-4844); on an OP chain the footprint of the data.
+    pub blob_gas: u64,
+    /// Nonce of the sender before a deposit.
+    pub deposit_nonce: Option<u64>,
+    pub surcharge: Option<Surcharge>,
+}
+
+impl AdmittedTransaction {
+    /// Converts the transaction to revm's type.
+    pub fn environment(&self, transaction: &Transaction) -> TxEnv {
+        let environment = environment::transaction(transaction);
+        match self.deposit_nonce {
+            None => environment,
+            // revm knows no deposits. Their handler skips the checks of a type.
+            Some(nonce) => TxEnv { tx_type: 0, nonce, chain_id: None, ..environment },
+        }
+    }
+}
+
+/// The fees of one block of an OP chain.
+#[derive(Clone, Copy, Debug)]
+struct OptimismBlock {
+    fork: OptimismFork,
+    /// Read after the first deposit of the block, which sets them.
+    fees: Option<L1Fees>,
+}
+
+impl OptimismBlock {
+    fn new(fork: OptimismFork) -> Self {
+        Self { fork, fees: None }
+    }
+}
+
 /// Executes the transactions of one block, or of one step of it, in order.
 pub struct Executor<'a, I = ()> {
     pub(crate) machine: EvmInstance<'a, I>,
@@ -45,6 +85,7 @@ pub struct Executor<'a, I = ()> {
     gas_limit: u64,
     base_fee: Option<u64>,
     blob_gas_limit: u64,
+    optimism: Option<OptimismBlock>,
 }
 
 impl<'a> Executor<'a> {
@@ -72,6 +113,7 @@ impl<'a, I> Executor<'a, I> {
             ExecutionState::new(reader, hashes),
             environment::rules(spec, header),
             environment::block(spec, header),
+            PrecompileRules::new(spec, header),
             inspector,
         );
         let blobs = spec.blob_params(header.timestamp);
@@ -85,12 +127,18 @@ impl<'a, I> Executor<'a, I> {
             gas_limit: header.gas_limit,
             base_fee: header.base_fee_per_gas,
             blob_gas_limit: blobs.map_or(0, |params| params.max_blob_gas_per_block()),
+            optimism: spec.optimism().map(|rules| OptimismBlock::new(rules.fork())),
         }
     }
 
     /// Returns the active fork.
     pub fn fork(&self) -> SpecId {
         self.machine.fork()
+    }
+
+    /// Returns `true` on an OP chain.
+    pub(crate) fn is_optimism(&self) -> bool {
+        self.optimism.is_some()
     }
 
     /// Returns the number of the block.
@@ -127,13 +175,14 @@ impl<'a, I> Executor<'a, I> {
         transaction: &Transaction,
         block: &mut BlockGas,
     ) -> Result<Receipt, ExecutionError> {
-        let blob_gas = self.admit(transaction, block)?;
+        let admitted = self.admit(transaction, block)?;
         // A wrong deposit log makes the whole block invalid.
         let deposits = self.deposit_contract.filter(|_| self.fork().is_enabled_in(SpecId::PRAGUE));
         let allowed = |result: &ExecutionResult| deposit_requests(deposits, result.logs()).is_ok();
         // A contract has no signing key, but a development chain lets its users impersonate one.
         self.machine.set_disable_eip3607(transaction.is_impersonated());
-        let result = match self.machine.transact(environment::transaction(transaction), allowed) {
+        self.machine.set_surcharge(admitted.surcharge);
+        let result = match self.machine.transact(admitted.environment(transaction), allowed) {
             Ok(Some(result)) => result,
             Ok(None) => return Err(RejectedTransaction::DepositLog.into()),
             Err(error) => {
@@ -146,7 +195,7 @@ impl<'a, I> Executor<'a, I> {
                 return Err(error);
             }
         };
-        Ok(receipt(transaction, result, blob_gas, block))
+        Ok(receipt(transaction, result, &admitted, block))
     }
 
     /// Returns the changes since the last call: absolute values, sorted, without unchanged ones.
@@ -158,31 +207,81 @@ impl<'a, I> Executor<'a, I> {
         self.machine.execution_state()
     }
 
-    /// Performs the checks against the block and the rules that revm leaves to its caller. Returns the blob
-    /// gas.
+    /// Performs the checks against the block and the rules that revm leaves to its caller.
     pub(crate) fn admit(
-        &self,
+        &mut self,
         transaction: &Transaction,
         block: &BlockGas,
-    ) -> Result<u64, RejectedTransaction> {
+    ) -> Result<AdmittedTransaction, ExecutionError> {
         let envelope = transaction.envelope();
         let available = self.gas_limit.saturating_sub(block.gas_used);
         if envelope.gas_limit() > available {
-            return Err(RejectedTransaction::BlockGasExceeded { available, needed: envelope.gas_limit() });
+            let needed = envelope.gas_limit();
+            return Err(RejectedTransaction::BlockGasExceeded { available, needed }.into());
         }
+        if self.optimism.is_some() {
+            return self.admit_optimism(transaction, block);
+        }
+        let Some(signature) = envelope.signature() else {
+            return Err(RejectedTransaction::UnsupportedType(transaction.kind()).into());
+        };
         let blob_gas = envelope.blob_gas_used().unwrap_or(0);
         let available = self.blob_gas_limit.saturating_sub(block.blob_gas_used);
         if blob_gas > available && self.fork().is_enabled_in(SpecId::CANCUN) {
-            return Err(RejectedTransaction::BlobGasExceeded { available, needed: blob_gas });
+            return Err(RejectedTransaction::BlobGasExceeded { available, needed: blob_gas }.into());
         }
-        if self.fork().is_enabled_in(SpecId::HOMESTEAD) && envelope.signature().s() > HALF_ORDER {
-            return Err(RejectedTransaction::SignatureForm);
+        if self.fork().is_enabled_in(SpecId::HOMESTEAD) && signature.s() > HALF_ORDER {
+            return Err(RejectedTransaction::SignatureForm.into());
         }
-        let protected = matches!(envelope, Envelope::Legacy(legacy) if legacy.tx().chain_id.is_some());
+        let protected = matches!(
+            envelope,
+            Envelope::Signed(SignedEnvelope::Legacy(legacy)) if legacy.tx().chain_id.is_some()
+        );
         if protected && !self.fork().is_enabled_in(SpecId::SPURIOUS_DRAGON) {
-            return Err(RejectedTransaction::SignatureForm);
+            return Err(RejectedTransaction::SignatureForm.into());
         }
-        Ok(blob_gas)
+        Ok(AdmittedTransaction { blob_gas, ..AdmittedTransaction::default() })
+    }
+
+    /// Performs the checks of an OP chain, and computes the fees besides gas.
+    fn admit_optimism(
+        &mut self,
+        transaction: &Transaction,
+        block: &BlockGas,
+    ) -> Result<AdmittedTransaction, ExecutionError> {
+        let envelope = transaction.envelope();
+        if let Some(deposit) = envelope.deposit() {
+            let nonce = self.account(&deposit.from)?.unwrap_or_default().nonce;
+            let surcharge = Some(Surcharge::Deposit { mint: deposit.mint });
+            return Ok(AdmittedTransaction { blob_gas: 0, deposit_nonce: Some(nonce), surcharge });
+        }
+        let Some(signature) = envelope.signature().filter(|_| envelope.blob_gas_used().is_none()) else {
+            return Err(RejectedTransaction::UnsupportedType(transaction.kind()).into());
+        };
+        if signature.s() > HALF_ORDER {
+            return Err(RejectedTransaction::SignatureForm.into());
+        }
+        let fees = self.l1_fees()?;
+        let footprint = fees.footprint(transaction.encoded());
+        let available = self.gas_limit.saturating_sub(block.blob_gas_used);
+        if footprint > available {
+            return Err(RejectedTransaction::FootprintExceeded { available, needed: footprint }.into());
+        }
+        let surcharge =
+            Some(Surcharge::Fees { data: fees.data_fee(transaction.encoded()), operator: fees.operator });
+        Ok(AdmittedTransaction { blob_gas: footprint, deposit_nonce: None, surcharge })
+    }
+
+    /// Returns the fee parameters of L1, which the first deposit of the block has set.
+    fn l1_fees(&mut self) -> Result<L1Fees, ExecutionError> {
+        let Some(block) = self.optimism else { return Ok(L1Fees::default()) };
+        if let Some(fees) = block.fees {
+            return Ok(fees);
+        }
+        let state = self.execution_state();
+        let fees = L1Fees::read(block.fork, |slot| state.storage(L1_ATTRIBUTES_CONTRACT, slot))?;
+        self.optimism = Some(OptimismBlock { fees: Some(fees), ..block });
+        Ok(fees)
     }
 
     pub(crate) fn fees(&self, transaction: &Transaction) -> TransactionFees {
@@ -200,7 +299,7 @@ impl<'a, I> Executor<'a, I> {
 pub(crate) fn receipt(
     transaction: &Transaction,
     result: ExecutionResult,
-    blob_gas: u64,
+    admitted: &AdmittedTransaction,
     block: &mut BlockGas,
 ) -> Receipt {
     let gas_used = result.tx_gas_used();
@@ -208,10 +307,11 @@ pub(crate) fn receipt(
     let logs = result.into_logs();
     let first_log_index = block.log_count;
     block.gas_used = block.gas_used.saturating_add(gas_used);
-    block.blob_gas_used = block.blob_gas_used.saturating_add(blob_gas);
+    block.blob_gas_used = block.blob_gas_used.saturating_add(admitted.blob_gas);
     block.log_count += logs.len() as u64;
     let envelope = transaction.envelope();
     let created = envelope.kind().is_create();
+    let nonce = admitted.deposit_nonce.unwrap_or_else(|| envelope.nonce());
     Receipt {
         kind: transaction.kind(),
         status: Eip658Value::Eip658(succeeded),
@@ -219,7 +319,8 @@ pub(crate) fn receipt(
         bloom: logs_bloom(&logs),
         logs,
         gas_used,
-        contract_address: created.then(|| transaction.sender().create(envelope.nonce())),
+        contract_address: created.then(|| transaction.sender().create(nonce)),
         first_log_index,
+        deposit_nonce: admitted.deposit_nonce,
     }
 }

@@ -7,7 +7,7 @@ use alloy_consensus::{
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::{B64, B256, U256, hex};
 use foreseal_keccak::keccak;
-use foreseal_primitives::{BlockBytes, ChainSpec, MAX_BLOCK_BYTES, SpecId};
+use foreseal_primitives::{BlockBytes, ChainSpec, MAX_BLOCK_BYTES, OptimismFork, OptimismRules, SpecId};
 
 use crate::{BlockError, block_error::expect, difficulty::difficulty_after};
 
@@ -35,14 +35,19 @@ pub fn validate(spec: &ChainSpec, parent: &Header, block: &BlockBytes) -> Result
     }
     validate_dao(spec, header)?;
     validate_uncles(block, fork)?;
-    validate_withdrawals(block, fork)?;
-    validate_blobs(spec, parent, header, fork)?;
+    if let Some(rules) = spec.optimism() {
+        validate_optimism(rules, block)?;
+    } else {
+        validate_withdrawals(block, fork)?;
+        validate_blobs(spec, parent, header, fork)?;
+    }
     presence("parentBeaconBlockRoot", fork.is_enabled_in(SpecId::CANCUN), header.parent_beacon_block_root)?;
     presence("requestsHash", fork.is_enabled_in(SpecId::PRAGUE), header.requests_hash)?;
     presence("blockAccessListHash", fork.is_enabled_in(SpecId::AMSTERDAM), header.block_access_list_hash)?;
     presence("slotNumber", fork.is_enabled_in(SpecId::AMSTERDAM), header.slot_number)?;
     let size = alloy_rlp::Encodable::length(block);
-    if fork.is_enabled_in(SpecId::OSAKA) && size > MAX_BLOCK_BYTES {
+    // The driver of an OP chain bounds its blocks.
+    if fork.is_enabled_in(SpecId::OSAKA) && spec.optimism().is_none() && size > MAX_BLOCK_BYTES {
         return Err(BlockError::field("size", format!("at most {MAX_BLOCK_BYTES}"), size));
     }
     Ok(())
@@ -147,6 +152,22 @@ fn validate_blobs(
     expect("excessBlobGas", Printed(excess), Printed(header.excess_blob_gas))
 }
 
+/// Checks the fields that have another meaning on an OP chain. Its withdrawals root is known after the execution.
+fn validate_optimism(rules: &OptimismRules, block: &BlockBytes) -> Result<(), BlockError> {
+    let header = &block.header;
+    let withdrawals = block.withdrawals.as_ref().map(|list| list.len());
+    expect("withdrawals", Printed(Some(0)), Printed(withdrawals))?;
+    presence("withdrawalsRoot", true, header.withdrawals_root)?;
+    presence("blobGasUsed", true, header.blob_gas_used)?;
+    expect("excessBlobGas", Printed(Some(0)), Printed(header.excess_blob_gas))?;
+    if rules.fork() < OptimismFork::Jovian {
+        expect("blobGasUsed", Printed(Some(0)), Printed(header.blob_gas_used))?;
+    }
+    rules
+        .check_extra_data(&header.extra_data)
+        .map_err(|expected| BlockError::field("extraData", expected.to_owned(), &header.extra_data))
+}
+
 /// An optional number in an error message.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Printed<T>(pub Option<T>);
@@ -163,4 +184,9 @@ impl<T: std::fmt::Display> std::fmt::Display for Printed<T> {
 /// Compares the requests hash of the header with the computed one (EIP-7685).
 pub fn validate_requests(computed: Option<B256>, header: &Header) -> Result<(), BlockError> {
     expect("requestsHash", Printed(computed), Printed(header.requests_hash))
+}
+
+/// Compares the withdrawals root of the header of an OP chain with the computed one (Isthmus).
+pub fn validate_withdrawals_root(computed: B256, header: &Header) -> Result<(), BlockError> {
+    expect("withdrawalsRoot", Printed(Some(computed)), Printed(header.withdrawals_root))
 }

@@ -21,6 +21,7 @@ mod header;
 mod interruption;
 mod named_precompiles;
 mod net_sstore;
+pub mod optimism;
 mod overrides;
 mod precompiles;
 mod rewards;
@@ -30,7 +31,7 @@ mod trace;
 mod typed_transaction;
 
 pub use access_list::{AccessListOutcome, create_access_list};
-pub use block::{ExecutionOutput, execute_block};
+pub use block::{ExecutionOutput, execute_block, withdrawals_root};
 pub use block_error::BlockError;
 pub use call::{CallLimits, CallOutcome, CallRequest, call};
 pub use dao_fork::{DAO_ACCOUNTS, DAO_BENEFICIARY};
@@ -45,7 +46,7 @@ pub use overrides::{
     AccountOverride, BlockOverrides, OverrideError, ResolvedOverrides, StateOverlay, StateOverrides,
     StorageOverride,
 };
-pub use precompiles::MovedPrecompiles;
+pub use precompiles::{MovedPrecompiles, PrecompileRules};
 pub use revm::context_interface::result::HaltReason;
 pub use simulate::{
     BlockRequest, CallStatus, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall,

@@ -1,13 +1,12 @@
-//! Names of the precompiled contracts of a fork.
+//! Names of the precompiled contracts.
 
 use alloy_primitives::Address;
-use foreseal_primitives::SpecId;
-use revm::precompile::{PrecompileSpecId, Precompiles};
 
-/// Returns the precompiled contracts under the rules of `fork`: their names in EIP-7910 and their addresses,
-/// sorted by name.
-pub fn named_precompiles(fork: SpecId) -> Vec<(&'static str, Address)> {
-    let precompiles = Precompiles::new(PrecompileSpecId::from_spec_id(fork));
+use crate::PrecompileRules;
+
+/// Returns the precompiled contracts under `rules`: their names in EIP-7910 and their addresses, sorted by name.
+pub fn named_precompiles(rules: PrecompileRules) -> Vec<(&'static str, Address)> {
+    let precompiles = rules.contracts();
     let named = precompiles.addresses().filter_map(|address| {
         let precompile = precompiles.get(address)?;
         Some((precompile.id().name(), *address))

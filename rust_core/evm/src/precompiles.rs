@@ -3,21 +3,25 @@
 use std::sync::Once;
 
 use alloy_primitives::{
-    Address,
+    Address, Bytes,
     map::{AddressMap, AddressSet},
 };
-use foreseal_primitives::SpecId;
+use foreseal_primitives::{ChainSpec, ForkPoint, OptimismFork, OptimismRules, SpecId};
 use revm::{
     context::Cfg,
     context_interface::ContextTr,
     handler::{EthPrecompiles, PrecompileProvider},
-    interpreter::{CallInputs, InterpreterResult},
+    interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult},
     precompile::{
-        Crypto, PrecompileHalt, install_crypto, kzg_point_evaluation::blst::verify_kzg_proof, u64_to_address,
+        Crypto, PrecompileHalt, PrecompileSpecId, install_crypto,
+        kzg_point_evaluation::blst::verify_kzg_proof, u64_to_address,
     },
 };
 
-use crate::deadline::STRICT_INPUT;
+use crate::{
+    deadline::STRICT_INPUT,
+    optimism::{InputLimit, input_limits, optimism_precompiles},
+};
 
 static ARITHMETIC: Once = Once::new();
 
@@ -48,31 +52,73 @@ impl Crypto for Arithmetic {
 /// there.
 pub type MovedPrecompiles = AddressMap<Option<Address>>;
 
-/// Returns `true` if the rules of `fork` define a precompiled contract at this address.
-pub fn is_precompile(fork: SpecId, address: &Address) -> bool {
-    EthPrecompiles::new(fork).contains(address)
+/// The rules that decide which precompiled contracts there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrecompileRules {
+    fork: SpecId,
+    optimism: Option<OptimismFork>,
 }
 
-/// Returns the addresses of the precompiled contracts under the rules of `fork`.
-pub fn precompile_addresses(fork: SpecId) -> AddressSet {
-    EthPrecompiles::new(fork).warm_addresses().clone()
+impl PrecompileRules {
+    /// Returns the rules of a block.
+    pub fn new(spec: &ChainSpec, at: impl Into<ForkPoint>) -> Self {
+        Self { fork: spec.fork(at), optimism: spec.optimism().map(OptimismRules::fork) }
+    }
+
+    /// Returns the precompiled contracts.
+    pub(crate) fn contracts(self) -> &'static revm::precompile::Precompiles {
+        match self.optimism {
+            None => revm::precompile::Precompiles::new(PrecompileSpecId::from_spec_id(self.fork)),
+            Some(fork) => optimism_precompiles(fork),
+        }
+    }
+
+    /// Returns `true` if there is a precompiled contract at this address.
+    pub(crate) fn contains(self, address: &Address) -> bool {
+        self.contracts().contains(address)
+    }
+
+    fn input_limits(self) -> &'static [InputLimit] {
+        self.optimism.map_or(&[], input_limits)
+    }
 }
 
 /// The precompiled contracts of the rules, some of them moved. Moving does not change the warm addresses
 /// (EIP-2929).
 pub struct Precompiles {
     rules: EthPrecompiles,
+    input_limits: &'static [InputLimit],
     moved: Option<Box<MovedPrecompiles>>,
 }
 
 impl Precompiles {
-    pub fn new(fork: SpecId, moved: MovedPrecompiles) -> Self {
+    pub fn new(rules: PrecompileRules) -> Self {
         // Applies to the whole process; only this crate executes in it.
         ARITHMETIC.call_once(|| {
             install_crypto(Arithmetic);
         });
-        let moved = (!moved.is_empty()).then(|| Box::new(moved));
-        Self { rules: EthPrecompiles::new(fork), moved }
+        let contracts = EthPrecompiles { precompiles: rules.contracts(), spec: rules.fork };
+        Self { rules: contracts, input_limits: rules.input_limits(), moved: None }
+    }
+
+    /// Moves contracts to other addresses.
+    pub fn set_moved(&mut self, moved: MovedPrecompiles) {
+        self.moved = (!moved.is_empty()).then(|| Box::new(moved));
+    }
+
+    /// Runs a contract at its own address.
+    fn run_unmoved<C: ContextTr<Cfg: Cfg<Spec = SpecId>>>(
+        &mut self,
+        context: &mut C,
+        inputs: &CallInputs,
+    ) -> Result<Option<InterpreterResult>, String> {
+        let limit = self.input_limits.iter().find(|(address, _)| *address == inputs.bytecode_address);
+        if limit.is_some_and(|(_, longest)| inputs.input.len() > *longest) {
+            let mut gas = Gas::new(inputs.gas_limit);
+            gas.spend_all();
+            return Ok(Some(InterpreterResult::new(InstructionResult::PrecompileError, Bytes::new(), gas)));
+        }
+        self.rules.run(context, inputs)
     }
 
     /// Returns `true` if the call reaches a precompiled contract that may run more than some microseconds:
@@ -99,11 +145,11 @@ impl<C: ContextTr<Cfg: Cfg<Spec = SpecId>>> PrecompileProvider<C> for Precompile
 
     fn run(&mut self, context: &mut C, inputs: &CallInputs) -> Result<Option<InterpreterResult>, String> {
         match self.moved.as_ref().and_then(|moved| moved.get(&inputs.bytecode_address)) {
-            None => self.rules.run(context, inputs),
+            None => self.run_unmoved(context, inputs),
             Some(None) => Ok(None),
             Some(Some(original)) => {
                 let inputs = CallInputs { bytecode_address: *original, ..inputs.clone() };
-                self.rules.run(context, &inputs)
+                self.run_unmoved(context, &inputs)
             }
         }
     }
@@ -132,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_point_is_evaluated_without_the_trusted_setup() {
-        Precompiles::new(SpecId::OSAKA, MovedPrecompiles::default());
+        Precompiles::new(PrecompileRules { fork: SpecId::OSAKA, optimism: None });
         assert_eq!(format!("{:?}", crypto()), "Arithmetic");
         assert!(crypto().verify_kzg_proof(&Z, &Y, &COMMITMENT, &PROOF).is_ok());
         assert!(crypto().verify_kzg_proof(&Y, &Z, &COMMITMENT, &PROOF).is_err());

@@ -88,7 +88,7 @@ impl<I> Executor<'_, I> {
     /// `None` before Prague.
     ///
     /// Processes deposits from all the block's logs (EIP-6110), withdrawal and consolidation requests
-    /// (EIP-7002, 7251), withdrawals (EIP-4895) and proof-of-work rewards.
+    /// (EIP-7002, 7251), withdrawals (EIP-4895) and proof-of-work rewards. An OP chain has none of these.
     ///
     /// # Errors
     /// From Prague on, returns an error if a request contract is missing or fails, or if a deposit log has a
@@ -98,8 +98,14 @@ impl<I> Executor<'_, I> {
         logs: impl IntoIterator<Item = &'l Log>,
         body: BlockBody<'_>,
     ) -> Result<Option<Requests>, ExecutionError> {
-        let requests =
-            if self.fork().is_enabled_in(SpecId::PRAGUE) { Some(self.requests(logs)?) } else { None };
+        let requests = if self.is_optimism() {
+            // Isthmus: no request is processed.
+            Some(Requests::default())
+        } else if self.fork().is_enabled_in(SpecId::PRAGUE) {
+            Some(self.requests(logs)?)
+        } else {
+            None
+        };
         for (address, amount) in rewards::rewards(self.fork(), self.number(), self.beneficiary(), body.uncles)
         {
             self.add_balance(address, amount)?;

@@ -505,6 +505,7 @@ impl Sequencer {
             | R::InsufficientFunds { .. }
             | R::BlockGasExceeded { .. }
             | R::BlobGasExceeded { .. }
+            | R::FootprintExceeded { .. }
             | R::FeeTooLow { .. }
             | R::BlobFeeTooLow { .. } => return,
             R::NonceTooLow { .. } => DropReason::NonceTooLow,

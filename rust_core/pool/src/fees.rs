@@ -1,8 +1,8 @@
 //! Fees that a transaction offers, and the replacement rule.
 
-use alloy_consensus::Transaction as _;
+use alloy_consensus::Transaction;
 use alloy_primitives::U256;
-use foreseal_primitives::{Envelope, mutant};
+use foreseal_primitives::mutant;
 use serde::{Deserialize, Serialize};
 
 /// Fees that a transaction offers (wei per gas). `gasPrice` of a legacy or EIP-2930 transaction is both
@@ -19,7 +19,7 @@ pub struct Fees {
 
 impl Fees {
     /// Reads the fees of a transaction.
-    pub fn from_envelope(envelope: &Envelope) -> Self {
+    pub fn from_envelope(envelope: &impl Transaction) -> Self {
         let max_fee = envelope.max_fee_per_gas();
         Self {
             max_fee,

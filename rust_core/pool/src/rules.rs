@@ -1,7 +1,7 @@
 //! Stateless checks of a transaction against the block that is being built.
 
 use alloy_consensus::{Header, Transaction as _};
-use foreseal_primitives::{ChainSpec, Envelope, SpecId, TRANSACTION_GAS_CAP};
+use foreseal_primitives::{ChainSpec, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP};
 use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_SIZE};
 
 use crate::{Fees, PoolConfig, PoolError};
@@ -46,7 +46,7 @@ impl Rules {
     }
 
     /// Checks the fields of the transaction.
-    pub(crate) fn check(&self, envelope: &Envelope) -> Result<(), PoolError> {
+    pub(crate) fn check(&self, envelope: &SignedEnvelope) -> Result<(), PoolError> {
         self.check_kind(envelope)?;
         // Legacy transactions without EIP-155 name no chain and stay valid on every chain.
         if let Some(have) = envelope.chain_id().filter(|id| *id != self.chain_id) {
@@ -62,13 +62,13 @@ impl Rules {
         self.check_gas(envelope)
     }
 
-    fn check_kind(&self, envelope: &Envelope) -> Result<(), PoolError> {
+    fn check_kind(&self, envelope: &SignedEnvelope) -> Result<(), PoolError> {
         let since = match envelope {
-            Envelope::Legacy(_) => SpecId::FRONTIER,
-            Envelope::Eip2930(_) => SpecId::BERLIN,
-            Envelope::Eip1559(_) => SpecId::LONDON,
-            Envelope::Eip4844(_) => SpecId::CANCUN,
-            Envelope::Eip7702(_) => SpecId::PRAGUE,
+            SignedEnvelope::Legacy(_) => SpecId::FRONTIER,
+            SignedEnvelope::Eip2930(_) => SpecId::BERLIN,
+            SignedEnvelope::Eip1559(_) => SpecId::LONDON,
+            SignedEnvelope::Eip4844(_) => SpecId::CANCUN,
+            SignedEnvelope::Eip7702(_) => SpecId::PRAGUE,
         };
         if !self.active(since) {
             return Err(PoolError::TypeNotActive { kind: envelope.tx_type() as u8 });
@@ -87,7 +87,7 @@ impl Rules {
         }
     }
 
-    fn check_gas(&self, envelope: &Envelope) -> Result<(), PoolError> {
+    fn check_gas(&self, envelope: &SignedEnvelope) -> Result<(), PoolError> {
         let input = envelope.input();
         let create = envelope.is_create();
         if create && self.active(SpecId::SHANGHAI) && input.len() > MAX_INITCODE_SIZE {

@@ -9,7 +9,7 @@ use alloy_eips::{
     eip2718::{Decodable2718, Encodable2718},
     eip4844::c_kzg::{KzgSettings, ethereum_kzg_settings},
 };
-use foreseal_primitives::{Envelope, Transaction, TransactionError, mutant};
+use foreseal_primitives::{SignedEnvelope, Transaction, TransactionError, mutant};
 use rayon::prelude::*;
 
 use crate::{CheckedTransaction, PoolError, Rules, Sidecar, origin::Origin, rules::BLOB};
@@ -44,7 +44,9 @@ pub fn impersonated_submission(
     if size > limit {
         return Err(PoolError::TooLarge { size, limit });
     }
-    rules.check(transaction.envelope())?;
+    // A deposit has no sender to impersonate.
+    let envelope = transaction.envelope().signed().ok_or(PoolError::Signature)?;
+    rules.check(envelope)?;
     Ok(CheckedTransaction::checked(Arc::new(transaction)))
 }
 
@@ -81,12 +83,15 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Checke
 }
 
 /// Decodes the pooled form into the envelope and the sidecar, if it has one.
-pub(crate) fn decode_form(raw: &[u8], origin: Origin) -> Result<(Envelope, Option<Sidecar>), PoolError> {
+pub(crate) fn decode_form(
+    raw: &[u8],
+    origin: Origin,
+) -> Result<(SignedEnvelope, Option<Sidecar>), PoolError> {
     if raw.first() == Some(&BLOB) { decode_blob(raw, origin) } else { Ok((decode_plain(raw)?, None)) }
 }
 
-fn decode_plain(raw: &[u8]) -> Result<Envelope, PoolError> {
-    let envelope = Transaction::decode_envelope(raw).map_err(|error| match error {
+fn decode_plain(raw: &[u8]) -> Result<SignedEnvelope, PoolError> {
+    let envelope = Transaction::decode_signed(raw).map_err(|error| match error {
         TransactionError::Decode(reason) => PoolError::Decode(reason),
         other => PoolError::Decode(other.to_string()),
     })?;
@@ -94,7 +99,7 @@ fn decode_plain(raw: &[u8]) -> Result<Envelope, PoolError> {
     Ok(envelope)
 }
 
-fn decode_blob(raw: &[u8], origin: Origin) -> Result<(Envelope, Option<Sidecar>), PoolError> {
+fn decode_blob(raw: &[u8], origin: Origin) -> Result<(SignedEnvelope, Option<Sidecar>), PoolError> {
     let mut rest = raw;
     let pooled = match PooledEnvelope::decode_2718(&mut rest) {
         Ok(pooled) => pooled,

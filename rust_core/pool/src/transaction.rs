@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::{Signed, Transaction as _};
 use alloy_eips::{eip2718::Encodable2718, eip7594::BlobTransactionSidecarVariant};
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_primitives::{Envelope, Transaction};
+use foreseal_primitives::{Envelope, SignedEnvelope, Transaction};
 
 use crate::Fees;
 
@@ -74,7 +74,7 @@ impl CheckedTransaction {
     /// Returns the EIP-2718 bytes of the pooled form, as submitted.
     pub fn encoded(&self) -> Bytes {
         match (self.transaction.envelope(), &self.sidecar) {
-            (Envelope::Eip4844(signed), Some(sidecar)) => {
+            (Envelope::Signed(SignedEnvelope::Eip4844(signed)), Some(sidecar)) => {
                 let (transaction, signature, hash) = signed.clone().into_parts();
                 let pooled = transaction.with_sidecar(Sidecar::clone(sidecar));
                 Signed::new_unchecked(pooled, signature, hash).encoded_2718().into()

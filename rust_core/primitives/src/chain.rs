@@ -16,7 +16,7 @@ use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, B256};
 use revm_primitives::hardfork::SpecId;
 
-use crate::{GenesisError, genesis::check_genesis};
+use crate::{GenesisError, OptimismRules, genesis::check_genesis};
 
 /// Per-transaction gas cap from Osaka on (EIP-7825).
 pub const TRANSACTION_GAS_CAP: u64 = alloy_eips::eip7825::MAX_TX_GAS_LIMIT_OSAKA;
@@ -38,6 +38,7 @@ pub struct ChainSpec {
     blobs: BlobScheduleBlobParams,
     /// Lowest base fee (wei per gas) of a produced block, from `config.minBaseFee`.
     min_base_fee: u64,
+    optimism: Option<OptimismRules>,
 }
 
 /// The fields of a block that select its fork rules.
@@ -69,7 +70,8 @@ impl ChainSpec {
             Some(value) => value.as_u64().ok_or(GenesisError::MinBaseFee)?,
         };
         let blobs = config.blob_schedule_blob_params();
-        Ok(Self { genesis, blobs, min_base_fee })
+        let optimism = OptimismRules::read(&genesis)?;
+        Ok(Self { genesis, blobs, min_base_fee, optimism })
     }
 
     /// Returns the genesis from which the rules were read, including its allocation.
@@ -90,6 +92,11 @@ impl ChainSpec {
     /// Returns the contract that logs EIP-6110 deposits, if the chain has one.
     pub fn deposit_contract(&self) -> Option<Address> {
         self.genesis.config.deposit_contract_address
+    }
+
+    /// Returns the rules of an OP chain; `None` for any other chain.
+    pub fn optimism(&self) -> Option<&OptimismRules> {
+        self.optimism.as_ref()
     }
 
     /// Returns the fork whose rules apply at `at`.
@@ -150,8 +157,11 @@ impl ChainSpec {
     }
 
     /// Returns the gas limits allowed for the block after `parent`. The range
-    /// is empty if the parent's limit is too low or too high.
+    /// is empty if the parent's limit is too low or too high. On an OP chain the driver sets the limit.
     pub fn gas_limits_after(&self, parent: &Header) -> RangeInclusive<u64> {
+        if self.optimism.is_some() {
+            return 0..=MAX_GAS_LIMIT;
+        }
         // EIP-1559 doubles the limit at the fork, so the gas target equals the previous limit.
         let first = self.config().london_block == Some(parent.number.saturating_add(1));
         let before = if first { parent.gas_limit.saturating_mul(2) } else { parent.gas_limit };
@@ -160,8 +170,11 @@ impl ChainSpec {
     }
 
     /// Returns the base fee (wei per gas) of the block after `parent` (EIP-1559), ignoring
-    /// the chain's minimum. `None` before London.
+    /// the chain's minimum. `None` before London. An OP chain has rules of its own.
     pub fn base_fee_after(&self, parent: &Header) -> Option<u64> {
+        if let Some(optimism) = &self.optimism {
+            return Some(optimism.base_fee_after(parent));
+        }
         let london = self.config().london_block?;
         if parent.number.saturating_add(1) < london {
             return None;
@@ -181,8 +194,11 @@ impl ChainSpec {
     }
 
     /// Returns the excess blob gas of the block after `parent` at `timestamp` (EIP-4844,
-    /// EIP-7691, EIP-7918). `None` before Cancun.
+    /// EIP-7691, EIP-7918). `None` before Cancun. Zero on an OP chain, which has no blobs.
     pub fn excess_blob_gas_after(&self, parent: &Header, timestamp: u64) -> Option<u64> {
+        if self.optimism.is_some() {
+            return Some(0);
+        }
         let params = self.blob_params(timestamp)?;
         Some(parent.next_block_excess_blob_gas(params).unwrap_or(0))
     }

@@ -21,6 +21,17 @@ pub enum GenesisError {
     UnsupportedFork(&'static str),
     #[error("genesis config.minBaseFee must be a whole number of wei below 2^64")]
     MinBaseFee,
+    #[error(
+        "genesis sets config.optimism: this version executes the blocks of an OP chain, but cannot run a node of one"
+    )]
+    OptimismChain,
+    #[error("genesis config.optimism: {0}")]
+    Optimism(String),
+    #[error(
+        "genesis config.{0} does not fit: an OP chain needs Isthmus and all forks before it from genesis on, Jovian \
+         and Karst from genesis or not at all, and Osaka with Karst"
+    )]
+    OptimismFork(&'static str),
     #[error("genesis baseFeePerGas must be below 2^64 wei")]
     BaseFee,
     #[error(

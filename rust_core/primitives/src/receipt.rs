@@ -1,7 +1,7 @@
 //! Receipts.
 
 use alloy_consensus::Eip658Value;
-use alloy_primitives::{Address, B256, Bloom, Bytes, Log};
+use alloy_primitives::{Address, B64, B256, Bloom, Bytes, Log};
 use alloy_rlp::{BufMut, Decodable, Encodable, Header, RlpDecodable, RlpEncodable};
 
 /// A receipt with the fields that its JSON needs in addition to the consensus
@@ -23,7 +23,12 @@ pub struct Receipt {
     pub contract_address: Option<Address>,
     /// Number of logs in the block before this receipt.
     pub first_log_index: u64,
+    /// Nonce of the sender before a deposit of an OP chain; `None` for a signed transaction.
+    pub deposit_nonce: Option<u64>,
 }
+
+/// Version of the receipts of deposits since Canyon (OP specification, deposits).
+pub const DEPOSIT_RECEIPT_VERSION: u64 = 1;
 
 impl Receipt {
     /// Appends the EIP-2718 bytes, the form that the receipts trie holds, to `out`.
@@ -34,7 +39,8 @@ impl Receipt {
         let payload = self.status_length()
             + self.cumulative_gas_used.length()
             + self.bloom.length()
-            + self.logs.length();
+            + self.logs.length()
+            + self.deposit_nonce.map_or(0, |nonce| nonce.length() + DEPOSIT_RECEIPT_VERSION.length());
         Header { list: true, payload_length: payload }.encode(out);
         match &self.status {
             Eip658Value::Eip658(ok) => ok.encode(out),
@@ -43,6 +49,10 @@ impl Receipt {
         self.cumulative_gas_used.encode(out);
         self.bloom.encode(out);
         self.logs.encode(out);
+        if let Some(nonce) = self.deposit_nonce {
+            nonce.encode(out);
+            DEPOSIT_RECEIPT_VERSION.encode(out);
+        }
     }
 
     fn status_length(&self) -> usize {
@@ -69,6 +79,7 @@ impl Receipt {
 
 /// The receipt in the form of the journal: the bloom is omitted and computed again on reading.
 #[derive(RlpDecodable)]
+#[rlp(trailing(canonical))]
 struct ReceiptWire {
     kind: u8,
     /// One byte for the flag, 32 for a state root.
@@ -79,10 +90,13 @@ struct ReceiptWire {
     /// Empty, or 20 bytes.
     contract_address: Bytes,
     logs: Vec<Log>,
+    /// Eight bytes: a number could be encoded like an absent one.
+    deposit_nonce: Option<B64>,
 }
 
 /// Encoding counterpart of [`ReceiptWire`]. It borrows, because a step writes thousands of receipts.
 #[derive(RlpEncodable)]
+#[rlp(trailing(canonical))]
 struct ReceiptOut<'a> {
     kind: u8,
     status: &'a [u8],
@@ -91,6 +105,7 @@ struct ReceiptOut<'a> {
     first_log_index: u64,
     contract_address: &'a [u8],
     logs: &'a Vec<Log>,
+    deposit_nonce: Option<B64>,
 }
 
 impl Receipt {
@@ -108,6 +123,7 @@ impl Receipt {
             first_log_index: self.first_log_index,
             contract_address: self.contract_address.as_ref().map_or(&[], |address| address.as_slice()),
             logs: &self.logs,
+            deposit_nonce: self.deposit_nonce.map(|nonce| B64::from(nonce.to_be_bytes())),
         }
     }
 }
@@ -144,6 +160,7 @@ impl Decodable for Receipt {
             gas_used: wire.gas_used,
             contract_address,
             first_log_index: wire.first_log_index,
+            deposit_nonce: wire.deposit_nonce.map(|nonce| u64::from_be_bytes(nonce.0)),
         })
     }
 }

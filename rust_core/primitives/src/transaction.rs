@@ -1,20 +1,13 @@
-//! A signed transaction with its recovered sender.
+//! A transaction with its sender.
 
 use std::sync::Arc;
 
-use alloy_consensus::{
-    EthereumTxEnvelope, EthereumTypedTransaction, SignableTransaction, Transaction as _, TxEip4844,
-    transaction::SignerRecoverable,
-};
+use alloy_consensus::{SignableTransaction, Transaction as _, Typed2718, transaction::SignerRecoverable};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use rayon::prelude::*;
 
-/// The signed envelope in the form of a block: every typed transaction, blobs without their sidecar.
-pub type Envelope = EthereumTxEnvelope<TxEip4844>;
-
-/// An unsigned transaction.
-pub type Unsigned = EthereumTypedTransaction<TxEip4844>;
+use crate::{Envelope, SignedEnvelope, Unsigned};
 
 /// A transaction of a block. Hash, sender, EIP-2718 bytes and the EIP-7702 authorities are computed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +31,8 @@ pub enum TransactionError {
 
 impl Transaction {
     /// Combines an envelope with its already recovered sender. Recovers the authorities, if any.
-    pub fn new(envelope: Envelope, sender: Address) -> Self {
+    pub fn new(envelope: impl Into<Envelope>, sender: Address) -> Self {
+        let envelope = envelope.into();
         let encoded = envelope.encoded_2718().into();
         envelope.tx_hash(); // fills the envelope's hash cache
         let authorizations = envelope.authorization_list().unwrap_or_default();
@@ -54,13 +48,14 @@ impl Transaction {
     /// transactions of two senders have different hashes.
     pub fn impersonated(transaction: Unsigned, sender: Address) -> Self {
         let signature = Signature::new(U256::from_be_slice(sender.as_slice()), U256::ZERO, false);
-        Self::new(transaction.into_signed(signature).into(), sender)
+        Self::new(SignedEnvelope::from(transaction.into_signed(signature)), sender)
     }
 
-    /// Combines an envelope from a trusted source with its sender: the signer, or the
+    /// Combines an envelope from a trusted source with its sender: the signer, the sender of a deposit, or the
     /// address encoded by [`Self::impersonated`].
-    pub fn trusted(envelope: Envelope) -> Result<Self, TransactionError> {
-        let signature = envelope.signature();
+    pub fn trusted(envelope: impl Into<Envelope>) -> Result<Self, TransactionError> {
+        let envelope = envelope.into();
+        let Some(signature) = envelope.signature() else { return Self::recover(envelope) };
         if !signature.s().is_zero() {
             return Self::recover(envelope);
         }
@@ -75,34 +70,47 @@ impl Transaction {
 
     /// Returns `true` if the transaction is unsigned: see [`Self::impersonated`].
     pub fn is_impersonated(&self) -> bool {
-        let signature = self.envelope.signature();
-        signature.s().is_zero() && B256::from(signature.r()) == self.sender.into_word()
+        self.envelope.signature().is_some_and(|signature| {
+            signature.s().is_zero() && B256::from(signature.r()) == self.sender.into_word()
+        })
     }
 
-    /// Decodes EIP-2718 bytes and recovers the sender (one signature recovery, about 30 us).
+    /// Decodes the EIP-2718 bytes of a signed transaction and recovers its sender (one signature recovery, about
+    /// 30 us).
     pub fn decode(bytes: &[u8]) -> Result<Self, TransactionError> {
-        Self::recover(Self::decode_envelope(bytes)?)
+        Self::recover(Self::decode_signed(bytes)?)
     }
 
-    /// Recovers the sender. Signatures with a high `s` are accepted: Frontier blocks have them.
-    pub fn recover(envelope: Envelope) -> Result<Self, TransactionError> {
-        let sender = envelope.recover_signer_unchecked().map_err(|_| TransactionError::Signature)?;
+    /// Recovers the sender of a signed transaction, or reads that of a deposit. Signatures with a high `s` are
+    /// accepted: Frontier blocks have them.
+    pub fn recover(envelope: impl Into<Envelope>) -> Result<Self, TransactionError> {
+        let envelope = envelope.into();
+        let sender = match &envelope {
+            Envelope::Signed(signed) => {
+                signed.recover_signer_unchecked().map_err(|_| TransactionError::Signature)?
+            }
+            Envelope::Deposit(deposit) => deposit.from,
+        };
         Ok(Self::new(envelope, sender))
     }
 
-    /// Decodes EIP-2718 bytes and rejects trailing ones.
-    pub fn decode_envelope(mut bytes: &[u8]) -> Result<Envelope, TransactionError> {
-        let envelope =
-            Envelope::decode_2718(&mut bytes).map_err(|e| TransactionError::Decode(e.to_string()))?;
-        if bytes.is_empty() { Ok(envelope) } else { Err(TransactionError::TrailingBytes) }
+    /// Decodes the EIP-2718 bytes of a signed transaction and rejects trailing ones. A deposit is an error:
+    /// only L1 can send one.
+    pub fn decode_signed(bytes: &[u8]) -> Result<SignedEnvelope, TransactionError> {
+        decode_all(bytes)
     }
 
-    /// Returns the signed envelope.
+    /// Decodes the EIP-2718 bytes of a transaction of a block, possibly a deposit, and rejects trailing ones.
+    pub fn decode_envelope(bytes: &[u8]) -> Result<Envelope, TransactionError> {
+        decode_all(bytes)
+    }
+
+    /// Returns the envelope.
     pub fn envelope(&self) -> &Envelope {
         &self.envelope
     }
 
-    /// Returns the recovered signer.
+    /// Returns the recovered signer, or the sender of a deposit.
     pub fn sender(&self) -> Address {
         self.sender
     }
@@ -124,13 +132,18 @@ impl Transaction {
 
     /// Returns the EIP-2718 type byte, 0 for a legacy transaction.
     pub fn kind(&self) -> u8 {
-        self.envelope.tx_type() as u8
+        self.envelope.ty()
     }
 
     /// Returns the wei per gas that the sender pays under `base_fee` (EIP-1559).
     pub fn effective_gas_price(&self, base_fee: Option<u64>) -> u128 {
         self.envelope.effective_gas_price(base_fee)
     }
+}
+
+fn decode_all<T: Decodable2718>(mut bytes: &[u8]) -> Result<T, TransactionError> {
+    let envelope = T::decode_2718(&mut bytes).map_err(|e| TransactionError::Decode(e.to_string()))?;
+    if bytes.is_empty() { Ok(envelope) } else { Err(TransactionError::TrailingBytes) }
 }
 
 /// Recovers the senders of a block's transactions on all cores, preserving their order.

@@ -3,7 +3,7 @@
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_chain::{BlockId, View};
-use foreseal_evm::{BlockOverrides, CallRequest, Environment, StateOverlay, StateOverrides};
+use foreseal_evm::{BlockOverrides, CallRequest, Environment, PrecompileRules, StateOverlay, StateOverrides};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 
 use crate::{
@@ -62,7 +62,7 @@ impl CallArgs {
     ) -> Result<T, Error> {
         let ancestors = AncestorHashes { hashes: view, below: header.number };
         let header = self.overrides.apply(header);
-        let overridden = self.state.resolve(state, view.spec().fork(&header))?;
+        let overridden = self.state.resolve(state, PrecompileRules::new(view.spec(), &header))?;
         let overlay = StateOverlay::new(state, &overridden.diff);
         let state: &dyn StateReader = if overridden.diff.is_empty() { state } else { &overlay };
         let environment = Environment {

@@ -3,7 +3,7 @@
 
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
 use alloy_primitives::{Address, B256};
-use foreseal_evm::named_precompiles;
+use foreseal_evm::{PrecompileRules, named_precompiles};
 use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 use foreseal_state::{BlockHashes as _, StateError};
 
@@ -81,7 +81,8 @@ impl Rules<'_> {
     fn write(&self, out: &mut Vec<u8>, time: u64) {
         let spec = self.spec;
         let at = time.max(spec.genesis().timestamp);
-        let fork = spec.fork(ForkPoint { number: u64::MAX, timestamp: at, merged: true });
+        let point = ForkPoint { number: u64::MAX, timestamp: at, merged: true };
+        let fork = spec.fork(point);
         let mut object = Object::open(out);
         object.json("activationTime", &time.to_string());
         match spec.blob_params(at) {
@@ -95,7 +96,7 @@ impl Rules<'_> {
                 .close(),
         }
         object.quantity("chainId", spec.chain_id()).data("forkId", spec.fork_hash(self.genesis, at));
-        write_addresses(object.name("precompiles"), &named_precompiles(fork));
+        write_addresses(object.name("precompiles"), &named_precompiles(PrecompileRules::new(spec, point)));
         let contracts = system_contracts(fork, spec.deposit_contract());
         write_addresses(object.name("systemContracts"), &contracts);
         object.close();

@@ -225,6 +225,7 @@ fn invalid_transaction(rejected: &RejectedTransaction) -> i64 {
         RejectedTransaction::NonceOverflow => INTERNAL,
         RejectedTransaction::TipAboveFee => INVALID_PARAMS,
         RejectedTransaction::BlobGasExceeded { .. }
+        | RejectedTransaction::FootprintExceeded { .. }
         | RejectedTransaction::GasCapExceeded { .. }
         | RejectedTransaction::BlobFeeTooLow { .. }
         | RejectedTransaction::ChainId

@@ -9,7 +9,7 @@ use std::{
 
 use alloy_genesis::Genesis;
 use foreseal_journal::{DirLock, Disk, RealDisk};
-use foreseal_primitives::{ChainSpec, parse_genesis};
+use foreseal_primitives::{ChainSpec, GenesisError, parse_genesis};
 
 use super::{checked_file, checked_file::DamagedFile, error::DataDirError, identity::DirIdentity};
 
@@ -92,7 +92,7 @@ impl DataDir {
             return Ok(Arc::new(spec));
         }
         let given = given.ok_or_else(|| DataDirError::NoGenesis { datadir: self.path.clone() })?;
-        let spec = Arc::new(ChainSpec::new(given.clone()).map_err(DataDirError::from)?);
+        let spec = Arc::new(runnable(given.clone())?);
         check(&spec)?;
         self.store_genesis(given)?;
         Ok(spec)
@@ -100,7 +100,7 @@ impl DataDir {
 
     fn store_genesis(&self, genesis: &Genesis) -> Result<(), DataDirError> {
         let path = self.path.join(GENESIS);
-        let text = serde_json::to_vec_pretty(genesis).map_err(foreseal_primitives::GenesisError::from)?;
+        let text = serde_json::to_vec_pretty(genesis).map_err(GenesisError::from)?;
         checked_file::replace(&path, &text).map_err(|e| DataDirError::io("write", &path, &e))
     }
 
@@ -160,7 +160,13 @@ pub fn agreed_spec(datadir: &Path, given: Option<&Genesis>) -> Result<Option<Cha
     {
         return Err(DataDirError::OtherGenesis { datadir: datadir.to_owned() });
     }
-    Ok(Some(ChainSpec::new(stored)?))
+    Ok(Some(runnable(stored)?))
+}
+
+/// Returns the rules of a chain that a node can run.
+fn runnable(genesis: Genesis) -> Result<ChainSpec, DataDirError> {
+    let spec = ChainSpec::new(genesis)?;
+    if spec.optimism().is_some() { Err(GenesisError::OptimismChain.into()) } else { Ok(spec) }
 }
 
 fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, DataDirError> {
@@ -182,8 +188,7 @@ fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, DataDirError> {
 
 /// Returns `true` if two genesis files define the same chain: the same rules and the same allocation.
 fn same(a: &Genesis, b: &Genesis) -> Result<bool, DataDirError> {
-    let text =
-        |genesis: &Genesis| serde_json::to_value(genesis).map_err(foreseal_primitives::GenesisError::from);
+    let text = |genesis: &Genesis| serde_json::to_value(genesis).map_err(GenesisError::from);
     Ok(text(a)? == text(b)?)
 }
 

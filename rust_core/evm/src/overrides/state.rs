@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use foreseal_keccak::keccak;
-use foreseal_primitives::{AccountDiff, ChangedAccount, NewCode, SpecId, StateDiff};
+use foreseal_primitives::{AccountDiff, ChangedAccount, NewCode, StateDiff};
 use foreseal_state::{StateError, StateReader};
 
-use crate::precompiles::{MovedPrecompiles, is_precompile};
+use crate::precompiles::{MovedPrecompiles, PrecompileRules};
 
 /// Account overrides of a request, by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,13 +67,18 @@ pub struct ResolvedOverrides {
 }
 
 impl StateOverrides {
-    /// Resolves the overrides on top of `below` under the rules of `fork`.
+    /// Resolves the overrides on top of `below`, for a block with the precompiled contracts of `rules`.
     ///
     /// # Errors
     /// Returns an error if an address to move is not a precompiled contract, or if the target address is
     /// overridden too.
-    pub fn resolve(&self, below: &dyn StateReader, fork: SpecId) -> Result<ResolvedOverrides, OverrideError> {
-        let mut result = ResolvedOverrides { precompiles: self.moved(fork)?, ..ResolvedOverrides::default() };
+    pub fn resolve(
+        &self,
+        below: &dyn StateReader,
+        rules: PrecompileRules,
+    ) -> Result<ResolvedOverrides, OverrideError> {
+        let mut result =
+            ResolvedOverrides { precompiles: self.moved(rules)?, ..ResolvedOverrides::default() };
         for (address, set) in &self.0 {
             if let Some(diff) = set.diff(below, address)? {
                 result.diff.accounts.push(ChangedAccount { address: *address, diff });
@@ -88,10 +93,10 @@ impl StateOverrides {
 
     /// Returns the moved precompiled contracts. If two have the same target, the one with the higher address
     /// wins.
-    fn moved(&self, fork: SpecId) -> Result<MovedPrecompiles, OverrideError> {
+    fn moved(&self, rules: PrecompileRules) -> Result<MovedPrecompiles, OverrideError> {
         let mut moved = MovedPrecompiles::default();
         for (address, set) in &self.0 {
-            let precompile = is_precompile(fork, address);
+            let precompile = rules.contains(address);
             if let Some(target) = set.move_precompile_to {
                 if !precompile {
                     return Err(OverrideError::NotPrecompile(*address));

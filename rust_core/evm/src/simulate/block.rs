@@ -16,8 +16,8 @@ use super::{
     block_order::NumberedRequest, transaction::simulated, transfers::Transfers,
 };
 use crate::{
-    BlockBody, Environment, ExecutionError, Executor, RejectedTransaction, end_block, environment,
-    error::TransactionFees, evm_instance::EvmInstance,
+    BlockBody, Environment, ExecutionError, Executor, PrecompileRules, RejectedTransaction, end_block,
+    environment, error::TransactionFees, evm_instance::EvmInstance,
 };
 
 /// State of a simulation between two blocks.
@@ -73,7 +73,7 @@ impl<'a> Simulator<'a> {
         let mut header = self.header(placed);
         let request = &placed.request;
         let spec = self.base.spec;
-        let overridden = request.state.resolve(&self.state, spec.fork(&header))?;
+        let overridden = request.state.resolve(&self.state, PrecompileRules::new(spec, &header))?;
         let hashes = std::mem::take(&mut self.hashes);
         let ancestors = AncestorHashes { base: self.base, simulated: &hashes };
         let mut state = self.state.apply(&overridden.diff)?;
@@ -252,6 +252,7 @@ impl CallResults {
             gas_used,
             contract_address: created.then(|| transaction.sender().create(envelope.nonce())),
             first_log_index,
+            deposit_nonce: None,
         }));
         let logs = if status == CallStatus::Success { shown } else { Vec::new() };
         self.results.push(SimulatedResult { output, logs, gas_used, gas_spent, status });

@@ -2,7 +2,7 @@
 
 use alloy_consensus::{SignableTransaction, TxType};
 use alloy_primitives::{Signature, U256};
-use foreseal_primitives::Transaction;
+use foreseal_primitives::{SignedEnvelope, Transaction};
 
 use crate::{CallRequest, RejectedTransaction};
 
@@ -25,6 +25,6 @@ pub fn simulated(
     };
     let unsigned = request.unsigned(kind, chain_id, nonce, gas_limit);
     let unsigned = unsigned.map_err(|error| RejectedTransaction::Other(error.to_string()))?;
-    let envelope = unsigned.into_signed(Signature::new(U256::ZERO, U256::ZERO, false)).into();
-    Ok(Transaction::new(envelope, request.sender()))
+    let envelope = unsigned.into_signed(Signature::new(U256::ZERO, U256::ZERO, false));
+    Ok(Transaction::new(SignedEnvelope::from(envelope), request.sender()))
 }

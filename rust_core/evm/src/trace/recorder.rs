@@ -25,8 +25,8 @@ use super::{
     struct_log::StructLogRecorder,
 };
 use crate::{
-    context::EvmContext,
-    evm_instance::{EvmError, EvmInstance},
+    context::{EvmContext, EvmError},
+    evm_instance::EvmInstance,
     execution_state::ExecutionState,
     interruption::Interruption,
 };

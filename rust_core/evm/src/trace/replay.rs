@@ -9,7 +9,7 @@ use super::{
     recorder::{Recorder, Recording},
 };
 use crate::{
-    Deadline, environment,
+    Deadline,
     error::ExecutionError,
     executor::{BlockGas, Executor, receipt},
 };
@@ -73,15 +73,16 @@ impl<'a, S: StructLogSink> TransactionReplay<'a, S> {
         tracer: &Tracer,
         max_size: usize,
     ) -> Result<Trace, ExecutionError> {
-        let blob_gas = self.executor.admit(transaction, &self.block)?;
+        let admitted = self.executor.admit(transaction, &self.block)?;
         let fees = self.executor.fees(transaction);
         let evm = &mut self.executor.machine;
         evm.set_disable_eip3607(transaction.is_impersonated());
         let recording = Recording { tracer, max_size, first_log_index: self.block.log_count };
-        let environment = environment::transaction(transaction);
+        evm.set_surcharge(admitted.surcharge);
+        let environment = admitted.environment(transaction);
         let mut traced = evm.trace(environment, recording).map_err(|error| fees.error(error))?;
         evm.execution_state().commit_all(traced.changes.drain());
-        receipt(transaction, traced.result, blob_gas, &mut self.block);
+        receipt(transaction, traced.result, &admitted, &mut self.block);
         Ok(traced.trace)
     }
 }

@@ -175,7 +175,7 @@ fn a_high_s_is_rejected() {
     let signature = alloy_primitives::Signature::new(U256::from(1), U256::MAX >> 1, false);
     let legacy = TxLegacy { gas_limit: 21_000, to: TxKind::Call(BOB), ..Default::default() };
     let signed = alloy_consensus::Signed::new_unhashed(legacy, signature);
-    let t = Transaction::new(signed.into(), ALICE);
+    let t = Transaction::new(signed, ALICE);
     assert_eq!(reject(&MemoryState::funded(), &t), RejectedTransaction::SignatureForm.into());
 }
 

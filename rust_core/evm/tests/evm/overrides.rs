@@ -6,7 +6,7 @@ use crate::memory::{ALICE, BOB, MemoryState, dev_spec, header};
 use alloy_primitives::{Address, B256, Bytes, U256, address, hex, keccak256};
 use foreseal_evm::{
     AccountOverride, BlockOverrides, CallLimits, CallOutcome, CallRequest, Deadline, Environment,
-    OverrideError, StateOverlay, StateOverrides, StorageOverride, call,
+    OverrideError, PrecompileRules, StateOverlay, StateOverrides, StorageOverride, call,
 };
 use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use foreseal_state::StateReader;
@@ -42,7 +42,7 @@ fn run(
 ) -> Bytes {
     let spec = dev_spec();
     let header = block.apply(&header());
-    let overridden = overrides.resolve(state, spec.fork(&header)).unwrap();
+    let overridden = overrides.resolve(state, PrecompileRules::new(&spec, &header)).unwrap();
     let overlay = StateOverlay::new(state, &overridden.diff);
     let environment = Environment {
         blob_base_fee: block.blob_base_fee,
@@ -90,8 +90,8 @@ fn a_call_sees_overridden_fields_and_the_other_original_ones() {
 #[test]
 fn an_empty_override_changes_nothing_and_another_creates_the_account() {
     let state = MemoryState::funded();
-    let fork = dev_spec().fork(&header());
-    let diff = |one| set([(ELSEWHERE, one)]).resolve(&state, fork).unwrap().diff;
+    let rules = PrecompileRules::new(&dev_spec(), &header());
+    let diff = |one| set([(ELSEWHERE, one)]).resolve(&state, rules).unwrap().diff;
     let none = BTreeMap::new();
     assert!(diff(AccountOverride::default()).is_empty());
     let slots =
@@ -136,8 +136,8 @@ fn a_precompile_can_be_moved_and_replaced_by_code() {
 #[test]
 fn an_invalid_precompile_move_is_named() {
     let state = MemoryState::funded();
-    let fork = dev_spec().fork(&header());
-    let error = |overrides: StateOverrides| overrides.resolve(&state, fork).unwrap_err();
+    let rules = PrecompileRules::new(&dev_spec(), &header());
+    let error = |overrides: StateOverrides| overrides.resolve(&state, rules).unwrap_err();
     assert_eq!(error(set([(BOB, moved(ELSEWHERE))])), OverrideError::NotPrecompile(BOB));
     assert_eq!(error(set([(SHA256, moved(SHA256))])), OverrideError::MovedToItself(SHA256));
     let overridden = set([(SHA256, moved(ELSEWHERE)), (ELSEWHERE, AccountOverride::default())]);

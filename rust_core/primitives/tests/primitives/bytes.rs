@@ -8,8 +8,10 @@ use alloy_primitives::{Address, B256, Bytes, FixedBytes, Log, U256};
 use alloy_rlp::{Decodable, Encodable, Header, PayloadView};
 use foreseal_keccak::logs_bloom;
 use foreseal_primitives::{
-    Account, AccountDiff, BlockBytes, ChangedAccount, Flashblock, NewCode, Receipt, StateDiff, StepSignature,
+    Account, AccountDiff, BlockBytes, ChangedAccount, DEPOSIT_RECEIPT_VERSION, DEPOSIT_TYPE, Flashblock,
+    NewCode, Receipt, StateDiff, StepSignature,
 };
+use op_alloy_consensus::{OpDepositReceipt, OpReceiptEnvelope};
 use proptest::{collection::vec, option, prelude::*};
 
 fn address() -> impl Strategy<Value = Address> {
@@ -74,9 +76,20 @@ prop_compose! {
         first_log_index: u64,
         contract_address in option::of(address()),
         logs in vec(log(), 0..4),
+        deposit_nonce in option::of(any::<u64>()),
     ) -> Receipt {
         let bloom = logs_bloom(&logs);
-        Receipt { kind, status, cumulative_gas_used, logs, bloom, gas_used, contract_address, first_log_index }
+        Receipt {
+            kind: if deposit_nonce.is_some() { DEPOSIT_TYPE } else { kind },
+            status,
+            cumulative_gas_used,
+            logs,
+            bloom,
+            gas_used,
+            contract_address,
+            first_log_index,
+            deposit_nonce,
+        }
     }
 }
 
@@ -108,11 +121,24 @@ proptest! {
             cumulative_gas_used: receipt.cumulative_gas_used,
             logs: receipt.logs.clone(),
         };
-        let with_bloom = ReceiptWithBloom { receipt: inner, logs_bloom: receipt.bloom };
-        let peer = ReceiptEnvelope::from_typed(TxType::try_from(receipt.kind).unwrap(), with_bloom);
+        let logs_bloom = receipt.bloom;
+        let peer = match receipt.deposit_nonce {
+            None => {
+                let with_bloom = ReceiptWithBloom { receipt: inner, logs_bloom };
+                ReceiptEnvelope::from_typed(TxType::try_from(receipt.kind).unwrap(), with_bloom).encoded_2718()
+            }
+            Some(nonce) => {
+                let deposit = OpDepositReceipt {
+                    inner,
+                    deposit_nonce: Some(nonce),
+                    deposit_receipt_version: Some(DEPOSIT_RECEIPT_VERSION),
+                };
+                OpReceiptEnvelope::Deposit(ReceiptWithBloom { receipt: deposit, logs_bloom }).encoded_2718()
+            }
+        };
         let mut bytes = Vec::new();
         receipt.encode_2718(&mut bytes);
-        prop_assert_eq!(Bytes::from(bytes), Bytes::from(peer.encoded_2718()));
+        prop_assert_eq!(Bytes::from(bytes), Bytes::from(peer));
     }
 
     #[test]

@@ -51,6 +51,6 @@ fn impersonated_signatures_recover_no_account() {
 fn a_zero_s_without_an_address_is_never_trusted() {
     use alloy_consensus::SignableTransaction;
     let signature = alloy_primitives::Signature::new(U256::MAX, U256::ZERO, false);
-    let envelope = TxLegacy::default().into_signed(signature).into();
+    let envelope = TxLegacy::default().into_signed(signature);
     assert_eq!(Transaction::trusted(envelope).unwrap_err(), TransactionError::Signature);
 }

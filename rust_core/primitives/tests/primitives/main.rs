@@ -7,3 +7,4 @@ mod chain;
 mod diff;
 mod impersonated;
 mod log_filter;
+mod optimism;

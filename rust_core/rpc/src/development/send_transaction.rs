@@ -5,7 +5,7 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::Address;
 use foreseal_chain::BlockId;
 use foreseal_evm::{BlockOverrides, CallRequest, EstimateError, NoRecipient, StateOverrides, estimate};
-use foreseal_primitives::{Envelope, Transaction, Unsigned};
+use foreseal_primitives::{SignedEnvelope, Transaction, Unsigned};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
@@ -42,7 +42,7 @@ fn send_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Ve
     let hash = match key {
         Some(key) => {
             let signature = key.sign(unsigned.signature_hash())?;
-            let envelope: Envelope = unsigned.into_signed(signature).into();
+            let envelope: SignedEnvelope = unsigned.into_signed(signature).into();
             context.node.submit(&envelope.encoded_2718())?
         }
         None => context.node.submit_impersonated(Transaction::impersonated(unsigned, from))?,

@@ -2,7 +2,8 @@
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::B256;
-use foreseal_primitives::{Block, ChainSpec, FoundLog, Receipt, Transaction};
+use foreseal_evm::optimism::L1Fees;
+use foreseal_primitives::{Block, ChainSpec, DEPOSIT_RECEIPT_VERSION, FoundLog, Receipt, Transaction};
 
 use super::{Object, write_log};
 
@@ -13,12 +14,19 @@ pub struct BlockOfReceipt<'a> {
     pub hash: &'a B256,
     /// Wei per blob gas in the block; `None` before Cancun.
     pub blob_base_fee: Option<u128>,
+    /// Fee parameters of L1; `None` if the chain is no OP chain.
+    pub l1_fees: Option<L1Fees>,
 }
 
 impl<'a> BlockOfReceipt<'a> {
     /// Returns the fields of `block` under the rules of `spec`.
     pub fn new(spec: &ChainSpec, block: &'a Block) -> Self {
-        Self { header: &block.header, hash: &block.hash, blob_base_fee: spec.blob_base_fee(&block.header) }
+        let l1_fees = spec.optimism().and_then(|rules| {
+            let attributes = block.transactions.front()?;
+            L1Fees::from_attributes(rules.fork(), attributes.envelope().input())
+        });
+        let blob_base_fee = spec.blob_base_fee(&block.header);
+        Self { header: &block.header, hash: &block.hash, blob_base_fee, l1_fees }
     }
 }
 
@@ -61,6 +69,13 @@ pub fn write_outcome_fields(
     if let Some(blob_gas) = envelope.blob_gas_used() {
         object.quantity("blobGasUsed", blob_gas).optional_quantity("blobGasPrice", block.blob_base_fee);
     }
+    match (block.l1_fees, receipt.deposit_nonce) {
+        (_, Some(nonce)) => {
+            object.quantity("depositNonce", nonce).quantity("depositReceiptVersion", DEPOSIT_RECEIPT_VERSION);
+        }
+        (Some(fees), None) => write_l1_fees(object, &fees, transaction.encoded()),
+        (None, None) => {}
+    }
     match &receipt.status {
         Eip658Value::Eip658(ok) => object.json("status", if *ok { "\"0x1\"" } else { "\"0x0\"" }),
         Eip658Value::PostState(root) => object.data("root", root),
@@ -77,4 +92,25 @@ pub fn write_outcome_fields(
     object
         .data("logsBloom", receipt.bloom)
         .list("logs", numbered, |out, found| write_log(out, &found, removed));
+}
+
+/// Writes the fees of an OP chain besides gas, and what they are computed from.
+fn write_l1_fees(object: &mut Object<'_>, fees: &L1Fees, encoded: &[u8]) {
+    object
+        .quantity("l1Fee", fees.data_fee(encoded))
+        .quantity("l1GasUsed", fees.data_gas(encoded))
+        .quantity("l1GasPrice", fees.base_fee)
+        .quantity("l1BlobBaseFee", fees.blob_base_fee)
+        .quantity("l1BaseFeeScalar", u64::from(fees.base_fee_scalar))
+        .quantity("l1BlobBaseFeeScalar", u64::from(fees.blob_base_fee_scalar));
+    if fees.operator.scalar != 0 || fees.operator.constant != 0 {
+        object
+            .quantity("operatorFeeScalar", u64::from(fees.operator.scalar))
+            .quantity("operatorFeeConstant", fees.operator.constant);
+    }
+    if fees.footprint_scalar != 0 {
+        object
+            .quantity("daFootprintGasScalar", u64::from(fees.footprint_scalar))
+            .quantity("blobGasUsed", fees.footprint(encoded));
+    }
 }

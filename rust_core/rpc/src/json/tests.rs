@@ -152,6 +152,7 @@ fn receipt(kind: u8, status: Eip658Value) -> Receipt {
         gas_used: 29_000,
         contract_address: None,
         first_log_index: 15,
+        deposit_nonce: None,
     }
 }
 
@@ -310,7 +311,8 @@ fn alloy_receipt(block: &Block, index: usize, receipt: &Receipt) -> Value {
 #[test]
 fn receipts_of_every_kind_and_status_match_alloys_json() {
     let block = block();
-    let context = BlockOfReceipt { header: &block.header, hash: &block.hash, blob_base_fee: Some(1) };
+    let context =
+        BlockOfReceipt { header: &block.header, hash: &block.hash, blob_base_fee: Some(1), l1_fees: None };
     for (index, transaction) in block.transactions.iter().enumerate() {
         for status in [Eip658Value::Eip658(true), Eip658Value::Eip658(false)] {
             let mut receipt = receipt(transaction.kind(), status);
@@ -324,7 +326,8 @@ fn receipts_of_every_kind_and_status_match_alloys_json() {
 #[test]
 fn a_receipt_before_byzantium_has_a_root_and_no_status() {
     let block = block();
-    let context = BlockOfReceipt { header: &block.header, hash: &block.hash, blob_base_fee: None };
+    let context =
+        BlockOfReceipt { header: &block.header, hash: &block.hash, blob_base_fee: None, l1_fees: None };
     let receipt = Receipt {
         logs: vec![],
         bloom: Bloom::ZERO,

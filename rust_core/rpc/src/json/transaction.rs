@@ -3,7 +3,7 @@
 use alloy_consensus::{Header, Transaction as _};
 use alloy_eips::{Typed2718, eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{B256, U256};
-use foreseal_primitives::{Block, Envelope, Transaction};
+use foreseal_primitives::{Block, DEPOSIT_RECEIPT_VERSION, Envelope, SignedEnvelope, Transaction, TxDeposit};
 
 use super::{Object, write_data, write_list};
 
@@ -14,12 +14,16 @@ pub struct Inclusion<'a> {
     pub block_hash: &'a B256,
     /// Index in the block.
     pub index: u64,
+    /// Nonce of the sender before a deposit of an OP chain.
+    pub deposit_nonce: Option<u64>,
 }
 
 impl<'a> Inclusion<'a> {
     /// Returns the position at `index` of `block`.
     pub fn new(block: &'a Block, index: u64) -> Self {
-        Self { header: &block.header, block_hash: &block.hash, index }
+        let receipt = usize::try_from(index).ok().and_then(|index| block.receipts.get(index));
+        let deposit_nonce = receipt.and_then(|receipt| receipt.deposit_nonce);
+        Self { header: &block.header, block_hash: &block.hash, index, deposit_nonce }
     }
 }
 
@@ -57,19 +61,35 @@ pub fn write_transaction_fields(
         .data("hash", transaction.hash())
         .quantity("type", u64::from(envelope.ty()))
         .optional_quantity("chainId", envelope.chain_id())
-        .quantity("nonce", envelope.nonce())
+        .quantity("nonce", inclusion.and_then(|at| at.deposit_nonce).unwrap_or_else(|| envelope.nonce()))
         .data("from", transaction.sender())
         .nullable_data("to", envelope.to())
         .quantity("value", envelope.value())
         .data("input", envelope.input())
         .quantity("gas", envelope.gas_limit())
         .quantity("gasPrice", gas_price);
-    write_typed_fields(object, envelope);
-    write_signature(object, envelope);
+    match envelope {
+        Envelope::Signed(signed) => {
+            write_typed_fields(object, signed);
+            write_signature(object, signed);
+        }
+        Envelope::Deposit(deposit) => write_deposit_fields(object, deposit.inner()),
+    }
+}
+
+/// Writes the fields that only deposits have, and a signature of zeros, which clients expect.
+fn write_deposit_fields(object: &mut Object<'_>, deposit: &TxDeposit) {
+    object
+        .data("sourceHash", deposit.source_hash)
+        .quantity("mint", deposit.mint)
+        .quantity("depositReceiptVersion", DEPOSIT_RECEIPT_VERSION)
+        .quantity("v", 0_u64)
+        .quantity("r", 0_u64)
+        .quantity("s", 0_u64);
 }
 
 /// Writes the fields that only typed transactions have.
-fn write_typed_fields(object: &mut Object<'_>, envelope: &Envelope) {
+fn write_typed_fields(object: &mut Object<'_>, envelope: &SignedEnvelope) {
     if envelope.is_dynamic_fee() {
         object
             .quantity("maxFeePerGas", envelope.max_fee_per_gas())
@@ -112,7 +132,7 @@ fn write_authorization(out: &mut Vec<u8>, authorization: &SignedAuthorization) {
 ///
 /// `v` of a legacy transaction contains the chain id (EIP-155). Typed transactions have their parity as both
 /// `v` and `yParity`.
-fn write_signature(object: &mut Object<'_>, envelope: &Envelope) {
+fn write_signature(object: &mut Object<'_>, envelope: &SignedEnvelope) {
     let signature = envelope.signature();
     let parity = u64::from(signature.v());
     if envelope.is_legacy() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Eip658Value;
 use alloy_primitives::{Address, B256, Bloom, Log};
 use alloy_rlp::{Decodable, Encodable};
-use foreseal_primitives::Receipt;
+use foreseal_primitives::{DEPOSIT_TYPE, Receipt};
 
 use super::{BlockRecord, log::StoredLog};
 use crate::{StoreError, key, snapshot::Snapshot};
@@ -28,6 +28,8 @@ pub(crate) struct StoredReceipt {
     pub first_log_index: u64,
     pub logs: u64,
     bloom: Bloom,
+    /// Stored for deposits only.
+    deposit_nonce: Option<u64>,
 }
 
 impl StoredReceipt {
@@ -41,6 +43,7 @@ impl StoredReceipt {
             first_log_index: receipt.first_log_index,
             logs: receipt.logs.len() as u64,
             bloom: receipt.bloom,
+            deposit_nonce: receipt.deposit_nonce,
         }
     }
 
@@ -55,6 +58,7 @@ impl StoredReceipt {
             gas_used: self.gas_used,
             contract_address: self.contract_address,
             first_log_index: self.first_log_index,
+            deposit_nonce: self.deposit_nonce,
         }
     }
 
@@ -71,6 +75,9 @@ impl StoredReceipt {
         out.extend(self.contract_address.iter().flatten());
         for number in [self.cumulative_gas_used, self.gas_used, self.first_log_index, self.logs] {
             number.encode(&mut out);
+        }
+        if let Some(nonce) = self.deposit_nonce {
+            nonce.encode(&mut out);
         }
         encode_bloom(&self.bloom, &mut out);
         out
@@ -93,6 +100,7 @@ impl StoredReceipt {
         let mut number = || u64::decode(bytes).ok();
         let (cumulative_gas_used, gas_used) = (number()?, number()?);
         let (first_log_index, logs) = (number()?, number()?);
+        let deposit_nonce = if kind == DEPOSIT_TYPE { Some(number()?) } else { None };
         let bloom = decode_bloom(bytes)?;
         let receipt = Self {
             kind,
@@ -103,6 +111,7 @@ impl StoredReceipt {
             first_log_index,
             logs,
             bloom,
+            deposit_nonce,
         };
         bytes.is_empty().then_some(receipt)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloy_consensus::{SignableTransaction, TxLegacy, crypto::secp256k1};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
-use foreseal_primitives::{BlockBytes, Envelope, Transaction};
+use foreseal_primitives::{BlockBytes, SignedEnvelope, Transaction};
 use foreseal_trie::ByteTrie;
 use serde::Deserialize;
 
@@ -166,7 +166,9 @@ fn judge_transaction(test: &TransactionTest) -> Result<(), String> {
     };
     let decoded = Transaction::decode(&test.signed).map_err(|error| error.to_string())?;
     same("sender", &address(test.key)?, &decoded.sender())?;
-    let Envelope::Legacy(signed) = decoded.envelope() else { return Err("not a legacy one".to_owned()) };
+    let Some(SignedEnvelope::Legacy(signed)) = decoded.envelope().signed() else {
+        return Err("not a legacy one".to_owned());
+    };
     same("signing hash", &legacy.signature_hash(), &signed.tx().signature_hash())?;
     same("encoded again", &hex::encode(&test.signed), &hex::encode(decoded.encoded()))
 }

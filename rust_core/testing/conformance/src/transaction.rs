@@ -6,7 +6,7 @@ use alloy_consensus::{EthereumTypedTransaction, Header, SignableTransaction, Tra
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_evm::{BlockGas, ExecutionError, Executor, RejectedTransaction};
 use foreseal_primitives::{
-    Account, AccountDiff, ChainSpec, ChangedAccount, Envelope, StateDiff, Transaction,
+    Account, AccountDiff, ChainSpec, ChangedAccount, SignedEnvelope, StateDiff, Transaction,
 };
 use foreseal_state::{BlockHashes, State, StateError};
 use serde::Deserialize;
@@ -103,9 +103,10 @@ fn check(spec: &ChainSpec, transaction: &Transaction) -> Result<u64, String> {
         excess_blob_gas: Some(0),
         ..Header::default()
     };
+    let signed = envelope.signed().ok_or("the transaction has no signature")?;
     let mut executor = Executor::new(spec, &state, &NoHashes, &header);
     // With a gas limit of 0 the executor rejects the transaction, and the error contains its intrinsic gas.
-    let broke = Transaction::new(without_gas(envelope), transaction.sender());
+    let broke = Transaction::new(without_gas(signed), transaction.sender());
     let gas = match executor.transact(&broke, &mut BlockGas::default()) {
         Err(ExecutionError::Rejected(RejectedTransaction::IntrinsicGas { needed, .. })) => needed,
         Err(error) => return Err(error.to_string()),
@@ -118,7 +119,7 @@ fn check(spec: &ChainSpec, transaction: &Transaction) -> Result<u64, String> {
     }
 }
 
-fn without_gas(envelope: &Envelope) -> Envelope {
+fn without_gas(envelope: &SignedEnvelope) -> SignedEnvelope {
     let signature = *envelope.signature();
     let mut typed = EthereumTypedTransaction::from(envelope.clone());
     match &mut typed {

@@ -80,7 +80,7 @@ pub fn read(bytes: &[u8]) -> Option<Result<WideFeeTransaction, String>> {
         }
     }
     let narrow = [kind, &alloy_rlp::encode(Item::List(narrow))].concat();
-    let envelope = Transaction::decode_envelope(&narrow).map_err(|error| error.to_string());
+    let envelope = Transaction::decode_signed(&narrow).map_err(|error| error.to_string());
     Some(envelope.map(|envelope| WideFeeTransaction {
         hash: keccak256(bytes),
         sender,

@@ -60,6 +60,7 @@ impl LogChain {
                 gas_used: 21_000,
                 contract_address: None,
                 first_log_index,
+                deposit_nonce: None,
             }));
             first_log_index += count;
         }

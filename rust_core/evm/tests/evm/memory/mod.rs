@@ -161,5 +161,5 @@ where
     foreseal_primitives::Envelope: From<alloy_consensus::Signed<T>>,
 {
     let signed = transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false));
-    Transaction::new(signed.into(), sender)
+    Transaction::new(signed, sender)
 }

@@ -228,6 +228,7 @@ impl Maker {
                 gas_used,
                 contract_address,
                 first_log_index,
+                deposit_nonce: None,
             }));
             first_log_index += count;
         }

@@ -1,0 +1,142 @@
+//! The fees of an OP chain besides gas: for data on L1 and for the operator (OP specification, Fjord, Isthmus and
+//! Jovian).
+
+use alloy_primitives::{Address, U256, address};
+use foreseal_primitives::OptimismFork;
+
+use super::estimated_size;
+
+/// The L1Block contract, in whose storage the first deposit of a block writes the attributes of L1.
+pub const L1_ATTRIBUTES_CONTRACT: Address = address!("4200000000000000000000000000000000000015");
+
+/// Storage slots of [`L1_ATTRIBUTES_CONTRACT`] that hold fees.
+const BASE_FEE_SLOT: u64 = 1;
+const SCALARS_SLOT: u64 = 3;
+const BLOB_BASE_FEE_SLOT: u64 = 7;
+const OPERATOR_SLOT: u64 = 8;
+
+/// Gas of a byte of calldata on L1 that is not zero.
+const BYTE_GAS: u64 = 16;
+/// Scale of an estimated size times a scalar.
+const SCALE: u64 = 1_000_000_000_000;
+/// Scale of the operator fee before Jovian.
+const OPERATOR_SCALE: u64 = 1_000_000;
+/// Factor of the operator fee from Jovian on.
+const OPERATOR_FACTOR: u64 = 100;
+/// Gas per byte of data if the attributes of L1 name none.
+const DEFAULT_FOOTPRINT_SCALAR: u16 = 400;
+
+/// The fee parameters of L1 in one block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct L1Fees {
+    /// Base fee of L1 in wei per gas.
+    pub base_fee: U256,
+    /// Blob base fee of L1 in wei per blob gas.
+    pub blob_base_fee: U256,
+    /// Factor of `base_fee`, in millionths.
+    pub base_fee_scalar: u32,
+    /// Factor of `blob_base_fee`, in millionths.
+    pub blob_base_fee_scalar: u32,
+    pub operator: OperatorFee,
+    /// Gas per byte of data (Jovian); zero before.
+    pub footprint_scalar: u16,
+}
+
+/// The fee of the operator for the gas of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperatorFee {
+    /// Factor of the gas, with the scale of `fork`.
+    pub scalar: u32,
+    /// Wei per transaction.
+    pub constant: u64,
+    is_jovian: bool,
+}
+
+impl OperatorFee {
+    /// Returns the fee in wei for an amount of gas.
+    pub fn of_gas(self, gas: u64) -> U256 {
+        let product = U256::from(gas) * U256::from(self.scalar);
+        let variable = if self.is_jovian {
+            product * U256::from(OPERATOR_FACTOR)
+        } else {
+            product / U256::from(OPERATOR_SCALE)
+        };
+        variable + U256::from(self.constant)
+    }
+}
+
+impl L1Fees {
+    /// Reads the parameters from the storage of [`L1_ATTRIBUTES_CONTRACT`] with `slot`.
+    ///
+    /// # Errors
+    /// Returns the errors of `slot`.
+    pub fn read<E>(fork: OptimismFork, mut slot: impl FnMut(U256) -> Result<U256, E>) -> Result<Self, E> {
+        let mut word = |index: u64| slot(U256::from(index)).map(|value| value.to_be_bytes::<32>());
+        let (scalars, operator) = (word(SCALARS_SLOT)?, word(OPERATOR_SLOT)?);
+        let is_jovian = fork >= OptimismFork::Jovian;
+        let footprint = u16::from_be_bytes([operator[18], operator[19]]);
+        Ok(Self {
+            base_fee: U256::from_be_bytes(word(BASE_FEE_SLOT)?),
+            blob_base_fee: U256::from_be_bytes(word(BLOB_BASE_FEE_SLOT)?),
+            base_fee_scalar: number(&scalars[16..20]),
+            blob_base_fee_scalar: number(&scalars[20..24]),
+            operator: OperatorFee {
+                scalar: number(&operator[20..24]),
+                constant: u64::from_be_bytes(std::array::from_fn(|index| operator[24 + index])),
+                is_jovian,
+            },
+            footprint_scalar: footprint_scalar(is_jovian, footprint),
+        })
+    }
+
+    /// Reads the parameters from the input of the first deposit of a block, which has them in packed form since
+    /// Ecotone. Returns `None` for another input.
+    pub fn from_attributes(fork: OptimismFork, input: &[u8]) -> Option<Self> {
+        let is_jovian = fork >= OptimismFork::Jovian;
+        let bytes = |at: usize, length: usize| input.get(at..at + length);
+        let constant = bytes(168, 8)?.try_into().ok()?;
+        let footprint = if is_jovian { number(bytes(176, 2)?) } else { 0 };
+        Some(Self {
+            base_fee: U256::from_be_slice(bytes(36, 32)?),
+            blob_base_fee: U256::from_be_slice(bytes(68, 32)?),
+            base_fee_scalar: number(bytes(4, 4)?),
+            blob_base_fee_scalar: number(bytes(8, 4)?),
+            operator: OperatorFee {
+                scalar: number(bytes(164, 4)?),
+                constant: u64::from_be_bytes(constant),
+                is_jovian,
+            },
+            footprint_scalar: footprint_scalar(is_jovian, footprint as u16),
+        })
+    }
+
+    /// Returns the fee in wei for the data of a transaction with these EIP-2718 bytes.
+    pub fn data_fee(&self, encoded: &[u8]) -> U256 {
+        let price = self.base_fee * U256::from(BYTE_GAS) * U256::from(self.base_fee_scalar)
+            + self.blob_base_fee * U256::from(self.blob_base_fee_scalar);
+        U256::from(estimated_size(encoded)).saturating_mul(price) / U256::from(SCALE)
+    }
+
+    /// Returns the gas of L1 that the data of a transaction takes, as receipts report it.
+    pub fn data_gas(&self, encoded: &[u8]) -> u64 {
+        estimated_size(encoded) * BYTE_GAS / 1_000_000
+    }
+
+    /// Returns the part of the block's gas limit that the data of a transaction takes (Jovian); zero before.
+    pub fn footprint(&self, encoded: &[u8]) -> u64 {
+        estimated_size(encoded) / 1_000_000 * u64::from(self.footprint_scalar)
+    }
+}
+
+/// Returns the gas per byte of data, for which the attributes of L1 may name none.
+fn footprint_scalar(is_jovian: bool, named: u16) -> u16 {
+    match (is_jovian, named) {
+        (false, _) => 0,
+        (true, 0) => DEFAULT_FOOTPRINT_SCALAR,
+        (true, named) => named,
+    }
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |value, byte| value << 8 | u32::from(*byte))
+}
