@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from alerts.scenarios import Scenario
+from alerts.scenario import Scenario
 from alerts.shortened_rules import FILES, alert_names, write_shortened
 from live import wait_for
 from live.prometheus import Prometheus

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from alerts.campaign import run_scenario, without_scenario
-from alerts.scenarios import SCENARIOS, Scenario
+from alerts.scenario import Scenario
+from alerts.scenarios import SCENARIOS
 from alerts.shortened_rules import FILES, alert_names, write_shortened
 
 _SHORT = ("a stopped merchant service", "a worker that dies")

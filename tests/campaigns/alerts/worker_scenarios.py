@@ -1,0 +1,61 @@
+"""Causes in the workers of a node."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from alerts.scenario import SECONDS, Scenario, Started
+from foreseal.ports import next_free_port
+from live import LiveNode, live_node, wait_for
+from live.group import names_of
+from live.process import foreseal_command
+
+
+@contextlib.contextmanager
+def killed_worker(folder: Path) -> Iterator[Started]:
+    """Kill a worker again and again."""
+    with _node_with_workers(folder) as (node, admin):
+
+        def kill() -> None:
+            for pid in _workers(node.process.pid)[:1]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+        yield Started({"foreseal": [admin]}, kill, is_healthy_first=True)
+
+
+@contextlib.contextmanager
+def hung_worker(folder: Path) -> Iterator[Started]:
+    """Stop a worker with SIGSTOP, without a supervisor that replaces it."""
+    with _node_with_workers(folder, "--heartbeat-timeout", "0s", "--busy-timeout", "0s") as (node, admin):
+        stopped = _workers(node.process.pid)[0]
+        try:
+            yield Started({"foreseal": [admin]}, lambda: os.kill(stopped, signal.SIGSTOP), is_healthy_first=True)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def _node_with_workers(folder: Path, *more: str) -> Iterator[tuple[LiveNode, str]]:
+    """Run a node with two workers, and yield it with the address of its admin listener."""
+    admin = f"127.0.0.1:{next_free_port()}"
+    genesis = folder / "genesis.json"
+    command = [foreseal_command(), "genesis", "--chain-id", "31337"]
+    genesis.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+    arguments = ("--workers", "2", "--admin", admin, "--datadir", str(folder / "chain"), "--genesis", str(genesis))
+    with live_node(*arguments, *more, command="run") as node:
+        wait_for(lambda: len(_workers(node.process.pid)) == 2, SECONDS, "two workers")
+        yield node, admin
+
+
+def _workers(group: int) -> list[int]:
+    return [pid for name, pid in names_of(group) if name.startswith("worker")]
+
+
+WORKER_SCENARIOS = (
+    Scenario("a worker that dies", frozenset({"ForesealProcessRestarted"}), killed_worker),
+    Scenario("a worker that hangs", frozenset({"ForesealWorkerLost"}), hung_worker),
+)
