@@ -10,7 +10,7 @@ from alerts.shortened_rules import FILES, alert_names, write_shortened
 from live import wait_for
 from live.prometheus import Prometheus
 
-LIMIT = 240.0
+LIMIT = 80.0
 """Seconds after which an alert counts as missing."""
 _PAUSE = 1.0
 

@@ -1,15 +1,23 @@
 """Causes in the node, the payees and the webhook targets of a merchant service."""
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
 from alerts.scenario import Scenario, Started, node_job, pay_job
-from alerts.webhook_targets import gone_target
+from alerts.webhook_targets import gone_target, unavailable_targets
 from foreseal.ports import next_free_port
-from live import live_node
+from link_proxy import LinkProxies, LinkState
+from live import DEV_ACCOUNTS, live_node
 from live.process import hung
 from payments.api.serving import BUYERS, MERCHANT, Shopper, api_key, configure, serving
+
+# Blocks that a late service reads in ranges of 2,000, and the delay of each direction of its link.
+_BLOCKS = 20_000
+_DELAY_MS = 500
+# Webhook targets, and orders that a repetition creates; each order has three events.
+_TARGETS = 16
 
 
 @contextlib.contextmanager
@@ -72,6 +80,64 @@ def stopped_merchant(folder: Path) -> Iterator[Started]:
     yield Started({"foreseal-pay": [f"127.0.0.1:{next_free_port()}"]})
 
 
+@contextlib.contextmanager
+def slow_steps(folder: Path) -> Iterator[Started]:
+    """Capture on a node whose steps come every ten seconds."""
+    with live_node("--payments", "--block-time", "20s", "--step", "10s") as node:
+        config = configure(folder, node.url, f"sqlite:///{folder}/pay.db")
+        with serving(config, "--log", "error") as service, Shopper(service.url, api_key(config)) as shopper:
+            keys = iter(range(1_000_000))
+
+            def capture() -> None:
+                number = next(keys)
+                id = shopper.stored(f"o{number}", 1_000 + number, BUYERS[number % 3])
+                shopper.post(f"/v1/orders/{id}/capture")
+
+            yield Started(pay_job(service), capture)
+
+
+@contextlib.contextmanager
+def slow_link(folder: Path) -> Iterator[Started]:
+    """Start a merchant service after thousands of blocks, on a link with a delay to the node."""
+    with live_node("--payments", "--block-time", "1s") as node, contextlib.closing(LinkProxies()) as links:
+        node.rpc("anvil_mine", hex(_BLOCKS))
+        port = links.add("node", int(node.url.rpartition(":")[2]))
+        config = configure(folder, f"http://127.0.0.1:{port}", f"sqlite:///{folder}/pay.db")
+        links.set_state(["node"], LinkState(delay_ms=_DELAY_MS))
+        with serving(config, "--log", "error") as service:
+            yield Started(pay_job(service))
+            # A stop waits for the worker's pass.
+            links.heal()
+
+
+@contextlib.contextmanager
+def failing_targets(folder: Path) -> Iterator[Started]:
+    """Let many webhook targets answer 503, and create orders."""
+    with live_node("--payments", "--block-time", "1s") as node, unavailable_targets(folder, _TARGETS) as hooks:
+        config = configure(folder, node.url, f"sqlite:///{folder}/pay.db", more=hooks)
+        with serving(config, "--log", "error") as service, Shopper(service.url, api_key(config)) as shopper:
+            keys = iter(range(1_000_000))
+
+            def create() -> None:
+                for number in itertools.islice(keys, _TARGETS):
+                    shopper.stored(f"o{number}", 1_000 + number, BUYERS[number % 3])
+
+            yield Started(pay_job(service), create)
+
+
+@contextlib.contextmanager
+def replaced_payee(folder: Path) -> Iterator[Started]:
+    """Replace the key of the payee while an order is open."""
+    with live_node("--payments", "--block-time", "1s") as node:
+        database = f"sqlite:///{folder}/pay.db"
+        config = configure(folder, node.url, database)
+        with serving(config, "--log", "error") as service, Shopper(service.url, api_key(config)) as shopper:
+            shopper.stored("a", 1_000, BUYERS[0])
+        config = configure(folder, node.url, database, payee=DEV_ACCOUNTS[2])
+        with serving(config, "--log", "error") as service:
+            yield Started(pay_job(service))
+
+
 PAYMENT_SCENARIOS = (
     Scenario(
         "a node that hangs, with a merchant service",
@@ -94,4 +160,10 @@ PAYMENT_SCENARIOS = (
     Scenario("a payee with little ether", frozenset({"ForesealPayPayeeLow"}), merchant_with_little_ether),
     Scenario("a chain without new blocks", frozenset({"ForesealPayNodeStale"}), chain_without_blocks),
     Scenario("a stopped merchant service", frozenset({"ForesealPayDown"}), stopped_merchant),
+    Scenario("captures on a chain with slow steps", frozenset({"ForesealPaySlowCaptures"}), slow_steps),
+    Scenario("a late start on a slow link to the node", frozenset({"ForesealPayBlocksBehind"}), slow_link),
+    Scenario("webhook targets that fail", frozenset({"ForesealPayWebhookBacklog"}), failing_targets),
+    Scenario(
+        "a payee replaced while its order is open", frozenset({"ForesealPayOrdersWithoutDestination"}), replaced_payee
+    ),
 )

@@ -1,4 +1,4 @@
-"""A target of webhooks that rejects every event for ever."""
+"""Targets of webhooks that accept no event."""
 
 import contextlib
 import http.server
@@ -8,28 +8,41 @@ from pathlib import Path
 from typing import Any
 
 
-class _GoneHandler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(410)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
 @contextlib.contextmanager
 def gone_target(folder: Path) -> Iterator[str]:
     """Run a target that answers 410, and yield its section of `pay.toml`."""
+    with _targets(folder, 410, 1) as sections:
+        yield sections
+
+
+@contextlib.contextmanager
+def unavailable_targets(folder: Path, count: int) -> Iterator[str]:
+    """Run targets that answer 503, and yield their sections of `pay.toml`."""
+    with _targets(folder, 503, count) as sections:
+        yield sections
+
+
+@contextlib.contextmanager
+def _targets(folder: Path, status: int, count: int) -> Iterator[str]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
     secret = folder / "webhook.secret"
     secret.write_text("whsec_" + "A" * 43 + "=")
     secret.chmod(0o600)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _GoneHandler) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            url = f"http://127.0.0.1:{server.server_port}/hooks"
-            yield f'[[webhooks]]\nurl = "{url}"\nsecret_file = "{secret}"\nallow_private = true\n'
+            base = f"http://127.0.0.1:{server.server_port}"
+            more = f'secret_file = "{secret}"\nallow_private = true\n'
+            yield "".join(f'[[webhooks]]\nurl = "{base}/hooks/{number}"\n{more}' for number in range(count))
         finally:
             server.shutdown()
             thread.join()

@@ -9,9 +9,13 @@ from pathlib import Path
 
 from alerts.scenario import SECONDS, Scenario, Started
 from foreseal.ports import next_free_port
-from live import LiveNode, live_node, wait_for
+from live import DEV_ACCOUNTS, LiveNode, Rpc, live_node, wait_for
 from live.group import names_of
 from live.process import foreseal_command
+from live.sending import Sender
+
+# Steps of one repetition.
+_STEPS = 10
 
 
 @contextlib.contextmanager
@@ -39,6 +43,26 @@ def hung_worker(folder: Path) -> Iterator[Started]:
 
 
 @contextlib.contextmanager
+def lagging_worker(folder: Path) -> Iterator[Started]:
+    """Stop a worker with SIGSTOP while steps are made."""
+    options = ("--heartbeat-timeout", "0s", "--busy-timeout", "0s")
+    with _node_with_workers(folder, *options) as (node, admin), contextlib.closing(Rpc(f"http://{admin}")) as rpc:
+        stopped = _workers(node.process.pid)[0]
+        sender = Sender(rpc, DEV_ACCOUNTS[0])
+
+        def make_steps() -> None:
+            os.kill(stopped, signal.SIGSTOP)
+            for _ in range(_STEPS):
+                name = sender.send()
+                wait_for(lambda name=name: rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")  # type: ignore[misc]
+
+        try:
+            yield Started({"foreseal": [admin]}, make_steps, is_healthy_first=True)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+
+
+@contextlib.contextmanager
 def _node_with_workers(folder: Path, *more: str) -> Iterator[tuple[LiveNode, str]]:
     """Run a node with two workers, and yield it with the address of its admin listener."""
     admin = f"127.0.0.1:{next_free_port()}"
@@ -58,4 +82,5 @@ def _workers(group: int) -> list[int]:
 WORKER_SCENARIOS = (
     Scenario("a worker that dies", frozenset({"ForesealProcessRestarted"}), killed_worker),
     Scenario("a worker that hangs", frozenset({"ForesealWorkerLost"}), hung_worker),
+    Scenario("a worker that hangs while steps are made", frozenset({"ForesealWorkerLag"}), lagging_worker),
 )

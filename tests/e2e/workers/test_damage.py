@@ -1,28 +1,17 @@
 """A worker reads a damaged page of the store that the sequencer has not read."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from live import DEV_ACCOUNTS, RpcFailure, wait_for
 from live.sending import Sender
+from store_pages import damage
 from workers.node import SECONDS, WorkersNode, workers_node
 
 INPUT = b"\xab" * 600
 # Number of polls after which a worker that reports itself unhealthy would have been replaced.
 MANY_LOOKS = 4000
-
-
-def damage(datadir: Path) -> None:
-    """Flip a bit of every copy of the input, in place."""
-    with (datadir / "store" / "data.mdb").open("r+b", buffering=0) as data:
-        whole = data.read()
-        at = whole.find(INPUT)
-        assert at >= 0
-        while at >= 0:
-            os.pwrite(data.fileno(), bytes([INPUT[0] ^ 4]), at)
-            at = whole.find(INPUT, at + len(INPUT))
 
 
 def status(node: WorkersNode) -> dict[str, object]:
@@ -38,7 +27,7 @@ def test_damage_that_a_worker_finds_stops_production(tmp_path: Path) -> None:
         behind = int(receipt["blockNumber"], 16) + 3
         wait_for(lambda: int(rpc("eth_blockNumber"), 16) >= behind, SECONDS, "blocks")
         workers, pids = node.each(), node.pids("worker")
-        damage(tmp_path / "data")
+        damage(tmp_path / "data", INPUT)
         with pytest.raises(RpcFailure, match="damaged"):
             workers[0]("eth_getTransactionByHash", name)
         wait_for(lambda: node.sequencer.request("GET", "/healthz").status == 503, SECONDS, "red health")

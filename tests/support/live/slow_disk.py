@@ -1,27 +1,51 @@
-"""A disk whose syncs hang while a file exists, transparent to the node."""
+"""A slow disk, or one whose syncs hang while a file exists, transparent to the node."""
 
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-# Preloaded before the C library: each sync waits before it runs.
+# Preloaded before the C library: syncs and writes wait before they run.
 _SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 typedef int sync_function(int);
+typedef ssize_t write_function(int, const void *, size_t, off_t);
+
+static void wait_for_disk(void) {
+    const char *delay = getenv("DELAY_FILE");
+    FILE *file = delay ? fopen(delay, "r") : NULL;
+    unsigned int milliseconds = 0;
+    if (!file) return;
+    if (fscanf(file, "%u", &milliseconds) == 1) usleep(milliseconds * 1000);
+    fclose(file);
+}
 
 static int synced(const char *name, int fd) {
     const char *hang = getenv("HANG_WHILE");
     while (hang && access(hang, F_OK) == 0) usleep(20000);
+    wait_for_disk();
     return ((sync_function *)dlsym(RTLD_NEXT, name))(fd);
+}
+
+static ssize_t written(const char *name, int fd, const void *data, size_t size, off_t offset) {
+    wait_for_disk();
+    return ((write_function *)dlsym(RTLD_NEXT, name))(fd, data, size, offset);
 }
 
 int fsync(int fd) { return synced("fsync", fd); }
 int fdatasync(int fd) { return synced("fdatasync", fd); }
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
+    return written("pwrite", fd, data, size, offset);
+}
+ssize_t pwrite64(int fd, const void *data, size_t size, off_t offset) {
+    return written("pwrite64", fd, data, size, offset);
+}
 """
 
 
@@ -30,7 +54,7 @@ class SlowDisk:
 
     def __init__(self, folder: Path) -> None:
         """Build the library in `folder`."""
-        self._library, self._hang = folder / "slow_disk.so", folder / "hang"
+        self._library, self._hang, self._delay = folder / "slow_disk.so", folder / "hang", folder / "delay"
         compiler = shutil.which("cc")
         assert compiler, "a C compiler is needed to build the core as well"
         options = ("-shared", "-fPIC", "-O1", "-o", str(self._library), "-x", "c", "-")
@@ -38,7 +62,8 @@ class SlowDisk:
 
     def under(self, command: Sequence[str]) -> list[str]:
         """Return the command that runs on this disk."""
-        return ["/usr/bin/env", f"LD_PRELOAD={self._library}", f"HANG_WHILE={self._hang}", *command]
+        variables = (f"LD_PRELOAD={self._library}", f"HANG_WHILE={self._hang}", f"DELAY_FILE={self._delay}")
+        return ["/usr/bin/env", *variables, *command]
 
     def hang(self) -> None:
         """Block all syncs from now on."""
@@ -47,3 +72,7 @@ class SlowDisk:
     def recover(self) -> None:
         """Let all syncs return."""
         self._hang.unlink()
+
+    def slow_down(self, milliseconds: int) -> None:
+        """Delay each sync, and each write at an offset, from now on."""
+        self._delay.write_text(str(milliseconds))

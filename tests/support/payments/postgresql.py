@@ -53,3 +53,13 @@ def server(folder: Path) -> Iterator[str]:
         finally:
             running.terminate()
             running.wait()
+
+
+def postmaster_of(url: str) -> int:
+    """Return the process id of a server that `server` started."""
+    return int((Path(url.rpartition("host=")[2]) / "data" / "postmaster.pid").read_text().split()[0])
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process started."""
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

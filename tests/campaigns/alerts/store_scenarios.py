@@ -1,0 +1,100 @@
+"""Causes in the file of a node's store."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from alerts.scenario import SECONDS, Scenario, Started, node_job
+from clock_shim import build_shim, clock_environment, set_clock
+from live import DEV_ACCOUNTS, LiveNode, RpcFailure, live_node, wait_for
+from live.process import FAST, foreseal_command, stopping
+from live.sending import Sender
+from store_pages import clear_checksums, damage
+
+_INPUT = b"\xab" * 600
+# Entries of this table are found by one name in the tree of tables.
+_TABLE = b"transactions"
+_FOUR_DAYS = 4 * 24 * 3600
+
+
+@contextlib.contextmanager
+def damaged_data(folder: Path) -> Iterator[Started]:
+    """Flip bits of a stored transaction, which a client requests and the scrub reads."""
+    datadir = folder / "chain"
+    options = ("--datadir", str(datadir), "--store-recent", "1", "--store-scrub-pause", "1s")
+    with live_node(*options, "--block-time", "1s") as node:
+        name = Sender(node.rpc, DEV_ACCOUNTS[0]).send(data="0x" + _INPUT.hex(), gas=100_000)
+        receipt = wait_for(lambda: node.rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")
+        wait_for(lambda: int(node.rpc("eth_blockNumber"), 16) > int(receipt["blockNumber"], 16) + 3, SECONDS, "blocks")
+        damaged = False
+
+        def read() -> None:
+            nonlocal damaged
+            if not damaged:
+                damage(datadir, _INPUT)
+                damaged = True
+            with contextlib.suppress(RpcFailure):
+                node.rpc("eth_getTransactionByHash", name)
+
+        yield Started(node_job(node), read, is_healthy_first=True)
+
+
+@contextlib.contextmanager
+def damaged_index(folder: Path) -> Iterator[Started]:
+    """Flip bits in the tree of tables, without which the scrub finds no table."""
+    datadir = folder / "chain"
+    # Blocks replace this page, so there is none for a while.
+    options = ("--datadir", str(datadir), "--store-scrub-pause", "1s", "--block-time", "60s")
+    with live_node(*options) as node:
+        wait_for(lambda: _is_stored(datadir), SECONDS, "the first block")
+        damaged = False
+
+        def flip() -> None:
+            nonlocal damaged
+            if not damaged:
+                damage(datadir, _TABLE)
+                damaged = True
+
+        yield Started(node_job(node), flip, is_healthy_first=True)
+
+
+def _is_stored(datadir: Path) -> bool:
+    return _TABLE in (datadir / "store" / "data.mdb").read_bytes()
+
+
+@contextlib.contextmanager
+def pages_without_checksum(folder: Path) -> Iterator[Started]:
+    """Remove the checksums of a store's pages, as a version without checksums wrote them."""
+    datadir = folder / "chain"
+    options = ("--datadir", str(datadir), "--block-time", "1s", "--store-scrub-pause", "1s")
+    with live_node(*options) as node:
+        name = Sender(node.rpc, DEV_ACCOUNTS[0]).send(data="0x" + _INPUT.hex(), gas=100_000)
+        receipt = wait_for(lambda: node.rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")
+        wait_for(lambda: int(node.rpc("eth_blockNumber"), 16) > int(receipt["blockNumber"], 16) + 3, SECONDS, "blocks")
+    clear_checksums(datadir)
+    with live_node(*options) as node:
+        yield Started(node_job(node))
+
+
+@contextlib.contextmanager
+def rare_scrub(folder: Path) -> Iterator[Started]:
+    """Let four days of a node's wall clock pass between two scrubs."""
+    library = build_shim(folder)
+    assert library, "a C compiler is needed to build the core as well"
+    clock = folder / "clock"
+    variables = [f"{name}={value}" for name, value in clock_environment(library, clock).items()]
+    set_clock(clock, -_FOUR_DAYS)
+    options = ("--port", "0", *FAST, "--datadir", str(folder / "chain"), "--store-scrub-pause", "10000m")
+    command = ["/usr/bin/env", *variables, foreseal_command(), "dev", *options]
+    with stopping(LiveNode(command)) as node:
+        wait_for(lambda: node.rpc("foreseal_status")["store"]["scrub"]["passes"] > 0, SECONDS, "a scrub")
+        # The clock of Prometheus is not moved.
+        yield Started(node_job(node), lambda: set_clock(clock, 0))
+
+
+STORE_SCENARIOS = (
+    Scenario("damage to stored data", frozenset({"ForesealStoreDamaged", "ForesealInternalErrors"}), damaged_data),
+    Scenario("damage to the tree of tables", frozenset({"ForesealScrubErrors"}), damaged_index),
+    Scenario("a store without checksums", frozenset({"ForesealStoreUnchecked"}), pages_without_checksum),
+    Scenario("four days between two scrubs", frozenset({"ForesealScrubStale"}), rare_scrub),
+)
