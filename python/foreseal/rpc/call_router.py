@@ -131,5 +131,7 @@ class CallRouter:
             limiter is not None
             and any(limiter.running < few and running < times * self._max_calls for few, times in _RESERVED_SHARES)
         ):
+            if limiter is not None:
+                limiter.count_refusal("calls")
             return busy("calls", self._max_calls, "too many concurrent calls: try again")
         return None if limiter is None else limiter.check_concurrency()

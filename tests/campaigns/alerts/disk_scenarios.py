@@ -12,10 +12,10 @@ from alerts.scenario import Scenario, Started, node_job
 from foreseal.cluster.launched_process import LaunchedProcess
 from foreseal.ports import next_free_port
 from live import DEV_ACCOUNTS, LiveNode, RpcFailure, live_node
+from live.faulty_disk import FaultyDisk
 from live.process import foreseal_command, stopping
 from live.proxies import require_program
 from live.sending import Sender
-from live.slow_disk import SlowDisk
 
 _DISK_SIZE = 160 << 20
 _STORE_SIZE = 4 << 20
@@ -68,7 +68,7 @@ def nearly_full_disk(folder: Path) -> Iterator[Started]:
 @contextlib.contextmanager
 def slow_disk(folder: Path) -> Iterator[Started]:
     """Delay every sync and write of a node, so that its store falls behind its blocks."""
-    disk = SlowDisk(folder)
+    disk = FaultyDisk(folder)
     datadir = str(folder / "chain")
     options = ("--port", "0", "--datadir", datadir, "--block-time", "1s", "--store-backlog", str(_BACKLOG))
     with stopping(LiveNode(disk.under([foreseal_command(), "dev", *options]))) as node:

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,12 +22,14 @@ _CONTRACT = "0x" + "c0" * 20
 # JUMPDEST, PUSH1 0, JUMP.
 _ENDLESS_LOOP = "0x5b600056"
 # File descriptors of a node, and the part of them that connections leave in use.
-_DESCRIPTORS = 256
-_USED = 0.9
+_DESCRIPTORS = 4_096
+_USED = 0.84
 # Transactions near the largest size, which the pool holds 2,048 of, and those of one repetition.
 _LARGE_SIZE = 130_000
 _LARGE_GAS = 1_400_000
 _LARGE_COUNT = 200
+# Transactions whose memory exceeds the threshold of an alert.
+_RETAINED = 1_500
 
 
 @contextlib.contextmanager
@@ -67,9 +70,9 @@ def rejected_callers(folder: Path) -> Iterator[Started]:
 
 @contextlib.contextmanager
 def endless_calls(folder: Path) -> Iterator[Started]:
-    """Send more calls that exceed their time limit than the node has threads."""
+    """Send more long calls at a time than the node accepts."""
     del folder
-    with live_node("--max-call-time", "1s") as node, ThreadPoolExecutor(_CALLS) as pool:
+    with live_node("--max-calls", "4") as node, ThreadPoolExecutor(_CALLS) as pool:
         client = httpx.Client(base_url=node.url, timeout=SECONDS, limits=httpx.Limits(max_connections=_CALLS))
         params = [{"to": _CONTRACT, "gas": hex(400_000_000)}, "latest", {_CONTRACT: {"code": _ENDLESS_LOOP}}]
 
@@ -83,12 +86,14 @@ def endless_calls(folder: Path) -> Iterator[Started]:
 
 @contextlib.contextmanager
 def idle_connections(folder: Path) -> Iterator[Started]:
-    """Open connections to a node with few file descriptors."""
+    """Open idle connections to a node with few file descriptors."""
     del folder
     limit = f"--nofile={_DESCRIPTORS}:{_DESCRIPTORS}"
-    command = [require_program("prlimit"), limit, foreseal_command(), "dev", "--port", "0"]
+    # The node reserves descriptors for its files, so it accepts only the rest as connections.
+    options = ("--port", "0", "--max-address-connections", str(_DESCRIPTORS))
+    command = [require_program("prlimit"), limit, foreseal_command(), "dev", *options]
     with stopping(LiveNode(command)) as node, contextlib.ExitStack() as stack:
-        port = int(node.url.rpartition(":")[2])
+        address = ("127.0.0.1", int(node.url.rpartition(":")[2]))
         free = int(_DESCRIPTORS * _USED) - len(list(Path(f"/proc/{node.process.pid}/fd").iterdir()))
         opened = False
 
@@ -96,7 +101,7 @@ def idle_connections(folder: Path) -> Iterator[Started]:
             nonlocal opened
             if not opened:
                 for _ in range(free):
-                    stack.enter_context(RawWebSocket(port))
+                    stack.enter_context(socket.create_connection(address))
                 opened = True
 
         yield Started(node_job(node), connect, is_healthy_first=True)
@@ -121,6 +126,24 @@ def full_pool(folder: Path) -> Iterator[Started]:
         yield Started(node_job(node), send)
 
 
+@contextlib.contextmanager
+def emptied_pool(folder: Path) -> Iterator[Started]:
+    """Drop many large transactions from the pool of a node that may retain their memory."""
+    del folder
+    with live_node("--block-time", "60s", "--max-free-memory", str(1 << 30)) as node:
+        hashes = []
+        for number in range(_RETAINED):
+            nonce, sender = divmod(number, len(DEV_ACCOUNTS))
+            raw = signed(DEV_ACCOUNTS[sender], nonce, data=bytes(_LARGE_SIZE), gas=_LARGE_GAS)
+            hashes.append(node.rpc("eth_sendRawTransaction", raw))
+
+        def drop() -> None:
+            while hashes:
+                node.rpc("anvil_dropTransaction", hashes.pop())
+
+        yield Started(node_job(node), drop, is_healthy_first=True)
+
+
 LOAD_SCENARIOS = (
     Scenario(
         "callers above their limits",
@@ -130,4 +153,5 @@ LOAD_SCENARIOS = (
     Scenario("calls that do not end", frozenset({"ForesealOverloaded"}), endless_calls),
     Scenario("as many connections as file descriptors", frozenset({"ForesealFileDescriptors"}), idle_connections),
     Scenario("more transactions than the pool holds", frozenset({"ForesealPoolFull"}), full_pool),
+    Scenario("a large pool that is emptied", frozenset({"ForesealFreeMemory"}), emptied_pool),
 )

@@ -7,13 +7,12 @@ from pathlib import Path
 from alerts.scenario import SECONDS, Scenario, Started, node_job
 from clock_shim import build_shim, clock_environment, set_clock
 from live import DEV_ACCOUNTS, LiveNode, RpcFailure, live_node, wait_for
+from live.faulty_disk import FaultyDisk
 from live.process import FAST, foreseal_command, stopping
 from live.sending import Sender
 from store_pages import clear_checksums, damage
 
 _INPUT = b"\xab" * 600
-# Entries of this table are found by one name in the tree of tables.
-_TABLE = b"transactions"
 _FOUR_DAYS = 4 * 24 * 3600
 
 
@@ -40,26 +39,12 @@ def damaged_data(folder: Path) -> Iterator[Started]:
 
 
 @contextlib.contextmanager
-def damaged_index(folder: Path) -> Iterator[Started]:
-    """Flip bits in the tree of tables, without which the scrub finds no table."""
-    datadir = folder / "chain"
-    # Blocks replace this page, so there is none for a while.
-    options = ("--datadir", str(datadir), "--store-scrub-pause", "1s", "--block-time", "60s")
-    with live_node(*options) as node:
-        wait_for(lambda: _is_stored(datadir), SECONDS, "the first block")
-        damaged = False
-
-        def flip() -> None:
-            nonlocal damaged
-            if not damaged:
-                damage(datadir, _TABLE)
-                damaged = True
-
-        yield Started(node_job(node), flip, is_healthy_first=True)
-
-
-def _is_stored(datadir: Path) -> bool:
-    return _TABLE in (datadir / "store" / "data.mdb").read_bytes()
+def unreadable_disk(folder: Path) -> Iterator[Started]:
+    """Let the disk report read errors to the scrub."""
+    disk = FaultyDisk(folder)
+    options = ("--port", "0", *FAST, "--datadir", str(folder / "chain"), "--store-scrub-pause", "1s")
+    with stopping(LiveNode(disk.under([foreseal_command(), "dev", *options]))) as node:
+        yield Started(node_job(node), disk.fail_reads, is_healthy_first=True)
 
 
 @contextlib.contextmanager
@@ -94,7 +79,7 @@ def rare_scrub(folder: Path) -> Iterator[Started]:
 
 STORE_SCENARIOS = (
     Scenario("damage to stored data", frozenset({"ForesealStoreDamaged", "ForesealInternalErrors"}), damaged_data),
-    Scenario("damage to the tree of tables", frozenset({"ForesealScrubErrors"}), damaged_index),
+    Scenario("a disk that reports read errors", frozenset({"ForesealScrubErrors"}), unreadable_disk),
     Scenario("a store without checksums", frozenset({"ForesealStoreUnchecked"}), pages_without_checksum),
     Scenario("four days between two scrubs", frozenset({"ForesealScrubStale"}), rare_scrub),
 )

@@ -1,18 +1,18 @@
 """Causes in the workers of a node."""
 
 import contextlib
+import itertools
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from alerts.scenario import SECONDS, Scenario, Started
 from foreseal.ports import next_free_port
-from live import DEV_ACCOUNTS, LiveNode, Rpc, live_node, wait_for
+from live import LiveNode, Rpc, live_node, wait_for
 from live.group import names_of
-from live.process import foreseal_command
-from live.sending import Sender
+from real_cluster import signed_transfer
+from transfer_accounts import funded_genesis
 
 # Steps of one repetition.
 _STEPS = 10
@@ -48,12 +48,12 @@ def lagging_worker(folder: Path) -> Iterator[Started]:
     options = ("--heartbeat-timeout", "0s", "--busy-timeout", "0s")
     with _node_with_workers(folder, *options) as (node, admin), contextlib.closing(Rpc(f"http://{admin}")) as rpc:
         stopped = _workers(node.process.pid)[0]
-        sender = Sender(rpc, DEV_ACCOUNTS[0])
+        nonces = iter(range(1_000_000))
 
         def make_steps() -> None:
             os.kill(stopped, signal.SIGSTOP)
-            for _ in range(_STEPS):
-                name = sender.send()
+            for nonce in itertools.islice(nonces, _STEPS):
+                name = rpc("eth_sendRawTransaction", signed_transfer(nonce).raw)
                 wait_for(lambda name=name: rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")  # type: ignore[misc]
 
         try:
@@ -67,8 +67,7 @@ def _node_with_workers(folder: Path, *more: str) -> Iterator[tuple[LiveNode, str
     """Run a node with two workers, and yield it with the address of its admin listener."""
     admin = f"127.0.0.1:{next_free_port()}"
     genesis = folder / "genesis.json"
-    command = [foreseal_command(), "genesis", "--chain-id", "31337"]
-    genesis.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+    genesis.write_bytes(funded_genesis())
     arguments = ("--workers", "2", "--admin", admin, "--datadir", str(folder / "chain"), "--genesis", str(genesis))
     with live_node(*arguments, *more, command="run") as node:
         wait_for(lambda: len(_workers(node.process.pid)) == 2, SECONDS, "two workers")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from foreseal.ports import next_free_port
 from live import DEV_ACCOUNTS, LiveNode, wait_for
+from live.faulty_disk import FaultyDisk
 from live.process import FAST, foreseal_command
 from live.sending import Sender
-from live.slow_disk import SlowDisk
 from traffic.compare import compare
 from traffic.crowd import Crowd
 from traffic.record import Record
@@ -59,7 +59,7 @@ def metric(node: WorkersNode, begin: str) -> float:
 
 
 def test_disk_that_hangs_is_no_wedge(tmp_path: Path) -> None:
-    disk = SlowDisk(tmp_path)
+    disk = FaultyDisk(tmp_path)
     with workers_node(tmp_path / "data", 2, wrap=disk.under) as node:
         before = node.pids()
         rpc = node.each()[0]
@@ -75,7 +75,7 @@ def test_disk_that_hangs_is_no_wedge(tmp_path: Path) -> None:
 
 
 def test_stop_over_a_disk_that_hangs_ends_in_time(tmp_path: Path, transport: str) -> None:
-    disk = SlowDisk(tmp_path)
+    disk = FaultyDisk(tmp_path)
     options = (
         "--datadir",
         str(tmp_path / "data"),

@@ -263,7 +263,7 @@ _CALLS = (
     Family(
         "foreseal_refused_total",
         "counter",
-        "Calls and handshakes rejected by per-caller limits, by tier and reason.",
+        "Calls and handshakes rejected by limits of callers and of the process, by tier and reason.",
         _refused,
         ("tier", "reason"),
     ),

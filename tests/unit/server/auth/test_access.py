@@ -368,6 +368,24 @@ def test_slow_calls_of_one_caller_leave_capacity_for_others(ring: KeyRing, tmp_p
     running(tmp_path, use, public=True, public_limits=PublicLimits(caller_calls=2), access=rated())
 
 
+def test_calls_above_the_limit_of_the_process_are_counted(tmp_path: Path) -> None:
+    slow = call("slow")
+
+    async def use(app: App, node: FakeNode) -> None:
+        await post(app, slow)
+        node.hold = True
+        # A caller with few calls may exceed the limit up to this number.
+        held = [asyncio.ensure_future(post(app, slow)) for _ in range(4)]
+        await until(lambda: len(node.held) == 4)
+        refused = await post(app, slow)
+        assert refused.json["error"]["data"] == {"limit": "calls", "max": 1}
+        assert (await metrics(app))['foreseal_refused_total{tier="dedicated",reason="calls"}'] == 1
+        node.release()
+        await asyncio.wait(held)
+
+    running(tmp_path, use, limits=Limits(calls=1))
+
+
 def test_batch_waits_for_its_own_slow_calls(tmp_path: Path) -> None:
     slow = call("slow")
 
