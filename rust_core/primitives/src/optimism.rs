@@ -33,11 +33,14 @@ pub struct OptimismRules {
 
 /// `config.optimism` of a genesis.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct OptimismConfig {
-    eip1559_elasticity: u64,
-    eip1559_denominator: u64,
-    eip1559_denominator_canyon: Option<u64>,
+    #[serde(rename = "eip1559Elasticity")]
+    elasticity: u64,
+    #[serde(rename = "eip1559Denominator")]
+    denominator: u64,
+    /// Denominator since Canyon.
+    #[serde(rename = "eip1559DenominatorCanyon")]
+    denominator_canyon: Option<u64>,
 }
 
 /// Forks that must be active from genesis.
@@ -54,8 +57,8 @@ impl OptimismRules {
         let Some(value) = config.extra_fields.get("optimism") else { return Ok(None) };
         let found: OptimismConfig = serde_json::from_value(value.clone())
             .map_err(|error| GenesisError::Optimism(error.to_string()))?;
-        let denominator = found.eip1559_denominator_canyon.unwrap_or(found.eip1559_denominator);
-        if denominator == 0 || found.eip1559_elasticity == 0 {
+        let denominator = found.denominator_canyon.unwrap_or(found.denominator);
+        if denominator == 0 || found.elasticity == 0 {
             return Err(GenesisError::Optimism("denominators and elasticity must be at least 1".to_owned()));
         }
         let at_genesis = |name: &'static str| match config.extra_fields.get(name) {
@@ -78,7 +81,7 @@ impl OptimismRules {
         if osaka != (fork == OptimismFork::Karst) {
             return Err(GenesisError::OptimismFork("osakaTime"));
         }
-        let base_fee = BaseFeeParams::new(denominator.into(), found.eip1559_elasticity.into());
+        let base_fee = BaseFeeParams::new(denominator.into(), found.elasticity.into());
         Ok(Some(Self { fork, base_fee }))
     }
 

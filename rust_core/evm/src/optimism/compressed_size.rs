@@ -27,7 +27,7 @@ pub fn estimated_size(encoded: &[u8]) -> u64 {
 /// Returns the length of `data` after compression by FastLZ at level 1.
 pub fn compressed_size(data: &[u8]) -> usize {
     let limit = data.len().saturating_sub(TAIL);
-    let mut table = [0_usize; TABLE];
+    let mut table = vec![0; TABLE];
     let (mut size, mut anchor, mut at) = (0, 0, 2);
     while at < limit {
         let Some((start, earlier)) = next_match(data, &mut table, at, limit) else { break };
@@ -47,12 +47,7 @@ pub fn compressed_size(data: &[u8]) -> usize {
 }
 
 /// Returns the begin of the next match from `at` on, and the earlier position that it repeats.
-fn next_match(
-    data: &[u8],
-    table: &mut [usize; TABLE],
-    mut at: usize,
-    limit: usize,
-) -> Option<(usize, usize)> {
+fn next_match(data: &[u8], table: &mut [usize], mut at: usize, limit: usize) -> Option<(usize, usize)> {
     while at < limit {
         let word = three_bytes(data, at)?;
         let earlier = std::mem::replace(&mut table[slot(word)], at);

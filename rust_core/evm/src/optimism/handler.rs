@@ -37,14 +37,15 @@ impl<'a, E: EvmTr<Context = EvmContext<'a>, Frame = Frame>> OptimismHandler<'a, 
     }
 
     /// Includes a deposit that cannot begin: it keeps its mint, counts its sender's nonce and takes all its gas.
-    fn include_unexecuted(&self, evm: &mut E, mint: u128) -> Result<ExecutionResult, EvmError> {
+    fn include_unexecuted(evm: &mut E, mint: u128) -> Result<ExecutionResult, EvmError> {
         let context = evm.ctx();
         let (sender, gas_limit) = (context.tx().caller(), context.tx().gas_limit());
         let journal = context.journal_mut();
-        let mut account = journal.load_account_mut(sender)?;
-        account.bump_nonce();
-        account.incr_balance(U256::from(mint));
-        drop(account);
+        {
+            let mut account = journal.load_account_mut(sender)?;
+            account.bump_nonce();
+            account.incr_balance(U256::from(mint));
+        }
         journal.commit_tx();
         let gas = ResultGas::default().with_total_gas_spent(gas_limit);
         let reason = HaltReason::OutOfGas(OutOfGasError::Basic);
@@ -52,7 +53,7 @@ impl<'a, E: EvmTr<Context = EvmContext<'a>, Frame = Frame>> OptimismHandler<'a, 
     }
 
     /// Counts the nonce of a deposit that creates a contract and halts before its first step, where revm does not.
-    fn count_nonce(&self, evm: &mut E) -> Result<(), EvmError> {
+    fn count_nonce(evm: &mut E) -> Result<(), EvmError> {
         let context = evm.ctx();
         let (sender, nonce) = (context.tx().caller(), context.tx().nonce());
         let mut account = context.journal_mut().load_account_mut(sender)?;
@@ -161,7 +162,7 @@ where
         if !is_deposit || !has_halted {
             return self.mainnet.execution_result(evm, result, gas);
         }
-        self.count_nonce(evm)?;
+        Self::count_nonce(evm)?;
         let gas = ResultGas::default().with_total_gas_spent(evm.ctx().tx().gas_limit());
         self.mainnet.execution_result(evm, result, gas)
     }
@@ -170,7 +171,7 @@ where
         let ended = self.mainnet.catch_error(evm, error);
         match (self.surcharge, ended) {
             (Surcharge::Deposit { mint }, Err(EvmError::Transaction(_))) => {
-                self.include_unexecuted(evm, mint)
+                Self::include_unexecuted(evm, mint)
             }
             (_, ended) => ended,
         }

@@ -95,7 +95,7 @@ impl L1Fees {
         let is_jovian = fork >= OptimismFork::Jovian;
         let bytes = |at: usize, length: usize| input.get(at..at + length);
         let constant = bytes(168, 8)?.try_into().ok()?;
-        let footprint = if is_jovian { number(bytes(176, 2)?) } else { 0 };
+        let footprint = if is_jovian { u16::from_be_bytes(bytes(176, 2)?.try_into().ok()?) } else { 0 };
         Some(Self {
             base_fee: U256::from_be_slice(bytes(36, 32)?),
             blob_base_fee: U256::from_be_slice(bytes(68, 32)?),
@@ -106,7 +106,7 @@ impl L1Fees {
                 constant: u64::from_be_bytes(constant),
                 is_jovian,
             },
-            footprint_scalar: footprint_scalar(is_jovian, footprint as u16),
+            footprint_scalar: footprint_scalar(is_jovian, footprint),
         })
     }
 

@@ -1,4 +1,6 @@
 //! Executes the recorded blocks of OP chains: every header, receipt and vault balance equals op-geth's.
+#![cfg(test)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{
     collections::BTreeMap,
