@@ -61,10 +61,16 @@ def listening_on(port: int) -> ProcessGroup | None:
                 fields = line.split()
                 if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
                     inodes.add(f"socket:[{fields[9]}]")
-    holders = []
-    for path in _PROC.glob("[0-9]*/fd/*") if inodes else ():
-        with suppress(OSError):
-            if str(path.readlink()) in inodes:
-                holders.append(int(path.parts[2]))
+    holders = [int(process.name) for process in _PROC.glob("[0-9]*") if inodes and _holds(process, inodes)]
     # A supervisor and its workers hold the same socket; the supervisor started first.
     return ProcessGroup(min(holders)) if holders else None
+
+
+def _holds(process: Path, sockets: set[str]) -> bool:
+    """Return True if a process, which may end at any time, has one of these sockets open."""
+    with suppress(OSError):
+        for descriptor in os.listdir(process / "fd"):
+            with suppress(OSError):
+                if os.readlink(process / "fd" / descriptor) in sockets:
+                    return True
+    return False
