@@ -92,6 +92,10 @@ class Counter(Metric):
         self._lock = threading.Lock()
         self._counts: dict[LabelValues, int] = {} if self.labels else {(): 0}
 
+    def initialize(self, *values: str) -> None:
+        """Create the series of these values of the labels at 0: `rate` counts no event that creates its series."""
+        self.add(*values, count=0)
+
     def add(self, *values: str, count: int = 1) -> None:
         """Count events with these values of the labels."""
         with self._lock:

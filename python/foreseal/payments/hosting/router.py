@@ -77,6 +77,9 @@ class MerchantRouter:
             "Requests rejected because too many of the merchant's shoppers were in progress.",
             ("merchant",),
         )
+        for name in self._mounts:
+            self.rejected.initialize(name)
+            self.rejected_shoppers.initialize(name)
 
     @property
     def metrics(self) -> Sequence[Metric]:

@@ -6,7 +6,17 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, func, insert, make_url, select
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import (
+    DatabaseError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+)
 
 from foreseal.payments.ledger.errors import ConcurrentUpdate, WrongSchema
 from foreseal.payments.ledger.migrations.events import MigrationEvents
@@ -15,6 +25,17 @@ from foreseal.payments.ledger.queries import ColumnValues
 from foreseal.payments.ledger.record import Record
 from foreseal.payments.ledger.schema import HEAD, migrate, needs_upgrade, read_revision
 from foreseal.payments.ledger.timeline import pop_recorded
+
+ERROR_CLASSES: tuple[type[DBAPIError], ...] = (
+    DataError,
+    DatabaseError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+)
+"""Classes of the errors that a database reports to its observer. A violated unique key is an expected answer."""
 
 _READING = "foreseal_reading"
 _DURABLE = "foreseal_durable"
@@ -105,7 +126,6 @@ class Database:
         self.engine.dispose()
 
     def _observe_error(self, context: ExceptionContext) -> None:
-        # A violated unique key is an expected answer.
         if not isinstance(context.sqlalchemy_exception, IntegrityError):
             self.observer.record_database_error(context.sqlalchemy_exception or context.original_exception)
 

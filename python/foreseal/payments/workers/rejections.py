@@ -19,12 +19,15 @@ _REASONS = (
     ("nonce", ("nonce",)),
     ("chain_id", ("chain id", "chainid")),
 )
+_OTHER = "other"
+REJECTION_REASONS = (*(reason for reason, _ in _REASONS), _OTHER)
+"""All reasons, as codes."""
 
 
 def rejection_reason(message: str) -> str:
     """Return the reason for a node's message, as a code: `other` if no reason matches."""
     text = message.lower()
-    return next((reason for reason, parts in _REASONS if any(part in text for part in parts)), "other")
+    return next((reason for reason, parts in _REASONS if any(part in text for part in parts)), _OTHER)
 
 
 class RejectionLog:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from foreseal.payments.chain import BreakerState, CircuitBreaker
 from foreseal.payments.ledger import TimelineEntry, Trigger
+from foreseal.payments.ledger.database import ERROR_CLASSES
 from foreseal.payments.ledger.event_types import OBJECTS
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.metrics import Counter, Gauge, GaugeSample, Histogram, Metric, SampledCounter, render
 from foreseal.payments.workers.health import HealthMonitor
-from foreseal.payments.workers.rejections import RejectionLog, rejection_reason
+from foreseal.payments.workers.rejections import REJECTION_REASONS, RejectionLog, rejection_reason
 from foreseal.payments.workers.worker import WorkerState
 
 # Captures whose duration is measured at the same time.
@@ -46,6 +47,10 @@ class ServiceMetrics:
         self.database_errors = Counter(
             "foreseal_pay_database_errors_total", "Errors of the database by class.", ("error",)
         )
+        for reason in REJECTION_REASONS:
+            self.rejections.initialize(reason)
+        for error in ERROR_CLASSES:
+            self.database_errors.initialize(error.__name__)
 
     def sample(self, monitor: HealthMonitor, worker: WorkerState, breaker: CircuitBreaker) -> None:
         """Add the metrics that are read from other components."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from foreseal.client.errors import ConnectionLost, TimedOut
 from foreseal.payments.ledger import TimelineEntry, Trigger, locked
@@ -52,6 +52,11 @@ def samples(text: str) -> dict[str, float]:
             labels = ",".join(f"{name}={value}" for name, value in sample.labels.items())
             found[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
     return found
+
+
+def all_subclasses(base: type) -> set[type]:
+    found = set(base.__subclasses__())
+    return found.union(*map(all_subclasses, found))
 
 
 def fee(service: ServiceHarness) -> int:
@@ -270,6 +275,15 @@ def test_metrics_follow_an_order(service: ServiceHarness, monitored: MonitoredSe
     }
     assert {name: found.get(name) for name in expected} == expected
     assert found["foreseal_pay_node_block_age_seconds"] >= 0
+
+
+def test_counters_of_alerts_have_each_series_from_the_start(monitored: MonitoredService) -> None:
+    found = samples(monitored.get("/metrics").text)
+    reasons = ("insufficient_funds", "fee_too_low", "gas_limit", "pool_full", "nonce", "chain_id", "other")
+    assert {f"foreseal_pay_rejections_total{{reason={each}}}": 0 for each in reasons}.items() <= found.items()
+    errors = {each.__name__ for each in all_subclasses(DBAPIError)} - {IntegrityError.__name__}
+    assert len(errors) == 7
+    assert {f"foreseal_pay_database_errors_total{{error={each}}}": 0 for each in errors}.items() <= found.items()
 
 
 def test_rolled_back_transition_is_not_counted(service: ServiceHarness, monitored: MonitoredService) -> None:

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from foreseal.payments.hosting.process_app import build_process_app, summarize
 from foreseal.payments.hosting.router import MerchantRouter
-from foreseal.payments.metrics import Counter, Gauge, GaugeSample, Histogram, render_groups
+from foreseal.payments.metrics import Counter, Gauge, GaugeSample, Histogram, render, render_groups
 
 OK = {"status": "ok", "reasons": [], "payee": {"address": "0xA"}}
 LOW = {"status": "degraded", "reasons": [{"code": "payee_low", "message": "m"}]}
@@ -105,6 +105,13 @@ def test_requests_beyond_the_limit_of_one_merchant_spare_the_other() -> None:
         assert (hosted.router.rejected.value("books"), hosted.router.rejected.value("games")) == (1, 0)
 
     asyncio.run(run())
+
+
+def test_rejections_have_a_series_before_the_first_one() -> None:
+    text = render(Hosted().router.metrics)
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    for name in ("foreseal_pay_requests_rejected", "foreseal_pay_shopper_requests_rejected"):
+        assert {each.labels["merchant"]: each.value for each in families[name].samples} == {"books": 0, "games": 0}
 
 
 @pytest.mark.parametrize("path", ["/checkout", "/checkout/a", "/checkout/static/lib/rpc.js", "/v1/checkout/a/payment"])
