@@ -37,6 +37,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, StatusStep, ensure
 from foreseal.payments.ledger.models import CursorRecord, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
+from foreseal.payments.stop_signal import StopSignal
 from foreseal.payments.transactions import classify_finality
 from foreseal.payments.transfers.incoming import incoming, without_forwards
 from foreseal.payments.transfers.matching import move_transfers, record_transfers, remove_transfer
@@ -102,15 +103,17 @@ class TransferWatcher:
         node: ChainNode,
         watch: WatcherSettings,
         progressed: OnProgress | None = None,
+        stop: StopSignal | None = None,
     ) -> None:
-        """Set up the watcher."""
+        """Set up the watcher. `stop` ends its reads."""
+        self._stop = stop or StopSignal()
         self._ledger = ledger
         self._established = False
         # Cursor after this watcher's last complete scan. Until the chain has a new block, only `pending` has news.
         self._tip: tuple[int, str] | None = None
         # Number of rows that are not final after the last poll.
         self._recorded = 0
-        self._node = node
+        self._chain_node = node
         self._watch = watch
         self._pending = PendingTransfers(node, watch, self._filter("pending", "pending"))
         self._progressed = progressed
@@ -125,13 +128,20 @@ class TransferWatcher:
             TransferRecord.recipient.in_(watch.recipients),
         )
 
+    @property
+    def _node(self) -> ChainNode:
+        """The node, for one read. Raises `WorkStopped` after a stop."""
+        self._stop.check()
+        return self._chain_node
+
     def poll(self) -> None:
         """Catch up with the chain, including pre-confirmed transfers.
 
         Ranges stored before an error persist, and the next call continues after them. Raises `ChainReorganized` if the
-        chain was reorganized during a range, `ConcurrentUpdate` if another watcher is active, `FinalityBroken`, and the
-        node's errors.
+        chain was reorganized during a range, `ConcurrentUpdate` if another watcher is active, `FinalityBroken`,
+        `WorkStopped` before a range or between two reads of one, and the node's errors.
         """
+        self._stop.check()
         self._establish()
         if self._poll_pending():
             return

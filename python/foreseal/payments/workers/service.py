@@ -95,7 +95,8 @@ class Service:
             self._waking.start()
 
     def stop(self) -> None:
-        """Stop all components after their current work."""
+        """Stop all components. A pass of the worker ends at its next range of blocks or read of the node."""
+        self._worker.stop()
         self._payments.stop()
         if self._waking is not None:
             self._waking.stop()

@@ -10,6 +10,9 @@ expire     orders whose validBefore is final
 receipts   one batch for all transactions that may have been included since the last pass
 advance    orders, refunds, payouts of this process's share   in a few threads, so a slow one delays no other
 ```
+
+`stop` ends a pass between two ranges of blocks, reads or subjects. The rows have everything that is still to be done,
+and the next start continues there.
 """
 
 import logging
@@ -30,6 +33,7 @@ from foreseal.payments.ledger import EFFECTED, ConcurrentUpdate, LedgerError, Or
 from foreseal.payments.ledger.models import AttemptRecord, OrderRecord, Purpose, TransactionRecord
 from foreseal.payments.ledger.queries import chunks
 from foreseal.payments.orders.reconciler import NotExpired
+from foreseal.payments.stop_signal import StopSignal, WorkStopped
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.workers.process_registry import ProcessRegistry, WorkShare
@@ -126,8 +130,11 @@ class Worker:
         self._pool = pool
         self._changed = changed
         self._scheduler = Scheduler()
+        self._stop = StopSignal()
         self._watchers = [
-            TransferWatcher(backend.ledger, backend.node, each.watcher_settings, partial(self._read, each.name))
+            TransferWatcher(
+                backend.ledger, backend.node, each.watcher_settings, partial(self._read, each.name), self._stop
+            )
             for each in backend.destinations
         ]
         self._busy: set[Subject] = set()
@@ -138,9 +145,12 @@ class Worker:
         self._seen = 0.0
 
     def run_pass(self) -> None:
-        """Run one pass. Errors are logged, and the next pass retries."""
+        """Run one pass. Errors are logged, and the next pass retries. A pass that was stopped counts as neither."""
         now = self._backend.clock()
-        errors = [error for step in (self._beat, self._watch, self._advance) if (error := _attempt(step, now))]
+        try:
+            errors = [error for step in (self._beat, self._watch, self._advance) if (error := self._attempt(step, now))]
+        except WorkStopped:
+            return
         if errors:
             self.state.errors += 1
             self.state.failed_passes += 1
@@ -152,6 +162,19 @@ class Worker:
             self.state.passes += 1
             self.state.passed = now
         self._changed()
+
+    def stop(self) -> None:
+        """End the current pass after its current read of the node, and the advance of the subjects after their own."""
+        self._stop.request()
+
+    def _attempt(self, step: Callable[[float], None], now: float) -> Exception | None:
+        """Run a step of a pass. Return its error if it is an expected one: the other steps do not depend on it."""
+        self._stop.check()
+        try:
+            step(now)
+        except _EXPECTED as error:
+            return error
+        return None
 
     def _beat(self, now: float) -> None:
         lease = self._processes.lease
@@ -214,7 +237,9 @@ class Worker:
         due = self._scheduler.due([candidate for candidate in waiting if share.has(candidate[1])], now)[:_MAX_SUBJECTS]
         sent = self._scheduler.receipts_due(now)[:_MAX_SUBJECTS]
         hashes = self._hashes(due) | self._hashes(sent, without=Purpose.CAPTURE)
+        self._stop.check()
         receipts = self._receipts([hash for each in hashes.values() for hash in each])
+        self._stop.check()
         included = [each for each in sent if any(receipts.get(hash) is not None for hash in hashes[each[1]])]
         self._submit([*due, *included], CachedHeads(self._backend.node, receipts))
 
@@ -274,8 +299,9 @@ class Worker:
         kind, id = subject
         status = None
         try:
+            self._stop.check()
             status = self._advance_row(kind, id, destination)
-        except NotExpired:
+        except (NotExpired, WorkStopped):
             pass
         except _EXPECTED as error:
             message = f"{type(error).__name__}: {error}"[:300]
@@ -304,12 +330,3 @@ class Worker:
         disbursements = destination.refunds if kind == "refunds" else destination.payouts
         row = disbursements.advance(id)
         return (row.state, row.step)
-
-
-def _attempt(step: Callable[[float], None], now: float) -> Exception | None:
-    """Run a step of a pass. Return its error if it is an expected one: the other steps do not depend on it."""
-    try:
-        step(now)
-    except _EXPECTED as error:
-        return error
-    return None

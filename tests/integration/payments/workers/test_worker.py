@@ -101,6 +101,61 @@ def test_catching_up_is_reported(service: ServiceHarness, caplog: pytest.LogCapt
     assert "caught up with transfers" in caplog.text
 
 
+@pytest.mark.parametrize("method", ["eth_getLogs", "eth_getBlockByNumber"])
+def test_stop_ends_a_catch_up_at_its_next_read(service: ServiceHarness, method: str) -> None:
+    service.run_pass()
+    service.made(f"/v1/orders/{service.stored('a')}/capture")
+    service.chain.mine(6_000)
+    worker, state = service.process.worker, service.process.worker.state
+    passes, round_trips = (state.passes, state.failed_passes), 0
+
+    def stop(called: str) -> None:
+        nonlocal round_trips
+        if state.behind and called == method:
+            worker.stop()
+            service.node.hook, round_trips = None, service.batches.asked
+
+    service.node.hook = stop
+    service.offset += 60
+    worker.run_pass()
+    read = state.read
+    assert read is not None
+    assert (0 < read < 6_000, state.caught_up) == (True, False)
+    worker.run_pass()
+    assert service.batches.asked == round_trips > 0, "the node is not read after the stop"
+    assert (state.passes, state.failed_passes) == passes
+    # The next start continues after the stored range.
+    service.restart()
+    progressed: list[int] = []
+    (watcher,) = service.process.worker._watchers
+    watcher._progressed = lambda done, latest: progressed.append(done)
+    service.run_pass()
+    assert progressed[0] > read
+    assert service.state("a") == "Used, captured / final"
+
+
+def test_stopped_worker_leaves_the_subjects_to_the_next_start(service: ServiceHarness) -> None:
+    for id in "ab":
+        _cancel(service, id)
+    worker = service.process.worker
+    step, advanced = worker._advance_row, []
+
+    def advance(kind: str, id: str, destination: Any) -> Any:
+        advanced.append(id)
+        worker.stop()
+        return step(kind, id, destination)
+
+    worker._advance_row = advance  # type: ignore[method-assign]
+    service.offset += 60
+    worker.run_pass()
+    assert advanced == ["a"]
+    service.restart()
+    service.settle()
+    for id in "ab":
+        detail = service.get(f"/v1/orders/{id}")
+        assert (detail["order"]["finality"], detail["transactions"][0]["result"]) == ("final", "included")
+
+
 def test_processes_share_work_and_replace_a_dead_process(service: ServiceHarness) -> None:
     other = service.another()
     ids = [f"n{number}" for number in range(20)]
