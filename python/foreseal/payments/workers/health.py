@@ -70,6 +70,11 @@ class HealthMonitor:
         """Return True if the last check of the node succeeded and the current one is not overdue."""
         return health_report.is_node_usable(self._node.result())
 
+    def newest_block(self) -> int | None:
+        """Return the number of the newest block of the node; None if the node is not usable."""
+        head = self.node().head
+        return head.number if head is not None and self.is_node_usable() else None
+
     def block_age(self) -> float | None:
         """Return the seconds since the timestamp of the newest block; None without a block."""
         return health_report.block_age(self._node.result(), self._backend.clock())

@@ -143,7 +143,7 @@ def _node_metrics(monitor: HealthMonitor, worker: WorkerState) -> Iterable[Metri
     yield Gauge(
         "foreseal_pay_blocks_behind",
         "Blocks of the node in which transfers are not read yet, by destination.",
-        lambda: _by_label(worker.blocks_behind()),
+        lambda: _by_label(worker.blocks_behind(monitor.newest_block())),
         ("destination",),
     )
 
@@ -192,8 +192,8 @@ def _worker_metrics(worker: WorkerState) -> Iterable[Metric]:
     )
     yield Gauge(
         "foreseal_pay_worker_last_success_timestamp_seconds",
-        "Unix time of the last successful pass of the worker.",
-        lambda: _optional(worker.passed),
+        "Unix time of the last successful pass of the worker; before the first one, of its start.",
+        lambda: _one(worker.started if worker.passed is None else worker.passed),
     )
 
 

@@ -82,6 +82,8 @@ class WorkerState:
 
     progress: dict[str, WatchProgress | None] = field(default_factory=dict)
     """Progress of each watcher by destination; None before its first read."""
+    started: float = 0.0
+    """Unix time in seconds at which the process started."""
     passed: float | None = None
     """Unix time in seconds of the last complete pass."""
     errors: int = 0
@@ -112,9 +114,18 @@ class WorkerState:
         """Blocks in which transfers are not read yet; None before the first read."""
         return None if self.read is None or self.latest is None else max(self.latest - self.read, 0)
 
-    def blocks_behind(self) -> dict[str, int | None]:
-        """Return the blocks in which transfers are not read yet, by destination."""
-        return {name: None if each is None else each.behind for name, each in self.progress.items()}
+    def blocks_behind(self, newest: int | None) -> dict[str, int | None]:
+        """Return the blocks in which transfers are not read yet, by destination; None if they are not known.
+
+        `newest` is the newest block of the node, None if the node is not usable. The number grows with it while reads
+        of transfers fail. Processes other than the first read only occasionally, so theirs does not.
+        """
+        if newest is None:
+            return dict.fromkeys(self.progress)
+        head = newest if self.share.first else 0
+        return {
+            name: None if each is None else max(each.latest, head) - each.read for name, each in self.progress.items()
+        }
 
 
 class Worker:
@@ -124,7 +135,7 @@ class Worker:
         self, backend: Backend, processes: ProcessRegistry, pool: Executor, changed: Callable[[], None]
     ) -> None:
         """Set up the worker. `pool` advances orders, refunds and payouts. `changed` is called after each pass."""
-        self.state = WorkerState({each.name: None for each in backend.destinations})
+        self.state = WorkerState({each.name: None for each in backend.destinations}, started=backend.clock())
         self._backend = backend
         self._processes = processes
         self._pool = pool

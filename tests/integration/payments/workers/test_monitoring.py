@@ -17,6 +17,7 @@ from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED
 from foreseal.payments.transactions import DeliveryResult, DeliveryStatus, record_delivery
 from foreseal.payments.workers.node_check import CAPTURE_GAS
+from foreseal.payments.workers.process_registry import WorkShare
 from foreseal.payments.workers.rejections import RejectionLog, rejection_reason
 from payments.api.monitored import MonitoredService
 from payments.api.service_harness import ServiceHarness, conforms
@@ -284,6 +285,70 @@ def test_counters_of_alerts_have_each_series_from_the_start(monitored: Monitored
     errors = {each.__name__ for each in all_subclasses(DBAPIError)} - {IntegrityError.__name__}
     assert len(errors) == 7
     assert {f"foreseal_pay_database_errors_total{{error={each}}}": 0 for each in errors}.items() <= found.items()
+
+
+def blocks_behind(monitored: MonitoredService) -> float | None:
+    """Return the gauge after a check of the node; None if it is absent."""
+    monitored.service.monitor.run_checks()
+    return samples(monitored.get("/metrics").text).get("foreseal_pay_blocks_behind{destination=default}")
+
+
+def test_blocks_behind_grow_while_reads_of_transfers_fail(service: ServiceHarness, monitored: MonitoredService) -> None:
+    worker = monitored.service._worker
+    worker.run_pass()
+    assert blocks_behind(monitored) == 0
+
+    def fail(method: str) -> None:
+        if method == "eth_getLogs":
+            raise TimedOut("no response within 3 s")
+
+    service.node.hook = fail
+    service.chain.mine(70)
+    worker.run_pass()
+    assert (worker.state.failed_passes, blocks_behind(monitored)) == (1, 70)
+    service.chain.mine(5)
+    assert blocks_behind(monitored) == 75
+    service.node.hook = None
+    worker.run_pass()
+    assert blocks_behind(monitored) == 0
+
+
+def test_blocks_behind_are_absent_while_the_node_is_not_usable(
+    service: ServiceHarness, monitored: MonitoredService
+) -> None:
+    monitored.service._worker.run_pass()
+    assert blocks_behind(monitored) == 0
+
+    def fail(method: str) -> None:
+        raise ConnectionLost("the node is gone")
+
+    service.node.hook = fail
+    assert blocks_behind(monitored) is None
+    service.node.hook = None
+    monitored.now += 2.0
+    assert blocks_behind(monitored) == 0
+
+
+def test_blocks_behind_of_an_occasional_reader_do_not_grow(
+    service: ServiceHarness, monitored: MonitoredService
+) -> None:
+    state = monitored.service._worker.state
+    monitored.service._worker.run_pass()
+    state.share = WorkShare(1, 2)
+    service.chain.mine(70)
+    assert blocks_behind(monitored) == 0
+
+
+def test_time_of_the_last_pass_is_the_start_before_the_first(
+    service: ServiceHarness, monitored: MonitoredService
+) -> None:
+    name, started = "foreseal_pay_worker_last_success_timestamp_seconds", service.clock()
+    service.offset += 600
+    service.node.losses.append(("eth_getBlockByNumber", False))
+    monitored.service._worker.run_pass()
+    assert samples(monitored.get("/metrics").text)[name] == started
+    monitored.service._worker.run_pass()
+    assert samples(monitored.get("/metrics").text)[name] == service.clock() > started
 
 
 def test_rolled_back_transition_is_not_counted(service: ServiceHarness, monitored: MonitoredService) -> None:
