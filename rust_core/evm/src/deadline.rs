@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use foreseal_scheduler::{arrival, checkpoint};
+use foreseal_scheduler::{arrival, checkpoint, record_late};
 
 use crate::{ExecutionError, interruption::Interruption};
 
@@ -46,6 +46,7 @@ impl Deadline {
     /// other jobs run.
     pub(crate) fn interrupted(self) -> Result<(), Interruption> {
         if self.has_passed() {
+            record_late(self.limit);
             return Err(self.over());
         }
         if self.strict { Ok(()) } else { checkpoint().map_err(Interruption::from) }

@@ -150,6 +150,16 @@ pub fn checkpoint() -> Result<(), Stopped> {
     RUNNING.with_borrow_mut(|running| running.as_mut().map_or(Ok(()), RunningJob::check))
 }
 
+/// Counts the job of the current thread as late: it ends at a time limit of its own, which is at most that of the
+/// job. Does nothing on a thread that runs no job.
+pub fn record_late(limit: Duration) {
+    RUNNING.with_borrow_mut(|running| {
+        if let Some(running) = running {
+            running.stopped = running.stopped.or(Some(Stopped::TimeLimit(limit)));
+        }
+    });
+}
+
 /// Returns the arrival time of the current thread's job, or the current time if it runs none.
 pub fn arrival() -> Instant {
     RUNNING

@@ -15,7 +15,7 @@ use std::{
 
 use foreseal_scheduler::{
     Caller, CpuBudget, Exhausted, Job, Lane, LaneConfig, Priority, Scheduler, Stopped, SubmitError,
-    checkpoint,
+    checkpoint, record_late,
 };
 
 const LIMIT: Duration = Duration::from_mins(1);
@@ -259,6 +259,22 @@ fn the_time_limit_includes_waiting() {
         Job { limit, ..job(2, Caller::unlimited(1), move |_| sender.send(loop_until_stopped()).unwrap()) };
     scheduler.submit(Lane::Heavy, endless).unwrap();
     assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Stopped::TimeLimit(limit)));
+}
+
+#[test]
+fn a_job_that_ends_at_its_own_time_limit_counts_as_late() {
+    record_late(LIMIT);
+    let scheduler = scheduler(LaneConfig::simple(1, 100));
+    for ticket in 1..3 {
+        scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(1), |_| record_late(LIMIT))).unwrap();
+    }
+    let (sender, receiver) = channel();
+    // The only thread has counted the jobs before it begins the next one.
+    scheduler
+        .submit(Lane::Heavy, job(3, Caller::unlimited(1), move |outcome| sender.send(outcome).unwrap()))
+        .unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Ok(())));
+    assert_eq!(scheduler.status()[2].late, 2);
 }
 
 /// Budget that is exhausted after this much processor time.

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use alloy_primitives::B256;
 use foreseal_chain::{BlockId, View};
 use foreseal_primitives::{LogFilter, LogPosition};
-use foreseal_scheduler::Lane;
+use foreseal_scheduler::{Lane, record_late};
 
 use crate::{
     Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method, RangeError,
@@ -112,7 +112,10 @@ fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) 
         None => return Ok(list),
         Some(SearchStop::Full) => LogLimitKind::Logs { max: limits.logs },
         Some(SearchStop::Stopped(stopped)) => return Err(stopped.into()),
-        Some(SearchStop::Late) => LogLimitKind::Milliseconds { max: milliseconds(limits.log_time) },
+        Some(SearchStop::Late) => {
+            record_late(limits.log_time);
+            LogLimitKind::Milliseconds { max: milliseconds(limits.log_time) }
+        }
     };
     // The search did not finish the block where it ended. The first block alone can always be queried.
     let to = ended.block.saturating_sub(1).max(from);
