@@ -8,6 +8,7 @@ import httpx
 import orjson
 import pytest
 
+from foreseal.merchant import MerchantError
 from foreseal.payments.api.webhook_signature import decode_secret, new_secret, sign
 from foreseal.payments.demo.shop import DemoShop, ShopSettings
 from foreseal.payments.demo.shop.order_book import EVENTS, MAX_ORDERS, OrderBook, OrderStage, ShopEvent
@@ -52,6 +53,12 @@ class ShopClient:
 
     def post(self, path: str, **more: Any) -> httpx.Response:
         return asyncio.run(self._send("POST", path, **more))
+
+    def replace_refunder(self) -> "RecordingRefunder":
+        """Replace the API of refunds."""
+        refunder = RecordingRefunder()
+        self._shop._refunder = refunder  # type: ignore[assignment]
+        return refunder
 
     async def _send(self, method: str, path: str, **more: Any) -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(self._shop.app), base_url=ORIGIN) as client:
@@ -128,6 +135,53 @@ def test_blocked_refund_is_forgotten(book: OrderBook) -> None:
     assert order is not None
     apply(book, "order.captured", "order.confirmed", "refund.created", "refund.blocked")
     assert (order.stage, order.is_refundable) == (OrderStage.SHIPPED, True)
+
+
+class RecordingRefunder:
+    """The API of refunds, which fails after it received a request, until it may answer."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str, str]] = []
+        self.answers = False
+
+    async def refund_order(self, order: str, *, id: str, amount: str, idempotency_key: str) -> Any:
+        self.sent.append((id, amount, idempotency_key))
+        if not self.answers:
+            raise MerchantError("no answer")
+        return {"refund": {"id": id, "amount": amount}}
+
+    async def close(self) -> None:
+        pass
+
+
+def test_repeated_clicks_send_one_refund_and_a_blocked_one_is_sent_again(client: ShopClient) -> None:
+    refunder = client.replace_refunder()
+    for type in ("order.captured", "order.confirmed"):
+        assert deliver(client, event(type, transaction="0xab")).status_code == 204
+
+    def click() -> int:
+        return client.post("/merchant/mug-1/refund", headers={"origin": ORIGIN}).status_code
+
+    assert [click(), click()] == [502, 502]
+    refunder.answers = True
+    assert click() == 303
+    assert click() == 409, "nothing remains to be refunded"
+    assert len(refunder.sent) == 3
+    assert len(set(refunder.sent)) == 1, "repeated clicks are one refund"
+    (first, amount, _), *_ = refunder.sent
+    assert deliver(client, event("refund.blocked", refund=first)).status_code == 204
+    assert click() == 303
+    second, again, key = refunder.sent[-1]
+    assert second.startswith("mug-1-refund-")
+    assert again == amount
+    assert (second == first, key in {sent[2] for sent in refunder.sent[:-1]}) == (False, False)
+
+
+def test_refund_has_another_id_after_a_restart(book: OrderBook) -> None:
+    other = OrderBook(lambda: NOW).add("mug-1", MUG)
+    order = book.find("mug-1")
+    assert order is not None
+    assert order.next_refund_id != other.next_refund_id
 
 
 def test_reorganization_removes_the_payment_of_an_unshipped_order(book: OrderBook) -> None:

@@ -128,13 +128,10 @@ class DemoShop:
         order = self._find(request)
         if not order.is_refundable:
             raise HTTPException(409, "Only a shipped order that is not refunded in full can be refunded.")
-        # The same key for each click, so that the service refunds once.
-        amount = order.refundable
+        # The same id and key for repeated clicks, so that the service refunds once.
+        id = order.next_refund_id
         made = await self._refunder.refund_order(
-            order.id,
-            id=f"{order.id}-refund-{amount}",
-            amount=str(amount),
-            idempotency_key=f"refund {order.id} {amount}",
+            order.id, id=id, amount=str(order.refundable), idempotency_key=f"refund {id}"
         )
         # The webhook may come later; the next page already shows the refund.
         refund = ShopRefund(made["refund"]["id"], int(made["refund"]["amount"]))

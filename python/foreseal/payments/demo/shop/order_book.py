@@ -1,5 +1,6 @@
 """Orders of the demo shop, in memory: what the shop learns from webhooks."""
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -89,6 +90,11 @@ class ShopOrder:
     transaction: str | None = None
     refunds: dict[str, ShopRefund] = field(default_factory=dict)
     """Refunds by id, without those that the chain rejected."""
+    next_refund_id: str = field(init=False)
+    """Id of the next refund. It changes once the outcome of the last attempt is known, also if that was rejected."""
+
+    def __post_init__(self) -> None:
+        self._begin_attempt()
 
     @property
     def stage(self) -> OrderStage:
@@ -126,6 +132,8 @@ class ShopOrder:
         stored = self.refunds.get(refund.id)
         if stored is not None and stored.is_complete:
             return
+        if stored is None:
+            self._begin_attempt()
         self.refunds[refund.id] = refund
         self.times.setdefault(OrderStage.REFUND_SENT, at)
         if self.refunded >= self.product.price:
@@ -135,10 +143,15 @@ class ShopOrder:
             self.times.setdefault(OrderStage.PARTLY_REFUNDED, at)
 
     def remove_refund(self, id: str) -> None:
-        """Remove a refund that the chain rejected."""
+        """Remove a refund that the chain rejected, so that the next one has another id."""
         self.refunds.pop(id, None)
+        self._begin_attempt()
         if not self.refunds:
             self.times.pop(OrderStage.REFUND_SENT, None)
+
+    def _begin_attempt(self) -> None:
+        """Draw the id of the next refund. A count would repeat after a restart, when blocked refunds are forgotten."""
+        self.next_refund_id = f"{self.id}-refund-{secrets.token_hex(6)}"
 
 
 class OrderBook:
