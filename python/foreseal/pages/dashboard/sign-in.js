@@ -18,7 +18,8 @@ export function SignIn({ hadSession, problem }) {
     setIsSending(true);
     setError(null);
     try {
-      await signIn(key);
+      // A line of a terminal has words around the key.
+      await signIn(/\bpay_\S+/.exec(key)?.[0] ?? key.trim());
     } catch (failure) {
       setError(failure);
       setIsSending(false);
