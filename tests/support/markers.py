@@ -11,6 +11,7 @@ BY_PATH = {
     "campaigns": ("node", "slow"),
     "campaigns/alerts": ("proxy",),
     "campaigns/cluster_upgrade": ("proxy",),
+    "campaigns/container": ("proxy",),
     "campaigns/differential": ("npm",),
     "campaigns/wheels": ("network",),
     "e2e": ("node",),

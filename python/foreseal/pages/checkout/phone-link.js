@@ -3,6 +3,8 @@
 import { CopyButton } from '../lib/components/copy.js';
 import { html, useState } from '../lib/components/ui.js';
 
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
 /** @param {{url: string}} props */
 export function PhoneLink({ url }) {
   const [path, setPath] = useState(/** @type {{d: string, size: number} | null} */ (null));
@@ -17,6 +19,8 @@ export function PhoneLink({ url }) {
     ${path && html`<svg class="qr" viewBox=${`0 0 ${path.size} ${path.size}`} role="img" aria-label="QR code of the payment link"
       shape-rendering="crispEdges"><path d=${path.d} fill="currentColor" /></svg>`}
     <p>Scan the code with a wallet or a camera, or send the link to your phone. Anyone with the link can pay the order.</p>
+    ${LOOPBACK.test(new URL(url).hostname) && html`<p class="notice">This page is served on this computer only, so a phone
+      cannot open the link.</p>`}
     <p class="actions"><${CopyButton} value=${url} text="Copy the payment link" /></p>
   </details>`;
 }

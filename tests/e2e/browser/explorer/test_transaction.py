@@ -41,6 +41,7 @@ def test_life_cycle_runs_from_unknown_to_finalized(explorer: Explorer, chain: Ex
         current = page.locator(".life-cycle [aria-current=step]")
         expect(current).to_contain_text("Queued")
         expect(page.get_by_text("In the queue:")).to_be_visible()
+        chain.rpc("evm_mine")  # a whole block time before the next seal
         sender.send(nonce=nonce)
         expect(current).to_contain_text("Pre-confirmed")
         expect(stages.nth(1)).to_contain_text("step")

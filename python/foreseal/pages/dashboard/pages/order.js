@@ -183,7 +183,7 @@ function ChainPanel({ detail: { order, transactions } }) {
         { label: 'Nonce', cell: (/** @type {import('../types.js').Transaction} */ each) => each.account_nonce, numeric: true },
         { label: 'Hashes', cell: (/** @type {import('../types.js').Transaction} */ each) =>
           each.hashes.map((hash) => html`<div key=${hash}><${TransactionHash} hash=${hash} /></div>`) },
-        { label: 'Result', cell: (/** @type {import('../types.js').Transaction} */ each) => each.result ?? 'open' },
+        { label: 'Result', cell: (/** @type {import('../types.js').Transaction} */ each) => each.result ?? 'not final yet' },
       ]} />
   </${Panel}>`;
 }
