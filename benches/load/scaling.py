@@ -14,8 +14,9 @@ from typing import Any
 
 import orjson
 import uvloop
+from benches.load import workers
 from benches.load.wallets import Wallet, wallets
-from benches.load.workers import ACCOUNT, LOGGED, follow, make_chain, served
+from benches.load.workers import LOGGED, follow, make_chain, served
 
 from foreseal.bench.node import BenchNode
 from foreseal.bench.provenance import read_provenance, save
@@ -24,18 +25,15 @@ RESULT = Path(__file__).parents[1] / "results" / "scaling.json"
 PACKAGES = ("orjson", "uvloop")
 # Connections of one generator.
 _CONNECTIONS = 16
-CALLS: dict[str, tuple[str, list[Any]]] = {
-    "eth_blockNumber": ("eth_blockNumber", []),
-    "eth_getBalance": ("eth_getBalance", [ACCOUNT, "pending"]),
-    "eth_call": ("eth_call", [{"to": ACCOUNT, "data": "0x"}, "pending"]),
-    "eth_getBlockByNumber": ("eth_getBlockByNumber", ["pending", True]),
+CALLS = workers.CALLS | {
+    "eth_call": ("eth_call", [{"to": workers.ACCOUNT, "data": "0x"}, "pending"]),
     "eth_getLogs": ("eth_getLogs", [{"fromBlock": "0x1", "toBlock": "latest"}]),
 }
 
 
-def generators_of(workers: int) -> int:
+def generators_of(count: int) -> int:
     """Return the number of generators that saturate this many workers."""
-    return max(2, workers)
+    return max(2, count)
 
 
 def read_rate(port: int, call: str, seconds: float, generators: int) -> float:
@@ -63,10 +61,10 @@ def submission_rate(port: int, senders: list[Wallet], count: int) -> float:
         return sum(pool.map(load, bodies))
 
 
-def measure(port: int, workers: int, options: argparse.Namespace) -> dict[str, Any]:
+def measure(port: int, count: int, options: argparse.Namespace) -> dict[str, Any]:
     """Return the figures of one node."""
-    generators = generators_of(workers)
-    figures: dict[str, Any] = {"workers": workers, "generators": generators}
+    generators = generators_of(count)
+    figures: dict[str, Any] = {"workers": count, "generators": generators}
     for call in CALLS:
         rounds = [read_rate(port, call, options.seconds, generators) for _ in range(options.rounds)]
         figures[call] = round(statistics.median(rounds))
@@ -90,12 +88,12 @@ def main() -> None:
     results = []
     try:
         make_chain(folder / "made")
-        for workers in options.workers:
-            datadir = folder / str(workers)
+        for count in options.workers:
+            datadir = folder / str(count)
             shutil.copytree(folder / "made", datadir)
-            arguments = ("run", "--datadir", str(datadir), *production, "--workers", str(workers))
-            with served(*arguments, workers=workers) as port:
-                results.append(measure(port, workers, options))
+            arguments = ("run", "--datadir", str(datadir), *production, "--workers", str(count))
+            with served(*arguments, workers=count) as port:
+                results.append(measure(port, count, options))
     finally:
         shutil.rmtree(folder)
     command = f"python -m benches.load.scaling --workers {' '.join(map(str, options.workers))}"

@@ -219,8 +219,8 @@ impl<'a, I> Executor<'a, I> {
             let needed = envelope.gas_limit();
             return Err(RejectedTransaction::BlockGasExceeded { available, needed }.into());
         }
-        if self.optimism.is_some() {
-            return self.admit_optimism(transaction, block);
+        if let Some(optimism) = self.optimism {
+            return self.admit_optimism(optimism, transaction, block);
         }
         let Some(signature) = envelope.signature() else {
             return Err(RejectedTransaction::UnsupportedType(transaction.kind()).into());
@@ -246,6 +246,7 @@ impl<'a, I> Executor<'a, I> {
     /// Performs the checks of an OP chain, and computes the fees besides gas.
     fn admit_optimism(
         &mut self,
+        optimism: OptimismBlock,
         transaction: &Transaction,
         block: &BlockGas,
     ) -> Result<AdmittedTransaction, ExecutionError> {
@@ -261,7 +262,7 @@ impl<'a, I> Executor<'a, I> {
         if signature.s() > HALF_ORDER {
             return Err(RejectedTransaction::SignatureForm.into());
         }
-        let fees = self.l1_fees()?;
+        let fees = self.l1_fees(optimism)?;
         let footprint = fees.footprint(transaction.encoded());
         let available = self.gas_limit.saturating_sub(block.blob_gas_used);
         if footprint > available {
@@ -273,14 +274,13 @@ impl<'a, I> Executor<'a, I> {
     }
 
     /// Returns the fee parameters of L1, which the first deposit of the block has set.
-    fn l1_fees(&mut self) -> Result<L1Fees, ExecutionError> {
-        let Some(block) = self.optimism else { return Ok(L1Fees::default()) };
-        if let Some(fees) = block.fees {
+    fn l1_fees(&mut self, optimism: OptimismBlock) -> Result<L1Fees, ExecutionError> {
+        if let Some(fees) = optimism.fees {
             return Ok(fees);
         }
         let state = self.execution_state();
-        let fees = L1Fees::read(block.fork, |slot| state.storage(L1_ATTRIBUTES_CONTRACT, slot))?;
-        self.optimism = Some(OptimismBlock { fees: Some(fees), ..block });
+        let fees = L1Fees::read(optimism.fork, |slot| state.storage(L1_ATTRIBUTES_CONTRACT, slot))?;
+        self.optimism = Some(OptimismBlock { fees: Some(fees), ..optimism });
         Ok(fees)
     }
 

@@ -6,9 +6,6 @@ use alloy_consensus::{
 use alloy_primitives::{B256, Signature};
 use op_alloy_consensus::TxDeposit;
 
-/// EIP-2718 type of a deposit (OP specification, deposits).
-pub const DEPOSIT_TYPE: u8 = 0x7e;
-
 /// A signed transaction in the form of a block: every type, blobs without their sidecar.
 pub type SignedEnvelope = EthereumTxEnvelope<TxEip4844>;
 

@@ -23,7 +23,7 @@ pub use account::Account;
 pub use block::{Block, BlockBytes, length_in_block};
 pub use chain::{ChainSpec, ForkPoint, MAX_BLOCK_BYTES, TRANSACTION_GAS_CAP};
 pub use diff::{AccountDiff, ChangedAccount, NewCode, StateDiff};
-pub use envelope::{DEPOSIT_TYPE, Envelope, EnvelopeType, SignedEnvelope, Unsigned};
+pub use envelope::{Envelope, EnvelopeType, SignedEnvelope, Unsigned};
 pub use flashblock::{Flashblock, StepSignature, read_signature};
 pub use flashblock_commitment::{CommitmentDomain, FlashblockCommitment};
 pub use genesis::{
@@ -32,8 +32,10 @@ pub use genesis::{
 pub use log_filter::LogFilter;
 pub use log_search::{FoundLog, LogPosition};
 pub use mutant::mutant_is_on;
-pub use op_alloy_consensus::TxDeposit;
-pub use optimism::{MESSAGE_PASSER, OptimismFork, OptimismRules};
+pub use op_alloy_consensus::{
+    DEPOSIT_TX_TYPE_ID as DEPOSIT_TYPE, L2_TO_L1_MESSAGE_PASSER_ADDRESS as MESSAGE_PASSER, TxDeposit,
+};
+pub use optimism::{OptimismFork, OptimismRules};
 pub use overrides::{Change, Override};
 pub use receipt::{DEPOSIT_RECEIPT_VERSION, Receipt};
 pub use revm_primitives::hardfork::SpecId;

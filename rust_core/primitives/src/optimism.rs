@@ -3,14 +3,10 @@
 use alloy_consensus::Header;
 use alloy_eips::eip1559::{BaseFeeParams, calc_next_block_base_fee};
 use alloy_genesis::Genesis;
-use alloy_primitives::{Address, address};
 use op_alloy_consensus::{decode_holocene_extra_data, decode_jovian_extra_data};
 use serde::Deserialize;
 
 use crate::GenesisError;
-
-/// The L2ToL1MessagePasser: its storage root is the `withdrawalsRoot` of a block (OP specification, Isthmus).
-pub const MESSAGE_PASSER: Address = address!("4200000000000000000000000000000000000016");
 
 /// The newest fork of the OP stack that is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

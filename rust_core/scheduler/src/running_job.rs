@@ -91,7 +91,11 @@ impl RunningJob {
         }
         self.checked = now;
         let may_continue = self.check_limits_and_yield(now);
-        self.stopped = self.stopped.or(may_continue.err());
+        // A late job may go on with other work, and must end once it is displaced.
+        self.stopped = match may_continue {
+            Err(displaced @ Stopped::Displaced { .. }) => Some(displaced),
+            _ => self.stopped.or(may_continue.err()),
+        };
         may_continue
     }
 

@@ -27,7 +27,7 @@ const OPERATOR_FACTOR: u64 = 100;
 const DEFAULT_FOOTPRINT_SCALAR: u16 = 400;
 
 /// The fee parameters of L1 in one block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct L1Fees {
     /// Base fee of L1 in wei per gas.
     pub base_fee: U256,
@@ -43,7 +43,7 @@ pub struct L1Fees {
 }
 
 /// The fee of the operator for the gas of a transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorFee {
     /// Factor of the gas, with the scale of `fork`.
     pub scalar: u32,

@@ -138,7 +138,7 @@ class CheckoutHandler:
             # A page that was closed or reloaded must not count until the end of its wait.
             with self._limits.wait(id, address):
                 wait = self._watch.wait(id, query.version, query.wait_seconds)
-                if not await unless_disconnected(wait, request.receive):
+                if await unless_disconnected(wait, request.receive) is None:
                     return Response(status_code=204)
         call = self._call(path, query, NoFields())
         if not route.path.endswith(PAYMENT_PATH):

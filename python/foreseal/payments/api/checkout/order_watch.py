@@ -22,7 +22,7 @@ ReadVersions = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
 class _Waiter:
     id: str
     version: str
-    future: "asyncio.Future[None]"
+    future: "asyncio.Future[bool]"
 
 
 class OrderWatch:
@@ -41,23 +41,25 @@ class OrderWatch:
         self._is_stopping = True
         for waiter in self._waiters:
             if not waiter.future.done():
-                waiter.future.set_result(None)
+                waiter.future.set_result(False)
 
     async def wait(self, id: str, version: str, seconds: float) -> bool:
-        """Wait until an order has another version, the time is over, or the service stops; then return True."""
+        """Wait until an order has another version, the time is over, or the service stops.
+
+        Return True if the order has another version.
+        """
         if self._is_stopping:
-            return True
+            return False
         waiter = _Waiter(id, version, asyncio.get_running_loop().create_future())
         self._waiters.add(waiter)
         if self._polling is None or self._polling.done():
             self._polling = asyncio.create_task(self._poll())
         try:
-            await asyncio.wait_for(waiter.future, seconds)
+            return await asyncio.wait_for(waiter.future, seconds)
         except TimeoutError:
-            pass
+            return False
         finally:
             self._waiters.discard(waiter)
-        return True
 
     async def _poll(self) -> None:
         while self._waiters:
@@ -69,5 +71,5 @@ class OrderWatch:
                 found = {}
             for waiter in self._waiters:
                 if found.get(waiter.id, waiter.version) != waiter.version and not waiter.future.done():
-                    waiter.future.set_result(None)
+                    waiter.future.set_result(True)
             await asyncio.sleep(self._interval)

@@ -29,10 +29,10 @@ def test_wait_ends_when_the_order_has_another_version() -> None:
         waits = [asyncio.create_task(watch.wait(id, "1", LONG)) for id in ("a", "b")]
         await asyncio.sleep(0)
         stored.versions = {"a": "2", "b": "1"}
-        await waits[0]
+        assert await waits[0]
         assert not waits[1].done()
         watch.stop()
-        await waits[1]
+        assert not await waits[1]
 
     asyncio.run(run())
     assert ["a", "b"] in stored.queries
