@@ -5,10 +5,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from foreseal.payments.amounts import format_tokens
 from foreseal.payments.chain import Reverted
 from foreseal.payments.chain.token import receive_call
 from foreseal.payments.demo.environment import DemoEnvironment
+from foreseal.payments.demo.shop.products import shown_price
 from foreseal.payments.ledger import (
     DisbursementState,
     Finality,
@@ -90,13 +90,13 @@ class DemoPlayer:
         id, stage = f"{self.name}-maximum", self.stage
         deadline = stage.now() + HOUR
         to_sign = stage.orders.draft_permit(id, PermitTerms(stage.buyer.address, MAXIMUM, deadline, random_nonce()))
-        self._reach(id, OrderState.DRAFTED, detail=f"at most {_dollars(MAXIMUM)}")
+        self._reach(id, OrderState.DRAFTED, detail=f"at most {shown_price(MAXIMUM)}")
         stage.orders.sign(id, stage.signed(to_sign))
         self._reach(id, OrderState.SIGNED)
         stage.orders.store(id)
         self._reach(id, OrderState.STORED)
         stage.captures.capture(id, ACTUAL)
-        self._captured(id, f"{_dollars(ACTUAL)}, ")
+        self._captured(id, f"{shown_price(ACTUAL)}, ")
 
     def void_and_cancel(self) -> None:
         """Void an order, let the payer cancel it, and check that a capture afterwards reverts."""
@@ -134,7 +134,7 @@ class DemoPlayer:
         now = stage.now()
         terms = OrderTerms(stage.buyer.address, amount, now - 1, now + HOUR, random_nonce())
         to_sign = stage.orders.draft(id, terms)
-        self._reach(id, OrderState.DRAFTED, detail=f"{_dollars(amount)} from {stage.buyer.address}, for an hour")
+        self._reach(id, OrderState.DRAFTED, detail=f"{shown_price(amount)} from {stage.buyer.address}, for an hour")
         stage.orders.sign(id, stage.signed(to_sign))
         self._reach(id, OrderState.SIGNED, detail="by the buyer; no transaction, no money moved")
         stage.orders.store(id)
@@ -162,8 +162,8 @@ class DemoPlayer:
         stage = self.stage
         stage.refunds.refund(id, order, amount)
         stage.until(lambda: stage.refunds.advance(id).state is DisbursementState.COMPLETE, "the refund")
-        left = _dollars(stage.refunds.refundable(order))
-        self.report(f"  {id:<16} {'Complete':<30} {_dollars(amount)} returned to the payer; {left} remain")
+        left = shown_price(stage.refunds.refundable(order))
+        self.report(f"  {id:<16} {'Complete':<30} {shown_price(amount)} returned to the payer; {left} remain")
 
     def _late(self, id: str, reason: str) -> None:
         """Check that a capture sent directly to the token, bypassing the ledger, reverts."""
@@ -228,11 +228,7 @@ class DemoPlayer:
             raise Surprise("; ".join(fault.message for fault in found.faults))
         sums = found.total()
         reached = len({state for _, state, _ in self.reached})
-        captured, refunded, unmatched = map(_dollars, (sums.captured, sums.refunded, sums.unmatched))
+        captured, refunded, unmatched = map(shown_price, (sums.captured, sums.refunded, sums.unmatched))
         self.report("")
         self.report(f"{reached} of {len(OrderState)} states reached, {self.refused} forbidden transitions rejected")
         self.report(f"The books balance: {captured} captured, {refunded} refunded, {unmatched} unmatched")
-
-
-def _dollars(amount: int) -> str:
-    return f"{format_tokens(amount)} USDC"
