@@ -10,6 +10,7 @@ from repository import ROOT
 
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 RULE_FILES = sorted(PROMETHEUS.glob("*.rules.yml"))
+TEST_FILES = sorted(PROMETHEUS.glob("*.tests.yml"))
 
 
 def _promtool(*arguments: str) -> None:
@@ -19,7 +20,7 @@ def _promtool(*arguments: str) -> None:
 
 
 def test_rules_are_found() -> None:
-    assert len(RULE_FILES) == 3
+    assert (len(RULE_FILES), len(TEST_FILES)) == (3, 4)
 
 
 @pytest.mark.parametrize("file", RULE_FILES, ids=lambda file: file.name)
@@ -27,9 +28,9 @@ def test_promtool_accepts_the_rules(file: Path) -> None:
     _promtool("check", "rules", str(file))
 
 
-@pytest.mark.parametrize("file", RULE_FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", TEST_FILES, ids=lambda file: file.name)
 def test_unit_tests_of_the_rules_pass(file: Path) -> None:
-    _promtool("test", "rules", str(file.with_name(file.name.replace(".rules.", ".tests."))))
+    _promtool("test", "rules", str(file))
 
 
 def test_promtool_accepts_the_configuration() -> None:

@@ -57,7 +57,15 @@ class Rpc:
     def envelope(self, method: str, *params: Any) -> dict[str, Any]:
         """Return the whole response object of a call: a result or an error for its id."""
         ident = next(self._ids)
-        answer = self.post(_request(ident, method, params)).json()
+        request = _request(ident, method, params)
+        kept = self.is_connected
+        try:
+            answer = self.post(request).json()
+        except http.client.RemoteDisconnected:
+            if not kept:
+                raise
+            # The server closed the idle connection while the request was on its way, so it did not read it.
+            answer = self.post(request).json()
         assert answer["jsonrpc"] == "2.0"
         assert answer["id"] == ident
         assert ("error" in answer) != ("result" in answer)

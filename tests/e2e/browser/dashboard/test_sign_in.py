@@ -45,7 +45,7 @@ def test_idle_session_asks_for_the_key_again(shop: Shop, opened: BrowserPage) ->
     orders = f"{shop.service.url}/v1/orders"
     wait_for(lambda: page.context.request.get(orders).status == 401, 30.0, "the end of the session")
     page.get_by_role("link", name="Payouts").click()
-    expect(page.get_by_role("status")).to_contain_text("The session has ended")
+    expect(page.get_by_role("status").filter(has_text="The session has ended")).to_be_visible()
     page.get_by_label("API key").fill(shop.keys[Role.READER])
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Payouts", level=1)).to_be_visible()
