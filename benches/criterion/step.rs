@@ -98,6 +98,7 @@ fn step(criterion: &mut Criterion) {
         base_fee: None,
         parent_beacon_block_root: B256::ZERO,
         withdrawals: Vec::new(),
+        transactions: Vec::new(),
     };
     let parent = ParentBlock { header: &header, hash, state: &state };
     let (open, _) = PendingBlock::open(&spec, parent, &opening, &NoHashes).expect("a block can be opened");

@@ -1,10 +1,12 @@
 //! Header fields that are fixed when a block is opened.
 
+use std::sync::Arc;
+
 use alloy_consensus::{Header, constants::EMPTY_OMMER_ROOT_HASH};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_evm::difficulty_after;
-use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
+use foreseal_primitives::{ChainSpec, ForkPoint, SpecId, Transaction};
 use foreseal_trie::ordered_trie_root;
 
 use crate::BuildError;
@@ -33,6 +35,8 @@ pub struct NextBlockAttributes {
     /// Withdrawals (EIP-4895), from Shanghai on. Records of steps have none, so only a block that is never
     /// recorded may have some.
     pub withdrawals: Vec<Withdrawal>,
+    /// Transactions that the block begins with, in step 0: on an OP chain the deposits.
+    pub transactions: Vec<Arc<Transaction>>,
 }
 
 impl NextBlockAttributes {
@@ -52,6 +56,11 @@ impl NextBlockAttributes {
             return Err(BuildError::GasLimit { number, parent: parent.gas_limit });
         }
         let cancun = fork.is_enabled_in(SpecId::CANCUN);
+        let excess_blob_gas = if spec.optimism().is_some() {
+            Some(0)
+        } else {
+            spec.excess_blob_gas_after(parent, self.timestamp).filter(|_| cancun)
+        };
         Ok(Header {
             parent_hash,
             ommers_hash: EMPTY_OMMER_ROOT_HASH,
@@ -67,7 +76,7 @@ impl NextBlockAttributes {
                 .is_enabled_in(SpecId::SHANGHAI)
                 .then(|| ordered_trie_root(self.withdrawals.iter().map(|one| alloy_rlp::encode(one).into()))),
             blob_gas_used: cancun.then_some(0),
-            excess_blob_gas: spec.excess_blob_gas_after(parent, self.timestamp).filter(|_| cancun),
+            excess_blob_gas,
             parent_beacon_block_root: cancun.then_some(self.parent_beacon_block_root),
             ..Header::default()
         })

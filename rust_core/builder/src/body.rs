@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Bloom, Bytes};
-use foreseal_primitives::{Receipt, Transaction, length_in_block};
+use foreseal_primitives::{Receipt, StateDiff, Transaction, length_in_block};
 use foreseal_trie::ListTrie;
 use imbl::Vector;
 
@@ -18,7 +18,17 @@ pub struct Body {
     pub bloom: Bloom,
     /// Size in bytes of the transactions inside the block's RLP.
     pub transactions_length: usize,
-    /// Blob gas of the transactions so far (EIP-4844).
+    /// Blob gas of the transactions so far (EIP-4844); on an OP chain the footprint of their data (Jovian).
+    pub blob_gas_used: u64,
+}
+
+/// Transactions of a step, and their effects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepContents<'a> {
+    pub transactions: &'a [Arc<Transaction>],
+    pub receipts: &'a [Arc<Receipt>],
+    pub diff: &'a StateDiff,
+    /// Blob gas of the block up to the step: see [`Body::blob_gas_used`].
     pub blob_gas_used: u64,
 }
 
@@ -45,8 +55,9 @@ impl Body {
 
     /// Returns a body with a step's transactions and receipts appended. The two tries are built in parallel.
     #[must_use]
-    pub fn with_transactions(&self, transactions: &[Arc<Transaction>], receipts: &[Arc<Receipt>]) -> Self {
-        let mut next = self.clone();
+    pub(crate) fn with_step(&self, step: StepContents<'_>) -> Self {
+        let StepContents { transactions, receipts, blob_gas_used, .. } = step;
+        let mut next = Self { blob_gas_used, ..self.clone() };
         if transactions.is_empty() {
             return next;
         }
@@ -63,7 +74,6 @@ impl Body {
         );
         for transaction in transactions {
             next.transactions_length += length_in_block(transaction);
-            next.blob_gas_used += blob_gas(transaction);
             next.transactions.push_back(transaction.clone());
         }
         for receipt in receipts {

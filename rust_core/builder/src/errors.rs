@@ -1,7 +1,7 @@
 //! Errors of building a block and of applying a recorded step.
 
 use alloy_primitives::B256;
-use foreseal_evm::ExecutionError;
+use foreseal_evm::{ExecutionError, RejectedTransaction};
 
 /// A failure to build a block. A transaction never causes one: invalid transactions are skipped and reported.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +10,8 @@ pub enum BuildError {
     NotProofOfStake { number: u64 },
     #[error("block {number} cannot have a valid gas limit: its parent has {parent}")]
     GasLimit { number: u64, parent: u64 },
+    #[error("the block cannot begin with transaction {index} ({hash}): {reason}")]
+    FirstTransaction { index: usize, hash: B256, reason: RejectedTransaction },
     #[error(transparent)]
     Execution(#[from] ExecutionError),
     #[error("step {index} of block {number} does not follow the previous step: {what}")]

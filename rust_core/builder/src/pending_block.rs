@@ -8,11 +8,14 @@ use alloy_eips::{
     eip7685::Requests,
 };
 use alloy_primitives::B256;
-use foreseal_evm::{BlockBody, EndOfBlock, ExecutionError, Executor, end_block};
+use foreseal_evm::{BlockBody, BlockGas, EndOfBlock, ExecutionError, Executor, end_block};
 use foreseal_primitives::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, Transaction, mutant};
-use foreseal_state::{BlockHashes, State};
+use foreseal_state::{BlockHashes, State, withdrawals_root};
 
-use crate::{Body, BuildError, NextBlockAttributes};
+use crate::{
+    Body, BuildError, NextBlockAttributes,
+    body::{StepContents, blob_gas},
+};
 
 /// The parent of a block that is opened.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,22 @@ pub struct ParentBlock<'a> {
     pub header: &'a Header,
     pub hash: B256,
     pub state: &'a State,
+}
+
+/// Transactions of a new step, and their effects.
+pub(crate) struct ExecutedStep {
+    pub transactions: Vec<Arc<Transaction>>,
+    pub receipts: Vec<Arc<Receipt>>,
+    pub diff: Arc<StateDiff>,
+    /// Blob gas of the block up to the step.
+    pub blob_gas_used: u64,
+}
+
+impl ExecutedStep {
+    fn contents(&self) -> StepContents<'_> {
+        let Self { transactions, receipts, diff, blob_gas_used } = self;
+        StepContents { transactions, receipts, diff, blob_gas_used: *blob_gas_used }
+    }
 }
 
 /// A block after one of its steps. Immutable: a step makes a new value, so a step that could not be made
@@ -42,7 +61,11 @@ pub struct PendingBlock {
 }
 
 impl PendingBlock {
-    /// Opens the block after `parent`: runs the opening system calls (EIP-4788, EIP-2935) and makes step 0.
+    /// Opens the block after `parent`: runs the opening system calls (EIP-4788, EIP-2935) and makes step 0, which
+    /// contains the transactions of `attributes`.
+    ///
+    /// # Errors
+    /// Returns [`BuildError::FirstTransaction`] if one of these transactions cannot be executed.
     pub fn open(
         spec: &Arc<ChainSpec>,
         parent: ParentBlock<'_>,
@@ -54,9 +77,22 @@ impl PendingBlock {
         let empty = Self { withdrawals, ..Self::empty(spec, parent, template) };
         let mut executor = Executor::new(spec, parent.state, hashes, &empty.template);
         executor.begin_block(parent.hash, empty.template.parent_beacon_block_root)?;
+        let mut gas = BlockGas::default();
+        let mut receipts = Vec::with_capacity(attributes.transactions.len());
+        for (index, transaction) in attributes.transactions.iter().enumerate() {
+            let receipt = executor.transact(transaction, &mut gas).map_err(|error| match error {
+                ExecutionError::Rejected(reason) => {
+                    BuildError::FirstTransaction { index, hash: transaction.hash(), reason }
+                }
+                error => error.into(),
+            })?;
+            receipts.push(Arc::new(receipt));
+        }
         let diff = Arc::new(executor.drain_diff());
         drop(executor);
-        empty.build_step(Vec::new(), Vec::new(), diff, hashes, parent.hash, 0)
+        let transactions = attributes.transactions.clone();
+        let executed = ExecutedStep { transactions, receipts, diff, blob_gas_used: gas.blob_gas_used };
+        empty.build_step(executed, hashes, parent.hash, 0)
     }
 
     /// Returns the block before its step 0.
@@ -108,13 +144,19 @@ impl PendingBlock {
     fn replay(&self, step: &Flashblock) -> Result<Self, BuildError> {
         let end =
             |_: &State, _: &Body| Ok((step.header.requests_hash, StateDiff::clone(&step.end_of_block_diff)));
-        let (next, _) = self.apply_step_and_compute_roots(
-            &step.transactions,
-            &step.receipts,
-            &step.diff,
-            step.index,
-            end,
-        )?;
+        // The footprint of data on an OP chain depends on parameters in the state, so it is the recorded one.
+        let blob_gas_used = if self.spec.optimism().is_some() {
+            step.header.blob_gas_used.unwrap_or(0)
+        } else {
+            self.body.blob_gas_used + step.transactions.iter().map(|one| blob_gas(one)).sum::<u64>()
+        };
+        let contents = StepContents {
+            transactions: &step.transactions,
+            receipts: &step.receipts,
+            diff: &step.diff,
+            blob_gas_used,
+        };
+        let (next, _) = self.apply_step_and_compute_roots(contents, step.index, end)?;
         if next.hash != step.hash && !mutant!("trust-the-record") {
             return Err(BuildError::HashMismatch {
                 number: step.number,
@@ -130,9 +172,7 @@ impl PendingBlock {
     /// yet.
     pub(crate) fn build_step(
         &self,
-        transactions: Vec<Arc<Transaction>>,
-        receipts: Vec<Arc<Receipt>>,
-        diff: Arc<StateDiff>,
+        executed: ExecutedStep,
         hashes: &dyn BlockHashes,
         previous: B256,
         index: u64,
@@ -141,7 +181,8 @@ impl PendingBlock {
             let EndOfBlock { requests, diff } = self.run_end_of_block(state, body, hashes)?;
             Ok((requests.map(|requests| requests.requests_hash()), diff))
         };
-        let (next, tail) = self.apply_step_and_compute_roots(&transactions, &receipts, &diff, index, end)?;
+        let (next, tail) = self.apply_step_and_compute_roots(executed.contents(), index, end)?;
+        let ExecutedStep { transactions, receipts, diff, .. } = executed;
         let flashblock = Flashblock {
             number: next.template.number,
             index,
@@ -183,23 +224,26 @@ impl PendingBlock {
     /// both.
     fn apply_step_and_compute_roots(
         &self,
-        transactions: &[Arc<Transaction>],
-        receipts: &[Arc<Receipt>],
-        diff: &StateDiff,
+        step: StepContents<'_>,
         index: u64,
         end: impl FnOnce(&State, &Body) -> Result<(Option<B256>, StateDiff), BuildError>,
     ) -> Result<(Self, StateDiff), BuildError> {
-        let (state, lists) =
-            (|| self.base.apply(diff), || self.body.with_transactions(transactions, receipts));
+        let (state, lists) = (|| self.base.apply(step.diff), || self.body.with_step(step));
         // Waking another thread takes longer than an empty step.
         let (base, body) =
-            if transactions.is_empty() { (state(), lists()) } else { rayon::join(state, lists) };
+            if step.transactions.is_empty() { (state(), lists()) } else { rayon::join(state, lists) };
         let base = base.map_err(ExecutionError::from)?;
         let (requests_hash, tail) = end(&base, &body)?;
         let tip =
             if tail.is_empty() { base.clone() } else { base.apply(&tail).map_err(ExecutionError::from)? };
+        let withdrawals_root = if self.spec.optimism().is_some() {
+            Some(withdrawals_root(&tip).map_err(ExecutionError::from)?)
+        } else {
+            self.template.withdrawals_root
+        };
         let header = Header {
             state_root: tip.root(),
+            withdrawals_root,
             transactions_root: body.transactions_root(),
             receipts_root: body.receipts_root(),
             logs_bloom: body.bloom,

@@ -12,7 +12,7 @@ use foreseal_primitives::{
 };
 use foreseal_state::BlockHashes;
 
-use crate::{BuildError, PendingBlock, body::blob_gas};
+use crate::{BuildError, PendingBlock, body::blob_gas, pending_block::ExecutedStep};
 
 /// Intrinsic gas of the cheapest transaction.
 const MIN_GAS: u64 = 21_000;
@@ -71,7 +71,8 @@ impl RemainingBudgets {
     fn new(block: &PendingBlock) -> Self {
         let header = block.header();
         let blob_limit = block.spec.blob_params(header.timestamp).map_or(0, |p| p.max_blob_gas_per_block());
-        let bytes = if block.fork().is_enabled_in(SpecId::OSAKA) {
+        // The driver of an OP chain bounds its blocks.
+        let bytes = if block.fork().is_enabled_in(SpecId::OSAKA) && block.spec.optimism().is_none() {
             MAX_BLOCK_BYTES.saturating_sub(block.body.transactions_length + HEADER_RESERVE)
         } else {
             usize::MAX
@@ -154,13 +155,14 @@ impl<'a> StepInProgress<'a> {
         mut times: StepTimes,
         laps: &mut Stopwatch<'_>,
     ) -> Result<BuiltStep, BuildError> {
-        let diff: StateDiff = self.executor.drain_diff();
+        let diff = Arc::new(self.executor.drain_diff());
         laps.add_to(&mut times.execute);
-        let Self { transactions, receipts, rejected, .. } = self;
+        let Self { transactions, receipts, rejected, gas, .. } = self;
         if transactions.is_empty() {
             return Ok(BuiltStep { step: None, rejected, times });
         }
-        let step = block.next_step(transactions, receipts, diff, hashes)?;
+        let executed = ExecutedStep { transactions, receipts, diff, blob_gas_used: gas.blob_gas_used };
+        let step = block.next_step(executed, hashes)?;
         laps.add_to(&mut times.roots);
         Ok(BuiltStep { step: Some(step), rejected, times })
     }
@@ -242,17 +244,18 @@ impl PendingBlock {
         diff: StateDiff,
         hashes: &dyn BlockHashes,
     ) -> Result<Option<(Self, Flashblock)>, BuildError> {
-        let (next, step) = self.next_step(Vec::new(), Vec::new(), diff, hashes)?;
+        let (transactions, receipts, diff) = (Vec::new(), Vec::new(), Arc::new(diff));
+        let executed =
+            ExecutedStep { transactions, receipts, diff, blob_gas_used: self.body.blob_gas_used };
+        let (next, step) = self.next_step(executed, hashes)?;
         Ok((next.hash() != self.hash()).then_some((next, step)))
     }
 
     fn next_step(
         &self,
-        transactions: Vec<Arc<Transaction>>,
-        receipts: Vec<Arc<Receipt>>,
-        diff: StateDiff,
+        executed: ExecutedStep,
         hashes: &dyn BlockHashes,
     ) -> Result<(Self, Flashblock), BuildError> {
-        self.build_step(transactions, receipts, Arc::new(diff), hashes, self.hash(), self.index() + 1)
+        self.build_step(executed, hashes, self.hash(), self.index() + 1)
     }
 }

@@ -48,6 +48,7 @@ fn opened() -> (PendingBlock, Flashblock, Pool) {
         base_fee: None,
         parent_beacon_block_root: B256::ZERO,
         withdrawals: Vec::new(),
+        transactions: Vec::new(),
     };
     let (open, first) = PendingBlock::open(&spec, parent, &opening, &NoHashes).unwrap();
     let reopened = PendingBlock::resume(&spec, parent, &first).unwrap();

@@ -10,7 +10,7 @@ use alloy_primitives::{B256, Bytes, U256};
 use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock};
 use foreseal_evm::{BlockError, execute_block};
 use foreseal_primitives::{Block, BlockBytes, ChainSpec, Flashblock, Override, StateDiff, mutant};
-use foreseal_state::{BlockHashes, State, StateError, genesis_diff};
+use foreseal_state::{BlockHashes, State, StateError, genesis_diff, genesis_header};
 use imbl::Vector;
 
 use crate::{
@@ -123,7 +123,7 @@ impl Chain {
 
     fn of_genesis(spec: Arc<ChainSpec>, depth: FinalityDepth, archive: Option<Arc<Archive>>) -> Self {
         let state = State::from_genesis(spec.genesis());
-        let header = spec.genesis_header(state.root());
+        let header = genesis_header(&spec, &state);
         let hash = header.hash_slow();
         let withdrawals = header.withdrawals_root.map(|_| alloy_eips::eip4895::Withdrawals::default());
         let block = Block {

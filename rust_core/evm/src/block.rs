@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use alloy_consensus::{Eip658Value, Header, Transaction as _, constants::EMPTY_ROOT_HASH};
+use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::{B256, Bloom};
 use foreseal_primitives::{
-    Block, BlockBytes, ChainSpec, MESSAGE_PASSER, Receipt, SpecId, StateDiff, Transaction, length_in_block,
+    Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, length_in_block,
     recover_all,
 };
-use foreseal_state::{BlockHashes, State};
+use foreseal_state::{BlockHashes, State, withdrawals_root};
 use foreseal_trie::ordered_trie_root;
 
 use crate::{
@@ -100,16 +100,10 @@ fn run(
     let last = executor.drain_diff();
     let state = state.apply(&last).map_err(ExecutionError::from)?;
     if spec.optimism().is_some() {
-        let root = withdrawals_root(&state)?;
+        let root = withdrawals_root(&state).map_err(ExecutionError::from)?;
         header::validate_withdrawals_root(root, header)?;
     }
     Ok((state, receipts, diff.then(&last)))
-}
-
-/// Returns the withdrawals root of a block of an OP chain: the storage root of the message passer after it
-/// (Isthmus).
-pub fn withdrawals_root(state: &State) -> Result<B256, ExecutionError> {
-    Ok(state.storage_root(&MESSAGE_PASSER)?.unwrap_or(EMPTY_ROOT_HASH))
 }
 
 fn validate_outcome(header: &Header, gas: BlockGas, receipts: &[Arc<Receipt>]) -> Result<(), BlockError> {

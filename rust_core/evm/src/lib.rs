@@ -31,7 +31,7 @@ mod trace;
 mod typed_transaction;
 
 pub use access_list::{AccessListOutcome, create_access_list};
-pub use block::{ExecutionOutput, execute_block, withdrawals_root};
+pub use block::{ExecutionOutput, execute_block};
 pub use block_error::BlockError;
 pub use call::{CallLimits, CallOutcome, CallRequest, call};
 pub use dao_fork::{DAO_ACCOUNTS, DAO_BENEFICIARY};

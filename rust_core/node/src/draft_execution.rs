@@ -103,6 +103,7 @@ fn attributes_of(step: &Flashblock, chain: &Chain) -> NextBlockAttributes {
         base_fee: header.base_fee_per_gas,
         parent_beacon_block_root: header.parent_beacon_block_root.unwrap_or_default(),
         withdrawals: Vec::new(),
+        transactions: step.transactions.clone(),
     }
 }
 

@@ -164,6 +164,7 @@ impl Sequencer {
             base_fee: None,
             parent_beacon_block_root: B256::ZERO,
             withdrawals: Vec::new(),
+            transactions: Vec::new(),
         }
     }
 

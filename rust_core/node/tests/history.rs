@@ -92,6 +92,7 @@ fn opening() -> NextBlockAttributes {
         base_fee: None,
         parent_beacon_block_root: B256::ZERO,
         withdrawals: Vec::new(),
+        transactions: Vec::new(),
     }
 }
 

@@ -55,16 +55,21 @@ impl Production {
     /// node that is building none.
     pub fn idle_opening(&self, chain: &Chain) -> NextBlockAttributes {
         let latest = &chain.latest().block.header;
+        let is_optimism = chain.spec().optimism().is_some();
+        let gas_limit = self.gas_limit.filter(|_| !is_optimism).unwrap_or(latest.gas_limit);
+        // On an OP chain it names the parameters of the base fee.
+        let extra_data = if is_optimism { &latest.extra_data } else { &self.extra_data }.clone();
         NextBlockAttributes {
             merged: chain.merged(),
             timestamp: latest.timestamp.saturating_add(self.block_time),
             mix_hash: B256::ZERO,
             beneficiary: self.beneficiary,
-            gas_limit: self.gas_limit.unwrap_or(latest.gas_limit),
-            extra_data: self.extra_data.clone(),
+            gas_limit,
+            extra_data,
             base_fee: None,
             parent_beacon_block_root: B256::ZERO,
             withdrawals: Vec::new(),
+            transactions: Vec::new(),
         }
     }
 

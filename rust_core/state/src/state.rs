@@ -1,9 +1,10 @@
 //! The state after a step, and the application of a step's diff.
 
+use alloy_consensus::{Header, constants::EMPTY_ROOT_HASH};
 use alloy_genesis::{Genesis, GenesisAccount};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use foreseal_keccak::{hash_address, keccak, keccak_batch};
-use foreseal_primitives::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
+use foreseal_primitives::{Account, AccountDiff, ChainSpec, ChangedAccount, MESSAGE_PASSER, NewCode, StateDiff};
 use foreseal_trie::{Change, Lookup, RequiredKey, Trie};
 use rayon::prelude::*;
 use revm_bytecode::Bytecode;
@@ -97,6 +98,23 @@ impl State {
         let key = hash_address(address);
         Ok(self.load_path(key)?.get(key.as_slice()).value().map(AccountLeaf::storage_root))
     }
+}
+
+/// Returns the header of the genesis block, whose state is `state`.
+pub fn genesis_header(spec: &ChainSpec, state: &State) -> Header {
+    let header = spec.genesis_header(state.root());
+    if spec.optimism().is_none() {
+        return header;
+    }
+    // The state of a genesis is in memory.
+    let root = withdrawals_root(state).unwrap_or(EMPTY_ROOT_HASH);
+    Header { withdrawals_root: Some(root), ..header }
+}
+
+/// Returns the withdrawals root of a block of an OP chain: the storage root of the message passer after it
+/// (OP specification, Isthmus).
+pub fn withdrawals_root(state: &State) -> Result<B256, StateError> {
+    Ok(state.storage_root(&MESSAGE_PASSER)?.unwrap_or(EMPTY_ROOT_HASH))
 }
 
 /// Returns the diff from the empty state to the allocation of a genesis.

@@ -53,6 +53,7 @@ fn build_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
         base_fee: None,
         parent_beacon_block_root: attributes.parent_beacon_block_root,
         withdrawals: attributes.withdrawals,
+        transactions: Vec::new(),
     };
     if opening.extra_data.len() > MAX_EXTRA_DATA {
         return Err(

@@ -12,9 +12,9 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::Decodable;
 use foreseal_conformance::vectors;
-use foreseal_evm::{execute_block, withdrawals_root};
+use foreseal_evm::execute_block;
 use foreseal_primitives::{BlockBytes, ChainSpec, Transaction, parse_genesis};
-use foreseal_state::{BlockHashes, State, StateError, StateReader};
+use foreseal_state::{BlockHashes, State, StateError, StateReader, genesis_header};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -67,8 +67,7 @@ fn execute(folder: &Path, name: &str) -> (usize, usize) {
         serde_json::from_reader(decompressed(&folder.join(format!("expect-{name}.json.zst")))).unwrap();
     let transactions = recorded_transactions(&folder.join(format!("verifier-{name}.jsonl.zst")));
     let mut state = State::from_genesis(spec.genesis());
-    let mut parent = spec.genesis_header(state.root());
-    parent.withdrawals_root = Some(withdrawals_root(&state).unwrap());
+    let mut parent = genesis_header(&spec, &state);
     let mut hashes = Hashes(BTreeMap::new());
     let mut count = 0;
     for block in &expected.blocks {
