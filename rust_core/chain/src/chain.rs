@@ -8,8 +8,8 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock};
-use foreseal_evm::{BlockError, execute_block};
-use foreseal_primitives::{Block, BlockBytes, ChainSpec, Flashblock, Override, StateDiff, mutant};
+use foreseal_evm::BlockError;
+use foreseal_primitives::{Block, ChainSpec, Flashblock, Override, StateDiff, mutant};
 use foreseal_state::{BlockHashes, State, StateError, genesis_diff, genesis_header};
 use imbl::Vector;
 
@@ -21,9 +21,11 @@ use crate::{
     store_update::{BlockChanges, StoreUpdate},
 };
 
+mod import;
 mod stored;
 mod unwind;
 
+pub use import::ForkHashes;
 pub use stored::Resumed;
 
 /// Reasons why a record does not fit the chain.
@@ -323,48 +325,6 @@ impl Chain {
         Ok(())
     }
 
-    /// Executes an external block on top of the newest sealed one, and makes it safe and finalized.
-    ///
-    /// An open block without transactions is dropped; one with pre-confirmed transactions never is.
-    pub fn import(&mut self, bytes: &[u8]) -> Result<(), ChainError> {
-        let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
-        let number = block.header.number;
-        if self.open.as_ref().is_some_and(|open| open.block.index() > 0) {
-            return Err(out_of_order(
-                number,
-                "imported",
-                "a block with pre-confirmed transactions is being built",
-            ));
-        }
-        let executed = {
-            let latest = self.latest();
-            execute_block(&self.spec, &latest.block.header, &latest.state, &self.sealed, block)
-                .map_err(|source| ChainError::Block { number, source })?
-        };
-        if let Some(open) = self.open.take() {
-            self.reorged.push(&open.executed());
-        }
-        for (index, transaction) in executed.block.transactions.iter().enumerate() {
-            self.lookup.add_transaction(transaction.hash(), number, index);
-        }
-        self.lookup.add_step(executed.block.hash, number, 0);
-        let (block, state) = (executed.block, executed.state);
-        self.finality = Finality { safe: number, finalized: number, ..self.finality };
-        let executed_block = ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() };
-        self.push_sealed(executed_block, vec![Arc::new(executed.diff)]);
-        self.trim();
-        Ok(())
-    }
-
-    /// Imports a block like [`Self::import`]; returns `false` if the chain already has it.
-    pub fn import_next(&mut self, bytes: &[u8]) -> Result<bool, ChainError> {
-        let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
-        if self.sealed.hash(block.header.number)? == Some(block.header.hash_slow()) {
-            return Ok(false);
-        }
-        self.import(bytes).map(|()| true)
-    }
-
     /// Returns the numbers of the safe and the finalized block.
     pub fn finality(&self) -> Finality {
         self.finality
@@ -382,6 +342,16 @@ impl Chain {
 
     pub fn set_clock_offset(&mut self, offset: i64) {
         self.clock_offset = offset;
+    }
+
+    /// Returns the number of the sealed block with this hash.
+    pub fn sealed_number(&self, hash: &B256) -> Result<Option<u64>, StateError> {
+        let found = match (self.lookup.step(hash), self.sealed.archive()) {
+            (None, Some(archive)) => archive.step(hash)?,
+            (found, _) => found,
+        };
+        let Some(number) = found.map(|position| position.number) else { return Ok(None) };
+        Ok((self.sealed.hash(number)? == Some(*hash)).then_some(number))
     }
 
     /// Returns the sealed block with this number.
@@ -436,7 +406,6 @@ impl Chain {
         }
         let (block, _) = self.prepare_open(opening)?;
         let (block, state) = (block.block(), block.state().clone());
-        self.lookup.add_step(block.hash, block.header.number, 0);
         Ok(self.view_with(ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() }, 0))
     }
 

@@ -212,6 +212,11 @@ impl View {
     /// Returns the position of the step or block with this hash. It may be ahead of this view, so the caller
     /// checks it.
     pub(crate) fn step_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+        // The placeholder of a node that builds no block is in no table.
+        if self.pending.block.hash == *hash {
+            let index = usize::try_from(self.pending_index).unwrap_or(usize::MAX);
+            return Ok(Some(Position { number: self.pending.number(), index }));
+        }
         match (self.lookup.step(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.step(hash),
             (found, _) => Ok(found),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
-use alloy_primitives::{B256, Bloom};
+use alloy_primitives::Bloom;
 use foreseal_primitives::{
     Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, length_in_block,
     recover_all,

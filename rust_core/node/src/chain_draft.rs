@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 use foreseal_builder::{BuildError, NextBlockAttributes, PendingBlock};
 use foreseal_chain::{Chain, ChainError, Finality, Recorded};
-use foreseal_evm::RejectedTransaction;
+use foreseal_evm::{ExecutionOutput, RejectedTransaction};
 use foreseal_journal::Record;
 use foreseal_keccak::keccak;
 use foreseal_primitives::{
@@ -48,9 +48,26 @@ impl ChainDraft {
     /// Opens the next block.
     pub fn open(&mut self, opening: &NextBlockAttributes) -> Result<(), BuildError> {
         let (block, step) = self.chain.prepare_open(opening)?;
+        self.start(block, step);
+        Ok(())
+    }
+
+    /// Opens the next block with a prepared step 0.
+    pub fn start(&mut self, block: PendingBlock, step: Flashblock) {
         let step = self.stamped(step);
         self.records.extend(opening_records(&step));
         self.chain.start_block(block, step);
+    }
+
+    /// Executes an external block on top of the newest sealed one, and does not add it.
+    pub fn execute_next(&self, bytes: &[u8]) -> Result<ExecutionOutput, ChainError> {
+        self.chain.execute_next(bytes)
+    }
+
+    /// Adds an executed external block, whose RLP is `bytes`.
+    pub fn import_executed(&mut self, executed: ExecutionOutput, bytes: Bytes) -> Result<(), ChainError> {
+        self.chain.add_executed(executed)?;
+        self.records.push(Record::Import { block: bytes });
         Ok(())
     }
 
@@ -58,7 +75,9 @@ impl ChainDraft {
     pub fn unwind(&mut self, number: u64) -> Result<(), ChainError> {
         let gone = self.chain.unwind(number)?;
         self.records.push(Record::Unwind { number, hash: self.chain.latest().block.hash });
-        self.returning.get_or_insert_default().extend(gone);
+        // Only L1 or the driver can include a deposit again.
+        let returning = gone.into_iter().filter(|transaction| transaction.envelope().deposit().is_none());
+        self.returning.get_or_insert_default().extend(returning);
         Ok(())
     }
 

@@ -21,6 +21,7 @@ use crate::{
     BlockSlot, ControlError, ProductionError, StoreFailed, sequencer::Sequencer, shared_state::SharedState,
 };
 
+mod driver;
 mod finality;
 mod mine;
 mod overrides;

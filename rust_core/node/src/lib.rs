@@ -10,6 +10,7 @@ mod cluster_node;
 mod contradiction;
 mod control;
 mod draft_execution;
+mod driver_state;
 mod environment;
 mod errors;
 mod follower_backend;
@@ -59,6 +60,7 @@ pub use cluster::{
 };
 pub use cluster_driver::ClusterDriver;
 pub use cluster_node::Handover;
+pub use driver_state::{BlockVerdict, ForkChoice, HeadChoice, PayloadRequest};
 pub use environment::{NodeEnvironment, Randomness};
 pub use errors::NodeError;
 pub use import_export::{export_chain, import_chain};

@@ -32,7 +32,8 @@ impl Node {
                 // A leader whose quorum is lost waits, and is not stalled.
                 let waits = writing.monitor.get().map_or(0, |monitor| monitor.unanswered_rounds());
                 let count = shared.ticked().saturating_add(i64::try_from(waits).unwrap_or(i64::MAX));
-                (count, Some(self.settings().production.step))
+                // A driver may be silent for any time.
+                (count, Some(self.settings().production.step).filter(|_| !self.settings().driver))
             }
             // A connection that stays silent for longer is closed, unless the thread that reads it is
             // stalled.

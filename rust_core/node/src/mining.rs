@@ -9,6 +9,8 @@ pub enum Mining {
     Automatic,
     /// An explicit request.
     Manual,
+    /// A consensus client, which also opens each block: see [`Settings::driver`](crate::Settings::driver).
+    Driver,
 }
 
 impl Mining {
@@ -22,7 +24,7 @@ impl Mining {
     pub(crate) fn block_time(self) -> u64 {
         match self {
             Self::Interval { seconds } => seconds,
-            Self::Automatic | Self::Manual => 1,
+            Self::Automatic | Self::Manual | Self::Driver => 1,
         }
     }
 }

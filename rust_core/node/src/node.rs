@@ -77,6 +77,7 @@ impl Node {
     pub fn open(settings: Settings, surroundings: NodeEnvironment) -> Result<Self, NodeError> {
         settings.production.check().map_err(SettingsError::from)?;
         settings.store.check()?;
+        settings.check_driver()?;
         match &settings.role {
             Role::Sequencer { .. } => Self::open_writer(settings, surroundings),
             // A replica makes no steps, so it needs no key.
@@ -131,8 +132,9 @@ impl Node {
         let datadir = DataDir::lock(&settings.datadir)?;
         let now = surroundings.clock.now();
         let spec = datadir.spec(settings.genesis.as_ref(), |spec| {
-            if settings.produce { try_first_block(spec, &settings, now) } else { Ok(()) }
+            if settings.produce && !settings.driver { try_first_block(spec, &settings, now) } else { Ok(()) }
         })?;
+        settings.check_chain(&spec)?;
         let store = open_store(&datadir, &spec, &settings.store)?;
         let signer = admit_signer(&datadir, &settings, &spec, &store, &mut surroundings)?;
         let pool = Arc::new(Pool::new(settings.pool.clone()));
@@ -509,8 +511,11 @@ impl Node {
     }
 
     /// Returns the age of the last tick beyond which the node is unhealthy: five steps or five seconds,
-    /// whichever is longer.
+    /// whichever is longer; under a driver, three blocks.
     pub fn tick_limit(&self) -> Duration {
+        if self.settings.driver {
+            return self.block_interval() * 3;
+        }
         if let Some(limit) = self.shared.max_unconfirmed().filter(|_| self.shared.leads()) {
             return limit;
         }
@@ -519,6 +524,16 @@ impl Node {
         }
         let step = self.following().and_then(|following| following.step());
         (step.unwrap_or(self.settings.production.step) * 5).max(Duration::from_secs(5))
+    }
+
+    /// Returns the time between the newest two blocks.
+    fn block_interval(&self) -> Duration {
+        let newest = self.view().and_then(|view| {
+            let latest = view.latest().clone();
+            let parent = view.sealed(latest.number().checked_sub(1)?).ok()??;
+            latest.block.header.timestamp.checked_sub(parent.block.header.timestamp)
+        });
+        Duration::from_secs(newest.unwrap_or(self.settings.production.block_time).max(1))
     }
 
     /// Reads the node's clocks.

@@ -62,6 +62,12 @@ pub enum ControlError {
     Finality { name: &'static str, given: u64, wrong: &'static str },
     #[error("at most {max} {what} are allowed")]
     TooMany { what: &'static str, max: u64 },
+    #[error("no driver builds the blocks of this node: start it with --engine")]
+    NoDriver,
+    #[error("{0}")]
+    ForkChoice(String),
+    #[error("{0}")]
+    Attributes(String),
     #[error("refused: {0}")]
     Refused(String),
     #[error(transparent)]

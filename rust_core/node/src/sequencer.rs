@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 
 use crate::{
     BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
-    StepStage, StoreFailed, chain_draft::ChainDraft, shared_state::SharedState, snapshots::Snapshots,
+    StepStage, StoreFailed, chain_draft::ChainDraft, driver_state::DriverState, shared_state::SharedState, snapshots::Snapshots,
     start::Started, step_stamp::StepStamp, store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
 
@@ -54,6 +54,8 @@ pub struct Sequencer {
     /// Number of the block whose timestamp was set explicitly.
     pub(crate) fixed: Option<u64>,
     inputs: BlockInputs,
+    /// Payload being built, and blocks beside the chain, under a driver.
+    pub(crate) driver: DriverState,
     /// Settings of this process, which those of a followed one replace for readers.
     own_production: (Production, FinalityDepth),
     pub(crate) snapshots: Snapshots,
@@ -79,10 +81,14 @@ impl Sequencer {
         };
         let automine = settings.development.is_some_and(|development| development.automine);
         let timed = Mining::Interval { seconds: settings.production.block_time };
-        let mining = if automine { Mining::Automatic } else { timed };
+        let mining = match settings.driver {
+            true => Mining::Driver,
+            false if automine => Mining::Automatic,
+            false => timed,
+        };
         shared.set_automine(automine);
         let snapshots = Snapshots::default();
-        let own_production = (settings.production.clone(), settings.finality);
+        let own_production = (settings.production.clone(), settings.finality_depth());
         let (slot, fixed, halted) = (None, None, None);
         let mut sequencer = Self {
             chain,
@@ -94,6 +100,7 @@ impl Sequencer {
             mining,
             fixed,
             inputs,
+            driver: DriverState::default(),
             own_production,
             snapshots,
             halted,
@@ -111,6 +118,10 @@ impl Sequencer {
         let now = self.now();
         self.shared.tick(now.monotonic);
         self.store_writer.check()?;
+        if self.mining == Mining::Driver {
+            // The driver continues the open block, or opens another.
+            return Ok(());
+        }
         let mut draft = self.draft();
         let slot = match self.chain.open_block().map(|open| (open.index(), open.header().timestamp)) {
             // The steps of a chain that ran without automine: its first view shows them sealed.
@@ -198,6 +209,9 @@ impl Sequencer {
             return Err(ProductionError::Halted(reason));
         }
         self.store_writer.check()?;
+        if self.mining == Mining::Driver {
+            return self.tick_driven(keep_going);
+        }
         let Some(slot) = self.slot else { return Ok(()) };
         if self.mining.is_timed() && slot.ended(now) {
             self.seal_and_open_next(now.shifted(self.chain.clock_offset()))?;
@@ -208,7 +222,7 @@ impl Sequencer {
                 self.catch_up().map_err(ControlError::into_production)?;
                 self.step(keep_going)?;
             }
-            Mining::Manual | Mining::Interval { .. } => drop(self.step(keep_going)?),
+            Mining::Manual | Mining::Interval { .. } | Mining::Driver => drop(self.step(keep_going)?),
         }
         // A writer that cannot prove that it still is one does not claim freshness.
         if self.journal.beat()? {
@@ -403,8 +417,8 @@ impl Sequencer {
 
     /// Notifies the pool of the fees of the block being built.
     pub(crate) fn publish_fees(&self) {
-        if let Some(open) = self.chain.open_block() {
-            let (base_fee, blob_base_fee) = self.chain.spec().base_fees(open.header());
+        if let Some(view) = self.shared.view() {
+            let (base_fee, blob_base_fee) = self.chain.spec().base_fees(&view.pending().block.header);
             self.shared.pool.on_fees(base_fee, blob_base_fee);
         }
     }

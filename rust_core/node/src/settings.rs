@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use alloy_genesis::Genesis;
 use foreseal_chain::{BlockWindow, CacheSizes, FinalityDepth, STEP_WINDOW};
+use foreseal_primitives::ChainSpec;
 use foreseal_replication::{FeedAddress, InvalidProduction, Production};
 
 use crate::{ClusterSettings, write_queue::max_blocks};
@@ -11,6 +12,10 @@ use crate::{ClusterSettings, write_queue::max_blocks};
 /// Rejected setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
+    #[error("a driver cannot build blocks {0}")]
+    Driver(&'static str),
+    #[error("a driver builds the blocks of an OP chain: start with --engine and --engine-jwt, and op-node as the driver")]
+    OptimismWithoutDriver,
     #[error(transparent)]
     Production(#[from] InvalidProduction),
     #[error("proofs must be at least 1024 blocks, got {0}")]
@@ -154,6 +159,8 @@ pub struct Settings {
     pub production: Production,
     /// `false` only serves reads: submissions are pooled and nothing executes.
     pub produce: bool,
+    /// `true` if a consensus client opens and seals the blocks, and names the safe and the finalized block.
+    pub driver: bool,
     pub finality: FinalityDepth,
     pub pool: foreseal_pool::PoolConfig,
     /// File with the key that signs steps; `None` uses the key in the data directory, which is created if
@@ -178,6 +185,38 @@ impl Settings {
         self.cluster.quorum.is_none() && !matches!(self.role, Role::Replica { .. })
     }
 
+    /// Checks that the other settings allow a driver, if there is one.
+    pub(crate) fn check_driver(&self) -> Result<(), SettingsError> {
+        if !self.driver {
+            return Ok(());
+        }
+        let reason = if self.cluster.quorum.is_some() {
+            "with a quorum journal: after a takeover, the driver would have to follow the new leader"
+        } else if !matches!(self.role, Role::Sequencer { .. }) {
+            "on a node that follows another"
+        } else if self.development.is_some() {
+            "of a development chain, whose blocks methods of RPC seal"
+        } else if !self.produce {
+            "on a node that only serves"
+        } else {
+            return Ok(());
+        };
+        Err(SettingsError::Driver(reason))
+    }
+
+    /// Checks that these settings can build blocks of a chain.
+    pub(crate) fn check_chain(&self, spec: &ChainSpec) -> Result<(), SettingsError> {
+        if spec.optimism().is_some() && self.produce && !self.driver {
+            return Err(SettingsError::OptimismWithoutDriver);
+        }
+        Ok(())
+    }
+
+    /// Returns the distance of the safe and the finalized block. A driver names them, so none of its own follows.
+    pub(crate) fn finality_depth(&self) -> FinalityDepth {
+        if self.driver { FinalityDepth { safe: u64::MAX, finalized: u64::MAX } } else { self.finality }
+    }
+
     /// Returns `true` if the node produces blocks as soon as its journal is replayed.
     pub(crate) fn leads_at_start(&self) -> bool {
         self.produce && matches!(self.role, Role::Sequencer { .. }) && self.cluster.quorum.is_none()
@@ -190,6 +229,7 @@ impl Settings {
             genesis: None,
             production: Production::default(),
             produce: true,
+            driver: false,
             finality: FinalityDepth::default(),
             pool: foreseal_pool::PoolConfig::default(),
             sequencer_key: None,

@@ -248,13 +248,17 @@ impl Writer {
     ) -> Result<Option<FeedAddress>, NodeError> {
         let Some(log) = self.shared.frames() else { return Ok(None) };
         let manual = |_| Pace::manual(self.shared.clock.clone(), MANUAL_NEAR);
-        let Settings { produce, ref production, finality, .. } = self.settings;
+        let Settings { produce, ref production, .. } = self.settings;
         let backend = FeedBackend {
             shared: self.shared.clone(),
             datadir: self.datadir.path().to_owned(),
             spec: self.spec.clone(),
             signer: self.signer.as_ref().map(|signer| signer.address()),
-            welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
+            welcome: Welcome {
+                produces: produce,
+                production: production.clone(),
+                depth: self.settings.finality_depth(),
+            },
             upstream: self.upstream.clone(),
             monitor: self.monitor.clone(),
         };

@@ -21,10 +21,6 @@ pub enum GenesisError {
     UnsupportedFork(&'static str),
     #[error("genesis config.minBaseFee must be a whole number of wei below 2^64")]
     MinBaseFee,
-    #[error(
-        "genesis sets config.optimism: this version executes the blocks of an OP chain, but cannot run a node of one"
-    )]
-    OptimismChain,
     #[error("genesis config.optimism: {0}")]
     Optimism(String),
     #[error(

@@ -92,7 +92,7 @@ impl DataDir {
             return Ok(Arc::new(spec));
         }
         let given = given.ok_or_else(|| DataDirError::NoGenesis { datadir: self.path.clone() })?;
-        let spec = Arc::new(runnable(given.clone())?);
+        let spec = Arc::new(ChainSpec::new(given.clone()).map_err(DataDirError::from)?);
         check(&spec)?;
         self.store_genesis(given)?;
         Ok(spec)
@@ -160,13 +160,7 @@ pub fn agreed_spec(datadir: &Path, given: Option<&Genesis>) -> Result<Option<Cha
     {
         return Err(DataDirError::OtherGenesis { datadir: datadir.to_owned() });
     }
-    Ok(Some(runnable(stored)?))
-}
-
-/// Returns the rules of a chain that a node can run.
-fn runnable(genesis: Genesis) -> Result<ChainSpec, DataDirError> {
-    let spec = ChainSpec::new(genesis)?;
-    if spec.optimism().is_some() { Err(GenesisError::OptimismChain.into()) } else { Ok(spec) }
+    Ok(Some(ChainSpec::new(stored)?))
 }
 
 fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, DataDirError> {

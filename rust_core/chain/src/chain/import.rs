@@ -1,0 +1,98 @@
+//! External blocks: their execution, on the chain or beside it, and their addition.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use foreseal_builder::ParentBlock;
+use foreseal_evm::{BlockError, ExecutionOutput, execute_block};
+use foreseal_primitives::BlockBytes;
+use foreseal_state::{BlockHashes, StateError};
+use imbl::Vector;
+
+use super::{Chain, ChainError, out_of_order};
+use crate::{ExecutedBlock, Finality};
+
+/// Block hashes that a block beside the chain sees: those of its own branch, then those of the chain.
+#[derive(Clone, Debug)]
+pub struct ForkHashes<'a> {
+    pub chain: &'a Chain,
+    /// Numbers and hashes of the branch.
+    pub branch: Vec<(u64, B256)>,
+}
+
+impl BlockHashes for ForkHashes<'_> {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        match self.branch.iter().find(|(at, _)| *at == number) {
+            Some((_, hash)) => Ok(Some(*hash)),
+            None => self.chain.sealed.hash(number),
+        }
+    }
+}
+
+impl Chain {
+    /// Executes an external block on top of the newest sealed one, and makes it safe and finalized.
+    ///
+    /// An open block without transactions is dropped; one with pre-confirmed transactions never is.
+    pub fn import(&mut self, bytes: &[u8]) -> Result<(), ChainError> {
+        self.add_executed(self.execute_next(bytes)?)
+    }
+
+    /// Executes an external block on top of the newest sealed one, and does not add it.
+    pub fn execute_next(&self, bytes: &[u8]) -> Result<ExecutionOutput, ChainError> {
+        let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
+        let number = block.header.number;
+        self.execute_after(self.parent(), &self.sealed, block)
+            .map_err(|source| ChainError::Block { number, source })
+    }
+
+    /// Imports a block like [`Self::import`]; returns `false` if the chain already has it.
+    pub fn import_next(&mut self, bytes: &[u8]) -> Result<bool, ChainError> {
+        let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
+        if self.sealed.hash(block.header.number)? == Some(block.header.hash_slow()) {
+            return Ok(false);
+        }
+        self.import(bytes).map(|()| true)
+    }
+
+    /// Executes an external block after `parent`, which need not be on the chain, and validates it.
+    ///
+    /// # Errors
+    /// Names the first difference between the block and its execution.
+    pub fn execute_after(
+        &self,
+        parent: ParentBlock<'_>,
+        hashes: &dyn BlockHashes,
+        block: BlockBytes,
+    ) -> Result<ExecutionOutput, BlockError> {
+        execute_block(&self.spec, parent.header, parent.state, hashes, block)
+    }
+
+    /// Makes an executed external block the newest sealed one, and makes it safe and finalized.
+    ///
+    /// # Errors
+    /// Returns an error if it does not follow the newest sealed block, or if a block with transactions of users is
+    /// being built.
+    pub fn add_executed(&mut self, executed: ExecutionOutput) -> Result<(), ChainError> {
+        let number = executed.block.header.number;
+        let refused = |why| Err(out_of_order(number, "imported", why));
+        if executed.block.header.parent_hash != self.latest().block.hash {
+            return refused("it does not follow the newest sealed block");
+        }
+        if self.open.as_ref().is_some_and(|open| open.block.index() > 0) {
+            return refused("a block with pre-confirmed transactions is being built");
+        }
+        if let Some(open) = self.open.take() {
+            self.reorged.push(&open.executed());
+        }
+        for (index, transaction) in executed.block.transactions.iter().enumerate() {
+            self.lookup.add_transaction(transaction.hash(), number, index);
+        }
+        self.lookup.add_step(executed.block.hash, number, 0);
+        let (block, state) = (executed.block, executed.state);
+        self.finality = Finality { safe: number, finalized: number, ..self.finality };
+        let executed_block = ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() };
+        self.push_sealed(executed_block, vec![Arc::new(executed.diff)]);
+        self.trim();
+        Ok(())
+    }
+}

@@ -1,0 +1,327 @@
+//! Production under a driver: a consensus client that chooses the head, opens blocks and takes them.
+//!
+//! ```text
+//!   add_block      -> executed beside the chain
+//!   choose_head    -> [unwind], [import | seal], safe and finalized: one append, one swap of views
+//!   begin_payload  -> [withdraw the open block], open with the first transactions; ticks add steps from the pool
+//!   take_payload   -> the block at its newest step; nothing is added any more
+//! ```
+
+use alloy_primitives::{B64, B256, Bytes};
+use foreseal_builder::{BuildError, ParentBlock};
+use foreseal_chain::{Chain, ChainError, Finality, ForkHashes};
+use foreseal_evm::{BlockError, ExecutionError, ExecutionOutput};
+use foreseal_primitives::{Block, BlockBytes};
+
+use crate::{
+    ControlError, Mining, ProductionError,
+    chain_draft::ChainDraft,
+    driver_state::{BlockVerdict, BranchBlock, ForkChoice, HeadChoice, OpenPayload, PayloadRequest},
+    sequencer::Sequencer,
+};
+
+/// Position of a block that a driver names.
+enum Place {
+    /// The newest sealed block.
+    Latest,
+    /// The block being built, at its newest step.
+    Open,
+    Sealed(u64),
+    Branch,
+    Unknown,
+}
+
+impl Sequencer {
+    /// Makes `choice.head` the newest sealed block, and sets the safe and the finalized block.
+    ///
+    /// The block being built is sealed if it is the head, and withdrawn if the head is another block than its parent.
+    /// On an OP chain, the head may be an ancestor of the newest block.
+    ///
+    /// # Errors
+    /// Returns [`ControlError::ForkChoice`], and changes nothing, if the safe or the finalized block is not on the
+    /// chain of the head, or if the finalized block would go back.
+    pub fn choose_head(&mut self, choice: &ForkChoice) -> Result<HeadChoice, ControlError> {
+        self.driven()?;
+        let before = self.chain.finality();
+        let mut draft = self.draft();
+        let mut included = Vec::new();
+        match self.place(&choice.head)? {
+            Place::Latest => {}
+            Place::Open => draft.seal()?,
+            Place::Sealed(_) if self.chain.spec().optimism().is_none() => return Ok(HeadChoice::Ancestor),
+            Place::Sealed(number) => draft = self.left_for(number)?,
+            Place::Branch => {
+                let (common, path) = self.branch_of(choice.head)?;
+                if common != self.height() || self.chain.open_block().is_some() {
+                    draft = self.left_for(common)?;
+                }
+                for hash in path {
+                    included.push(self.import_branch(&mut draft, hash)?);
+                }
+            }
+            Place::Unknown => {
+                let invalid = self.driver.invalid(&choice.head);
+                return Ok(invalid.map_or(HeadChoice::Unknown, |latest_valid| HeadChoice::Invalid { latest_valid }));
+            }
+        }
+        let finality = chosen_finality(&draft.chain, before, choice)?;
+        draft.set_finality(finality);
+        let withdrawn = draft.chain.open_block().is_none();
+        if !draft.records.is_empty() {
+            self.commit(draft, None)?;
+        }
+        if withdrawn {
+            self.driver.payload = None;
+        }
+        for executed in included {
+            self.driver.remove_branch(&executed.block.hash);
+            let transactions: Vec<_> = executed.block.transactions.iter().cloned().collect();
+            self.shared.pool.on_step(&transactions, &executed.diff);
+        }
+        self.heard_driver();
+        Ok(HeadChoice::Chosen)
+    }
+
+    /// Opens the block after the newest sealed one, for a driver. Continues an open block with the same opening, and
+    /// withdraws any other.
+    ///
+    /// # Errors
+    /// Returns [`ControlError::Attributes`] if no block can have these attributes.
+    pub fn begin_payload(&mut self, request: &PayloadRequest) -> Result<(), ControlError> {
+        self.driven()?;
+        let PayloadRequest { id, attributes, uses_pool } = request;
+        self.heard_driver();
+        if self.driver.payload.is_some_and(|payload| payload.id == *id) {
+            return Ok(());
+        }
+        let (block, step) = self.chain.prepare_open(attributes).map_err(|error| match error {
+            BuildError::Execution(error) => ControlError::Refused(error.to_string()),
+            error => ControlError::Attributes(error.to_string()),
+        })?;
+        let open = self.chain.open_steps();
+        let is_same = open.front().is_some_and(|first| {
+            (first.step.hash, first.step.previous) == (step.hash, step.previous) && (*uses_pool || open.len() == 1)
+        });
+        if !is_same {
+            let mut draft = self.draft();
+            if self.chain.open_block().is_some() {
+                draft.unwind(self.height())?;
+            }
+            let (transactions, diff) = (step.transactions.clone(), step.diff.clone());
+            draft.start(block, step);
+            self.commit(draft, None)?;
+            self.shared.pool.on_step(&transactions, &diff);
+        }
+        self.driver.payload = Some(OpenPayload { id: *id, uses_pool: *uses_pool, is_taken: false });
+        Ok(())
+    }
+
+    /// Returns the block of a payload at its newest step, and adds no further steps to it. `None` if no payload has
+    /// this id, or if it was withdrawn before it was taken.
+    pub fn take_payload(&mut self, id: B64) -> Result<Option<Block>, ControlError> {
+        self.driven()?;
+        self.heard_driver();
+        if let Some(block) = self.driver.taken(id) {
+            return Ok(Some(block.clone()));
+        }
+        let Some(open) = self.chain.open_block().filter(|_| self.driver.payload.is_some_and(|one| one.id == id))
+        else {
+            return Ok(None);
+        };
+        let block = open.block();
+        self.driver.take(id, block.clone());
+        Ok(Some(block))
+    }
+
+    /// Executes a block beside the chain, unless it is known.
+    pub fn add_block(&mut self, block: BlockBytes) -> Result<BlockVerdict, ControlError> {
+        self.driven()?;
+        self.heard_driver();
+        let (hash, parent) = (block.header.hash_slow(), block.header.parent_hash);
+        if !matches!(self.place(&hash)?, Place::Unknown) {
+            return Ok(BlockVerdict::Valid);
+        }
+        if let Some(latest_valid) = self.driver.invalid(&hash).or_else(|| self.driver.invalid(&parent)) {
+            self.driver.add_invalid(hash, latest_valid);
+            return Ok(BlockVerdict::Invalid { latest_valid, reason: "it follows an invalid block".to_owned() });
+        }
+        let (number, bytes) = (block.header.number, Bytes::from(alloy_rlp::encode(&block)));
+        let executed = match self.execute_beside(block)? {
+            Some(Ok(executed)) => executed,
+            Some(Err(error)) => {
+                let latest_valid = Some(parent);
+                self.driver.add_invalid(hash, latest_valid);
+                return Ok(BlockVerdict::Invalid { latest_valid, reason: error.to_string() });
+            }
+            None => return Ok(BlockVerdict::UnknownParent),
+        };
+        self.driver.add_branch(hash, BranchBlock { number, parent, bytes, executed: Some(executed) });
+        Ok(BlockVerdict::Valid)
+    }
+
+    /// Returns `true` if the driver has named a safe block, now or before a restart.
+    pub fn knows_safe_block(&self) -> bool {
+        !self.chain.finality().trails
+    }
+
+    /// Adds a step from the pool to the payload being built, if there is one.
+    pub(crate) fn tick_driven(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProductionError> {
+        if self.driver.is_building() && self.chain.open_block().is_some() {
+            self.step(keep_going)?;
+            self.heard_driver();
+        }
+        Ok(())
+    }
+
+    /// Renews the freshness: the pending block is what the driver last asked for.
+    fn heard_driver(&self) {
+        self.shared.tick(self.shared.clock.monotonic());
+    }
+
+    fn driven(&self) -> Result<(), ControlError> {
+        if self.mining == Mining::Driver { Ok(()) } else { Err(ControlError::NoDriver) }
+    }
+
+    fn place(&self, hash: &B256) -> Result<Place, ControlError> {
+        if self.chain.latest().block.hash == *hash {
+            return Ok(Place::Latest);
+        }
+        if self.chain.open_block().is_some_and(|open| open.hash() == *hash) {
+            return Ok(Place::Open);
+        }
+        if let Some(number) = self.chain.sealed_number(hash)? {
+            return Ok(Place::Sealed(number));
+        }
+        Ok(if self.driver.branch(hash).is_some() { Place::Branch } else { Place::Unknown })
+    }
+
+    /// Returns a draft that unwinds to sealed block `number` and withdraws the block being built. The blocks after it
+    /// remain known.
+    fn left_for(&mut self, number: u64) -> Result<ChainDraft, ControlError> {
+        let finalized = self.chain.finality().finalized;
+        if number < finalized {
+            return Err(ControlError::Finalized { number, finalized });
+        }
+        for after in number + 1..=self.height() {
+            let Some(left) = self.chain.block(after)? else { continue };
+            let mut bytes = Vec::with_capacity(left.block.size());
+            left.block.encode(&mut bytes);
+            let parent = left.block.header.parent_hash;
+            let block = BranchBlock { number: after, parent, bytes: bytes.into(), executed: None };
+            self.driver.add_branch(left.block.hash, block);
+        }
+        self.back_to(number)
+    }
+
+    /// Returns the number of the sealed block on which a branch begins, and the hashes of the branch up to `head`.
+    fn branch_of(&self, head: B256) -> Result<(u64, Vec<B256>), ControlError> {
+        let (mut hash, mut path) = (head, Vec::new());
+        while let Some(block) = self.driver.branch(&hash) {
+            path.push(hash);
+            hash = block.parent;
+        }
+        path.reverse();
+        let common = self.chain.sealed_number(&hash)?;
+        let common = common.ok_or_else(|| ControlError::ForkChoice("its ancestors are not available".to_owned()))?;
+        Ok((common, path))
+    }
+
+    /// Adds a block of a branch to `draft`.
+    fn import_branch(&self, draft: &mut ChainDraft, hash: B256) -> Result<ExecutionOutput, ControlError> {
+        let found = self.driver.branch(&hash).expect("the branch was just walked");
+        let executed = match &found.executed {
+            Some(executed) => executed.clone(),
+            None => draft.execute_next(&found.bytes)?,
+        };
+        draft.import_executed(executed.clone(), found.bytes.clone())?;
+        Ok(executed)
+    }
+
+    /// Executes a block after its parent, wherever that is; `None` if the parent is not known.
+    fn execute_beside(
+        &mut self,
+        block: BlockBytes,
+    ) -> Result<Option<Result<ExecutionOutput, BlockError>>, ControlError> {
+        let parent = block.header.parent_hash;
+        let executed = if self.driver.branch(&parent).is_some() {
+            self.execute_on_branch(parent, block)?
+        } else {
+            let Some(number) = self.chain.sealed_number(&parent)? else { return Ok(None) };
+            let Some(found) = self.chain.block(number)? else { return Ok(None) };
+            let after = ParentBlock { header: &found.block.header, hash: parent, state: &found.state };
+            self.chain.execute_after(after, self.chain.hashes(), block)
+        };
+        match executed {
+            // Reads of the state failed: that says nothing about the block.
+            Err(
+                BlockError::Execution(ExecutionError::State(error))
+                | BlockError::Transaction { error: ExecutionError::State(error), .. },
+            ) => Err(error.into()),
+            executed => Ok(Some(executed)),
+        }
+    }
+
+    /// Executes a block after a block of a branch, of which ancestors that were unwound are executed again.
+    fn execute_on_branch(
+        &mut self,
+        parent: B256,
+        block: BlockBytes,
+    ) -> Result<Result<ExecutionOutput, BlockError>, ControlError> {
+        let (common, path) = self.branch_of(parent)?;
+        let mut branch = Vec::with_capacity(path.len());
+        for hash in path {
+            let found = self.driver.branch(&hash).expect("the branch was just walked").clone();
+            if found.executed.is_none() {
+                let again: BlockBytes = alloy_rlp::decode_exact(&found.bytes).map_err(ChainError::NotABlock)?;
+                let (number, hashes) = (found.number, ForkHashes { chain: &self.chain, branch: branch.clone() });
+                let executed = self
+                    .execute_after_known(found.parent, common, &hashes, again)
+                    .map_err(|source| ChainError::Block { number, source })?;
+                self.driver.add_branch(hash, BranchBlock { executed: Some(executed), ..found.clone() });
+            }
+            branch.push((found.number, hash));
+        }
+        let hashes = ForkHashes { chain: &self.chain, branch };
+        Ok(self.execute_after_known(parent, common, &hashes, block))
+    }
+
+    /// Executes a block after an executed block of a branch, or after sealed block `common`.
+    fn execute_after_known(
+        &self,
+        parent: B256,
+        common: u64,
+        hashes: &ForkHashes<'_>,
+        block: BlockBytes,
+    ) -> Result<ExecutionOutput, BlockError> {
+        if let Some(executed) = self.driver.branch(&parent).and_then(|branch| branch.executed.as_ref()) {
+            let after = ParentBlock { header: &executed.block.header, hash: parent, state: &executed.state };
+            return self.chain.execute_after(after, hashes, block);
+        }
+        let found = self.chain.block(common).map_err(ExecutionError::from)?;
+        let found = found.ok_or_else(|| ExecutionError::Environment("the parent is gone".into()))?;
+        let after = ParentBlock { header: &found.block.header, hash: parent, state: &found.state };
+        self.chain.execute_after(after, hashes, block)
+    }
+}
+
+/// Returns the safe and the finalized block after a choice, on the chain that it leads to.
+fn chosen_finality(chain: &Chain, before: Finality, choice: &ForkChoice) -> Result<Finality, ControlError> {
+    let latest = chain.latest().number();
+    let number = |name: &str, hash: Option<B256>| match hash {
+        None => Ok(None),
+        Some(hash) => chain
+            .sealed_number(&hash)?
+            .ok_or_else(|| ControlError::ForkChoice(format!("the {name} block is not on the chain of the head")))
+            .map(Some),
+    };
+    let (safe, finalized) = (number("safe", choice.safe)?, number("finalized", choice.finalized)?);
+    let mut next = Finality { trails: before.trails && safe.is_none(), ..before };
+    next.unwound(latest);
+    next.safe = safe.unwrap_or(next.safe);
+    next.finalized = finalized.unwrap_or(next.finalized);
+    if next.finalized < before.finalized {
+        let (from, to) = (before.finalized, next.finalized);
+        return Err(ControlError::ForkChoice(format!("the finalized block would go back from {from} to {to}")));
+    }
+    Ok(next)
+}

@@ -1,0 +1,188 @@
+//! Data of production under a driver: the payload being built, and blocks that are not on the chain.
+
+use std::collections::{HashMap, VecDeque};
+
+use alloy_primitives::{B64, B256, Bytes};
+use foreseal_builder::NextBlockAttributes;
+use foreseal_evm::ExecutionOutput;
+use foreseal_primitives::Block;
+
+/// Maximum number of blocks beside the chain; the oldest is evicted first. A driver sends an evicted one again.
+const MAX_BRANCH_BLOCKS: usize = 64;
+/// Maximum number of hashes of invalid blocks.
+const MAX_INVALID: usize = 512;
+/// Maximum number of payloads that can be taken again.
+const MAX_TAKEN: usize = 4;
+
+/// Head of the chain as a driver chooses it, and the blocks that L1 has made safe and final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForkChoice {
+    pub head: B256,
+    /// `None` leaves it unchanged.
+    pub safe: Option<B256>,
+    /// `None` leaves it unchanged.
+    pub finalized: Option<B256>,
+}
+
+/// Outcome of a choice of the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadChoice {
+    /// The chain ends at the head.
+    Chosen,
+    /// The head is an ancestor of the newest block of a chain without a rollup, and the choice has no effect.
+    Ancestor,
+    /// No block with this hash is known.
+    Unknown,
+    /// The head is an invalid block.
+    Invalid { latest_valid: Option<B256> },
+}
+
+/// Request of a driver to build a block.
+#[derive(Clone, Debug)]
+pub struct PayloadRequest {
+    pub id: B64,
+    pub attributes: NextBlockAttributes,
+    /// `true` if the block is filled from the pool.
+    pub uses_pool: bool,
+}
+
+/// Verdict on a block that a driver sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockVerdict {
+    Valid,
+    Invalid {
+        /// Newest valid ancestor, if it is known.
+        latest_valid: Option<B256>,
+        reason: String,
+    },
+    /// The block's parent is not known.
+    UnknownParent,
+}
+
+/// Payload that is being built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenPayload {
+    pub id: B64,
+    pub uses_pool: bool,
+    /// `true` once the driver has taken it: no step is added any more.
+    pub is_taken: bool,
+}
+
+/// Valid block that is not on the chain.
+#[derive(Clone)]
+pub(crate) struct BranchBlock {
+    pub number: u64,
+    pub parent: B256,
+    /// RLP of the block.
+    pub bytes: Bytes,
+    /// Result of its execution; `None` for a block that was unwound.
+    pub executed: Option<ExecutionOutput>,
+}
+
+/// Data of production under a driver. Nothing of it is durable: after a restart, the driver asks again.
+#[derive(Default)]
+pub(crate) struct DriverState {
+    pub payload: Option<OpenPayload>,
+    taken: VecDeque<(B64, Block)>,
+    branches: HashMap<B256, BranchBlock>,
+    /// Hashes of `branches` in order of arrival.
+    order: VecDeque<B256>,
+    /// Newest valid ancestors of invalid blocks.
+    invalid: HashMap<B256, Option<B256>>,
+    invalid_order: VecDeque<B256>,
+}
+
+impl DriverState {
+    /// Returns `true` while steps are added to the payload being built.
+    pub fn is_building(&self) -> bool {
+        self.payload.is_some_and(|payload| payload.uses_pool && !payload.is_taken)
+    }
+
+    /// Returns the block of a payload that was taken.
+    pub fn taken(&self, id: B64) -> Option<&Block> {
+        self.taken.iter().find(|(taken, _)| *taken == id).map(|(_, block)| block)
+    }
+
+    /// Ends the payload being built, whose block is `block`.
+    pub fn take(&mut self, id: B64, block: Block) {
+        if let Some(payload) = self.payload.as_mut().filter(|payload| payload.id == id) {
+            payload.is_taken = true;
+        }
+        self.taken.push_back((id, block));
+        if self.taken.len() > MAX_TAKEN {
+            self.taken.pop_front();
+        }
+    }
+
+    pub fn branch(&self, hash: &B256) -> Option<&BranchBlock> {
+        self.branches.get(hash)
+    }
+
+    pub fn add_branch(&mut self, hash: B256, block: BranchBlock) {
+        if self.branches.insert(hash, block).is_none() {
+            self.order.push_back(hash);
+        }
+        while self.order.len() > MAX_BRANCH_BLOCKS {
+            if let Some(oldest) = self.order.pop_front() {
+                self.branches.remove(&oldest);
+            }
+        }
+    }
+
+    /// Removes a block that is on the chain now.
+    pub fn remove_branch(&mut self, hash: &B256) {
+        if self.branches.remove(hash).is_some() {
+            self.order.retain(|other| other != hash);
+        }
+    }
+
+    /// Returns the newest valid ancestor of a block that was found invalid.
+    pub fn invalid(&self, hash: &B256) -> Option<Option<B256>> {
+        self.invalid.get(hash).copied()
+    }
+
+    pub fn add_invalid(&mut self, hash: B256, latest_valid: Option<B256>) {
+        if self.invalid.insert(hash, latest_valid).is_none() {
+            self.invalid_order.push_back(hash);
+        }
+        if self.invalid_order.len() > MAX_INVALID
+            && let Some(oldest) = self.invalid_order.pop_front()
+        {
+            self.invalid.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    fn numbered(number: u64) -> B256 {
+        B256::from(alloy_primitives::U256::from(number))
+    }
+
+    #[test]
+    fn the_oldest_branch_blocks_are_evicted() {
+        let mut state = DriverState::default();
+        let block = |number| BranchBlock { number, parent: B256::ZERO, bytes: Bytes::new(), executed: None };
+        for number in 0..100 {
+            state.add_branch(numbered(number), block(number));
+        }
+        assert!(state.branch(&numbered(35)).is_none());
+        assert_eq!(state.branch(&numbered(36)).unwrap().number, 36);
+        state.remove_branch(&numbered(36));
+        state.add_branch(numbered(100), block(100));
+        assert!(state.branch(&numbered(36)).is_none() && state.branch(&numbered(37)).is_some());
+    }
+
+    #[test]
+    fn invalid_blocks_are_forgotten_after_many_others() {
+        let mut state = DriverState::default();
+        for number in 0..=512 {
+            state.add_invalid(numbered(number), None);
+        }
+        assert_eq!((state.invalid(&numbered(0)), state.invalid(&numbered(1))), (None, Some(None)));
+    }
+}
