@@ -245,8 +245,7 @@ impl PendingBlock {
         hashes: &dyn BlockHashes,
     ) -> Result<Option<(Self, Flashblock)>, BuildError> {
         let (transactions, receipts, diff) = (Vec::new(), Vec::new(), Arc::new(diff));
-        let executed =
-            ExecutedStep { transactions, receipts, diff, blob_gas_used: self.body.blob_gas_used };
+        let executed = ExecutedStep { transactions, receipts, diff, blob_gas_used: self.body.blob_gas_used };
         let (next, step) = self.next_step(executed, hashes)?;
         Ok((next.hash() != self.hash()).then_some((next, step)))
     }

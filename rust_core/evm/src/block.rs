@@ -5,8 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::Bloom;
 use foreseal_primitives::{
-    Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, length_in_block,
-    recover_all,
+    Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, length_in_block, recover_all,
 };
 use foreseal_state::{BlockHashes, State, withdrawals_root};
 use foreseal_trie::ordered_trie_root;

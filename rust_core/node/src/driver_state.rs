@@ -46,6 +46,14 @@ pub struct PayloadRequest {
     pub uses_pool: bool,
 }
 
+/// Block of a payload, ready to be sealed.
+#[derive(Clone, Debug)]
+pub struct BuiltPayload {
+    pub block: Block,
+    /// Requests to the consensus layer by type (EIP-7685); empty before Prague and on an OP chain.
+    pub requests: Vec<Bytes>,
+}
+
 /// Verdict on a block that a driver sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockVerdict {
@@ -83,7 +91,7 @@ pub(crate) struct BranchBlock {
 #[derive(Default)]
 pub(crate) struct DriverState {
     pub payload: Option<OpenPayload>,
-    taken: VecDeque<(B64, Block)>,
+    taken: VecDeque<(B64, BuiltPayload)>,
     branches: HashMap<B256, BranchBlock>,
     /// Hashes of `branches` in order of arrival.
     order: VecDeque<B256>,
@@ -99,16 +107,16 @@ impl DriverState {
     }
 
     /// Returns the block of a payload that was taken.
-    pub fn taken(&self, id: B64) -> Option<&Block> {
-        self.taken.iter().find(|(taken, _)| *taken == id).map(|(_, block)| block)
+    pub fn taken(&self, id: B64) -> Option<&BuiltPayload> {
+        self.taken.iter().find(|(taken, _)| *taken == id).map(|(_, built)| built)
     }
 
-    /// Ends the payload being built, whose block is `block`.
-    pub fn take(&mut self, id: B64, block: Block) {
+    /// Ends the payload being built.
+    pub fn take(&mut self, id: B64, built: BuiltPayload) {
         if let Some(payload) = self.payload.as_mut().filter(|payload| payload.id == id) {
             payload.is_taken = true;
         }
-        self.taken.push_back((id, block));
+        self.taken.push_back((id, built));
         if self.taken.len() > MAX_TAKEN {
             self.taken.pop_front();
         }

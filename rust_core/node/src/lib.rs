@@ -60,7 +60,7 @@ pub use cluster::{
 };
 pub use cluster_driver::ClusterDriver;
 pub use cluster_node::Handover;
-pub use driver_state::{BlockVerdict, ForkChoice, HeadChoice, PayloadRequest};
+pub use driver_state::{BlockVerdict, BuiltPayload, ForkChoice, HeadChoice, PayloadRequest};
 pub use environment::{NodeEnvironment, Randomness};
 pub use errors::NodeError;
 pub use import_export::{export_chain, import_chain};

@@ -27,8 +27,9 @@ use parking_lot::Mutex;
 
 use crate::{
     BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
-    StepStage, StoreFailed, chain_draft::ChainDraft, driver_state::DriverState, shared_state::SharedState, snapshots::Snapshots,
-    start::Started, step_stamp::StepStamp, store_writer::StoreWriter, writer_metrics::Stopwatch,
+    StepStage, StoreFailed, chain_draft::ChainDraft, driver_state::DriverState, shared_state::SharedState,
+    snapshots::Snapshots, start::Started, step_stamp::StepStamp, store_writer::StoreWriter,
+    writer_metrics::Stopwatch,
 };
 
 /// Inputs of blocks and steps other than transactions.

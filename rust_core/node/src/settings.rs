@@ -14,7 +14,9 @@ use crate::{ClusterSettings, write_queue::max_blocks};
 pub enum SettingsError {
     #[error("a driver cannot build blocks {0}")]
     Driver(&'static str),
-    #[error("a driver builds the blocks of an OP chain: start with --engine and --engine-jwt, and op-node as the driver")]
+    #[error(
+        "a driver builds the blocks of an OP chain: start with --engine and --engine-jwt, and op-node as the driver"
+    )]
     OptimismWithoutDriver,
     #[error(transparent)]
     Production(#[from] InvalidProduction),

@@ -120,7 +120,8 @@ pub(crate) fn open_chain(
     store_writer: &StoreWriter,
     meta: &StoreMeta,
 ) -> Result<Chain, NodeError> {
-    let (history, depth, window) = (store_writer.history()?, settings.finality_depth(), settings.store.recent);
+    let (history, depth, window) =
+        (store_writer.history()?, settings.finality_depth(), settings.store.recent);
     let Some(head) = store.head()?.map(|head| head.number) else {
         return Ok(Chain::with_history(spec, depth, history, window, &settings.store.caches));
     };

@@ -255,7 +255,8 @@ impl Writer {
             spec: self.spec.clone(),
             signer: self.signer.as_ref().map(|signer| signer.address()),
             welcome: Welcome {
-                produces: produce,
+                // A driver may leave no block open, which followers then show as well.
+                produces: produce && !self.settings.driver,
                 production: production.clone(),
                 depth: self.settings.finality_depth(),
             },

@@ -44,7 +44,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    pub(crate) fn add(&self, time: Duration) {
+    /// Adds a duration.
+    pub fn add(&self, time: Duration) {
         let bucket = BOUNDS.partition_point(|bound| *bound < time);
         self.counts[bucket].fetch_add(1, Ordering::Relaxed);
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

@@ -3,7 +3,11 @@
 use alloy_consensus::Header;
 use alloy_eips::eip1559::{BaseFeeParams, calc_next_block_base_fee};
 use alloy_genesis::Genesis;
-use op_alloy_consensus::{decode_holocene_extra_data, decode_jovian_extra_data};
+use alloy_primitives::{B64, Bytes};
+use op_alloy_consensus::{
+    decode_eip_1559_params, decode_holocene_extra_data, decode_jovian_extra_data, encode_holocene_extra_data,
+    encode_jovian_extra_data,
+};
 use serde::Deserialize;
 
 use crate::GenesisError;
@@ -111,6 +115,25 @@ impl OptimismRules {
             }
             _ => Err("version 0, then denominator and elasticity (9 bytes)"),
         }
+    }
+
+    /// Returns the extra data of a block that sets these parameters for the next one: denominator and elasticity, four
+    /// bytes each, where zero stands for those of the chain, and the minimum base fee (wei per gas), which blocks
+    /// before Jovian do not have (OP specification, Holocene and Jovian).
+    ///
+    /// # Errors
+    /// Returns the reason if only one of the two is zero.
+    pub fn extra_data(&self, params: B64, minimum: u64) -> Result<Bytes, &'static str> {
+        let (elasticity, denominator) = decode_eip_1559_params(params);
+        if (elasticity == 0) != (denominator == 0) {
+            return Err("eip1559Params must have neither or both of denominator and elasticity zero");
+        }
+        let encoded = if self.fork >= OptimismFork::Jovian {
+            encode_jovian_extra_data(params, self.base_fee, minimum)
+        } else {
+            encode_holocene_extra_data(params, self.base_fee)
+        };
+        encoded.map_err(|_| "the chain's own eip1559Params do not fit into 32 bits each")
     }
 
     /// Returns the base fee parameters and the minimum base fee that a block sets for the next one.

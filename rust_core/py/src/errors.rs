@@ -247,6 +247,8 @@ fn settings_kind(error: &SettingsError) -> &'static str {
         | SettingsError::EtcdUrl(_)
         | SettingsError::Etcd(_)
         | SettingsError::EngineSetup(_)
+        | SettingsError::EngineSecret(_)
+        | SettingsError::EngineListener { .. }
         | SettingsError::Fork(_)
         | SettingsError::LogLevel(_) => "settings",
         SettingsError::GenesisFile { .. } | SettingsError::Genesis { .. } | SettingsError::ChainSpec(_) => {

@@ -13,6 +13,7 @@ mod cluster_settings;
 mod cluster_target;
 mod codec;
 mod completions;
+mod engine_api;
 mod engine_json;
 mod entrance;
 mod errors;

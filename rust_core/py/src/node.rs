@@ -14,6 +14,7 @@ use foreseal_replication::FollowerStatus;
 use foreseal_rpc::envelope::BodyLimits;
 use foreseal_rpc::{Answered, Api, FastPathLimits, RpcError, Subscriptions};
 use foreseal_scheduler::Lane;
+use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -21,6 +22,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::bootstrap::bootstrap;
 use crate::caller::PyCaller;
 use crate::completions::{Completions, Drained, Finished, Outcome};
+use crate::engine_api;
 use crate::entrance::{EntranceLimits, PyEntrance};
 use crate::errors::{CoreError, rpc_error};
 use crate::input::Input;
@@ -62,6 +64,7 @@ fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<O
 /// * `feed` (a path: serves followers and snapshots on this Unix socket) with `snapshot_rate` (bytes per
 ///   second), or `follow` (the path of such a socket: this process follows) with `name`; `cluster`: settings of
 ///   a node that works with other machines
+/// * `engine`: {"listen" (host and port), "jwt" (a path)}: a driver builds the blocks through the Engine API
 ///
 /// The data directory is locked at once; a follower writes nothing and does not lock it. Nothing else happens
 /// before `start`.
@@ -292,6 +295,7 @@ impl PyNode {
     /// are rejected with -32002; running ones finish. Blocks until this is done; a second call does nothing.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
+            drop(self.core.engine.lock().take());
             self.core.scheduler.stop();
             self.core.waits.stop();
             self.core.streams.stop();
@@ -360,7 +364,8 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
             .with_keys(settings.keys()?),
     );
     let waits = PendingCalls::start(api.clone(), completions.clone())?;
-    Ok(Core { api, scheduler, waits, streams, completions })
+    let engine = settings.engine_api().map(|engine| engine_api::start(&api, engine)).transpose()?;
+    Ok(Core { api, scheduler, waits, streams, completions, engine: Mutex::new(engine) })
 }
 
 fn random() -> B256 {

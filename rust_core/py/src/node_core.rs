@@ -5,8 +5,11 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use foreseal_chain::View;
+use foreseal_engine::{Engine, EngineServer};
 use foreseal_rpc::{Api, Error, ExecutionMode, Reply, RpcError, Submissions};
 use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Work};
+
+use parking_lot::Mutex;
 
 use crate::caller::PyCaller;
 use crate::completions::{Completions, Finished, Urgency};
@@ -23,6 +26,8 @@ pub struct Core {
     pub waits: PendingCalls,
     pub streams: Streams,
     pub completions: Arc<Completions>,
+    /// The Engine API with its listener, until the node stops.
+    pub engine: Mutex<Option<(Arc<Engine>, EngineServer)>>,
 }
 
 impl Core {

@@ -84,6 +84,8 @@ pub struct PySettings {
     /// Other machines; absent if the node works alone.
     #[serde(default)]
     cluster: PyCluster,
+    /// Engine API; absent if the node builds its blocks itself.
+    engine: Option<PyEngineApi>,
     /// Speed of the node's clocks as a multiple of the machine's.
     #[serde(default = "real_time")]
     pub speed: u32,
@@ -93,6 +95,16 @@ pub struct PySettings {
     /// Log settings.
     #[serde(default)]
     pub log: PyLog,
+}
+
+/// Listener of the Engine API.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PyEngineApi {
+    /// Host and port.
+    pub listen: String,
+    /// File with the secret of its tokens.
+    pub jwt: PathBuf,
 }
 
 /// Field that has the revert reason; see `foreseal_node::RevertReasonField`.
@@ -293,6 +305,7 @@ impl PySettings {
             genesis,
             production: self.production()?,
             produce: self.produce,
+            driver: self.engine_api().is_some(),
             sequencer_key: self.sequencer_key.clone(),
             new_sequencer_key: self.new_sequencer_key,
             store: self.store(),
@@ -306,6 +319,11 @@ impl PySettings {
             cluster: self.cluster.settings(&self.name, self.follow.is_none())?,
             ..Settings::new(self.datadir.clone())
         })
+    }
+
+    /// Returns the Engine API of this process: that of the sequencer, if the node has several processes.
+    pub fn engine_api(&self) -> Option<&PyEngineApi> {
+        self.engine.as_ref().filter(|_| self.follow.is_none())
     }
 
     fn role(&self) -> Result<Role, SettingsError> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use foreseal_engine::SecretError;
 use foreseal_primitives::GenesisError;
 use foreseal_replication::InvalidFeedAddress;
 use foreseal_replication::quorum::{EtcdSetupError, InvalidEtcdUrl};
@@ -38,6 +39,10 @@ pub enum SettingsError {
     Etcd(#[from] EtcdSetupError),
     #[error("{0}; --journal-force accepts it, for tests")]
     EngineSetup(String),
+    #[error(transparent)]
+    EngineSecret(#[from] SecretError),
+    #[error("cannot listen for the driver at {address} (engine): {error}")]
+    EngineListener { address: String, error: std::io::Error },
     #[error("unknown fork {0}: write it as the vectors do, such as Cancun")]
     Fork(String),
     #[error(transparent)]

@@ -316,6 +316,9 @@ impl From<ControlError> for RpcError {
             | C::NotDevelopment
             | C::Finalized { .. }
             | C::Finality { .. }
+            | C::NoDriver
+            | C::ForkChoice(_)
+            | C::Attributes(_)
             | C::Refused(_) => SERVER,
         };
         Self::new(code, error.to_string())

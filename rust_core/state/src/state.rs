@@ -4,7 +4,9 @@ use alloy_consensus::{Header, constants::EMPTY_ROOT_HASH};
 use alloy_genesis::{Genesis, GenesisAccount};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use foreseal_keccak::{hash_address, keccak, keccak_batch};
-use foreseal_primitives::{Account, AccountDiff, ChainSpec, ChangedAccount, MESSAGE_PASSER, NewCode, StateDiff};
+use foreseal_primitives::{
+    Account, AccountDiff, ChainSpec, ChangedAccount, MESSAGE_PASSER, NewCode, StateDiff,
+};
 use foreseal_trie::{Change, Lookup, RequiredKey, Trie};
 use rayon::prelude::*;
 use revm_bytecode::Bytecode;

@@ -19,6 +19,7 @@ CRATES = {
     "replication": 7,
     "node": 8,
     "backup": 8,
+    "engine": 9,
     "rpc": 9,
     "py": 10,
 }

@@ -11,7 +11,7 @@ import orjson
 from foreseal.rpc.rate import Rate, parse_rate
 from foreseal.server.logs import LEVELS, parse_levels
 from foreseal.server.settings.durations import format_duration, parse_duration
-from foreseal.server.sockets.address import UNIX, is_loopback, parse_address, parse_admin_address
+from foreseal.server.sockets.address import UNIX, is_loopback, join_address, parse_address, parse_admin_address
 
 MAX_INTEGER = 2**63 - 1
 """Largest value of any number, unless its kind has another."""
@@ -286,7 +286,7 @@ class AdminAddress(ValueKind):
     def plain(self, value: Any) -> str:
         if isinstance(value, Path):
             return f"{UNIX}{value}"
-        return _join_address(value)
+        return join_address(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +303,7 @@ class ListenerAddress(ValueKind):
         return parse_address(text)
 
     def plain(self, value: Any) -> str:
-        return _join_address(value)
+        return join_address(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,8 +443,3 @@ class RateKind(ValueKind):
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise TypeError(f"expected a rate such as 100/s, got {in_toml(value)}")
         return parse_rate(value)
-
-
-def _join_address(address: tuple[str, int]) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -11,6 +11,7 @@ from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate import resolve_burst
 from foreseal.server.settings.access import AccessSettings, PublicCoreLimits, PublicLimits, lower_limits
 from foreseal.server.settings.cluster_options import ClusterOptions
+from foreseal.server.settings.engine import EngineOptions
 from foreseal.server.settings.durations import format_duration
 from foreseal.server.settings.setting import REASON_IN_DATA, Setting, SettingsError
 from foreseal.server.settings.table import TABLE
@@ -188,6 +189,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     caches: CacheSizes = field(default_factory=CacheSizes)
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
+    engine: EngineOptions = field(default_factory=EngineOptions)
     listen: ListenSettings = field(default_factory=ListenSettings)
     log: LogSettings = field(default_factory=LogSettings)
     limits: Limits = field(default_factory=Limits)
@@ -233,6 +235,7 @@ class Settings:
             except ValueError as error:
                 raise SettingsError(f"{tier} callers: {error}", *(f"access.{key}" for key in keys)) from None
         self.cluster.check_node(development=self.development)
+        self.engine.check_node(self.cluster, development=self.development, produce=self.produce)
         listen = self.listen
         if listen.workers > 1 and listen.transport == ASGI:
             raise SettingsError(
@@ -314,6 +317,7 @@ class Settings:
                 "limits": asdict(self.core_limits),
                 "log": {"levels": self.log.level, "form": self.log.format, "process": self.log.process, "server": True},
                 **self._cluster_for_core(),
+                **self.engine.for_core(),
                 **(role or {}),
             }
         )
@@ -331,6 +335,7 @@ SETTING_GROUPS: dict[str, type] = {
     "store": StoreSettings,
     "caches": CacheSizes,
     "cluster": ClusterOptions,
+    "engine": EngineOptions,
     "listen": ListenSettings,
     "log": LogSettings,
     "limits": Limits,

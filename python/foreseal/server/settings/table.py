@@ -7,6 +7,7 @@ and default.
 from foreseal.rpc.rate import MAX_CALLS, MAX_CPU_BURST, MAX_CPU_RATE
 from foreseal.server.logs import FORMATS
 from foreseal.server.settings.cluster_rows import CLUSTER
+from foreseal.server.settings.engine_rows import ENGINE
 from foreseal.server.settings.kinds import (
     AdminAddress,
     Choice,
@@ -36,6 +37,7 @@ SECTIONS = {
     "store": "The store on disk, and the journal.",
     "caches": "Capacities of the caches in bytes; 0 disables a cache.",
     "cluster": "Other machines: quorum journal, standby, replicas. See [several machines](../operate/cluster.md).",
+    "engine": "The Engine API for a driver. See [OP chains](../operate/optimism.md).",
     "server": "The public listener.",
     "log": "Log output on standard error.",
     "access": "Access control: tiers, methods and rates of callers.",
@@ -491,7 +493,7 @@ _LOG = (
 
 TABLE: dict[str, Setting] = {
     setting.key: setting
-    for setting in (*_NODE, *_DEV, *_STORE, *_CACHES, *CLUSTER, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
+    for setting in (*_NODE, *_DEV, *_STORE, *_CACHES, *CLUSTER, *ENGINE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
 }
 """All settings by key."""
 

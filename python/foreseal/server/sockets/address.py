@@ -34,6 +34,12 @@ def parse_address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def join_address(address: tuple[str, int]) -> str:
+    """Return host and port as `parse_address` reads them."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def parse_admin_address(text: str) -> tuple[str, int] | Path:
     """Parse an address as `parse_address` does, or the path of a Unix socket, written unix:PATH. Raises ValueError."""
     if not text.startswith(UNIX):

@@ -8,15 +8,17 @@
 //! ```
 
 use alloy_primitives::{B64, B256, Bytes};
-use foreseal_builder::{BuildError, ParentBlock};
+use foreseal_builder::{BuildError, ParentBlock, PendingBlock};
 use foreseal_chain::{Chain, ChainError, Finality, ForkHashes};
 use foreseal_evm::{BlockError, ExecutionError, ExecutionOutput};
-use foreseal_primitives::{Block, BlockBytes};
+use foreseal_primitives::{BlockBytes, SpecId};
 
 use crate::{
     ControlError, Mining, ProductionError,
     chain_draft::ChainDraft,
-    driver_state::{BlockVerdict, BranchBlock, ForkChoice, HeadChoice, OpenPayload, PayloadRequest},
+    driver_state::{
+        BlockVerdict, BranchBlock, BuiltPayload, ForkChoice, HeadChoice, OpenPayload, PayloadRequest,
+    },
     sequencer::Sequencer,
 };
 
@@ -61,7 +63,9 @@ impl Sequencer {
             }
             Place::Unknown => {
                 let invalid = self.driver.invalid(&choice.head);
-                return Ok(invalid.map_or(HeadChoice::Unknown, |latest_valid| HeadChoice::Invalid { latest_valid }));
+                return Ok(
+                    invalid.map_or(HeadChoice::Unknown, |latest_valid| HeadChoice::Invalid { latest_valid })
+                );
             }
         }
         let finality = chosen_finality(&draft.chain, before, choice)?;
@@ -100,9 +104,11 @@ impl Sequencer {
         })?;
         let open = self.chain.open_steps();
         let is_same = open.front().is_some_and(|first| {
-            (first.step.hash, first.step.previous) == (step.hash, step.previous) && (*uses_pool || open.len() == 1)
+            (first.step.hash, first.step.previous) == (step.hash, step.previous)
+                && (*uses_pool || open.len() == 1)
         });
         if !is_same {
+            self.end_open_payload()?;
             let mut draft = self.draft();
             if self.chain.open_block().is_some() {
                 draft.unwind(self.height())?;
@@ -117,20 +123,36 @@ impl Sequencer {
     }
 
     /// Returns the block of a payload at its newest step, and adds no further steps to it. `None` if no payload has
-    /// this id, or if it was withdrawn before it was taken.
-    pub fn take_payload(&mut self, id: B64) -> Result<Option<Block>, ControlError> {
+    /// this id, or if it is older than the last few.
+    pub fn take_payload(&mut self, id: B64) -> Result<Option<BuiltPayload>, ControlError> {
         self.driven()?;
         self.heard_driver();
-        if let Some(block) = self.driver.taken(id) {
-            return Ok(Some(block.clone()));
+        if let Some(built) = self.driver.taken(id) {
+            return Ok(Some(built.clone()));
         }
-        let Some(open) = self.chain.open_block().filter(|_| self.driver.payload.is_some_and(|one| one.id == id))
-        else {
-            return Ok(None);
-        };
-        let block = open.block();
-        self.driver.take(id, block.clone());
-        Ok(Some(block))
+        self.end_payload(id)
+    }
+
+    /// Keeps the block of a payload at its newest step for the driver, and adds no further steps to it.
+    fn end_payload(&mut self, id: B64) -> Result<Option<BuiltPayload>, ControlError> {
+        let Some(open) = self.open_payload(id) else { return Ok(None) };
+        let requests =
+            open.requests(self.chain.hashes()).map_err(|error| ControlError::Refused(error.to_string()))?;
+        let requests = requests.map(|requests| requests.take()).unwrap_or_default();
+        let built = BuiltPayload { block: open.block(), requests };
+        self.driver.take(id, built.clone());
+        Ok(Some(built))
+    }
+
+    /// Returns the fork of a payload's block; `None` as for [`Self::take_payload`].
+    pub fn payload_fork(&self, id: B64) -> Result<Option<SpecId>, ControlError> {
+        self.driven()?;
+        let taken = self.driver.taken(id).map(|built| self.chain.spec().fork(&built.block.header));
+        Ok(taken.or_else(|| self.open_payload(id).map(PendingBlock::fork)))
+    }
+
+    fn open_payload(&self, id: B64) -> Option<&PendingBlock> {
+        self.chain.open_block().filter(|_| self.driver.payload.is_some_and(|payload| payload.id == id))
     }
 
     /// Executes a block beside the chain, unless it is known.
@@ -143,7 +165,10 @@ impl Sequencer {
         }
         if let Some(latest_valid) = self.driver.invalid(&hash).or_else(|| self.driver.invalid(&parent)) {
             self.driver.add_invalid(hash, latest_valid);
-            return Ok(BlockVerdict::Invalid { latest_valid, reason: "it follows an invalid block".to_owned() });
+            return Ok(BlockVerdict::Invalid {
+                latest_valid,
+                reason: "it follows an invalid block".to_owned(),
+            });
         }
         let (number, bytes) = (block.header.number, Bytes::from(alloy_rlp::encode(&block)));
         let executed = match self.execute_beside(block)? {
@@ -165,7 +190,10 @@ impl Sequencer {
     }
 
     /// Adds a step from the pool to the payload being built, if there is one.
-    pub(crate) fn tick_driven(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProductionError> {
+    pub(crate) fn tick_driven(
+        &mut self,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<(), ProductionError> {
         if self.driver.is_building() && self.chain.open_block().is_some() {
             self.step(keep_going)?;
             self.heard_driver();
@@ -195,6 +223,14 @@ impl Sequencer {
         Ok(if self.driver.branch(hash).is_some() { Place::Branch } else { Place::Unknown })
     }
 
+    /// Ends the payload being built before it is withdrawn: a driver may still take it.
+    fn end_open_payload(&mut self) -> Result<(), ControlError> {
+        match self.driver.payload.filter(|payload| !payload.is_taken) {
+            Some(payload) => self.end_payload(payload.id).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Returns a draft that unwinds to sealed block `number` and withdraws the block being built. The blocks after it
     /// remain known.
     fn left_for(&mut self, number: u64) -> Result<ChainDraft, ControlError> {
@@ -202,6 +238,7 @@ impl Sequencer {
         if number < finalized {
             return Err(ControlError::Finalized { number, finalized });
         }
+        self.end_open_payload()?;
         for after in number + 1..=self.height() {
             let Some(left) = self.chain.block(after)? else { continue };
             let mut bytes = Vec::with_capacity(left.block.size());
@@ -222,7 +259,8 @@ impl Sequencer {
         }
         path.reverse();
         let common = self.chain.sealed_number(&hash)?;
-        let common = common.ok_or_else(|| ControlError::ForkChoice("its ancestors are not available".to_owned()))?;
+        let common =
+            common.ok_or_else(|| ControlError::ForkChoice("its ancestors are not available".to_owned()))?;
         Ok((common, path))
     }
 
@@ -272,8 +310,10 @@ impl Sequencer {
         for hash in path {
             let found = self.driver.branch(&hash).expect("the branch was just walked").clone();
             if found.executed.is_none() {
-                let again: BlockBytes = alloy_rlp::decode_exact(&found.bytes).map_err(ChainError::NotABlock)?;
-                let (number, hashes) = (found.number, ForkHashes { chain: &self.chain, branch: branch.clone() });
+                let again: BlockBytes =
+                    alloy_rlp::decode_exact(&found.bytes).map_err(ChainError::NotABlock)?;
+                let (number, hashes) =
+                    (found.number, ForkHashes { chain: &self.chain, branch: branch.clone() });
                 let executed = self
                     .execute_after_known(found.parent, common, &hashes, again)
                     .map_err(|source| ChainError::Block { number, source })?;
@@ -311,7 +351,9 @@ fn chosen_finality(chain: &Chain, before: Finality, choice: &ForkChoice) -> Resu
         None => Ok(None),
         Some(hash) => chain
             .sealed_number(&hash)?
-            .ok_or_else(|| ControlError::ForkChoice(format!("the {name} block is not on the chain of the head")))
+            .ok_or_else(|| {
+                ControlError::ForkChoice(format!("the {name} block is not on the chain of the head"))
+            })
             .map(Some),
     };
     let (safe, finalized) = (number("safe", choice.safe)?, number("finalized", choice.finalized)?);
@@ -321,7 +363,9 @@ fn chosen_finality(chain: &Chain, before: Finality, choice: &ForkChoice) -> Resu
     next.finalized = finalized.unwrap_or(next.finalized);
     if next.finalized < before.finalized {
         let (from, to) = (before.finalized, next.finalized);
-        return Err(ControlError::ForkChoice(format!("the finalized block would go back from {from} to {to}")));
+        return Err(ControlError::ForkChoice(format!(
+            "the finalized block would go back from {from} to {to}"
+        )));
     }
     Ok(next)
 }

@@ -2,7 +2,7 @@
 
 use foreseal_chain::Finality;
 
-use crate::{ControlError, sequencer::Sequencer};
+use crate::{ControlError, Mining, sequencer::Sequencer};
 
 impl Sequencer {
     /// Sets the numbers of the safe and the finalized block; `None` leaves a number unchanged. From then on
@@ -11,6 +11,11 @@ impl Sequencer {
     /// # Errors
     /// Returns [`ControlError::Finality`] if a number decreases, or unless finalized <= safe <= latest.
     pub fn set_finality(&mut self, safe: Option<u64>, finalized: Option<u64>) -> Result<(), ControlError> {
+        if self.mining == Mining::Driver {
+            return Err(ControlError::Refused(
+                "the driver names the safe and the finalized block".to_owned(),
+            ));
+        }
         let now = self.chain.finality();
         let next = Finality {
             safe: safe.unwrap_or(now.safe),

@@ -69,7 +69,9 @@ fn set_automine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
     context.node.control(|writer| match (enabled, writer.mining()) {
         (true, _) => writer.set_mining(Mining::Automatic),
         (false, Mining::Automatic) => writer.set_mining(Mining::Manual),
-        (false, mining @ (Mining::Manual | Mining::Interval { .. })) => writer.set_mining(mining),
+        (false, mining @ (Mining::Manual | Mining::Interval { .. } | Mining::Driver)) => {
+            writer.set_mining(mining)
+        }
     })?;
     Ok(NULL.to_vec())
 }
@@ -90,7 +92,7 @@ fn set_interval(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
 fn get_interval(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(match context.node.control(|writer| Ok(writer.mining()))? {
         Mining::Interval { seconds } => seconds.to_string().into_bytes(),
-        Mining::Automatic | Mining::Manual => NULL.to_vec(),
+        Mining::Automatic | Mining::Manual | Mining::Driver => NULL.to_vec(),
     })
 }
 

@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+mod attributes;
+mod engine;
+mod errors;
+mod fork_choice;
+mod json_rpc;
+mod metrics;
+mod payload;
+mod payload_methods;
+mod server;
+mod token;
+
+pub use engine::{Engine, RequestHandler};
+pub use errors::{EngineError, ErrorObject};
+pub use metrics::EngineMetrics;
+pub use server::EngineServer;
+pub use token::{SecretError, TokenError, TokenSecret};
