@@ -15,7 +15,7 @@ use crate::{EngineError, payload::decode_envelopes};
 /// PayloadAttributesV3").
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PayloadAttributes {
+pub struct BuildAttributes {
     #[serde(with = "alloy_serde::quantity")]
     pub timestamp: u64,
     prev_randao: B256,
@@ -44,7 +44,7 @@ pub struct BuildContext<'a> {
     pub extra_data: &'a Bytes,
 }
 
-impl PayloadAttributes {
+impl BuildAttributes {
     /// Returns the fork of the block.
     pub fn fork(&self, spec: &ChainSpec) -> SpecId {
         // All forks after the merge have times.

@@ -8,17 +8,19 @@ use serde_json::{Value, json};
 
 use crate::{
     Engine, EngineError,
-    attributes::{BuildContext, PayloadAttributes},
+    attributes::{BuildAttributes, BuildContext},
     engine::{Arguments, non_zero},
 };
 
 /// `ForkchoiceStateV1`.
 #[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct ForkChoiceState {
-    head_block_hash: B256,
-    safe_block_hash: B256,
-    finalized_block_hash: B256,
+    #[serde(rename = "headBlockHash")]
+    head: B256,
+    #[serde(rename = "safeBlockHash")]
+    safe: B256,
+    #[serde(rename = "finalizedBlockHash")]
+    finalized: B256,
 }
 
 impl Engine {
@@ -29,22 +31,18 @@ impl Engine {
         params: Arguments<'_>,
     ) -> Result<Value, EngineError> {
         let state: ForkChoiceState = params.required(0, "forkchoiceState")?;
-        let attributes: Option<PayloadAttributes> = params.optional(1, "payloadAttributes")?;
+        let attributes: Option<BuildAttributes> = params.optional(1, "payloadAttributes")?;
         if let Some(attributes) = &attributes {
             self.check_attributes(version, attributes)?;
         }
-        let head = state.head_block_hash;
+        let head = state.head;
         if head.is_zero() {
             return Ok(outcome("INVALID", None, None));
         }
-        let choice = ForkChoice {
-            head,
-            safe: non_zero(state.safe_block_hash),
-            finalized: non_zero(state.finalized_block_hash),
-        };
+        let choice = ForkChoice { head, safe: non_zero(state.safe), finalized: non_zero(state.finalized) };
         match self.node.control(|sequencer| sequencer.choose_head(&choice))? {
             HeadChoice::Unknown => return Ok(outcome("SYNCING", None, None)),
-            HeadChoice::Invalid { latest_valid } => return Ok(outcome("INVALID", latest_valid, None)),
+            HeadChoice::Invalid { latest_valid } => return Ok(outcome("INVALID", Some(latest_valid), None)),
             // No payload may be built on an ancestor of the newest block (Engine API, forkchoiceUpdated, 2).
             HeadChoice::Ancestor => return Ok(outcome("VALID", Some(head), None)),
             HeadChoice::Chosen => {}
@@ -55,7 +53,7 @@ impl Engine {
     }
 
     /// Opens a block on `head`, which is the newest sealed block.
-    fn begin(&self, head: B256, attributes: PayloadAttributes) -> Result<B64, EngineError> {
+    fn begin(&self, head: B256, attributes: BuildAttributes) -> Result<B64, EngineError> {
         let view =
             self.node.view().ok_or_else(|| EngineError::Unavailable("the node is starting".to_owned()))?;
         let latest = view.latest();
@@ -76,7 +74,7 @@ impl Engine {
     }
 
     /// Checks that attributes have the fields of the method's version, and that it is that of their fork.
-    fn check_attributes(&self, version: u8, attributes: &PayloadAttributes) -> Result<(), EngineError> {
+    fn check_attributes(&self, version: u8, attributes: &BuildAttributes) -> Result<(), EngineError> {
         let wrong = |reason: &str| Err(EngineError::Attributes(reason.to_owned()));
         if version >= 3 {
             if attributes.withdrawals.is_none() {

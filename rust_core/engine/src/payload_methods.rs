@@ -51,7 +51,7 @@ impl Engine {
         }
         let block = match payload.into_block(self.spec(), &sidecar) {
             Ok(block) => block,
-            Err(reason) => return Ok(status("INVALID", None, Some(reason))),
+            Err(reason) => return Ok(status("INVALID", None, Some(&reason))),
         };
         let hash = block.header.hash_slow();
         let number = block.header.number;
@@ -59,7 +59,7 @@ impl Engine {
             BlockVerdict::Valid => status("VALID", Some(hash), None),
             BlockVerdict::Invalid { latest_valid, reason } => {
                 tracing::warn!(number, %hash, reason, "the driver sent an invalid block");
-                status("INVALID", latest_valid, Some(reason))
+                status("INVALID", Some(latest_valid), Some(&reason))
             }
             BlockVerdict::UnknownParent => status("SYNCING", None, None),
         })
@@ -74,7 +74,7 @@ impl Engine {
             let reason = format!("this payload needs engine_getPayloadV{wanted}");
             return Err(EngineError::UnsupportedFork(reason));
         }
-        let built = self.node.control(|sequencer| sequencer.take_payload(id))?;
+        let built = self.node.control(|sequencer| sequencer.finish_payload(id))?;
         let built = built.ok_or(EngineError::UnknownPayload)?;
         let is_optimism = self.spec().optimism().is_some();
         let payload = ExecutionPayload::of_block(&built.block, is_optimism);
@@ -114,7 +114,7 @@ fn check_fields(version: u8, payload: &ExecutionPayload) -> Result<(), EngineErr
     wanted("excessBlobGas", payload.excess_blob_gas.is_some(), version >= 3)
 }
 
-fn status(status: &str, latest_valid: Option<B256>, error: Option<String>) -> Value {
+fn status(status: &str, latest_valid: Option<B256>, error: Option<&str>) -> Value {
     json!({ "status": status, "latestValidHash": latest_valid, "validationError": error })
 }
 

@@ -27,7 +27,7 @@ const MAX_BODY: usize = 128 << 20;
 /// Maximum time for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for the body of a request.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 /// Number of threads that read and write; the calls themselves run on others.
 const IO_THREADS: usize = 1;
 

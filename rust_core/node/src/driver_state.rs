@@ -12,7 +12,7 @@ const MAX_BRANCH_BLOCKS: usize = 64;
 /// Maximum number of hashes of invalid blocks.
 const MAX_INVALID: usize = 512;
 /// Maximum number of payloads that can be taken again.
-const MAX_TAKEN: usize = 4;
+const MAX_FINISHED: usize = 4;
 
 /// Head of the chain as a driver chooses it, and the blocks that L1 has made safe and final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum HeadChoice {
     /// No block with this hash is known.
     Unknown,
     /// The head is an invalid block.
-    Invalid { latest_valid: Option<B256> },
+    Invalid { latest_valid: B256 },
 }
 
 /// Request of a driver to build a block.
@@ -59,8 +59,8 @@ pub struct BuiltPayload {
 pub enum BlockVerdict {
     Valid,
     Invalid {
-        /// Newest valid ancestor, if it is known.
-        latest_valid: Option<B256>,
+        /// Newest valid ancestor.
+        latest_valid: B256,
         reason: String,
     },
     /// The block's parent is not known.
@@ -73,7 +73,7 @@ pub(crate) struct OpenPayload {
     pub id: B64,
     pub uses_pool: bool,
     /// `true` once the driver has taken it: no step is added any more.
-    pub is_taken: bool,
+    pub is_finished: bool,
 }
 
 /// Valid block that is not on the chain.
@@ -91,34 +91,34 @@ pub(crate) struct BranchBlock {
 #[derive(Default)]
 pub(crate) struct DriverState {
     pub payload: Option<OpenPayload>,
-    taken: VecDeque<(B64, BuiltPayload)>,
+    finished: VecDeque<(B64, BuiltPayload)>,
     branches: HashMap<B256, BranchBlock>,
     /// Hashes of `branches` in order of arrival.
     order: VecDeque<B256>,
     /// Newest valid ancestors of invalid blocks.
-    invalid: HashMap<B256, Option<B256>>,
+    invalid: HashMap<B256, B256>,
     invalid_order: VecDeque<B256>,
 }
 
 impl DriverState {
     /// Returns `true` while steps are added to the payload being built.
     pub fn is_building(&self) -> bool {
-        self.payload.is_some_and(|payload| payload.uses_pool && !payload.is_taken)
+        self.payload.is_some_and(|payload| payload.uses_pool && !payload.is_finished)
     }
 
     /// Returns the block of a payload that was taken.
-    pub fn taken(&self, id: B64) -> Option<&BuiltPayload> {
-        self.taken.iter().find(|(taken, _)| *taken == id).map(|(_, built)| built)
+    pub fn finished(&self, id: B64) -> Option<&BuiltPayload> {
+        self.finished.iter().find(|(finished, _)| *finished == id).map(|(_, built)| built)
     }
 
     /// Ends the payload being built.
-    pub fn take(&mut self, id: B64, built: BuiltPayload) {
+    pub fn finish(&mut self, id: B64, built: BuiltPayload) {
         if let Some(payload) = self.payload.as_mut().filter(|payload| payload.id == id) {
-            payload.is_taken = true;
+            payload.is_finished = true;
         }
-        self.taken.push_back((id, built));
-        if self.taken.len() > MAX_TAKEN {
-            self.taken.pop_front();
+        self.finished.push_back((id, built));
+        if self.finished.len() > MAX_FINISHED {
+            self.finished.pop_front();
         }
     }
 
@@ -145,11 +145,11 @@ impl DriverState {
     }
 
     /// Returns the newest valid ancestor of a block that was found invalid.
-    pub fn invalid(&self, hash: &B256) -> Option<Option<B256>> {
+    pub fn invalid(&self, hash: &B256) -> Option<B256> {
         self.invalid.get(hash).copied()
     }
 
-    pub fn add_invalid(&mut self, hash: B256, latest_valid: Option<B256>) {
+    pub fn add_invalid(&mut self, hash: B256, latest_valid: B256) {
         if self.invalid.insert(hash, latest_valid).is_none() {
             self.invalid_order.push_back(hash);
         }
@@ -189,8 +189,8 @@ mod tests {
     fn invalid_blocks_are_forgotten_after_many_others() {
         let mut state = DriverState::default();
         for number in 0..=512 {
-            state.add_invalid(numbered(number), None);
+            state.add_invalid(numbered(number), B256::ZERO);
         }
-        assert_eq!((state.invalid(&numbered(0)), state.invalid(&numbered(1))), (None, Some(None)));
+        assert_eq!((state.invalid(&numbered(0)), state.invalid(&numbered(1))), (None, Some(B256::ZERO)));
     }
 }

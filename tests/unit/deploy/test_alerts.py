@@ -25,9 +25,8 @@ def _alerts(file: Path) -> list[dict[str, Any]]:
 
 
 def _tests(file: Path) -> list[dict[str, Any]]:
-    path = file.with_name(file.name.replace(".rules.", ".tests."))
-    found: list[dict[str, Any]] = yaml.safe_load(path.read_text())["tests"]
-    return found
+    paths = sorted(file.parent.glob(f"{file.name.removesuffix('.rules.yml')}.*tests.yml"))
+    return [test for path in paths for test in yaml.safe_load(path.read_text())["tests"]]
 
 
 ALERTS = [(file, alert) for file in RULE_FILES for alert in _alerts(file)]

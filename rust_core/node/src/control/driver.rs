@@ -4,9 +4,10 @@
 //!   add_block      -> executed beside the chain
 //!   choose_head    -> [unwind], [import | seal], safe and finalized: one append, one swap of views
 //!   begin_payload  -> [withdraw the open block], open with the first transactions; ticks add steps from the pool
-//!   take_payload   -> the block at its newest step; nothing is added any more
+//!   finish_payload   -> the block at its newest step; nothing is added any more
 //! ```
 
+use alloy_eips::eip7685::Requests;
 use alloy_primitives::{B64, B256, Bytes};
 use foreseal_builder::{BuildError, ParentBlock, PendingBlock};
 use foreseal_chain::{Chain, ChainError, Finality, ForkHashes};
@@ -23,7 +24,7 @@ use crate::{
 };
 
 /// Position of a block that a driver names.
-enum Place {
+enum BlockLocation {
     /// The newest sealed block.
     Latest,
     /// The block being built, at its newest step.
@@ -47,12 +48,14 @@ impl Sequencer {
         let before = self.chain.finality();
         let mut draft = self.draft();
         let mut included = Vec::new();
-        match self.place(&choice.head)? {
-            Place::Latest => {}
-            Place::Open => draft.seal()?,
-            Place::Sealed(_) if self.chain.spec().optimism().is_none() => return Ok(HeadChoice::Ancestor),
-            Place::Sealed(number) => draft = self.left_for(number)?,
-            Place::Branch => {
+        match self.locate(&choice.head)? {
+            BlockLocation::Latest => {}
+            BlockLocation::Open => draft.seal()?,
+            BlockLocation::Sealed(_) if self.chain.spec().optimism().is_none() => {
+                return Ok(HeadChoice::Ancestor);
+            }
+            BlockLocation::Sealed(number) => draft = self.left_for(number)?,
+            BlockLocation::Branch => {
                 let (common, path) = self.branch_of(choice.head)?;
                 if common != self.height() || self.chain.open_block().is_some() {
                     draft = self.left_for(common)?;
@@ -61,7 +64,7 @@ impl Sequencer {
                     included.push(self.import_branch(&mut draft, hash)?);
                 }
             }
-            Place::Unknown => {
+            BlockLocation::Unknown => {
                 let invalid = self.driver.invalid(&choice.head);
                 return Ok(
                     invalid.map_or(HeadChoice::Unknown, |latest_valid| HeadChoice::Invalid { latest_valid })
@@ -118,16 +121,16 @@ impl Sequencer {
             self.commit(draft, None)?;
             self.shared.pool.on_step(&transactions, &diff);
         }
-        self.driver.payload = Some(OpenPayload { id: *id, uses_pool: *uses_pool, is_taken: false });
+        self.driver.payload = Some(OpenPayload { id: *id, uses_pool: *uses_pool, is_finished: false });
         Ok(())
     }
 
     /// Returns the block of a payload at its newest step, and adds no further steps to it. `None` if no payload has
     /// this id, or if it is older than the last few.
-    pub fn take_payload(&mut self, id: B64) -> Result<Option<BuiltPayload>, ControlError> {
+    pub fn finish_payload(&mut self, id: B64) -> Result<Option<BuiltPayload>, ControlError> {
         self.driven()?;
         self.heard_driver();
-        if let Some(built) = self.driver.taken(id) {
+        if let Some(built) = self.driver.finished(id) {
             return Ok(Some(built.clone()));
         }
         self.end_payload(id)
@@ -138,17 +141,17 @@ impl Sequencer {
         let Some(open) = self.open_payload(id) else { return Ok(None) };
         let requests =
             open.requests(self.chain.hashes()).map_err(|error| ControlError::Refused(error.to_string()))?;
-        let requests = requests.map(|requests| requests.take()).unwrap_or_default();
+        let requests = requests.map(Requests::take).unwrap_or_default();
         let built = BuiltPayload { block: open.block(), requests };
-        self.driver.take(id, built.clone());
+        self.driver.finish(id, built.clone());
         Ok(Some(built))
     }
 
-    /// Returns the fork of a payload's block; `None` as for [`Self::take_payload`].
+    /// Returns the fork of a payload's block; `None` as for [`Self::finish_payload`].
     pub fn payload_fork(&self, id: B64) -> Result<Option<SpecId>, ControlError> {
         self.driven()?;
-        let taken = self.driver.taken(id).map(|built| self.chain.spec().fork(&built.block.header));
-        Ok(taken.or_else(|| self.open_payload(id).map(PendingBlock::fork)))
+        let finished = self.driver.finished(id).map(|built| self.chain.spec().fork(&built.block.header));
+        Ok(finished.or_else(|| self.open_payload(id).map(PendingBlock::fork)))
     }
 
     fn open_payload(&self, id: B64) -> Option<&PendingBlock> {
@@ -160,7 +163,7 @@ impl Sequencer {
         self.driven()?;
         self.heard_driver();
         let (hash, parent) = (block.header.hash_slow(), block.header.parent_hash);
-        if !matches!(self.place(&hash)?, Place::Unknown) {
+        if !matches!(self.locate(&hash)?, BlockLocation::Unknown) {
             return Ok(BlockVerdict::Valid);
         }
         if let Some(latest_valid) = self.driver.invalid(&hash).or_else(|| self.driver.invalid(&parent)) {
@@ -171,12 +174,11 @@ impl Sequencer {
             });
         }
         let (number, bytes) = (block.header.number, Bytes::from(alloy_rlp::encode(&block)));
-        let executed = match self.execute_beside(block)? {
+        let executed = match self.execute_off_chain(block)? {
             Some(Ok(executed)) => executed,
             Some(Err(error)) => {
-                let latest_valid = Some(parent);
-                self.driver.add_invalid(hash, latest_valid);
-                return Ok(BlockVerdict::Invalid { latest_valid, reason: error.to_string() });
+                self.driver.add_invalid(hash, parent);
+                return Ok(BlockVerdict::Invalid { latest_valid: parent, reason: error.to_string() });
             }
             None => return Ok(BlockVerdict::UnknownParent),
         };
@@ -210,22 +212,22 @@ impl Sequencer {
         if self.mining == Mining::Driver { Ok(()) } else { Err(ControlError::NoDriver) }
     }
 
-    fn place(&self, hash: &B256) -> Result<Place, ControlError> {
+    fn locate(&self, hash: &B256) -> Result<BlockLocation, ControlError> {
         if self.chain.latest().block.hash == *hash {
-            return Ok(Place::Latest);
+            return Ok(BlockLocation::Latest);
         }
         if self.chain.open_block().is_some_and(|open| open.hash() == *hash) {
-            return Ok(Place::Open);
+            return Ok(BlockLocation::Open);
         }
         if let Some(number) = self.chain.sealed_number(hash)? {
-            return Ok(Place::Sealed(number));
+            return Ok(BlockLocation::Sealed(number));
         }
-        Ok(if self.driver.branch(hash).is_some() { Place::Branch } else { Place::Unknown })
+        Ok(if self.driver.branch(hash).is_some() { BlockLocation::Branch } else { BlockLocation::Unknown })
     }
 
     /// Ends the payload being built before it is withdrawn: a driver may still take it.
     fn end_open_payload(&mut self) -> Result<(), ControlError> {
-        match self.driver.payload.filter(|payload| !payload.is_taken) {
+        match self.driver.payload.filter(|payload| !payload.is_finished) {
             Some(payload) => self.end_payload(payload.id).map(drop),
             None => Ok(()),
         }
@@ -276,7 +278,7 @@ impl Sequencer {
     }
 
     /// Executes a block after its parent, wherever that is; `None` if the parent is not known.
-    fn execute_beside(
+    fn execute_off_chain(
         &mut self,
         block: BlockBytes,
     ) -> Result<Option<Result<ExecutionOutput, BlockError>>, ControlError> {
