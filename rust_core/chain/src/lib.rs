@@ -29,7 +29,10 @@ pub use chain::{Chain, ChainError, ForkHashes, Recorded, Resumed};
 pub use chain_file::{BlockReader, Progress, Report, Summary};
 pub use clock::{Clock, ClockReading, FastClock, SteppedClock, SystemClock};
 pub use executed_block::{ExecutedBlock, Step, Written};
-pub use feed::{BlockAtStep, Change, Entry, EventKind, Feed, FeedError, StepCursor, changes};
+pub use feed::{
+    BlockAtStep, Change, Entry, EventKind, Feed, FeedError, FeedPosition, StepCursor, changes,
+    changes_and_seals,
+};
 pub use finality::{Finality, FinalityDepth};
 pub use hash_index::{HashIndex, Position, STEP_WINDOW};
 pub use header_and_state::HeaderAndState;

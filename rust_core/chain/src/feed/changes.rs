@@ -34,11 +34,63 @@ type Sink<'a> = &'a mut dyn FnMut(Change, StepCursor) -> ControlFlow<()>;
 pub fn changes(view: &View, after: StepCursor, sink: Sink<'_>) -> Result<StepCursor, FeedError> {
     let mut walk = ChangeWalker { view, sink, stopped: false };
     if holds(view, after)? {
-        return walk.forward(TurningPoint { cursor: after, sealed: false });
+        return Ok(walk.forward(TurningPoint { cursor: after, sealed: false })?.cursor);
     }
     let branch = Branch::find(view, after)?;
     let turn = walk.back(&branch)?;
-    if walk.stopped { Ok(turn.cursor) } else { walk.forward(turn) }
+    if walk.stopped { Ok(turn.cursor) } else { Ok(walk.forward(turn)?.cursor) }
+}
+
+/// Position of a reader that is notified of each seal at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeedPosition {
+    pub cursor: StepCursor,
+    /// `true` if the reader has been notified that the block of `cursor` is sealed, although no step follows yet.
+    pub sealed: bool,
+}
+
+impl FeedPosition {
+    /// Returns the position of a reader that knows everything that `view` shows.
+    pub fn end_of(view: &View) -> Self {
+        Self { cursor: view.cursor(), sealed: view.pending.steps.is_empty() }
+    }
+}
+
+/// Passes the changes from `after` to the end of `view` to `sink`, like [`changes`]. If no block is being built, the
+/// newest block is sealed without a step that follows, and [`Change::Sealed`] comes last.
+///
+/// # Errors
+/// Returns the errors of [`changes`].
+pub fn changes_and_seals(
+    view: &View,
+    after: FeedPosition,
+    sink: &mut dyn FnMut(Change, StepCursor),
+) -> Result<FeedPosition, FeedError> {
+    let mut emit = |change, cursor| {
+        sink(change, cursor);
+        ControlFlow::Continue(())
+    };
+    let mut walk = ChangeWalker { view, sink: &mut emit, stopped: false };
+    let FeedPosition { cursor, mut sealed } = after;
+    let turn = if holds(view, cursor)? {
+        if sealed && cursor.number > view.latest().number() {
+            walk.emit(Change::Unsealed(expect_block(view, cursor.number)?.block.clone()), cursor);
+            sealed = false;
+        }
+        TurningPoint { cursor, sealed }
+    } else {
+        let branch = Branch::find(view, cursor)?;
+        if let Some((block, _)) = branch.gone.first().filter(|_| sealed) {
+            walk.emit(Change::Unsealed(block.block().clone()), cursor);
+        }
+        walk.back(&branch)?
+    };
+    let end = walk.forward(turn)?;
+    let is_idle = view.pending.steps.is_empty();
+    if is_idle && !end.sealed {
+        walk.emit(Change::Sealed(view.latest().block.clone()), end.cursor);
+    }
+    Ok(FeedPosition { cursor: end.cursor, sealed: is_idle })
 }
 
 /// Returns the block with this number and its steps; `None` for an idle pending block, which has no steps.
@@ -156,10 +208,10 @@ impl ChangeWalker<'_> {
         Ok(!self.stopped)
     }
 
-    fn forward(&mut self, from: TurningPoint) -> Result<StepCursor, FeedError> {
+    fn forward(&mut self, from: TurningPoint) -> Result<TurningPoint, FeedError> {
         let (mut cursor, mut notified, end) = (from.cursor, from.sealed, self.view.cursor());
         if cursor == end {
-            return Ok(cursor);
+            return Ok(from);
         }
         let mut here = expect_block(self.view, cursor.number)?;
         while cursor != end {
@@ -181,6 +233,6 @@ impl ChangeWalker<'_> {
                 break;
             }
         }
-        Ok(cursor)
+        Ok(TurningPoint { cursor, sealed: notified })
     }
 }

@@ -36,6 +36,7 @@ pub fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         genesis: Some(test_genesis(wallets)),
         production: Production::default(),
         produce: true,
+        driver: false,
         finality: FinalityDepth::default(),
         pool: PoolConfig::default(),
         sequencer_key: None,

@@ -2,13 +2,14 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    ops::ControlFlow,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
 };
 
-use foreseal_chain::{Change, Entry, EventKind, FeedError, StepCursor, View, changes};
+use foreseal_chain::{
+    Change, Entry, EventKind, FeedError, FeedPosition, StepCursor, View, changes_and_seals,
+};
 use foreseal_pool::{PendingLogPage, Pool};
 use foreseal_primitives::mutant;
 use foreseal_state::StateError;
@@ -37,9 +38,9 @@ pub type Sink<'a> = &'a mut dyn FnMut(Notification);
 pub struct DeliveryPump {
     subscriptions: Arc<Subscriptions>,
     entries: VecDeque<Entry>,
-    /// Newest delivered step, and the number of the entry after which it was delivered; `None` before the
-    /// first view.
-    delivered: Option<(StepCursor, u64)>,
+    /// Position after the newest delivered change, and the number of the entry after which it was delivered; `None`
+    /// before the first view.
+    delivered: Option<(FeedPosition, u64)>,
     /// Number of the next pool arrival, by channel.
     arrivals: HashMap<u64, u64>,
 }
@@ -110,12 +111,16 @@ impl DeliveryPump {
     ) -> Result<(), DeliveryError> {
         let after = self.delivered.map_or(0, |(_, sequence)| sequence);
         let mut joined = self.subscriptions.starts_between(after, sequence);
-        let first = || joined.values().next().copied().unwrap_or_else(|| view.cursor());
-        let (mut cursor, _) = *self.delivered.get_or_insert_with(|| (first(), after));
-        drop_passed_starts(&mut joined, cursor);
+        let end = FeedPosition::end_of(view);
+        let first = || {
+            let start = joined.values().next().filter(|start| **start != end.cursor);
+            start.map_or(end, |start| FeedPosition { cursor: *start, sealed: false })
+        };
+        let (begun, _) = *self.delivered.get_or_insert_with(|| (first(), after));
+        drop_passed_starts(&mut joined, begun.cursor);
         let spec = view.spec();
         let delivered = &mut self.delivered;
-        let ended = changes(view, cursor, &mut |change, reached| {
+        let ended = changes_and_seals(view, begun, &mut |change, reached| {
             // Subscribers that start later have a greater start.
             let sequence = joined.keys().next().map_or(sequence, |start| start - 1);
             for channel in listening.values() {
@@ -125,14 +130,12 @@ impl DeliveryPump {
                 }
                 deliver(channel, sequence, messages, reached, sink);
             }
-            cursor = reached;
-            *delivered = Some((cursor, after));
-            drop_passed_starts(&mut joined, cursor);
-            ControlFlow::Continue(())
+            *delivered = Some((FeedPosition { cursor: reached, sealed: false }, after));
+            drop_passed_starts(&mut joined, reached);
         });
-        ended?;
+        let ended = ended?;
         if joined.is_empty() {
-            self.delivered = Some((view.cursor(), sequence));
+            self.delivered = Some((ended, sequence));
             Ok(())
         } else {
             Err(DeliveryError::StartSkipped)
@@ -140,7 +143,7 @@ impl DeliveryPump {
     }
 
     fn notify_tick(&mut self, sequence: u64, listening: &ActiveChannels, sink: Sink<'_>) {
-        let Some((cursor, after)) = self.delivered else { return };
+        let Some((FeedPosition { cursor, .. }, after)) = self.delivered else { return };
         // A subscriber that started at a skipped view is ahead; the view after the tick delivers its
         // position.
         if self.subscriptions.starts_between(after, sequence).values().any(|began| *began != cursor) {
@@ -155,7 +158,7 @@ impl DeliveryPump {
 
     fn notify_arrivals(&mut self, listening: &ActiveChannels, sink: Sink<'_>) {
         self.arrivals.retain(|channel, _| listening.contains_key(channel));
-        let Some((cursor, _)) = self.delivered else { return };
+        let Some((FeedPosition { cursor, .. }, _)) = self.delivered else { return };
         for channel in listening.values() {
             let Stream::NewPendingTransactions { full } = channel.stream else { continue };
             let next = self.arrivals.entry(channel.id).or_insert(channel.first_pending_sequence);
@@ -186,13 +189,14 @@ impl DeliveryPump {
 
     /// Ends the subscriptions that may have lost messages of `entry`, and continues after it.
     fn end_lossy_subscriptions(&mut self, entry: &Entry, listening: &ActiveChannels, sink: Sink<'_>) {
-        let cursor = match (&entry.what, self.delivered) {
-            (EventKind::View(view), _) => view.cursor(),
-            (EventKind::Tick | EventKind::Arrivals, Some((cursor, _))) => cursor,
+        let position = match (&entry.what, self.delivered) {
+            (EventKind::View(view), _) => FeedPosition::end_of(view),
+            (EventKind::Tick | EventKind::Arrivals, Some((position, _))) => position,
             (EventKind::Tick | EventKind::Arrivals, None) => return,
         };
+        let cursor = position.cursor;
         let of_pool = matches!(entry.what, EventKind::Arrivals);
-        self.delivered = Some((cursor, entry.sequence));
+        self.delivered = Some((position, entry.sequence));
         for channel in listening.values() {
             let sequence = match channel.stream {
                 Stream::NewPendingTransactions { .. } if of_pool => {

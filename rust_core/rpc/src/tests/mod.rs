@@ -58,6 +58,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         genesis: Some(test_genesis(wallets)),
         production: Production::default(),
         produce: true,
+        driver: false,
         finality: FinalityDepth { safe: 2, finalized: 4 },
         pool: PoolConfig::default(),
         sequencer_key: None,

@@ -37,6 +37,7 @@ pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
         genesis: Some(test_genesis(wallets)),
         production: Production { block_time: setup.block_time, ..Production::default() },
         produce: true,
+        driver: false,
         finality: FinalityDepth { safe: 2, finalized: 4 },
         pool: PoolConfig::default(),
         sequencer_key: None,
