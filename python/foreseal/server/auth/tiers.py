@@ -17,8 +17,28 @@ from foreseal.server.settings.model import DEDICATED, PUBLIC
 PUBLIC_FORBIDDEN = frozenset({"eth_getBlockReceipts"})
 """Methods that are never available to public callers."""
 
+REFUSAL_REASONS = (
+    "rate",
+    "cpu",
+    "calls",
+    "caller_calls",
+    "caller_connections",
+    "caller_filters",
+    "wrong_keys",
+    "open",
+    "address_connections",
+    "bytes_in_flight",
+    "total_bytes",
+)
+"""Reasons of rejections, as `foreseal_refused_total` has them."""
+
 _NOT_PUBLIC = "{} is not served on the public endpoint: use a dedicated one, or an API key"
 _NOT_HERE = "{} is not served on this endpoint"
+
+
+def _no_refusals() -> Counter[str]:
+    # Prometheus counts no event that creates its series.
+    return Counter(dict.fromkeys(REFUSAL_REASONS, 0))
 
 
 class TieredNode(Core, Protocol):
@@ -43,7 +63,7 @@ class CallerTier:
     """Burst of processor time of one caller, ms."""
     connections: set[object] = field(default_factory=set)
     """Open WebSockets of its callers."""
-    refusals: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=_no_refusals)
     """Rejected calls and handshakes by reason."""
     largest: int = field(init=False)
     """Largest request body, bytes."""

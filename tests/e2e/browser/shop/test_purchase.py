@@ -70,7 +70,7 @@ def test_purchase_from_click_to_captured_and_refunded(shopper: BrowserPage, demo
     page.goto(f"{demo.url}/merchant")
     assert serious_findings(page) == []
     times.start()
-    page.get_by_role("button", name=f"Refund {order}").click()
+    page.get_by_role("button", name=f"Refund 12.50 USDC of {order}").click()
     expect(page.locator(f'tr[data-order="{order}"] button')).to_have_count(0)
     page.goto(f"{demo.url}/orders/{order}")
     wait_for_stage(page, "refunded")
@@ -103,7 +103,7 @@ def test_part_that_the_dashboard_refunds_is_shown_as_such(shopper: BrowserPage, 
     expect(page.get_by_role("listitem").filter(has_text="Partly refunded: 5.00 USDC of 12.50 USDC")).to_be_visible()
     assert serious_findings(page) == []
     page.goto(f"{demo.url}/merchant")
-    page.get_by_role("button", name=f"Refund the rest of {order}").click()
+    page.get_by_role("button", name=f"Refund the rest: 7.50 USDC of {order}").click()
     page.goto(address)
     wait_for_stage(page, "refunded")
     expect(page.get_by_text("Partly refunded")).to_have_count(0)

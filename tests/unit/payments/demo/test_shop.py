@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
 import httpx
@@ -125,9 +126,17 @@ def test_partly_refunded_order_shows_both_amounts(book: OrderBook) -> None:
     page = order_page(order, "http://node/explorer")
     assert "A part of your order is refunded" in page
     assert "Partly refunded: 5.00 USDC of 12.50 USDC" in page
-    table = merchant_page([order], "http://node/explorer")
+    table = merchant_page([order], "http://node/explorer", "http://pay/dashboard")
     assert "Partly refunded: 5.00 USDC of 12.50 USDC" in table
-    assert "Refund the rest" in table
+    assert ">Refund the rest: 7.50 USDC</button>" in table
+
+
+def test_merchant_page_names_the_amount_of_a_refund_and_links_the_dashboard(client: ShopClient) -> None:
+    for type in ("order.captured", "order.confirmed"):
+        deliver(client, event(type, transaction="0xab"))
+    page = client.get("/merchant").text
+    assert '<button aria-label="Refund 12.50 USDC of mug-1">Refund 12.50 USDC</button>' in page
+    assert '<a href="http://127.0.0.1:9/dashboard">' in page
 
 
 def test_blocked_refund_is_forgotten(book: OrderBook) -> None:
@@ -135,6 +144,18 @@ def test_blocked_refund_is_forgotten(book: OrderBook) -> None:
     assert order is not None
     apply(book, "order.captured", "order.confirmed", "refund.created", "refund.blocked")
     assert (order.stage, order.is_refundable) == (OrderStage.SHIPPED, True)
+
+
+@pytest.mark.parametrize("last", ["refund.blocked", "refund.completed"])
+def test_events_of_a_refund_have_one_result_in_any_order(last: str) -> None:
+    found = set()
+    for types in permutations(("refund.created", last, "refund.created", last)):
+        book = OrderBook(lambda: NOW)
+        order = book.add("mug-1", MUG)
+        apply(book, "order.captured", "order.confirmed", *types)
+        found.add((order.version, order.stage, order.is_refundable))
+    stage = OrderStage.SHIPPED if last == "refund.blocked" else OrderStage.REFUNDED
+    assert [each[1:] for each in found] == [(stage, last == "refund.blocked")]
 
 
 class RecordingRefunder:
@@ -231,7 +252,10 @@ def test_values_of_orders_are_escaped_in_pages(book: OrderBook) -> None:
     order = book.add(hostile, MUG)
     order.transaction = f'"{hostile}'
     order.times |= {OrderStage.PAID: NOW, OrderStage.SHIPPED: NOW}
-    for page in (order_page(order, "http://node/explorer"), merchant_page([order], "http://node/explorer")):
+    for page in (
+        order_page(order, "http://node/explorer"),
+        merchant_page([order], "http://node/explorer", "http://pay/d"),
+    ):
         assert hostile not in page
         assert '"&' not in page.replace('="&', "")
 

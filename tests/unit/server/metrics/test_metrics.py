@@ -12,18 +12,19 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+import foreseal
 from foreseal.rpc.call_metrics import BOUNDS, CallMetrics, CallTimings
 from foreseal.server import App, Settings
+from foreseal.server.auth.tiers import REFUSAL_REASONS
 from foreseal.server.metrics import FAMILIES, join
 from foreseal.server.metrics.cluster_families import CLUSTER
 from foreseal.server.processes.process_table import ProcessTable, create_process_table
-from foreseal.server.settings.model import LogSettings
+from foreseal.server.settings.model import DEDICATED, PUBLIC, LogSettings
 
 from asgi_client import exchange, until
 from fake_core import FakeNode
 
-# The double is a starting node that works alone: the store's contents are unknown, and there are no subscribers or
-# rejections.
+# The double is a starting node that works alone: the store's contents are unknown, and there are no subscribers.
 NOTHING = {
     "foreseal_store_block",
     "foreseal_store_backlog",
@@ -35,7 +36,6 @@ NOTHING = {
     "foreseal_store_scrub_unchecked_pages",
     "foreseal_store_scrub_errors_total",
     "foreseal_store_scrub_last_timestamp_seconds",
-    "foreseal_refused_total",
     *(family.name for family in CLUSTER),
 }
 
@@ -227,6 +227,25 @@ def test_each_call_is_counted_in_its_bucket() -> None:
     counts = dict(zip((*BOUNDS, None), timing.cumulative(), strict=True))
     assert [counts[bound] for bound in (0.0001, 0.00025, 0.25, 0.5, 10.0, None)] == [4, 5, 5, 6, 7, 8]
     assert timing.calls == 8
+
+
+def test_refusals_begin_at_zero_for_every_reason() -> None:
+    samples = parsed(scraped())["foreseal_refused_total"].samples
+    expected = {(tier, reason) for tier in (DEDICATED, PUBLIC) for reason in REFUSAL_REASONS}
+    assert {(sample.labels["tier"], sample.labels["reason"]) for sample in samples} == expected
+    assert {sample.value for sample in samples} == {0}
+
+
+def test_reasons_of_refusals_are_those_in_the_sources() -> None:
+    package = Path(foreseal.__file__).parent
+    texts = [path.read_text() for folder in ("rpc", "server") for path in (package / folder).rglob("*.py")]
+    patterns = (
+        r'refusals\["(\w+)"\]',
+        r'count_refusal\("(\w+)"\)',
+        r'_evict\(\w+, "(\w+)"\)',
+        r'_counted\(.*, "(\w+)"\)',
+    )
+    assert {reason for text in texts for each in patterns for reason in re.findall(each, text)} == set(REFUSAL_REASONS)
 
 
 def test_slow_calls_are_logged_without_params(caplog: pytest.LogCaptureFixture) -> None:

@@ -121,7 +121,8 @@ class DemoShop:
         return self._respond.text(self._find(request).version)
 
     async def _merchant(self, request: Request) -> Response:
-        return self._respond.page(merchant_page(self._book.newest(_SHOWN_ORDERS), self._settings.explorer_url))
+        orders, dashboard_url = self._book.newest(_SHOWN_ORDERS), f"{self._settings.service_url}/dashboard"
+        return self._respond.page(merchant_page(orders, self._settings.explorer_url, dashboard_url))
 
     async def _refund(self, request: Request) -> Response:
         check_origin(request, self._settings.origin)

@@ -90,6 +90,8 @@ class ShopOrder:
     transaction: str | None = None
     refunds: dict[str, ShopRefund] = field(default_factory=dict)
     """Refunds by id, without those that the chain rejected."""
+    blocked_refunds: set[str] = field(default_factory=set)
+    """Ids of refunds that the chain rejected, which no event adds again."""
     next_refund_id: str = field(init=False)
     """Id of the next refund. It changes once the outcome of the last attempt is known, also if that was rejected."""
 
@@ -130,7 +132,7 @@ class ShopOrder:
     def add_refund(self, refund: ShopRefund, at: float | None) -> None:
         """Add a refund, or its completion, at this time in seconds since 1970. A repetition changes nothing."""
         stored = self.refunds.get(refund.id)
-        if stored is not None and stored.is_complete:
+        if refund.id in self.blocked_refunds or (stored is not None and stored.is_complete):
             return
         if stored is None:
             self._begin_attempt()
@@ -142,8 +144,11 @@ class ShopOrder:
         elif self.refunded > 0:
             self.times.setdefault(OrderStage.PARTLY_REFUNDED, at)
 
-    def remove_refund(self, id: str) -> None:
-        """Remove a refund that the chain rejected, so that the next one has another id."""
+    def block_refund(self, id: str) -> None:
+        """Remove a refund that the chain rejected, so that the next one has another id. Its repetition is ignored."""
+        if id in self.blocked_refunds:
+            return
+        self.blocked_refunds.add(id)
         self.refunds.pop(id, None)
         self._begin_attempt()
         if not self.refunds:
@@ -196,7 +201,10 @@ class OrderBook:
         return list(islice(reversed(self._orders.values()), limit))
 
     def apply(self, event: ShopEvent) -> None:
-        """Record an event, whose repetition changes nothing. Events of other orders are ignored."""
+        """Record an event, whose repetition changes nothing. Events of other orders are ignored.
+
+        The events of a refund may arrive in any order.
+        """
         order = self._orders.get(event.order_id)
         if order is None:
             return
@@ -210,7 +218,7 @@ class OrderBook:
         if stage is OrderStage.PAID:
             order.transaction = event.transaction
         if event.refund is not None and event.type == _REFUND_BLOCKED:
-            order.remove_refund(event.refund.id)
+            order.block_refund(event.refund.id)
         elif event.refund is not None and event.type in (_REFUND_CREATED, _REFUND_COMPLETED):
             order.add_refund(event.refund, self._clock())
 

@@ -65,15 +65,19 @@ def order_page(order: ShopOrder, explorer_url: str) -> str:
     )
 
 
-def merchant_page(orders: Sequence[ShopOrder], explorer_url: str) -> str:
-    """Return the page of the merchant, with a refund button for each shipped order."""
+def merchant_page(orders: Sequence[ShopOrder], explorer_url: str, dashboard_url: str) -> str:
+    """Return the page of the merchant, with a refund button for each shipped order, and a link to the dashboard."""
     rows = "".join(_row(each, explorer_url) for each in orders)
     table = (
         '<div class="scroll" role="region" aria-label="Orders" tabindex="0"><table><thead><tr>'
         '<th scope="col">Order</th><th scope="col">Product</th><th scope="col">Price</th><th scope="col">Stage</th>'
         f'<th scope="col">Payment</th><th scope="col">Action</th></tr></thead><tbody>{rows}</tbody></table></div>'
     )
-    note = '<p class="muted">A real shop shows this page only after a sign-in.</p>'
+    note = (
+        '<p class="muted">A real shop shows this page only after a sign-in.</p>'
+        f'<p><a href="{escape(dashboard_url)}">The dashboard of the payment service</a> has all details of the orders, '
+        "and refunds a part of one. Sign in with the API key that the terminal shows.</p>"
+    )
     return _page("Orders of the shop", f"<h1>Orders of the shop</h1>{note}{table if rows else '<p>No orders yet.</p>'}")
 
 
@@ -150,10 +154,10 @@ def _row(order: ShopOrder, explorer_url: str) -> str:
     link = _transaction(order, explorer_url).replace("The payment in the explorer", "Transaction")
     action = ""
     if order.is_refundable:
-        verb = "Refund the rest of" if order.refunds else "Refund"
+        label = f"{'Refund the rest:' if order.refunds else 'Refund'} {shown_price(order.refundable)}"
         action = (
             f'<form method="post" action="/merchant/{escape(order.id)}/refund">'
-            f'<button aria-label="{verb} {escape(order.id)}">{verb.removesuffix(" of")}</button></form>'
+            f'<button aria-label="{escape(label)} of {escape(order.id)}">{escape(label)}</button></form>'
         )
     return (
         f'<tr data-order="{escape(order.id)}"><td><a href="/orders/{escape(order.id)}">{escape(order.id)}</a></td>'
