@@ -6,7 +6,7 @@
 from typing import TypedDict
 
 from foreseal.merchant.types import Money
-from foreseal.merchant.values import DeliveryState, ObjectKind, Role, SelectableType, WebhookOrigin
+from foreseal.merchant.values import DeliveryState, EventType, ObjectKind, Role, SelectableType, WebhookOrigin
 
 
 class ApiKey(TypedDict):
@@ -48,6 +48,8 @@ class DayStatistics(TypedDict):
     """Orders that were voided, canceled or expired."""
     volume: "Money"
     """Sum of the captured amounts."""
+    refunded: "Money"
+    """Sum of the refunds of these orders, including pending ones."""
 
 
 class Delivery(TypedDict):
@@ -56,6 +58,7 @@ class Delivery(TypedDict):
     id: int
     webhook_id: str
     event_id: str
+    event_type: "EventType"
     object: "ObjectKind"
     object_id: str
     state: "DeliveryState"

@@ -161,9 +161,9 @@ class AsyncMerchantMethods(AsyncAdministrationMethods):
             },
         )
 
-    async def get_order(self, order_id: str) -> OrderDetail:
+    async def get_order(self, order_id: str, *, refunds: Literal["true", "false"] | None = None) -> OrderDetail:
         """Return an order."""
-        return await self._get(OrderDetail, f"/v1/orders/{segment(order_id)}", {})
+        return await self._get(OrderDetail, f"/v1/orders/{segment(order_id)}", {"refunds": refunds})
 
     async def get_order_typed_data(
         self, order_id: str, *, purpose: Literal["pay", "cancel"] | None = None, payer: str | None = None

@@ -161,9 +161,9 @@ class MerchantMethods(AdministrationMethods):
             },
         )
 
-    def get_order(self, order_id: str) -> OrderDetail:
+    def get_order(self, order_id: str, *, refunds: Literal["true", "false"] | None = None) -> OrderDetail:
         """Return an order."""
-        return self._get(OrderDetail, f"/v1/orders/{segment(order_id)}", {})
+        return self._get(OrderDetail, f"/v1/orders/{segment(order_id)}", {"refunds": refunds})
 
     def get_order_typed_data(
         self, order_id: str, *, purpose: Literal["pay", "cancel"] | None = None, payer: str | None = None

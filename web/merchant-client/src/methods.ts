@@ -4,6 +4,7 @@ import { segment, Transport, type PostOptions, type RequestOptions } from "./tra
 import type {
   ExportCsvQuery,
   ExportJsonLinesQuery,
+  GetOrderQuery,
   GetOrderTimelineQuery,
   GetOrderTypedDataQuery,
   GetStatisticsQuery,
@@ -91,8 +92,8 @@ export class MerchantMethods extends Transport {
   }
 
   /** Return an order. */
-  getOrder(orderId: string, options: RequestOptions = {}): Promise<OrderDetail> {
-    return this.get(`/v1/orders/${segment(orderId)}`, {}, options);
+  getOrder(orderId: string, query: GetOrderQuery = {}, options: RequestOptions = {}): Promise<OrderDetail> {
+    return this.get(`/v1/orders/${segment(orderId)}`, query, options);
   }
 
   /** Return the typed data that the payer signs to pay or to cancel. */

@@ -28,6 +28,11 @@ export interface ListOrdersQuery {
   amount_to?: string;
 }
 
+/** Parameters of `getOrder`. */
+export interface GetOrderQuery {
+  refunds?: "true" | "false";
+}
+
 /** Parameters of `getOrderTypedData`. */
 export interface GetOrderTypedDataQuery {
   purpose?: "pay" | "cancel";

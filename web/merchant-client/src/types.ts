@@ -80,6 +80,8 @@ export interface DayStatistics {
   failed: number;
   /** Sum of the captured amounts. */
   volume: Money;
+  /** Sum of the refunds of these orders, including pending ones. */
+  refunded: Money;
 }
 
 /** The delivery of one event to one target. */
@@ -87,6 +89,7 @@ export interface Delivery {
   id: number;
   webhook_id: string;
   event_id: string;
+  event_type: EventType;
   object: ObjectKind;
   object_id: string;
   state: DeliveryState;

@@ -23,7 +23,7 @@ from foreseal.payments.ledger.record import Record
 from foreseal.payments.ledger.states import parsed
 
 MAX_TIMELINE_REFUNDS = 200
-"""Refunds of an order whose events a timeline contains."""
+"""Refunds of an order whose events or transactions a response contains."""
 
 
 def build_events(tx: Connection, views: Views, rows: Sequence[TimelineRecord]) -> list[JsonView]:
@@ -46,14 +46,19 @@ def list_events(tx: Connection, views: Views, model: type[Record], id: str) -> l
 
 def list_order_events(tx: Connection, views: Views, id: str) -> list[JsonView]:
     """Return the timeline of an order with those of its newest `MAX_TIMELINE_REFUNDS` refunds, oldest entry first."""
-    own = select(RefundRecord.id).where(RefundRecord.order_id == id)
-    begun = (TimelineRecord.subject == RefundRecord.__tablename__) & TimelineRecord.before.is_(None)
-    newest = select(TimelineRecord.subject_id).where(begun, TimelineRecord.subject_id.in_(own))
-    refunds = tx.scalars(newest.order_by(TimelineRecord.id.desc()).limit(MAX_TIMELINE_REFUNDS)).all()
+    refunds = newest_refunds(tx, id)
     condition = ((TimelineRecord.subject == OrderRecord.__tablename__) & (TimelineRecord.subject_id == id)) | (
         (TimelineRecord.subject == RefundRecord.__tablename__) & TimelineRecord.subject_id.in_(refunds)
     )
     return build_events(tx, views, fetch_all(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id)))
+
+
+def newest_refunds(tx: Connection, id: str) -> Sequence[str]:
+    """Return the ids of the newest `MAX_TIMELINE_REFUNDS` refunds of an order."""
+    own = select(RefundRecord.id).where(RefundRecord.order_id == id)
+    begun = (TimelineRecord.subject == RefundRecord.__tablename__) & TimelineRecord.before.is_(None)
+    newest = select(TimelineRecord.subject_id).where(begun, TimelineRecord.subject_id.in_(own))
+    return tx.scalars(newest.order_by(TimelineRecord.id.desc()).limit(MAX_TIMELINE_REFUNDS)).all()
 
 
 def _event(row: TimelineRecord, subject: Mapping[str, Any]) -> JsonView:

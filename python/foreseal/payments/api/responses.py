@@ -490,6 +490,7 @@ class DayStatistics(TypedDict):
     captured: Unsigned
     failed: Annotated[int, Field(ge=0, description="Orders that were voided, canceled or expired.")]
     volume: Annotated[Money, Field(description="Sum of the captured amounts.")]
+    refunded: Annotated[Money, Field(description="Sum of the refunds of these orders, including pending ones.")]
 
 
 class StatisticsView(TypedDict):
@@ -507,6 +508,7 @@ class DeliveryView(TypedDict):
     id: Unsigned
     webhook_id: str
     event_id: str
+    event_type: EventType
     object: ObjectKind
     object_id: str
     state: DeliveryState

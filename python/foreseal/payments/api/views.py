@@ -32,7 +32,7 @@ from foreseal.payments.destinations.label import DestinationLabels
 from foreseal.payments.disbursements.payouts import read_payees
 from foreseal.payments.disbursements.refunds import RefundedTransfer, refund_receivers
 from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
-from foreseal.payments.ledger.event_types import OBJECTS, event_id
+from foreseal.payments.ledger.event_types import OBJECTS, event_id, event_type
 from foreseal.payments.ledger.models import (
     AttemptRecord,
     OrderRecord,
@@ -41,6 +41,7 @@ from foreseal.payments.ledger.models import (
     Purpose,
     Reason,
     RefundRecord,
+    TimelineRecord,
     TransactionRecord,
     TransferRecord,
 )
@@ -310,12 +311,19 @@ def api_key(row: ApiKeyRecord) -> ApiKeyView:
     return {"id": row.id, "name": row.name, "role": row.role, "created": row.created, "revoked": row.revoked}
 
 
-def delivery(row: DeliveryRecord) -> DeliveryView:
-    """Return one event's delivery to one target."""
+def deliveries(tx: Connection, rows: Sequence[DeliveryRecord]) -> list[DeliveryView]:
+    """Return deliveries of events to targets, in the order of `rows`."""
+    wanted = select(TimelineRecord).where(TimelineRecord.id.in_({row.event_id for row in rows}))
+    types = {entry.id: event_type(entry) for entry in fetch_each(tx, wanted)}
+    return [_delivery(row, types[row.event_id]) for row in rows]
+
+
+def _delivery(row: DeliveryRecord, type: str) -> DeliveryView:
     return {
         "id": row.id,
         "webhook_id": row.webhook_id,
         "event_id": event_id(row.event_id),
+        "event_type": type,
         "object": OBJECTS[row.subject],
         "object_id": row.subject_id,
         "state": row.state,

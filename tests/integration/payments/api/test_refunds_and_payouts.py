@@ -95,6 +95,20 @@ def test_timeline_contains_the_newest_refunds_only(service: ServiceHarness, monk
     assert {each["id"] for each in shown} == {"a-last"}
 
 
+def test_order_contains_the_transactions_of_its_refunds_on_request(service: ServiceHarness) -> None:
+    # The id of the refund is that of another order, whose transactions are not those of the refund.
+    service.captured("same", 500)
+    service.captured("a", 500)
+    service.made("/v1/orders/a/refunds", {"amount": "200", "id": "same"})
+    service.settle()
+    own = service.get("/v1/orders/a")["transactions"]
+    assert {each["purpose"] for each in own} == {"capture"}
+    everything = service.get("/v1/orders/a?refunds=true", role=Role.READER)["transactions"]
+    assert everything == [*own, *service.get("/v1/refunds/same")["transactions"]]
+    assert [each["purpose"] for each in everything] == ["capture", "refund"]
+    assert service.request("GET", "/v1/orders/a?refunds=yes").status_code == 400
+
+
 def test_refund_without_an_amount_pays_the_remainder(service: ServiceHarness) -> None:
     service.captured("a", 500)
     service.made("/v1/orders/a/refunds", {"amount": "200"})

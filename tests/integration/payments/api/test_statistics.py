@@ -45,6 +45,21 @@ def test_days_add_up_to_the_orders(service: ServiceHarness) -> None:
     assert (found["complete"], found["items"][0]["symbol"]) == (True, "USDC")
 
 
+def test_refunds_are_summed_on_the_day_of_their_order(service: ServiceHarness) -> None:
+    today = int(service.clock()) // DAY
+    for id, parts in (("a", (100, 150)), ("b", (30,)), ("c", ())):
+        service.captured(id, 500)
+        for amount in parts:
+            service.made(f"/v1/orders/{id}/refunds", {"amount": str(amount)})
+    recreate(service, "a", (today - 1) * DAY)
+    found = service.get(f"/v1/statistics?created_before={int(service.clock()) + 1}")["items"]
+    assert [(each["refunded"]["amount"], each["volume"]["amount"]) for each in found] == [
+        ("250", "500"),
+        ("30", "1000"),
+    ]
+    assert found[0]["refunded"]["amount_shown"] == "0.00025 USDC"
+
+
 def test_range_is_bounded(service: ServiceHarness) -> None:
     for query in ("created_from=5&created_before=5", f"created_from=0&created_before={367 * DAY}", "created_from=x"):
         response = service.request("GET", f"/v1/statistics?{query}")

@@ -82,7 +82,8 @@ def test_a_target_gets_later_events_signed_and_in_order(service: ServiceHarness)
         assert verified(made["secret"], body, headers)["id"] == headers["webhook-id"]
         verify(made["secret"], headers, body, service.clock())
     assert deliver(service) == 0
-    assert service.get("/v1/deliveries?limit=1")["items"][0]["state"] == "delivered"
+    newest = service.get("/v1/deliveries?limit=1")["items"][0]
+    assert (newest["state"], newest["event_type"]) == ("delivered", entries(service)[-1][1])
     assert "secret" not in service.get("/v1/webhooks")["items"][0]
 
 
@@ -131,7 +132,7 @@ def test_abandoned_delivery_is_listed_and_can_be_retried(service: ServiceHarness
         service.offset += MAX_RETRY_DELAY
         waits += service.offset - before
     (dead,) = service.get("/v1/deliveries?state=dead")["items"]
-    assert (dead["attempts"], dead["object_id"]) == (ATTEMPTS, "a")
+    assert (dead["attempts"], dead["object_id"], dead["event_type"]) == (ATTEMPTS, "a", "order.created")
     # A dead delivery does not block later ones.
     service.post.status = lambda _: 200
     service.post.got.clear()

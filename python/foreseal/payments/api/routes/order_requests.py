@@ -33,6 +33,15 @@ class OrderPath(RequestModel):
     id: ObjectId = Field(description="Id of the order.")
 
 
+class OrderDetailQuery(RequestModel):
+    """Content of the response about an order."""
+
+    refunds: Literal["true", "false"] = Field(
+        default="false",
+        description=f"With true, the transactions of the order's newest {MAX_TIMELINE_REFUNDS} refunds as well.",
+    )
+
+
 class OrderTimelineQuery(RequestModel):
     """Content of the timeline of an order."""
 

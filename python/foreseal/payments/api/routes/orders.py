@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
-from foreseal.payments.api.events import list_events, list_order_events
+from foreseal.payments.api.events import list_events, list_order_events, newest_refunds
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
 from foreseal.payments.api.order_operations import DetailedOutcome, order_details
 from foreseal.payments.api.pagination import by_beginning
@@ -36,6 +36,7 @@ from foreseal.payments.api.routes.order_requests import (
     CancellationSignature,
     NewOrder,
     OrderCapture,
+    OrderDetailQuery,
     OrderPath,
     OrderSignature,
     OrdersQuery,
@@ -43,9 +44,10 @@ from foreseal.payments.api.routes.order_requests import (
     OrderVoid,
     TypedDataQuery,
 )
+from foreseal.payments.api.views import list_transactions
 from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.ledger import Trigger, TxStatus, read
-from foreseal.payments.ledger.models import OrderRecord, TransferRecord
+from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.orders.acceptances import PayerSignature
 from foreseal.payments.orders.captures import CaptureRequest
 from foreseal.payments.orders.drafts import DraftTerms
@@ -206,8 +208,14 @@ def _done_before(call: AnyCall, id: str, trigger: Trigger) -> bool:
         return call.required_claim.happened(tx, OrderRecord.__tablename__, id, trigger)
 
 
-def _get(call: PathCall[OrderPath]) -> JsonReply:
-    return _detail(call, call.path.id)
+def _get(call: RouteCall[OrderPath, OrderDetailQuery, NoFields]) -> JsonReply:
+    id = call.path.id
+    with call.backend.database.reading() as tx:
+        detail = order_details(tx, call.views, [read(tx, OrderRecord, id)])[id]
+        if call.query.refunds == "true":
+            returned = list_transactions(tx, {id: newest_refunds(tx, id)}, Purpose.REFUND)[id]
+            detail = {**detail, "transactions": [*detail["transactions"], *returned]}
+        return JsonReply(detail)
 
 
 def _detail(call: AnyCall, id: str) -> JsonReply:

@@ -12,9 +12,9 @@ from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import StatisticsView
 from foreseal.payments.api.route import JsonReply, QueryCall, Route
 from foreseal.payments.api.value_types import Digits, Time
-from foreseal.payments.ledger import OrderState
+from foreseal.payments.ledger import DisbursementState, OrderState
 from foreseal.payments.ledger.columns import Units
-from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.ledger.models import OrderRecord, RefundRecord
 
 DAY = 86_400
 MAX_DAYS = 366
@@ -47,6 +47,7 @@ class _Day:
     captured: int = 0
     failed: int = 0
     volume: int = 0
+    refunded: int = 0
 
 
 def _statistics(call: QueryCall[StatisticsQuery]) -> JsonReply:
@@ -77,6 +78,7 @@ def _statistics(call: QueryCall[StatisticsQuery]) -> JsonReply:
                     "captured": sums.captured,
                     "failed": sums.failed,
                     "volume": call.views.money(sums.volume, token),
+                    "refunded": call.views.money(sums.refunded, token),
                 }
                 for (day, token), sums in sorted(days.items())
             ],
@@ -87,7 +89,7 @@ def _statistics(call: QueryCall[StatisticsQuery]) -> JsonReply:
 def _read_days(tx: Connection, condition: ColumnElement[bool]) -> dict[tuple[int, str], _Day]:
     """Return the sums by day and token."""
     day = (OrderRecord.created // DAY).label("day")
-    sums = list(_sums(tx))
+    sums = list(_sums(tx, func.coalesce(OrderRecord.actual, OrderRecord.amount, type_=Units())))
     query: Select[Any] = (
         select(day, OrderRecord.token, OrderRecord.state, func.count(), *sums)
         .where(condition)
@@ -102,15 +104,23 @@ def _read_days(tx: Connection, condition: ColumnElement[bool]) -> dict[tuple[int
             found.volume += _join(limbs)
         elif state in _FAILED:
             found.failed += count
+    refunds: list[ColumnElement[Any]] = list(_sums(tx, type_coerce(RefundRecord.amount, Units())))
+    returned: Select[Any] = (
+        select(day, OrderRecord.token, *refunds)
+        .join(RefundRecord, RefundRecord.order_id == OrderRecord.id)
+        .where(condition, RefundRecord.state != DisbursementState.BLOCKED)
+        .group_by(day, OrderRecord.token)
+    )
+    for number, token, *limbs in tx.execute(returned):
+        days[int(number), token].refunded = _join(limbs)
     return days
 
 
-def _sums(tx: Connection) -> Iterator[ColumnElement[Any]]:
-    """Yield columns with the sum of the captured amounts: one, or on SQLite one for each limb of the digits.
+def _sums(tx: Connection, amount: ColumnElement[Any]) -> Iterator[ColumnElement[Any]]:
+    """Yield columns with the sum of an amount: one, or on SQLite one for each limb of its digits.
 
     SQLite has no exact sum of numbers with more than 64 bits.
     """
-    amount = func.coalesce(OrderRecord.actual, OrderRecord.amount, type_=Units())
     if tx.dialect.name == "postgresql":
         yield cast(func.sum(amount), String)
         return

@@ -128,8 +128,8 @@ def _test(call: PathCall[WebhookPath]) -> JsonReply:
         webhooks.find_active(tx, id)
         if not (call.required_claim.again and _happened(call, tx, id, WEBHOOK_TESTED)):
             webhooks.send_test(tx, id, int(call.backend.clock()))
-        row = fetch_one(tx, newest)
-    return JsonReply(views.delivery(row), 201)
+        (shown,) = views.deliveries(tx, [fetch_one(tx, newest)])
+    return JsonReply(shown, 201)
 
 
 def _happened(call: AnyCall, tx: Connection, id: str, trigger: str) -> bool:
@@ -177,7 +177,7 @@ def _deliveries(call: QueryCall[DeliveriesQuery]) -> JsonReply:
         conditions.append(DeliveryRecord.webhook_id == parameters.webhook)
     with call.backend.database.reading() as tx:
         rows, following = by_id(tx, DeliveryRecord, parameters, *conditions)
-    return JsonReply({"items": [views.delivery(row) for row in rows], "next": following})
+        return JsonReply({"items": views.deliveries(tx, rows), "next": following})
 
 
 def _retry(call: PathCall[DeliveryPath]) -> JsonReply:
@@ -186,8 +186,8 @@ def _retry(call: PathCall[DeliveryPath]) -> JsonReply:
         row = fetch_one_or_none(tx, select(DeliveryRecord).where(DeliveryRecord.id == id))
         if not (call.required_claim.again and row is not None and row.state is not DeliveryState.DEAD):
             webhooks.revive(tx, id, call.backend.clock())
-        row = fetch_one(tx, select(DeliveryRecord).where(DeliveryRecord.id == id))
-    return JsonReply(views.delivery(row))
+        (shown,) = views.deliveries(tx, [fetch_one(tx, select(DeliveryRecord).where(DeliveryRecord.id == id))])
+    return JsonReply(shown)
 
 
 ROUTES = (
