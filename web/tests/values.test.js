@@ -5,7 +5,7 @@ import { checksumAddress, parseAddress } from '../lib/address.js';
 import { keccakHex } from '../lib/keccak.js';
 import { visibleName, visibleText } from '../lib/text.js';
 import {
-  ValueError, bigintToBytes, bytesToHex, formatBytes, formatDuration, formatInteger, formatTokens, formatUnits, hexToBytes,
+  ValueError, approximateTokens, bigintToBytes, bytesToHex, formatBytes, formatDuration, formatInteger, formatTokens, formatUnits, hexToBytes,
   isQuantity, parseCount, parseQuantity, parseUnits, shortHex, toQuantity,
 } from '../lib/values.js';
 
@@ -90,6 +90,7 @@ test('amounts of tokens have two places, or as many as needed', () => {
   assert.equal(formatTokens(12_500_000n, 6), '12.50');
   assert.equal(formatTokens(12_340_001n, 6), '12.340001');
   assert.equal(formatTokens(0n, 6), '0.00');
+  assert.deepEqual([0, 12.5, 1234.567, 12_500, 3e6].map(approximateTokens), ['0.00', '12.50', '1\u202f234.57', '12.5K', '3M']);
   assert.equal(formatTokens(1n, 18), '0.000000000000000001');
   assert.equal(formatTokens(1234_000_000n, 6), `1${SPACE}234.00`);
   assert.equal(formatTokens(15n, 1), '1.5');

@@ -4,48 +4,53 @@ import { Hash } from '../lib/components/hash.js';
 import { Badge } from '../lib/components/table.js';
 import { html } from '../lib/components/ui.js';
 import { visibleName } from '../lib/text.js';
-import { formatTokens, parseUnits } from '../lib/values.js';
+import { formatInteger, formatTokens, parseUnits } from '../lib/values.js';
 import { currentSession, segment } from './api.js';
 import { router } from './context.js';
+import { orderStatusOf, statusOf } from './states.js';
 
-/** @typedef {'neutral' | 'live' | 'good' | 'bad' | 'warn'} Tone */
+/** @param {{shown: import('./states.js').ShownStatus}} props */
+function Words({ shown: { label, tone, more, hint } }) {
+  return html`<span><${Badge} tone=${tone}>${label}</${Badge}>
+    ${more && html`<span class="muted" title=${hint ?? undefined}> ${more}</span>`}</span>`;
+}
 
-/** @type {Record<string, {label: string, tone: Tone}>} */
-const STATES = {
-  Drafted: { label: 'Waits for a signature', tone: 'neutral' },
-  'Signed, unused': { label: 'Signed', tone: 'live' },
-  'Stored, unused': { label: 'Authorized', tone: 'live' },
-  'Used, captured': { label: 'Captured', tone: 'good' },
-  'Voided offchain': { label: 'Voided', tone: 'neutral' },
-  Canceled: { label: 'Canceled', tone: 'neutral' },
-  Expired: { label: 'Expired', tone: 'bad' },
-  Reserved: { label: 'Reserved', tone: 'live' },
-  Broadcast: { label: 'Sent', tone: 'live' },
-  Complete: { label: 'Complete', tone: 'good' },
-  Blocked: { label: 'Blocked', tone: 'bad' },
-};
+/** Status of a refund or a payout. @param {import('./states.js').StatusFields} props */
+export function Status(props) {
+  return html`<${Words} shown=${statusOf(props)} />`;
+}
 
-export const ORDER_STATES = Object.keys(STATES).slice(0, 7).map((value) => ({ value, label: STATES[value]?.label ?? value }));
+/** Status of an order, with its refunds. @param {{order: import('./types.js').Order}} props */
+export function OrderStatus({ order }) {
+  return html`<${Words} shown=${orderStatusOf(order)} />`;
+}
 
-/** @param {{state: string, finality: string | null, tx_status: string | null}} props */
-export function Status({ state, finality, tx_status }) {
-  const { label, tone } = STATES[state] ?? { label: state, tone: 'neutral' };
-  const more = finality ?? (tx_status === null ? null : `transaction ${tx_status}`);
-  return html`<span><${Badge} tone=${tx_status === 'failed' ? 'bad' : tone}>${label}</${Badge}>
-    ${more && html`<span class="muted"> ${more}</span>`}</span>`;
+/** Returns the address of a page of the explorer; undefined without one. @param {string} path */
+function explorerPage(path) {
+  const base = currentSession().explorer_url;
+  return base === null ? undefined : `${base.replace(/\/$/, '')}${path}`;
 }
 
 /** A link to a transaction in the explorer, if one is configured. @param {{hash: string}} props */
 export function TransactionHash({ hash }) {
-  const base = currentSession().explorer_url;
-  return html`<${Hash} value=${hash} href=${base === null ? undefined : `${base.replace(/\/$/, '')}/tx/${segment(hash)}`} />`;
+  return html`<${Hash} value=${hash} href=${explorerPage(`/tx/${segment(hash)}`)} />`;
+}
+
+/** A link to a block in the explorer, if one is configured. @param {{hash: string}} props */
+export function BlockHash({ hash }) {
+  return html`<${Hash} value=${hash} href=${explorerPage(`/block/${segment(hash)}`)} />`;
+}
+
+/** A link to a block in the explorer, if one is configured. @param {{number: number}} props */
+export function BlockNumber({ number }) {
+  const href = explorerPage(`/block/${number}`);
+  const text = formatInteger(number);
+  return href === undefined ? html`<span class="number">${text}</span>` : html`<a class="number" href=${href}>${text}</a>`;
 }
 
 /** @param {{address: string}} props */
 export function Account({ address }) {
-  const base = currentSession().explorer_url;
-  const href = base === null ? undefined : `${base.replace(/\/$/, '')}/address/${segment(address)}`;
-  return html`<${Hash} value=${address} href=${href} />`;
+  return html`<${Hash} value=${address} href=${explorerPage(`/address/${segment(address)}`)} />`;
 }
 
 /** @param {{id: string}} props */

@@ -34,9 +34,10 @@ export function SignIn({ hadSession, problem }) {
         <label for="api-key">API key</label>
         <input id="api-key" class="input mono" type="password" value=${key} onInput=${onValue(setKey)} required
           autocomplete="current-password" spellcheck="false" aria-invalid=${error ? 'true' : undefined}
-          aria-describedby="api-key-note" />
-        <p id="api-key-note" class=${error ? 'field-error' : 'field-hint'} role=${error ? 'alert' : undefined}>
-          ${error ? describeError(error) : 'The key decides what you may do. Create one with foreseal pay keys create.'}</p>
+          aria-describedby=${error ? 'api-key-error api-key-hint' : 'api-key-hint'} />
+        ${error && html`<p id="api-key-error" class="field-error" role="alert">${describeError(error)}</p>`}
+        <p id="api-key-hint" class="field-hint">The key decides what you may do. On the machine of the service, this command
+          prints a new one: <code>foreseal pay keys create NAME --role admin --config pay.toml</code></p>
       </div>
       <button type="submit" class="button button-primary" disabled=${isSending || key === ''}>Sign in</button>
     </form>

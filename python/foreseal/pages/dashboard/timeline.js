@@ -6,7 +6,7 @@ import { Timestamp } from '../lib/components/time.js';
 import { html } from '../lib/components/ui.js';
 import { visibleName, visibleText } from '../lib/text.js';
 import { formatTokens, isHash } from '../lib/values.js';
-import { Account, decimalsOf, TransactionHash } from './shown.js';
+import { Account, BlockHash, BlockNumber, decimalsOf, TransactionHash } from './shown.js';
 
 /** @typedef {import('./types.js').Order} Order */
 /** @typedef {import('./types.js').Timeline} Timeline */
@@ -15,7 +15,7 @@ import { Account, decimalsOf, TransactionHash } from './shown.js';
 
 const UNITS = /^\d{1,78}$/;
 /** Details that are shown in a form of their own. */
-const SHOWN_DETAILS = ['amount', 'transaction'];
+const SHOWN_DETAILS = ['amount', 'transaction', 'block', 'block_number'];
 
 /** Returns the name of an event: `Capture submitted`, `Refund completed`. @param {string} type */
 export function eventName(type) {
@@ -66,7 +66,7 @@ function Detail({ name, value }) {
 function Entry({ event, order }) {
   const details = /** @type {Details} */ (event.data.details);
   const { object } = event.data;
-  const transaction = details['transaction'];
+  const { transaction, block, block_number: number } = details;
   const names = Object.keys(details).filter((name) => !SHOWN_DETAILS.includes(name));
   return html`<li>
     <div class="timeline-head"><strong>${visibleName(eventName(event.type))}</strong>
@@ -76,6 +76,8 @@ function Entry({ event, order }) {
       ${object.object === 'refund' && html`<${Detail} name="refund" value=${object.id} />
         <div><dt>to</dt><dd><${Account} address=${object.recipient} /></dd></div>`}
       ${isHash(transaction) && html`<div><dt>transaction</dt><dd><${TransactionHash} hash=${transaction} /></dd></div>`}
+      ${isHash(block) && html`<div><dt>block</dt><dd><${BlockHash} hash=${block} /></dd></div>`}
+      ${Number.isSafeInteger(number) && html`<div><dt>block number</dt><dd><${BlockNumber} number=${Number(number)} /></dd></div>`}
       ${names.map((name) => html`<${Detail} key=${name} name=${name} value=${details[name]} />`)}
     </dl>
   </li>`;

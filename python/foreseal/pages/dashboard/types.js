@@ -28,7 +28,7 @@
 /** @typedef {{name: string, symbol: string, decimals: number, pays_out: boolean}} Destination */
 /**
  * @typedef {{key: {id: string, name: string, role: string}, csrf_token: string, expires: number, idle_seconds: number,
- *   permissions: string[], merchant: string | null, chain_id: number, explorer_url: string | null,
+ *   margin_seconds: number, permissions: string[], merchant: string | null, chain_id: number, explorer_url: string | null,
  *   destinations: Destination[]}} Session
  */
 

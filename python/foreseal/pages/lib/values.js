@@ -157,6 +157,18 @@ export function formatTokens(value, decimals) {
   return shown === '' ? whole : `${whole}.${shown}`;
 }
 
+/** Amounts from which an axis shows thousands and millions. */
+const MIN_COMPACT = 10_000;
+
+/**
+ * Returns an amount of a token for a chart, in its main unit: two decimal places, or `12.5K` and `3M`.
+ * @param {number} value
+ */
+export function approximateTokens(value) {
+  if (value < MIN_COMPACT) return formatTokens(BigInt(Math.round(100 * value)), 2);
+  return value.toLocaleString('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+}
+
 /**
  * Parses an amount in its main unit: `parseUnits('1.5', 6)` is `1500000n`.
  * @param {string} text

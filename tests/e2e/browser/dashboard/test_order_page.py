@@ -1,5 +1,8 @@
 """The page of an order: confirmations with amount and recipient, their results, and the timeline of its money."""
 
+import datetime
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -7,9 +10,12 @@ from browser import Chromium, serious_findings
 from browser.explorer import check_layout
 from dashboard_pages import Shop, confirm, result
 from foreseal.payments.api.roles import Role
+from live.blocks import wait_for
 from payments.api.serving import BUYERS, MERCHANT, signature
 
 WIDTHS = (390, 1024, 1200, 1440)
+MARGIN = 60
+"""Default of `policy.margin_seconds`."""
 LONG_TEXT = "Invoice-of-a-customer-with-a-long-name-1"
 
 
@@ -80,6 +86,47 @@ def test_timeline_shows_all_movements_of_money_in_order(shop: Shop, page: Page) 
     assert names.index("Created") < names.index("Captured") < names.index("Refund created")
     assert names.index("Refund created") < names.index("Refund completed")
     expect(page.locator(".timeline")).not_to_contain_text("null")
+
+
+def test_partly_refunded_order_names_its_refund_everywhere(shop: Shop, page: Page) -> None:
+    id = shop.captured(
+        "returned-in-part", 12_500_000, BUYERS[3], metadata={"description": "Pending mug"}, reference="Invoice 12"
+    )
+    with shop.client() as client:
+        client.made(f"/v1/orders/{id}/refunds", {"amount": "5000000"})
+        wait_for(lambda: client.get(f"/v1/refunds?order={id}")["items"][0]["finality"] == "final", 60, "final refund")
+        payment = client.get(f"/v1/orders/{id}")["order"]["payment"]
+    shop.sign_in(page, Role.READER, f"/orders/{id}")
+    expect(page.locator(".page-head")).to_contain_text("Partly refunded")
+    rows = page.get_by_role("region", name="Transactions of this order").locator("tbody tr")
+    expect(rows.locator("td:first-child")).to_have_text(["capture", "refund"])
+    refund = page.get_by_role("region", name="Refunds").locator("tbody tr")
+    expect(refund).to_contain_text("Paid")
+    expect(page.get_by_text("Payable until")).to_have_count(0)
+    explorer = "http://127.0.0.1:1/explorer/block/"
+    fact = page.locator(".facts > div").filter(has=page.get_by_text("Block", exact=True))
+    block = fact.get_by_role("link")
+    expect(block).to_have_attribute("href", f"{explorer}{payment['block_number']}")
+    captured = page.locator(".timeline > li").filter(has=page.get_by_text("Captured", exact=True))
+    block = captured.locator(".details > div").filter(has=page.get_by_text("block", exact=True)).get_by_role("link")
+    expect(block).to_have_attribute("href", f"{explorer}{payment['block_hash']}")
+    refunded = page.locator(".timeline > li").filter(has=page.get_by_text("Refund completed", exact=True))
+    number = refunded.locator(".details > div").filter(has_text="block number").get_by_role("link")
+    expect(number).to_have_attribute("href", re.compile(re.escape(explorer) + r"\d+$"))
+    page.get_by_role("link", name="Orders").click()
+    row = page.get_by_role("region", name="Orders, newest first").get_by_role("row").filter(has_text=id)
+    for text in ("Partly refunded", "Pending mug", "Invoice 12", "5.00 USDC"):
+        expect(row).to_contain_text(text)
+
+
+def test_open_order_is_payable_until_its_checkout_ends(shop: Shop, page: Page) -> None:
+    with shop.client() as client:
+        made = client.made("/v1/orders", {"id": "payable", "amount": "1250000"})
+    shop.sign_in(page, Role.READER, "/orders/payable")
+    row = page.locator(".facts > div").filter(has_text="Payable until")
+    ends = datetime.datetime.fromtimestamp(made["order"]["valid_before"] - MARGIN, datetime.UTC)
+    expect(row.locator("time").first).to_have_attribute("datetime", f"{ends:%Y-%m-%dT%H:%M:%S}.000Z")
+    expect(row).to_contain_text(f"valid for {MARGIN} s longer")
 
 
 def test_timeline_of_an_order_without_a_payer_shows_no_null(shop: Shop, page: Page) -> None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from browser import BrowserPage
 from dashboard_pages import Shop
+from foreseal.payments.amounts import format_tokens
 from foreseal.payments.api.roles import Role
 from payments.api.serving import BUYERS
 
@@ -18,7 +19,14 @@ FORMULAS = ("=1+2", "+1", "-1", "@SUM(A1)")
 
 def test_overview_shows_charts_and_health(shop: Shop, page: Page) -> None:
     shop.captured("charted", 7_000_000, BUYERS[0])
+    with shop.client() as client:
+        client.made("/v1/orders/charted/refunds", {"amount": "2500000"})
+        days = client.get("/v1/statistics")["items"]
+    captured, refunded = (sum(int(day[name]["amount"]) for day in days) for name in ("volume", "refunded"))
     shop.sign_in(page, Role.READER)
+    for name, amount in (("Captured", captured), ("Refunded", refunded), ("Net of refunds", captured - refunded)):
+        fact = page.locator(".facts > div").filter(has=page.get_by_text(name, exact=True)).locator("dd")
+        expect(fact).to_have_text(f"{format_tokens(amount)} USDC")
     for title in ("Captured volume, USDC", "Orders", "Captured of all orders that ended"):
         chart = page.get_by_role("img", name=f"{title}, 30 values")
         expect(chart.locator("canvas")).to_be_visible()

@@ -20,6 +20,7 @@ def test_key_signs_in_and_out(shop: Shop, opened: BrowserPage) -> None:
     page.get_by_label("API key").fill("pay_wrong")
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_have_text("the API key is unknown or revoked")
+    expect(page.get_by_text("foreseal pay keys create NAME --role admin --config pay.toml")).to_be_visible()
     page.get_by_label("API key").fill(shop.keys[Role.READER])
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Orders", level=1)).to_be_visible()

@@ -36,7 +36,7 @@ def test_endpoint_is_added_tested_rotated_and_removed(shop: Shop, page: Page) ->
         confirm(page, "Send")
         wait_for(lambda: receiver.got, SECONDS, "test event")
         deliveries = page.get_by_role("region", name="Deliveries, newest first")
-        expect(deliveries.get_by_role("row").nth(1)).to_contain_text("webhook")
+        expect(deliveries.get_by_role("row").nth(1)).to_contain_text("webhook.test")
         page.get_by_role("button", name="Refresh").click()
         expect(deliveries.get_by_role("row").nth(1)).to_contain_text("delivered")
         row.get_by_role("button", name="New secret").click()

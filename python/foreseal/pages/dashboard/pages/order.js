@@ -9,10 +9,11 @@ import { Timestamp } from '../../lib/components/time.js';
 import { html, useRef, useState } from '../../lib/components/ui.js';
 import { visibleName, visibleText } from '../../lib/text.js';
 import { formatTokens, shortHex } from '../../lib/values.js';
-import { get, may, query, segment } from '../api.js';
+import { currentSession, get, may, query, segment } from '../api.js';
 import { ActionButton } from '../dialog.js';
 import { showResult } from '../result.js';
-import { Account, amountText, decimalsOf, parseAmount, Status, TransactionHash } from '../shown.js';
+import { Account, amountText, BlockNumber, decimalsOf, OrderStatus, parseAmount, Status, TransactionHash } from '../shown.js';
+import { finalityWord } from '../states.js';
 import { TimelinePanel } from '../timeline.js';
 
 /** @typedef {import('../types.js').Order} Order */
@@ -23,6 +24,7 @@ import { TimelinePanel } from '../timeline.js';
 
 const REFRESH_MS = 2000;
 const VOIDABLE = ['Signed, unused', 'Stored, unused'];
+const PAYABLE = ['Drafted', ...VOIDABLE];
 
 /** @param {import('../../lib/router.js').Location} location */
 export const title = (location) => `Order ${visibleName(location.params['id'] ?? '')}`;
@@ -33,7 +35,7 @@ async function load(id, signal, isBackground) {
   const options = { signal, isBackground };
   /** @type {[OrderDetail, Timeline, import('../types.js').RefundPage]} */
   const [detail, timeline, refunds] = await Promise.all([
-    get(path, options), get(`${path}/timeline?refunds=true`, options), get(`/v1/refunds${query({ order: id, limit: 200 })}`, options),
+    get(`${path}?refunds=true`, options), get(`${path}/timeline?refunds=true`, options), get(`/v1/refunds${query({ order: id, limit: 200 })}`, options),
   ]);
   return { detail, timeline, refunds: refunds.items };
 }
@@ -141,6 +143,17 @@ function Actions({ order, onDone }) {
   </div>`;
 }
 
+/**
+ * The time at which the checkout ends, and why it is before the end of the authorization.
+ * @param {{order: Order}} props
+ */
+function PayableUntil({ order }) {
+  const { margin_seconds: margin } = currentSession();
+  return html`<${Timestamp} ms=${(order.valid_before - margin) * 1000} />
+    <span class="muted"> The authorization is valid for ${margin} s longer, so that the transaction has time to reach a
+      block.</span>`;
+}
+
 /** @param {{order: Order, refunds: Refund[]}} props */
 function MoneyPanel({ order, refunds }) {
   return html`<${Panel} title="Money">
@@ -151,7 +164,7 @@ function MoneyPanel({ order, refunds }) {
       ['Payer', order.payer === null ? 'none yet' : html`<${Account} address=${order.payer} />`],
       ['Payee', html`<${Account} address=${order.payee} />`],
       ['Destination', order.destination === null ? 'not configured' : visibleName(order.destination)],
-      ['Valid until', html`<${Timestamp} ms=${order.valid_before * 1000} />`],
+      ['Payable until', PAYABLE.includes(order.state) && html`<${PayableUntil} order=${order} />`],
       ['Reference', order.reference === null ? null : visibleName(order.reference, 200)],
       ...Object.entries(order.metadata).map(([name, value]) => /** @type {const} */ ([visibleName(name), visibleText(value)])),
     ]} />
@@ -172,7 +185,9 @@ function ChainPanel({ detail: { order, transactions } }) {
       ['Chain', String(order.chain_id)],
       ['Token', html`<${Account} address=${order.token} />`],
       ['Paid by', payment === null ? 'no transfer yet' : html`<${TransactionHash} hash=${payment.transaction_hash} />`],
-      ['Block', payment === null ? null : `${payment.block_number}, log ${payment.log_index}, ${payment.finality}`],
+      ['Block', payment && html`<${BlockNumber} number=${payment.block_number} />`],
+      ['Log in the block', payment && String(payment.log_index)],
+      ['Finality', payment && finalityWord(payment.finality)],
       ['Nonce', html`<${Hash} value=${order.nonce} />`],
       ['Memo', html`<${Hash} value=${order.memo} />`],
       ['Last error', order.last_error === null ? null : visibleText(order.last_error)],
@@ -188,6 +203,9 @@ function ChainPanel({ detail: { order, transactions } }) {
   </${Panel}>`;
 }
 
+/** @param {Refund} refund */
+const isRefundSettled = ({ state, finality }) => state === 'Blocked' || finality === 'final';
+
 /** @param {{location: import('../../lib/router.js').Location}} props */
 export default function OrderPage({ location }) {
   const id = location.params['id'] ?? '';
@@ -198,10 +216,10 @@ export default function OrderPage({ location }) {
     return found;
   }, [id]);
   const order = request.data?.detail.order;
-  const isSettled = order === undefined || order.finality === 'final';
+  const isSettled = order === undefined || (order.finality === 'final' && (request.data?.refunds ?? []).every(isRefundSettled));
   useRepeat(request, isSettled ? null : REFRESH_MS);
   return html`<${Loaded} request=${request}>${(/** @type {Found} */ { detail, timeline, refunds }) => html`
-    <div class="page-head"><h1>Order ${visibleName(detail.order.id, 60)}</h1><${Status} ...${detail.order} /></div>
+    <div class="page-head"><h1>Order ${visibleName(detail.order.id, 60)}</h1><${OrderStatus} order=${detail.order} /></div>
     <${Actions} order=${detail.order} onDone=${request.reload} />
     <div class="columns"><${MoneyPanel} order=${detail.order} refunds=${refunds} /><${ChainPanel} detail=${detail} /></div>
     <${TimelinePanel} timeline=${timeline} order=${detail.order} />`}</${Loaded}>`;

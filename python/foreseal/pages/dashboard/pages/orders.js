@@ -10,7 +10,8 @@ import { currentSession } from '../api.js';
 import { router } from '../context.js';
 import { DAY_PROBLEM, unixTime } from '../days.js';
 import { Pages, usePages } from '../pages.js';
-import { Account, ORDER_STATES, OrderLink, parseAmount, Status } from '../shown.js';
+import { Account, OrderLink, OrderStatus, parseAmount } from '../shown.js';
+import { ORDER_STATES } from '../states.js';
 
 /** @typedef {import('../types.js').Order} Order */
 /** @typedef {Record<string, string>} Filters */
@@ -79,14 +80,21 @@ function FilterForm({ initial }) {
   </form>`;
 }
 
+/** Description that the shopper sees, and the merchant's reference. @param {{order: Order}} props */
+function Description({ order: { metadata, reference } }) {
+  const description = visibleName(metadata['description'] ?? '', 60);
+  if (reference === null) return description;
+  return html`${description} <span class="muted">${visibleName(reference, 40)}</span>`;
+}
+
 /** @type {import('../../lib/components/table.js').Column<Order>[]} */
 const COLUMNS = [
   { label: 'Order', cell: (order) => html`<${OrderLink} id=${order.id} />`, wrap: true },
-  { label: 'Status', cell: (order) => html`<${Status} ...${order} />`, wrap: true },
+  { label: 'Status', cell: (order) => html`<${OrderStatus} order=${order} />`, wrap: true },
   { label: 'Amount', cell: (order) => visibleName(order.amount_shown, 60), numeric: true },
   { label: 'Refunded', cell: (order) => (order.refunded === '0' ? '' : visibleName(order.refunded_shown, 60)), numeric: true },
   { label: 'Payer', cell: (order) => (order.payer === null ? html`<span class="muted">none yet</span>` : html`<${Account} address=${order.payer} />`) },
-  { label: 'Reference', cell: (order) => (order.reference === null ? '' : visibleName(order.reference, 40)), wrap: true },
+  { label: 'Description', cell: (order) => html`<${Description} order=${order} />`, wrap: true },
   { label: 'Created', cell: (order) => html`<${Timestamp} ms=${order.created * 1000} />`, wrap: true },
 ];
 

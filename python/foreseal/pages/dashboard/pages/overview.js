@@ -8,7 +8,7 @@ import { Badge, Facts, Panel, Table } from '../../lib/components/table.js';
 import { Ether } from '../../lib/components/amount.js';
 import { html, useMemo, useRef, useState } from '../../lib/components/ui.js';
 import { visibleName, visibleText } from '../../lib/text.js';
-import { formatInteger } from '../../lib/values.js';
+import { approximateTokens, formatInteger, formatTokens } from '../../lib/values.js';
 import { currentSession, get, query } from '../api.js';
 import { Account } from '../shown.js';
 
@@ -49,17 +49,26 @@ function Charts({ statistics, token, days }) {
   /** @param {string} name @param {(number | null)[]} values @param {import('../../lib/components/chart.js').Series} series */
   const chart = (name, values, series) => html`<${Chart} title=${name} formatX=${formatDay} series=${series}
     data=${/** @type {import('../../lib/components/chart.js').AlignedData} */ ([times, values])} />`;
-  return html`<div class="columns">
-    ${chart(`Captured volume, ${symbol}`, volume, { color: '--accent', style: 'bars', format: volumeText })}
+  return html`<${Sums} rows=${rows} decimals=${decimals} symbol=${symbol} />
+    <div class="columns">
+    ${chart(`Captured volume, ${symbol}`, volume, { color: '--accent', style: 'bars', format: approximateTokens })}
     ${chart('Orders', orders, { color: '--accent', style: 'bars', format: (value) => String(value) })}
     ${chart('Captured of all orders that ended', success, { color: '--good', style: 'points', format: (value) => `${value.toFixed(0)} %` })}
   </div>`;
 }
 
-/** @param {number} value */
-function volumeText(value) {
-  const isSmall = value < 10_000;
-  return value.toLocaleString('en-US', isSmall ? { maximumFractionDigits: 2 } : { notation: 'compact', maximumFractionDigits: 1 });
+/**
+ * Sums of one token: captured, refunded, and the difference.
+ * @param {{rows: DayStatistics[], decimals: number, symbol: string}} props
+ */
+function Sums({ rows, decimals, symbol }) {
+  const captured = rows.reduce((sum, { volume }) => sum + BigInt(volume.amount), 0n);
+  const refunded = rows.reduce((sum, each) => sum + BigInt(each.refunded.amount), 0n);
+  /** @param {bigint} amount */
+  const shown = (amount) => `${formatTokens(amount, decimals)} ${symbol}`;
+  return html`<${Facts} rows=${[
+    ['Captured', shown(captured)], ['Refunded', shown(refunded)], ['Net of refunds', shown(captured - refunded)],
+  ]} />`;
 }
 
 /** @param {{statistics: Statistics, days: number}} props */
@@ -76,6 +85,7 @@ function StatisticsView({ statistics, days }) {
         { label: 'Captured', cell: (/** @type {DayStatistics} */ day) => formatInteger(day.captured), numeric: true },
         { label: 'Voided, canceled or expired', cell: (/** @type {DayStatistics} */ day) => formatInteger(day.failed), numeric: true },
         { label: 'Volume', cell: (/** @type {DayStatistics} */ day) => visibleName(day.volume.amount_shown, 60), numeric: true },
+        { label: 'Refunded', cell: (/** @type {DayStatistics} */ day) => visibleName(day.refunded.amount_shown, 60), numeric: true },
       ]} />
     </details>
   </div>`;

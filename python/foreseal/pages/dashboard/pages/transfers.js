@@ -11,6 +11,7 @@ import { ActionButton } from '../dialog.js';
 import { Pages, usePages } from '../pages.js';
 import { showResult } from '../result.js';
 import { Account, amountText, decimalsOf, OrderLink, parseAmount, TransactionHash } from '../shown.js';
+import { finalityWord } from '../states.js';
 
 /** @typedef {import('../types.js').UnmatchedTransfer} UnmatchedTransfer */
 
@@ -73,7 +74,7 @@ export default function TransfersPage({ location }) {
           { label: 'Amount', cell: (/** @type {UnmatchedTransfer} */ each) => visibleName(each.amount_shown, 60), numeric: true },
           { label: 'Reason', cell: (/** @type {UnmatchedTransfer} */ each) => html`${REASONS[each.reason] ?? each.reason}
             ${each.order_id !== null && html` (<${OrderLink} id=${each.order_id} />)`}` },
-          { label: 'Finality', cell: (/** @type {UnmatchedTransfer} */ each) => each.finality },
+          { label: 'Finality', cell: (/** @type {UnmatchedTransfer} */ each) => finalityWord(each.finality) },
           { label: 'Resolution', cell: (/** @type {UnmatchedTransfer} */ each) => (each.resolution === null
             ? html`<div class="actions">
               ${may('POST /v1/unmatched-transfers/{transaction}/{position}/refund') && html`<${RefundTransfer} transfer=${each} onDone=${onDone} />`}

@@ -64,7 +64,7 @@ function Deliveries({ round, state }) {
       <button type="button" class="button" onClick=${list.reload}>Refresh</button></div>`}>
     <${Pages} list=${list}><${Table} caption="Deliveries, newest first" rows=${list.items} empty=${list.isLoading ? '' : 'No deliveries.'}
       rowKey=${(/** @type {Delivery} */ row) => String(row.id)} columns=${[
-        { label: 'Event', cell: (/** @type {Delivery} */ row) => html`<span class="mono">${row.event_id}</span>` },
+        { label: 'Event', cell: (/** @type {Delivery} */ row) => html`${row.event_type} <span class="mono muted">${row.event_id}</span>` },
         { label: 'Object', cell: (/** @type {Delivery} */ row) => `${row.object} ${visibleName(row.object_id, 24)}` },
         { label: 'Endpoint', cell: (/** @type {Delivery} */ row) => html`<span class="mono">${visibleName(row.webhook_id, 16)}</span>` },
         { label: 'State', cell: (/** @type {Delivery} */ row) => html`<${Badge} tone=${TONES[row.state]}>${row.state === 'dead' ? 'failed' : row.state}</${Badge}>` },

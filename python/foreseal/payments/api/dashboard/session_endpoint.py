@@ -121,6 +121,7 @@ class SessionEndpoint:
             "csrf_token": session.csrf_token,
             "expires": session.created + limits.lifetime,
             "idle_seconds": limits.idle,
+            "margin_seconds": configuration.policy.margin_seconds,
             "permissions": permissions(session.key.role, self.routes),
             "merchant": None if configuration.merchant is None else configuration.merchant.name,
             "chain_id": self.backend.chain_id,
