@@ -1,12 +1,13 @@
 // Model of the newest blocks: the block under construction with its steps, and the sealed blocks before it.
 
 import { parseCount } from '../lib/values.js';
+import { firstTransfer } from './transfer-topics.js';
 
 /** @typedef {import('../lib/stream.js').StepMessage} StepMessage */
 /** @typedef {Record<string, any>} Header */
 /**
  * @typedef {{hash: string, from: string, to: string | null, value: string, input: string, gasUsed: number | null,
- *   isSuccess: boolean | null}} TransactionEntry
+ *   isSuccess: boolean | null, transfer: import('./transfer-topics.js').FirstTransfer | null}} TransactionEntry
  */
 /**
  * Step of a block. `time` is null if the step was read without the feed.
@@ -40,8 +41,9 @@ export class ChainModel {
    * Adds the block under construction: the block at consecutive steps, without transactions except at the last.
    * @param {Header[]} steps
    * @param {number} [firstIndex] index of the first of them
+   * @param {ReadonlyMap<string, Header>} [receipts] receipts of the last step's transactions by hash, as far as known
    */
-  addPending(steps, firstIndex = 0) {
+  addPending(steps, firstIndex = 0, receipts = new Map()) {
     const last = steps[steps.length - 1];
     if (last === undefined) return;
     const number = parseCount(last['number']);
@@ -57,7 +59,7 @@ export class ChainModel {
         header: block,
         gasUsed: gasUsed - gas,
         transactionCount: count - counted,
-        transactions: full.slice(counted, count).map((transaction) => transactionEntry(transaction, null)),
+        transactions: full.slice(counted, count).map((one) => transactionEntry(one, receipts.get(one['hash']) ?? null)),
         isWithdrawn: false,
       };
       [counted, gas] = [count, gasUsed];
@@ -165,5 +167,6 @@ function transactionEntry(transaction, receipt) {
     input: transaction['input'].slice(0, 10),
     gasUsed: receipt ? parseCount(receipt['gasUsed']) : null,
     isSuccess: receipt ? receipt['status'] === '0x1' : null,
+    transfer: receipt ? firstTransfer(receipt['logs']) : null,
   };
 }

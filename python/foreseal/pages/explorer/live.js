@@ -13,6 +13,8 @@ import { ChainModel } from './chain.js';
 
 const HISTORY = 40;
 const MAX_STEPS = 64;
+/** Transactions that were in the block before the page was opened, whose receipts are read. */
+const MAX_RECEIPTS = 20;
 const MAX_DELAYS = 240;
 const MAX_WAITING = 5000;
 const HIDDEN_MS = 30_000;
@@ -135,7 +137,15 @@ export class Live {
       this.#rpc.call('eth_getBlockByNumber', [{ blockNumber: block, flashblockIndex: toQuantity(step) }, step === last])));
     const steps = found.filter((step) => step !== null);
     // A block without steps is imported: it has the cursor, but it is sealed.
-    if (steps.length === indices.length) this.model.addPending(steps, first);
+    if (steps.length !== indices.length) return;
+    const hashes = steps[steps.length - 1].transactions.slice(-MAX_RECEIPTS).map((/** @type {{hash: string}} */ { hash }) => hash);
+    this.model.addPending(steps, first, await this.#readReceipts(hashes));
+  }
+
+  /** Reads receipts by hash. The feed has those of later transactions. @param {string[]} hashes */
+  async #readReceipts(hashes) {
+    const found = await Promise.all(hashes.map((hash) => this.#rpc.call('eth_getTransactionReceipt', [hash])));
+    return new Map(found.filter((receipt) => receipt !== null).map((receipt) => [receipt.transactionHash, receipt]));
   }
 
   /** @param {Cursor} cursor */

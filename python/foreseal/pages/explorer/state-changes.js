@@ -20,7 +20,7 @@ function Value({ kind, value }) {
   if (value === null) return html`<span class="muted">none</span>`;
   if (kind === 'balance') return html`<${Ether} value=${value} digits=${18} />`;
   if (kind === 'code') return html`${byteLength(value)} bytes`;
-  if (kind === 'slot') return html`<${Hash} value=${value} />`;
+  if (kind === 'slot') return html`<${Hash} value=${value} full=${true} />`;
   return html`<span class="number">${value}</span>`;
 }
 
@@ -32,11 +32,12 @@ export function StateChanges({ diff, caption }) {
     { label: 'Account', cell: (row) => html`<${AddressLink} address=${row.address} />` },
     {
       label: 'Field',
-      cell: (row) => (row.kind === 'slot' ? html`slot <${Hash} value=${row.field} copy=${false} />` : row.field),
+      cell: (row) => (row.kind === 'slot' ? html`slot <${Hash} value=${row.field} full=${true} />` : row.field),
+      wrap: true,
     },
-    { label: 'Before', cell: (row) => html`<${Value} kind=${row.kind} value=${row.before} />` },
-    { label: 'After', cell: (row) => html`<${Value} kind=${row.kind} value=${row.after} />` },
+    { label: 'Before', cell: (row) => html`<${Value} kind=${row.kind} value=${row.before} />`, wrap: true },
+    { label: 'After', cell: (row) => html`<${Value} kind=${row.kind} value=${row.after} />`, wrap: true },
   ];
-  return html`<${Table} caption=${caption} columns=${columns} rows=${rows}
+  return html`<${Table} caption=${caption} columns=${columns} rows=${rows} isStacked=${true}
     rowKey=${(/** @type {Change} */ row) => `${row.address}-${row.field}`} empty="No account changed." />`;
 }

@@ -20,6 +20,14 @@ export function TokenName({ address }) {
 /** @param {{transfer: Transfer, token: string}} props */
 export function TransferAmount({ transfer, token }) {
   const request = useRequest(() => loadToken(rpc, token), [token]);
+  return html`<${TransferValue} transfer=${transfer} request=${request} />`;
+}
+
+/**
+ * The amount of a transfer, once its token is read.
+ * @param {{transfer: Transfer, request: {data: import('./tokens.js').Token | null, error: unknown}}} props
+ */
+export function TransferValue({ transfer, request }) {
   const { amount, id, standard } = transfer;
   // Without its decimals an amount would be wrong for a moment.
   if (standard === 'ERC-20' && !request.data && !request.error) return html`<span class="number">…</span>`;

@@ -106,6 +106,9 @@ function values(contract, log) {
 /** @type {Map<string, Promise<Token>>} */
 const cache = new Map();
 
+/** Returns what `loadToken` has read or is reading; null if nothing. @param {string} address */
+export const cachedToken = (address) => cache.get(address.toLowerCase()) ?? null;
+
 /**
  * Returns the name, symbol and decimals of a token; null for what the contract does not report. The state is that of
  * the newest step, because a transfer may be shown before its block is sealed.

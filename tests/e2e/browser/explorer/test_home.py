@@ -7,7 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser import Chromium
-from browser.explorer import Explorer, ExplorerChain
+from browser.explorer import Explorer, ExplorerChain, call_data
+from foreseal.payments.contracts.development import TOKEN
 from live import LiveNode, live_node
 from live.blocks import pending_number
 
@@ -17,7 +18,7 @@ _STEPS = ".strip .step:not(.step-next)"
 @pytest.fixture(scope="module")
 def node(chromium: Chromium) -> Iterator[LiveNode]:
     """Run a node whose blocks last long enough for every flow; the flows seal them."""
-    with live_node("--step", "200ms", "--block-time", "60s") as node:
+    with live_node("--payments", "--step", "200ms", "--block-time", "60s") as node:
         yield node
 
 
@@ -60,6 +61,51 @@ def test_steps_arrive_with_transactions_gas_and_new_roots(explorer: Explorer, ch
         expect(rows.last.locator(f'a[href$="{first}"]')).to_be_visible()
         expect(rows.first).to_contain_text("success")
         expect(page.locator(".pending .figures .meter progress")).to_have_attribute("value", "42000")
+
+
+def test_payment_in_a_token_shows_its_amount(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened("") as page:
+        expect(page.locator(_STEPS).first).to_be_visible()
+        number = _start_of_block(page, chain)
+        sender = chain.with_account(5)
+        data = call_data("transfer(address,uint256)", chain.account.address, 5_000_000)
+        digest = sender.included(to=TOKEN, data=data, gas=100_000)
+        row = page.locator(".pending tbody tr").filter(has=page.locator(f'a[href$="{digest}"]'))
+        expect(row).to_contain_text("5.00")
+        expect(row.get_by_role("link", name="USDC")).to_have_attribute("href", f"/explorer/address/{TOKEN.lower()}")
+        expect(row).not_to_contain_text("ETH")
+        # The page reads the receipts of a block that had begun before.
+        page.reload()
+        expect(row).to_contain_text("5.00")
+        expect(row).to_contain_text("success")
+        page.goto(explorer.address("/block/pending"))
+        row = page.get_by_role("table", name="Transactions").locator("tbody tr")
+        expect(row).to_have_count(1)
+        expect(row).to_contain_text("5.00")
+        expect(row.get_by_role("link", name="USDC")).to_be_visible()
+        assert pending_number(chain.rpc) == number
+
+
+def test_search_finds_a_part_in_the_newest_blocks_only(explorer: Explorer, chain: ExplorerChain) -> None:
+    with explorer.opened("") as page:
+        expect(page.locator(_STEPS).first).to_be_visible()
+        _start_of_block(page, chain)
+        sender = chain.with_account(6)
+        digest = sender.included(value=2)
+        expect(page.locator(f'.pending tbody a[href$="{digest}"]')).to_be_visible()
+        search = page.get_by_label("Search", exact=True)
+        for text, path in (
+            (f"{digest[:8]}\u2026{digest[-4:]}", f"/tx/{digest}"),
+            (sender.account.address[:10], f"/address/{sender.account.address.lower()}"),
+        ):
+            search.fill(text)
+            search.press("Enter")
+            expect(page).to_have_url(explorer.address(path))
+        for text in ("0xabcdef12", "0x123456\u20265ffc"):
+            search.fill(text)
+            search.press("Enter")
+            expect(page.get_by_role("heading", name=f"Results for {text}")).to_be_visible()
+            expect(page.get_by_text("enter the whole hash")).to_be_visible()
 
 
 def test_countdown_runs_and_the_sealed_block_moves_behind(explorer: Explorer, chain: ExplorerChain) -> None:

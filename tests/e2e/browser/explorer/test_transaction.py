@@ -146,8 +146,10 @@ def test_state_changes_show_values_before_and_after(explorer: Explorer, chain: E
         slot = rows.filter(has_text="slot")
         expect(slot).to_have_count(1)
         words = slot.locator("td .mono")
-        expect(words.nth(2)).to_have_attribute("title", f"0x{before:064x}")
-        expect(words.nth(3)).to_have_attribute("title", f"0x{before + 1:064x}")
+        expect(words.nth(1)).to_have_text(f"0x{0:064x}")
+        expect(words.nth(2)).to_have_text(f"0x{before:064x}")
+        expect(words.nth(3)).to_have_text(f"0x{before + 1:064x}")
+        expect(slot.get_by_role("button", name=f"Copy 0x{before + 1:064x}")).to_be_visible()
         nonce = rows.filter(has_text="nonce")
         expect(nonce.locator("td").nth(3)).to_have_text(str(chain.nonce()))
 

@@ -2,8 +2,10 @@
 
 import { RpcError } from '../../lib/rpc.js';
 import { isHash, parseCount, toQuantity } from '../../lib/values.js';
+import { firstTransfer } from '../transfer-topics.js';
 
 /** @typedef {import('../../lib/rpc.js').RpcClient} RpcClient */
+/** @typedef {import('../transfer-topics.js').FirstTransfer} FirstTransfer */
 /** @typedef {Record<string, any>} Block */
 /**
  * Block with its steps. `steps` is empty for genesis, for imported blocks, and for blocks whose steps the node no longer
@@ -124,7 +126,7 @@ async function readStep(rpc, number, index, signal) {
  * @param {RpcClient} rpc
  * @param {readonly string[]} hashes
  * @param {AbortSignal} signal
- * @returns {Promise<{transaction: Record<string, any>, receipt: Record<string, any> | null}[]>}
+ * @returns {Promise<{transaction: Record<string, any>, receipt: Record<string, any> | null, transfer: FirstTransfer | null}[]>}
  */
 export async function loadTransactions(rpc, hashes, signal) {
   const rows = await Promise.all(hashes.map(async (hash) => {
@@ -132,7 +134,7 @@ export async function loadTransactions(rpc, hashes, signal) {
       rpc.call('eth_getTransactionByHash', [hash], { signal }),
       rpc.call('eth_getTransactionReceipt', [hash], { signal }),
     ]);
-    return { transaction, receipt };
+    return { transaction, receipt, transfer: receipt && firstTransfer(receipt.logs) };
   }));
   return rows.filter((row) => row.transaction !== null);
 }

@@ -1,6 +1,5 @@
 // Transactions of a block up to a step, in pages.
 
-import { Ether } from '../../lib/components/amount.js';
 import { Loaded } from '../../lib/components/errors.js';
 import { useRequest } from '../../lib/components/request.js';
 import { Table } from '../../lib/components/table.js';
@@ -9,6 +8,7 @@ import { formatInteger, parseCount } from '../../lib/values.js';
 import { rpc } from '../context.js';
 import { AddressLink, StepLink, TransactionLink } from '../links.js';
 import { Recipient, ResultBadge, isSuccessful } from '../summaries.js';
+import { TransactionValue } from '../transaction-value.js';
 import { loadTransactions } from './load.js';
 
 /**
@@ -55,7 +55,7 @@ export function BlockTransactions({ number, hashes, counts, selected }) {
     { label: 'Transaction', cell: (row) => html`<${TransactionLink} hash=${row.transaction['hash']} />` },
     { label: 'From', cell: (row) => html`<${AddressLink} address=${row.transaction['from']} copy=${false} />` },
     { label: 'To', cell: (row) => html`<${Recipient} to=${row.transaction['to']} />` },
-    { label: 'Value', numeric: true, cell: (row) => html`<${Ether} value=${row.transaction['value']} digits=${4} />` },
+    { label: 'Value', numeric: true, cell: (row) => html`<${TransactionValue} value=${row.transaction['value']} found=${row.transfer} />` },
     {
       label: 'Gas used',
       numeric: true,

@@ -1,12 +1,13 @@
 // The block under construction.
 
-import { Ether, Gwei, Integer } from '../../lib/components/amount.js';
+import { Gwei, Integer } from '../../lib/components/amount.js';
 import { Empty } from '../../lib/components/errors.js';
 import { Badge, Panel, Table } from '../../lib/components/table.js';
 import { html, useEffect, useState } from '../../lib/components/ui.js';
 import { formatInteger, parseCount } from '../../lib/values.js';
 import { AddressLink, TransactionLink } from '../links.js';
 import { GasMeter, Recipient, ResultBadge } from '../summaries.js';
+import { TransactionValue } from '../transaction-value.js';
 import { StepRoots, StepStrip, stepKey } from './strip.js';
 
 /**
@@ -54,7 +55,7 @@ function PendingTransactions({ block }) {
     { label: 'Transaction', cell: (row) => html`<${TransactionLink} hash=${row.hash} />` },
     { label: 'From', cell: (row) => html`<${AddressLink} address=${row.from} copy=${false} />` },
     { label: 'To', cell: (row) => html`<${Recipient} to=${row.to} />` },
-    { label: 'Value', numeric: true, cell: (row) => html`<${Ether} value=${row.value} digits=${4} />` },
+    { label: 'Value', numeric: true, cell: (row) => html`<${TransactionValue} value=${row.value} found=${row.transfer} />` },
     { label: 'Gas used', numeric: true, cell: (row) => (row.gasUsed === null ? '–' : formatInteger(row.gasUsed)) },
     {
       label: 'Result',
