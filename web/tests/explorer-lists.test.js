@@ -101,5 +101,5 @@ test('tokens of lists are read at a rate, and not for rows that are gone', async
   assert.equal(kept.length, 20);
   assert.equal(read.length, 20);
   assert.equal(read.filter(([, at]) => at === 0).length, 10);
-  assert.equal(now, 2500);
+  assert.equal(now, 5000);
 });

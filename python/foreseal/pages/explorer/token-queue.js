@@ -6,7 +6,7 @@
 /** Tokens that are read at once after a pause. */
 const BURST = 10;
 /** Milliseconds between two reads beyond the burst. */
-const INTERVAL = 250;
+const INTERVAL = 500;
 
 /** Queue of reads. The newest comes first; reads that nobody waits for any more are dropped. */
 export class TokenQueue {

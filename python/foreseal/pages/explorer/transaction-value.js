@@ -23,7 +23,7 @@ function TokenValue({ found: { log, hasMore }, transfer }) {
   const token = log.address;
   const request = useRequest((signal) => readToken(token, signal), [token]);
   const name = checksumAddress(token);
-  return html`<span class="token"><${TransferValue} transfer=${transfer} request=${request} />
+  return html`<span class="token"><${TransferValue} transfer=${transfer} request=${request} />${' '}
     <a href=${router.href(paths.address(token))} title=${name}><strong>${request.data?.symbol ?? shortHex(name)}</strong></a>
     ${hasMore && html`<span class="muted"> and more</span>`}</span>`;
 }
