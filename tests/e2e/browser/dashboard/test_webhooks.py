@@ -36,9 +36,11 @@ def test_endpoint_is_added_tested_rotated_and_removed(shop: Shop, page: Page) ->
         confirm(page, "Send")
         wait_for(lambda: receiver.got, SECONDS, "test event")
         deliveries = page.get_by_role("region", name="Deliveries, newest first")
-        expect(deliveries.get_by_role("row").nth(1)).to_contain_text("webhook.test")
+        # Other rows are events of money that is still moving.
+        tested = deliveries.get_by_role("row").filter(has_text="webhook.test")
+        expect(tested).to_have_count(1)
         page.get_by_role("button", name="Refresh").click()
-        expect(deliveries.get_by_role("row").nth(1)).to_contain_text("delivered")
+        expect(tested).to_contain_text("delivered")
         row.get_by_role("button", name="New secret").click()
         confirm(page, "Replace")
         assert secret(page) != first
