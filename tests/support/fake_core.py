@@ -193,6 +193,7 @@ class FakeNode:
             work
             | {"bounds": BOUNDS, "step": times, "parts": parts, "append": times, "commit": times, "pool": pool}
             | {"quorum_append": times}
+            | {"engine": {"engine_newPayloadV4": {"time": times, "errors": 2}}}
             | {"memory": {"used": 1 << 20, "free": 1 << 18, "trims": 1}}
             | {"journal": {"written": 8192, "segments": 2}}
             | {"lanes": {"read": lane}}

@@ -13,6 +13,6 @@ mod token;
 
 pub use engine::{Engine, RequestHandler};
 pub use errors::{EngineError, ErrorObject};
-pub use metrics::EngineMetrics;
+pub use metrics::{CallMetrics, EngineMetrics};
 pub use server::EngineServer;
 pub use token::{SecretError, TokenError, TokenSecret};

@@ -1,6 +1,6 @@
 //! Metrics of engine calls.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use foreseal_node::Histogram;
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ pub struct EngineMetrics {
 /// Calls of one method.
 #[derive(Clone, Debug, Default)]
 pub struct CallMetrics {
-    pub time: std::sync::Arc<Histogram>,
+    pub time: Arc<Histogram>,
     pub errors: u64,
 }
 

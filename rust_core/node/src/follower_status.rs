@@ -13,6 +13,7 @@ pub(crate) fn follower_status(client: &FollowerClient, shared: &SharedState) -> 
         age: shared.age(),
         pool_start: report.as_ref().map_or(PoolStart::New, |report| report.pool_start),
         produces: welcome.is_some_and(|welcome| welcome.produces),
+        driver: false,
         signer: report.as_ref().and_then(|report| report.signer),
         damage: shared.damage(),
         store: shared.followed_store(report.and_then(|report| report.store)),

@@ -496,6 +496,7 @@ impl Node {
             age: self.shared.age(),
             pool_start: self.shared.pool_start(),
             produces: self.settings.produce,
+            driver: self.settings.driver,
             signer: writing.signer.as_ref().map(|signer| signer.address()),
             damage: self.shared.damage(),
             store: self.shared.store_status(),

@@ -21,6 +21,8 @@ pub struct Status {
     pub pool_start: PoolStart,
     /// `true` if ticks are expected.
     pub produces: bool,
+    /// `true` if a driver builds the blocks.
+    pub driver: bool,
     /// Address that signs the steps made here; `None` if this process makes none.
     pub signer: Option<Address>,
     /// Damage of the store that this process found or that was reported to it. If set, the phase is `Failed`;
@@ -96,7 +98,8 @@ impl Status {
             Phase::Failed(reason) => Err(format!("production stopped: {reason}")),
             Phase::Stopped => Err("the node is stopped".to_owned()),
             Phase::Producing if self.age > limit => {
-                Err(format!("last tick {} ms ago, limit {} ms", self.age.as_millis(), limit.as_millis()))
+                let what = if self.driver { "last call of the driver" } else { "last tick" };
+                Err(format!("{what} {} ms ago, limit {} ms", self.age.as_millis(), limit.as_millis()))
             }
             Phase::Following | Phase::Disconnected(_) => self.followed(limit),
             Phase::Producing | Phase::Serving | Phase::Replaying { .. } => Ok(()),
@@ -166,6 +169,7 @@ mod tests {
             age: Duration::ZERO,
             pool_start: PoolStart::New,
             produces: true,
+            driver: false,
             signer: None,
             damage: None,
             store: None,

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foreseal_cache::CacheMetrics;
+use foreseal_engine::{CallMetrics, EngineMetrics};
 use foreseal_node::{BOUNDS, Histogram, NodeMetrics, StepStage};
 use foreseal_scheduler::LaneStatus;
 use serde_json::{Map, Value, json};
@@ -12,8 +13,13 @@ use crate::{lanes::lane_json, memory};
 /// Returns the node's metrics.
 ///
 /// `step`, the entries of `parts`, `append` and `commit` are histograms. `parts`, `lanes` and
-/// `caches` are keyed by name.
-pub fn metrics_json(metrics: &NodeMetrics, json_caches: &[CacheMetrics], lanes: &[LaneStatus]) -> Value {
+/// `caches` are keyed by name, and `engine` (null without a driver) by method.
+pub fn metrics_json(
+    metrics: &NodeMetrics,
+    json_caches: &[CacheMetrics],
+    lanes: &[LaneStatus],
+    engine: Option<&EngineMetrics>,
+) -> Value {
     let NodeMetrics { work, pool, store, caches } = metrics;
     let caches: Map<String, Value> = caches.iter().chain(json_caches).map(cache_json).collect();
     let parts: Map<String, Value> =
@@ -24,6 +30,7 @@ pub fn metrics_json(metrics: &NodeMetrics, json_caches: &[CacheMetrics], lanes: 
     let lanes: Map<String, Value> =
         lanes.iter().map(|status| (status.lane.name().to_owned(), lane_json(status))).collect();
     json!({
+        "engine": engine.map(engine_json),
         "lanes": lanes,
         "caches": caches,
         "bounds": BOUNDS.map(|bound| bound.as_secs_f64()),
@@ -46,6 +53,14 @@ pub fn metrics_json(metrics: &NodeMetrics, json_caches: &[CacheMetrics], lanes: 
             "max_readers": store.readers.1,
         },
     })
+}
+
+fn engine_json(engine: &EngineMetrics) -> Value {
+    let calls = engine.calls().into_iter().map(|(method, calls)| {
+        let CallMetrics { time, errors } = calls;
+        (method.to_owned(), json!({ "time": histogram(&time), "errors": errors }))
+    });
+    Value::Object(calls.collect())
 }
 
 fn cache_json(cache: &CacheMetrics) -> (String, Value) {

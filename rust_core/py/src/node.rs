@@ -287,7 +287,9 @@ impl PyNode {
     /// Returns metrics since the node was opened, as JSON for `/metrics`: histograms of times, counts, sizes.
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let api = &self.core.api;
-        let json = metrics_json(&api.node().metrics(), &api.caches(), &self.core.scheduler.status());
+        let engine = self.core.engine.lock().as_ref().map(|(engine, _)| engine.metrics().clone());
+        let lanes = self.core.scheduler.status();
+        let json = metrics_json(&api.node().metrics(), &api.caches(), &lanes, engine.as_deref());
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 from foreseal.bounded_cache import BoundedCache
 from foreseal.rpc.call_metrics import BOUNDS
 from foreseal.server.metrics.cluster_families import CLUSTER
+from foreseal.server.metrics.engine_families import ENGINE
 from foreseal.server.metrics.family import Family, MetricType, Sample, histogram
 from foreseal.server.metrics.read import ConnectedFollower, Readings
 
@@ -441,6 +442,7 @@ FAMILIES = (
     *_SCHEDULER,
     *_FOLLOWERS,
     *CLUSTER,
+    *ENGINE,
     *_PROCESSES,
     *_STREAMS,
     *_PROCESS,

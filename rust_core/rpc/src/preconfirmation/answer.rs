@@ -49,7 +49,12 @@ fn receipt(view: &View, block: &ExecutedBlock, (hash, position): (B256, usize)) 
     let mut header = Vec::with_capacity(step.header.length());
     step.header.encode(&mut header);
     let mut out = Vec::with_capacity(4096);
-    Object::open(&mut out)
+    let mut object = Object::open(&mut out);
+    if view.spec().optimism().is_some() {
+        // A driver may abandon the block.
+        object.text("binds", "engine");
+    }
+    object
         .quantity("chainId", chain_id)
         .data("transactionHash", hash)
         .quantity("transactionIndex", position as u64)

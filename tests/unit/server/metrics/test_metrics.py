@@ -167,6 +167,13 @@ def test_cluster_metrics_have_role_quorum_and_followers() -> None:
     assert found["foreseal_quorum_append_seconds"].samples[-1].value == 20
 
 
+def test_calls_of_a_driver_are_counted_by_method() -> None:
+    found = parsed(scraped())
+    assert found["foreseal_engine_call_seconds"].samples[-1].labels == {"method": "engine_newPayloadV4"}
+    (errors,) = found["foreseal_engine_errors_total"].samples
+    assert (errors.labels, errors.value) == ({"method": "engine_newPayloadV4"}, 2)
+
+
 def test_node_without_cluster_has_no_cluster_samples() -> None:
     for name, family in parsed(scraped()).items():
         if name.startswith(("foreseal_cluster_", "foreseal_quorum_")):
