@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_cache::CacheMetrics;
 use foreseal_pool::PendingHead;
-use foreseal_primitives::{ChainSpec, mutant};
+use foreseal_primitives::{ChainSpec, OptimismFork, OptimismRules, mutant};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
@@ -273,5 +273,9 @@ impl PendingHead for View {
         let Some(position) = self.lookup.transaction(hash) else { return false };
         let found = || self.pending.block.transactions.get(position.index);
         position.number == self.pending.number() && found().is_some_and(|found| found.hash() == *hash)
+    }
+
+    fn optimism(&self) -> Option<OptimismFork> {
+        self.spec.optimism().map(OptimismRules::fork)
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     environment::{self, Environment},
     error::{ExecutionError, RejectedTransaction, TransactionFees},
     evm_instance::EvmInstance,
+    optimism::Surcharge,
 };
 
 /// An unsigned transaction. Absent fields have no effect.
@@ -161,7 +162,8 @@ impl<'a, I> Simulation<'a, I> {
             block_gas: block.gas_limit,
             gas_limit: 0,
         };
-        let evm = environment.evm_instance(rules, block, inspector);
+        let mut evm = environment.evm_instance(rules, block, inspector);
+        evm.set_surcharge(spec.optimism().filter(|_| request.has_fee()).map(|_| Surcharge::CALL));
         Ok(Self { machine: evm, transaction, fees })
     }
 

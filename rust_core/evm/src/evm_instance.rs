@@ -124,6 +124,11 @@ impl<'a, I> EvmInstance<'a, I> {
         self.surcharge = surcharge;
     }
 
+    /// Returns the additions of an OP chain to the next transactions.
+    pub fn surcharge(&self) -> Option<Surcharge> {
+        self.surcharge
+    }
+
     /// Runs a transaction and discards its changes.
     pub fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmError> {
         let result = self.run(transaction);

@@ -263,13 +263,12 @@ impl<'a, I> Executor<'a, I> {
             return Err(RejectedTransaction::SignatureForm.into());
         }
         let fees = self.l1_fees(optimism)?;
-        let footprint = fees.footprint(transaction.encoded());
+        let footprint = fees.footprint(transaction);
         let available = self.gas_limit.saturating_sub(block.blob_gas_used);
         if footprint > available {
             return Err(RejectedTransaction::FootprintExceeded { available, needed: footprint }.into());
         }
-        let surcharge =
-            Some(Surcharge::Fees { data: fees.data_fee(transaction.encoded()), operator: fees.operator });
+        let surcharge = Some(Surcharge::Fees { data: fees.data_fee(transaction), operator: fees.operator });
         Ok(AdmittedTransaction { blob_gas: footprint, deposit_nonce: None, surcharge })
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, KECCAK256_EMPTY};
-use foreseal_primitives::Account;
+use foreseal_primitives::{Account, OptimismFork};
 use foreseal_state::StateReader;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,10 @@ pub trait PendingHead {
     fn state(&self) -> &dyn StateReader;
     /// Returns `true` if an unsealed step contains the transaction.
     fn is_preconfirmed(&self, hash: &B256) -> bool;
+    /// Returns the newest fork of an OP chain; `None` on any other chain.
+    fn optimism(&self) -> Option<OptimismFork> {
+        None
+    }
 }
 
 impl Contents {
@@ -53,6 +57,7 @@ impl Contents {
         origin: Origin,
         head: &H,
     ) -> Result<AddedTransaction, PoolError> {
+        self.read_l1_fees(head)?;
         let account = self.validate(&submission, origin, head)?;
         self.make_room_and_insert(submission, &account)
     }
@@ -63,6 +68,7 @@ impl Contents {
         submission: CheckedTransaction,
         head: &H,
     ) -> Result<Admission, PoolError> {
+        self.read_l1_fees(head)?;
         let account = self.validate(&submission, Origin::Submitted, head)?;
         match self.queued_reason_if_added(&submission, &account) {
             Some(waiting) => Ok(Admission::WouldQueue(waiting)),
@@ -99,7 +105,8 @@ impl Contents {
         let candidates = self.select_evictions(&submission, account)?;
         let evicted = candidates.into_iter().map(|candidate| self.evict(candidate)).collect();
         let replaced = self.insert(submission, account).map(|old| old.hash());
-        let executable = self.senders.get(&sender).is_some_and(|queue| queue.queued_reason(nonce).is_none());
+        let queue = self.senders.get(&sender);
+        let executable = queue.is_some_and(|queue| queue.queued_reason(nonce, &self.costs).is_none());
         Ok(AddedTransaction { hash, executable, replaced, evicted })
     }
 
@@ -116,7 +123,8 @@ impl Contents {
             let gap = (expected < nonce).then_some(QueuedReason::NonceGap { expected });
             let mut predecessors = queue.all().iter().filter(|t| (account.nonce..nonce).contains(&t.nonce()));
             let is_queued = |t: &&Arc<PooledTransaction>| {
-                queue.queued_reason(t.nonce()).is_some() || self.queued_by_fees(t.fees()).is_some()
+                queue.queued_reason(t.nonce(), &self.costs).is_some()
+                    || self.queued_by_fees(t.fees()).is_some()
             };
             let predecessor =
                 || Some(QueuedReason::Predecessor { nonce: predecessors.find(is_queued)?.nonce() });
@@ -140,9 +148,8 @@ impl Contents {
             let next_nonce = queue.map_or(account.nonce, |queue| queue.next_nonce(account.nonce));
             return Err(PoolError::NonceTooLow { nonce, account_nonce: account.nonce, next_nonce });
         }
-        let cost = submission.cost();
-        if origin == Origin::Submitted && cost > account.balance {
-            return Err(PoolError::InsufficientFunds { balance: account.balance, cost });
+        if origin == Origin::Submitted {
+            self.costs.check(submission, account.balance)?;
         }
         Ok(())
     }

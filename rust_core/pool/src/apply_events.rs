@@ -8,6 +8,7 @@ use foreseal_primitives::Account;
 use crate::{
     DropReason, Pool, PoolConfig, PoolEvent, PoolEventSink, PooledTransaction, Status,
     contents::Contents,
+    costs::CostRules,
     pool_event::{PoolChange, PoolContents, PoolEventKind, RemovedTransaction, Sender},
     sender_queue::SenderQueue,
 };
@@ -112,6 +113,7 @@ impl Contents {
         PoolContents {
             base_fee: self.executable_heads.base_fee(),
             blob_base_fee: self.blob_base_fee,
+            l1_fees: self.costs.l1,
             next: self.next_sequence(),
             senders: self.senders.iter().map(sender).collect(),
             transactions: self.by_hash.values().cloned().collect(),
@@ -126,6 +128,7 @@ impl Contents {
     fn from_full_contents(config: &PoolConfig, whole: PoolContents) -> Self {
         let mut contents = Self::new(config.clone());
         contents.set_fees(whole.base_fee, whole.blob_base_fee);
+        contents.costs = CostRules { l1: whole.l1_fees };
         let accounts = whole.accounts();
         for transaction in whole.transactions {
             let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
@@ -150,6 +153,11 @@ impl Contents {
                 self.set_account(sender, &Account { nonce, balance, ..Account::default() });
             }
             PoolChange::Fees { base_fee, blob_base_fee } => self.set_fees(base_fee, blob_base_fee),
+            PoolChange::L1Fees(fees) => {
+                for sender in self.set_l1_fees(fees) {
+                    self.recount_executable(sender);
+                }
+            }
             PoolChange::RemovedStatus { hash, status } => self.record_removed(hash, status),
         }
     }

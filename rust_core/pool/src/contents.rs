@@ -6,13 +6,14 @@ use alloy_primitives::{
     Address, B256,
     map::{AddressMap, B256HashMap},
 };
-use foreseal_primitives::Account;
+use foreseal_primitives::{Account, L1_ATTRIBUTES_CONTRACT, L1Fees};
 use foreseal_state::{StateError, StateReader};
 
 use crate::{
-    CheckedTransaction, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolMetrics, PooledTransaction,
-    QueuedReason, Status,
+    CheckedTransaction, DropReason, Dropped, Fees, PendingHead, PoolConfig, PoolError, PoolMetrics,
+    PooledTransaction, QueuedReason, Status,
     arrival_log::ArrivalLog,
+    costs::CostRules,
     dropped_history::DroppedHistory,
     eviction_order::{EvictionOrder, is_same_transaction},
     pool_event::PoolChange,
@@ -23,8 +24,8 @@ use crate::{
 /// The pool's data.
 ///
 /// Every change of a queue goes through [`Contents::update_queue`], which updates everything that depends on it.
-/// Every visible change goes through one of five methods, which record it for the replicas: `insert`,
-/// `remove`, `set_account`, `set_fees`, `record_removed`.
+/// Every visible change goes through one of six methods, which record it for the replicas: `insert`,
+/// `remove`, `set_account`, `set_fees`, `set_l1_fees`, `record_removed`.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(crate) config: PoolConfig,
@@ -37,6 +38,7 @@ pub(crate) struct Contents {
     pub(crate) dropped_history: DroppedHistory,
     /// Blob base fee of the block being built (wei per blob gas); zero if the block has none.
     pub(crate) blob_base_fee: u128,
+    pub(crate) costs: CostRules,
     pub(crate) bytes: usize,
     pub(crate) executable_count: usize,
     next_sequence: u64,
@@ -57,6 +59,7 @@ impl Contents {
             executable_heads: PriorityOrder::default(),
             tails: None,
             blob_base_fee: 0,
+            costs: CostRules::default(),
             bytes: 0,
             executable_count: 0,
             next_sequence: 0,
@@ -99,7 +102,8 @@ impl Contents {
         self.arrivals.push(transaction.transaction());
         self.by_hash.insert(hash, transaction.clone());
         self.senders.entry(sender).or_insert_with(|| SenderQueue::new(account));
-        let replaced = self.update_queue(sender, |queue| queue.insert(transaction))?;
+        let costs = self.costs;
+        let replaced = self.update_queue(sender, |queue| queue.insert(transaction, &costs))?;
         if let Some(old) = &replaced {
             self.remove_from_index(old);
             self.metrics.replaced += 1;
@@ -119,7 +123,8 @@ impl Contents {
 
     /// Updates a sender's account. Removes and returns the transactions whose nonce is used up.
     pub(crate) fn set_account(&mut self, sender: Address, account: &Account) -> Vec<Arc<PooledTransaction>> {
-        let Some(used_up) = self.update_queue(sender, |queue| queue.set_account(account)) else {
+        let costs = self.costs;
+        let Some(used_up) = self.update_queue(sender, |queue| queue.set_account(account, &costs)) else {
             return Vec::new();
         };
         let (nonce, balance) = (account.nonce, account.balance);
@@ -137,6 +142,39 @@ impl Contents {
         self.record_change(|| PoolChange::Fees { base_fee, blob_base_fee });
         self.blob_base_fee = blob_base_fee;
         self.executable_heads.set_base_fee(base_fee);
+    }
+
+    /// Reads the fees of L1 at the first admission to the pool of an OP chain. [`Self::set_l1_fees`] keeps them
+    /// current.
+    pub(crate) fn read_l1_fees<H: PendingHead + ?Sized>(&mut self, head: &H) -> Result<(), StateError> {
+        if self.costs.l1.is_none()
+            && let Some(fees) = l1_fees(head)?
+        {
+            for sender in self.set_l1_fees(fees) {
+                self.recount_executable(sender);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the fees of L1. Returns the senders whose transactions must be counted again, with
+    /// [`Self::recount_executable`].
+    pub(crate) fn set_l1_fees(&mut self, fees: L1Fees) -> Vec<Address> {
+        let before = self.costs.l1.replace(fees);
+        if before == Some(fees) {
+            return Vec::new();
+        }
+        self.record_change(|| PoolChange::L1Fees(fees));
+        let has_same_operator = before.is_some_and(|before| before.operator == fees.operator);
+        let senders = self.senders.iter();
+        let affected = senders.filter(|(_, queue)| !has_same_operator || queue.depends_on(&self.costs));
+        affected.map(|(sender, _)| *sender).collect()
+    }
+
+    /// Evaluates anew which transactions of a sender can run.
+    pub(crate) fn recount_executable(&mut self, sender: Address) {
+        let costs = self.costs;
+        self.update_queue(sender, |queue| queue.recount_executable(&costs));
     }
 
     /// Checks every sender against another state. After an unwind, nonces and balances may rise or fall.
@@ -182,7 +220,7 @@ impl Contents {
     pub(crate) fn queued_reason(&self, transaction: &PooledTransaction) -> Option<QueuedReason> {
         let queue = self.senders.get(&transaction.sender())?;
         let nonce = transaction.nonce();
-        if let Some(waiting) = queue.queued_reason(nonce) {
+        if let Some(waiting) = queue.queued_reason(nonce, &self.costs) {
             return Some(waiting);
         }
         let mut predecessors = queue.executable().iter().take_while(|t| t.nonce() <= nonce);
@@ -242,4 +280,10 @@ impl Contents {
         self.bytes -= transaction.size();
         self.by_hash.remove(&transaction.hash());
     }
+}
+
+/// Returns the fees of L1 in a pending state; `None` if the chain is no OP chain.
+pub(crate) fn l1_fees<H: PendingHead + ?Sized>(head: &H) -> Result<Option<L1Fees>, StateError> {
+    let read = |fork| L1Fees::read(fork, |slot| head.state().storage(&L1_ATTRIBUTES_CONTRACT, &slot));
+    head.optimism().map(read).transpose()
 }

@@ -4,7 +4,7 @@ use alloy_primitives::U256;
 use foreseal_state::StateError;
 use serde::{Deserialize, Serialize};
 
-use crate::Fees;
+use crate::{AdditionalFees, Fees};
 
 /// Reason why a submission is rejected.
 ///
@@ -84,6 +84,14 @@ pub enum PoolError {
     PoolFull { limit: usize },
     #[error(transparent)]
     State(#[from] StateError),
+    /// On an OP chain, the pending balance does not cover this transaction alone with its fees for L1 and for the
+    /// operator (wei). The message names the first amount that the balance does not cover.
+    #[error("insufficient funds for gas * price + value{}", missing(*balance, *cost, fees))]
+    InsufficientFundsForFees { balance: U256, cost: U256, fees: Box<AdditionalFees> },
+    #[error("blob transactions (type 3) are not supported on an OP chain")]
+    BlobsUnsupported,
+    #[error("deposit transactions (type 126) are accepted from L1 only")]
+    DepositSubmitted,
 }
 
 impl PoolError {
@@ -103,6 +111,12 @@ impl PoolError {
                 ("nextNonce", U256::from(*next_nonce)),
             ]),
             Self::InsufficientFunds { balance, cost } => numbers([("have", *balance), ("want", *cost)]),
+            Self::InsufficientFundsForFees { balance, cost, fees } => numbers([
+                ("have", *balance),
+                ("want", *cost),
+                ("l1Fee", fees.l1),
+                ("operatorFee", fees.operator),
+            ]),
             Self::ReplacementUnderpriced { offered, pooled } => underpriced(offered, pooled),
             Self::TooLarge { size, limit } | Self::InitCodeTooLarge { size, limit } => {
                 have_limit(U256::from(*size), U256::from(*limit))
@@ -130,8 +144,22 @@ impl PoolError {
             | Self::MissingSidecar
             | Self::Sidecar(_)
             | Self::SenderHasCode
+            | Self::BlobsUnsupported
+            | Self::DepositSubmitted
             | Self::State(_) => Vec::new(),
         }
+    }
+}
+
+/// Returns the additional fee up to which the balance does not cover the cost, for the end of a message.
+fn missing(balance: U256, cost: U256, fees: &AdditionalFees) -> &'static str {
+    let with_l1 = cost.saturating_sub(fees.operator);
+    if balance >= with_l1 {
+        " + L1 fee + operator fee"
+    } else if balance >= with_l1.saturating_sub(fees.l1) {
+        " + L1 fee"
+    } else {
+        ""
     }
 }
 

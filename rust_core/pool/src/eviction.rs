@@ -109,9 +109,10 @@ impl Contents {
     }
 
     fn incoming_rank(&self, incoming: &CheckedTransaction, account: &Account) -> (bool, Rank) {
+        let cost = self.costs.cost(incoming);
         let is_executable = match self.senders.get(&incoming.sender()) {
-            Some(queue) => queue.would_be_executable(incoming.nonce(), incoming.cost()),
-            None => incoming.nonce() == account.nonce && incoming.cost() <= account.balance,
+            Some(queue) => queue.would_be_executable(incoming.nonce(), cost),
+            None => incoming.nonce() == account.nonce && cost <= account.balance,
         };
         (is_executable, Rank::new(incoming.fees(), self.next_sequence(), self.executable_heads.base_fee()))
     }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::{
     AddedTransaction, Admission, CheckedTransaction, DropReason, Dropped, PendingHead, PendingLogPage,
     PoolConfig, PoolError, PoolMetrics, PooledTransaction, Rules, Status,
-    contents::Contents,
+    contents::{Contents, l1_fees},
     locked::{ContentsAndSink, Locked},
     origin::Origin,
     pool_event::PoolEventKind,
@@ -141,6 +141,7 @@ impl Pool {
     pub fn on_step(&self, included: &[Arc<Transaction>], diff: &StateDiff) -> Vec<Dropped> {
         let included: B256HashSet = included.iter().map(|transaction| transaction.hash()).collect();
         let mut dropped = Vec::new();
+        self.update_l1_fees(diff);
         for changed in diff.accounts.chunks(SENDERS_PER_LOCK) {
             let mut contents = self.lock();
             for change in changed {
@@ -154,6 +155,19 @@ impl Pool {
         }
         self.lock().release_eviction_order();
         dropped
+    }
+
+    /// Applies the L1 attributes that a step of an OP chain has changed.
+    fn update_l1_fees(&self, diff: &StateDiff) {
+        let affected = {
+            let mut contents = self.lock();
+            let Some(fees) = contents.costs.l1 else { return };
+            contents.set_l1_fees(fees.after(diff))
+        };
+        for senders in affected.chunks(SENDERS_PER_LOCK) {
+            let mut contents = self.lock();
+            senders.iter().for_each(|sender| contents.recount_executable(*sender));
+        }
     }
 
     /// Orders by the base fees of a newly opened block, before its first step.
@@ -181,6 +195,9 @@ impl Pool {
     {
         let mut contents = self.lock();
         let head = head();
+        if let Some(fees) = l1_fees(&*head)? {
+            contents.set_l1_fees(fees);
+        }
         let mut dropped = contents.recheck_all(head.state())?;
         for transaction in transactions {
             let submission = CheckedTransaction::checked(transaction.clone());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_primitives::{Account, Transaction, mutant};
+use foreseal_primitives::{Account, L1Fees, Transaction, mutant};
 use rayon::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -64,6 +64,8 @@ pub(crate) enum PoolChange {
         hash: B256,
         status: Status,
     },
+    /// The fees of L1 change on an OP chain.
+    L1Fees(L1Fees),
 }
 
 impl PoolChange {
@@ -75,6 +77,7 @@ impl PoolChange {
             Self::Account { .. } => mutant!("lose-pool-account"),
             Self::Fees { .. } => mutant!("lose-pool-fees"),
             Self::RemovedStatus { .. } => mutant!("lose-pool-departure"),
+            Self::L1Fees(_) => mutant!("lose-pool-l1-fees"),
         }
     }
 }
@@ -85,6 +88,8 @@ impl PoolChange {
 pub(crate) struct PoolContents {
     pub(crate) base_fee: u128,
     pub(crate) blob_base_fee: u128,
+    /// Fees of L1 on an OP chain.
+    pub(crate) l1_fees: Option<L1Fees>,
     /// Arrival number of the next transaction.
     pub(crate) next: u64,
     pub(crate) senders: Vec<Sender>,
@@ -165,6 +170,7 @@ mod entry {
 struct PoolContentsEntries {
     base_fee: u128,
     blob_base_fee: u128,
+    l1_fees: Option<L1Fees>,
     next: u64,
     senders: Vec<Sender>,
     transactions: Vec<PoolEntry>,
@@ -177,6 +183,7 @@ impl From<PoolContents> for PoolContentsEntries {
         Self {
             base_fee: contents.base_fee,
             blob_base_fee: contents.blob_base_fee,
+            l1_fees: contents.l1_fees,
             next: contents.next,
             senders: contents.senders,
             transactions: contents
@@ -197,6 +204,7 @@ impl TryFrom<PoolContentsEntries> for PoolContents {
         Ok(Self {
             base_fee: entries.base_fee,
             blob_base_fee: entries.blob_base_fee,
+            l1_fees: entries.l1_fees,
             next: entries.next,
             senders: entries.senders,
             transactions: entries.transactions.par_iter().map(PoolEntry::decode).collect::<Result<_, _>>()?,

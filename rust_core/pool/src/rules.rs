@@ -1,7 +1,7 @@
 //! Stateless checks of a transaction against the block that is being built.
 
 use alloy_consensus::{Header, Transaction as _};
-use foreseal_primitives::{ChainSpec, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP};
+use foreseal_primitives::{ChainSpec, DEPOSIT_TYPE, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP};
 use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_SIZE};
 
 use crate::{Fees, PoolConfig, PoolError};
@@ -16,6 +16,7 @@ pub struct Rules {
     gas: GasParams,
     max_transaction_bytes: usize,
     max_blob_transaction_bytes: usize,
+    is_optimism: bool,
 }
 
 impl Rules {
@@ -31,12 +32,27 @@ impl Rules {
             gas: GasParams::new_spec(fork),
             max_transaction_bytes: config.max_transaction_bytes,
             max_blob_transaction_bytes: config.max_blob_transaction_bytes,
+            is_optimism: spec.optimism().is_some(),
         }
     }
 
     /// Returns the maximum size of a submission of an EIP-2718 type (bytes).
     pub(crate) fn max_bytes(&self, kind: u8) -> usize {
         if kind == BLOB { self.max_blob_transaction_bytes } else { self.max_transaction_bytes }
+    }
+
+    /// Returns `true` on an OP chain.
+    pub(crate) fn is_optimism(&self) -> bool {
+        self.is_optimism
+    }
+
+    /// Checks that an OP chain accepts submissions of an EIP-2718 type. Any other chain decodes them first.
+    pub(crate) fn check_submitted(&self, kind: u8) -> Result<(), PoolError> {
+        match kind {
+            BLOB if self.is_optimism => Err(PoolError::BlobsUnsupported),
+            DEPOSIT_TYPE if self.is_optimism => Err(PoolError::DepositSubmitted),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the sidecar version that the fork requires: 1, with cell proofs, since Osaka (EIP-7594); 0
@@ -47,6 +63,7 @@ impl Rules {
 
     /// Checks the fields of the transaction.
     pub(crate) fn check(&self, envelope: &SignedEnvelope) -> Result<(), PoolError> {
+        self.check_submitted(envelope.tx_type() as u8)?;
         self.check_kind(envelope)?;
         // Legacy transactions without EIP-155 name no chain and stay valid on every chain.
         if let Some(have) = envelope.chain_id().filter(|id| *id != self.chain_id) {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use alloy_primitives::U256;
 use foreseal_primitives::Account;
 
-use crate::{PooledTransaction, QueuedReason};
+use crate::{
+    PooledTransaction, QueuedReason,
+    costs::{CostRules, PriceRange},
+};
 
 /// Transactions of one sender by nonce, and the sender's account as last recorded.
 ///
@@ -24,6 +27,8 @@ pub(crate) struct SenderQueue {
     ///
     /// They start at the account's nonce and have no gap, and the balance covers each one alone.
     executable_count: usize,
+    /// Prices of data on L1 for which `executable_count` is right.
+    prices: PriceRange,
 }
 
 impl SenderQueue {
@@ -88,18 +93,22 @@ impl SenderQueue {
     }
 
     /// Adds a transaction. Replaces and returns the one with the same nonce.
-    pub(crate) fn insert(&mut self, transaction: Arc<PooledTransaction>) -> Option<Arc<PooledTransaction>> {
+    pub(crate) fn insert(
+        &mut self,
+        transaction: Arc<PooledTransaction>,
+        costs: &CostRules,
+    ) -> Option<Arc<PooledTransaction>> {
         match self.position(transaction.nonce()) {
             Ok(at) => {
                 let replaced = std::mem::replace(&mut self.transactions[at], transaction);
                 self.executable_count = self.executable_count.min(at);
-                self.extend_executable();
+                self.extend_executable(costs);
                 Some(replaced)
             }
             Err(at) => {
                 self.transactions.insert(at, transaction);
                 self.executable_count = self.executable_count.min(at);
-                self.extend_executable();
+                self.extend_executable(costs);
                 None
             }
         }
@@ -112,17 +121,33 @@ impl SenderQueue {
     }
 
     /// Updates the account. Removes and returns the transactions whose nonce is used up.
-    pub(crate) fn set_account(&mut self, account: &Account) -> Vec<Arc<PooledTransaction>> {
+    pub(crate) fn set_account(
+        &mut self,
+        account: &Account,
+        costs: &CostRules,
+    ) -> Vec<Arc<PooledTransaction>> {
         (self.nonce, self.balance) = (account.nonce, account.balance);
         let stale = self.transactions.partition_point(|t| t.nonce() < account.nonce);
         let used_up = self.transactions.drain(..stale).collect();
-        self.executable_count = 0;
-        self.extend_executable();
+        self.recount_executable(costs);
         used_up
     }
 
+    /// Returns `true` if these costs may change which transactions can run. The operator fee must be the same as
+    /// before.
+    pub(crate) fn depends_on(&self, costs: &CostRules) -> bool {
+        costs.l1.is_some_and(|fees| !self.prices.contains(fees.data_price()))
+    }
+
+    /// Evaluates anew which transactions can run.
+    pub(crate) fn recount_executable(&mut self, costs: &CostRules) {
+        self.executable_count = 0;
+        self.prices = PriceRange::default();
+        self.extend_executable(costs);
+    }
+
     /// Returns the reason why the transaction with `nonce` cannot run; `None` if it can, fees aside.
-    pub(crate) fn queued_reason(&self, nonce: u64) -> Option<QueuedReason> {
+    pub(crate) fn queued_reason(&self, nonce: u64, costs: &CostRules) -> Option<QueuedReason> {
         let first = self.queued().first()?;
         if nonce < first.nonce() {
             return None;
@@ -131,16 +156,17 @@ impl SenderQueue {
         Some(if first.nonce() != expected {
             QueuedReason::NonceGap { expected }
         } else if first.nonce() == nonce {
-            QueuedReason::Funds { balance: self.balance, cost: first.cost() }
+            QueuedReason::Funds { balance: self.balance, cost: costs.cost(first) }
         } else {
             QueuedReason::Predecessor { nonce: first.nonce() }
         })
     }
 
-    fn extend_executable(&mut self) {
+    fn extend_executable(&mut self, costs: &CostRules) {
+        self.prices.begin();
         while let Some(next) = self.transactions.get(self.executable_count)
             && next.nonce().checked_sub(self.nonce) == Some(self.executable_count as u64)
-            && next.cost() <= self.balance
+            && self.prices.covers(costs, next, self.balance)
         {
             self.executable_count += 1;
         }

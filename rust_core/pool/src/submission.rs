@@ -67,6 +67,7 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Checke
     if size > limit && !mutant!("skip-size-limit") {
         return Err(PoolError::TooLarge { size, limit });
     }
+    rules.check_submitted(kind)?;
     let (envelope, sidecar) = decode_form(raw, origin)?;
     rules.check(&envelope)?;
     if origin == Origin::Reinjected && envelope.signature().s().is_zero() {
@@ -79,6 +80,10 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Checke
         verify(sidecar, envelope.blob_versioned_hashes().unwrap_or_default(), rules)?;
     }
     let transaction = Arc::new(Transaction::new(envelope, sender));
+    if rules.is_optimism() {
+        // Computed here, as admission needs it under the lock.
+        transaction.data_size();
+    }
     Ok(CheckedTransaction::new(transaction, sidecar, size))
 }
 

@@ -4,12 +4,14 @@
 mod account;
 mod block;
 mod chain;
+mod compressed_size;
 mod diff;
 mod envelope;
 mod flashblock;
 mod flashblock_commitment;
 mod fork_id;
 mod genesis;
+mod l1_fees;
 mod log_filter;
 mod log_search;
 mod mutant;
@@ -22,6 +24,7 @@ pub mod wire;
 pub use account::Account;
 pub use block::{Block, BlockBytes, length_in_block};
 pub use chain::{ChainSpec, ForkPoint, MAX_BLOCK_BYTES, TRANSACTION_GAS_CAP};
+pub use compressed_size::{compressed_size, estimated_size};
 pub use diff::{AccountDiff, ChangedAccount, NewCode, StateDiff};
 pub use envelope::{Envelope, EnvelopeType, SignedEnvelope, Unsigned};
 pub use flashblock::{Flashblock, StepSignature, read_signature};
@@ -29,6 +32,7 @@ pub use flashblock_commitment::{CommitmentDomain, FlashblockCommitment};
 pub use genesis::{
     DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
 };
+pub use l1_fees::{DATA_FEE_SCALE, L1_ATTRIBUTES_CONTRACT, L1Fees, OperatorFee};
 pub use log_filter::LogFilter;
 pub use log_search::{FoundLog, LogPosition};
 pub use mutant::mutant_is_on;

@@ -1,13 +1,13 @@
 //! A transaction with its sender.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alloy_consensus::{SignableTransaction, Transaction as _, Typed2718, transaction::SignerRecoverable};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use rayon::prelude::*;
 
-use crate::{Envelope, SignedEnvelope, Unsigned};
+use crate::{Envelope, SignedEnvelope, Unsigned, compressed_size::estimated_size};
 
 /// A transaction of a block. Hash, sender, EIP-2718 bytes and the EIP-7702 authorities are computed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,20 @@ pub struct Transaction {
     sender: Address,
     encoded: Bytes,
     authorities: Vec<Option<Address>>,
+    data_size: DataSize,
 }
+
+/// Cache of [`Transaction::data_size`]. It does not take part in comparisons.
+#[derive(Clone, Debug, Default)]
+struct DataSize(OnceLock<u64>);
+
+impl PartialEq for DataSize {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for DataSize {}
 
 /// Reasons for which bytes are rejected as a transaction.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -37,7 +50,7 @@ impl Transaction {
         envelope.tx_hash(); // fills the envelope's hash cache
         let authorizations = envelope.authorization_list().unwrap_or_default();
         let authorities = authorizations.iter().map(|one| one.recover_authority().ok()).collect();
-        Self { envelope, sender, encoded, authorities }
+        Self { envelope, sender, encoded, authorities, data_size: DataSize::default() }
     }
 
     /// Returns an unsigned transaction of `sender`, which development nodes send
@@ -128,6 +141,12 @@ impl Transaction {
     /// Returns the EIP-2718 bytes, the form that the transactions trie holds.
     pub fn encoded(&self) -> &Bytes {
         &self.encoded
+    }
+
+    /// Returns the estimated size in bytes, scaled by 10^6, after the compression by the batcher of an OP chain. It
+    /// is computed at the first call.
+    pub fn data_size(&self) -> u64 {
+        *self.data_size.0.get_or_init(|| estimated_size(&self.encoded))
     }
 
     /// Returns the EIP-2718 type byte, 0 for a legacy transaction.

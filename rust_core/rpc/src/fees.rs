@@ -59,11 +59,13 @@ fn max_priority_fee_per_gas(context: &Context<'_>, _: &mut Params<'_>) -> Result
 }
 
 /// Returns the suggested tip: [`MIN_TIP`] while there is room, else a tenth above the median of the nearly
-/// full block.
+/// full block. On an OP chain the footprint of data fills a block as gas does (Jovian).
 pub fn suggested_tip(view: &View) -> u128 {
     let full = [view.pending(), view.latest()].into_iter().map(|found| &found.block).find(|block| {
         let header = &block.header;
-        u128::from(header.gas_used) * 10 >= u128::from(header.gas_limit) * 9 && !block.transactions.is_empty()
+        let used =
+            header.gas_used.max(view.spec().optimism().map_or(0, |_| header.blob_gas_used.unwrap_or(0)));
+        u128::from(used) * 10 >= u128::from(header.gas_limit) * 9 && !block.transactions.is_empty()
     });
     let Some(block) = full else { return MIN_TIP };
     let median = tips(block, &[50.0]).first().copied().unwrap_or(0);
@@ -114,7 +116,11 @@ impl BlockFeeHistory {
     }
 
     fn new(spec: &ChainSpec, header: &Header, rewards: Option<Vec<u128>>) -> Self {
-        let max = spec.blob_params(header.timestamp).map_or(0, |params| params.max_blob_gas_per_block());
+        // On an OP chain, the blob gas is the footprint of data, which the gas limit bounds (Jovian).
+        let max = match spec.optimism() {
+            Some(_) => header.gas_limit,
+            None => spec.blob_params(header.timestamp).map_or(0, |params| params.max_blob_gas_per_block()),
+        };
         Self {
             fees: Fees {
                 base_fee: header.base_fee_per_gas.unwrap_or(0),

@@ -1,6 +1,6 @@
 //! Merkle proofs of accounts and slots (EIP-1186).
 
-use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use foreseal_primitives::Account;
 use foreseal_state::{AccountProof, SlotProof};
 
@@ -24,9 +24,15 @@ pub const METHODS: &[Method] = &[Method::worker_pool(
 fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, keys): (Address, Vec<StorageKey>) = (params.required()?, params.required()?);
     Limit { name: "slots", max: context.limits.slots }.check(keys.len())?;
-    let at = context.view()?.header_and_state(params.block_or_latest()?)?;
+    let view = context.view()?;
+    let at = view.header_and_state(params.block_or_latest()?)?;
     let slots: Vec<U256> = keys.iter().map(|key| key.slot).collect();
-    let proof = at.state().prove_account(&address, &slots)?;
+    let mut proof = at.state().prove_account(&address, &slots)?;
+    if proof.account.is_none() && view.spec().optimism().is_some() {
+        // As in op-geth, an absent account of an OP chain has hashes of zero.
+        proof.account = Some(Account { code_hash: B256::ZERO, ..Account::default() });
+        proof.storage_root = B256::ZERO;
+    }
     let mut out = Vec::new();
     write_proof(&mut out, &proof, &keys);
     Ok(out)

@@ -12,6 +12,7 @@ use revm::{
         pre_execution::{calculate_caller_fee, validate_account_nonce_and_code_with_components},
     },
     interpreter::{GasTracker, InitialAndFloorGas, InstructionResult},
+    primitives::eip3860::MAX_INITCODE_SIZE,
 };
 
 use super::Surcharge;
@@ -23,6 +24,9 @@ const BASE_FEE_VAULT: Address = address!("42000000000000000000000000000000000000
 const DATA_FEE_VAULT: Address = address!("420000000000000000000000000000000000001a");
 /// Receives the operator fee.
 const OPERATOR_FEE_VAULT: Address = address!("420000000000000000000000000000000000001b");
+
+/// Accounts that a signed transaction pays besides the fee recipient of the block.
+pub(crate) const VAULTS: [Address; 3] = [BASE_FEE_VAULT, DATA_FEE_VAULT, OPERATOR_FEE_VAULT];
 
 /// The handler of one transaction of an OP chain.
 pub(crate) struct OptimismHandler<'a, E> {
@@ -75,8 +79,14 @@ where
 
     fn validate_env(&self, evm: &mut Self::Evm) -> Result<(), EvmError> {
         match self.surcharge {
-            // L1 has checked it.
-            Surcharge::Deposit { .. } => Ok(()),
+            // L1 has checked all but the size of initialization code (EIP-3860).
+            Surcharge::Deposit { .. } => {
+                let tx = evm.ctx_ref().tx();
+                if tx.kind().is_create() && tx.input().len() > MAX_INITCODE_SIZE {
+                    return Err(InvalidTransaction::CreateInitCodeSizeLimit.into());
+                }
+                Ok(())
+            }
             Surcharge::Fees { .. } => self.mainnet.validate_env(evm),
         }
     }

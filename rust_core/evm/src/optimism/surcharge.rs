@@ -19,3 +19,9 @@ pub(crate) enum Surcharge {
         operator: OperatorFee,
     },
 }
+
+impl Surcharge {
+    /// The fees of a call that is not on the chain. As in op-geth, the base fee goes to its vault, and nothing is due
+    /// for L1 and the operator: an unsigned request has no size on L1.
+    pub const CALL: Self = Self::Fees { data: U256::ZERO, operator: OperatorFee::ZERO };
+}

@@ -7,7 +7,7 @@ use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::{B256, Bloom, Bytes, Log};
 use foreseal_keccak::logs_bloom;
 use foreseal_primitives::{Block, ForkPoint, Receipt, SpecId, Transaction, length_in_block};
-use foreseal_state::{BlockHashes, State, StateError};
+use foreseal_state::{BlockHashes, State, StateError, withdrawals_root};
 use foreseal_trie::ordered_trie_root;
 use revm::context_interface::result::ExecutionResult;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     BlockBody, Environment, ExecutionError, Executor, PrecompileRules, RejectedTransaction, end_block,
-    environment, error::TransactionFees, evm_instance::EvmInstance,
+    environment, error::TransactionFees, evm_instance::EvmInstance, optimism::Surcharge,
 };
 
 /// State of a simulation between two blocks.
@@ -99,7 +99,11 @@ impl<'a> Simulator<'a> {
         state = state.apply(&end.diff)?;
         header.requests_hash = end.requests.map(|requests| requests.requests_hash());
         header.state_root = state.root();
-        let block = assemble(header, &made, withdrawals);
+        let mut block = assemble(header, &made, withdrawals);
+        if spec.optimism().is_some() {
+            block.header.withdrawals_root = Some(withdrawals_root(&state)?);
+            block.hash = block.header.hash_slow();
+        }
         self.hashes = hashes;
         self.hashes.push(block.hash);
         self.parent = block.header.clone();
@@ -133,6 +137,8 @@ impl<'a> Simulator<'a> {
                 .is_enabled_in(SpecId::SHANGHAI)
                 .then_some(alloy_consensus::constants::EMPTY_WITHDRAWALS),
             blob_gas_used: fork.is_enabled_in(SpecId::CANCUN).then_some(0),
+            // On an OP chain, it has the parameters of the next base fee.
+            extra_data: spec.optimism().map_or_else(Bytes::new, |_| parent.extra_data.clone()),
             ..Header::default()
         };
         request.block.apply(&header)
@@ -180,7 +186,9 @@ impl<'a> Simulator<'a> {
             check_nonce(expected, nonce).map_err(invalid)?;
         }
         let transaction = simulated(request, environment.spec.chain_id(), nonce, gas).map_err(invalid)?;
-        machine.require_base_fee(self.options.validation || request.has_fee());
+        let pays = self.options.validation || request.has_fee();
+        machine.require_base_fee(pays);
+        machine.set_surcharge(environment.spec.optimism().filter(|_| pays).map(|_| Surcharge::CALL));
         let fees = TransactionFees {
             kind: transaction.kind(),
             max_fee: request.fee_cap(),

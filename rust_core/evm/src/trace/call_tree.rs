@@ -1,9 +1,10 @@
 //! The call tree: recorded by revm-inspectors, with the additional fields that geth shows.
 
-use alloy_primitives::{Address, Bytes, Log, U256};
+use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
 use foreseal_primitives::SpecId;
 use revm::{
     bytecode::opcode,
+    context::TxEnv,
     context_interface::{ContextTr, JournalTr},
     inspector::Inspector,
     interpreter::{
@@ -65,6 +66,31 @@ pub struct CallFrame {
     pub depth: usize,
     /// `true` if the frame calls a precompiled contract.
     pub precompile: bool,
+}
+
+impl CallFrame {
+    /// Returns the only frame of a deposit that cannot begin, for example because its gas does not cover its data.
+    pub(super) fn unexecuted(transaction: &TxEnv) -> Self {
+        let (kind, to) = match transaction.kind {
+            TxKind::Call(to) => (FrameKind::Call, Some(to)),
+            TxKind::Create => (FrameKind::Create, None),
+        };
+        Self {
+            kind,
+            from: transaction.caller,
+            to,
+            value: Some(transaction.value),
+            gas: transaction.gas_limit,
+            gas_used: transaction.gas_limit,
+            input: transaction.data.clone(),
+            output: Bytes::new(),
+            error: Some("failed deposit".to_owned()),
+            reverted: false,
+            logs: Vec::new(),
+            depth: 0,
+            precompile: false,
+        }
+    }
 }
 
 /// A log of a frame.

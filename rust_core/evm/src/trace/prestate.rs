@@ -96,7 +96,7 @@ impl PrestateRecorder {
         Ok(())
     }
 
-    fn lookup(&mut self, address: Address) {
+    pub fn lookup(&mut self, address: Address) {
         self.accounts.entry(address).or_default();
     }
 

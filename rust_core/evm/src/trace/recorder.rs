@@ -20,7 +20,7 @@ use revm_inspectors::tracing::FourByteInspector;
 
 use super::{
     CallOptions, PrestateOptions, StructLogSink, Trace, TraceLimit, Tracer,
-    call_tree::{CallRecorder, Outcome},
+    call_tree::{CallFrame, CallRecorder, Outcome},
     prestate::PrestateRecorder,
     struct_log::StructLogRecorder,
 };
@@ -29,6 +29,7 @@ use crate::{
     evm_instance::EvmInstance,
     execution_state::ExecutionState,
     interruption::Interruption,
+    optimism::{Surcharge, VAULTS},
 };
 
 /// The recorder of one tracer.
@@ -198,11 +199,31 @@ impl<S: StructLogSink> EvmInstance<'_, Recorder<S>> {
         recorder.begin(tracer, fork, max_size);
         let found = recorder.lookup(|prestate| prestate.begin(&transaction, beneficiary, fork, cache));
         found.map_err(EVMError::Database)?;
+        let unexecuted = match self.surcharge() {
+            Some(Surcharge::Fees { .. }) => {
+                self.look_up_vaults();
+                None
+            }
+            Some(Surcharge::Deposit { .. }) => Some(CallFrame::unexecuted(&transaction)),
+            None => None,
+        };
         let (result, changes) = self.inspect(transaction)?;
         let outcome = Outcome { gas_limit, gas_used: result.tx_gas_used(), first_log_index };
         let (recorder, cache) = self.inspector();
-        let trace = recorder.end(&result, outcome, &changes, cache).map_err(EVMError::Database)?;
+        let mut trace = recorder.end(&result, outcome, &changes, cache).map_err(EVMError::Database)?;
+        if let Some(frame) = unexecuted {
+            trace.add_unexecuted(&frame);
+        }
         Ok(RecordedTransaction { trace, result, changes })
+    }
+
+    /// Includes the vaults of an OP chain in a prestate, as the transaction pays them.
+    fn look_up_vaults(&mut self) {
+        self.inspector().0.part.each(&mut |part| {
+            if let TracerRecorder::Prestate(recorder, _) = part {
+                VAULTS.into_iter().for_each(|vault| recorder.lookup(vault));
+            }
+        });
     }
 }
 

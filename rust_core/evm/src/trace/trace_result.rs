@@ -26,3 +26,14 @@ pub enum Trace {
     /// Traces in the order of the requested tracers.
     Mux(Vec<Trace>),
 }
+
+impl Trace {
+    /// Adds the frame of a deposit that could not begin to the calls, if these are empty.
+    pub(super) fn add_unexecuted(&mut self, frame: &CallFrame) {
+        match self {
+            Self::Calls(frames) if frames.is_empty() => frames.push(frame.clone()),
+            Self::Mux(traces) => traces.iter_mut().for_each(|trace| trace.add_unexecuted(frame)),
+            _ => {}
+        }
+    }
+}

@@ -1,20 +1,24 @@
 //! A minimal chain for submissions: accounts in a map, keys, and one-line transactions.
 
-use std::{collections::HashMap, collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use alloy_consensus::{
     EthereumTxEnvelope, Header, SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxLegacy,
     crypto::secp256k1::{recover_signer, sign_message},
 };
 use alloy_eips::eip2718::Encodable2718;
+use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Signature, TxKind, U256, keccak256};
 use foreseal_pool::{
     AddedTransaction, CheckedTransaction, PendingHead, Pool, PoolConfig, PoolError, PooledTransaction,
     decode_submission,
 };
 use foreseal_primitives::{
-    Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, StateDiff,
-    Transaction, dev_genesis,
+    Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis,
+    L1_ATTRIBUTES_CONTRACT, OptimismFork, OptimismRules, StateDiff, Transaction, dev_genesis,
 };
 use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
 use revm_bytecode::Bytecode;
@@ -29,6 +33,8 @@ pub struct Chain {
     pub header: Header,
     pub accounts: HashMap<Address, Account>,
     pub codes: HashMap<B256, Bytecode>,
+    /// Storage of the contract with the attributes of L1, on an OP chain.
+    pub l1_attributes: BTreeMap<U256, U256>,
     pub preconfirmed: HashSet<B256>,
 }
 
@@ -37,8 +43,9 @@ impl StateReader for Chain {
         Ok(self.accounts.get(address).copied())
     }
 
-    fn storage(&self, _: &Address, _: &U256) -> Result<U256, StateError> {
-        Ok(U256::ZERO)
+    fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError> {
+        let found = self.l1_attributes.get(slot).filter(|_| *address == L1_ATTRIBUTES_CONTRACT);
+        Ok(found.copied().unwrap_or_default())
     }
 
     fn account_storage(&self, _: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
@@ -62,11 +69,33 @@ impl PendingHead for Chain {
     fn is_preconfirmed(&self, hash: &B256) -> bool {
         self.preconfirmed.contains(hash)
     }
+
+    fn optimism(&self) -> Option<OptimismFork> {
+        self.spec.optimism().map(OptimismRules::fork)
+    }
 }
 
 impl Chain {
     /// Creates the development chain without accounts, base fee 1 gwei.
     pub fn new() -> Self {
+        Self::from_spec(ChainSpec::new(Self::genesis()).unwrap())
+    }
+
+    /// Creates an OP chain like the development chain, whose L1 has no fees yet.
+    pub fn optimism() -> Self {
+        let mut genesis = Self::genesis();
+        let fields = &mut genesis.config.extra_fields;
+        let forks =
+            ["regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian", "karst"];
+        for fork in forks {
+            fields.insert(format!("{fork}Time"), 0.into());
+        }
+        let parameters = serde_json::json!({"eip1559Elasticity": 6, "eip1559Denominator": 250});
+        fields.insert("optimism".to_owned(), parameters);
+        Self::from_spec(ChainSpec::new(genesis).unwrap())
+    }
+
+    fn genesis() -> Genesis {
         let settings = DevGenesis {
             chain_id: DEV_CHAIN_ID,
             gas_limit: DEV_GAS_LIMIT,
@@ -74,12 +103,19 @@ impl Chain {
             accounts: Vec::new(),
             balance: U256::ZERO,
         };
-        Self::from_spec(ChainSpec::new(dev_genesis(&settings)).unwrap())
+        dev_genesis(&settings)
     }
 
     pub fn from_spec(spec: ChainSpec) -> Self {
         let header = spec.genesis_header(B256::ZERO);
-        Self { spec, header, accounts: HashMap::new(), codes: HashMap::new(), preconfirmed: HashSet::new() }
+        Self {
+            spec,
+            header,
+            accounts: HashMap::new(),
+            codes: HashMap::new(),
+            l1_attributes: BTreeMap::new(),
+            preconfirmed: HashSet::new(),
+        }
     }
 
     /// Sets the balance of a key's account (wei).
@@ -123,6 +159,12 @@ impl Chain {
                 diff: AccountDiff { account: Some(*account), ..AccountDiff::default() },
             })
             .collect();
+        if !self.l1_attributes.is_empty() {
+            let storage = self.l1_attributes.iter().map(|(slot, word)| (*slot, *word)).collect();
+            let account = Some(Account { nonce: 1, ..Account::default() });
+            let diff = AccountDiff { account, storage, ..AccountDiff::default() };
+            accounts.push(ChangedAccount { address: L1_ATTRIBUTES_CONTRACT, diff });
+        }
         accounts.sort_by_key(|changed| changed.address);
         StateDiff { accounts, codes: Vec::new() }
     }

@@ -7,6 +7,7 @@ mod chain;
 mod errors;
 mod eviction;
 mod fees;
+mod l1_fees;
 mod model;
 mod queue;
 mod random_operations;

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use alloy_primitives::{B256, U256};
 use foreseal_pool::{
-    AddedTransaction, Admission, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolEvent, QueuedReason,
+    AddedTransaction, AdditionalFees, Admission, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolEvent,
+    QueuedReason,
 };
 use foreseal_primitives::wire;
 use foreseal_state::{StateError, TrieName};
@@ -55,6 +56,8 @@ fn error() -> impl Strategy<Value = PoolError> {
         E::NoBlobs,
         E::MissingSidecar,
         E::SenderHasCode,
+        E::BlobsUnsupported,
+        E::DepositSubmitted,
     ]);
     let two = any::<(u64, u64)>();
     let sizes = any::<(usize, usize)>();
@@ -66,6 +69,9 @@ fn error() -> impl Strategy<Value = PoolError> {
             next_nonce
         }),
         (uint256(), uint256()).prop_map(|(balance, cost)| E::InsufficientFunds { balance, cost }),
+        (uint256(), uint256(), uint256(), uint256()).prop_map(|(balance, cost, l1, operator)| {
+            E::InsufficientFundsForFees { balance, cost, fees: Box::new(AdditionalFees { l1, operator }) }
+        }),
         (fees(), fees()).prop_map(|(offered, pooled)| E::ReplacementUnderpriced { offered, pooled }),
         sizes.prop_map(|(size, limit)| E::TooLarge { size, limit }),
         text().prop_map(E::Decode),

@@ -73,7 +73,7 @@ pub fn write_outcome_fields(
         (_, Some(nonce)) => {
             object.quantity("depositNonce", nonce).quantity("depositReceiptVersion", DEPOSIT_RECEIPT_VERSION);
         }
-        (Some(fees), None) => write_l1_fees(object, &fees, transaction.encoded()),
+        (Some(fees), None) => write_l1_fees(object, &fees, transaction),
         (None, None) => {}
     }
     match &receipt.status {
@@ -95,10 +95,10 @@ pub fn write_outcome_fields(
 }
 
 /// Writes the fees of an OP chain besides gas, and what they are computed from.
-fn write_l1_fees(object: &mut Object<'_>, fees: &L1Fees, encoded: &[u8]) {
+fn write_l1_fees(object: &mut Object<'_>, fees: &L1Fees, transaction: &Transaction) {
     object
-        .quantity("l1Fee", fees.data_fee(encoded))
-        .quantity("l1GasUsed", fees.data_gas(encoded))
+        .quantity("l1Fee", fees.data_fee(transaction))
+        .quantity("l1GasUsed", fees.data_gas(transaction))
         .quantity("l1GasPrice", fees.base_fee)
         .quantity("l1BlobBaseFee", fees.blob_base_fee)
         .quantity("l1BaseFeeScalar", u64::from(fees.base_fee_scalar))
@@ -111,6 +111,6 @@ fn write_l1_fees(object: &mut Object<'_>, fees: &L1Fees, encoded: &[u8]) {
     if fees.footprint_scalar != 0 {
         object
             .quantity("daFootprintGasScalar", u64::from(fees.footprint_scalar))
-            .quantity("blobGasUsed", fees.footprint(encoded));
+            .quantity("blobGasUsed", fees.footprint(transaction));
     }
 }

@@ -17,6 +17,7 @@ mod freshness;
 mod geth_traces;
 mod log_pages;
 mod logs;
+mod optimism;
 mod override_traces;
 mod overrides;
 mod pending;
