@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use foreseal_cache::CacheMetrics;
-use foreseal_pool::PendingHead;
-use foreseal_primitives::{ChainSpec, OptimismFork, OptimismRules, mutant};
+use foreseal_pool::{OptimismHead, PendingHead};
+use foreseal_primitives::{ChainSpec, mutant};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
@@ -275,7 +275,8 @@ impl PendingHead for View {
         position.number == self.pending.number() && found().is_some_and(|found| found.hash() == *hash)
     }
 
-    fn optimism(&self) -> Option<OptimismFork> {
-        self.spec.optimism().map(OptimismRules::fork)
+    fn optimism(&self) -> Option<OptimismHead> {
+        let gas_limit = self.pending.block.header.gas_limit;
+        self.spec.optimism().map(|rules| OptimismHead { fork: rules.fork(), gas_limit })
     }
 }

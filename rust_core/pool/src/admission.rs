@@ -39,10 +39,17 @@ pub trait PendingHead {
     fn state(&self) -> &dyn StateReader;
     /// Returns `true` if an unsealed step contains the transaction.
     fn is_preconfirmed(&self, hash: &B256) -> bool;
-    /// Returns the newest fork of an OP chain; `None` on any other chain.
-    fn optimism(&self) -> Option<OptimismFork> {
+    /// Returns what the rules of an OP chain depend on; `None` on any other chain.
+    fn optimism(&self) -> Option<OptimismHead> {
         None
     }
+}
+
+/// Properties of the block being built on an OP chain.
+#[derive(Clone, Copy, Debug)]
+pub struct OptimismHead {
+    pub fork: OptimismFork,
+    pub gas_limit: u64,
 }
 
 impl Contents {
@@ -86,6 +93,9 @@ impl Contents {
         let hash = submission.hash();
         if self.by_hash.contains_key(&hash) || head.is_preconfirmed(&hash) {
             return Err(PoolError::AlreadyKnown);
+        }
+        if let Some(OptimismHead { gas_limit, .. }) = head.optimism() {
+            self.costs.check_footprint(submission, gas_limit)?;
         }
         let account = head.state().account(&submission.sender())?.unwrap_or_default();
         self.check_account(submission, origin, &account)?;

@@ -10,8 +10,8 @@ use foreseal_primitives::{Account, L1_ATTRIBUTES_CONTRACT, L1Fees};
 use foreseal_state::{StateError, StateReader};
 
 use crate::{
-    CheckedTransaction, DropReason, Dropped, Fees, PendingHead, PoolConfig, PoolError, PoolMetrics,
-    PooledTransaction, QueuedReason, Status,
+    CheckedTransaction, DropReason, Dropped, Fees, OptimismHead, PendingHead, PoolConfig, PoolError,
+    PoolMetrics, PooledTransaction, QueuedReason, Status,
     arrival_log::ArrivalLog,
     costs::CostRules,
     dropped_history::DroppedHistory,
@@ -284,6 +284,6 @@ impl Contents {
 
 /// Returns the fees of L1 in a pending state; `None` if the chain is no OP chain.
 pub(crate) fn l1_fees<H: PendingHead + ?Sized>(head: &H) -> Result<Option<L1Fees>, StateError> {
-    let read = |fork| L1Fees::read(fork, |slot| head.state().storage(&L1_ATTRIBUTES_CONTRACT, &slot));
-    head.optimism().map(read).transpose()
+    let Some(OptimismHead { fork, .. }) = head.optimism() else { return Ok(None) };
+    L1Fees::read(fork, |slot| head.state().storage(&L1_ATTRIBUTES_CONTRACT, &slot)).map(Some)
 }

@@ -37,6 +37,12 @@ impl CostRules {
         transaction.cost().saturating_add(l1).saturating_add(operator)
     }
 
+    /// Checks that the footprint of the data fits into a block (Jovian).
+    pub fn check_footprint(&self, transaction: &CheckedTransaction, gas_limit: u64) -> Result<(), PoolError> {
+        let have = self.l1.map_or(0, |fees| fees.footprint(transaction.transaction()));
+        if have > gas_limit { Err(PoolError::Footprint { have, limit: gas_limit }) } else { Ok(()) }
+    }
+
     /// Checks that the balance covers the highest cost.
     pub fn check(&self, transaction: &CheckedTransaction, balance: U256) -> Result<(), PoolError> {
         let cost = self.cost(transaction);

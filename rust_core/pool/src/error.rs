@@ -92,6 +92,9 @@ pub enum PoolError {
     BlobsUnsupported,
     #[error("deposit transactions (type 126) are accepted from L1 only")]
     DepositSubmitted,
+    /// Limit of Jovian: the data of a block takes at most its gas limit.
+    #[error("data footprint exceeds the block's gas limit: have {have}, the block has {limit}")]
+    Footprint { have: u64, limit: u64 },
 }
 
 impl PoolError {
@@ -131,6 +134,7 @@ impl PoolError {
             }
             Self::GasCap { have, cap: limit }
             | Self::BlockGasLimit { have, limit }
+            | Self::Footprint { have, limit }
             | Self::TooManyBlobs { have, limit } => have_limit(U256::from(*have), U256::from(*limit)),
             Self::SenderFull { limit } | Self::PoolFull { limit } => numbers([("limit", U256::from(*limit))]),
             Self::TypeNotActive { kind } => numbers([("type", U256::from(*kind))]),

@@ -26,7 +26,7 @@ mod status;
 mod submission;
 mod transaction;
 
-pub use admission::{AddedTransaction, Admission, PendingHead};
+pub use admission::{AddedTransaction, Admission, OptimismHead, PendingHead};
 pub use arrival_log::PendingLogPage;
 pub use best_transactions::BestTransactions;
 pub use config::PoolConfig;

@@ -166,7 +166,9 @@ impl Pool {
         };
         for senders in affected.chunks(SENDERS_PER_LOCK) {
             let mut contents = self.lock();
-            senders.iter().for_each(|sender| contents.recount_executable(*sender));
+            for sender in senders {
+                contents.recount_executable(*sender);
+            }
         }
     }
 

@@ -8,5 +8,6 @@ mod call;
 mod diffs;
 mod executor;
 mod memory;
+mod optimism;
 mod overrides;
 mod system;

@@ -13,12 +13,12 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Signature, TxKind, U256, keccak256};
 use foreseal_pool::{
-    AddedTransaction, CheckedTransaction, PendingHead, Pool, PoolConfig, PoolError, PooledTransaction,
-    decode_submission,
+    AddedTransaction, CheckedTransaction, OptimismHead, PendingHead, Pool, PoolConfig, PoolError,
+    PooledTransaction, decode_submission,
 };
 use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis,
-    L1_ATTRIBUTES_CONTRACT, OptimismFork, OptimismRules, StateDiff, Transaction, dev_genesis,
+    L1_ATTRIBUTES_CONTRACT, StateDiff, Transaction, dev_genesis,
 };
 use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
 use revm_bytecode::Bytecode;
@@ -70,8 +70,9 @@ impl PendingHead for Chain {
         self.preconfirmed.contains(hash)
     }
 
-    fn optimism(&self) -> Option<OptimismFork> {
-        self.spec.optimism().map(OptimismRules::fork)
+    fn optimism(&self) -> Option<OptimismHead> {
+        let gas_limit = self.header.gas_limit;
+        self.spec.optimism().map(|rules| OptimismHead { fork: rules.fork(), gas_limit })
     }
 }
 

@@ -99,6 +99,19 @@ fn unwound_blocks_restore_the_fees_of_their_parent() {
 }
 
 #[test]
+fn data_that_no_block_can_hold_is_rejected() {
+    let (mut chain, key, pool) = funds(100 * GAS_COST);
+    // Bytes 18 and 19: the gas per byte of data.
+    chain.l1_attributes.insert(U256::from(8), U256::from(4_000) << 96);
+    let raw = key.raw(transfer(0));
+    chain.header.gas_limit = 400_000;
+    let error = PoolError::Footprint { have: 400_000, limit: 399_999 };
+    assert_eq!(chain.submit(&pool, &raw).map(|added| added.executable), Ok(true));
+    chain.header.gas_limit -= 1;
+    assert_eq!(chain.submit(&pool, &key.raw(transfer(1))).unwrap_err(), error);
+}
+
+#[test]
 fn blobs_and_deposits_are_rejected_by_name() {
     let (chain, key, pool) = funds(GAS_COST);
     let blob =

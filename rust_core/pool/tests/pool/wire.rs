@@ -83,6 +83,7 @@ fn error() -> impl Strategy<Value = PoolError> {
         two.prop_map(|(have, want)| E::FloorGas { have, want }),
         two.prop_map(|(have, cap)| E::GasCap { have, cap }),
         two.prop_map(|(have, limit)| E::BlockGasLimit { have, limit }),
+        two.prop_map(|(have, limit)| E::Footprint { have, limit }),
         two.prop_map(|(have, limit)| E::TooManyBlobs { have, limit }),
         any::<u8>().prop_map(|want| E::SidecarVersion { want }),
         text().prop_map(E::Sidecar),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use alloy_consensus::{Header, SignableTransaction, TxEip1559};
 use alloy_eips::eip2930::AccessList;
+use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, address, keccak256};
 use foreseal_primitives::{
     Account, ChainSpec, DevGenesis, StateDiff, Transaction, dev_genesis, system_contracts,
@@ -115,6 +116,24 @@ impl MemoryState {
 }
 
 pub fn dev_spec() -> ChainSpec {
+    ChainSpec::new(genesis()).expect("the development genesis is valid")
+}
+
+/// Returns the rules of an OP chain (Karst) that is otherwise the development chain.
+pub fn optimism_spec() -> ChainSpec {
+    let mut genesis = genesis();
+    let fields = &mut genesis.config.extra_fields;
+    let forks =
+        ["regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian", "karst"];
+    for fork in forks {
+        fields.insert(format!("{fork}Time"), 0.into());
+    }
+    let parameters = serde_json::json!({"eip1559Elasticity": 6, "eip1559Denominator": 250});
+    fields.insert("optimism".to_owned(), parameters);
+    ChainSpec::new(genesis).expect("the genesis is valid")
+}
+
+fn genesis() -> Genesis {
     let settings = DevGenesis {
         chain_id: 31_337,
         gas_limit: 400_000_000,
@@ -122,7 +141,7 @@ pub fn dev_spec() -> ChainSpec {
         accounts: vec![],
         balance: U256::ZERO,
     };
-    ChainSpec::new(dev_genesis(&settings)).expect("the development genesis is valid")
+    dev_genesis(&settings)
 }
 
 /// Returns the header of block 1 of the development chain.
