@@ -221,7 +221,9 @@ impl<S: StructLogSink> EvmInstance<'_, Recorder<S>> {
     fn look_up_vaults(&mut self) {
         self.inspector().0.part.each(&mut |part| {
             if let TracerRecorder::Prestate(recorder, _) = part {
-                VAULTS.into_iter().for_each(|vault| recorder.lookup(vault));
+                for vault in VAULTS {
+                    recorder.lookup(vault);
+                }
             }
         });
     }

@@ -77,7 +77,7 @@ fn a_call_that_offers_a_fee_pays_the_base_fee_to_its_vault() {
     let state = MemoryState::funded();
     let (spec, header) = (optimism_spec(), header());
     let environment = Environment::new(&spec, &state, &state, &header);
-    let limits = CallLimits { gas: 1_000_000, deadline: Deadline::after(std::time::Duration::from_secs(60)) };
+    let limits = CallLimits { gas: 1_000_000, deadline: Deadline::after(std::time::Duration::from_mins(1)) };
     let changed = |gas_price| {
         let request = CallRequest { from: Some(ALICE), to: Some(BOB), gas_price, ..CallRequest::default() };
         let tracer = Tracer::Prestate(PrestateOptions { diff: true, ..PrestateOptions::default() });

@@ -159,10 +159,8 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 /// Returns the nonces that can run, computed anew from the state.
 fn runnable(chain: &Chain, pool: &Pool, key: &Key) -> Vec<u64> {
-    let slot = |slot: U256| Ok::<_, ()>(chain.l1_attributes[&slot]);
-    let mut attributes =
-        |index: U256| if chain.l1_attributes.contains_key(&index) { slot(index) } else { Ok(U256::ZERO) };
-    let fees = L1Fees::read(OptimismFork::Karst, &mut attributes).unwrap();
+    let slot = |slot| Ok::<_, ()>(chain.l1_attributes.get(&slot).copied().unwrap_or_default());
+    let fees = L1Fees::read(OptimismFork::Karst, slot).unwrap();
     let account = chain.accounts[&key.address];
     let content = pool.sender_content(&key.address);
     let all: Vec<_> = content.pooled.iter().chain(&content.queued).collect();
@@ -188,7 +186,9 @@ proptest! {
         pool.set_sink(Some(replica.clone()));
         set_l1(&mut chain, GWEI, (0, 0));
         let keys: Vec<Key> = (0..3).map(Key::new).collect();
-        keys.iter().for_each(|key| chain.fund(key, 3 * GAS_COST));
+        for key in &keys {
+            chain.fund(key, 3 * GAS_COST);
+        }
         for operation in operations {
             match operation {
                 Operation::Submit { sender, nonce, size } => {

@@ -8,6 +8,10 @@ fn number(value: &Value) -> u64 {
     u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
 }
 
+fn gas(value: &Value) -> f64 {
+    f64::from(u32::try_from(number(value)).unwrap())
+}
+
 #[test]
 fn a_fee_history_has_recorded_base_fees_and_footprints() {
     RecordedChain::each(|chain| {
@@ -19,9 +23,7 @@ fn a_fee_history_has_recorded_base_fees_and_footprints() {
         assert_eq!(history["baseFeePerGas"], json!(fees));
         assert_eq!(history["baseFeePerBlobGas"], json!(vec!["0x1"; blocks.len()]));
         let ratios = |field: &str| {
-            let ratio = |block: &Value| {
-                number(&block["block"][field]) as f64 / number(&block["block"]["gasLimit"]) as f64
-            };
+            let ratio = |block: &Value| gas(&block["block"][field]) / gas(&block["block"]["gasLimit"]);
             blocks[..blocks.len() - 1].iter().map(ratio).collect::<Vec<f64>>()
         };
         for (list, field) in [("gasUsedRatio", "gasUsed"), ("blobGasUsedRatio", "blobGasUsed")] {

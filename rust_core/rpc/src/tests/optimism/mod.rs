@@ -5,6 +5,7 @@
 mod calls;
 mod fees;
 mod recorded_answers;
+mod submissions;
 mod traces;
 
 use std::{
