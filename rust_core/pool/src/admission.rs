@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, KECCAK256_EMPTY};
-use foreseal_primitives::{Account, OptimismFork};
-use foreseal_state::StateReader;
+use foreseal_primitives::{Account, L1_ATTRIBUTES_CONTRACT, L1Fees, OptimismFork};
+use foreseal_state::{StateError, StateReader};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -53,6 +53,19 @@ pub struct OptimismHead {
 }
 
 impl Contents {
+    /// Reads the fees of L1 at the first admission to the pool of an OP chain. [`Self::set_l1_fees`] keeps them
+    /// current.
+    pub(crate) fn read_l1_fees<H: PendingHead + ?Sized>(&mut self, head: &H) -> Result<(), StateError> {
+        if self.costs.l1.is_none()
+            && let Some(fees) = l1_fees(head)?
+        {
+            for sender in self.set_l1_fees(fees) {
+                self.recount_executable(sender);
+            }
+        }
+        Ok(())
+    }
+
     /// Checks a submission in the order of precedence of the errors, makes room and inserts it.
     ///
     /// # Errors
@@ -190,4 +203,10 @@ fn check_code(account: &Account, state: &dyn StateReader) -> Result<(), PoolErro
     } else {
         Err(PoolError::SenderHasCode)
     }
+}
+
+/// Returns the fees of L1 in a pending state; `None` if the chain is no OP chain.
+pub(crate) fn l1_fees<H: PendingHead + ?Sized>(head: &H) -> Result<Option<L1Fees>, StateError> {
+    let Some(OptimismHead { fork, .. }) = head.optimism() else { return Ok(None) };
+    L1Fees::read(fork, |slot| head.state().storage(&L1_ATTRIBUTES_CONTRACT, &slot)).map(Some)
 }

@@ -6,12 +6,12 @@ use alloy_primitives::{
     Address, B256,
     map::{AddressMap, B256HashMap},
 };
-use foreseal_primitives::{Account, L1_ATTRIBUTES_CONTRACT, L1Fees};
+use foreseal_primitives::{Account, L1Fees};
 use foreseal_state::{StateError, StateReader};
 
 use crate::{
-    CheckedTransaction, DropReason, Dropped, Fees, OptimismHead, PendingHead, PoolConfig, PoolError,
-    PoolMetrics, PooledTransaction, QueuedReason, Status,
+    CheckedTransaction, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolMetrics, PooledTransaction,
+    QueuedReason, Status,
     arrival_log::ArrivalLog,
     costs::CostRules,
     dropped_history::DroppedHistory,
@@ -144,19 +144,6 @@ impl Contents {
         self.executable_heads.set_base_fee(base_fee);
     }
 
-    /// Reads the fees of L1 at the first admission to the pool of an OP chain. [`Self::set_l1_fees`] keeps them
-    /// current.
-    pub(crate) fn read_l1_fees<H: PendingHead + ?Sized>(&mut self, head: &H) -> Result<(), StateError> {
-        if self.costs.l1.is_none()
-            && let Some(fees) = l1_fees(head)?
-        {
-            for sender in self.set_l1_fees(fees) {
-                self.recount_executable(sender);
-            }
-        }
-        Ok(())
-    }
-
     /// Sets the fees of L1. Returns the senders whose transactions must be counted again, with
     /// [`Self::recount_executable`].
     pub(crate) fn set_l1_fees(&mut self, fees: L1Fees) -> Vec<Address> {
@@ -280,10 +267,4 @@ impl Contents {
         self.bytes -= transaction.size();
         self.by_hash.remove(&transaction.hash());
     }
-}
-
-/// Returns the fees of L1 in a pending state; `None` if the chain is no OP chain.
-pub(crate) fn l1_fees<H: PendingHead + ?Sized>(head: &H) -> Result<Option<L1Fees>, StateError> {
-    let Some(OptimismHead { fork, .. }) = head.optimism() else { return Ok(None) };
-    L1Fees::read(fork, |slot| head.state().storage(&L1_ATTRIBUTES_CONTRACT, &slot)).map(Some)
 }

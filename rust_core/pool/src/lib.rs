@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod additional_fees;
 mod admission;
 mod apply_events;
 mod arrival_log;
@@ -26,11 +27,11 @@ mod status;
 mod submission;
 mod transaction;
 
+pub use additional_fees::AdditionalFees;
 pub use admission::{AddedTransaction, Admission, OptimismHead, PendingHead};
 pub use arrival_log::PendingLogPage;
 pub use best_transactions::BestTransactions;
 pub use config::PoolConfig;
-pub use costs::AdditionalFees;
 pub use error::PoolError;
 pub use fees::Fees;
 pub use metrics::PoolMetrics;

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use crate::{
     AddedTransaction, Admission, CheckedTransaction, DropReason, Dropped, PendingHead, PendingLogPage,
     PoolConfig, PoolError, PoolMetrics, PooledTransaction, Rules, Status,
-    contents::{Contents, l1_fees},
+    admission::l1_fees,
+    contents::Contents,
     locked::{ContentsAndSink, Locked},
     origin::Origin,
     pool_event::PoolEventKind,

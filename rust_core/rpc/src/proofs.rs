@@ -29,7 +29,7 @@ fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, 
     let slots: Vec<U256> = keys.iter().map(|key| key.slot).collect();
     let mut proof = at.state().prove_account(&address, &slots)?;
     if proof.account.is_none() && view.spec().optimism().is_some() {
-        // As in op-geth, an absent account of an OP chain has hashes of zero.
+        // An absent account of an OP chain has hashes of zero, as in op-geth.
         proof.account = Some(Account { code_hash: B256::ZERO, ..Account::default() });
         proof.storage_root = B256::ZERO;
     }

@@ -23,11 +23,17 @@ impl RecordedChain {
 fn traces_of_calls_have_recorded_gas_and_status() {
     RecordedChain::each(|chain| {
         for block in &chain.blocks()[1..] {
-            for (trace, receipt) in chain.traces(block, &json!({"tracer": "callTracer"})) {
+            let traces = chain.traces(block, &json!({"tracer": "callTracer"}));
+            // A trace of one transaction executes all before it again.
+            let step = 1 + traces.len() / 16;
+            for (index, (trace, receipt)) in traces.into_iter().enumerate() {
                 let hash = &receipt["transactionHash"];
                 assert_eq!(trace["gasUsed"], receipt["gasUsed"], "{hash}");
                 assert_eq!(trace["from"], receipt["from"], "{hash}");
                 assert_eq!(trace.get("error").is_some(), receipt["status"] == "0x0", "{hash}: {trace}");
+                if index % step != 0 {
+                    continue;
+                }
                 let alone = chain
                     .bench
                     .call("debug_traceTransaction", &json!([hash, {"tracer": "callTracer"}]).to_string());
