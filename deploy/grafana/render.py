@@ -30,6 +30,7 @@ NODE_ROWS = (
     ("Calls", ("foreseal_call", "foreseal_refused_")),
     ("Lanes", ("foreseal_lane_", "foreseal_queue_")),
     ("Followers and cluster", ("foreseal_follower", "foreseal_cluster_", "foreseal_quorum_")),
+    ("Driver", ("foreseal_engine_",)),
     ("Streams", ("foreseal_connections", "foreseal_subscriptions", "foreseal_notifications_", "foreseal_lagged_")),
     ("Filters and caches", ("foreseal_filters", "foreseal_cache_")),
     ("Processes", ("process_", "foreseal_memory_", "foreseal_restarts_", "foreseal_heartbeat_", "foreseal_build_info")),
