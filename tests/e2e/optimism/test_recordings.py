@@ -1,0 +1,121 @@
+"""Recordings of a stock driver, replayed against a node, and the chain that the node holds afterwards."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from foreseal._core import keccak
+from optimism import EngineNode, engine_node
+from optimism.recordings import NAMES, differences, expected_chain, replay, vectors
+
+MAX_SHOWN = 12
+TAGS = ("latest", "safe", "finalized")
+
+
+class Replayed(NamedTuple):
+    """A node after a verifier's recording, and the chain that it must hold."""
+
+    node: EngineNode
+    expected: dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
+    """Replay each verifier's recording against a fresh node."""
+    name: str = request.param
+    with engine_node(tmp_path_factory.mktemp(name), vectors() / f"genesis-{name}.json") as node:
+        assert_all_passed(replay(node, "verifier", name))
+        yield Replayed(node, expected_chain(name))
+
+
+def assert_all_passed(output: str) -> None:
+    passed, failed = (int(part.split()[0]) for part in output.splitlines()[-1].split(", "))
+    assert failed == 0, output
+    assert passed > 100, output
+
+
+def assert_equal(expected: Any, answered: Any, path: str) -> None:
+    """Compare values of JSON: every field of either side must be equal on the other, null ones as well."""
+    found = [f"{where}: {what}" for where, what in differences(expected, answered, path)]
+    assert not found, "\n".join([f"{len(found)} differences", *found[:MAX_SHOWN]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "arguments"),
+    [
+        *(("sequencer", name, ("--pin-transactions",)) for name in NAMES),
+        ("refused", "jovian", ()),
+        ("refused", "karst", ()),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_recorded_answer_is_equal(tmp_path: Path, kind: str, name: str, arguments: tuple[str, ...]) -> None:
+    with engine_node(tmp_path, vectors() / f"genesis-{name}.json") as node:
+        assert_all_passed(replay(node, kind, name, *arguments))
+
+
+def test_blocks_and_receipts_are_those_recorded(replayed: Replayed) -> None:
+    rpc, blocks = replayed.node.rpc, replayed.expected["blocks"]
+    assert len(blocks) == replayed.expected["lastBlock"] + 1 > 70
+    for each in blocks:
+        number, digest = each["block"]["number"], each["block"]["hash"]
+        by_number, by_hash, receipts, header, raw_receipts = rpc.batch(
+            ("eth_getBlockByNumber", number, True),
+            ("eth_getBlockByHash", digest, True),
+            ("eth_getBlockReceipts", number),
+            ("debug_getRawHeader", number),
+            ("debug_getRawReceipts", number),
+        )
+        where = f"block {int(number, 16)}"
+        assert_equal(each["block"], by_number, where)
+        assert_equal(each["block"], by_hash, where)
+        assert_equal(each["receipts"], receipts, f"{where} receipts")
+        assert_equal(each["rawHeader"], header, f"{where} raw header")
+        assert_equal(each["rawReceipts"], raw_receipts, f"{where} raw receipts")
+
+
+def test_single_transactions_and_receipts_are_those_of_their_blocks(replayed: Replayed) -> None:
+    rpc = replayed.node.rpc
+    for each in replayed.expected["blocks"]:
+        for transaction, receipt in zip(each["block"]["transactions"], each["receipts"], strict=True):
+            digest = transaction["hash"]
+            assert_equal(transaction, rpc("eth_getTransactionByHash", digest), f"transaction {digest}")
+            assert_equal(receipt, rpc("eth_getTransactionReceipt", digest), f"receipt {digest}")
+
+
+def test_balances_of_the_vaults_are_those_recorded(replayed: Replayed) -> None:
+    rpc = replayed.node.rpc
+    for each in replayed.expected["blocks"]:
+        number = each["block"]["number"]
+        found = {address: rpc("eth_getBalance", address, number) for address in each["balances"]}
+        assert len(found) == 5
+        assert_equal(each["balances"], found, f"block {int(number, 16)} balances")
+
+
+def test_deposits_are_those_recorded(replayed: Replayed) -> None:
+    rpc, deposits = replayed.node.rpc, replayed.expected["deposits"]
+    assert deposits
+    for each in deposits:
+        digest = each["hash"]
+        assert_equal(each["result"], rpc("eth_getTransactionByHash", digest), f"deposit {digest}")
+        assert_equal(each["raw"], rpc("eth_getRawTransactionByHash", digest), f"raw deposit {digest}")
+        assert_equal(each["raw"], rpc("debug_getRawTransaction", digest), f"raw deposit {digest}")
+
+
+def test_tags_are_those_of_the_verifier(replayed: Replayed) -> None:
+    for listener in (replayed.node.rpc, replayed.node.engine):
+        blocks = {tag: listener("eth_getBlockByNumber", tag, False) for tag in TAGS}
+        found = {tag: {"number": block["number"], "hash": block["hash"]} for tag, block in blocks.items()}
+        assert_equal(replayed.expected["verifierTags"], found, "tags")
+
+
+def test_output_roots_are_those_of_the_driver(replayed: Replayed) -> None:
+    outputs = replayed.expected["outputs"]
+    assert outputs
+    for number, output in outputs.items():
+        block = replayed.node.rpc("eth_getBlockByNumber", hex(int(number)), False)
+        # Version 0 of an output (OP specification, "L2 output root commitment construction").
+        fields = "".join(block[name].removeprefix("0x") for name in ("stateRoot", "withdrawalsRoot", "hash"))
+        assert "0x" + keccak(bytes(32) + bytes.fromhex(fields)).hex() == output, f"block {number}"
