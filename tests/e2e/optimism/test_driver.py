@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from live import DEV_ACCOUNTS, RpcFailure, wait_for
+from live.process import is_ok
 from live.sending import signed
 from optimism import EngineNode, engine_node, plain_genesis, small_genesis
 from optimism.engine_client import ZERO, next_attributes, plain_attributes
@@ -166,6 +167,16 @@ def test_restarted_node_continues_under_the_driver(tmp_path: Path) -> None:
     with engine_node(tmp_path, None) as node:
         assert numbers(node) == [2, 1, 1]
         assert node.engine.build()["executionPayload"]["parentHash"] == second
+
+
+def test_node_is_not_ready_while_the_driver_is_silent(tmp_path: Path) -> None:
+    with engine_node(tmp_path, small_genesis()) as node:
+        node.engine.build()
+        assert is_ok(f"{node.url}/readyz")
+        # The limit is the time of three blocks, here three seconds.
+        wait_for(lambda: not is_ok(f"{node.url}/readyz"), 30, "a red /readyz")
+        node.engine.build()
+        assert is_ok(f"{node.url}/readyz")
 
 
 def test_other_node_imports_the_blocks(tmp_path: Path) -> None:
