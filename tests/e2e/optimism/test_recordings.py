@@ -119,3 +119,12 @@ def test_output_roots_are_those_of_the_driver(replayed: Replayed) -> None:
         # Version 0 of an output (OP specification, "L2 output root commitment construction").
         fields = "".join(block[name].removeprefix("0x") for name in ("stateRoot", "withdrawalsRoot", "hash"))
         assert "0x" + keccak(bytes(32) + bytes.fromhex(fields)).hex() == output, f"block {number}"
+
+
+def test_proofs_are_those_recorded(replayed: Replayed) -> None:
+    proofs = replayed.expected["proofs"]
+    assert proofs
+    for each in proofs:
+        address, _, block = each["params"]
+        found = replayed.node.rpc("eth_getProof", *each["params"])
+        assert_equal(each["result"], found, f"proof of {address} at {block}")
