@@ -96,6 +96,9 @@ class FakeNode:
     def liveness(self) -> tuple[str, int, int | None, bool, int | None]:
         return "serving", 0, None, False, None
 
+    def engine_address(self) -> str | None:
+        return None
+
     def start(self) -> None:
         self.log.append("start")
 

@@ -18,6 +18,8 @@ def serve_until_stopped(settings: Settings, on_listening: Callable[[str], None])
         on_listening(url)
         if app.admin_url:
             click.echo(f"foreseal: admin listener at {app.admin_url}")
+        if app.engine_url:
+            click.echo(f"foreseal: Engine API at {app.engine_url}")
         if app.explorer_url:
             click.echo(f"foreseal: explorer at {app.explorer_url}")
 

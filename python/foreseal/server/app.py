@@ -104,6 +104,8 @@ class App:
         """Admin URL while the application runs; None without an admin listener."""
         self.explorer_url: str | None = None
         """URL of the explorer while the application runs, if it has a listener of its own."""
+        self.engine_url: str | None = None
+        """URL of the Engine API while the application runs; None without a driver."""
         self.max_concurrent_sends = 1
         """Messages that each WebSocket may start sending at once.
 
@@ -170,6 +172,8 @@ class App:
         loop = asyncio.get_running_loop()
         dispatcher.router.completions.attach(loop)
         node.start()
+        engine = node.engine_address()
+        self.engine_url = None if engine is None else f"http://{engine}"
         if self._heartbeats is not None:
             self._heartbeats.node = node
         self._node, self._dispatcher, self._max_connections = node, dispatcher, settings.limits.open

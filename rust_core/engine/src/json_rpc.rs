@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 envelopes of the engine's listener.
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use crate::{Engine, engine::to_json, errors::ErrorObject};
@@ -29,45 +29,45 @@ struct Response<'a> {
 }
 
 impl Engine {
-    /// Answers the body of a request: one call or a batch, in order.
-    pub fn respond(&self, body: &[u8]) -> Bytes {
+    /// Answers the body of a request: one call or a batch, in order. Returns `None` if it has only notifications.
+    pub fn respond(&self, body: &[u8]) -> Option<Bytes> {
+        if let Err(error) = serde_json::from_slice::<IgnoredAny>(body) {
+            return Some(failure(-32700, &format!("the body is not JSON: {error}")));
+        }
         let is_batch = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
         if !is_batch {
             return match serde_json::from_slice::<Request<'_>>(body) {
                 Ok(request) => self.respond_to(&request),
-                Err(error) => failure(-32600, &format!("the body is not a JSON-RPC request: {error}")),
+                Err(error) => Some(failure(-32600, &format!("the body is not a JSON-RPC request: {error}"))),
             };
         }
-        match serde_json::from_slice::<Vec<Request<'_>>>(body) {
-            Ok(requests) if requests.is_empty() => failure(-32600, "the batch is empty"),
+        let requests = match serde_json::from_slice::<Vec<Request<'_>>>(body) {
+            Ok(requests) if requests.is_empty() => return Some(failure(-32600, "the batch is empty")),
             Ok(requests) if requests.len() > MAX_BATCH => {
-                failure(-32600, &format!("a batch may have at most {MAX_BATCH} calls"))
+                return Some(failure(-32600, &format!("a batch may have at most {MAX_BATCH} calls")));
             }
-            Ok(requests) => {
-                let mut out = vec![b'['];
-                for (index, request) in requests.iter().enumerate() {
-                    if index > 0 {
-                        out.push(b',');
-                    }
-                    out.extend_from_slice(&self.respond_to(request));
-                }
-                out.push(b']');
-                out.into()
+            Ok(requests) => requests,
+            Err(error) => {
+                return Some(failure(-32600, &format!("the body is not a JSON-RPC batch: {error}")));
             }
-            Err(error) => failure(-32600, &format!("the body is not a JSON-RPC batch: {error}")),
+        };
+        let answers: Vec<Bytes> = requests.iter().filter_map(|request| self.respond_to(request)).collect();
+        if answers.is_empty() {
+            return None;
         }
+        Some([b"[".as_slice(), &answers.join(&b','), b"]"].concat().into())
     }
 
-    fn respond_to(&self, request: &Request<'_>) -> Bytes {
+    fn respond_to(&self, request: &Request<'_>) -> Option<Bytes> {
         let params = request.params.unwrap_or(empty_array());
-        let id = request.id.unwrap_or(RawValue::NULL);
         let outcome = self.call(&request.method, params);
+        let id = request.id?;
         let raw = |json: &Bytes| serde_json::from_slice::<Box<RawValue>>(json).ok();
         let (result, error) = match &outcome {
             Ok(json) => (raw(json), None),
             Err(json) => (None, raw(json)),
         };
-        to_json(&Response { jsonrpc: "2.0", id, result: result.as_deref(), error: error.as_deref() })
+        Some(to_json(&Response { jsonrpc: "2.0", id, result: result.as_deref(), error: error.as_deref() }))
     }
 }
 

@@ -125,7 +125,12 @@ async fn answer(
     };
     let answered = tokio::task::spawn_blocking(move || engine.respond(&body)).await;
     Ok(match answered {
-        Ok(json) => {
+        Ok(None) => {
+            let mut response = Response::new(Full::default());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            response
+        }
+        Ok(Some(json)) => {
             let mut response = Response::new(Full::new(json));
             let json = header::HeaderValue::from_static("application/json");
             response.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -141,5 +146,7 @@ async fn answer(
 fn text(status: StatusCode, message: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(message.into()));
     *response.status_mut() = status;
+    // The body was not read, so the connection cannot carry another request.
+    response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
     response
 }

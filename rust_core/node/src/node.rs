@@ -132,6 +132,7 @@ impl Node {
         let datadir = DataDir::lock(&settings.datadir)?;
         let now = surroundings.clock.now();
         let spec = datadir.spec(settings.genesis.as_ref(), |spec| {
+            settings.check_chain(spec)?;
             if settings.produce && !settings.driver { try_first_block(spec, &settings, now) } else { Ok(()) }
         })?;
         settings.check_chain(&spec)?;

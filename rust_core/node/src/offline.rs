@@ -20,6 +20,7 @@ pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<St
     let options = StoreOptions {
         map_size: settings.map_size,
         read_only: true,
+        withdrawals_in_state: spec.optimism().is_some(),
         ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
     };
     Ok(Store::open(datadir.join(STORE), options)?)
@@ -31,6 +32,7 @@ pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, Nod
         stored_spec(datadir)?.ok_or_else(|| DataDirError::NoGenesis { datadir: datadir.to_owned() })?;
     let options = StoreOptions {
         map_size: settings.map_size,
+        withdrawals_in_state: spec.optimism().is_some(),
         ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
     };
     Ok(StoreCopy::open(&datadir.join(STORE), &options)?.schema()?)

@@ -71,6 +71,7 @@ fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> StoreOptions {
         step_window: STEP_WINDOW,
         at: settings.at,
         caches: settings.caches.state,
+        withdrawals_in_state: spec.optimism().is_some(),
         ..StoreOptions::new(spec.chain_id(), genesis_hash(spec))
     }
 }

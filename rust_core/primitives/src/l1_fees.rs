@@ -23,8 +23,6 @@ pub const DATA_FEE_SCALE: u64 = 1_000_000_000_000;
 const OPERATOR_SCALE: u64 = 1_000_000;
 /// Factor of the operator fee from Jovian on.
 const OPERATOR_FACTOR: u64 = 100;
-/// Gas per byte of data if the attributes of L1 name none.
-const DEFAULT_FOOTPRINT_SCALAR: u16 = 400;
 
 /// The fee parameters of L1 in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -81,7 +79,7 @@ impl L1Fees {
             base_fee_scalar: 0,
             blob_base_fee_scalar: 0,
             operator: OperatorFee { is_jovian, ..OperatorFee::default() },
-            footprint_scalar: footprint_scalar(is_jovian, 0),
+            footprint_scalar: 0,
         };
         for index in [BASE_FEE_SLOT, SCALARS_SLOT, BLOB_BASE_FEE_SLOT, OPERATOR_SLOT] {
             let index = U256::from(index);
@@ -116,7 +114,7 @@ impl L1Fees {
                 self.operator.scalar = number(&bytes[20..24]);
                 self.operator.constant = u64::from_be_bytes(std::array::from_fn(|index| bytes[24 + index]));
                 let footprint = u16::from_be_bytes([bytes[18], bytes[19]]);
-                self.footprint_scalar = footprint_scalar(self.operator.is_jovian, footprint);
+                self.footprint_scalar = if self.operator.is_jovian { footprint } else { 0 };
             }
             _ => {}
         }
@@ -139,7 +137,7 @@ impl L1Fees {
                 constant: u64::from_be_bytes(constant),
                 is_jovian,
             },
-            footprint_scalar: footprint_scalar(is_jovian, footprint),
+            footprint_scalar: footprint,
         })
     }
 
@@ -165,15 +163,6 @@ impl L1Fees {
     /// Returns the part of the block's gas limit that the data of a transaction takes (Jovian); zero before.
     pub fn footprint(&self, transaction: &Transaction) -> u64 {
         transaction.data_size() / 1_000_000 * u64::from(self.footprint_scalar)
-    }
-}
-
-/// Returns the gas per byte of data, for which the attributes of L1 may name none.
-fn footprint_scalar(is_jovian: bool, named: u16) -> u16 {
-    match (is_jovian, named) {
-        (false, _) => 0,
-        (true, 0) => DEFAULT_FOOTPRINT_SCALAR,
-        (true, named) => named,
     }
 }
 

@@ -24,12 +24,23 @@ impl RequestHandler for ApiRequests {
     }
 }
 
+/// Reads or creates the secret of the tokens.
+///
+/// # Errors
+/// Returns an error if that is not possible.
+pub fn secret(settings: &PyEngineApi) -> Result<TokenSecret, SettingsError> {
+    Ok(TokenSecret::read_or_create(&settings.jwt)?)
+}
+
 /// Starts the listener of the Engine API.
 ///
 /// # Errors
-/// Returns an error if the secret cannot be read or created, or if the address cannot be used.
-pub fn start(api: &Arc<Api>, settings: &PyEngineApi) -> Result<(Arc<Engine>, EngineServer), SettingsError> {
-    let secret = TokenSecret::read_or_create(&settings.jwt)?;
+/// Returns an error if the address cannot be used.
+pub fn start(
+    api: &Arc<Api>,
+    settings: &PyEngineApi,
+    secret: TokenSecret,
+) -> Result<(Arc<Engine>, EngineServer), SettingsError> {
     let failed = |error| SettingsError::EngineListener { address: settings.listen.clone(), error };
     let mut addresses = settings.listen.to_socket_addrs().map_err(failed)?;
     let address = addresses.next().ok_or_else(|| failed(std::io::ErrorKind::AddrNotAvailable.into()))?;

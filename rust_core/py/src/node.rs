@@ -114,6 +114,11 @@ impl PyNode {
         Ok(Self { core: self.core.clone(), api: Arc::new(self.api.with_limits(limits)) })
     }
 
+    /// Returns HOST:PORT of the Engine API's listener; None if this process has none.
+    fn engine_address(&self) -> Option<String> {
+        self.core.engine.lock().as_ref().map(|(_, server)| server.address().to_string())
+    }
+
     /// Starts the writing thread, which replays the journal and then produces blocks. Returns at once.
     fn start(&self) {
         self.core.api.node().start();
@@ -349,6 +354,8 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
         settings.check_engine(&node_settings)?;
         bootstrap(&node_settings, is_stopping)?;
     }
+    // Before the node creates anything.
+    let secret = settings.engine_api().map(engine_api::secret).transpose()?;
     let node = Arc::new(Node::open(node_settings, surroundings)?);
     node.serve_snapshots(Arc::new(DataDirSnapshots {
         datadir: settings.datadir.clone(),
@@ -366,7 +373,8 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
             .with_keys(settings.keys()?),
     );
     let waits = PendingCalls::start(api.clone(), completions.clone())?;
-    let engine = settings.engine_api().map(|engine| engine_api::start(&api, engine)).transpose()?;
+    let engine = settings.engine_api().zip(secret);
+    let engine = engine.map(|(engine, secret)| engine_api::start(&api, engine, secret)).transpose()?;
     Ok(Core { api, scheduler, waits, streams, completions, engine: Mutex::new(engine) })
 }
 

@@ -18,6 +18,8 @@ pub struct StoreOptions {
     pub step_window: u64,
     /// Maximum number of concurrent reads, of all processes together.
     pub max_readers: u32,
+    /// `true` for an OP chain, where the withdrawals root of a block is part of its state (Isthmus).
+    pub withdrawals_in_state: bool,
     /// `true` to open for reading only: nothing but the lock file is written.
     pub read_only: bool,
     /// Current Unix time in seconds, recorded in a store that is created or upgraded.
@@ -43,6 +45,7 @@ impl StoreOptions {
             proof_window: Self::WINDOW,
             step_window: Self::WINDOW,
             max_readers: Self::MAX_READERS,
+            withdrawals_in_state: false,
             read_only: false,
             at: 0,
             caches: StateCacheSizes::default(),

@@ -363,6 +363,8 @@ fn chosen_finality(chain: &Chain, before: Finality, choice: &ForkChoice) -> Resu
     next.unwound(latest);
     next.safe = safe.unwrap_or(next.safe);
     next.finalized = finalized.unwrap_or(next.finalized);
+    // A driver that names only a newer finalized block means that it is safe as well.
+    next.safe = next.safe.max(next.finalized);
     if next.finalized < before.finalized {
         let (from, to) = (before.finalized, next.finalized);
         return Err(ControlError::ForkChoice(format!(

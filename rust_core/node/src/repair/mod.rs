@@ -96,6 +96,7 @@ impl<'p> StoreRepair<'p> {
         let options = StoreOptions {
             map_size: self.settings.map_size,
             read_only: true,
+            withdrawals_in_state: self.spec.optimism().is_some(),
             ..StoreOptions::new(self.spec.chain_id(), self.genesis)
         };
         Store::open(self.datadir.join(STORE), options)

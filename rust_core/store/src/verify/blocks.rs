@@ -32,8 +32,10 @@ impl Verifier<'_> {
         loop {
             while number <= self.head {
                 let reader = self.reader.clone();
+                let withdrawals_in_state = self.withdrawals_in_state;
                 let (faults, after) = reader.read(|snapshot, progress| {
-                    let mut check = BlockCheck { snapshot: *snapshot, number, faults: Vec::new() };
+                    let (snapshot, faults) = (*snapshot, Vec::new());
+                    let mut check = BlockCheck { snapshot, number, withdrawals_in_state, faults };
                     let after = check.run(progress, sums)?;
                     Ok((check.faults, after))
                 })?;
@@ -59,6 +61,7 @@ impl Verifier<'_> {
 struct BlockCheck<'s> {
     snapshot: Snapshot<'s>,
     number: u64,
+    withdrawals_in_state: bool,
     faults: Vec<Fault>,
 }
 
@@ -139,8 +142,16 @@ impl BlockCheck<'_> {
         );
         let encoded =
             |list: &[_]| list.iter().map(|one| Bytes::from(alloy_rlp::encode(one))).collect::<Vec<_>>();
-        let root = withdrawals.map(|list| ordered_trie_root(encoded(&list)));
-        self.expect(root == header.withdrawals_root, "the withdrawals do not have their root");
+        if self.withdrawals_in_state {
+            let is_empty = withdrawals.is_some_and(|list| list.is_empty());
+            self.expect(
+                is_empty && header.withdrawals_root.is_some(),
+                "a block of an OP chain lists withdrawals",
+            );
+        } else {
+            let root = withdrawals.map(|list| ordered_trie_root(encoded(&list)));
+            self.expect(root == header.withdrawals_root, "the withdrawals do not have their root");
+        }
         Ok(())
     }
 

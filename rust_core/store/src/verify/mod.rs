@@ -37,6 +37,8 @@ const PORTION: usize = 10_000;
 struct Verifier<'r> {
     reader: Reader,
     head: u64,
+    /// See [`StoreOptions::withdrawals_in_state`](crate::StoreOptions::withdrawals_in_state).
+    withdrawals_in_state: bool,
     verified: VerifyReport,
     report: &'r mut dyn FnMut(VerifyProgress) -> ControlFlow<()>,
 }
@@ -59,7 +61,8 @@ impl Store {
         let reader = self.reader()?;
         let Some(head) = reader.progress()?.head else { return Ok(VerifyReport::default()) };
         let verified = VerifyReport { head: Some(head), ..VerifyReport::default() };
-        let mut verifier = Verifier { reader, head: head.number, verified, report };
+        let withdrawals_in_state = self.options().withdrawals_in_state;
+        let mut verifier = Verifier { reader, head: head.number, withdrawals_in_state, verified, report };
         verifier.blocks()?;
         verifier.versions()?;
         verifier.state_roots()?;
