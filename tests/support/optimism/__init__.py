@@ -1,0 +1,24 @@
+"""OP chains for tests: genesis, deposits, a client of the Engine API, and a driver that simulates op-node."""
+
+from optimism.deposits import Deposit, deposit, l1_attributes_deposit
+from optimism.driver import Driver, Payload
+from optimism.engine_client import EngineClient
+from optimism.genesis import Fork, op_genesis
+from optimism.l1 import L1Attributes, L1Block, SimulatedL1
+from optimism.node import OptimismNode, optimism_node
+
+__all__ = [
+    "Deposit",
+    "Driver",
+    "EngineClient",
+    "Fork",
+    "L1Attributes",
+    "L1Block",
+    "OptimismNode",
+    "Payload",
+    "SimulatedL1",
+    "deposit",
+    "l1_attributes_deposit",
+    "op_genesis",
+    "optimism_node",
+]

@@ -1,0 +1,197 @@
+"""A driver that simulates the sequencer of op-node: it opens, seals and abandons blocks of a node."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from live.rpc import RpcFailure
+from optimism.deposits import Deposit, l1_attributes_deposit
+from optimism.engine_client import EngineClient
+from optimism.genesis import GAS_LIMIT, SEQUENCER_FEE_VAULT, Fork
+from optimism.l1 import L1Attributes, SimulatedL1
+
+ZERO_HASH = "0x" + "00" * 32
+# L2 blocks of one L1 block.
+EPOCH = 2
+# Blocks by which `safe` and `finalized` trail the head.
+SAFE_DEPTH, FINALIZED_DEPTH = 4, 12
+_BLOCK_NOT_FOUND = -32000
+
+DepositSource = Callable[[L1Attributes], Sequence[Deposit]]
+"""Returns the deposits of users in the block with these attributes."""
+
+
+class BlockId(NamedTuple):
+    """A block on the chain of the driver."""
+
+    number: int
+    hash: str
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """A block that the node builds."""
+
+    id: str
+    parent: BlockId
+    attributes: dict[str, Any]
+
+
+class Driver:
+    """Builds a chain on one node. Deterministic, and not for use from several threads."""
+
+    def __init__(
+        self,
+        engine: EngineClient,
+        fork: Fork = Fork.JOVIAN,
+        deposits: DepositSource = lambda _: (),
+        l1: SimulatedL1 | None = None,
+        block_time: int = 1,
+    ) -> None:
+        """`block_time` is in seconds of the chain's clock."""
+        self.engine = engine
+        self.l1 = l1 or SimulatedL1()
+        self.payload: Payload | None = None
+        """The block that the node builds now."""
+        self.chain: list[BlockId] = []
+        """Blocks that the node acknowledged as the chain of the head, from genesis on."""
+        self.safe = self.finalized = 0
+        """Numbers of these blocks."""
+        self._get_payload = "engine_getPayloadV5" if fork is Fork.KARST else "engine_getPayloadV4"
+        self._deposits = deposits
+        self._block_time = block_time
+
+    @property
+    def head(self) -> BlockId:
+        """The newest acknowledged block."""
+        return self.chain[-1]
+
+    def start(self) -> None:
+        """Read the chain of a node, and choose its head: what op-node does after its start or that of the node.
+
+        Raises AssertionError if the node's chain is not the acknowledged one, where there is one.
+        """
+        latest = self._block("latest")
+        assert latest is not None
+        found = [latest]
+        while found[-1].number > (self.chain[-1].number if self.chain else 0):
+            found.append(self._block_by_number(found[-1].number - 1))
+        found.reverse()
+        if self.chain:
+            # The node may have made a block the head whose acknowledgement was lost.
+            assert found[0] == self.head, f"the head {self.head} was acknowledged, the node has {found[0]}"
+            self.chain += found[1:]
+        else:
+            self.chain = found
+        self.safe, self.finalized = (
+            0 if (block := self._block(tag)) is None else block.number for tag in ("safe", "finalized")
+        )
+        self.payload = None
+        self.choose_head()
+
+    def begin(self) -> Payload:
+        """Open the block after the head. The same head and the same L1 give the same attributes."""
+        parent = self.head
+        attributes = self.next_attributes()
+        result = self._update(attributes)
+        self.payload = Payload(result["payloadId"], parent, attributes)
+        return self.payload
+
+    def take(self) -> dict[str, Any]:
+        """Return the node's block of the open payload, which gets no further steps (`engine_getPayload`)."""
+        assert self.payload is not None
+        found: dict[str, Any] = self.engine(self._get_payload, self.payload.id)
+        return found
+
+    def seal(self) -> dict[str, Any]:
+        """Make the open payload the head; return its execution payload."""
+        assert self.payload is not None
+        envelope = self.take()
+        block: dict[str, Any] = envelope["executionPayload"]
+        self.import_payload(block, self.payload.attributes["parentBeaconBlockRoot"])
+        self.chain.append(BlockId(int(block["blockNumber"], 16), block["blockHash"], int(block["timestamp"], 16)))
+        self.payload = None
+        try:
+            self.choose_head()
+        except BaseException:
+            # Not acknowledged: `start` finds out.
+            self.chain.pop()
+            raise
+        self._advance_safe()
+        return block
+
+    def abandon(self) -> None:
+        """Leave the open payload and reorganise L1, so that the next block has other attributes."""
+        self.payload = None
+        self.l1.reorganize()
+
+    def go_back(self) -> None:
+        """Make the parent of the head the head, which must be after the safe block."""
+        assert self.head.number > self.safe
+        left = self.chain.pop()
+        try:
+            self.choose_head()
+        except BaseException:
+            self.chain.append(left)
+            raise
+
+    def import_payload(self, block: dict[str, Any], beacon_root: str) -> None:
+        """Send a block (`engine_newPayloadV4`). Raises AssertionError if it is not valid."""
+        status = self.engine("engine_newPayloadV4", block, [], beacon_root, [])
+        assert status["status"] == "VALID", status
+
+    def choose_head(self) -> None:
+        """Send the fork choice without attributes."""
+        self._update(None)
+
+    def next_attributes(self) -> dict[str, Any]:
+        """Return the attributes of the block after the head."""
+        number = self.head.number + 1
+        origin = self.l1.block(number // EPOCH)
+        l1 = L1Attributes(origin, number % EPOCH)
+        transactions = [l1_attributes_deposit(l1), *self._deposits(l1)]
+        return {
+            "timestamp": hex(self.head.timestamp + self._block_time),
+            "prevRandao": "0x" + origin.randao.hex(),
+            "suggestedFeeRecipient": SEQUENCER_FEE_VAULT,
+            "withdrawals": [],
+            "parentBeaconBlockRoot": "0x" + origin.hash.hex(),
+            "transactions": ["0x" + each.encode().hex() for each in transactions],
+            "gasLimit": hex(GAS_LIMIT),
+            "eip1559Params": "0x" + bytes(8).hex(),
+            "minBaseFee": 0,
+        }
+
+    def _advance_safe(self) -> None:
+        """Let `safe` and `finalized` follow; the next fork choice names them."""
+        self.safe = max(self.safe, self.head.number - SAFE_DEPTH)
+        self.finalized = max(self.finalized, self.head.number - FINALIZED_DEPTH)
+
+    def _update(self, attributes: dict[str, Any] | None) -> dict[str, Any]:
+        state = {
+            "headBlockHash": self.head.hash,
+            "safeBlockHash": self.chain[self.safe].hash,
+            "finalizedBlockHash": self.chain[self.finalized].hash,
+        }
+        result: dict[str, Any] = self.engine("engine_forkchoiceUpdatedV3", state, attributes)
+        assert result["payloadStatus"]["status"] == "VALID", result
+        assert (result["payloadId"] is None) == (attributes is None), result
+        return result
+
+    def _block(self, tag: str) -> BlockId | None:
+        """Return a block by tag; `None` if the node has none yet."""
+        try:
+            found = self.engine("eth_getBlockByNumber", tag, False)
+        except RpcFailure as error:
+            if error.code != _BLOCK_NOT_FOUND or "block not found" not in error.message:
+                raise
+            return None
+        return None if found is None else _block_id(found)
+
+    def _block_by_number(self, number: int) -> BlockId:
+        return _block_id(self.engine("eth_getBlockByNumber", hex(number), False))
+
+
+def _block_id(block: dict[str, Any]) -> BlockId:
+    return BlockId(int(block["number"], 16), block["hash"], int(block["timestamp"], 16))

@@ -1,0 +1,54 @@
+"""A node under a driver: `foreseal run --engine`."""
+
+import contextlib
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from live import LiveNode, wait_for
+from live.process import foreseal_command, stopping
+from optimism.engine_client import Clock, EngineClient, read_secret
+from optimism.genesis import genesis_bytes
+
+_ENGINE = re.compile(r"Engine API is served.*?address=(\S+)")
+_SECONDS = 30.0
+# Short steps make tests fast.
+STEP = ("--step", "50ms")
+
+
+class OptimismNode(LiveNode):
+    """A running node, with its Engine API."""
+
+    def __init__(self, folder: Path, genesis: dict[str, Any], *arguments: str, clock: Clock = time.time) -> None:
+        """Start in `folder`, which may hold the data of an earlier run."""
+        folder.mkdir(exist_ok=True)
+        file, secret = folder / "genesis.json", folder / "engine.jwt"
+        if not file.exists():
+            file.write_bytes(genesis_bytes(genesis))
+        self.datadir = folder / "data"
+        engine = ("--engine", "127.0.0.1:0", "--engine-jwt", str(secret))
+        # The only line that names the port of the Engine API.
+        logged = ("--log-level", "warn,_core::engine_api=info")
+        chain = ("--datadir", str(self.datadir), "--genesis", str(file))
+        super().__init__([foreseal_command(), "run", "--port", "0", *STEP, *chain, *engine, *logged, *arguments])
+        found = wait_for(lambda: _ENGINE.search(self.printed), _SECONDS, "engine address", lambda: self.printed)
+        self.engine_url = f"http://{found[1]}"
+        self.engine = EngineClient(self.engine_url, read_secret(secret), clock)
+
+    def stop(self, pid: int | None = None) -> int:
+        self.engine.close()
+        return super().stop(pid)
+
+    def kill(self) -> None:
+        super().kill()
+        # The driver's call in progress ends first: it finds the connection closed.
+        self.engine.close()
+
+
+@contextlib.contextmanager
+def optimism_node(folder: Path, genesis: dict[str, Any], *arguments: str) -> Iterator[OptimismNode]:
+    """Run a node under a driver; SIGTERM at the end must stop it with exit code 0."""
+    with stopping(OptimismNode(folder, genesis, *arguments)) as node:
+        yield node
