@@ -11,6 +11,8 @@ from live.rpc import Rpc
 
 _INTERVAL, _TIMEOUT = 0.02, 5.0
 _PAGE_SIZE = "0x40"
+# The node replays its journal.
+_STARTING = -32002
 
 
 class FeedReader:
@@ -56,6 +58,8 @@ class FeedReader:
     def _read_page(self) -> bool:
         """Apply one page. Return True if it ends with the newest step."""
         answer = self._rpc.http_call("foreseal_getFlashblocks", self._cursor, _PAGE_SIZE).json()
+        if answer.get("error", {}).get("code") == _STARTING:
+            return True
         if "error" in answer:
             self.faults.append(f"the feed from {self._cursor}: {answer['error']}")
             return True

@@ -58,8 +58,15 @@ class Driver:
         """Blocks that the node acknowledged as the chain of the head, from genesis on."""
         self.safe = self.finalized = 0
         """Numbers of these blocks."""
+        self.acknowledged_safe = 0
+        """Number of the safe block in the last fork choice that the node acknowledged."""
+        self.taken: dict[str, Any] | None = None
+        """Execution payload that was taken, while its block is not acknowledged as the head."""
+        self.deposits: set[str] = set()
+        """Hashes of all deposits that the node was requested to include."""
+        self._leaving = False
         self._get_payload = "engine_getPayloadV5" if fork is Fork.KARST else "engine_getPayloadV4"
-        self._deposits = deposits
+        self._source = deposits
         self._block_time = block_time
 
     @property
@@ -74,12 +81,16 @@ class Driver:
         """
         latest = self._block("latest")
         assert latest is not None
+        if self._leaving and latest == self.chain[-2]:
+            # The acknowledgement of `go_back` was lost.
+            self.chain.pop()
+        self._leaving = False
         found = [latest]
         while found[-1].number > (self.chain[-1].number if self.chain else 0):
             found.append(self._block_by_number(found[-1].number - 1))
         found.reverse()
         if self.chain:
-            # The node may have made a block the head whose acknowledgement was lost.
+            # That of a new head may be lost as well.
             assert found[0] == self.head, f"the head {self.head} was acknowledged, the node has {found[0]}"
             self.chain += found[1:]
         else:
@@ -88,11 +99,13 @@ class Driver:
             0 if (block := self._block(tag)) is None else block.number for tag in ("safe", "finalized")
         )
         self.payload = None
+        if self.taken is not None and self.taken["blockHash"] == self.head.hash:
+            self.taken = None
         self.choose_head()
 
     def begin(self) -> Payload:
         """Open the block after the head. The same head and the same L1 give the same attributes."""
-        parent = self.head
+        parent, self.taken = self.head, None
         attributes = self.next_attributes()
         result = self._update(attributes)
         self.payload = Payload(result["payloadId"], parent, attributes)
@@ -102,39 +115,45 @@ class Driver:
         """Return the node's block of the open payload, which gets no further steps (`engine_getPayload`)."""
         assert self.payload is not None
         found: dict[str, Any] = self.engine(self._get_payload, self.payload.id)
+        self.taken = found["executionPayload"]
         return found
 
     def seal(self) -> dict[str, Any]:
         """Make the open payload the head; return its execution payload."""
-        assert self.payload is not None
-        envelope = self.take()
-        block: dict[str, Any] = envelope["executionPayload"]
-        self.import_payload(block, self.payload.attributes["parentBeaconBlockRoot"])
+        self.take()
+        return self.seal_taken()
+
+    def seal_taken(self) -> dict[str, Any]:
+        """Make the payload that was taken the head, also after a restart of the node; return it."""
+        block = self.taken
+        assert block is not None
+        self.import_payload(block, self.next_attributes()["parentBeaconBlockRoot"])
         self.chain.append(BlockId(int(block["blockNumber"], 16), block["blockHash"], int(block["timestamp"], 16)))
-        self.payload = None
         try:
             self.choose_head()
         except BaseException:
             # Not acknowledged: `start` finds out.
             self.chain.pop()
             raise
+        self.payload = self.taken = None
         self._advance_safe()
         return block
 
     def abandon(self) -> None:
         """Leave the open payload and reorganise L1, so that the next block has other attributes."""
-        self.payload = None
+        self.payload = self.taken = None
         self.l1.reorganize()
 
     def go_back(self) -> None:
         """Make the parent of the head the head, which must be after the safe block."""
         assert self.head.number > self.safe
-        left = self.chain.pop()
+        left, self._leaving = self.chain.pop(), True
         try:
             self.choose_head()
         except BaseException:
             self.chain.append(left)
             raise
+        self._leaving = False
 
     def import_payload(self, block: dict[str, Any], beacon_root: str) -> None:
         """Send a block (`engine_newPayloadV4`). Raises AssertionError if it is not valid."""
@@ -150,7 +169,8 @@ class Driver:
         number = self.head.number + 1
         origin = self.l1.block(number // EPOCH)
         l1 = L1Attributes(origin, number % EPOCH)
-        transactions = [l1_attributes_deposit(l1), *self._deposits(l1)]
+        transactions = [l1_attributes_deposit(l1), *self._source(l1)]
+        self.deposits.update(each.hash for each in transactions)
         return {
             "timestamp": hex(self.head.timestamp + self._block_time),
             "prevRandao": "0x" + origin.randao.hex(),
@@ -177,6 +197,7 @@ class Driver:
         result: dict[str, Any] = self.engine("engine_forkchoiceUpdatedV3", state, attributes)
         assert result["payloadStatus"]["status"] == "VALID", result
         assert (result["payloadId"] is None) == (attributes is None), result
+        self.acknowledged_safe = self.safe
         return result
 
     def _block(self, tag: str) -> BlockId | None:
