@@ -4,35 +4,64 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from campaign_cli import conclude, options, show
 from optimism import Fork
 from optimism_chain.equal_campaign import EqualCampaign
+from optimism_chain.sequencer_kills import SequencerKills
+from optimism_chain.verifier_kills import VerifierKills
 
 # Processes and newest fork of each run.
-RUNS = ((0, Fork.JOVIAN), (2, Fork.KARST))
+EQUAL_RUNS = ((0, Fork.JOVIAN), (2, Fork.KARST))
 
 
 def main() -> int:
     """Run one campaign and return 0 if it found nothing wrong."""
     parser = options("optimism_chain")
-    parser.add_argument("campaign", choices=["equal"])
+    parser.add_argument("campaign", choices=["equal", "kills"])
     parser.add_argument("--blocks", type=int, default=60, help="sealed blocks of each run")
+    parser.add_argument("--kills", type=int, default=200, help="kills of a sequencer and of a verifier together")
+    parser.add_argument("--recordings", type=Path, help="folder of the recorded exchanges, for kills of a verifier")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="foreseal-optimism-"))
-    found, faults = [], []
-    for workers, fork in RUNS:
-        campaign = EqualCampaign(folder / f"{fork}-{workers}", given.seed, workers, fork)
-        found.append(campaign.run(given.blocks))
-        show(found[-1], campaign.faults)
-        faults += campaign.faults
-    command = f"make optimism-equal BLOCKS={given.blocks} SEED={given.seed}"
+    if given.campaign == "equal":
+        found, faults = _equal(folder, given.seed, given.blocks)
+        command = f"make optimism-equal BLOCKS={given.blocks} SEED={given.seed}"
+    else:
+        found, faults = _kills(folder, given.seed, given.kills, given.recordings)
+        command = f"make optimism-kills KILLS={given.kills} SEED={given.seed}"
     code = conclude(found, faults, given.save, (command, ("websockets",)))
     if code:
         print(f"the data directories are kept: {folder}")
     else:
         shutil.rmtree(folder)
     return code
+
+
+def _equal(folder: Path, seed: int, blocks: int) -> tuple[list[Any], list[str]]:
+    found: list[Any] = []
+    faults: list[str] = []
+    for workers, fork in EQUAL_RUNS:
+        campaign = EqualCampaign(folder / f"{fork}-{workers}", seed, workers, fork)
+        found.append(campaign.run(blocks))
+        show(found[-1], campaign.faults)
+        faults += campaign.faults
+    return found, faults
+
+
+def _kills(folder: Path, seed: int, kills: int, recordings: Path | None) -> tuple[list[Any], list[str]]:
+    sequencer = SequencerKills(folder / "sequencer", seed)
+    found: list[Any] = [sequencer.run(kills - kills // 2)]
+    faults = list(sequencer.faults)
+    show(found[-1], faults)
+    if recordings is None or not recordings.exists():
+        print(f"no recordings at {recordings}: no verifier is killed", flush=True)
+        return found, faults
+    verifier = VerifierKills(folder / "verifier", recordings, seed)
+    found.append(verifier.run(kills // 2))
+    show(found[-1], verifier.faults)
+    return found, faults + verifier.faults
 
 
 if __name__ == "__main__":

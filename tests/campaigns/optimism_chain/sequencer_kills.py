@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -27,11 +28,13 @@ RATE = 150.0
 # Minimum and maximum seconds of a node's life.
 LIFE = (0.05, 1.5)
 # Every other kill comes within this many seconds after a payload is taken: newPayload and forkchoiceUpdated follow.
-AROUND_SEAL = 0.02
+AROUND_SEAL = 0.01
 # L1 is reorganised during one in this many restarts, so that the open block gets other attributes.
 REORGANIZED = 3
 # One in this many kills is followed by a verification of the store.
 VERIFIED = 4
+# One in this many kills is followed by another one while the node starts, within this many seconds.
+START_KILLS, START_TIME = 8, 0.7
 SECONDS = 30.0
 # Statuses of a transaction whose step was withdrawn.
 RETURNED = {"pooled", "queued", "preconfirmed"}
@@ -43,6 +46,7 @@ class SequencerKillSummary:
 
     seed: int
     kills: int = 0
+    while_starting: int = 0
     continued: int = 0
     """Restarts after which the same attributes continued an open block."""
     withdrawn: int = 0
@@ -63,7 +67,8 @@ class SequencerKillSummary:
 
     def __str__(self) -> str:
         return (
-            f"{self.kills} kills of a sequencer (seed {self.seed}), {self.blocks} blocks, {self.steps} steps shown, "
+            f"{self.kills} kills of a sequencer (seed {self.seed}, {self.while_starting} of these while it started), "
+            f"{self.blocks} blocks, {self.steps} steps shown, "
             f"{self.steps_withdrawn} withdrawn, {self.polled} pending blocks polled, {self.accepted} submissions "
             f"accepted; after a restart: {self.continued} blocks continued, {self.withdrawn} withdrawn with "
             f"{self.returned} transactions, {self.resent} payloads sent again, {self.extended} heads without "
@@ -92,10 +97,12 @@ class SequencerKills:
         self._poller = PendingPoller(node.url)
         load = TransactionLoad([node.url], RATE, self.summary.seed)
         try:
-            for round_ in range(kills):
+            round_ = 0
+            while self.summary.kills < kills:
                 self._live_and_die(node, round_)
                 node = self._start()
                 self._resume(node)
+                round_ += 1
             self._finish(node, load)
         finally:
             for each in (load, self._feed, self._poller):
@@ -125,9 +132,21 @@ class SequencerKills:
         node.kill()
         if loop.failure is not None:
             self._fault("driver", f"{type(loop.failure).__name__}: {loop.failure}")
+        if round_ % START_KILLS == START_KILLS - 1:
+            self._kill_while_starting(node)
         if round_ % VERIFIED == 0:
             self.summary.verified += 1
             verify(self._folder / "data", self._record)
+
+    def _kill_while_starting(self, node: OptimismNode) -> None:
+        process = subprocess.Popen(
+            node.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(self._rng.uniform(0, START_TIME))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self.summary.kills += 1
+        self.summary.while_starting += 1
 
     def _resume(self, node: OptimismNode) -> None:
         """Synchronise the driver as op-node does, open the next block, and check what happens to the open one."""

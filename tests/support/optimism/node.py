@@ -14,6 +14,7 @@ from optimism.genesis import genesis_bytes
 
 _ENGINE = re.compile(r"Engine API is served.*?address=(\S+)")
 _SECONDS = 30.0
+_SECRET = "engine.jwt"
 # Short steps make tests fast.
 STEP = ("--step", "50ms")
 
@@ -23,19 +24,12 @@ class OptimismNode(LiveNode):
 
     def __init__(self, folder: Path, genesis: dict[str, Any], *arguments: str, clock: Clock = time.time) -> None:
         """Start in `folder`, which may hold the data of an earlier run."""
-        folder.mkdir(exist_ok=True)
-        file, secret = folder / "genesis.json", folder / "engine.jwt"
-        if not file.exists():
-            file.write_bytes(genesis_bytes(genesis))
         self.datadir = folder / "data"
-        engine = ("--engine", "127.0.0.1:0", "--engine-jwt", str(secret))
-        # The only line that names the port of the Engine API.
-        logged = ("--log-level", "warn,_core::engine_api=info")
-        chain = ("--datadir", str(self.datadir), "--genesis", str(file))
-        super().__init__([foreseal_command(), "run", "--port", "0", *STEP, *chain, *engine, *logged, *arguments])
+        self.command = engine_command(folder, genesis, *arguments)
+        super().__init__(self.command)
         found = wait_for(lambda: _ENGINE.search(self.printed), _SECONDS, "engine address", lambda: self.printed)
         self.engine_url = f"http://{found[1]}"
-        self.engine = EngineClient(self.engine_url, read_secret(secret), clock)
+        self.engine = EngineClient(self.engine_url, read_secret(folder / _SECRET), clock)
 
     def stop(self, pid: int | None = None) -> int:
         self.engine.close()
@@ -45,6 +39,19 @@ class OptimismNode(LiveNode):
         super().kill()
         # The driver's call in progress ends first: it finds the connection closed.
         self.engine.close()
+
+
+def engine_command(folder: Path, genesis: dict[str, Any], *arguments: str) -> list[str]:
+    """Return the command of a node with its files in `folder`, which is created if it does not exist."""
+    folder.mkdir(exist_ok=True)
+    file = folder / "genesis.json"
+    if not file.exists():
+        file.write_bytes(genesis_bytes(genesis))
+    engine = ("--engine", "127.0.0.1:0", "--engine-jwt", str(folder / _SECRET))
+    # The only line that names the port of the Engine API.
+    logged = ("--log-level", "warn,_core::engine_api=info")
+    chain = ("--datadir", str(folder / "data"), "--genesis", str(file))
+    return [foreseal_command(), "run", "--port", "0", *STEP, *chain, *engine, *logged, *arguments]
 
 
 @contextlib.contextmanager
