@@ -53,7 +53,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -261,6 +261,9 @@ optimism-equal: build $(VENV)/.dev ## Compare every method at the last step with
 optimism-kills: build $(VENV)/.dev ## Kill a node under a driver KILLS times, half of them while it replays a recording; check every shown step, and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m optimism_chain kills --kills $(KILLS) --seed $(SEED) \
 		--recordings $(FORESEAL_SHARED)/vectors/optimism --save benches/results/optimism_kills.json
+
+optimism-cost: wheel-profile $(VENV)/.dev ## Measure newPayload of blocks of 200 and 2,000 transfers, and steps of an OP chain and of a plain chain in interleaved rounds (ARGS=--short), and save the result
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.optimism.cost --save benches/results/optimism_cost.json $(ARGS)
 
 readers: build $(VENV)/.dev ## Read EVENTS events of the feed across disconnects and kills; compare with the journal and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json

@@ -17,6 +17,7 @@ SPEED = {
     "core",
     "entrance",
     "fanout",
+    "optimism_cost",
     "payment_delay",
     "payment_rate",
     "payment_rate_postgresql",

@@ -1,7 +1,7 @@
 """OP chains for tests: genesis, deposits, a client of the Engine API, and a driver that simulates op-node."""
 
 from optimism.deposits import Deposit, deposit, l1_attributes_deposit
-from optimism.driver import Driver, Payload
+from optimism.driver import Driver, Payload, PlainDriver
 from optimism.engine_client import EngineClient
 from optimism.genesis import Fork, op_genesis
 from optimism.l1 import L1Attributes, L1Block, SimulatedL1
@@ -16,6 +16,7 @@ __all__ = [
     "L1Block",
     "OptimismNode",
     "Payload",
+    "PlainDriver",
     "SimulatedL1",
     "deposit",
     "l1_attributes_deposit",

@@ -48,8 +48,9 @@ class Driver:
         deposits: DepositSource = lambda _: (),
         l1: SimulatedL1 | None = None,
         block_time: int = 1,
+        gas_limit: int = GAS_LIMIT,
     ) -> None:
-        """`block_time` is in seconds of the chain's clock."""
+        """`block_time` is in seconds of the chain's clock; `gas_limit` is that of every block."""
         self.engine = engine
         self.l1 = l1 or SimulatedL1()
         self.payload: Payload | None = None
@@ -68,6 +69,7 @@ class Driver:
         self._get_payload = "engine_getPayloadV5" if fork is Fork.KARST else "engine_getPayloadV4"
         self._source = deposits
         self._block_time = block_time
+        self._gas_limit = gas_limit
 
     @property
     def head(self) -> BlockId:
@@ -105,11 +107,12 @@ class Driver:
 
     def begin(self) -> Payload:
         """Open the block after the head. The same head and the same L1 give the same attributes."""
-        parent, self.taken = self.head, None
+        return self._begin(self.next_attributes())
+
+    def begin_without_pool(self, raw: Sequence[str]) -> Payload:
+        """Open the block after the head with exactly these transactions after the deposits."""
         attributes = self.next_attributes()
-        result = self._update(attributes)
-        self.payload = Payload(result["payloadId"], parent, attributes)
-        return self.payload
+        return self._begin(attributes | {"transactions": [*attributes["transactions"], *raw], "noTxPool": True})
 
     def take(self) -> dict[str, Any]:
         """Return the node's block of the open payload, which gets no further steps (`engine_getPayload`)."""
@@ -128,6 +131,12 @@ class Driver:
         block = self.taken
         assert block is not None
         self.import_payload(block, self.next_attributes()["parentBeaconBlockRoot"])
+        self.adopt(block)
+        self.payload = self.taken = None
+        return block
+
+    def adopt(self, block: dict[str, Any]) -> None:
+        """Make a block the head, which follows the head and was imported before."""
         self.chain.append(BlockId(int(block["blockNumber"], 16), block["blockHash"], int(block["timestamp"], 16)))
         try:
             self.choose_head()
@@ -135,9 +144,7 @@ class Driver:
             # Not acknowledged: `start` finds out.
             self.chain.pop()
             raise
-        self.payload = self.taken = None
         self._advance_safe()
-        return block
 
     def abandon(self) -> None:
         """Leave the open payload and reorganise L1, so that the next block has other attributes."""
@@ -178,10 +185,16 @@ class Driver:
             "withdrawals": [],
             "parentBeaconBlockRoot": "0x" + origin.hash.hex(),
             "transactions": ["0x" + each.encode().hex() for each in transactions],
-            "gasLimit": hex(GAS_LIMIT),
+            "gasLimit": hex(self._gas_limit),
             "eip1559Params": "0x" + bytes(8).hex(),
             "minBaseFee": 0,
         }
+
+    def _begin(self, attributes: dict[str, Any]) -> Payload:
+        parent, self.taken = self.head, None
+        result = self._update(attributes)
+        self.payload = Payload(result["payloadId"], parent, attributes)
+        return self.payload
 
     def _advance_safe(self) -> None:
         """Let `safe` and `finalized` follow; the next fork choice names them."""
@@ -212,6 +225,16 @@ class Driver:
 
     def _block_by_number(self, number: int) -> BlockId:
         return _block_id(self.engine("eth_getBlockByNumber", hex(number), False))
+
+
+class PlainDriver(Driver):
+    """The same driver for a chain that is not an OP chain: no deposits, and the gas limit of the node."""
+
+    def next_attributes(self) -> dict[str, Any]:
+        """Return the attributes of the block after the head."""
+        attributes = super().next_attributes()
+        names = ("timestamp", "prevRandao", "suggestedFeeRecipient", "withdrawals", "parentBeaconBlockRoot")
+        return {name: attributes[name] for name in names}
 
 
 def _block_id(block: dict[str, Any]) -> BlockId:
