@@ -1,5 +1,6 @@
 """The driver of tests builds a chain on a real node, whose blocks have the fees of the L1 attributes."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,34 @@ def test_abandoned_payload_and_left_block_return_their_transactions(tmp_path: Pa
         assert {node.rpc("eth_getTransactionReceipt", sent)["blockHash"] for sent in (first, second)} == {
             block["blockHash"]
         }
+
+
+def test_taken_payload_gets_no_further_steps(tmp_path: Path) -> None:
+    with optimism_node(tmp_path / "node", op_genesis(CHAIN_ID, FUNDED)) as node:
+        driver = Driver(node.engine)
+        driver.start()
+        driver.begin()
+        taken = driver.take()["executionPayload"]["blockHash"]
+        late = node.rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[0], 0))
+        # Longer than several steps of the open block would take.
+        end = time.monotonic() + 0.4
+        while time.monotonic() < end:
+            assert node.rpc("foreseal_status")["hash"] == taken
+        assert node.rpc("foreseal_transactionStatus", late)["status"] == "pooled"
+        assert driver.seal()["blockHash"] == taken
+        driver.begin()
+        wait_for(lambda: node.rpc("eth_getTransactionReceipt", late), SECONDS, "receipt in the next block")
+
+
+def test_same_attributes_continue_the_open_payload(tmp_path: Path) -> None:
+    with optimism_node(tmp_path / "node", op_genesis(CHAIN_ID, FUNDED)) as node:
+        driver = Driver(node.engine)
+        driver.start()
+        first = driver.begin()
+        start = node.rpc("foreseal_getFlashblocks", None)["cursor"]
+        sent = node.rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[0], 0))
+        wait_for(lambda: node.rpc("eth_getTransactionReceipt", sent), SECONDS, "receipt")
+        assert driver.begin().id == first.id
+        page = node.rpc("foreseal_getFlashblocks", start)
+        assert [(step["index"], step["removed"]) for step in page["flashblocks"]] == [("0x1", False)]
+        assert page["flashblocks"][0]["hash"] == driver.seal()["blockHash"]
