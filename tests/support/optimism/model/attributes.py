@@ -1,0 +1,70 @@
+"""L1 attributes of Jovian: call data of the first deposit of each block, and what the predeploy L1Block stores."""
+
+from typing import NamedTuple
+
+SELECTOR = bytes.fromhex("3db6be2b")
+SIZE = 178
+DEPOSITOR = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")
+L1_BLOCK = bytes.fromhex("4200000000000000000000000000000000000015")
+GAS = 1_000_000
+
+
+class L1AttributesCall(NamedTuple):
+    """Fields of `setL1BlockValuesJovian`, in the order of the call data."""
+
+    base_fee_scalar: int
+    blob_base_fee_scalar: int
+    sequence_number: int
+    timestamp: int
+    number: int
+    base_fee: int
+    blob_base_fee: int
+    block_hash: bytes
+    batcher_hash: bytes
+    operator_fee_scalar: int
+    operator_fee_constant: int
+    da_footprint_scalar: int
+
+    def encode(self) -> bytes:
+        """Return the call data."""
+        sizes = (4, 4, 8, 8, 8, 32, 32, 32, 32, 4, 8, 2)
+        fields = (f if isinstance(f, bytes) else f.to_bytes(n, "big") for f, n in zip(self, sizes, strict=True))
+        return SELECTOR + b"".join(fields)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "L1AttributesCall":
+        """Return the fields of call data."""
+        assert len(data) == SIZE, f"{len(data)} bytes"
+        assert data[:4] == SELECTOR, data[:4].hex()
+
+        def integer(begin: int, end: int) -> int:
+            return int.from_bytes(data[begin:end], "big")
+
+        return cls(
+            base_fee_scalar=integer(4, 8),
+            blob_base_fee_scalar=integer(8, 12),
+            sequence_number=integer(12, 20),
+            timestamp=integer(20, 28),
+            number=integer(28, 36),
+            base_fee=integer(36, 68),
+            blob_base_fee=integer(68, 100),
+            block_hash=data[100:132],
+            batcher_hash=data[132:164],
+            operator_fee_scalar=integer(164, 168),
+            operator_fee_constant=integer(168, 176),
+            da_footprint_scalar=integer(176, 178),
+        )
+
+    def storage(self) -> dict[int, int]:
+        """Return the slots of L1Block that the call writes."""
+        scalars = self.base_fee_scalar << 96 | self.blob_base_fee_scalar << 64 | self.sequence_number
+        operator = self.da_footprint_scalar << 96 | self.operator_fee_constant << 32 | self.operator_fee_scalar
+        return {
+            0: self.timestamp << 64 | self.number,
+            1: self.base_fee,
+            2: int.from_bytes(self.block_hash, "big"),
+            3: scalars,
+            4: int.from_bytes(self.batcher_hash, "big"),
+            7: self.blob_base_fee,
+            8: operator,
+        }
