@@ -27,9 +27,13 @@ class L1AttributesCall(NamedTuple):
 
     def encode(self) -> bytes:
         """Return the call data."""
-        sizes = (4, 4, 8, 8, 8, 32, 32, 32, 32, 4, 8, 2)
-        fields = (f if isinstance(f, bytes) else f.to_bytes(n, "big") for f, n in zip(self, sizes, strict=True))
-        return SELECTOR + b"".join(fields)
+        block = _join((self.sequence_number, self.timestamp, self.number), 8) + _join(
+            (self.base_fee, self.blob_base_fee), 32
+        )
+        scalars = _join((self.base_fee_scalar, self.blob_base_fee_scalar), 4)
+        operator = _join((self.operator_fee_scalar,), 4) + _join((self.operator_fee_constant,), 8)
+        footprint = _join((self.da_footprint_scalar,), 2)
+        return SELECTOR + scalars + block + self.block_hash + self.batcher_hash + operator + footprint
 
     @classmethod
     def decode(cls, data: bytes) -> "L1AttributesCall":
@@ -68,3 +72,7 @@ class L1AttributesCall(NamedTuple):
             7: self.blob_base_fee,
             8: operator,
         }
+
+
+def _join(fields: tuple[int, ...], size: int) -> bytes:
+    return b"".join(field.to_bytes(size, "big") for field in fields)

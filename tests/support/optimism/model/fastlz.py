@@ -1,7 +1,7 @@
 """Size of data after FastLZ compression, level 1.
 
-Fjord's specification names `fastlz_compress` of FastLZ 0.5.0 (commit 344eb40), which compresses 65,536 bytes and more at
-level 2. Its clients and the predeploy GasPriceOracle use level 1 for every length, and so does this model.
+Fjord's specification names `fastlz_compress` of FastLZ 0.5.0 (commit 344eb40), which compresses 65,536 bytes and more
+at level 2. Other clients and the predeploy GasPriceOracle use level 1 for every length, and so does this model.
 """
 
 TABLE_SIZE = 8192

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import rlp
-from eth_bloom import BloomFilter
-from trie import HexaryTrie
+from eth_bloom.bloom import BloomFilter
+from trie.hexary import HexaryTrie
 
 from optimism.model.transactions import DEPOSIT_TYPE, LEGACY, minimal
 
