@@ -1,5 +1,6 @@
 """The slow model of OP chains against chains that op-geth recorded: fees, vaults, base fees, receipts, headers."""
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from live_node import shared
 from optimism.model.attributes import L1AttributesCall
+from optimism.model.chain import BlockAttributes, ModelChain
 from optimism.model.fees import MeteredBlock, da_footprint, l1_fee, l1_gas_used, next_base_fee, operator_fee
 from optimism.model.headers import ConsensusHeader
 from optimism.model.receipts import ConsensusLog, ConsensusReceipt, logs_bloom, ordered_root
@@ -21,9 +23,21 @@ OPERATOR_FEES = "0x420000000000000000000000000000000000001b"
 
 
 @pytest.fixture(params=CHAINS)
-def blocks(request: pytest.FixtureRequest) -> list[RecordedBlock]:
-    found = recorded_blocks(shared("optimism"), request.param)
+def name(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def blocks(name: str) -> list[RecordedBlock]:
+    found = recorded_blocks(shared("optimism"), name)
     assert len(found) > 70
+    return found
+
+
+@pytest.fixture
+def genesis(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((shared("optimism") / f"genesis-{name}.json").read_text())
     return found
 
 
@@ -147,3 +161,25 @@ def _header(block: RecordedBlock, logs: tuple[ConsensusLog, ...]) -> ConsensusHe
         blob_gas_used=number(fields, "blobGasUsed"),
         parent_beacon_root=unhex(fields["parentBeaconBlockRoot"]),
     )
+
+
+def test_first_blocks_of_every_chain_are_the_models(blocks: list[RecordedBlock], genesis: dict[str, Any]) -> None:
+    """Execute the blocks before the first one that creates a contract; roots and hashes are op-geth's."""
+    chain = ModelChain(genesis)
+    head = chain.genesis
+    assert head.header.hash() == unhex(blocks[0].block["hash"])
+    for block in blocks[1:6]:
+        fields = block.block
+        given = BlockAttributes(
+            timestamp=number(fields, "timestamp"),
+            prev_randao=unhex(fields["mixHash"]),
+            fee_recipient=unhex(fields["miner"]),
+            parent_beacon_root=unhex(fields["parentBeaconBlockRoot"]),
+            gas_limit=number(fields, "gasLimit"),
+            eip1559=None,
+            min_base_fee=0,
+        )
+        gas = [number(each, "gasUsed") for each in block.receipts]
+        head = chain.build(head, given, block.transactions, gas)
+        assert head.header.encode() == block.raw_header
+    assert len(blocks[5].transactions) > 1

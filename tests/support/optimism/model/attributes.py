@@ -62,7 +62,8 @@ class L1AttributesCall(NamedTuple):
     def storage(self) -> dict[int, int]:
         """Return the slots of L1Block that the call writes."""
         scalars = self.base_fee_scalar << 96 | self.blob_base_fee_scalar << 64 | self.sequence_number
-        operator = self.da_footprint_scalar << 96 | self.operator_fee_constant << 32 | self.operator_fee_scalar
+        # The contract has the constant at offset 0 and the scalar at 8; Isthmus' page names 4 and 0.
+        operator = self.da_footprint_scalar << 96 | self.operator_fee_scalar << 64 | self.operator_fee_constant
         return {
             0: self.timestamp << 64 | self.number,
             1: self.base_fee,

@@ -1,6 +1,6 @@
 """Transactions of an OP chain from their encodings: deposits, and signed ones by eth-account."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rlp
 from eth_account import Account
@@ -82,7 +82,7 @@ class SignedFields(NamedTuple):
         return cls._of(raw[0], sender, [nonce, max_fee, tip, gas, to, value, data, accesses], authorizations)
 
     @classmethod
-    def _of(cls, kind: int, sender: bytes, fields: list, authorizations: int) -> "SignedFields":  # type: ignore[type-arg]
+    def _of(cls, kind: int, sender: bytes, fields: list[Any], authorizations: int) -> "SignedFields":
         nonce, max_fee, tip, gas, to, value, data, accesses = fields
         numbers = (integer(nonce), integer(max_fee), integer(tip), integer(gas))
         return cls(kind, sender, *numbers, to or None, integer(value), data, accesses, authorizations)
