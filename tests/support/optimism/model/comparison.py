@@ -18,22 +18,28 @@ def hexed(data: bytes) -> str:
 
 
 class BlockComparison:
-    """A node, whose blocks must equal the model's."""
+    """A node that builds blocks and one that verifies them; all blocks must equal the model's."""
 
-    def __init__(self, engine: EngineClient, public: Rpc, chain: ModelChain, get_payload: str) -> None:
+    def __init__(
+        self, engine: EngineClient, verifier: EngineClient, public: Rpc, chain: ModelChain, get_payload: str
+    ) -> None:
+        """`engine` and `public` are the listeners of the builder."""
         self.engine = engine
+        self.verifier = verifier
         self.public = public
         self.chain = chain
         self._get_payload = get_payload
 
     def extend(self, parent: ModelBlock, planned: PlannedBlock) -> ModelBlock:
         """Let the node build a block on `parent` and make it the head; return the model's, which must be equal."""
-        envelope = self.engine(self._get_payload, self._begin(parent, planned))
+        envelope = self.engine(self._get_payload, self.begin(parent, planned))
         payload = envelope["executionPayload"]
         beacon_root = hexed(planned.attributes.parent_beacon_root)
-        status = self.engine("engine_newPayloadV4", payload, [], beacon_root, [])
-        assert status["status"] == "VALID", status
-        self._choose_head(payload["blockHash"], None)
+        # The builder looks the block up, the verifier executes it.
+        for engine in (self.engine, self.verifier):
+            status = engine("engine_newPayloadV4", payload, [], beacon_root, [])
+            assert (status["status"], status["latestValidHash"]) == ("VALID", payload["blockHash"]), status
+            self._choose_head(engine, payload["blockHash"], None)
         receipts = self.public("eth_getBlockReceipts", payload["blockHash"])
         gas = [int(each["gasUsed"], 16) for each in receipts]
         block = self.chain.build(parent, planned.attributes, planned.transactions, gas)
@@ -51,7 +57,8 @@ class BlockComparison:
         assert self.public("debug_getRawHeader", payload["blockHash"]) == hexed(block.header.encode())
         return block
 
-    def _begin(self, parent: ModelBlock, planned: PlannedBlock) -> str:
+    def begin(self, parent: ModelBlock, planned: PlannedBlock) -> str:
+        """Open a block on `parent`; return the payload id. Raise `RpcFailure`."""
         given = planned.attributes
         denominator, elasticity = given.eip1559 or (0, 0)
         attributes = {
@@ -66,12 +73,18 @@ class BlockComparison:
             "eip1559Params": hexed(denominator.to_bytes(4, "big") + elasticity.to_bytes(4, "big")),
             "minBaseFee": given.min_base_fee,
         }
-        return str(self._choose_head(hexed(parent.header.hash()), attributes)["payloadId"])
+        return str(self._choose_head(self.engine, hexed(parent.header.hash()), attributes)["payloadId"])
 
-    def _choose_head(self, head: str, attributes: dict[str, Any] | None) -> dict[str, Any]:
+    def verify(self, block: ModelBlock) -> dict[str, Any]:
+        """Send a block of the model to the verifier; return the payload status."""
+        beacon_root = hexed(block.header.parent_beacon_root)
+        status: dict[str, Any] = self.verifier("engine_newPayloadV4", payload_fields(block), [], beacon_root, [])
+        return status
+
+    def _choose_head(self, engine: EngineClient, head: str, attributes: dict[str, Any] | None) -> dict[str, Any]:
         genesis = hexed(self.chain.genesis.header.hash())
         state = {"headBlockHash": head, "safeBlockHash": genesis, "finalizedBlockHash": genesis}
-        result: dict[str, Any] = self.engine("engine_forkchoiceUpdatedV3", state, attributes)
+        result: dict[str, Any] = engine("engine_forkchoiceUpdatedV3", state, attributes)
         assert result["payloadStatus"]["status"] == "VALID", result
         return result
 
