@@ -10,31 +10,41 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from live import RpcFailure
 from live_node import shared
 from optimism import optimism_node
 from optimism.model.attributes import L1AttributesCall
 from optimism.model.chain import ModelChain
 from optimism.model.comparison import BlockComparison
+from optimism.model.execution import worst_case_cost
 from optimism.model.plans import (
     CHAINS,
     FRESH,
+    KEYS,
+    L1_CALLS,
+    POOR,
+    POOR_KEY,
     SENDERS,
     SEQUENCER_FEE_VAULT,
     BlockPlan,
     GasChoice,
     MessagePlan,
     genesis_with_programs,
+    message_plans,
     plan_on,
 )
+from optimism.model.transactions import SignedFields
 
 FORKS = {"jovian": "engine_getPayloadV4", "karst": "engine_getPayloadV5"}
 CHAIN_ID = 901
 # Each example is up to three blocks on a real node.
-EXAMPLES = settings().max_examples // 2
+EXAMPLES = settings().max_examples // 4
 
 
 INVALID_ATTRIBUTES = -38003
+SLOW = (HealthCheck.data_too_large, HealthCheck.too_slow)
 L1 = L1AttributesCall(
     base_fee_scalar=1368,
     blob_base_fee_scalar=801_949,
@@ -50,7 +60,7 @@ L1 = L1AttributesCall(
     da_footprint_scalar=400,
 )
 TRANSFER = MessagePlan(
-    signer=0,
+    key=KEYS[0],
     sender=SENDERS[0],
     target=FRESH[0],
     mint=0,
@@ -87,7 +97,7 @@ def block_of(*messages: MessagePlan, l1: L1AttributesCall = L1, gas_limit: int =
     )
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, suppress_health_check=SLOW)
 @given(CHAINS)
 def test_random_blocks_equal_the_models(comparison: BlockComparison, plans: list[BlockPlan]) -> None:
     head = comparison.chain.genesis
@@ -104,3 +114,55 @@ def test_large_transaction_is_estimated_by_level_one(comparison: BlockComparison
     block = comparison.extend(head, plan_on(block_of(TRANSFER._replace(data=data)), head, CHAIN_ID))
     assert len(block.transactions[1]) > 1 << 16
     assert 10_000 < block.header.blob_gas_used // L1.da_footprint_scalar < 60_000
+
+
+@settings(max_examples=EXAMPLES, suppress_health_check=SLOW)
+@given(L1_CALLS, message_plans(signed=True), st.booleans())
+def test_sender_needs_exactly_the_worst_case_cost(
+    comparison: BlockComparison, l1: L1AttributesCall, message: MessagePlan, is_short: bool
+) -> None:
+    head = comparison.chain.genesis
+    mint = TRANSFER._replace(key=None, sender=POOR, target=POOR, value=0)
+    spent = message._replace(key=POOR_KEY, sender=POOR)
+    raw = plan_on(block_of(mint, spent, l1=l1), head, CHAIN_ID).transactions[2]
+    fields = SignedFields.decode(raw)
+    cost = worst_case_cost(raw, fields, l1)
+    planned = plan_on(block_of(mint._replace(mint=cost - is_short), spent, l1=l1), head, CHAIN_ID)
+    assert planned.transactions[2] == raw
+    if not is_short:
+        block = comparison.extend(head, planned)
+        assert block.world[POOR].balance <= cost
+        return
+    with pytest.raises(RpcFailure) as error:
+        comparison.begin(head, planned)
+    assert error.value.code == INVALID_ATTRIBUTES
+
+
+def test_block_above_the_footprint_limit_is_invalid(comparison: BlockComparison) -> None:
+    l1 = L1._replace(da_footprint_scalar=50_000)
+    data = random.Random(8).randbytes(300)
+    head = comparison.chain.genesis
+    # Each transfer has 50,000 gas of footprint for each of about 250 estimated bytes.
+    below = plan_on(block_of(*[TRANSFER._replace(data=data)] * 3, l1=l1), head, CHAIN_ID)
+    accepted = comparison.extend(head, below)
+    used = accepted.header.blob_gas_used
+    assert 30_000_000 < used < 60_000_000
+    gas = [done.gas_used for done in accepted.executions]
+    for gas_limit, is_valid in ((used, True), (used - 1, False)):
+        planned = below._replace(attributes=below.attributes._replace(gas_limit=gas_limit))
+        block = comparison.chain.build(head, planned.attributes, planned.transactions, gas)
+        status = comparison.verify(block)
+        assert status["status"] == ("VALID" if is_valid else "INVALID"), status
+        if is_valid:
+            assert comparison.extend(head, planned).header == block.header
+            continue
+        with pytest.raises(RpcFailure) as error:
+            comparison.begin(head, planned)
+        assert error.value.code == INVALID_ATTRIBUTES
+
+
+@pytest.mark.xfail(strict=True, reason="a footprint scalar of 0 in the L1 attributes counts as 400")
+def test_footprint_scalar_of_zero_means_no_footprint(comparison: BlockComparison) -> None:
+    head = comparison.chain.genesis
+    planned = plan_on(block_of(TRANSFER, l1=L1._replace(da_footprint_scalar=0)), head, CHAIN_ID)
+    assert comparison.extend(head, planned).header.blob_gas_used == 0

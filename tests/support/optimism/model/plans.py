@@ -18,6 +18,9 @@ from optimism.model.world import World
 
 KEYS = tuple(bytes([0x50 + index]) * 32 for index in range(3))
 SENDERS = tuple(bytes.fromhex(Account.from_key(key).address[2:]) for key in KEYS)
+POOR_KEY = bytes([0x60]) * 32
+POOR = bytes.fromhex(Account.from_key(POOR_KEY).address[2:])
+"""A sender without a balance in the genesis."""
 FRESH = tuple(bytes([0xF0 + index]) * 20 for index in range(3))
 """Addresses that the genesis does not have."""
 BALANCE = 1 << 120
@@ -47,9 +50,9 @@ WITHOUT_EXECUTION = (GasChoice.BELOW_INTRINSIC, GasChoice.BELOW_FLOOR, GasChoice
 
 
 class MessagePlan(NamedTuple):
-    """A deposit, or a signed transaction if it has a `signer`. `target` is an address, or the name of init code."""
+    """A deposit, or a signed transaction if it has a `key`. `target` is an address, or the name of init code."""
 
-    signer: int | None
+    key: bytes | None
     sender: bytes
     target: bytes | str
     mint: int
@@ -116,16 +119,15 @@ _TARGETS: list[bytes | str] = [*SENDERS, *FRESH, *ADDRESSES.values(), *CREATED, 
 @st.composite
 def message_plans(draw: st.DrawFn, signed: bool) -> MessagePlan:
     """Return deposits or signed transactions."""
-    signer = draw(st.integers(0, len(KEYS) - 1)) if signed else None
     contracts = [ADDRESSES["stop"], ADDRESSES["revert"]]
-    sender = SENDERS[signer] if signer is not None else draw(st.sampled_from([*SENDERS, *FRESH, *contracts]))
+    sender = draw(st.sampled_from(SENDERS if signed else [*SENDERS, *FRESH, *contracts]))
     target = draw(st.sampled_from(_TARGETS))
     mint = 0 if signed else draw(AMOUNTS)
     values = st.one_of(AMOUNTS, st.sampled_from([mint, mint + 1, max(mint - 1, 0)]))
     value = draw(values if signed else st.one_of(values, values, st.just(ABOVE_ANY_BALANCE)))
     data = CREATED[target].code if isinstance(target, str) else draw(DATA)
     return MessagePlan(
-        signer=signer,
+        key=KEYS[SENDERS.index(sender)] if signed else None,
         sender=sender,
         target=target,
         mint=mint,
@@ -198,10 +200,10 @@ def plan_on(plan: BlockPlan, parent: ModelBlock, chain_id: int) -> PlannedBlock:
     source = attributes_source_hash(plan.l1.block_hash, plan.l1.sequence_number)
     first = DepositTransaction(source, DEPOSITOR, L1_BLOCK, 0, 0, GAS, plan.l1.encode())
     transactions, gas, footprint = [first.encode()], GAS, 0
-    nonces = {sender: parent.world[sender].nonce for sender in (*SENDERS, *FRESH, *ADDRESSES.values())}
+    nonces = {sender: parent.world[sender].nonce for sender in (*SENDERS, POOR, *FRESH, *ADDRESSES.values())}
     for index, message in enumerate(plan.messages):
         raw, limit = _encode(message, index, plan, parent, nonces, chain_id)
-        size = da_footprint(raw, plan.l1) if message.signer is not None else 0
+        size = da_footprint(raw, plan.l1) if message.key else 0
         if gas + limit <= plan.gas_limit and footprint + size <= plan.gas_limit:
             transactions.append(raw)
             nonces[message.sender] += 1
@@ -214,7 +216,7 @@ def _encode(
 ) -> tuple[bytes, int]:
     """Return the encoding and the gas limit."""
     to = message.target if isinstance(message.target, bytes) else None
-    if message.signer is None:
+    if message.key is None:
         source = user_source_hash(plan.l1.block_hash, index)
         deposit = DepositTransaction(source, message.sender, to, message.mint, message.value, 0, message.data)
         limit = _gas_limit(message.gas, deposit, parent.world)
@@ -237,7 +239,7 @@ def _encode(
     )
     least = max(intrinsic_gas(fields), floor_gas(fields))
     limit = min(max(_gas_limit(message.gas, fields, parent.world), least), SIGNED_GAS_CAP)
-    return _sign(fields._replace(gas=limit), KEYS[message.signer], chain_id), limit
+    return _sign(fields._replace(gas=limit), message.key, chain_id), limit
 
 
 def _gas_limit(choice: GasChoice, message: DepositTransaction | SignedFields, world: World) -> int:
