@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from optimism import EngineNode, engine_node, small_genesis
+from optimism import OptimismNode, optimism_node, small_genesis
 
 
 @pytest.fixture(scope="module")
-def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineNode]:
+def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OptimismNode]:
     """Run a node of a small OP chain, with an admin listener, for one module; it must stop with exit code 0."""
     folder = tmp_path_factory.mktemp("driven")
-    with engine_node(folder, small_genesis(), "--admin", "127.0.0.1:0") as node:
+    with optimism_node(folder, small_genesis(), "--admin", "127.0.0.1:0") as node:
         yield node

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from live import HttpAnswer, Rpc, RpcFailure, wait_for
-from optimism import EngineNode, engine_node, small_genesis
+from optimism import OptimismNode, optimism_node, small_genesis
 from optimism.engine_client import issue_token
 from raw_websocket import RawWebSocket
 
@@ -29,13 +29,13 @@ ENGINE_CALLS: list[tuple[str, list[Any]]] = [
 ]
 
 
-def send(node: EngineNode, token: str | None, body: bytes = CHAIN_ID_CALL, verb: str = "POST") -> HttpAnswer:
-    return node.engine.post(body, token, verb)
+def send(node: OptimismNode, token: str | None, body: bytes = CHAIN_ID_CALL, verb: str = "POST") -> HttpAnswer:
+    return node.engine.send(body, token, verb)
 
 
 @pytest.mark.parametrize("age", [0, 55, -55])
-def test_fresh_token_is_accepted(driven: EngineNode, age: int) -> None:
-    answer = send(driven, issue_token(driven.engine.secret, iat=int(time.time()) - age))
+def test_fresh_token_is_accepted(driven: OptimismNode, age: int) -> None:
+    answer = send(driven, driven.engine.token(iat=int(time.time()) - age))
     assert (answer.status, answer.json()) == (200, {"jsonrpc": "2.0", "id": 7, "result": "0xa455"})
 
 
@@ -45,44 +45,44 @@ def test_fresh_token_is_accepted(driven: EngineNode, age: int) -> None:
         (lambda secret: None, "missing token"),
         (lambda secret: "", "missing token"),
         (lambda secret: "abc", "malformed"),
-        (lambda secret: issue_token(bytes(32)), "signature"),
-        (lambda secret: issue_token(secret, iat=int(time.time()) - 90), "within 60 seconds"),
-        (lambda secret: issue_token(secret, iat=int(time.time()) + 90), "within 60 seconds"),
-        (lambda secret: issue_token(secret, exp=int(time.time()) - 90), "expired"),
-        (lambda secret: issue_token(secret, iat=None), "no time of issue"),
-        (lambda secret: issue_token(secret, algorithm="none"), "HS256"),
-        (lambda secret: issue_token(secret, algorithm="HS384"), "HS256"),
-        (lambda secret: issue_token(secret, algorithm="HS512"), "HS256"),
+        (lambda secret: issue_token(bytes(32), time.time()), "signature"),
+        (lambda secret: issue_token(secret, time.time(), iat=int(time.time()) - 90), "within 60 seconds"),
+        (lambda secret: issue_token(secret, time.time(), iat=int(time.time()) + 90), "within 60 seconds"),
+        (lambda secret: issue_token(secret, time.time(), exp=int(time.time()) - 90), "expired"),
+        (lambda secret: issue_token(secret, time.time(), iat=None), "no time of issue"),
+        (lambda secret: issue_token(secret, time.time(), algorithm="none"), "HS256"),
+        (lambda secret: issue_token(secret, time.time(), algorithm="HS384"), "HS256"),
+        (lambda secret: issue_token(secret, time.time(), algorithm="HS512"), "HS256"),
     ],
     ids=["none", "empty", "malformed", "forged", "old", "future", "expired", "no-iat", "alg-none", "HS384", "HS512"],
 )
-def test_other_token_is_rejected(driven: EngineNode, token: Any, reason: str) -> None:
+def test_other_token_is_rejected(driven: OptimismNode, token: Any, reason: str) -> None:
     answer = send(driven, token(driven.engine.secret))
     assert answer.status == 401
     assert reason in answer.body.decode()
 
 
-def test_changed_token_is_rejected(driven: EngineNode) -> None:
-    head, claims, signature = issue_token(driven.engine.secret).split(".")
-    other_claims = issue_token(driven.engine.secret, iat=int(time.time()) - 5).split(".")[1]
+def test_changed_token_is_rejected(driven: OptimismNode) -> None:
+    head, claims, signature = driven.engine.token().split(".")
+    other_claims = driven.engine.token(iat=int(time.time()) - 5).split(".")[1]
     assert other_claims != claims
     for changed in (f"{head}.{other_claims}.{signature}", f"{head}.{claims}.", f"{head}.{claims}"):
         assert send(driven, changed).status == 401
 
 
 @pytest.mark.parametrize("verb", ["GET", "PUT", "DELETE", "OPTIONS"])
-def test_only_post_is_accepted(driven: EngineNode, verb: str) -> None:
-    assert send(driven, issue_token(driven.engine.secret), b"", verb).status == 405
+def test_only_post_is_accepted(driven: OptimismNode, verb: str) -> None:
+    assert send(driven, driven.engine.token(), b"", verb).status == 405
     assert send(driven, None, b"", verb).status == 401
 
 
-def test_too_large_body_is_rejected(driven: EngineNode) -> None:
-    answer = send(driven, issue_token(driven.engine.secret), b" " * (MAX_BODY + 1))
+def test_too_large_body_is_rejected(driven: OptimismNode) -> None:
+    answer = send(driven, driven.engine.token(), b" " * (MAX_BODY + 1))
     assert answer.status == 413
-    assert send(driven, issue_token(driven.engine.secret)).status == 200
+    assert send(driven, driven.engine.token()).status == 200
 
 
-def test_body_without_token_is_not_read(driven: EngineNode) -> None:
+def test_body_without_token_is_not_read(driven: OptimismNode) -> None:
     parts = urlsplit(driven.engine_url)
     with socket.create_connection((parts.hostname, parts.port), timeout=30) as connection:
         head = f"POST / HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {MAX_BODY}\r\n\r\n"
@@ -90,18 +90,18 @@ def test_body_without_token_is_not_read(driven: EngineNode) -> None:
         assert connection.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
-def test_engine_listener_has_no_websocket(driven: EngineNode) -> None:
+def test_engine_listener_has_no_websocket(driven: OptimismNode) -> None:
     parts = urlsplit(driven.engine_url)
     head = f"GET / HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     head += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-    head += f"Authorization: Bearer {issue_token(driven.engine.secret)}\r\n\r\n"
+    head += f"Authorization: Bearer {driven.engine.token()}\r\n\r\n"
     with socket.create_connection((parts.hostname, parts.port), timeout=30) as connection:
         connection.sendall(head.encode())
         assert connection.recv(4096).startswith(b"HTTP/1.1 405 ")
 
 
 @pytest.mark.parametrize(("method", "params"), ENGINE_CALLS, ids=lambda value: value if isinstance(value, str) else "")
-def test_engine_method_exists_on_no_other_listener(driven: EngineNode, method: str, params: list[Any]) -> None:
+def test_engine_method_exists_on_no_other_listener(driven: OptimismNode, method: str, params: list[Any]) -> None:
     found = wait_for(lambda: _ADMIN.search(driven.printed), 10, "URL for administrators")
     admin = Rpc(found[1])
     for rpc in (driven.rpc, admin):
@@ -113,7 +113,7 @@ def test_engine_method_exists_on_no_other_listener(driven: EngineNode, method: s
 
 
 def test_engine_method_exists_on_no_worker(tmp_path: Path) -> None:
-    with engine_node(tmp_path, small_genesis(), "--workers", "2") as node:
+    with optimism_node(tmp_path, small_genesis(), "--workers", "2") as node:
         for method, params in ENGINE_CALLS:
             assert node.rpc.envelope(method, *params)["error"]["code"] == -32601
         block = node.engine.build()["executionPayload"]
@@ -121,12 +121,12 @@ def test_engine_method_exists_on_no_worker(tmp_path: Path) -> None:
         assert node.rpc("eth_getBlockByNumber", "latest", False)["hash"] == block["blockHash"]
 
 
-def test_token_of_the_driver_is_no_api_key(driven: EngineNode) -> None:
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {issue_token(driven.engine.secret)}"}
+def test_token_of_the_driver_is_no_api_key(driven: OptimismNode) -> None:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {driven.engine.token()}"}
     assert driven.rpc.post(CHAIN_ID_CALL, headers).json()["error"]["code"] == -32004
 
 
-def test_engine_listener_answers_other_methods(driven: EngineNode) -> None:
+def test_engine_listener_answers_other_methods(driven: OptimismNode) -> None:
     for call in (
         ("eth_chainId",),
         ("eth_getBlockByNumber", "latest", True),
@@ -138,13 +138,13 @@ def test_engine_listener_answers_other_methods(driven: EngineNode) -> None:
         assert driven.engine(*call) == driven.rpc(*call)
 
 
-def test_admin_methods_are_not_served_to_the_driver(driven: EngineNode) -> None:
+def test_admin_methods_are_not_served_to_the_driver(driven: OptimismNode) -> None:
     with pytest.raises(RpcFailure) as failure:
         driven.engine("foreseal_setFinality", {"safe": "0x0"})
     assert failure.value.code == -32601
 
 
-def test_unknown_engine_method_is_not_found(driven: EngineNode) -> None:
+def test_unknown_engine_method_is_not_found(driven: OptimismNode) -> None:
     for method in ("engine_unknown", "engine_getPayloadV99", "engine_"):
         with pytest.raises(RpcFailure) as failure:
             driven.engine(method, {})
@@ -152,13 +152,13 @@ def test_unknown_engine_method_is_not_found(driven: EngineNode) -> None:
         assert method in failure.value.message
 
 
-def test_batch_of_the_driver_is_answered_in_order(driven: EngineNode) -> None:
+def test_batch_of_the_driver_is_answered_in_order(driven: OptimismNode) -> None:
     calls = [{"jsonrpc": "2.0", "id": ident, "method": "eth_chainId", "params": []} for ident in (3, 1, 2)]
-    answer = send(driven, issue_token(driven.engine.secret), json.dumps(calls).encode())
+    answer = send(driven, driven.engine.token(), json.dumps(calls).encode())
     assert [(each["id"], each["result"]) for each in answer.json()] == [(3, "0xa455"), (1, "0xa455"), (2, "0xa455")]
 
 
-def test_missing_secret_is_created_for_its_owner(driven: EngineNode) -> None:
+def test_missing_secret_is_created_for_its_owner(driven: OptimismNode) -> None:
     assert stat.S_IMODE(driven.secret_file.stat().st_mode) == 0o600
     assert len(driven.engine.secret) == 32
 
@@ -166,6 +166,6 @@ def test_missing_secret_is_created_for_its_owner(driven: EngineNode) -> None:
 def test_existing_secret_is_used(tmp_path: Path) -> None:
     secret = bytes(range(32))
     (tmp_path / "engine.jwt").write_text("0x" + secret.hex() + "\n")
-    with engine_node(tmp_path, small_genesis()) as node:
-        assert node.engine.post(CHAIN_ID_CALL, issue_token(secret)).status == 200
+    with optimism_node(tmp_path, small_genesis()) as node:
+        assert node.engine.send(CHAIN_ID_CALL, issue_token(secret, time.time())).status == 200
         assert node.secret_file.read_text() == "0x" + secret.hex() + "\n"

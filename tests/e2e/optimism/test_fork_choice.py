@@ -8,8 +8,8 @@ import pytest
 from live import DEV_ACCOUNTS, RpcFailure, wait_for
 from live.process import is_ok
 from live.sending import signed
-from optimism import EngineNode, engine_node, plain_genesis, small_genesis
-from optimism.engine_client import ZERO, next_attributes, plain_attributes
+from optimism import OptimismNode, optimism_node, plain_genesis, small_genesis
+from optimism.block_client import ZERO, next_attributes, plain_attributes
 from optimism.small_genesis import CHAIN_ID
 
 UNKNOWN = "0x" + "ab" * 32
@@ -19,7 +19,7 @@ def status(answer: dict[str, Any]) -> str:
     return str(answer["payloadStatus"]["status"])
 
 
-def test_same_attributes_give_the_same_payload_id(driven: EngineNode) -> None:
+def test_same_attributes_give_the_same_payload_id(driven: OptimismNode) -> None:
     engine = driven.engine
     parent = engine.block("latest")
     attributes = next_attributes(parent)
@@ -31,7 +31,7 @@ def test_same_attributes_give_the_same_payload_id(driven: EngineNode) -> None:
     assert engine.choose(parent["hash"], attributes=attributes)["payloadId"] == first["payloadId"]
 
 
-def test_payload_can_be_read_twice(driven: EngineNode) -> None:
+def test_payload_can_be_read_twice(driven: OptimismNode) -> None:
     engine = driven.engine
     parent = engine.block("latest")
     ident = engine.choose(parent["hash"], attributes=next_attributes(parent))["payloadId"]
@@ -43,7 +43,7 @@ def test_payload_can_be_read_twice(driven: EngineNode) -> None:
     assert engine("engine_getPayloadV4", ident) == first
 
 
-def test_built_block_is_valid_before_and_after_it_is_the_head(driven: EngineNode) -> None:
+def test_built_block_is_valid_before_and_after_it_is_the_head(driven: OptimismNode) -> None:
     engine = driven.engine
     parent = engine.block("latest")
     answer = engine.begin_and_get(parent["hash"], next_attributes(parent))
@@ -56,7 +56,7 @@ def test_built_block_is_valid_before_and_after_it_is_the_head(driven: EngineNode
     assert driven.rpc("eth_getBlockByNumber", "latest", False)["hash"] == block
 
 
-def test_pool_transactions_are_in_the_payload(driven: EngineNode) -> None:
+def test_pool_transactions_are_in_the_payload(driven: OptimismNode) -> None:
     engine, account = driven.engine, DEV_ACCOUNTS[0]
     parent = engine.block("latest")
     nonce = int(driven.rpc("eth_getTransactionCount", account.address, "latest"), 16)
@@ -74,7 +74,7 @@ def test_pool_transactions_are_in_the_payload(driven: EngineNode) -> None:
     assert driven.rpc("eth_getBlockByNumber", "latest", False)["transactions"] == [sent]
 
 
-def test_payload_without_pool_leaves_transactions_in_it(driven: EngineNode) -> None:
+def test_payload_without_pool_leaves_transactions_in_it(driven: OptimismNode) -> None:
     account = DEV_ACCOUNTS[1]
     sent = driven.rpc("eth_sendRawTransaction", signed(account, 0, chainId=CHAIN_ID))
     assert driven.engine.build()["executionPayload"]["transactions"] == []
@@ -84,7 +84,7 @@ def test_payload_without_pool_leaves_transactions_in_it(driven: EngineNode) -> N
     wait_for(lambda: driven.rpc("eth_getTransactionReceipt", sent), 10, "the transaction in the next block")
 
 
-def test_unknown_payload_and_head_are_reported(driven: EngineNode) -> None:
+def test_unknown_payload_and_head_are_reported(driven: OptimismNode) -> None:
     with pytest.raises(RpcFailure) as failure:
         driven.engine("engine_getPayloadV4", "0x0000000000000001")
     assert failure.value.code == -38001
@@ -96,13 +96,13 @@ def test_unknown_payload_and_head_are_reported(driven: EngineNode) -> None:
 @pytest.fixture
 def five_blocks(tmp_path: Path) -> Any:
     """Run a node with five blocks; yield it and the hashes from genesis on."""
-    with engine_node(tmp_path, small_genesis()) as node:
+    with optimism_node(tmp_path, small_genesis()) as node:
         hashes = [node.engine.block("latest")["hash"]]
         hashes += [node.engine.build()["executionPayload"]["blockHash"] for _ in range(5)]
         yield node, hashes
 
 
-def numbers(node: EngineNode) -> list[int]:
+def numbers(node: OptimismNode) -> list[int]:
     """Return the numbers of the newest, the safe and the finalized block; both listeners must agree."""
     tags = ("latest", "safe", "finalized")
     found = [node.engine.block(tag) for tag in tags]
@@ -110,7 +110,7 @@ def numbers(node: EngineNode) -> list[int]:
     return [int(block["number"], 16) for block in found]
 
 
-def test_safe_goes_back_and_finalized_does_not(five_blocks: tuple[EngineNode, list[str]]) -> None:
+def test_safe_goes_back_and_finalized_does_not(five_blocks: tuple[OptimismNode, list[str]]) -> None:
     node, hashes = five_blocks
     engine = node.engine
     assert status(engine.choose(hashes[5], hashes[4], hashes[2])) == "VALID"
@@ -126,7 +126,7 @@ def test_safe_goes_back_and_finalized_does_not(five_blocks: tuple[EngineNode, li
     assert numbers(node) == [5, 3, 2], "zero hashes name no block"
 
 
-def test_head_goes_back_to_the_finalized_block_only(five_blocks: tuple[EngineNode, list[str]]) -> None:
+def test_head_goes_back_to_the_finalized_block_only(five_blocks: tuple[OptimismNode, list[str]]) -> None:
     node, hashes = five_blocks
     engine = node.engine
     engine.choose(hashes[5], hashes[3], hashes[3])
@@ -140,7 +140,7 @@ def test_head_goes_back_to_the_finalized_block_only(five_blocks: tuple[EngineNod
 
 
 @pytest.mark.parametrize("named", ["safe", "finalized"])
-def test_blocks_off_the_chain_of_the_head_are_rejected(five_blocks: tuple[EngineNode, list[str]], named: str) -> None:
+def test_blocks_off_the_chain_of_the_head_are_rejected(five_blocks: tuple[OptimismNode, list[str]], named: str) -> None:
     node, hashes = five_blocks
     for other in (UNKNOWN, hashes[5]):
         with pytest.raises(RpcFailure) as failure:
@@ -150,7 +150,7 @@ def test_blocks_off_the_chain_of_the_head_are_rejected(five_blocks: tuple[Engine
 
 
 def test_safe_and_finalized_are_unknown_until_named(tmp_path: Path) -> None:
-    with engine_node(tmp_path, small_genesis()) as node:
+    with optimism_node(tmp_path, small_genesis()) as node:
         node.engine.build()
         for tag in ("safe", "finalized"):
             with pytest.raises(RpcFailure) as failure:
@@ -160,17 +160,17 @@ def test_safe_and_finalized_are_unknown_until_named(tmp_path: Path) -> None:
 
 
 def test_restarted_node_continues_under_the_driver(tmp_path: Path) -> None:
-    with engine_node(tmp_path, small_genesis()) as node:
+    with optimism_node(tmp_path, small_genesis()) as node:
         first = node.engine.build()["executionPayload"]["blockHash"]
         second = node.engine.build()["executionPayload"]["blockHash"]
         node.engine.choose(second, first, first)
-    with engine_node(tmp_path, None) as node:
+    with optimism_node(tmp_path, None) as node:
         assert numbers(node) == [2, 1, 1]
         assert node.engine.build()["executionPayload"]["parentHash"] == second
 
 
 def test_node_is_not_ready_while_the_driver_is_silent(tmp_path: Path) -> None:
-    with engine_node(tmp_path, small_genesis()) as node:
+    with optimism_node(tmp_path, small_genesis()) as node:
         node.engine.build()
         assert is_ok(f"{node.url}/readyz")
         # The limit is the time of three blocks, here three seconds.
@@ -183,7 +183,7 @@ def test_other_node_imports_the_blocks(tmp_path: Path) -> None:
     builder, importer = tmp_path / "builder", tmp_path / "importer"
     builder.mkdir()
     importer.mkdir()
-    with engine_node(builder, small_genesis()) as one, engine_node(importer, small_genesis()) as other:
+    with optimism_node(builder, small_genesis()) as one, optimism_node(importer, small_genesis()) as other:
         answers = [one.engine.build() for _ in range(3)]
         orphan = other.engine.submit(answers[2])
         assert (orphan["status"], orphan["latestValidHash"]) == ("SYNCING", None)
@@ -198,7 +198,7 @@ def test_plain_chain_builds_and_imports_with_plain_attributes(tmp_path: Path) ->
     builder, importer = tmp_path / "builder", tmp_path / "importer"
     builder.mkdir()
     importer.mkdir()
-    with engine_node(builder, plain_genesis()) as one, engine_node(importer, plain_genesis()) as other:
+    with optimism_node(builder, plain_genesis()) as one, optimism_node(importer, plain_genesis()) as other:
         account = DEV_ACCOUNTS[0]
         sent = one.rpc("eth_sendRawTransaction", signed(account, 0, chainId=CHAIN_ID))
         parent = one.engine.block("latest")
@@ -219,7 +219,7 @@ def test_plain_chain_builds_and_imports_with_plain_attributes(tmp_path: Path) ->
 
 
 def test_plain_chain_rejects_the_attributes_of_op_chains(tmp_path: Path) -> None:
-    with engine_node(tmp_path, plain_genesis()) as node:
+    with optimism_node(tmp_path, plain_genesis()) as node:
         parent = node.engine.block("latest")
         for extra in ({"eip1559Params": "0x" + "00" * 8}, {"minBaseFee": 0}):
             with pytest.raises(RpcFailure) as failure:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from foreseal._core import keccak
-from optimism import EngineNode, engine_node
+from optimism import OptimismNode, optimism_node
 from optimism.recordings import NAMES, differences, expected_chain, replay, vectors
 
 MAX_SHOWN = 12
@@ -17,7 +17,7 @@ TAGS = ("latest", "safe", "finalized")
 class Replayed(NamedTuple):
     """A node after a verifier's recording, and the chain that it must hold."""
 
-    node: EngineNode
+    node: OptimismNode
     expected: dict[str, Any]
 
 
@@ -25,7 +25,7 @@ class Replayed(NamedTuple):
 def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
     """Replay each verifier's recording against a fresh node."""
     name: str = request.param
-    with engine_node(tmp_path_factory.mktemp(name), vectors() / f"genesis-{name}.json") as node:
+    with optimism_node(tmp_path_factory.mktemp(name), vectors() / f"genesis-{name}.json") as node:
         assert_all_passed(replay(node, "verifier", name))
         yield Replayed(node, expected_chain(name))
 
@@ -52,7 +52,7 @@ def assert_equal(expected: Any, answered: Any, path: str) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_recorded_answer_is_equal(tmp_path: Path, kind: str, name: str, arguments: tuple[str, ...]) -> None:
-    with engine_node(tmp_path, vectors() / f"genesis-{name}.json") as node:
+    with optimism_node(tmp_path, vectors() / f"genesis-{name}.json") as node:
         assert_all_passed(replay(node, kind, name, *arguments))
 
 

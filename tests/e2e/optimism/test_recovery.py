@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 
 from command import foreseal
-from optimism import EngineNode, engine_node, small_genesis
+from optimism import OptimismNode, optimism_node, small_genesis
 
 
-def catch_up(node: EngineNode, answers: list[dict[str, Any]]) -> None:
+def catch_up(node: OptimismNode, answers: list[dict[str, Any]]) -> None:
     """Bring the blocks of a driver, of which the node may have some."""
     for answer in answers:
         assert node.engine.submit(answer)["status"] == "VALID"
@@ -18,16 +18,16 @@ def catch_up(node: EngineNode, answers: list[dict[str, Any]]) -> None:
 
 
 def test_restored_backup_catches_up_under_the_driver(tmp_path: Path) -> None:
-    with engine_node(tmp_path, small_genesis()) as node:
+    with optimism_node(tmp_path, small_genesis()) as node:
         answers = [node.engine.build() for _ in range(2)]
-        copied = foreseal("backup", tmp_path / "chain", tmp_path / "copy", "--with-key")
+        copied = foreseal("backup", tmp_path / "data", tmp_path / "copy", "--with-key")
         assert copied.returncode == 0, copied.stderr
         answers += [node.engine.build() for _ in range(2)]
         newest = node.rpc("eth_getBlockByNumber", "latest", True)
-    shutil.rmtree(tmp_path / "chain")
-    restored = foreseal("restore", tmp_path / "copy", tmp_path / "chain")
+    shutil.rmtree(tmp_path / "data")
+    restored = foreseal("restore", tmp_path / "copy", tmp_path / "data")
     assert restored.returncode == 0, restored.stderr
-    with engine_node(tmp_path, None) as node:
+    with optimism_node(tmp_path, None) as node:
         assert node.rpc("eth_blockNumber") == "0x2"
         catch_up(node, answers)
         assert node.rpc("eth_getBlockByNumber", "latest", True) == newest
@@ -35,22 +35,22 @@ def test_restored_backup_catches_up_under_the_driver(tmp_path: Path) -> None:
 
 
 def test_empty_data_directory_is_rebuilt_by_the_driver(tmp_path: Path) -> None:
-    with engine_node(tmp_path, small_genesis()) as node:
+    with optimism_node(tmp_path, small_genesis()) as node:
         answers = [node.engine.build() for _ in range(3)]
         newest = node.rpc("eth_getBlockByNumber", "latest", True)
-    shutil.rmtree(tmp_path / "chain")
-    with engine_node(tmp_path, tmp_path / "genesis.json") as node:
+    shutil.rmtree(tmp_path / "data")
+    with optimism_node(tmp_path, tmp_path / "genesis.json") as node:
         catch_up(node, answers)
         assert node.rpc("eth_getBlockByNumber", "latest", True) == newest
 
 
 def test_killed_node_continues_under_the_driver(tmp_path: Path) -> None:
-    node = EngineNode(tmp_path, _genesis_file(tmp_path))
+    node = OptimismNode(tmp_path, _genesis_file(tmp_path))
     answers = [node.engine.build() for _ in range(2)]
     hashes = [answer["executionPayload"]["blockHash"] for answer in answers]
     node.engine.choose(hashes[1], hashes[0], hashes[0])
     node.kill()
-    with engine_node(tmp_path, None) as restarted:
+    with optimism_node(tmp_path, None) as restarted:
         assert [restarted.engine.block(tag)["hash"] for tag in ("latest", "safe", "finalized")] == [
             hashes[1],
             hashes[0],

@@ -1,64 +1,31 @@
-"""A client of the Engine API: tokens, calls, and the blocks that a driver builds."""
+"""A client of the Engine API that builds blocks, as a driver does."""
 
-import base64
 import contextlib
-import hashlib
-import hmac
-import json
 import time
-from pathlib import Path
 from typing import Any
 
-from live.rpc import HttpAnswer, Rpc, RpcFailure
+from live.rpc import HttpAnswer, Rpc
+from optimism.engine_client import EngineClient, issue_token
 
 ZERO = "0x" + "00" * 32
 BEACON_ROOT = "0x" + "22" * 32
 """Root of the parent's beacon block in the attributes of every test."""
 
 
-def read_secret(path: Path) -> bytes:
-    """Return the secret in a file of hex digits."""
-    return bytes.fromhex(path.read_text().strip().removeprefix("0x"))
+class BlockClient(EngineClient):
+    """Builds blocks through the Engine API."""
 
-
-def issue_token(secret: bytes, *, algorithm: str = "HS256", **claims: Any) -> str:
-    """Return a JSON Web Token, issued now unless `claims` has `iat`; None there leaves it out."""
-    claims = {"iat": int(time.time())} | claims
-    head = {"alg": algorithm, "typ": "JWT"}
-    present = {name: value for name, value in claims.items() if value is not None}
-    signed = b".".join(_base64(json.dumps(part).encode()) for part in (head, present))
-    digest = {"HS256": hashlib.sha256, "HS384": hashlib.sha384, "HS512": hashlib.sha512}.get(algorithm)
-    signature = b"" if digest is None else hmac.new(secret, signed, digest).digest()
-    return (signed + b"." + _base64(signature)).decode()
-
-
-class EngineClient:
-    """Calls the listener of the Engine API, each call with a fresh token."""
-
-    def __init__(self, url: str, secret: bytes) -> None:
-        self.url = url
-        self.secret = secret
-        self._ids = 0
-
-    def __call__(self, method: str, *params: Any) -> Any:
-        """Return the result of a call. Raise `RpcFailure`."""
-        self._ids += 1
-        body = {"jsonrpc": "2.0", "id": self._ids, "method": method, "params": params}
-        answer = self.post(json.dumps(body).encode(), issue_token(self.secret))
-        assert answer.status == 200, answer
-        envelope = answer.json()
-        assert (envelope["jsonrpc"], envelope["id"]) == ("2.0", self._ids)
-        if "error" in envelope:
-            raise RpcFailure(envelope["error"])
-        return envelope["result"]
-
-    def post(self, body: bytes, token: str | None, verb: str = "POST") -> HttpAnswer:
+    def send(self, body: bytes, token: str | None, verb: str = "POST") -> HttpAnswer:
         """Send a request with any token, or with none, on a connection of its own: a rejection closes it."""
         headers = {"Content-Type": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         with contextlib.closing(Rpc(self.url)) as connection:
             return connection.request(verb, "/", body, headers)
+
+    def token(self, **claims: Any) -> str:
+        """Return a token of the node's secret with these claims."""
+        return issue_token(self.secret, time.time(), **claims)
 
     def block(self, tag: str) -> dict[str, Any]:
         """Return a block, with the hashes of its transactions."""
@@ -114,7 +81,3 @@ def plain_attributes(parent: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "parentBeaconBlockRoot": BEACON_ROOT,
     }
     return attributes | changes
-
-
-def _base64(data: bytes) -> bytes:
-    return base64.urlsafe_b64encode(data).rstrip(b"=")

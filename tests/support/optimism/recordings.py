@@ -10,7 +10,7 @@ import orjson
 import zstandard
 
 from live_node import shared
-from optimism.engine_node import EngineNode
+from optimism.node import OptimismNode
 
 NAMES = ("jovian", "karst", "karst-reorg")
 REPLAY_TIME = 240
@@ -34,7 +34,7 @@ def expected_chain(name: str) -> dict[str, Any]:
     return chain
 
 
-def replay(node: EngineNode, kind: str, name: str, *arguments: str) -> str:
+def replay(node: OptimismNode, kind: str, name: str, *arguments: str) -> str:
     """Replay a recording by the program next to it; return its output, whose last line counts the exchanges."""
     folder = vectors()
     # The program reads a compressed file through zstd, which a machine may lack.
