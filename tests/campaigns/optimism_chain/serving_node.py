@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from live import LiveNode, Rpc, wait_for
-from optimism.engine_client import EngineClient, read_secret
+from optimism.block_client import BlockClient, read_secret
 from optimism.genesis import genesis_bytes
 from optimism.node import OptimismNode
 from workers.node import WorkersNode
@@ -17,7 +17,7 @@ _SECONDS = 30.0
 class ServingNode(Protocol):
     """A node whose processes all show the same chain."""
 
-    engine: EngineClient
+    engine: BlockClient
     live: LiveNode
 
     def each(self) -> list[Rpc]:
