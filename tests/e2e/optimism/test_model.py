@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from live import RpcFailure
 from live_node import shared
 from optimism import optimism_node
 from optimism.model.attributes import L1AttributesCall
-from optimism.model.chain import ModelChain
+from optimism.model.chain import ModelBlock, ModelChain
 from optimism.model.comparison import BlockComparison
 from optimism.model.execution import worst_case_cost
 from optimism.model.plans import (
+    BLOCKS,
     CHAINS,
     FRESH,
     KEYS,
@@ -103,6 +104,25 @@ def test_random_blocks_equal_the_models(comparison: BlockComparison, plans: list
     head = comparison.chain.genesis
     for plan in plans:
         head = comparison.extend(head, plan_on(plan, head, CHAIN_ID))
+
+
+@pytest.fixture(scope="module")
+def heads() -> dict[BlockComparison, ModelBlock]:
+    """Heads of the chains that grow with each example."""
+    return {}
+
+
+@settings(max_examples=EXAMPLES, suppress_health_check=SLOW, phases=[Phase.explicit, Phase.generate])
+@given(BLOCKS)
+def test_random_blocks_from_the_pool_equal_the_models(
+    comparison: BlockComparison, heads: dict[BlockComparison, ModelBlock], plan: BlockPlan
+) -> None:
+    # A new chain in each example would return the transactions of the last one to the pool, so this one grows.
+    head = heads.get(comparison, comparison.chain.genesis)
+    # Deposits of a signer would change its nonces.
+    messages = tuple(each for each in plan.messages if each.key or each.sender not in SENDERS)
+    planned = plan_on(plan._replace(messages=messages), head, CHAIN_ID)
+    heads[comparison] = comparison.extend_from_pool(head, planned)
 
 
 def test_large_transaction_is_estimated_by_level_one(comparison: BlockComparison) -> None:

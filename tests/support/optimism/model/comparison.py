@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from live import wait_for
 from live.rpc import Rpc
 from optimism.engine_client import EngineClient
 from optimism.model.chain import ModelBlock, ModelChain
 from optimism.model.plans import PlannedBlock, hash_of
 from optimism.model.receipts import logs_bloom
-from optimism.model.transactions import decode_transaction
+from optimism.model.transactions import DEPOSIT_TYPE, decode_transaction
 
-ZERO_HASH = "0x" + bytes(32).hex()
+SECONDS = 30.0
+"""Time until the builder has taken every transaction of the pool."""
 
 
 def hexed(data: bytes) -> str:
@@ -32,7 +34,29 @@ class BlockComparison:
 
     def extend(self, parent: ModelBlock, planned: PlannedBlock) -> ModelBlock:
         """Let the node build a block on `parent` and make it the head; return the model's, which must be equal."""
-        envelope = self.engine(self._get_payload, self.begin(parent, planned))
+        block = self._seal(self.begin(parent, planned), parent, planned)
+        assert list(block.transactions) == planned.transactions
+        return block
+
+    def extend_from_pool(self, parent: ModelBlock, planned: PlannedBlock) -> ModelBlock:
+        """Do the same with the signed transactions in the pool. The payload may order them in any valid way."""
+        self._choose_head(self.engine, hexed(parent.header.hash()), None)
+        for raw in planned.transactions:
+            if raw[0] != DEPOSIT_TYPE:
+                self.public("eth_sendRawTransaction", hexed(raw))
+        payload_id = self.begin(parent, planned, from_pool=True)
+
+        def is_pending() -> bool:
+            pending = self.public("eth_getBlockByNumber", "pending", False)
+            return len(pending["transactions"]) == len(planned.transactions)
+
+        wait_for(is_pending, SECONDS, f"{len(planned.transactions)} pending transactions")
+        block = self._seal(payload_id, parent, planned)
+        assert sorted(block.transactions) == sorted(planned.transactions)
+        return block
+
+    def _seal(self, payload_id: str, parent: ModelBlock, planned: PlannedBlock) -> ModelBlock:
+        envelope = self.engine(self._get_payload, payload_id)
         payload = envelope["executionPayload"]
         beacon_root = hexed(planned.attributes.parent_beacon_root)
         # The builder looks the block up, the verifier executes it.
@@ -42,9 +66,9 @@ class BlockComparison:
             self._choose_head(engine, payload["blockHash"], None)
         receipts = self.public("eth_getBlockReceipts", payload["blockHash"])
         gas = [int(each["gasUsed"], 16) for each in receipts]
-        block = self.chain.build(parent, planned.attributes, planned.transactions, gas)
+        transactions = [bytes.fromhex(raw[2:]) for raw in payload["transactions"]]
+        block = self.chain.build(parent, planned.attributes, transactions, gas)
         # From the smallest to the largest unit, so that the first difference names the cause.
-        assert payload["transactions"] == [hexed(raw) for raw in planned.transactions]
         self._compare_receipts(block, receipts)
         self._compare_accounts(block, {"blockHash": payload["blockHash"]})
         expected = payload_fields(block)
@@ -57,9 +81,10 @@ class BlockComparison:
         assert self.public("debug_getRawHeader", payload["blockHash"]) == hexed(block.header.encode())
         return block
 
-    def begin(self, parent: ModelBlock, planned: PlannedBlock) -> str:
-        """Open a block on `parent`; return the payload id. Raise `RpcFailure`."""
+    def begin(self, parent: ModelBlock, planned: PlannedBlock, from_pool: bool = False) -> str:
+        """Open a block on `parent`; return the payload id. Raise `RpcFailure`. From the pool, it has the deposits."""
         given = planned.attributes
+        transactions = [raw for raw in planned.transactions if raw[0] == DEPOSIT_TYPE or not from_pool]
         denominator, elasticity = given.eip1559 or (0, 0)
         attributes = {
             "timestamp": hex(given.timestamp),
@@ -67,8 +92,8 @@ class BlockComparison:
             "suggestedFeeRecipient": hexed(given.fee_recipient),
             "withdrawals": [],
             "parentBeaconBlockRoot": hexed(given.parent_beacon_root),
-            "transactions": [hexed(raw) for raw in planned.transactions],
-            "noTxPool": True,
+            "transactions": [hexed(raw) for raw in transactions],
+            "noTxPool": not from_pool,
             "gasLimit": hex(given.gas_limit),
             "eip1559Params": hexed(denominator.to_bytes(4, "big") + elasticity.to_bytes(4, "big")),
             "minBaseFee": given.min_base_fee,
