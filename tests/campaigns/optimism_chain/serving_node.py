@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from live import LiveNode, Rpc, wait_for
-from optimism.block_client import BlockClient, read_secret
+from optimism.block_client import BlockClient
+from optimism.engine_client import read_secret
 from optimism.genesis import genesis_bytes
 from optimism.node import OptimismNode
 from workers.node import WorkersNode
@@ -69,7 +70,7 @@ class OptimismWorkersNode(WorkersNode):
         logged = ("--log-level", "warn,foreseal.supervisor=info,_core::engine_api=info")
         super().__init__(folder / "data", workers, *engine, *logged)
         found = wait_for(lambda: _ENGINE.search(self.live.printed), _SECONDS, "engine address")
-        self.engine = EngineClient(f"http://{found[1]}", read_secret(secret))
+        self.engine = BlockClient(f"http://{found[1]}", read_secret(secret))
 
     def close(self) -> None:
         """Close all connections."""
