@@ -17,7 +17,7 @@ from live.blocks import wait_for_block
 from live.step_answers import StepAnswers, StepAnswersByPosition, compare_with_sealed, read_pending, view_queries
 from live.tag_queries import TagQuery
 from optimism import Driver, Fork
-from optimism.workload import LOG_CONTRACT, TransactionLoad, mixed_deposits, workload_genesis
+from optimism.workload import LOG_CONTRACT, TransactionLoad, traceable_deposits, workload_genesis
 from optimism_chain.feed_reader import FeedReader
 from optimism_chain.serving_node import ServingNode, serving_node
 from optimism_chain.stream_reader import Entry, StreamReader
@@ -107,7 +107,7 @@ class EqualCampaign:
     def _run(self, node: ServingNode, blocks: int) -> None:
         each = node.each()
         self._each, self._writer, self._everybody = each, node.others[-1], [*each, *node.others]
-        self._driver = Driver(node.engine, self._fork, mixed_deposits)
+        self._driver = Driver(node.engine, self._fork, traceable_deposits)
         self._driver.start()
         self._queries: list[TagQuery] = view_queries(each[0], LOG_CONTRACT)
         self.summary.methods = len(self._queries)

@@ -31,6 +31,8 @@ _REVERT_CODE = bytes.fromhex("5f5ffd")
 # Copies the code that follows to memory and returns it.
 _CREATE = b"\x61%b\x80\x60\x0a\x5f\x39\x5f\xf3"
 _INVALID_CODE = b"\xfe"
+# Less than any transaction needs to begin.
+_LOW_GAS = 20_000
 
 _LOG_GAS, _TIMEOUT = 60_000, 10.0
 # Seconds between two attempts to reach a node that is down.
@@ -50,12 +52,17 @@ def workload_genesis(fork: Fork = Fork.JOVIAN) -> dict[str, Any]:
 def mixed_deposits(attributes: L1Attributes) -> Sequence[Deposit]:
     """Return up to six deposits in the first block of each L1 block: a function of the attributes.
 
-    Some mint, some create a contract, and some fail: they revert or halt.
+    Some mint, some create a contract, and some fail: they revert, halt, lack funds, or cannot begin.
     """
     if attributes.sequence_number > 0:
         return ()
     rng = random.Random(attributes.block.hash)
     return [_deposit(attributes, index, rng) for index in range(rng.randrange(7))]
+
+
+def traceable_deposits(attributes: L1Attributes) -> Sequence[Deposit]:
+    """Return the mixed deposits that can begin, as traces of others are wrong: tests/e2e/optimism/test_traces.py."""
+    return [each for each in mixed_deposits(attributes) if each.gas > _LOW_GAS]
 
 
 def _deposit(attributes: L1Attributes, index: int, rng: random.Random) -> Deposit:
@@ -72,6 +79,9 @@ def _deposit(attributes: L1Attributes, index: int, rng: random.Random) -> Deposi
         # Failures.
         {"to": reverting, "mint": mint, "value": mint},
         {"to": None, "gas": 200_000, "data": _INVALID_CODE},
+        {"to": other, "value": _FUNDS, "mint": mint},
+        # This one cannot begin.
+        {"to": other, "gas": _LOW_GAS, "mint": mint},
     ]
     chosen = rng.choice(outcomes)
     return deposit(attributes.block, index, sender, **chosen)
