@@ -37,7 +37,7 @@ pub struct L1Fees {
     pub blob_base_fee_scalar: u32,
     pub operator: OperatorFee,
     /// Gas per byte of data (Jovian); zero before.
-    pub footprint_scalar: u16,
+    pub footprint_scalar: Option<u16>,
 }
 
 /// The fee of the operator for the gas of a transaction.
@@ -79,7 +79,7 @@ impl L1Fees {
             base_fee_scalar: 0,
             blob_base_fee_scalar: 0,
             operator: OperatorFee { is_jovian, ..OperatorFee::default() },
-            footprint_scalar: 0,
+            footprint_scalar: is_jovian.then_some(0),
         };
         for index in [BASE_FEE_SLOT, SCALARS_SLOT, BLOB_BASE_FEE_SLOT, OPERATOR_SLOT] {
             let index = U256::from(index);
@@ -114,7 +114,7 @@ impl L1Fees {
                 self.operator.scalar = number(&bytes[20..24]);
                 self.operator.constant = u64::from_be_bytes(std::array::from_fn(|index| bytes[24 + index]));
                 let footprint = u16::from_be_bytes([bytes[18], bytes[19]]);
-                self.footprint_scalar = if self.operator.is_jovian { footprint } else { 0 };
+                self.footprint_scalar = self.operator.is_jovian.then_some(footprint);
             }
             _ => {}
         }
@@ -126,7 +126,8 @@ impl L1Fees {
         let is_jovian = fork >= OptimismFork::Jovian;
         let bytes = |at: usize, length: usize| input.get(at..at + length);
         let constant = bytes(168, 8)?.try_into().ok()?;
-        let footprint = if is_jovian { u16::from_be_bytes(bytes(176, 2)?.try_into().ok()?) } else { 0 };
+        let footprint =
+            if is_jovian { Some(u16::from_be_bytes(bytes(176, 2)?.try_into().ok()?)) } else { None };
         Some(Self {
             base_fee: U256::from_be_slice(bytes(36, 32)?),
             blob_base_fee: U256::from_be_slice(bytes(68, 32)?),
@@ -162,7 +163,7 @@ impl L1Fees {
 
     /// Returns the part of the block's gas limit that the data of a transaction takes (Jovian); zero before.
     pub fn footprint(&self, transaction: &Transaction) -> u64 {
-        transaction.data_size() / 1_000_000 * u64::from(self.footprint_scalar)
+        transaction.data_size() / 1_000_000 * u64::from(self.footprint_scalar.unwrap_or(0))
     }
 }
 

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from live import wait_for
 from live.process import is_ok
 from optimism import Driver, OptimismNode, optimism_node
@@ -29,7 +27,6 @@ def test_silence_of_the_driver_without_a_payload_is_red(tmp_path: Path) -> None:
         assert is_ok(node.url + "/readyz")
 
 
-@pytest.mark.xfail(strict=True, reason="steps of the open payload count as calls of the driver")
 def test_silence_of_the_driver_with_an_open_payload_is_red(tmp_path: Path) -> None:
     with optimism_node(tmp_path / "node", workload_genesis(), *BLOCK_TIME) as node:
         driver = Driver(node.engine)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import orjson
-import pytest
 
 from foreseal._core import db_verify
 from live import DEV_ACCOUNTS, wait_for
@@ -15,7 +14,6 @@ from optimism.workload import workload_genesis
 SECONDS = 20.0
 
 
-@pytest.mark.xfail(strict=True, reason="the verification expects the root of withdrawals that the block lists")
 def test_verification_accepts_the_withdrawals_root_of_messages(tmp_path: Path) -> None:
     with optimism_node(tmp_path / "node", workload_genesis()) as node:
         driver = Driver(node.engine)

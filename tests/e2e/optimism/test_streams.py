@@ -1,5 +1,6 @@
 """Subscribers of a node under a driver are notified when the driver makes a block the head."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,11 +24,12 @@ def node(tmp_path: Path) -> Iterator[OptimismNode]:
         yield node
 
 
-def subscribed(node: OptimismNode, kind: str) -> ClientConnection:
-    connection = connect(node.url.replace("http", "ws", 1), max_size=None)
-    connection.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": [kind]}))
-    assert "result" in json.loads(connection.recv(SECONDS))
-    return connection
+@contextlib.contextmanager
+def subscribed(node: OptimismNode, kind: str) -> Iterator[ClientConnection]:
+    with connect(node.url.replace("http", "ws", 1), max_size=None) as connection:
+        connection.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": [kind]}))
+        assert "result" in json.loads(connection.recv(SECONDS))
+        yield connection
 
 
 def notifications(connection: ClientConnection, seconds: float) -> list[dict[str, Any]]:
@@ -38,7 +40,6 @@ def notifications(connection: ClientConnection, seconds: float) -> list[dict[str
         return []
 
 
-@pytest.mark.xfail(strict=True, reason="newHeads and logs of a block wait for the first step of the next block")
 @pytest.mark.parametrize("kind", ["newHeads", "logs"])
 def test_new_head_is_announced_without_a_next_block(node: OptimismNode, kind: str) -> None:
     driver = Driver(node.engine)
@@ -54,7 +55,6 @@ def test_new_head_is_announced_without_a_next_block(node: OptimismNode, kind: st
         assert found["hash" if kind == "newHeads" else "blockHash"] == block
 
 
-@pytest.mark.xfail(strict=True, reason="the head from before the subscription is announced with the next block")
 def test_new_heads_does_not_announce_an_older_head(node: OptimismNode) -> None:
     driver = Driver(node.engine)
     driver.start()
@@ -63,7 +63,6 @@ def test_new_heads_does_not_announce_an_older_head(node: OptimismNode) -> None:
         assert notifications(connection, 1.0) == []
 
 
-@pytest.mark.xfail(strict=True, reason="the parent of the withdrawn block is announced again")
 def test_head_that_goes_back_does_not_repeat_its_parent(node: OptimismNode) -> None:
     driver = Driver(node.engine)
     driver.start()

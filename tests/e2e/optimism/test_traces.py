@@ -45,6 +45,5 @@ def test_trace_of_a_deposit_shows_its_transfer(value: int, tmp_path: Path) -> No
     assert ("error" in transfer) == (value > MINT)
 
 
-@pytest.mark.xfail(strict=True, reason="the trace of a deposit that cannot begin is empty, which is not JSON")
 def test_trace_of_a_deposit_that_cannot_begin_is_json(tmp_path: Path) -> None:
     assert len(traced_block(tmp_path, gas=20_000)) == 2

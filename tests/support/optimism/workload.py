@@ -60,11 +60,6 @@ def mixed_deposits(attributes: L1Attributes) -> Sequence[Deposit]:
     return [_deposit(attributes, index, rng) for index in range(rng.randrange(7))]
 
 
-def traceable_deposits(attributes: L1Attributes) -> Sequence[Deposit]:
-    """Return the mixed deposits that can begin, as traces of others are wrong: tests/e2e/optimism/test_traces.py."""
-    return [each for each in mixed_deposits(attributes) if each.gas > _LOW_GAS]
-
-
 def _deposit(attributes: L1Attributes, index: int, rng: random.Random) -> Deposit:
     sender, other = (keccak(b"depositor %d" % rng.randrange(20))[12:] for _ in range(2))
     log, passer, reverting = (bytes.fromhex(each[2:]) for each in (LOG_CONTRACT, MESSAGE_PASSER, REVERTING_CONTRACT))

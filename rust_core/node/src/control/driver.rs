@@ -58,10 +58,11 @@ impl Sequencer {
             BlockLocation::Branch => {
                 let (common, path) = self.branch_of(choice.head)?;
                 if common != self.height() || self.chain.open_block().is_some() {
+                    // The blocks that are left may evict those of the branch.
                     draft = self.left_for(common)?;
                 }
-                for hash in path {
-                    included.push(self.import_branch(&mut draft, hash)?);
+                for (_, block) in path {
+                    included.push(import_branch(&mut draft, block)?);
                 }
             }
             BlockLocation::Unknown => {
@@ -198,7 +199,6 @@ impl Sequencer {
     ) -> Result<(), ProductionError> {
         if self.driver.is_building() && self.chain.open_block().is_some() {
             self.step(keep_going)?;
-            self.heard_driver();
         }
         Ok(())
     }
@@ -252,11 +252,12 @@ impl Sequencer {
         self.back_to(number)
     }
 
-    /// Returns the number of the sealed block on which a branch begins, and the hashes of the branch up to `head`.
-    fn branch_of(&self, head: B256) -> Result<(u64, Vec<B256>), ControlError> {
+    /// Returns the number of the sealed block on which a branch begins, and the blocks of the branch up to `head` with
+    /// their hashes.
+    fn branch_of(&self, head: B256) -> Result<(u64, Vec<(B256, BranchBlock)>), ControlError> {
         let (mut hash, mut path) = (head, Vec::new());
         while let Some(block) = self.driver.branch(&hash) {
-            path.push(hash);
+            path.push((hash, block.clone()));
             hash = block.parent;
         }
         path.reverse();
@@ -264,17 +265,6 @@ impl Sequencer {
         let common =
             common.ok_or_else(|| ControlError::ForkChoice("its ancestors are not available".to_owned()))?;
         Ok((common, path))
-    }
-
-    /// Adds a block of a branch to `draft`.
-    fn import_branch(&self, draft: &mut ChainDraft, hash: B256) -> Result<ExecutionOutput, ControlError> {
-        let found = self.driver.branch(&hash).expect("the branch was just walked");
-        let executed = match &found.executed {
-            Some(executed) => executed.clone(),
-            None => draft.execute_next(&found.bytes)?,
-        };
-        draft.import_executed(executed.clone(), found.bytes.clone())?;
-        Ok(executed)
     }
 
     /// Executes a block after its parent, wherever that is; `None` if the parent is not known.
@@ -309,8 +299,7 @@ impl Sequencer {
     ) -> Result<Result<ExecutionOutput, BlockError>, ControlError> {
         let (common, path) = self.branch_of(parent)?;
         let mut branch = Vec::with_capacity(path.len());
-        for hash in path {
-            let found = self.driver.branch(&hash).expect("the branch was just walked").clone();
+        for (hash, found) in path {
             if found.executed.is_none() {
                 let again: BlockBytes =
                     alloy_rlp::decode_exact(&found.bytes).map_err(ChainError::NotABlock)?;
@@ -344,6 +333,16 @@ impl Sequencer {
         let after = ParentBlock { header: &found.block.header, hash: parent, state: &found.state };
         self.chain.execute_after(after, hashes, block)
     }
+}
+
+/// Adds a block of a branch to `draft`.
+fn import_branch(draft: &mut ChainDraft, block: BranchBlock) -> Result<ExecutionOutput, ControlError> {
+    let executed = match block.executed {
+        Some(executed) => executed,
+        None => draft.execute_next(&block.bytes)?,
+    };
+    draft.import_executed(executed.clone(), block.bytes)?;
+    Ok(executed)
 }
 
 /// Returns the safe and the finalized block after a choice, on the chain that it leads to.

@@ -108,9 +108,9 @@ fn write_l1_fees(object: &mut Object<'_>, fees: &L1Fees, transaction: &Transacti
             .quantity("operatorFeeScalar", u64::from(fees.operator.scalar))
             .quantity("operatorFeeConstant", fees.operator.constant);
     }
-    if fees.footprint_scalar != 0 {
+    if let Some(scalar) = fees.footprint_scalar {
         object
-            .quantity("daFootprintGasScalar", u64::from(fees.footprint_scalar))
+            .quantity("daFootprintGasScalar", u64::from(scalar))
             .quantity("blobGasUsed", fees.footprint(transaction));
     }
 }
