@@ -32,6 +32,7 @@ def test_sealed_blocks_have_deposits_pool_transactions_and_l1_fees(fork: Fork, t
             roots.add(block["withdrawalsRoot"])
             receipt = node.rpc("eth_getTransactionReceipt", sent)
             assert int(receipt["l1Fee"], 16) > 0
+            assert node.rpc("foreseal_preconfirmation", sent)["binds"] == "engine"
             assert (receipt["status"], receipt["blockHash"]) == ("0x1", block["blockHash"])
         assert len(roots) == 3
         assert [each.number for each in driver.chain] == [0, 1, 2, 3]

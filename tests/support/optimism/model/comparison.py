@@ -154,7 +154,7 @@ class BlockComparison:
             if before.get(address) != account:
                 proof = self.public("eth_getProof", hexed(address), [], at)
                 storage_root = block.world.storage_root(address)
-                # As op-geth does, a node of an OP chain names no hashes of an account that does not exist.
+                # Neither op-geth nor a node of an OP chain names hashes of an account that does not exist.
                 is_absent = not (account.balance or account.nonce or account.code) and storage_root == _EMPTY_ROOT
                 expected = {
                     "balance": hex(account.balance),
