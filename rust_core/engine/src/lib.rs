@@ -3,6 +3,7 @@
 mod attributes;
 mod engine;
 mod errors;
+mod flashblocks;
 mod fork_choice;
 mod json_rpc;
 mod metrics;
@@ -13,6 +14,7 @@ mod token;
 
 pub use engine::{Engine, RequestHandler};
 pub use errors::{EngineError, ErrorObject};
+pub use flashblocks::FlashblocksServer;
 pub use metrics::{CallMetrics, EngineMetrics};
 pub use server::EngineServer;
 pub use token::{SecretError, TokenError, TokenSecret};

@@ -20,8 +20,8 @@ use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    Changes, ClusterDriver, ControlError, NodeEnvironment, NodeError, NodeMetrics, Producer, QueryHandler,
-    Role, Sequencer, Settings, SettingsError, Status, StepSigner, StoreFailed, Watcher,
+    Changes, ClusterDriver, ControlError, NodeEnvironment, NodeError, NodeMetrics, PayloadFeed, Producer,
+    QueryHandler, Role, Sequencer, Settings, SettingsError, Status, StepSigner, StoreFailed, Watcher,
     cluster::ClusterMonitor,
     control::Control,
     follower_status::follower_status,
@@ -460,6 +460,11 @@ impl Node {
     /// Returns the counter that callers wait on for a newer view. The end of production wakes them too.
     pub fn changes(&self) -> &Changes {
         &self.shared.changes
+    }
+
+    /// Returns the visible steps of a driver's payloads, for a single reader.
+    pub fn payloads(&self) -> &PayloadFeed {
+        &self.shared.payloads
     }
 
     /// Returns the number of answers to forwarded submissions that have arrived from the sequencer.

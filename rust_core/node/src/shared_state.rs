@@ -16,7 +16,7 @@ use foreseal_store::{DamageReport, Store};
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Changes, InspectionPoint, Watcher, WriterMetrics,
+    Changes, InspectionPoint, PayloadFeed, Watcher, WriterMetrics,
     activity::Activity,
     request_handler::RequestHandler,
     status::ScrubProgress,
@@ -52,6 +52,8 @@ pub(crate) struct SharedState {
     /// Counter of events that waiting readers re-check on: a new view, the end of production, damage, answers
     /// from the sequencer.
     pub(crate) changes: Changes,
+    /// Visible steps of the payloads of a driver.
+    pub(crate) payloads: PayloadFeed,
     /// `true` while each submission is sealed at once.
     automine: AtomicBool,
     /// `true` while this process writes the chain, or will once its journal is replayed.
@@ -84,6 +86,7 @@ impl SharedState {
             query_handler: RequestHandler::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
+            payloads: PayloadFeed::default(),
             automine: AtomicBool::new(false),
             leads: AtomicBool::new(true),
             max_unconfirmed: AtomicI64::new(0),

@@ -1,10 +1,11 @@
-//! The Engine API's listener of a node.
+//! The listeners of a node for a driver: the Engine API, and flashblocks.
 
-use std::net::ToSocketAddrs;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use foreseal_engine::{Engine, EngineServer, RequestHandler, TokenSecret};
+use foreseal_engine::{Engine, EngineServer, FlashblocksServer, RequestHandler, TokenSecret};
 use foreseal_rpc::Api;
 
 use crate::settings::PyEngineApi;
@@ -32,20 +33,39 @@ pub fn secret(settings: &PyEngineApi) -> Result<TokenSecret, SettingsError> {
     Ok(TokenSecret::read_or_create(&settings.jwt)?)
 }
 
-/// Starts the listener of the Engine API.
-///
-/// # Errors
-/// Returns an error if the address cannot be used.
-pub fn start(
-    api: &Arc<Api>,
-    settings: &PyEngineApi,
-    secret: TokenSecret,
-) -> Result<(Arc<Engine>, EngineServer), SettingsError> {
-    let failed = |error| SettingsError::EngineListener { address: settings.listen.clone(), error };
-    let mut addresses = settings.listen.to_socket_addrs().map_err(failed)?;
-    let address = addresses.next().ok_or_else(|| failed(std::io::ErrorKind::AddrNotAvailable.into()))?;
-    let engine = Arc::new(Engine::new(api.node().clone(), Arc::new(ApiRequests(api.clone()))));
-    let server = EngineServer::start(engine.clone(), address, secret).map_err(failed)?;
-    tracing::info!(address = %server.address(), "the Engine API is served");
-    Ok((engine, server))
+/// The running listeners; they end when this value is dropped.
+pub struct EngineListeners {
+    /// The Engine API, with its metrics.
+    pub engine: Arc<Engine>,
+    pub server: EngineServer,
+    _flashblocks: Option<FlashblocksServer>,
+}
+
+impl EngineListeners {
+    /// Starts the listener of the Engine API, and that of flashblocks if it has an address.
+    ///
+    /// # Errors
+    /// Returns an error if an address cannot be used.
+    pub fn start(api: &Arc<Api>, settings: &PyEngineApi, secret: TokenSecret) -> Result<Self, SettingsError> {
+        let node = api.node();
+        let flashblocks = settings.flashblocks_ws.as_ref().map(|listen| {
+            let failed = |error| SettingsError::FlashblocksListener { address: listen.clone(), error };
+            let server = first_address(listen).and_then(|at| FlashblocksServer::start(node.clone(), at));
+            let server = server.map_err(failed)?;
+            tracing::info!(address = %server.address(), "flashblocks are served");
+            Ok::<_, SettingsError>(server)
+        });
+        let flashblocks = flashblocks.transpose()?;
+        let failed = |error| SettingsError::EngineListener { address: settings.listen.clone(), error };
+        let engine = Arc::new(Engine::new(node.clone(), Arc::new(ApiRequests(api.clone()))));
+        let server = first_address(&settings.listen)
+            .and_then(|at| EngineServer::start(engine.clone(), at, secret))
+            .map_err(failed)?;
+        tracing::info!(address = %server.address(), "the Engine API is served");
+        Ok(Self { engine, server, _flashblocks: flashblocks })
+    }
+}
+
+fn first_address(listen: &str) -> io::Result<SocketAddr> {
+    listen.to_socket_addrs()?.next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }

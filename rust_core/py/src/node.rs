@@ -22,7 +22,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::bootstrap::bootstrap;
 use crate::caller::PyCaller;
 use crate::completions::{Completions, Drained, Finished, Outcome};
-use crate::engine_api;
+use crate::engine_api::{self, EngineListeners};
 use crate::entrance::{EntranceLimits, PyEntrance};
 use crate::errors::{CoreError, rpc_error};
 use crate::input::Input;
@@ -64,7 +64,8 @@ fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<O
 /// * `feed` (a path: serves followers and snapshots on this Unix socket) with `snapshot_rate` (bytes per
 ///   second), or `follow` (the path of such a socket: this process follows) with `name`; `cluster`: settings of
 ///   a node that works with other machines
-/// * `engine`: {"listen" (host and port), "jwt" (a path)}: a driver builds the blocks through the Engine API
+/// * `engine`: {"listen" (host and port), "jwt" (a path), "flashblocks_ws" (host and port)}: a driver builds the
+///   blocks through the Engine API
 ///
 /// The data directory is locked at once; a follower writes nothing and does not lock it. Nothing else happens
 /// before `start`.
@@ -116,7 +117,7 @@ impl PyNode {
 
     /// Returns HOST:PORT of the Engine API's listener; None if this process has none.
     fn engine_address(&self) -> Option<String> {
-        self.core.engine.lock().as_ref().map(|(_, server)| server.address().to_string())
+        self.core.engine.lock().as_ref().map(|engine| engine.server.address().to_string())
     }
 
     /// Starts the writing thread, which replays the journal and then produces blocks. Returns at once.
@@ -292,7 +293,7 @@ impl PyNode {
     /// Returns metrics since the node was opened, as JSON for `/metrics`: histograms of times, counts, sizes.
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let api = &self.core.api;
-        let engine = self.core.engine.lock().as_ref().map(|(engine, _)| engine.metrics().clone());
+        let engine = self.core.engine.lock().as_ref().map(|listeners| listeners.engine.metrics().clone());
         let lanes = self.core.scheduler.status();
         let json = metrics_json(&api.node().metrics(), &api.caches(), &lanes, engine.as_deref());
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
@@ -374,7 +375,7 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
     );
     let waits = PendingCalls::start(api.clone(), completions.clone())?;
     let engine = settings.engine_api().zip(secret);
-    let engine = engine.map(|(engine, secret)| engine_api::start(&api, engine, secret)).transpose()?;
+    let engine = engine.map(|(engine, secret)| EngineListeners::start(&api, engine, secret)).transpose()?;
     Ok(Core { api, scheduler, waits, streams, completions, engine: Mutex::new(engine) })
 }
 

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use foreseal_chain::View;
-use foreseal_engine::{Engine, EngineServer};
 use foreseal_rpc::{Api, Error, ExecutionMode, Reply, RpcError, Submissions};
 use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Work};
 
@@ -13,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::caller::PyCaller;
 use crate::completions::{Completions, Finished, Urgency};
+use crate::engine_api::EngineListeners;
 use crate::lanes;
 use crate::pending_calls::PendingCalls;
 use crate::responses::SubmissionResponse;
@@ -26,8 +26,8 @@ pub struct Core {
     pub waits: PendingCalls,
     pub streams: Streams,
     pub completions: Arc<Completions>,
-    /// The Engine API with its listener, until the node stops.
-    pub engine: Mutex<Option<(Arc<Engine>, EngineServer)>>,
+    /// The listeners for a driver, until the node stops.
+    pub engine: Mutex<Option<EngineListeners>>,
 }
 
 impl Core {

@@ -97,7 +97,7 @@ pub struct PySettings {
     pub log: PyLog,
 }
 
-/// Listener of the Engine API.
+/// Listeners of a node under a driver.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PyEngineApi {
@@ -105,6 +105,8 @@ pub struct PyEngineApi {
     pub listen: String,
     /// File with the secret of its tokens.
     pub jwt: PathBuf,
+    /// Host and port of the listener of flashblocks; absent if they are not published.
+    pub flashblocks_ws: Option<String>,
 }
 
 /// Field that has the revert reason; see `foreseal_node::RevertReasonField`.

@@ -43,6 +43,8 @@ pub enum SettingsError {
     EngineSecret(#[from] SecretError),
     #[error("cannot listen for the driver at {address} (engine): {error}")]
     EngineListener { address: String, error: std::io::Error },
+    #[error("cannot listen for readers of flashblocks at {address} (flashblocks_ws): {error}")]
+    FlashblocksListener { address: String, error: std::io::Error },
     #[error("unknown fork {0}: write it as the vectors do, such as Cancun")]
     Fork(String),
     #[error(transparent)]

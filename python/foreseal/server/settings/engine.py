@@ -11,16 +11,24 @@ from foreseal.server.sockets.address import join_address
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """Options of the Engine API. Raises `SettingsError` for half of a pair."""
+    """Options of a driver. Raises `SettingsError` for half of a pair."""
 
     listen: tuple[str, int] | None = None
     """Host and port of the listener for a driver; None on a node that builds its blocks itself."""
     jwt: Path | None = None
     """File with the secret of the driver's tokens."""
+    flashblocks_ws: tuple[str, int] | None = None
+    """Host and port of the listener of flashblocks; None if they are not published."""
 
     def __post_init__(self) -> None:
         if (self.listen is None) != (self.jwt is None):
             raise SettingsError("engine and engine_jwt belong together", "engine.listen", "engine.jwt")
+        if self.flashblocks_ws is not None and self.listen is None:
+            raise SettingsError(
+                "flashblocks_ws needs engine: the messages name the payloads of a driver",
+                "engine.flashblocks_ws",
+                "engine.listen",
+            )
 
     def check_node(self, cluster: ClusterOptions, *, development: bool, produce: bool) -> None:
         """Check the options as those of a node. Raises `SettingsError` for a conflict."""
@@ -47,4 +55,5 @@ class EngineOptions:
         """Return the options as the core expects them; nothing without a driver."""
         if self.listen is None:
             return {}
-        return {"engine": {"listen": join_address(self.listen), "jwt": str(self.jwt)}}
+        flashblocks = {} if self.flashblocks_ws is None else {"flashblocks_ws": join_address(self.flashblocks_ws)}
+        return {"engine": {"listen": join_address(self.listen), "jwt": str(self.jwt), **flashblocks}}

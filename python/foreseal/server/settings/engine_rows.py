@@ -37,4 +37,12 @@ ENGINE = (
         more="Created, for its owner alone, if it does not exist.",
         unset="none",
     ),
+    _engine(
+        "flashblocks_ws",
+        ListenerAddress(),
+        "Address of the flashblocks of the OP stack, for rollup-boost, op-conductor and websocket-proxy.",
+        base="flashblocks_ws",
+        more="Needs `engine`. WebSocket without access control, for at most 64 readers.",
+        unset="flashblocks are not published",
+    ),
 )

@@ -80,6 +80,7 @@ impl Sequencer {
         }
         if withdrawn {
             self.driver.payload = None;
+            self.shared.payloads.close();
         }
         for executed in included {
             self.driver.remove_branch(&executed.block.hash);
@@ -123,6 +124,7 @@ impl Sequencer {
             self.shared.pool.on_step(&transactions, &diff);
         }
         self.driver.payload = Some(OpenPayload { id: *id, uses_pool: *uses_pool, is_finished: false });
+        self.shared.payloads.begin(*id, self.chain.open_steps());
         Ok(())
     }
 
@@ -198,7 +200,9 @@ impl Sequencer {
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(), ProductionError> {
         if self.driver.is_building() && self.chain.open_block().is_some() {
-            self.step(keep_going)?;
+            if self.step(keep_going)? {
+                self.shared.payloads.extend(self.chain.open_steps());
+            }
         }
         Ok(())
     }

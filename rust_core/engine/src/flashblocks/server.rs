@@ -1,0 +1,169 @@
+//! The listener, on threads of its own.
+
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use foreseal_node::Node;
+use tokio::{
+    net::TcpStream,
+    runtime::{Builder, Runtime},
+    sync::Semaphore,
+    time::timeout,
+};
+use tokio_tungstenite::{accept_hdr_async_with_config, tungstenite::protocol::WebSocketConfig};
+
+use super::{
+    connection::ReaderConnection,
+    handshake::{HandshakeRules, ReaderPermit},
+    publisher::FlashblockPublisher,
+    reader_queue::{DisconnectReason, JoiningReaders, ReaderQueue},
+};
+
+/// Maximum number of readers. Readers are the proxies of the chain, which serve all others.
+const MAX_READERS: u32 = 64;
+/// Maximum number of connections: readers, and connections in their handshake. Others wait to be accepted.
+const MAX_CONNECTIONS: usize = MAX_READERS as usize + 32;
+/// Maximum time for the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum size of a message of a reader, in bytes. Readers send only pings and pongs.
+const MAX_INCOMING: usize = 4096;
+/// Maximum time in which the connections end when the node stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Running listener. It ends when this value is dropped.
+pub struct FlashblocksServer {
+    address: SocketAddr,
+    node: Arc<Node>,
+    stopping: Arc<AtomicBool>,
+    publisher: Option<JoinHandle<()>>,
+    runtime: Option<Runtime>,
+    readers: Arc<Semaphore>,
+}
+
+/// Shared state of the connections.
+struct ReaderRegistry {
+    node: Arc<Node>,
+    joining: JoiningReaders,
+    /// Places of the readers.
+    readers: Arc<Semaphore>,
+}
+
+impl FlashblocksServer {
+    /// Listens at `address` for readers of the payloads of `node`.
+    ///
+    /// # Errors
+    /// Returns an error if the address cannot be used, or if no thread can be started.
+    pub fn start(node: Arc<Node>, address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(1)
+            .thread_name("foreseal-flashblocks")
+            .enable_all()
+            .build()?;
+        let guard = runtime.enter();
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        drop(guard);
+        let (joining, stopping) = (JoiningReaders::default(), Arc::new(AtomicBool::new(false)));
+        let readers = Arc::new(Semaphore::new(MAX_READERS as usize));
+        let registry =
+            ReaderRegistry { node: node.clone(), joining: joining.clone(), readers: readers.clone() };
+        let publisher = FlashblockPublisher {
+            node: node.clone(),
+            joining,
+            stopping: stopping.clone(),
+            readers: Vec::new(),
+            newest: None,
+        };
+        let thread = std::thread::Builder::new().name("foreseal-flashblock-publisher".to_owned());
+        let publisher = Some(thread.spawn(move || publisher.run())?);
+        runtime.spawn(accept(listener, Arc::new(registry)));
+        Ok(Self { address, node, stopping, publisher, runtime: Some(runtime), readers })
+    }
+
+    /// Returns the address of the listener.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for FlashblocksServer {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::Release);
+        self.node.payloads().wake();
+        if let Some(publisher) = self.publisher.take() {
+            // The thread catches its own panics, so joining cannot fail.
+            let _ = publisher.join();
+        }
+        if let Some(runtime) = self.runtime.take() {
+            // The readers receive their close frames, unless they do not read.
+            let ended = async { timeout(STOP_TIMEOUT, self.readers.acquire_many(MAX_READERS)).await.is_ok() };
+            runtime.block_on(ended);
+            runtime.shutdown_timeout(STOP_TIMEOUT);
+        }
+    }
+}
+
+async fn accept(listener: tokio::net::TcpListener, registry: Arc<ReaderRegistry>) {
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(connection) = connections.clone().acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of descriptors, say: others may be closed meanwhile.
+                tracing::warn!(%error, "the flashblocks listener cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let registry = registry.clone();
+        tokio::spawn(async move {
+            serve(stream, &registry).await;
+            drop(connection);
+        });
+    }
+}
+
+/// Serves one connection until it ends.
+async fn serve(stream: TcpStream, registry: &ReaderRegistry) {
+    // A small message must not wait for the next one.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a reader of flashblocks is gone");
+        return;
+    }
+    let permit = ReaderPermit::default();
+    let rules = HandshakeRules { readers: registry.readers.clone(), permit: permit.clone() };
+    let config = WebSocketConfig::default()
+        .read_buffer_size(MAX_INCOMING)
+        .max_message_size(Some(MAX_INCOMING))
+        .max_frame_size(Some(MAX_INCOMING));
+    let accepted = accept_hdr_async_with_config(stream, rules, Some(config));
+    let socket = match timeout(HANDSHAKE_TIMEOUT, accepted).await {
+        Ok(Ok(socket)) => socket,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "the handshake of a flashblocks reader failed");
+            return;
+        }
+        Err(_) => return,
+    };
+    let queue = Arc::new(ReaderQueue::default());
+    registry.joining.lock().push(queue.clone());
+    registry.node.payloads().wake();
+    let reason = ReaderConnection { socket, queue: &queue }.run().await;
+    match reason {
+        DisconnectReason::TooSlow => tracing::warn!("a slow reader of flashblocks was disconnected"),
+        reason => tracing::debug!(?reason, "a reader of flashblocks is gone"),
+    }
+    drop(permit);
+}

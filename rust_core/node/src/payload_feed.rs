@@ -1,0 +1,153 @@
+//! The steps of a driver's payloads, for a reader that publishes them with the ids of the payloads.
+//!
+//! ```text
+//!   writer -- begin(id, steps), extend(steps), close() --> [payload, payload, ...] -- wait --> one reader
+//! ```
+//!
+//! The writer adds a step after the view with it is published, so the step is durable and visible. After a restart,
+//! an open block has no payload until the driver continues it.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use alloy_primitives::B64;
+use foreseal_chain::Recorded;
+use foreseal_primitives::Flashblock;
+use imbl::Vector;
+use parking_lot::{Condvar, Mutex};
+
+/// Maximum number of payloads for a reader that is behind; the oldest is dropped first. One is being built, and the
+/// others hold the state changes of their steps in memory.
+const MAX_PAYLOADS: usize = 4;
+
+/// Payload of a driver, with the visible steps of its block.
+#[derive(Clone, Debug)]
+pub struct PayloadSteps {
+    /// Number of the payload, ascending by one. A payload that is withdrawn and begun again has another number.
+    pub sequence: u64,
+    pub id: B64,
+    /// `true` while its block is the block being built.
+    pub is_open: bool,
+    steps: Vector<Recorded>,
+}
+
+impl PayloadSteps {
+    /// Returns the steps from index `first` on.
+    pub fn steps_from(&self, first: usize) -> impl Iterator<Item = &Arc<Flashblock>> {
+        self.steps.iter().skip(first).map(|recorded| &recorded.step)
+    }
+}
+
+/// The newest payloads of a driver, oldest first.
+#[derive(Debug, Default)]
+pub struct PayloadFeed {
+    state: Mutex<FeedState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct FeedState {
+    /// Counter of changes and wake-ups.
+    count: u64,
+    /// Number of the next payload.
+    next: u64,
+    payloads: VecDeque<PayloadSteps>,
+}
+
+impl PayloadFeed {
+    /// Returns the newest payloads, oldest first, and a counter for the next call. Blocks until the counter differs
+    /// from `seen`, or until `timeout` has elapsed.
+    pub fn wait(&self, seen: u64, timeout: Duration) -> (u64, Vec<PayloadSteps>) {
+        let mut state = self.state.lock();
+        if state.count == seen {
+            self.changed.wait_for(&mut state, timeout);
+        }
+        (state.count, state.payloads.iter().cloned().collect())
+    }
+
+    /// Ends the current or the next blocking call of [`Self::wait`].
+    pub fn wake(&self) {
+        self.update(|_| {});
+    }
+
+    /// Adds the payload that is being built from now on, with the steps so far.
+    pub(crate) fn begin(&self, id: B64, steps: Vector<Recorded>) {
+        self.update(|state| {
+            state.close();
+            let sequence = state.next;
+            state.next += 1;
+            if state.payloads.len() == MAX_PAYLOADS {
+                state.payloads.pop_front();
+            }
+            state.payloads.push_back(PayloadSteps { sequence, id, is_open: true, steps });
+        });
+    }
+
+    /// Replaces the steps of the payload that is being built, if there is one, by these and further ones.
+    pub(crate) fn extend(&self, steps: Vector<Recorded>) {
+        self.update(|state| {
+            if let Some(open) = state.payloads.back_mut().filter(|newest| newest.is_open) {
+                open.steps = steps;
+            }
+        });
+    }
+
+    /// Ends the payload that is being built: its block is sealed or withdrawn.
+    pub(crate) fn close(&self) {
+        self.update(FeedState::close);
+    }
+
+    fn update(&self, change: impl FnOnce(&mut FeedState)) {
+        let mut state = self.state.lock();
+        change(&mut state);
+        state.count += 1;
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+impl FeedState {
+    fn close(&mut self) {
+        if let Some(newest) = self.payloads.back_mut() {
+            newest.is_open = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn newest(feed: &PayloadFeed) -> Vec<(u64, B64, bool)> {
+        let (_, payloads) = feed.wait(u64::MAX, Duration::ZERO);
+        payloads.iter().map(|payload| (payload.sequence, payload.id, payload.is_open)).collect()
+    }
+
+    #[test]
+    fn only_the_newest_payload_is_open() {
+        let feed = PayloadFeed::default();
+        feed.begin(B64::with_last_byte(1), Vector::new());
+        feed.begin(B64::with_last_byte(1), Vector::new());
+        let id = B64::with_last_byte(1);
+        assert_eq!(newest(&feed), [(0, id, false), (1, id, true)]);
+        feed.close();
+        feed.extend(Vector::new());
+        assert_eq!(newest(&feed), [(0, id, false), (1, id, false)]);
+    }
+
+    #[test]
+    fn the_oldest_payloads_are_dropped() {
+        let feed = PayloadFeed::default();
+        (0..9).for_each(|id| feed.begin(B64::with_last_byte(id), Vector::new()));
+        let sequences: Vec<u64> = newest(&feed).iter().map(|(sequence, ..)| *sequence).collect();
+        assert_eq!(sequences, [5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn a_change_ends_the_wait_at_once() {
+        let feed = PayloadFeed::default();
+        let (seen, _) = feed.wait(u64::MAX, Duration::ZERO);
+        feed.wake();
+        let (count, _) = feed.wait(seen, Duration::from_hours(1));
+        assert_ne!(count, seen);
+    }
+}
