@@ -249,6 +249,7 @@ fn settings_kind(error: &SettingsError) -> &'static str {
         | SettingsError::EngineSetup(_)
         | SettingsError::EngineSecret(_)
         | SettingsError::EngineListener { .. }
+        | SettingsError::FlashblocksListener { .. }
         | SettingsError::Fork(_)
         | SettingsError::LogLevel(_) => "settings",
         SettingsError::GenesisFile { .. } | SettingsError::Genesis { .. } | SettingsError::ChainSpec(_) => {

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ def publishing_node(folder: Path) -> Iterator[OptimismNode]:
 
 def reader_of(node: OptimismNode, path: str = "/ws", **options: Any) -> ClientConnection:
     served = wait_for(lambda: _SERVED.search(node.printed), SECONDS, "flashblocks address", lambda: node.printed)
-    return connect(f"ws://{served[1]}{path}", **options)
+    reader: ClientConnection = connect(f"ws://{served[1]}{path}", **options)
+    return reader
 
 
 def next_message(reader: ClientConnection) -> dict[str, Any]:
@@ -104,11 +105,12 @@ def test_successor_of_an_abandoned_payload_begins_with_another_id(tmp_path: Path
 
 
 def test_browsers_are_rejected_and_a_stop_is_announced(tmp_path: Path) -> None:
-    with publishing_node(tmp_path / "node") as node:
-        with pytest.raises(InvalidStatus, match="403"):
-            reader_of(node, origin="https://example.org")
-        reader = reader_of(node)
-    with pytest.raises(ConnectionClosed) as closed:
-        reader.recv(SECONDS)
-    assert closed.value.rcvd is not None
-    assert closed.value.rcvd.code == 1001
+    with ExitStack() as readers:
+        with publishing_node(tmp_path / "node") as node:
+            with pytest.raises(InvalidStatus, match="403"), reader_of(node, origin="https://example.org"):
+                pass
+            reader = readers.enter_context(reader_of(node))
+        with pytest.raises(ConnectionClosed) as closed:
+            reader.recv(SECONDS)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1001
