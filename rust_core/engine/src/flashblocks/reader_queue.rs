@@ -136,7 +136,7 @@ mod tests {
         let half = FlashblockMessage::with_length(MAX_QUEUED / 2);
         assert!(queue.push(&half) && queue.push(&half));
         assert!(!queue.push(&FlashblockMessage::with_length(1)));
-        assert_eq!(queue.try_next().map(|next| next.err()), Some(Some(DisconnectReason::TooSlow)));
+        assert_eq!(queue.try_next().map(Result::err), Some(Some(DisconnectReason::TooSlow)));
         queue.end(DisconnectReason::Stopping);
         assert_eq!(queue.ended(), Some(DisconnectReason::TooSlow));
     }
