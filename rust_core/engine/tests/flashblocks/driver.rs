@@ -74,7 +74,7 @@ impl TestDriver {
 
     fn call(&self, method: &str, params: &Value) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let response = self.engine.respond(body.to_string().as_bytes());
+        let response = self.engine.respond(body.to_string().as_bytes()).expect("a request with an id");
         let response: Value = serde_json::from_slice(&response).unwrap();
         assert!(response.get("error").is_none(), "{response}");
         response["result"].clone()
