@@ -28,6 +28,8 @@ const MAX_BODY: usize = 128 << 20;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);
+/// Maximum time for calls in progress when the listener ends.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of threads that read and write; the calls themselves run on others.
 const IO_THREADS: usize = 1;
 
@@ -68,7 +70,8 @@ impl EngineServer {
 impl Drop for EngineServer {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            // A call in progress holds the node, whose data directory the next process may want at once.
+            runtime.shutdown_timeout(STOP_TIMEOUT);
         }
     }
 }

@@ -154,7 +154,9 @@ where
         for (vault, amount) in
             [(BASE_FEE_VAULT, base_fee), (DATA_FEE_VAULT, data), (OPERATOR_FEE_VAULT, operator.of_gas(used))]
         {
-            journal.load_account_mut(vault)?.incr_balance(amount);
+            if !amount.is_zero() {
+                journal.load_account_mut(vault)?.incr_balance(amount);
+            }
         }
         Ok(())
     }
