@@ -123,8 +123,8 @@ def is_ok(url: str) -> bool:
     except urllib.error.HTTPError as error:
         error.close()
         return False
-    except urllib.error.URLError:
-        # granian's own command prints the URL before it listens.
+    except OSError:
+        # granian's own command prints the URL before it listens, and a process that ends closes the connection.
         return False
 
 
