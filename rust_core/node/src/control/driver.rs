@@ -199,10 +199,9 @@ impl Sequencer {
         &mut self,
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(), ProductionError> {
-        if self.driver.is_building() && self.chain.open_block().is_some() {
-            if self.step(keep_going)? {
-                self.shared.payloads.extend(self.chain.open_steps());
-            }
+        let is_building = self.driver.is_building() && self.chain.open_block().is_some();
+        if is_building && self.step(keep_going)? {
+            self.shared.payloads.extend(self.chain.open_steps());
         }
         Ok(())
     }
