@@ -6,6 +6,7 @@ mod errors;
 mod flashblocks;
 mod fork_choice;
 mod json_rpc;
+mod listener;
 mod metrics;
 mod payload;
 mod payload_methods;

@@ -1,24 +1,18 @@
 //! The listener of the Engine API: HTTP/1.1 with a token for each request, on threads of its own.
 
-use std::{
-    convert::Infallible,
-    io,
-    net::{SocketAddr, TcpListener},
-    sync::Arc,
-    time::Duration,
-};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    runtime::{Builder, Runtime},
-    sync::Semaphore,
-};
+use tokio::net::TcpStream;
 
-use crate::{Engine, TokenSecret};
+use crate::{
+    Engine, TokenSecret,
+    listener::{Listener, ListenerOptions},
+};
 
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 64;
@@ -28,16 +22,11 @@ const MAX_BODY: usize = 128 << 20;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);
-/// Maximum time for calls in progress when the listener ends.
-const STOP_TIMEOUT: Duration = Duration::from_secs(1);
-/// Number of threads that read and write; the calls themselves run on others.
-const IO_THREADS: usize = 1;
 
 /// Running listener. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct EngineServer {
-    address: SocketAddr,
-    runtime: Option<Runtime>,
+    listener: Listener,
 }
 
 impl EngineServer {
@@ -46,61 +35,33 @@ impl EngineServer {
     /// # Errors
     /// Returns an error if the address cannot be used.
     pub fn start(engine: Arc<Engine>, address: SocketAddr, secret: TokenSecret) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(IO_THREADS)
-            .max_blocking_threads(MAX_CONNECTIONS)
-            .thread_name("foreseal-engine")
-            .enable_all()
-            .build()?;
-        let _guard = runtime.enter();
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        runtime.spawn(accept(listener, engine, Arc::new(secret)));
-        Ok(Self { address, runtime: Some(runtime) })
+        let secret = Arc::new(secret);
+        let options = ListenerOptions {
+            name: "foreseal-engine",
+            max_connections: MAX_CONNECTIONS,
+            // A connection has one call in progress at most.
+            blocking_threads: MAX_CONNECTIONS,
+        };
+        let listener =
+            Listener::start(address, options, move |stream| serve(stream, engine.clone(), secret.clone()))?;
+        Ok(Self { listener })
     }
 
     /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 }
 
-impl Drop for EngineServer {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // A call in progress holds the node, whose data directory the next process may want at once.
-            runtime.shutdown_timeout(STOP_TIMEOUT);
-        }
-    }
-}
-
-async fn accept(listener: tokio::net::TcpListener, engine: Arc<Engine>, secret: Arc<TokenSecret>) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of descriptors, say: others may be closed meanwhile.
-                tracing::warn!(%error, "the engine listener cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let (engine, secret) = (engine.clone(), secret.clone());
-        tokio::spawn(async move {
-            let answer = service_fn(|request| answer(engine.clone(), secret.clone(), request));
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), answer);
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection of the engine listener ended");
-            }
-            drop(place);
-        });
+/// Serves one connection until it ends.
+async fn serve(stream: TcpStream, engine: Arc<Engine>, secret: Arc<TokenSecret>) {
+    let answer = service_fn(|request| answer(engine.clone(), secret.clone(), request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), answer);
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a connection of the engine listener ended");
     }
 }
 

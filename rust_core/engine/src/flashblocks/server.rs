@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,12 +12,7 @@ use std::{
 };
 
 use foreseal_node::Node;
-use tokio::{
-    net::TcpStream,
-    runtime::{Builder, Runtime},
-    sync::Semaphore,
-    time::timeout,
-};
+use tokio::{net::TcpStream, sync::Semaphore, time::timeout};
 use tokio_tungstenite::{accept_hdr_async_with_config, tungstenite::protocol::WebSocketConfig};
 
 use super::{
@@ -26,6 +21,7 @@ use super::{
     publisher::FlashblockPublisher,
     reader_queue::{DisconnectReason, JoiningReaders, ReaderQueue},
 };
+use crate::listener::{Listener, ListenerOptions};
 
 /// Maximum number of readers. Readers are the proxies of the chain, which serve all others.
 const MAX_READERS: u32 = 64;
@@ -35,16 +31,13 @@ const MAX_CONNECTIONS: usize = MAX_READERS as usize + 32;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of a message of a reader, in bytes. Readers send only pings and pongs.
 const MAX_INCOMING: usize = 4096;
-/// Maximum time in which the connections end when the node stops.
-const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Running listener. It ends when this value is dropped.
 pub struct FlashblocksServer {
-    address: SocketAddr,
+    listener: Listener,
     node: Arc<Node>,
     stopping: Arc<AtomicBool>,
     publisher: Option<JoinHandle<()>>,
-    runtime: Option<Runtime>,
     readers: Arc<Semaphore>,
 }
 
@@ -62,22 +55,19 @@ impl FlashblocksServer {
     /// # Errors
     /// Returns an error if the address cannot be used, or if no thread can be started.
     pub fn start(node: Arc<Node>, address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .max_blocking_threads(1)
-            .thread_name("foreseal-flashblocks")
-            .enable_all()
-            .build()?;
-        let guard = runtime.enter();
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        drop(guard);
         let (joining, stopping) = (JoiningReaders::default(), Arc::new(AtomicBool::new(false)));
         let readers = Arc::new(Semaphore::new(MAX_READERS as usize));
-        let registry =
-            ReaderRegistry { node: node.clone(), joining: joining.clone(), readers: readers.clone() };
+        let registry = Arc::new(ReaderRegistry {
+            node: node.clone(),
+            joining: joining.clone(),
+            readers: readers.clone(),
+        });
+        let options = ListenerOptions {
+            name: "foreseal-flashblocks",
+            max_connections: MAX_CONNECTIONS,
+            blocking_threads: 1,
+        };
+        let listener = Listener::start(address, options, move |stream| serve(stream, registry.clone()))?;
         let publisher = FlashblockPublisher {
             node: node.clone(),
             joining,
@@ -87,13 +77,12 @@ impl FlashblocksServer {
         };
         let thread = std::thread::Builder::new().name("foreseal-flashblock-publisher".to_owned());
         let publisher = Some(thread.spawn(move || publisher.run())?);
-        runtime.spawn(accept(listener, Arc::new(registry)));
-        Ok(Self { address, node, stopping, publisher, runtime: Some(runtime), readers })
+        Ok(Self { listener, node, stopping, publisher, readers })
     }
 
     /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 }
 
@@ -105,38 +94,13 @@ impl Drop for FlashblocksServer {
             // The thread catches its own panics, so joining cannot fail.
             let _ = publisher.join();
         }
-        if let Some(runtime) = self.runtime.take() {
-            // The readers receive their close frames, unless they do not read.
-            let ended = async { timeout(STOP_TIMEOUT, self.readers.acquire_many(MAX_READERS)).await.is_ok() };
-            runtime.block_on(ended);
-            runtime.shutdown_timeout(STOP_TIMEOUT);
-        }
-    }
-}
-
-async fn accept(listener: tokio::net::TcpListener, registry: Arc<ReaderRegistry>) {
-    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        let Ok(connection) = connections.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of descriptors, say: others may be closed meanwhile.
-                tracing::warn!(%error, "the flashblocks listener cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let registry = registry.clone();
-        tokio::spawn(async move {
-            serve(stream, &registry).await;
-            drop(connection);
-        });
+        // The readers receive their close frames, unless they do not read.
+        self.listener.wait_for(self.readers.acquire_many(MAX_READERS));
     }
 }
 
 /// Serves one connection until it ends.
-async fn serve(stream: TcpStream, registry: &ReaderRegistry) {
+async fn serve(stream: TcpStream, registry: Arc<ReaderRegistry>) {
     // A small message must not wait for the next one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a reader of flashblocks is gone");
