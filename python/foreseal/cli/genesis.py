@@ -7,12 +7,11 @@ from typing import Any
 import click
 import orjson
 
-from foreseal._core import newest_genesis
-from foreseal.cli.genesis_alloc import GenesisAllocError, read_genesis_alloc
-from foreseal.cli.optimism_genesis import different_fields, genesis_hash, optimism_genesis
+from foreseal._core import genesis_hash, newest_genesis
+from foreseal.cli.genesis_alloc import read_genesis_alloc
+from foreseal.cli.optimism_genesis import different_fields, optimism_genesis
 from foreseal.cli.options import FILE, ParsedValue
 from foreseal.cli.rollup_config import RollupConfigError, read_rollup_config
-from foreseal.errors import NodeError
 from foreseal.server.settings import TABLE
 from foreseal.server.settings.kinds import HexBytes
 from foreseal.server.settings.model import WEI
@@ -98,8 +97,8 @@ def _optimism_genesis(rollup: Path, alloc: Path | None) -> dict[str, Any]:
     try:
         accounts = read_genesis_alloc(alloc)
         genesis = optimism_genesis(config, accounts)
-        digest = genesis_hash(genesis)
-    except (GenesisAllocError, NodeError, OSError) as error:
+        digest = genesis_hash(orjson.dumps(genesis).decode())
+    except (ValueError, OSError) as error:
         raise click.UsageError(f"--alloc: {alloc}: {error}") from None
     if digest != config.genesis_hash:
         reasons = different_fields(genesis, accounts.header) or ["the accounts are not those of this chain"]

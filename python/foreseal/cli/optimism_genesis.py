@@ -1,16 +1,10 @@
 """Genesis of an OP chain, from a rollup configuration and the accounts of its predeploys."""
 
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import orjson
-
-from foreseal._core import run_import
 from foreseal.cli.genesis_alloc import GenesisAlloc
 from foreseal.cli.rollup_config import RollupConfig
-from foreseal.server.settings import Settings
 
 FEE_VAULT = "0x4200000000000000000000000000000000000011"
 """Fee recipient of the genesis block: the SequencerFeeVault."""
@@ -62,17 +56,6 @@ def extra_data(rollup: RollupConfig) -> bytes:
     if "jovian" in rollup.fork_times:
         return b"\x01" + params + rollup.min_base_fee.to_bytes(8)
     return b"\x00" + params
-
-
-def genesis_hash(genesis: Mapping[str, Any]) -> str:
-    """Return the hash of the genesis block, as the node computes it. Raise `NodeError` if no chain can have it."""
-    with tempfile.TemporaryDirectory(prefix="foreseal-genesis-") as folder:
-        path, blocks = Path(folder, "genesis.json"), Path(folder, "blocks.rlp")
-        path.write_bytes(orjson.dumps(genesis))
-        blocks.touch()
-        settings = Settings(Path(folder, "chain"), genesis=path)
-        _, _, _, digest = run_import(settings.for_core(), str(blocks), lambda *_: None)
-    return digest
 
 
 def different_fields(genesis: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:

@@ -72,7 +72,7 @@ mod _core {
     #[pymodule_export]
     use crate::entrance::{PyAnswered, PyEntrance, PySubmitted};
     #[pymodule_export]
-    use crate::genesis::newest_genesis;
+    use crate::genesis::{genesis_hash, newest_genesis};
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
     #[pymodule_export]
