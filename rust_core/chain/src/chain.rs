@@ -25,7 +25,7 @@ mod import;
 mod stored;
 mod unwind;
 
-pub use import::ForkHashes;
+pub use import::BranchHashes;
 pub use stored::Resumed;
 
 /// Reasons why a record does not fit the chain.

@@ -43,7 +43,7 @@ pub struct ExecutionPayload {
     pub withdrawals_root: Option<B256>,
 }
 
-/// Parts of a block that a payload lacks and newPayload has beside it.
+/// Parts of a block that newPayload receives in addition to the payload.
 #[derive(Clone, Debug, Default)]
 pub struct PayloadSidecar {
     pub versioned_hashes: Vec<B256>,
@@ -159,7 +159,7 @@ pub fn decode_envelopes(raw: &[Bytes]) -> Result<Vec<Envelope>, (usize, String)>
     raw.iter().enumerate().map(decode).collect()
 }
 
-/// Checks that the blob hashes of the transactions are those beside the payload, in order (EIP-4844).
+/// Checks that the blob hashes of the transactions are those that came with the payload, in order (EIP-4844).
 fn check_versioned_hashes(envelopes: &[Envelope], given: &[B256]) -> Result<(), String> {
     use alloy_consensus::Transaction as _;
     let found = envelopes.iter().filter_map(|one| one.blob_versioned_hashes()).flatten();

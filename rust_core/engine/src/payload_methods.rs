@@ -1,8 +1,8 @@
 //! `engine_newPayload` and `engine_getPayload`.
 
-use alloy_primitives::{B64, B256, Bytes, U256};
+use alloy_primitives::{B64, B256, Bytes};
 use foreseal_node::BlockVerdict;
-use foreseal_primitives::{Block, SpecId};
+use foreseal_primitives::SpecId;
 use serde_json::{Value, json};
 
 use crate::{
@@ -27,7 +27,7 @@ fn get_payload_version(fork: SpecId) -> u8 {
 }
 
 impl Engine {
-    /// Executes the block of a payload beside the chain, unless it is known.
+    /// Executes the block of a payload without adding it to the chain, unless it is known.
     pub(crate) fn new_payload(&self, version: u8, params: Arguments<'_>) -> Result<Value, EngineError> {
         let payload: ExecutionPayload = params.required(0, "executionPayload")?;
         let sidecar = PayloadSidecar {
@@ -81,7 +81,7 @@ impl Engine {
         if version == 1 {
             return Ok(json!(payload));
         }
-        let mut answer = json!({ "executionPayload": payload, "blockValue": block_value(&built.block) });
+        let mut answer = json!({ "executionPayload": payload, "blockValue": built.block.priority_fees() });
         if version >= 3 {
             answer["blobsBundle"] = json!({ "commitments": [], "proofs": [], "blobs": [] });
             answer["shouldOverrideBuilder"] = json!(false);
@@ -116,15 +116,4 @@ fn check_fields(version: u8, payload: &ExecutionPayload) -> Result<(), EngineErr
 
 fn status(status: &str, latest_valid: Option<B256>, error: Option<&str>) -> Value {
     json!({ "status": status, "latestValidHash": latest_valid, "validationError": error })
-}
-
-/// Returns the wei that the fee recipient receives from priority fees. A deposit pays none.
-fn block_value(block: &Block) -> U256 {
-    let base_fee = block.header.base_fee_per_gas;
-    let tips = block.transactions.iter().zip(&block.receipts).map(|(transaction, receipt)| {
-        let price = transaction.effective_gas_price(base_fee);
-        let tip = price.saturating_sub(u128::from(base_fee.unwrap_or(0)));
-        U256::from(tip).saturating_mul(U256::from(receipt.gas_used))
-    });
-    tips.fold(U256::ZERO, U256::saturating_add)
 }

@@ -24,7 +24,7 @@ pub struct ExecutionOutput {
     pub block: Block,
     pub state: State,
     /// State changes of the block.
-    pub diff: StateDiff,
+    pub diff: Arc<StateDiff>,
 }
 
 /// Executes `block` on its parent's state and validates it. A proof-of-work seal and the headers of uncles
@@ -59,7 +59,7 @@ pub fn execute_block(
         withdrawals,
         transactions_length,
     };
-    Ok(ExecutionOutput { block, state, diff })
+    Ok(ExecutionOutput { block, state, diff: Arc::new(diff) })
 }
 
 /// Executes the body and checks the header's fields for receipts, gas and requests.

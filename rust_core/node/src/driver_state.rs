@@ -7,11 +7,11 @@ use foreseal_builder::NextBlockAttributes;
 use foreseal_evm::ExecutionOutput;
 use foreseal_primitives::Block;
 
-/// Maximum number of blocks beside the chain; the oldest is evicted first. A driver sends an evicted one again.
-const MAX_BRANCH_BLOCKS: usize = 64;
+/// Maximum number of blocks of branches; the oldest is evicted first. A driver sends an evicted one again.
+pub(crate) const MAX_BRANCH_BLOCKS: u64 = 64;
 /// Maximum number of hashes of invalid blocks.
 const MAX_INVALID: usize = 512;
-/// Maximum number of payloads that can be taken again.
+/// Maximum number of finished payloads that a driver can get again.
 const MAX_FINISHED: usize = 4;
 
 /// Head of the chain as a driver chooses it, and the blocks that L1 has made safe and final.
@@ -72,7 +72,7 @@ pub enum BlockVerdict {
 pub(crate) struct OpenPayload {
     pub id: B64,
     pub uses_pool: bool,
-    /// `true` once the driver has taken it: no step is added any more.
+    /// `true` once the driver has its block: no step is added any more.
     pub is_finished: bool,
 }
 
@@ -106,7 +106,7 @@ impl DriverState {
         self.payload.is_some_and(|payload| payload.uses_pool && !payload.is_finished)
     }
 
-    /// Returns the block of a payload that was taken.
+    /// Returns the block of a finished payload.
     pub fn finished(&self, id: B64) -> Option<&BuiltPayload> {
         self.finished.iter().find(|(finished, _)| *finished == id).map(|(_, built)| built)
     }
@@ -130,7 +130,7 @@ impl DriverState {
         if self.branches.insert(hash, block).is_none() {
             self.order.push_back(hash);
         }
-        while self.order.len() > MAX_BRANCH_BLOCKS {
+        while self.order.len() as u64 > MAX_BRANCH_BLOCKS {
             if let Some(oldest) = self.order.pop_front() {
                 self.branches.remove(&oldest);
             }

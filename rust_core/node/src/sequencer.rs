@@ -55,7 +55,7 @@ pub struct Sequencer {
     /// Number of the block whose timestamp was set explicitly.
     pub(crate) fixed: Option<u64>,
     inputs: BlockInputs,
-    /// Payload being built, and blocks beside the chain, under a driver.
+    /// Payload being built, and blocks of branches, under a driver.
     pub(crate) driver: DriverState,
     /// Settings of this process, which those of a followed one replace for readers.
     own_production: (Production, FinalityDepth),

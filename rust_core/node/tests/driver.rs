@@ -16,26 +16,13 @@ use foreseal_node::{
     BlockVerdict, BuiltPayload, ControlError, ForkChoice, HeadChoice, NodeError, PayloadRequest, Settings,
     SettingsError,
 };
-use foreseal_primitives::{BlockBytes, Transaction, TxDeposit};
+use foreseal_primitives::{BlockBytes, OptimismFork, Transaction, TxDeposit};
 use foreseal_state::StateReader as _;
-use foreseal_testkit::{Fees, Wallet, test_genesis};
+use foreseal_testkit::{Fees, Wallet, optimism_genesis, test_genesis};
 use support::{Bench, OTHER_ACCOUNT, open_node, settings};
 
-/// Returns the genesis of an OP chain with Karst at genesis.
-fn optimism_genesis(wallets: &[Wallet]) -> Genesis {
-    let mut genesis = test_genesis(wallets);
-    let fields = &mut genesis.config.extra_fields;
-    let config = serde_json::json!({
-        "eip1559Elasticity": 6, "eip1559Denominator": 50, "eip1559DenominatorCanyon": 250
-    });
-    fields.insert_value("optimism".to_owned(), config).unwrap();
-    let forks =
-        ["regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian", "karst"];
-    for fork in forks {
-        fields.insert_value(format!("{fork}Time"), 0).unwrap();
-    }
-    genesis.extra_data = Bytes::from_static(&[1, 0, 0, 0, 250, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0]);
-    genesis
+fn karst_genesis(wallets: &[Wallet]) -> Genesis {
+    optimism_genesis(test_genesis(wallets), OptimismFork::Karst)
 }
 
 fn deposit(mint: u128, source: u8) -> Arc<Transaction> {
@@ -62,7 +49,7 @@ struct Driven {
 
 impl Driven {
     fn open(datadir: &Path, wallets: &[Wallet], clock: Arc<SteppedClock>) -> Self {
-        let genesis = Some(optimism_genesis(wallets));
+        let genesis = Some(karst_genesis(wallets));
         Self::with(Settings { genesis, driver: true, ..settings(datadir, wallets) }, clock)
     }
 
@@ -271,6 +258,24 @@ fn the_head_goes_back_and_forth_and_finalized_does_not() {
 }
 
 #[test]
+fn a_refused_choice_changes_nothing() {
+    let (_datadir, wallets, mut driven) = start();
+    let blocks: Vec<B256> = (1..=3).map(|source| driven.block(vec![deposit(1, source)])).collect();
+    driven.choose_with(blocks[2], None, Some(blocks[0])).unwrap();
+    driven.begin(vec![deposit(1, 4)]);
+    driven.changes();
+    let refused = driven.choose_with(blocks[1], Some(blocks[2]), None).unwrap_err();
+    assert!(matches!(refused, ControlError::ForkChoice(_)), "{refused}");
+    let genesis = driven.bench.view().sealed(0).unwrap().unwrap().block.hash;
+    let refused = driven.choose_with(genesis, None, None).unwrap_err();
+    assert!(matches!(refused, ControlError::Finalized { number: 0, finalized: 1 }), "{refused}");
+    assert_eq!(driven.changes(), "");
+    driven.submit(&wallets[0], 0);
+    driven.bench.tick();
+    assert_eq!(driven.changes(), "+4.1", "the payload gets further steps");
+}
+
+#[test]
 fn a_verifier_follows_another_branch() {
     let (_datadir, wallets, mut builder) = start();
     let (folder, mut verifier) = {
@@ -288,7 +293,7 @@ fn a_verifier_follows_another_branch() {
     assert_eq!(verifier.add(builder.sealed(2)), BlockVerdict::UnknownParent);
     assert_eq!(verifier.add(builder.sealed(1)), BlockVerdict::Valid);
     assert_eq!(verifier.add(builder.sealed(2)), BlockVerdict::Valid);
-    assert_eq!(verifier.bench.view().latest().block.hash, own, "a block beside the chain is not the head");
+    assert_eq!(verifier.bench.view().latest().block.hash, own, "a block of a branch is not the head");
     verifier.changes();
     assert_eq!(verifier.choose(second), HeadChoice::Chosen);
     assert_eq!(verifier.changes(), "~1 -1.1 -1.0 +1.0 =1 +2.0 =2");
@@ -364,7 +369,7 @@ fn an_ancestor_is_no_new_head_of_a_plain_chain() {
 #[test]
 fn settings_that_exclude_a_driver_are_refused() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
-    let optimism = Some(optimism_genesis(&wallets));
+    let optimism = Some(karst_genesis(&wallets));
     let plain = Settings { genesis: optimism, ..settings(datadir.path(), &wallets) };
     let refused = open_node(plain.clone()).err();
     assert!(matches!(refused, Some(NodeError::Settings(SettingsError::OptimismWithoutDriver))));

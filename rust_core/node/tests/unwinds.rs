@@ -1,4 +1,4 @@
-//! Unwinds, reorganisations, snapshots and finality.
+//! Unwinds, reorgs, snapshots and finality.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawals;
-use alloy_primitives::B256;
+use alloy_primitives::{B256, U256};
 use alloy_rlp::{Encodable, Header as RlpHeader, RlpDecodable, RlpEncodable};
 use imbl::Vector;
 
@@ -42,6 +42,17 @@ impl Block {
     /// Returns the size in bytes of the block's RLP, as `eth_getBlockByNumber` reports it.
     pub fn size(&self) -> usize {
         RlpHeader { list: true, payload_length: self.payload_length() }.length_with_payload()
+    }
+
+    /// Returns the wei that the fee recipient receives from priority fees. A deposit pays none.
+    pub fn priority_fees(&self) -> U256 {
+        let base_fee = self.header.base_fee_per_gas;
+        let fees = self.transactions.iter().zip(&self.receipts).map(|(transaction, receipt)| {
+            let price = transaction.effective_gas_price(base_fee);
+            let fee = price.saturating_sub(u128::from(base_fee.unwrap_or(0)));
+            U256::from(fee).saturating_mul(U256::from(receipt.gas_used))
+        });
+        fees.fold(U256::ZERO, U256::saturating_add)
     }
 
     /// Returns the number of logs in the first `transactions` transactions of the block.

@@ -1,6 +1,4 @@
-//! External blocks: their execution, on the chain or beside it, and their addition.
-
-use std::sync::Arc;
+//! External blocks: their execution, on the chain or on a branch, and their addition.
 
 use alloy_primitives::B256;
 use foreseal_builder::ParentBlock;
@@ -12,15 +10,15 @@ use imbl::Vector;
 use super::{Chain, ChainError, out_of_order};
 use crate::{ExecutedBlock, Finality};
 
-/// Block hashes that a block beside the chain sees: those of its own branch, then those of the chain.
+/// Block hashes that a block of a branch sees: those of the branch, then those of the chain.
 #[derive(Clone, Debug)]
-pub struct ForkHashes<'a> {
+pub struct BranchHashes<'a> {
     pub chain: &'a Chain,
     /// Numbers and hashes of the branch.
     pub branch: Vec<(u64, B256)>,
 }
 
-impl BlockHashes for ForkHashes<'_> {
+impl BlockHashes for BranchHashes<'_> {
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
         match self.branch.iter().find(|(at, _)| *at == number) {
             Some((_, hash)) => Ok(Some(*hash)),
@@ -91,7 +89,7 @@ impl Chain {
         let (block, state) = (executed.block, executed.state);
         self.finality = Finality { safe: number, finalized: number, ..self.finality };
         let executed_block = ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() };
-        self.push_sealed(executed_block, vec![Arc::new(executed.diff)]);
+        self.push_sealed(executed_block, vec![executed.diff]);
         self.trim();
         Ok(())
     }

@@ -3,16 +3,13 @@
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use alloy_eips::eip2718::Encodable2718;
-use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
-use foreseal_chain::{Clock, FinalityDepth, SteppedClock};
+use foreseal_chain::{Clock, SteppedClock};
 use foreseal_engine::{Engine, FlashblocksServer, RequestHandler};
 use foreseal_journal::RealDisk;
-use foreseal_node::{ClusterSettings, Node, NodeEnvironment, Producer, Role, Settings, StoreSettings};
-use foreseal_pool::PoolConfig;
-use foreseal_primitives::parse_genesis;
-use foreseal_replication::Production;
-use foreseal_testkit::{TransactionKinds, Wallet, Workload, test_genesis};
+use foreseal_node::{Node, NodeEnvironment, Producer, Settings};
+use foreseal_primitives::OptimismFork;
+use foreseal_testkit::{TransactionKinds, Wallet, Workload, optimism_genesis, test_genesis};
 use op_alloy_consensus::TxDeposit;
 use serde_json::{Value, json};
 
@@ -52,7 +49,7 @@ impl TestDriver {
             secret: Box::new(|| B256::repeat_byte(1)),
             disk: Arc::new(RealDisk),
         };
-        let node = Arc::new(Node::open(settings(datadir, optimism_genesis(&wallets)), environment).unwrap());
+        let node = Arc::new(Node::open(settings(datadir, &wallets), environment).unwrap());
         let producer = node.start_stepped().unwrap().expect("a node with a driver produces");
         let latest = node.view().unwrap().latest().clone();
         Self {
@@ -134,11 +131,11 @@ impl TestDriver {
         assert_eq!(self.node.view().unwrap().pending_index(), before + 1);
     }
 
-    /// Takes the payload and makes its block the head. Returns the block's hash.
+    /// Gets the payload and makes its block the head. Returns the block's hash.
     pub fn seal(&mut self, id: &str) -> B256 {
-        let taken = self.call("engine_getPayloadV4", &json!([id]));
-        let payload = &taken["executionPayload"];
-        let root = &taken["parentBeaconBlockRoot"];
+        let built = self.call("engine_getPayloadV4", &json!([id]));
+        let payload = &built["executionPayload"];
+        let root = &built["parentBeaconBlockRoot"];
         let verdict = self.call("engine_newPayloadV4", &json!([payload, [], root, []]));
         assert_eq!(verdict["status"], "VALID");
         self.head = serde_json::from_value(payload["blockHash"].clone()).unwrap();
@@ -157,39 +154,13 @@ impl TestDriver {
     }
 }
 
-fn settings(datadir: &Path, genesis: Genesis) -> Settings {
+fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
+    let mut genesis = optimism_genesis(test_genesis(wallets), OptimismFork::Jovian);
+    genesis.gas_limit = GAS_LIMIT;
     Settings {
-        datadir: datadir.to_owned(),
         genesis: Some(genesis),
-        production: Production::default(),
-        produce: true,
         driver: true,
-        finality: FinalityDepth::default(),
-        pool: PoolConfig::default(),
-        sequencer_key: None,
-        new_sequencer_key: false,
         segment_bytes: 1 << 20,
-        store: StoreSettings::default(),
-        development: None,
-        role: Role::default(),
-        cluster: ClusterSettings::default(),
+        ..Settings::new(datadir.to_owned())
     }
-}
-
-/// Returns the genesis of an OP chain with Jovian and these wallets.
-fn optimism_genesis(wallets: &[Wallet]) -> Genesis {
-    let mut genesis = serde_json::to_value(test_genesis(wallets)).unwrap();
-    let config = genesis["config"].as_object_mut().unwrap();
-    for fork in ["regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian"] {
-        config.insert(format!("{fork}Time"), json!(0));
-    }
-    config.retain(|name, _| name != "osakaTime" && !name.starts_with("bpo"));
-    config.remove("blobSchedule");
-    config.insert(
-        "optimism".to_owned(),
-        json!({"eip1559Elasticity": 6, "eip1559Denominator": 50, "eip1559DenominatorCanyon": 250}),
-    );
-    genesis["gasLimit"] = json!(format!("{GAS_LIMIT:#x}"));
-    genesis["extraData"] = json!("0x01000000fa000000060000000000000000");
-    parse_genesis(&genesis.to_string()).unwrap()
 }

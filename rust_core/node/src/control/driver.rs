@@ -1,16 +1,16 @@
-//! Production under a driver: a consensus client that chooses the head, opens blocks and takes them.
+//! Production under a driver: a consensus client that chooses the head, and opens and ends blocks.
 //!
 //! ```text
-//!   add_block      -> executed beside the chain
-//!   choose_head    -> [unwind], [import | seal], safe and finalized: one append, one swap of views
-//!   begin_payload  -> [withdraw the open block], open with the first transactions; ticks add steps from the pool
-//!   finish_payload   -> the block at its newest step; nothing is added any more
+//!   add_block       -> executed on a branch, not on the chain
+//!   choose_head     -> [unwind], [import | seal], safe and finalized: one append, one swap of views
+//!   begin_payload   -> [withdraw the open block], open with the first transactions; ticks add steps from the pool
+//!   finish_payload  -> the block at its newest step; nothing is added any more
 //! ```
 
 use alloy_eips::eip7685::Requests;
 use alloy_primitives::{B64, B256, Bytes};
 use foreseal_builder::{BuildError, ParentBlock, PendingBlock};
-use foreseal_chain::{Chain, ChainError, Finality, ForkHashes};
+use foreseal_chain::{BranchHashes, ChainError, Finality};
 use foreseal_evm::{BlockError, ExecutionError, ExecutionOutput};
 use foreseal_primitives::{BlockBytes, SpecId};
 
@@ -18,7 +18,8 @@ use crate::{
     ControlError, Mining, ProductionError,
     chain_draft::ChainDraft,
     driver_state::{
-        BlockVerdict, BranchBlock, BuiltPayload, ForkChoice, HeadChoice, OpenPayload, PayloadRequest,
+        BlockVerdict, BranchBlock, BuiltPayload, ForkChoice, HeadChoice, MAX_BRANCH_BLOCKS, OpenPayload,
+        PayloadRequest,
     },
     sequencer::Sequencer,
 };
@@ -34,6 +35,27 @@ enum BlockLocation {
     Unknown,
 }
 
+/// Chain that a choice of the head leads to.
+struct ChosenChain {
+    /// Newest sealed block that remains.
+    common: u64,
+    /// Blocks after it, oldest first, with their hashes.
+    branch: Vec<(B256, BranchBlock)>,
+    /// Hash of the block being built, if it is the block after `common`.
+    open: Option<B256>,
+}
+
+impl ChosenChain {
+    fn ending_at(common: u64) -> Self {
+        Self { common, branch: Vec::new(), open: None }
+    }
+
+    /// Returns the number of the head.
+    fn height(&self) -> u64 {
+        self.common + self.branch.len() as u64 + u64::from(self.open.is_some())
+    }
+}
+
 impl Sequencer {
     /// Makes `choice.head` the newest sealed block, and sets the safe and the finalized block.
     ///
@@ -45,25 +67,18 @@ impl Sequencer {
     /// chain of the head, or if the finalized block would go back.
     pub fn choose_head(&mut self, choice: &ForkChoice) -> Result<HeadChoice, ControlError> {
         self.driven()?;
-        let before = self.chain.finality();
-        let mut draft = self.draft();
-        let mut included = Vec::new();
-        match self.locate(&choice.head)? {
-            BlockLocation::Latest => {}
-            BlockLocation::Open => draft.seal()?,
+        let chosen = match self.locate(&choice.head)? {
+            BlockLocation::Latest => ChosenChain::ending_at(self.height()),
+            BlockLocation::Open => {
+                ChosenChain { open: Some(choice.head), ..ChosenChain::ending_at(self.height()) }
+            }
             BlockLocation::Sealed(_) if self.chain.spec().optimism().is_none() => {
                 return Ok(HeadChoice::Ancestor);
             }
-            BlockLocation::Sealed(number) => draft = self.left_for(number)?,
+            BlockLocation::Sealed(number) => ChosenChain::ending_at(number),
             BlockLocation::Branch => {
-                let (common, path) = self.branch_of(choice.head)?;
-                if common != self.height() || self.chain.open_block().is_some() {
-                    // The blocks that are left may evict those of the branch.
-                    draft = self.left_for(common)?;
-                }
-                for (_, block) in path {
-                    included.push(import_branch(&mut draft, block)?);
-                }
+                let (common, branch) = self.branch_of(choice.head)?;
+                ChosenChain { common, branch, open: None }
             }
             BlockLocation::Unknown => {
                 let invalid = self.driver.invalid(&choice.head);
@@ -71,8 +86,29 @@ impl Sequencer {
                     invalid.map_or(HeadChoice::Unknown, |latest_valid| HeadChoice::Invalid { latest_valid })
                 );
             }
+        };
+        let finality = self.chosen_finality(&chosen, choice)?;
+        self.extend_to(chosen, finality)?;
+        self.heard_driver();
+        Ok(HeadChoice::Chosen)
+    }
+
+    /// Makes the head of `chosen` the newest sealed block.
+    fn extend_to(&mut self, chosen: ChosenChain, finality: Finality) -> Result<(), ControlError> {
+        let leaves_open =
+            chosen.open.is_none() && !chosen.branch.is_empty() && self.chain.open_block().is_some();
+        let mut draft = if chosen.common < self.height() || leaves_open {
+            self.unwind_to_choice(chosen.common)?
+        } else {
+            self.draft()
+        };
+        if chosen.open.is_some() {
+            draft.seal()?;
         }
-        let finality = chosen_finality(&draft.chain, before, choice)?;
+        let mut included = Vec::with_capacity(chosen.branch.len());
+        for (_, block) in chosen.branch {
+            included.push(import_branch(&mut draft, block)?);
+        }
         draft.set_finality(finality);
         let withdrawn = draft.chain.open_block().is_none();
         if !draft.records.is_empty() {
@@ -87,8 +123,7 @@ impl Sequencer {
             let transactions: Vec<_> = executed.block.transactions.iter().cloned().collect();
             self.shared.pool.on_step(&transactions, &executed.diff);
         }
-        self.heard_driver();
-        Ok(HeadChoice::Chosen)
+        Ok(())
     }
 
     /// Opens the block after the newest sealed one, for a driver. Continues an open block with the same opening, and
@@ -161,7 +196,7 @@ impl Sequencer {
         self.chain.open_block().filter(|_| self.driver.payload.is_some_and(|payload| payload.id == id))
     }
 
-    /// Executes a block beside the chain, unless it is known.
+    /// Executes a block without adding it to the chain, unless it is known.
     pub fn add_block(&mut self, block: BlockBytes) -> Result<BlockVerdict, ControlError> {
         self.driven()?;
         self.heard_driver();
@@ -177,7 +212,7 @@ impl Sequencer {
             });
         }
         let (number, bytes) = (block.header.number, Bytes::from(alloy_rlp::encode(&block)));
-        let executed = match self.execute_off_chain(block)? {
+        let executed = match self.execute_after_parent(block)? {
             Some(Ok(executed)) => executed,
             Some(Err(error)) => {
                 self.driver.add_invalid(hash, parent);
@@ -228,7 +263,7 @@ impl Sequencer {
         Ok(if self.driver.branch(hash).is_some() { BlockLocation::Branch } else { BlockLocation::Unknown })
     }
 
-    /// Ends the payload being built before it is withdrawn: a driver may still take it.
+    /// Ends the payload being built before it is withdrawn: a driver may still ask for it.
     fn end_open_payload(&mut self) -> Result<(), ControlError> {
         match self.driver.payload.filter(|payload| !payload.is_finished) {
             Some(payload) => self.end_payload(payload.id).map(drop),
@@ -236,15 +271,13 @@ impl Sequencer {
         }
     }
 
-    /// Returns a draft that unwinds to sealed block `number` and withdraws the block being built. The blocks after it
-    /// remain known.
-    fn left_for(&mut self, number: u64) -> Result<ChainDraft, ControlError> {
-        let finalized = self.chain.finality().finalized;
-        if number < finalized {
-            return Err(ControlError::Finalized { number, finalized });
-        }
+    /// Returns a draft that unwinds to sealed block `number` and withdraws the block being built. The newest of the
+    /// blocks after it remain known.
+    fn unwind_to_choice(&mut self, number: u64) -> Result<ChainDraft, ControlError> {
         self.end_open_payload()?;
-        for after in number + 1..=self.height() {
+        // Older ones would be evicted at once.
+        let oldest = self.height().saturating_sub(MAX_BRANCH_BLOCKS).max(number) + 1;
+        for after in oldest..=self.height() {
             let Some(left) = self.chain.block(after)? else { continue };
             let mut bytes = Vec::with_capacity(left.block.size());
             left.block.encode(&mut bytes);
@@ -253,6 +286,52 @@ impl Sequencer {
             self.driver.add_branch(left.block.hash, block);
         }
         self.back_to(number)
+    }
+
+    /// Returns the safe and the finalized block of a choice.
+    ///
+    /// # Errors
+    /// Returns an error if one of them is not on the chosen chain, or if the finalized block would go back.
+    fn chosen_finality(&self, chosen: &ChosenChain, choice: &ForkChoice) -> Result<Finality, ControlError> {
+        let before = self.chain.finality();
+        if chosen.common < before.finalized {
+            let (number, finalized) = (chosen.common, before.finalized);
+            return Err(ControlError::Finalized { number, finalized });
+        }
+        let number = |name: &str, hash: Option<B256>| match hash {
+            None => Ok(None),
+            Some(hash) => self
+                .number_on(chosen, &hash)?
+                .ok_or_else(|| {
+                    ControlError::ForkChoice(format!("the {name} block is not on the chain of the head"))
+                })
+                .map(Some),
+        };
+        let (safe, finalized) = (number("safe", choice.safe)?, number("finalized", choice.finalized)?);
+        let mut next = Finality { trails: before.trails && safe.is_none(), ..before };
+        next.unwound(chosen.height());
+        next.safe = safe.unwrap_or(next.safe);
+        next.finalized = finalized.unwrap_or(next.finalized);
+        // A driver that names only a newer finalized block means that it is safe as well.
+        next.safe = next.safe.max(next.finalized);
+        if next.finalized < before.finalized {
+            let (from, to) = (before.finalized, next.finalized);
+            return Err(ControlError::ForkChoice(format!(
+                "the finalized block would go back from {from} to {to}"
+            )));
+        }
+        Ok(next)
+    }
+
+    /// Returns the number of a block on the chosen chain; `None` if it is not there.
+    fn number_on(&self, chosen: &ChosenChain, hash: &B256) -> Result<Option<u64>, ControlError> {
+        if chosen.open.as_ref() == Some(hash) {
+            return Ok(Some(chosen.height()));
+        }
+        if let Some((_, block)) = chosen.branch.iter().find(|(of, _)| of == hash) {
+            return Ok(Some(block.number));
+        }
+        Ok(self.chain.sealed_number(hash)?.filter(|number| *number <= chosen.common))
     }
 
     /// Returns the number of the sealed block on which a branch begins, and the blocks of the branch up to `head` with
@@ -271,7 +350,7 @@ impl Sequencer {
     }
 
     /// Executes a block after its parent, wherever that is; `None` if the parent is not known.
-    fn execute_off_chain(
+    fn execute_after_parent(
         &mut self,
         block: BlockBytes,
     ) -> Result<Option<Result<ExecutionOutput, BlockError>>, ControlError> {
@@ -307,7 +386,7 @@ impl Sequencer {
                 let again: BlockBytes =
                     alloy_rlp::decode_exact(&found.bytes).map_err(ChainError::NotABlock)?;
                 let (number, hashes) =
-                    (found.number, ForkHashes { chain: &self.chain, branch: branch.clone() });
+                    (found.number, BranchHashes { chain: &self.chain, branch: branch.clone() });
                 let executed = self
                     .execute_after_known(found.parent, common, &hashes, again)
                     .map_err(|source| ChainError::Block { number, source })?;
@@ -315,7 +394,7 @@ impl Sequencer {
             }
             branch.push((found.number, hash));
         }
-        let hashes = ForkHashes { chain: &self.chain, branch };
+        let hashes = BranchHashes { chain: &self.chain, branch };
         Ok(self.execute_after_known(parent, common, &hashes, block))
     }
 
@@ -324,7 +403,7 @@ impl Sequencer {
         &self,
         parent: B256,
         common: u64,
-        hashes: &ForkHashes<'_>,
+        hashes: &BranchHashes<'_>,
         block: BlockBytes,
     ) -> Result<ExecutionOutput, BlockError> {
         if let Some(executed) = self.driver.branch(&parent).and_then(|branch| branch.executed.as_ref()) {
@@ -346,32 +425,4 @@ fn import_branch(draft: &mut ChainDraft, block: BranchBlock) -> Result<Execution
     };
     draft.import_executed(executed.clone(), block.bytes)?;
     Ok(executed)
-}
-
-/// Returns the safe and the finalized block after a choice, on the chain that it leads to.
-fn chosen_finality(chain: &Chain, before: Finality, choice: &ForkChoice) -> Result<Finality, ControlError> {
-    let latest = chain.latest().number();
-    let number = |name: &str, hash: Option<B256>| match hash {
-        None => Ok(None),
-        Some(hash) => chain
-            .sealed_number(&hash)?
-            .ok_or_else(|| {
-                ControlError::ForkChoice(format!("the {name} block is not on the chain of the head"))
-            })
-            .map(Some),
-    };
-    let (safe, finalized) = (number("safe", choice.safe)?, number("finalized", choice.finalized)?);
-    let mut next = Finality { trails: before.trails && safe.is_none(), ..before };
-    next.unwound(latest);
-    next.safe = safe.unwrap_or(next.safe);
-    next.finalized = finalized.unwrap_or(next.finalized);
-    // A driver that names only a newer finalized block means that it is safe as well.
-    next.safe = next.safe.max(next.finalized);
-    if next.finalized < before.finalized {
-        let (from, to) = (before.finalized, next.finalized);
-        return Err(ControlError::ForkChoice(format!(
-            "the finalized block would go back from {from} to {to}"
-        )));
-    }
-    Ok(next)
 }

@@ -10,15 +10,10 @@ pub mod pair;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, U256};
-use foreseal_chain::{BlockId, Clock, FinalityDepth, SteppedClock, SystemClock, View};
+use foreseal_chain::{BlockId, Clock, SteppedClock, SystemClock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{
-    ClusterSettings, Development, Node, NodeEnvironment, NodeError, Producer, ProductionError, Role,
-    Settings, StoreSettings,
-};
-use foreseal_pool::PoolConfig;
+use foreseal_node::{Development, Node, NodeEnvironment, NodeError, Producer, ProductionError, Settings};
 use foreseal_primitives::{Change, Override};
-use foreseal_replication::Production;
 use foreseal_testkit::{Wallet, test_genesis};
 
 /// A node, its clock and its producer.
@@ -32,20 +27,9 @@ pub const STEP: Duration = Duration::from_millis(200);
 
 pub fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings {
-        datadir: datadir.to_owned(),
         genesis: Some(test_genesis(wallets)),
-        production: Production::default(),
-        produce: true,
-        driver: false,
-        finality: FinalityDepth::default(),
-        pool: PoolConfig::default(),
-        sequencer_key: None,
-        new_sequencer_key: false,
         segment_bytes: 1 << 20,
-        store: StoreSettings::default(),
-        development: None,
-        role: Role::default(),
-        cluster: ClusterSettings::default(),
+        ..Settings::new(datadir.to_owned())
     }
 }
 

@@ -18,9 +18,10 @@ use foreseal_pool::{
 };
 use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis,
-    L1_ATTRIBUTES_CONTRACT, StateDiff, Transaction, dev_genesis,
+    L1_ATTRIBUTES_CONTRACT, OptimismFork, StateDiff, Transaction, dev_genesis,
 };
 use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
+use foreseal_testkit::optimism_genesis;
 use revm_bytecode::Bytecode;
 
 /// 1 gwei in wei.
@@ -84,15 +85,7 @@ impl Chain {
 
     /// Creates an OP chain like the development chain, whose L1 has no fees yet.
     pub fn optimism() -> Self {
-        let mut genesis = Self::genesis();
-        let fields = &mut genesis.config.extra_fields;
-        let forks =
-            ["regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian", "karst"];
-        for fork in forks {
-            fields.insert(format!("{fork}Time"), 0.into());
-        }
-        let parameters = serde_json::json!({"eip1559Elasticity": 6, "eip1559Denominator": 250});
-        fields.insert("optimism".to_owned(), parameters);
+        let genesis = optimism_genesis(Self::genesis(), OptimismFork::Karst);
         Self::from_spec(ChainSpec::new(genesis).unwrap())
     }
 

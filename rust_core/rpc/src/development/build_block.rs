@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{B256, Bytes, U256};
+use alloy_primitives::{B256, Bytes};
 use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock};
 use foreseal_chain::{BlockId, View};
 use foreseal_evm::RejectedTransaction;
@@ -143,22 +143,11 @@ fn with_pooled(open: PendingBlock, pool: &Pool, view: &View) -> Result<PendingBl
     Ok(built.step.map_or(open, |(next, _)| next))
 }
 
-/// Returns the wei that the fee recipient receives from priority fees.
-fn block_value(block: &Block) -> U256 {
-    let base_fee = block.header.base_fee_per_gas;
-    let tips = block.transactions.iter().zip(&block.receipts).map(|(transaction, receipt)| {
-        let price = transaction.effective_gas_price(base_fee);
-        let tip = price.saturating_sub(u128::from(base_fee.unwrap_or(0)));
-        U256::from(tip).saturating_mul(U256::from(receipt.gas_used))
-    });
-    tips.fold(U256::ZERO, U256::saturating_add)
-}
-
 fn write_payload(out: &mut Vec<u8>, block: &Block, requests: Option<&[Bytes]>) {
     let mut object = Object::open(out);
     write_execution_payload(object.name("executionPayload"), block);
     object
-        .quantity("blockValue", block_value(block))
+        .quantity("blockValue", block.priority_fees())
         .json("blobsBundle", r#"{"commitments":[],"proofs":[],"blobs":[]}"#);
     if let Some(requests) = requests {
         // Requests of one type without data are not listed (EIP-7685).

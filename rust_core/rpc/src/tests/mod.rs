@@ -43,11 +43,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, FinalityDepth, SteppedClock, View};
 use foreseal_journal::{Disk, RealDisk};
-use foreseal_node::{
-    ClusterSettings, Development, Node, NodeEnvironment, Producer, Role, Settings, StoreSettings,
-};
+use foreseal_node::{Development, Node, NodeEnvironment, Producer, Settings};
 use foreseal_pool::PoolConfig;
-use foreseal_replication::Production;
 use foreseal_testkit::{Wallet, counting, test_genesis};
 use serde_json::Value;
 
@@ -55,20 +52,10 @@ use crate::{Api, ExecutionMode, InlineAttempt, Key, Limits, RpcError, table};
 
 fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings {
-        datadir: datadir.to_owned(),
         genesis: Some(test_genesis(wallets)),
-        production: Production::default(),
-        produce: true,
-        driver: false,
         finality: FinalityDepth { safe: 2, finalized: 4 },
-        pool: PoolConfig::default(),
-        sequencer_key: None,
-        new_sequencer_key: false,
         segment_bytes: 1 << 20,
-        store: StoreSettings::default(),
-        development: None,
-        role: Role::default(),
-        cluster: ClusterSettings::default(),
+        ..Settings::new(datadir.to_owned())
     }
 }
 

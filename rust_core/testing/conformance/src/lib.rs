@@ -5,6 +5,7 @@ mod basic;
 mod blockchain;
 mod case;
 mod networks;
+mod recorded_chains;
 mod rlp;
 mod run;
 mod source;
@@ -16,4 +17,5 @@ mod wide_fee;
 
 pub use case::{Case, Counts};
 pub use networks::chain_spec;
+pub use recorded_chains::ChainRecording;
 pub use run::{RunError, Suite, run, run_lines};

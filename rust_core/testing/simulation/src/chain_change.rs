@@ -21,7 +21,7 @@ const ACCOUNT: Address = Address::repeat_byte(0x77);
 fn name(change: ChainChange) -> &'static str {
     match change {
         ChainChange::Unwind { .. } => "unwind under readers",
-        ChainChange::Reorg { .. } => "reorganisation under readers",
+        ChainChange::Reorg { .. } => "reorg under readers",
         ChainChange::Revert { .. } => "return to a snapshot under readers",
         ChainChange::Mine { .. } | ChainChange::Increase { .. } | ChainChange::BaseFee { .. } => {
             "block built again under readers"

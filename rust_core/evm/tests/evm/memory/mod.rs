@@ -7,9 +7,10 @@ use alloy_eips::eip2930::AccessList;
 use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, address, keccak256};
 use foreseal_primitives::{
-    Account, ChainSpec, DevGenesis, StateDiff, Transaction, dev_genesis, system_contracts,
+    Account, ChainSpec, DevGenesis, OptimismFork, StateDiff, Transaction, dev_genesis, system_contracts,
 };
 use foreseal_state::{BlockHashes, StateError, StateReader, StorageReader};
+use foreseal_testkit::optimism_genesis;
 use revm::bytecode::Bytecode;
 
 pub const ALICE: Address = address!("0xa11ce00000000000000000000000000000000001");
@@ -121,15 +122,7 @@ pub fn dev_spec() -> ChainSpec {
 
 /// Returns the rules of an OP chain (Karst) that is otherwise the development chain.
 pub fn optimism_spec() -> ChainSpec {
-    let mut genesis = genesis();
-    let fields = &mut genesis.config.extra_fields;
-    let forks =
-        ["regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian", "karst"];
-    for fork in forks {
-        fields.insert(format!("{fork}Time"), 0.into());
-    }
-    let parameters = serde_json::json!({"eip1559Elasticity": 6, "eip1559Denominator": 250});
-    fields.insert("optimism".to_owned(), parameters);
+    let genesis = optimism_genesis(genesis(), OptimismFork::Karst);
     ChainSpec::new(genesis).expect("the genesis is valid")
 }
 
