@@ -9,9 +9,9 @@ import click
 import orjson
 
 from foreseal._core import cluster_forget, cluster_members
-from foreseal.cli.engine_options import chain_options, credential_options, target_json
-from foreseal.cli.engine_rows import ENGINE_TEXTS, engine_rows, finding_text
 from foreseal.cli.exit_codes import FAILED
+from foreseal.cli.journal_engine_options import chain_options, credential_options, target_json
+from foreseal.cli.journal_engine_rows import ENGINE_TEXTS, engine_rows, finding_text
 from foreseal.cli.options import FILE
 from foreseal.cli.output import format_time, print_table, printable
 from foreseal.cluster.members import ClusterMember, gather_members, newest_takeover, wait_since

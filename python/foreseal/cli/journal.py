@@ -8,9 +8,9 @@ import click
 import orjson
 
 from foreseal._core import journal_check, journal_repair, journal_show
-from foreseal.cli.engine_options import credential_options, target_json
 from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.journal_engine import check_engine, export_command, import_command
+from foreseal.cli.journal_engine_options import credential_options, target_json
 from foreseal.cli.options import EXISTING_FOLDER
 
 

@@ -7,9 +7,9 @@ import click
 import orjson
 
 from foreseal._core import journal_check_engine, journal_export, journal_import
-from foreseal.cli.engine_options import credential_options, target_json
-from foreseal.cli.engine_rows import ENGINE_TEXTS, engine_rows, finding_text
 from foreseal.cli.exit_codes import FAILED
+from foreseal.cli.journal_engine_options import credential_options, target_json
+from foreseal.cli.journal_engine_rows import ENGINE_TEXTS, engine_rows, finding_text
 from foreseal.cli.options import EXISTING_FOLDER
 from foreseal.cli.output import print_table
 from foreseal.etcd_version import parse_version, recommended_flags

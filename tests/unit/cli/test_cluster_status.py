@@ -3,7 +3,7 @@
 import pytest
 
 from foreseal.cli.cluster_status import _print_chain, member_rows
-from foreseal.cli.engine_rows import engine_rows, finding_text
+from foreseal.cli.journal_engine_rows import engine_rows, finding_text
 from foreseal.cli.output import print_table, printable
 from foreseal.cluster.members import ClusterMember
 

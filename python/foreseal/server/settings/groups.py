@@ -9,7 +9,7 @@ GROUPS = {
     "Chain": "Data directory, genesis, blocks and steps.",
     "Development chain": "Mining, and the development genesis with its funded accounts.",
     "Several machines": "Quorum journal, standby, replicas. See [several machines](../operate/cluster.md).",
-    "Driver": "A consensus client that builds the blocks. See [OP chains](../operate/optimism.md).",
+    "Driver": "A consensus client that decides which blocks the node builds. See [OP chains](../operate/optimism.md).",
     "Network": "Listeners, accepted hosts and origins, proxies and processes.",
     "TLS": "Certificates of the public listener.",
     "Public access": "Rates and methods of each tier. See [access control](../operate/access.md).",

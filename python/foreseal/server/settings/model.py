@@ -12,7 +12,7 @@ from foreseal.rpc.rate import resolve_burst
 from foreseal.server.settings.access import AccessSettings, PublicCoreLimits, PublicLimits, lower_limits
 from foreseal.server.settings.cluster_options import ClusterOptions
 from foreseal.server.settings.durations import format_duration
-from foreseal.server.settings.engine import EngineOptions
+from foreseal.server.settings.engine_options import EngineOptions
 from foreseal.server.settings.setting import REASON_IN_DATA, Setting, SettingsError
 from foreseal.server.settings.table import TABLE
 from foreseal.server.sockets.listening import ASGI, NATIVE

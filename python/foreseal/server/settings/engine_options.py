@@ -1,4 +1,4 @@
-"""Options of a node whose blocks a driver builds, and the rules of their combinations."""
+"""Options of a node under a driver, and the rules of their combinations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +11,12 @@ from foreseal.server.sockets.address import join_address
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """Options of a driver. Raises `SettingsError` for half of a pair."""
+    """Options of a driver. Raises `SettingsError` for half of a pair, or flashblocks without a driver."""
 
     listen: tuple[str, int] | None = None
     """Host and port of the listener for a driver; None on a node that builds its blocks itself."""
     jwt: Path | None = None
-    """File with the secret of the driver's tokens."""
+    """File with the secret of the driver's tokens, 32 bytes in hex."""
     flashblocks_ws: tuple[str, int] | None = None
     """Host and port of the listener of flashblocks; None if they are not published."""
 
@@ -37,10 +37,12 @@ class EngineOptions:
         if development:
             raise SettingsError("a development chain has no driver: its methods seal blocks", "engine.listen")
         if not produce:
-            raise SettingsError("a driver builds blocks, which needs produce", "engine.listen", "node.produce")
+            raise SettingsError(
+                "a driver lets the node build blocks, which needs produce", "engine.listen", "node.produce"
+            )
         if cluster.journal is not None:
             raise SettingsError(
-                "engine and journal exclude each other: a driver talks to one node, and would not follow a takeover",
+                "engine and journal exclude each other: a driver calls one node, and would not follow a takeover",
                 "engine.listen",
                 "cluster.journal",
             )

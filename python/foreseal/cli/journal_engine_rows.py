@@ -6,7 +6,7 @@ from typing import Any
 from foreseal.cli.output import printable
 
 ENGINE_TEXTS = 5
-"""Number of columns with text; numbers follow."""
+"""Number of columns with text; columns with numbers follow."""
 _HEADINGS = ("etcd", "endpoint", "version", "leader", "status", "database", "in use", "hash")
 
 
