@@ -1,13 +1,12 @@
 """Polls the feed of one process, and records each step that it shows."""
 
-import http.client
 import re
-import threading
 import time
 from dataclasses import replace
 from typing import Any
 
 from cluster.recording import Recording, ShownStep
+from live.polling import PollingThread
 from live.rpc import Rpc
 
 _INTERVAL = 0.03
@@ -18,46 +17,28 @@ _EPOCH = re.compile(r"epoch=(\d+)")
 _CURSOR_GONE = -32001
 
 
-class StepReader:
+class StepReader(PollingThread):
     """A thread that reads pages of flashblocks, from genesis on."""
 
     def __init__(self, process: str, port: int, genesis: dict[str, str], recording: Recording) -> None:
         """`genesis` is the cursor of the genesis block."""
+        super().__init__(Rpc(f"http://127.0.0.1:{port}", _TIMEOUT), _INTERVAL)
         self.process = process
         self.included: set[str] = set()
         """Hashes of the transactions in the steps of this process."""
         self.newest: ShownStep | None = None
-        self._rpc = Rpc(f"http://127.0.0.1:{port}", _TIMEOUT)
         self._cursor: Any = genesis
         self._recording = recording
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self.start()
 
-    def stop(self) -> None:
-        """Stop reading."""
-        self._stopped.set()
-        self._thread.join(2 * _TIMEOUT)
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                complete = self._read_page()
-            except (OSError, http.client.HTTPException, ValueError):
-                # Killed, paused or not yet started: read again from the same cursor.
-                complete = True
-            if complete:
-                self._stopped.wait(_INTERVAL)
-        self._rpc.close()
-
-    def _read_page(self) -> bool:
-        """Record one page. Return True if it ends with the newest step."""
-        response = self._rpc.http_call("foreseal_getFlashblocks", self._cursor, _PAGE_SIZE)
+    def poll(self) -> bool:
+        """Record one page; return True if it does not end with the newest step."""
+        response = self.rpc.http_call("foreseal_getFlashblocks", self._cursor, _PAGE_SIZE)
         answer = response.json()
         at = time.monotonic()
         if "error" in answer:
             self._handle_error(answer["error"])
-            return True
+            return False
         page = answer["result"]
         steps = [read_step(self.process, at, message) for message in page["flashblocks"]]
         if steps and page["complete"]:
@@ -67,7 +48,7 @@ class StepReader:
             self.included.update(step.transactions)
             self.newest = step
         self._cursor = page["cursor"]
-        return bool(page["complete"])
+        return not page["complete"]
 
     def _handle_error(self, error: dict[str, Any]) -> None:
         oldest = (error.get("data") or {}).get("oldest") if error["code"] == _CURSOR_GONE else None
