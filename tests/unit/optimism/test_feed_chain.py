@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from cluster.recording import ShownStep
 from optimism_chain.feed_reader import FeedChain
 
@@ -33,13 +35,17 @@ def test_withdrawn_steps_leave_the_chain_from_its_end() -> None:
     assert (found.withdrawn, set(found.shown), found.tip) == (2, {"a", "b", "x", "y"}, "y")
 
 
-def test_contradictions_are_faults() -> None:
-    wrong = {
-        "not the newest": (FIRST, SECOND, withdrawn(FIRST)),
-        "not as it was shown": (FIRST, replace(FIRST, removed=True, transactions=())),
-        "never shown": (withdrawn(FIRST),),
-        "replaced without notice": (FIRST, OTHER),
-        "an index is missing": (FIRST, step(1, 2, "b", "a")),
-        "a block begins in its middle": (FIRST, step(2, 1, "b", "a")),
-    }
-    assert {name: bool(shown(*steps).faults) for name, steps in wrong.items()} == dict.fromkeys(wrong, True)
+@pytest.mark.parametrize(
+    ("steps", "fault"),
+    [
+        ((FIRST, SECOND, withdrawn(FIRST)), "step 1.0 a is withdrawn, and was not shown as the newest step"),
+        ((FIRST, withdrawn(replace(FIRST, transactions=()))), "step 1.0 a is withdrawn, and was not shown"),
+        ((withdrawn(FIRST),), "step 1.0 a is withdrawn, and was not shown as the newest step"),
+        ((FIRST, OTHER), "step 1.0 x follows genesis, not a"),
+        ((FIRST, step(1, 2, "b", "a")), "step 1.2 b should have index 1"),
+        ((FIRST, step(2, 1, "b", "a")), "step 2.1 b should have index 0"),
+    ],
+    ids=["not-newest", "other-content", "not-shown", "replaced", "missing-index", "begins-in-the-middle"],
+)
+def test_contradiction_is_a_fault(steps: tuple[ShownStep, ...], fault: str) -> None:
+    assert shown(*steps).faults[0].startswith(fault)
