@@ -1,1 +1,1 @@
-"""Cost of an OP chain under a driver: blocks that are executed, and steps compared with those of a plain chain."""
+"""Cost of an OP chain under a driver: execution of blocks, and steps compared with those of a plain chain."""

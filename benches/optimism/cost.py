@@ -42,19 +42,20 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15, help="steps of each size and chain")
     parser.add_argument("--short", action="store_true", help="three blocks and two rounds; saves nothing")
     parser.add_argument("--save", type=Path, help=f"result file, such as {RESULT}")
-    given = parser.parse_args()
-    if given.short:
-        given.blocks, given.rounds = 3, 2
+    arguments = parser.parse_args()
+    if arguments.short:
+        arguments.blocks, arguments.rounds = 3, 2
     with tempfile.TemporaryDirectory(prefix="foreseal-optimism-cost-") as folder:
-        blocks = measure_new_payload(Path(folder), given.block_sizes, given.blocks)
-        steps = measure_steps(Path(folder), given.step_sizes, given.rounds)
+        blocks = measure_new_payload(Path(folder), arguments.block_sizes, arguments.blocks)
+        steps = measure_steps(Path(folder), arguments.step_sizes, arguments.rounds)
     show(blocks, steps)
+    block_sizes, step_sizes = (" ".join(map(str, each)) for each in (arguments.block_sizes, arguments.step_sizes))
     command = (
-        f"python -m benches.optimism.cost --block-sizes {' '.join(map(str, given.block_sizes))}"
-        f" --step-sizes {' '.join(map(str, given.step_sizes))} --blocks {given.blocks} --rounds {given.rounds}"
+        f"python -m benches.optimism.cost --block-sizes {block_sizes} --step-sizes {step_sizes}"
+        f" --blocks {arguments.blocks} --rounds {arguments.rounds}"
     )
-    if given.save and not given.short:
-        save(read_provenance(command, ("orjson",)) | {"new_payload": blocks, "steps": steps}, given.save)
+    if arguments.save and not arguments.short:
+        save(read_provenance(command, ("orjson",)) | {"new_payload": blocks, "steps": steps}, arguments.save)
     return 0
 
 

@@ -12,11 +12,14 @@ from benches.optimism.chains import DrivenChain, start_optimism, start_plain
 
 from live import wait_for
 
-# Long enough for a step of the largest size on a slow machine; the driver opens a block once the pool has all of it.
+# Longer than a step of the largest size takes on a slow machine.
 _STEP = ("--step", "1s")
+# Time limit of a step.
 _SECONDS = 120.0
+# Transactions in one JSON-RPC batch.
 _BATCH = 200
 PARTS = ("select", "execute", "roots", "sync", "publish", "pool")
+"""Phases of a step in the metric `foreseal_step_part_seconds`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,11 @@ class StepMetrics:
 
 @dataclass
 class StepTimes:
-    """Durations of the steps of one chain and size, in ms."""
+    """Durations of the steps of one chain and size, in ms, one for each round."""
 
     total: list[float] = field(default_factory=list)
     parts: dict[str, list[float]] = field(default_factory=dict)
+    """Durations by phase."""
     steps: list[int] = field(default_factory=list)
     """Steps that a round's transactions needed."""
 
@@ -48,12 +52,12 @@ class StepTimes:
 
 
 def measure_steps(folder: Path, sizes: list[int], rounds: int) -> list[dict[str, Any]]:
-    """Return the figures of both chains for each number of transactions, and the ratio of their medians."""
+    """Return the figures of both chains for each size (number of transactions), and the ratio of their medians."""
     sides = [start_optimism(folder, "optimism", *_STEP), start_plain(folder, "plain", *_STEP)]
     found = {(side.name, size): StepTimes() for side in sides for size in sizes}
     for number in range(rounds + 1):
         for size in sizes:
-            # The order changes, so that no side is always the first.
+            # The order alternates. Round 0 is the warm-up.
             for side in sides[:: -1 if number % 2 else 1]:
                 times = found[side.name, size] if number else StepTimes()
                 _add_round(side, size, times)
@@ -70,7 +74,7 @@ def step_figures(size: int, optimism: StepTimes, plain: StepTimes) -> dict[str, 
 
 
 def _add_round(side: DrivenChain, size: int, times: StepTimes) -> None:
-    """Fill the pool while no block is open, open one, and add the duration of the step that takes all of it."""
+    """Fill the pool while no block is open, begin one, and add the duration of the step that empties the pool."""
     raw = side.transfers(size)
     for begin in range(0, size, _BATCH):
         side.node.rpc.batch(*(("eth_sendRawTransaction", each) for each in raw[begin : begin + _BATCH]))

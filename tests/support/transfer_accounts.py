@@ -49,7 +49,11 @@ def transfer_accounts(count: int = ACCOUNTS, calldata: bytes = b"") -> list[Tran
     return [TransferAccount(account, calldata) for account in accounts(count)]
 
 
+def funded_balances(count: int = ACCOUNTS) -> list[tuple[str, int]]:
+    """Return addresses and balances in wei of the first accounts of the mnemonic in a genesis."""
+    return [(address, _FUNDS) for address, _ in derive_accounts(MNEMONIC, count)]
+
+
 def funded_genesis(count: int = ACCOUNTS) -> bytes:
     """Return a genesis that funds the first accounts of the mnemonic."""
-    alloc = [(address, _FUNDS) for address, _ in derive_accounts(MNEMONIC, count)]
-    return orjson.dumps(build_genesis(CHAIN_ID, alloc))
+    return orjson.dumps(build_genesis(CHAIN_ID, funded_balances(count)))

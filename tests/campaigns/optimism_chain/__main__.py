@@ -12,7 +12,7 @@ from optimism_chain.equal_campaign import EqualCampaign
 from optimism_chain.sequencer_kills import SequencerKills
 from optimism_chain.verifier_kills import VerifierKills
 
-# Processes and newest fork of each run.
+# Workers (0: one process) and newest fork of each run.
 EQUAL_RUNS = ((0, Fork.JOVIAN), (2, Fork.KARST))
 
 
@@ -23,17 +23,17 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=60, help="sealed blocks of each run")
     parser.add_argument("--kills", type=int, default=200, help="kills of a sequencer and of a verifier together")
     parser.add_argument("--recordings", type=Path, help="folder of the recorded exchanges, for kills of a verifier")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="foreseal-optimism-"))
-    if given.campaign == "equal":
-        found, faults = _equal(folder, given.seed, given.blocks)
-        command = f"make optimism-equal BLOCKS={given.blocks} SEED={given.seed}"
+    if arguments.campaign == "equal":
+        found, faults = _equal(folder, arguments.seed, arguments.blocks)
+        command = f"make optimism-equal BLOCKS={arguments.blocks} SEED={arguments.seed}"
     else:
-        found, faults = _kills(folder, given.seed, given.kills, given.recordings)
-        command = f"make optimism-kills KILLS={given.kills} SEED={given.seed}"
-    code = conclude(found, faults, given.save, (command, ("websockets",)))
+        found, faults = _kills(folder, arguments.seed, arguments.kills, arguments.recordings)
+        command = f"make optimism-kills KILLS={arguments.kills} SEED={arguments.seed}"
+    code = conclude(found, faults, arguments.save, (command, ("websockets",)))
     if code:
-        print(f"the data directories are kept: {folder}")
+        print(f"the data directories are in {folder}")
     else:
         shutil.rmtree(folder)
     return code

@@ -6,10 +6,10 @@ import threading
 
 from optimism import Driver
 
-# Seconds of a payload.
-PAYLOAD_TIME = (0.15, 0.7)
-# One in this many payloads is abandoned; after one in `GONE_BACK` of these, the head goes back as well.
-ABANDONED, GONE_BACK = 10, 2
+# Minimum and maximum time of a payload, in seconds.
+_PAYLOAD_TIME = (0.15, 0.7)
+ABANDON_INTERVAL, GO_BACK_INTERVAL = 10, 2
+"""One in `ABANDON_INTERVAL` payloads is abandoned; after one in `GO_BACK_INTERVAL` of these, the head goes back."""
 
 
 class DriverLoop(threading.Thread):
@@ -17,11 +17,11 @@ class DriverLoop(threading.Thread):
 
     def __init__(self, driver: Driver, seed: int) -> None:
         super().__init__(daemon=True)
-        self.failure: BaseException | None = None
-        """Error that is not the end of the node."""
+        self.failure: Exception | None = None
+        """Error other than the end of the node."""
         self.sealed = self.abandoned = self.gone_back = 0
         self.sealing = threading.Event()
-        """Set while a block is taken and made the head."""
+        """Set while a payload is finished and its block made the head."""
         self._driver = driver
         self._rng = random.Random(seed)
         self._stopped = threading.Event()
@@ -37,19 +37,19 @@ class DriverLoop(threading.Thread):
             while not self._stopped.is_set():
                 self._payload()
         except (OSError, http.client.HTTPException):
-            # Killed: the next run continues with what the node has then.
+            # Killed: the next run continues with the chain of the restarted node.
             return
-        except BaseException as error:  # the waiting thread reports it
+        except Exception as error:  # the waiting thread reports it
             self.failure = error
 
     def _payload(self) -> None:
         driver = self._driver
         driver.begin()
-        self._stopped.wait(self._rng.uniform(*PAYLOAD_TIME))
-        if self._rng.randrange(ABANDONED) == 0:
+        self._stopped.wait(self._rng.uniform(*_PAYLOAD_TIME))
+        if self._rng.randrange(ABANDON_INTERVAL) == 0:
             driver.abandon()
             self.abandoned += 1
-            if driver.head.number > driver.safe and self._rng.randrange(GONE_BACK) == 0:
+            if driver.can_go_back and self._rng.randrange(GO_BACK_INTERVAL) == 0:
                 driver.go_back()
                 self.gone_back += 1
             return

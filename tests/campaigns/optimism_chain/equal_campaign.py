@@ -11,31 +11,29 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from foreseal.client import Cursor
 from live import Rpc, wait_for
 from live.blocks import wait_for_block
 from live.step_answers import StepAnswers, StepAnswersByPosition, compare_with_sealed, read_pending, view_queries
 from live.tag_queries import TagQuery
 from optimism import Driver, Fork
 from optimism.workload import LOG_CONTRACT, TransactionLoad, mixed_deposits, workload_genesis
-from optimism_chain.feed_reader import FeedReader
+from optimism_chain.driver_loop import ABANDON_INTERVAL, GO_BACK_INTERVAL
+from optimism_chain.feed_reader import RETURNED_STATUSES, FeedReader
 from optimism_chain.serving_node import ServingNode, serving_node
 from optimism_chain.stream_reader import Entry, StreamReader
-from readers.journal import chain_in, steps_in
+from readers.journal import steps_in
 
 RATE = 150.0
 # Seconds of a payload.
 PAYLOAD_TIME = 0.8
-# One in this many payloads is abandoned; after one in `GONE_BACK` of these, the head goes back as well.
-ABANDONED, GONE_BACK = 10, 2
-# Maximum number of blocks until the pool is empty, once nothing is sent any more.
-DRAIN_BLOCKS = 60
+# Maximum number of blocks until the pool is empty, after the last transaction was sent.
+MAX_DRAIN_BLOCKS = 60
 SECONDS = 30.0
 # Seconds in which a subscription delivers the newest step.
 STREAM_SECONDS = 5.0
 DEPOSIT_TYPE = "0x7e"
-# Statuses of a transaction whose step was withdrawn.
-RETURNED = {"pooled", "queued", "preconfirmed"}
+# Number of transactions whose status is compared with the chain.
+SAMPLE_SIZE = 300
 
 
 @dataclass
@@ -77,21 +75,26 @@ class EqualCampaign:
     """One chain under one driver."""
 
     def __init__(
-        self, folder: Path, seed: int, workers: int, fork: Fork = Fork.JOVIAN, abandoned: int = ABANDONED
+        self,
+        folder: Path,
+        seed: int,
+        workers: int,
+        fork: Fork = Fork.JOVIAN,
+        abandon_interval: int = ABANDON_INTERVAL,
     ) -> None:
-        """With `workers` 0 the node has one process; one in `abandoned` payloads is abandoned."""
+        """With `workers` 0 the node has one process; one in `abandon_interval` payloads is abandoned."""
         self.summary = EqualSummary(seed, workers)
         self.faults: list[str] = []
         self._folder = folder
         self._fork = fork
-        self._abandoned = abandoned
+        self._abandon_interval = abandon_interval
         # The driver's choices do not depend on the number of samples.
         self._rng, self._samples = random.Random(seed), random.Random(seed)
         self._polled: dict[str, tuple[str, ...]] = {}
         """Transactions of every polled pending block, by its hash."""
 
     def run(self, blocks: int) -> EqualSummary:
-        """Seal this many blocks, compare them, and check what readers were shown."""
+        """Seal this many blocks, compare them, and check the steps that readers were shown."""
         node = serving_node(self._folder, workload_genesis(self._fork), self.summary.workers, LOG_CONTRACT)
         try:
             self._run(node, blocks)
@@ -106,14 +109,13 @@ class EqualCampaign:
 
     def _run(self, node: ServingNode, blocks: int) -> None:
         each = node.each()
-        self._each, self._writer, self._everybody = each, node.others[-1], [*each, *node.others]
+        self._each, self._writer, self._processes = each, node.others[-1], [*each, *node.others]
         self._driver = Driver(node.engine, self._fork, mixed_deposits)
         self._driver.start()
         self._queries: list[TagQuery] = view_queries(each[0], LOG_CONTRACT)
         self.summary.methods = len(self._queries)
-        genesis = {"block": "0x0", "index": "0x0", "hash": self._driver.head.hash}
-        # A payload first, so that each list of a stream begins with a block's first step.
-        self._feed = FeedReader(each[-1].url, genesis)
+        self._reader = FeedReader(each[-1].url, self._driver.head.hash)
+        self._feed = self._reader.feed
         self._stream = StreamReader(each[0].url)
         load = TransactionLoad([rpc.url for rpc in each], RATE, self.summary.seed)
         try:
@@ -124,14 +126,14 @@ class EqualCampaign:
             self._settle()
         finally:
             load.stop()
-            self._feed.stop()
+            self._reader.stop()
             self._stream.stop()
         self.summary.accepted, self.summary.rejected = len(load.accepted), dict(load.rejected)
         self._check_steps()
         self._check_chain(set(load.accepted))
 
     def _payload(self) -> None:
-        """Open a payload, poll it, and seal or abandon it."""
+        """Begin a payload, poll it, and seal or abandon it."""
         driver = self._driver
         driver.begin()
         number = driver.head.number + 1
@@ -139,53 +141,53 @@ class EqualCampaign:
         end = time.monotonic() + PAYLOAD_TIME
         while time.monotonic() < end:
             for process, rpc in enumerate(self._each):
-                self._keep(seen[process], read_pending(process, rpc, self._queries), number)
-        if self._rng.randrange(self._abandoned) == 0:
+                self._record(seen[process], read_pending(process, rpc, self._queries), number)
+        if self._rng.randrange(self._abandon_interval) == 0:
             self._abandon()
             return
-        last = driver.take()["executionPayload"]["blockHash"]
+        last = driver.finish()["blockHash"]
         for process, rpc in enumerate(self._each):
             wait_for(partial(_shows, rpc, last), SECONDS, f"step {last}")
-            self._keep(seen[process], read_pending(process, rpc, self._queries), number)
+            self._record(seen[process], read_pending(process, rpc, self._queries), number)
         sealed = driver.seal()["blockHash"]
         if sealed != last:
             self.faults.append(f"block {number}: the payload was {last}, then {sealed}")
-        for rpc in self._everybody:
+        for rpc in self._processes:
             wait_for_block(rpc, number, SECONDS)
         for of_process in seen:
             self.summary.compared += self._compare(of_process, sealed)
         self.summary.blocks += 1
 
-    def _keep(self, seen: StepAnswersByPosition, one: StepAnswers, number: int) -> None:
+    def _record(self, seen: StepAnswersByPosition, shown: StepAnswers, number: int) -> None:
+        """Add the answers of a process at a step of block `number` to `seen`, and check the step itself."""
         self.summary.polled += 1
-        block = one.answers[[method for method, _ in self._queries].index("eth_getBlockByNumber")]
-        self._polled[one.hash] = tuple(each["hash"] for each in block["transactions"])
-        if block["hash"] != one.hash:
-            self.faults.append(f"pending {one.position}: status {one.hash}, block {block['hash']}")
-        # A worker may still be at the block before.
-        if one.position[0] == number and block["transactions"]:
-            known = seen.setdefault(one.position, one)
-            if known.hash != one.hash:
-                self.faults.append(f"{one.position} is {known.hash}, then {one.hash}")
+        block = shown.answers[[method for method, _ in self._queries].index("eth_getBlockByNumber")]
+        self._polled[shown.hash] = tuple(each["hash"] for each in block["transactions"])
+        if block["hash"] != shown.hash:
+            self.faults.append(f"pending {shown.position}: status {shown.hash}, block {block['hash']}")
+        # A worker may still be at the previous block.
+        if shown.position[0] == number and block["transactions"]:
+            first = seen.setdefault(shown.position, shown)
+            if first.hash != shown.hash:
+                self.faults.append(f"{shown.position} is {first.hash}, then {shown.hash}")
 
     def _compare(self, seen: StepAnswersByPosition, sealed: str) -> int:
         if not seen or seen[max(seen)].hash != sealed:
             self.faults.append(f"the last step of {sealed} was not polled")
             return 0
         try:
-            return compare_with_sealed(self._everybody, self._queries, seen, self._samples)
+            return compare_with_sealed(self._processes, self._queries, seen, self._samples)
         except AssertionError as error:
             self.faults.append(str(error)[:2000])
             return 0
 
     def _abandon(self) -> None:
-        """Abandon the payload, open another one, and check the status of the withdrawn transactions."""
+        """Abandon the payload, begin another one, and check the status of the withdrawn transactions."""
         driver, summary = self._driver, self.summary
-        newest = self._writer("eth_getBlockByNumber", "pending", True)
-        left = [newest]
+        left = [self._writer("eth_getBlockByNumber", "pending", True)]
         driver.abandon()
         summary.abandoned += 1
-        if driver.head.number > driver.safe and self._rng.randrange(GONE_BACK) == 0:
+        if driver.can_go_back and self._rng.randrange(GO_BACK_INTERVAL) == 0:
             left.append(self._writer("eth_getBlockByNumber", "latest", True))
             driver.go_back()
             summary.gone_back += 1
@@ -194,7 +196,6 @@ class EqualCampaign:
         for block in left:
             for transaction in block["transactions"]:
                 self._check_withdrawn(transaction, first)
-        # Seal what was opened instead: the next payload begins as any other.
         driver.seal()
         summary.blocks += 1
 
@@ -206,7 +207,7 @@ class EqualCampaign:
                 self.faults.append(f"deposit {where}")
             return
         self.summary.withdrawn_transactions += 1
-        if status["status"] not in RETURNED:
+        if status["status"] not in RETURNED_STATUSES:
             self.faults.append(where)
         elif status["status"] == "preconfirmed":
             number = int(status["blockNumber"], 16)
@@ -215,7 +216,7 @@ class EqualCampaign:
 
     def _drain(self) -> None:
         """Seal blocks until the pool is empty."""
-        for _ in range(DRAIN_BLOCKS):
+        for _ in range(MAX_DRAIN_BLOCKS):
             pool = self._writer("foreseal_status")["pool"]
             if pool["pooled"] == pool["queued"] == 0:
                 return
@@ -233,12 +234,12 @@ class EqualCampaign:
         expected = sum(len(step.transactions) for step in self._feed.chain)
         for kind, count in (("newFlashblockTransactions", expected), ("pendingLogs", len(self._logs()))):
             entries = self._stream.lists[kind]
-            # `_check_stream` reports what is missing.
+            # `_check_stream` reports missing entries.
             with contextlib.suppress(AssertionError):
                 wait_for(partial(_has_length, entries, count), STREAM_SECONDS, kind)
 
     def _check_steps(self) -> None:
-        """Check that readers of the streams were shown a chain without contradictions, which ends in the blocks."""
+        """Check that readers of the streams were shown a chain without contradictions, with the sealed blocks."""
         summary, feed = self.summary, self._feed
         self.faults += feed.faults + self._stream.faults
         summary.steps, summary.withdrawn = len(feed.shown), feed.withdrawn
@@ -257,7 +258,7 @@ class EqualCampaign:
             status = self._writer("foreseal_transactionStatus", lost)
             self.faults.append(f"accepted transaction {lost} is not on the chain: {status}")
         numbers = {each["hash"]: block["number"] for block in blocks for each in block["transactions"]}
-        for hash in self._samples.sample(sorted(numbers), min(len(numbers), 300)):
+        for hash in self._samples.sample(sorted(numbers), min(len(numbers), SAMPLE_SIZE)):
             status = self._writer("foreseal_transactionStatus", hash)
             if (status["status"], status["blockNumber"]) != ("sealed", numbers[hash]):
                 self.faults.append(f"{hash} is sealed in {numbers[hash]}: {status}")
@@ -295,9 +296,8 @@ class EqualCampaign:
 
     def _compare_journal(self) -> None:
         """Compare the chain that the feed led to, and all polled steps, with the steps of the journal."""
-        end, datadir = self._feed.chain[-1], self._folder / "data"
-        genesis = Cursor(0, 0, self._driver.chain[0].hash)
-        steps = chain_in(datadir, genesis, Cursor(end.number, end.index, end.hash))
+        datadir = self._folder / "data"
+        steps = self._feed.journalled(datadir)
         written = [(step.cursor.hash, step.previous, step.transactions) for step in steps]
         shown = [(step.hash, step.previous, step.transactions) for step in self._feed.chain]
         if written != shown:

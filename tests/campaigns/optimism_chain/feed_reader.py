@@ -1,18 +1,22 @@
 """A thread that pages through the feed of a node, across its restarts, and maintains the chain by its messages."""
 
-import http.client
-import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from cluster.recording import ShownStep
 from cluster.step_reader import read_step
+from foreseal.client import Cursor
+from live import wait_for
+from live.polling import STARTING, PollingThread
 from live.rpc import Rpc
+from readers.journal import Journalled, chain_in
 
-_INTERVAL, _TIMEOUT = 0.02, 5.0
+RETURNED_STATUSES = {"pooled", "queued", "preconfirmed"}
+"""Statuses of a pool transaction whose step was withdrawn, until its next block is sealed."""
+# Seconds.
+_INTERVAL, _TIMEOUT, _CATCH_UP_TIME = 0.02, 5.0, 30.0
 _PAGE_SIZE = "0x40"
-# The node replays its journal.
-_STARTING = -32002
 
 
 class FeedChain:
@@ -35,65 +39,60 @@ class FeedChain:
         return steps[-1].hash if steps else self._genesis
 
     def apply(self, step: ShownStep) -> None:
-        """Add a step, or remove it if it was withdrawn."""
+        """Add a step, or remove it if it was withdrawn; a contradiction is a fault."""
         if step.removed:
             self.withdrawn += 1
             if not self.chain or self.chain.pop().content != step.content:
-                self.faults.append(f"{_named(step)} is withdrawn, and was not shown as the newest step")
+                self.faults.append(f"{_text(step)} is withdrawn, and was not shown as the newest step")
             return
         if step.previous != self.tip:
-            self.faults.append(f"{_named(step)} follows {step.previous}, not {self.tip}")
+            self.faults.append(f"{_text(step)} follows {step.previous}, not {self.tip}")
         index = self.chain[-1].index + 1 if self.chain and self.chain[-1].number == step.number else 0
         if step.index != index:
-            self.faults.append(f"{_named(step)} should have index {index}")
+            self.faults.append(f"{_text(step)} should have index {index}")
         self.shown[step.hash] = step
         self.chain.append(step)
 
+    def journalled(self, datadir: Path) -> list[Journalled]:
+        """Return the steps in a journal that lead to the newest step."""
+        end = self.chain[-1]
+        return chain_in(datadir, Cursor(0, 0, self._genesis), Cursor(end.number, end.index, end.hash))
 
-class FeedReader(FeedChain):
+
+class FeedReader(PollingThread):
     """Pages of flashblocks from genesis on."""
 
-    def __init__(self, url: str, genesis: dict[str, str]) -> None:
-        """`genesis` is the cursor of the genesis block. The URL must be the same after a restart."""
-        super().__init__(genesis["hash"])
-        self._cursor: Any = genesis
-        self._rpc = Rpc(url, _TIMEOUT)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+    def __init__(self, url: str, genesis: str) -> None:
+        """`genesis` is the hash of the genesis block. The URL must be the same after a restart."""
+        super().__init__(Rpc(url, _TIMEOUT), _INTERVAL)
+        self.feed = FeedChain(genesis)
+        self._cursor: Any = {"block": "0x0", "index": "0x0", "hash": genesis}
+        self.start()
 
-    def stop(self) -> None:
-        """Stop reading."""
-        self._stopped.set()
-        self._thread.join(2 * _TIMEOUT)
+    def wait_for_newest(self, rpc: Rpc) -> None:
+        """Wait until the reader has the step that is the newest of a node."""
 
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                complete = self._read_page()
-            except (OSError, http.client.HTTPException, ValueError):
-                # Killed or not yet started: read again from the same cursor.
-                complete = True
-            if complete:
-                self._stopped.wait(_INTERVAL)
-        self._rpc.close()
+        def has_newest() -> bool:
+            page = rpc("foreseal_getFlashblocks", None)
+            return bool(self.feed.tip == page["cursor"]["hash"])
 
-    def _read_page(self) -> bool:
-        """Apply one page. Return True if it ends with the newest step."""
-        answer = self._rpc.http_call("foreseal_getFlashblocks", self._cursor, _PAGE_SIZE).json()
-        if answer.get("error", {}).get("code") == _STARTING:
-            return True
+        wait_for(has_newest, _CATCH_UP_TIME, "newest step in the feed", lambda: f"{self.feed.chain[-2:]}")
+
+    def poll(self) -> bool:
+        """Apply one page; return True if it does not end with the newest step."""
+        answer = self.rpc.http_call("foreseal_getFlashblocks", self._cursor, _PAGE_SIZE).json()
         if "error" in answer:
-            self.faults.append(f"the feed from {self._cursor}: {answer['error']}")
-            return True
+            if answer["error"]["code"] != STARTING:
+                self.feed.faults.append(f"the feed from {self._cursor}: {answer['error']}")
+            return False
         page = answer["result"]
         for message in page["flashblocks"]:
-            self.apply(read_step("feed", time.monotonic(), message))
+            self.feed.apply(read_step("feed", time.monotonic(), message))
         self._cursor = page["cursor"]
-        if self._cursor["hash"] != self.tip:
-            self.faults.append(f"the cursor is {self._cursor}, the newest step {self.tip}")
-        return bool(page["complete"])
+        if self._cursor["hash"] != self.feed.tip:
+            self.feed.faults.append(f"the cursor is {self._cursor}, the newest step {self.feed.tip}")
+        return not page["complete"]
 
 
-def _named(step: ShownStep) -> str:
+def _text(step: ShownStep) -> str:
     return f"step {step.number}.{step.index} {step.hash[:12]}"

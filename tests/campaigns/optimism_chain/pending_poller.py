@@ -1,11 +1,11 @@
-"""A thread that reads the pending block, its receipts and the status again and again, each time from one view."""
+"""A thread that reads the pending block, its receipts and the status repeatedly, each time from one view."""
 
-import http.client
-import threading
 from typing import Any
 
+from live.polling import STARTING, PollingThread
 from live.rpc import Rpc, RpcFailure
 
+# Seconds.
 _INTERVAL, _TIMEOUT = 0.01, 5.0
 _CALLS: tuple[tuple[str, *tuple[Any, ...]], ...] = (
     ("foreseal_status",),
@@ -14,35 +14,29 @@ _CALLS: tuple[tuple[str, *tuple[Any, ...]], ...] = (
 )
 
 
-class PendingPoller:
+class PendingPoller(PollingThread):
     """Records every pending block with transactions."""
 
     def __init__(self, url: str) -> None:
         """The URL must be the same after a restart of the node."""
-        self.seen: dict[str, tuple[str, ...]] = {}
+        super().__init__(Rpc(url, _TIMEOUT), _INTERVAL)
+        self.shown: dict[str, tuple[str, ...]] = {}
         """Transactions by hash of the step."""
         self.numbers: dict[str, int] = {}
         """Block number by hash of the step."""
         self.faults: list[str] = []
-        self._rpc = Rpc(url, _TIMEOUT)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self.start()
 
-    def stop(self) -> None:
-        """Stop polling."""
-        self._stopped.set()
-        self._thread.join(2 * _TIMEOUT)
-
-    def _run(self) -> None:
-        while not self._stopped.wait(_INTERVAL):
-            try:
-                status, block, receipts = self._rpc.batch(*_CALLS)
-            except (OSError, http.client.HTTPException, ValueError, RpcFailure):
-                # Killed or not yet started.
-                continue
+    def poll(self) -> bool:
+        """Record the pending block; return False, since there is a pause between two polls."""
+        try:
+            status, block, receipts = self.rpc.batch(*_CALLS)
+        except RpcFailure as error:
+            if error.code != STARTING:
+                self.faults.append(f"a poll failed: {error}")
+        else:
             self._record(status, block, receipts)
-        self._rpc.close()
+        return False
 
     def _record(self, status: dict[str, Any], block: dict[str, Any], receipts: list[dict[str, Any]]) -> None:
         transactions = tuple(block["transactions"])
@@ -52,5 +46,5 @@ class PendingPoller:
             self.faults.append(f"the receipts of {block['hash']} are those of other transactions")
         # Without an open payload, `pending` is an empty block, which commits to nothing.
         if transactions:
-            self.seen[block["hash"]] = transactions
+            self.shown[block["hash"]] = transactions
             self.numbers[block["hash"]] = int(block["number"], 16)

@@ -1,17 +1,19 @@
-"""Replays a recording of a driver, and synchronises as op-node does after a restart of the node."""
+"""Replays a recording of a driver, and synchronizes as op-node does after a restart of the node."""
 
 from typing import Any
 
 from live.rpc import RpcFailure
-from optimism.engine_client import EngineClient
-from optimism.recording import Exchange, differences
+from optimism.engine_client import ZERO_HASH, EngineClient
+from optimism.exchanges import Exchange
+from optimism.json_differences import json_differences
 
-ZERO_HASH = "0x" + "00" * 32
+# Each node has other payload ids, the reason of an invalid block is free text, and op-geth adds a field that is null.
+_IGNORED = ("payloadId", "validationError", "slotNumber")
 _NAMES = {"latest": "headBlockHash", "safe": "safeBlockHash", "finalized": "finalizedBlockHash"}
 
 
 class RecordedDriver:
-    """Position in a recording, and what the node acknowledged so far."""
+    """Position in a recording, and the fork choice that the node acknowledged."""
 
     def __init__(self, engine: EngineClient, exchanges: list[Exchange]) -> None:
         self.engine = engine
@@ -19,6 +21,7 @@ class RecordedDriver:
         """Index of the next exchange."""
         self.faults: list[str] = []
         self.passed = 0
+        """Number of exchanges with the recorded result."""
         self._exchanges = exchanges
         self._acknowledged: dict[str, Any] | None = None
         """State of the last fork choice that the node acknowledged."""
@@ -31,13 +34,13 @@ class RecordedDriver:
         return self.position == len(self._exchanges)
 
     def replay(self) -> None:
-        """Replay the rest of the recording. Raises an error of the connection if the node is killed."""
+        """Replay the rest of the recording. Raise an error of the connection if the node is killed."""
         while not self.is_complete:
             self._exchange(self._exchanges[self.position])
             self.position += 1
 
     def synchronize(self) -> bool:
-        """Send what the node may have lost: the head, the attributes of the open payload, and blocks that are no head.
+        """Send the head, the attributes of the open payload and later blocks again: the node may have lost them.
 
         Return True if a payload was open.
         """
@@ -69,7 +72,7 @@ class RecordedDriver:
         if "error" in exchange.response:
             self.faults.append(f"exchange {self.position}, {exchange.method}: a result, recorded {exchange.response}")
             return
-        found = list(differences(exchange.response["result"], result))
+        found = list(json_differences(exchange.response["result"], result, ignored=_IGNORED))
         self.faults += [f"exchange {self.position}, {exchange.method}: {each}" for each in found[:3]]
         self.passed += not found
         if exchange.payload_id is not None:
@@ -80,15 +83,10 @@ class RecordedDriver:
     def _read_state(self) -> dict[str, str]:
         """Return head, safe and finalized of the node: the acknowledged ones, or those of the call in flight."""
         assert self._acknowledged is not None
-        state = {}
+        state: dict[str, str] = {}
         following = self._exchanges[self.position].params[0] if self._in_flight() else self._acknowledged
         for tag, name in _NAMES.items():
-            try:
-                block = self.engine("eth_getBlockByNumber", tag, False)
-            except RpcFailure as error:
-                block = None
-                if "block not found" not in error.message:
-                    raise
+            block = self.engine.find_block(tag)
             state[name] = ZERO_HASH if block is None else block["hash"]
             if state[name] not in (self._acknowledged[name], following[name]):
                 self.faults.append(
@@ -102,7 +100,7 @@ class RecordedDriver:
         return not self.is_complete and self._exchanges[self.position].is_fork_choice
 
     def _open_payload(self) -> Exchange | None:
-        """Return the fork choice that opened the payload which the recording takes next."""
+        """Return the fork choice that opened the payload which the recording gets next."""
         before = [each for each in self._exchanges[: self.position] if each.attributes is not None]
         if not before or before[-1].payload_id is None:
             return None

@@ -1,4 +1,4 @@
-"""Kills a node that builds blocks for a driver under load, and checks what its readers were shown across the kills."""
+"""Kills a node that builds blocks for a driver under load, and checks all that its readers were shown."""
 
 import os
 import random
@@ -9,35 +9,33 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
+from eth_utils.hexadecimal import decode_hex, encode_hex
 
 from cluster.recording import ShownStep
 from durability.campaign import verify
-from foreseal.client import Cursor
 from foreseal.ports import next_free_port
-from live import wait_for
 from optimism import Driver, OptimismNode
 from optimism.workload import TransactionLoad, mixed_deposits, workload_genesis
 from optimism_chain.driver_loop import DriverLoop
-from optimism_chain.feed_reader import FeedReader
+from optimism_chain.feed_reader import RETURNED_STATUSES, FeedReader
 from optimism_chain.pending_poller import PendingPoller
-from readers.journal import chain_in, steps_in
+from readers.journal import steps_in
 from traffic.record import Record
 
 RATE = 150.0
 # Minimum and maximum seconds of a node's life.
 LIFE = (0.05, 1.5)
-# Every other kill comes within this many seconds after a payload is taken: newPayload and forkchoiceUpdated follow.
-AROUND_SEAL = 0.01
-# L1 is reorganised during one in this many restarts, so that the open block gets other attributes.
-REORGANIZED = 3
+# Every other kill comes at most this many seconds after the driver begins to seal a block.
+SEAL_TIME = 0.01
+# L1 is reorganized during one in this many restarts, so that the open block gets other attributes.
+REORGANIZE_INTERVAL = 3
 # One in this many kills is followed by a verification of the store.
-VERIFIED = 4
-# One in this many kills is followed by another one while the node starts, within this many seconds.
-START_KILLS, START_TIME = 8, 0.7
+VERIFY_INTERVAL = 4
+# One in this many kills is followed by another one while the node starts, at most START_TIME seconds later.
+START_KILL_INTERVAL, START_TIME = 8, 0.7
+# Time limit for a block to be sealed.
 SECONDS = 30.0
-# Statuses of a transaction whose step was withdrawn.
-RETURNED = {"pooled", "queued", "preconfirmed"}
 
 
 @dataclass
@@ -52,7 +50,7 @@ class SequencerKillSummary:
     withdrawn: int = 0
     """Restarts after which other attributes withdrew an open block."""
     resent: int = 0
-    """Restarts after which the driver sent the payload again that it had taken."""
+    """Restarts after which the driver sent its finished payload again."""
     extended: int = 0
     """Restarts that found a head whose acknowledgement was lost."""
     verified: int = 0
@@ -93,19 +91,20 @@ class SequencerKills:
         node = self._start()
         self._driver = driver = Driver(node.engine, deposits=mixed_deposits)
         driver.start()
-        self._feed = FeedReader(node.url, {"block": "0x0", "index": "0x0", "hash": driver.head.hash})
+        self._reader = FeedReader(node.url, driver.head.hash)
+        self._feed = self._reader.feed
         self._poller = PendingPoller(node.url)
         load = TransactionLoad([node.url], RATE, self.summary.seed)
         try:
             round_ = 0
             while self.summary.kills < kills:
-                self._live_and_die(node, round_)
+                self._run_until_killed(node, round_)
                 node = self._start()
                 self._resume(node)
                 round_ += 1
             self._finish(node, load)
         finally:
-            for each in (load, self._feed, self._poller):
+            for each in (load, self._reader, self._poller):
                 each.stop()
             if node.process.poll() is None:
                 node.kill()
@@ -116,25 +115,25 @@ class SequencerKills:
     def _start(self) -> OptimismNode:
         return OptimismNode(self._folder, self._genesis, *self._arguments)
 
-    def _fault(self, kind: str, what: str) -> None:
-        self.faults.append(f"{kind}: {what}")
+    def _fault(self, kind: str, message: str) -> None:
+        self.faults.append(f"{kind}: {message}")
 
-    def _live_and_die(self, node: OptimismNode, round_: int) -> None:
+    def _run_until_killed(self, node: OptimismNode, round_: int) -> None:
         loop = DriverLoop(self._driver, self._rng.getrandbits(32))
         loop.start()
         time.sleep(self._rng.uniform(*LIFE))
         if round_ % 2:
             loop.sealing.wait(SECONDS)
-            time.sleep(self._rng.uniform(0, AROUND_SEAL))
+            time.sleep(self._rng.uniform(0, SEAL_TIME))
         os.killpg(node.process.pid, signal.SIGKILL)
         self.summary.kills += 1
         loop.join()
         node.kill()
         if loop.failure is not None:
             self._fault("driver", f"{type(loop.failure).__name__}: {loop.failure}")
-        if round_ % START_KILLS == START_KILLS - 1:
+        if round_ % START_KILL_INTERVAL == START_KILL_INTERVAL - 1:
             self._kill_while_starting(node)
-        if round_ % VERIFIED == 0:
+        if round_ % VERIFY_INTERVAL == 0:
             self.summary.verified += 1
             verify(self._folder / "data", self._record)
 
@@ -149,7 +148,7 @@ class SequencerKills:
         self.summary.while_starting += 1
 
     def _resume(self, node: OptimismNode) -> None:
-        """Synchronise the driver as op-node does, open the next block, and check what happens to the open one."""
+        """Synchronize the driver as op-node does, begin the next payload, and check the steps of the open block."""
         driver, summary = self._driver, self.summary
         driver.engine = node.engine
         head, safe = driver.head, driver.acknowledged_safe
@@ -163,13 +162,13 @@ class SequencerKills:
         if driver.safe < safe:
             self._fault("safe", f"block {safe} was acknowledged as safe, the node has {driver.safe}")
         before = self._feed.withdrawn
-        # The readers reach what was durable before the kill, now that the node has the head only.
-        self._wait_for_feed(node)
+        # No payload is open yet, so the newest step is the last one that was durable before the kill.
+        self._reader.wait_for_newest(node.rpc)
         if self._feed.withdrawn > before:
             self._fault("contradicted", f"{self._feed.withdrawn - before} steps were withdrawn by the restart")
-        if driver.taken is not None and self._rng.randrange(2):
+        if driver.finished is not None and self._rng.randrange(2):
             self._send_again(node)
-        if self._rng.randrange(REORGANIZED) == 0:
+        if self._rng.randrange(REORGANIZE_INTERVAL) == 0:
             driver.abandon()
         self._begin(node)
 
@@ -179,22 +178,22 @@ class SequencerKills:
         return [step for step in self._feed.chain if step.number > head]
 
     def _send_again(self, node: OptimismNode) -> None:
-        """Send the payload again that was taken before the kill: it is the block at its last step."""
-        before, taken = self._feed.withdrawn, self._driver.taken
-        assert taken is not None
-        self._driver.seal_taken()
+        """Send the payload again that was finished before the kill: it is the block at its last step."""
+        before, finished = self._feed.withdrawn, self._driver.finished
+        assert finished is not None
+        self._driver.seal_finished()
         self.summary.resent += 1
-        self._wait_for_feed(node)
+        self._reader.wait_for_newest(node.rpc)
         if self._feed.withdrawn > before:
-            self._fault("contradicted", f"payload {taken['blockHash']} is not the last step that was shown")
+            self._fault("contradicted", f"payload {finished['blockHash']} is not the last step that was shown")
 
     def _begin(self, node: OptimismNode) -> None:
         driver, before = self._driver, self._feed.withdrawn
         shown = self._open_steps()
         opened = driver.next_attributes()["transactions"]
-        is_same = bool(shown) and list(shown[0].transactions) == [_hash_of(raw) for raw in opened]
+        is_same = bool(shown) and list(shown[0].transactions) == [encode_hex(keccak(decode_hex(raw))) for raw in opened]
         driver.begin()
-        self._wait_for_feed(node)
+        self._reader.wait_for_newest(node.rpc)
         withdrawn = self._feed.withdrawn - before
         if is_same:
             self.summary.continued += 1
@@ -211,24 +210,15 @@ class SequencerKills:
         for hash in (each for step in shown for each in step.transactions if each not in self._driver.deposits):
             status = node.rpc("foreseal_transactionStatus", hash)
             self.summary.returned += 1
-            if status["status"] not in RETURNED:
+            if status["status"] not in RETURNED_STATUSES:
                 self._fault("transaction", f"{hash} of a withdrawn step is {status}")
-
-    def _wait_for_feed(self, node: OptimismNode) -> None:
-        """Wait until the reader of the feed has the step that is the newest now."""
-        wait_for(lambda: self._has_newest(node), SECONDS, "newest step in the feed", lambda: f"{self._feed.chain[-2:]}")
-
-    def _has_newest(self, node: OptimismNode) -> bool:
-        # Without an open payload, `pending` is an empty block that is no step of the feed.
-        page = node.rpc("foreseal_getFlashblocks", None)
-        return bool(self._feed.tip == page["cursor"]["hash"])
 
     def _finish(self, node: OptimismNode, load: TransactionLoad) -> None:
         load.stop()
         # The payload that the last restart opened.
         if self._driver.payload is not None:
             self._driver.seal()
-        self._wait_for_feed(node)
+        self._reader.wait_for_newest(node.rpc)
         for block in self._driver.chain:
             found = node.rpc("eth_getBlockByNumber", hex(block.number), False)
             if found is None or found["hash"] != block.hash:
@@ -244,10 +234,8 @@ class SequencerKills:
         self.faults += [f"mixed: {fault}" for fault in poller.faults]
         self.faults += self._record.faults
         summary = self.summary
-        summary.steps, summary.steps_withdrawn, summary.polled = len(feed.shown), feed.withdrawn, len(poller.seen)
-        end = feed.chain[-1]
-        genesis = Cursor(0, 0, self._driver.chain[0].hash)
-        written = chain_in(datadir, genesis, Cursor(end.number, end.index, end.hash))
+        summary.steps, summary.steps_withdrawn, summary.polled = len(feed.shown), feed.withdrawn, len(poller.shown)
+        written = feed.journalled(datadir)
         if [step.cursor.hash for step in written] != [step.hash for step in feed.chain]:
             self._fault("feed", f"the feed led to {len(feed.chain)} steps, the journal to {len(written)}")
         on_chain = {step.cursor.hash for step in written}
@@ -255,13 +243,9 @@ class SequencerKills:
         if sum(len(step.transactions) for step in written) != len(included):
             self._fault("twice", "a transaction is in the chain twice")
         durable = {step.cursor.hash for step in steps_in(datadir)}
-        for hash, transactions in poller.seen.items():
+        for hash, transactions in poller.shown.items():
             if hash not in durable:
                 self._fault("lost", f"pending {hash} of block {poller.numbers[hash]} is not in the journal")
-            # The first transaction names the attributes: the driver left the block if it is on no chain.
+            # The first transaction identifies the attributes: if it is not on the chain, the driver left the block.
             if hash not in on_chain and transactions[0] in included:
                 self._fault("contradicted", f"pending {hash} of block {poller.numbers[hash]} was left by the node")
-
-
-def _hash_of(raw: str) -> str:
-    return "0x" + keccak(bytes.fromhex(raw[2:])).hex()

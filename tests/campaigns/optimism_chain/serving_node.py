@@ -1,18 +1,13 @@
 """A node under a driver, alone or with workers, with a connection to each of its processes."""
 
-import re
 from pathlib import Path
 from typing import Any, Protocol
 
-from live import LiveNode, Rpc, wait_for
+from live import LiveNode, Rpc
 from optimism.block_client import BlockClient
-from optimism.engine_client import read_secret
 from optimism.genesis import genesis_bytes
-from optimism.node import OptimismNode
+from optimism.node import ENGINE_LOG_LEVEL, SECRET_FILE, OptimismNode, connect_engine
 from workers.node import WorkersNode
-
-_ENGINE = re.compile(r"Engine API is served.*?address=(\S+)")
-_SECONDS = 30.0
 
 
 class ServingNode(Protocol):
@@ -27,7 +22,7 @@ class ServingNode(Protocol):
 
     @property
     def others(self) -> list[Rpc]:
-        """Processes that show the same chain; the last one writes it."""
+        """Processes that show the same chain as those of `each`; the last one writes it."""
         ...
 
     def close(self) -> None:
@@ -61,16 +56,15 @@ class OptimismWorkersNode(WorkersNode):
     """A node under a driver with workers."""
 
     def __init__(self, folder: Path, genesis: dict[str, Any], workers: int, contract: str) -> None:
-        """`contract` is one of the genesis."""
+        """`contract` is the address of a contract in the genesis."""
         folder.mkdir(exist_ok=True)
-        file, secret = folder / "genesis.json", folder / "engine.jwt"
+        file, secret = folder / "genesis.json", folder / SECRET_FILE
         file.write_bytes(genesis_bytes(genesis))
         self._genesis_contract = contract
         engine = ("--genesis", str(file), "--engine", "127.0.0.1:0", "--engine-jwt", str(secret))
-        logged = ("--log-level", "warn,foreseal.supervisor=info,_core::engine_api=info")
+        logged = ("--log-level", f"{ENGINE_LOG_LEVEL},foreseal.supervisor=info")
         super().__init__(folder / "data", workers, *engine, *logged)
-        found = wait_for(lambda: _ENGINE.search(self.live.printed), _SECONDS, "engine address")
-        self.engine = BlockClient(f"http://{found[1]}", read_secret(secret))
+        self.engine = connect_engine(self.live, secret)
 
     def close(self) -> None:
         """Close all connections."""

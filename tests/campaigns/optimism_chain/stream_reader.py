@@ -1,12 +1,11 @@
 """Subscriptions of one connection, each maintained as a list: entries with `removed: true` leave it."""
 
 import contextlib
-import itertools
 import json
 import threading
 from typing import Any
 
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
 KINDS = ("newFlashblocks", "newFlashblockTransactions", "pendingLogs", "logs")
@@ -23,13 +22,13 @@ class StreamReader:
         """Entries of each subscription that were not removed, in order."""
         self.removed = dict.fromkeys(KINDS, 0)
         self.faults: list[str] = []
+        # `connect` returns a context manager.
         self._closing = contextlib.ExitStack()
         opened = connect(url.replace("http", "ws", 1), max_size=None, open_timeout=_TIMEOUT)
         self._connection = self._closing.enter_context(opened)
         self._kinds: dict[str, str] = {}
-        ids = itertools.count(1)
-        for kind in KINDS:
-            request = {"jsonrpc": "2.0", "id": next(ids), "method": "eth_subscribe", "params": [kind]}
+        for ident, kind in enumerate(KINDS, 1):
+            request = {"jsonrpc": "2.0", "id": ident, "method": "eth_subscribe", "params": [kind]}
             self._connection.send(json.dumps(request))
             self._kinds[self._subscription_id()] = kind
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -52,9 +51,8 @@ class StreamReader:
         try:
             for text in self._connection:
                 self._apply(json.loads(text))
-        except ConnectionClosed as error:
-            if error.rcvd is not None and error.rcvd.code != 1000:
-                self.faults.append(f"the node closed the connection: {error}")
+        except ConnectionClosedError as error:
+            self.faults.append(f"the node closed the connection: {error}")
 
     def _apply(self, message: dict[str, Any]) -> None:
         kind = self._kinds[message["params"]["subscription"]]
@@ -73,7 +71,7 @@ class StreamReader:
 
 
 def _entry(kind: str, content: Any) -> Entry:
-    """Return what identifies an entry of a subscription."""
+    """Return the fields that identify an entry of a subscription."""
     if kind == "newFlashblocks":
         return content["hash"], content["number"]
     if kind == "newFlashblockTransactions":

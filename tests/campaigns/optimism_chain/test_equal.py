@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from optimism import Fork
-from optimism_chain.equal_campaign import ABANDONED, EqualCampaign
+from optimism_chain.driver_loop import ABANDON_INTERVAL
+from optimism_chain.equal_campaign import EqualCampaign
 
 BLOCKS = int(os.environ.get("FORESEAL_OPTIMISM_BLOCKS", "6"))
 SEED = int(os.environ.get("FORESEAL_SEED", "10"))
@@ -15,7 +16,7 @@ SEED = int(os.environ.get("FORESEAL_SEED", "10"))
 @pytest.mark.timeout(180 + 20 * BLOCKS)
 @pytest.mark.parametrize(("workers", "fork"), [(0, Fork.JOVIAN), (2, Fork.KARST)], ids=["alone", "workers"])
 def test_every_step_is_sealed_as_shown_or_withdrawn(workers: int, fork: Fork, tmp_path: Path) -> None:
-    campaign = EqualCampaign(tmp_path / "node", SEED, workers, fork, ABANDONED if BLOCKS > 20 else 3)
+    campaign = EqualCampaign(tmp_path / "node", SEED, workers, fork, ABANDON_INTERVAL if BLOCKS > 20 else 3)
     summary = campaign.run(BLOCKS)
     print(f"\n{summary}")
     assert not campaign.faults, "\n".join(campaign.faults[:20])

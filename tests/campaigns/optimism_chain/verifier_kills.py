@@ -9,25 +9,18 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from durability.campaign import verify
-from foreseal.client import Cursor
 from foreseal.ports import next_free_port
-from live import wait_for
 from optimism import OptimismNode
-from optimism.recording import read_recording
-from optimism_chain.feed_reader import FeedReader
+from optimism.exchanges import read_exchanges
+from optimism.recordings import RECORDED_CHAINS
+from optimism_chain.feed_reader import FeedChain, FeedReader
 from optimism_chain.recorded_driver import RecordedDriver
-from readers.journal import chain_in
 from traffic.record import Record
 
-RECORDINGS = ("jovian", "karst", "karst-reorg")
 # Minimum and maximum seconds from the continuation of a replay to the next kill.
 LIFE = (0.005, 0.25)
-SECONDS = 30.0
 
 
 @dataclass
@@ -43,6 +36,7 @@ class VerifierKillSummary:
     reopened: int = 0
     """Restarts while a payload was open."""
     steps: int = 0
+    """Steps shown by the feed."""
     withdrawn: int = 0
     verified: int = 0
     faults: Counter[str] = field(default_factory=Counter)
@@ -67,39 +61,39 @@ class VerifierKills:
         self._recordings = recordings
 
     def run(self, kills: int) -> VerifierKillSummary:
-        """Kill nodes this many times; each replay is completed."""
+        """Kill nodes this many times; every replay is completed."""
         self._folder.mkdir(exist_ok=True)
         while self.summary.kills < kills:
-            self._replay(RECORDINGS[self.summary.replays % len(RECORDINGS)], kills)
+            self._replay(RECORDED_CHAINS[self.summary.replays % len(RECORDED_CHAINS)], kills)
             self.summary.replays += 1
         self.summary.faults = Counter(fault.partition(":")[0] for fault in self.faults)
         return self.summary
 
     def _replay(self, name: str, kills: int) -> None:
-        genesis = orjson.loads((self._recordings / f"genesis-{name}.json").read_bytes())
-        exchanges = read_recording(self._recordings / f"verifier-{name}.jsonl.zst")
+        genesis = self._recordings / f"genesis-{name}.json"
+        exchanges = read_exchanges(self._recordings / f"verifier-{name}.jsonl.zst")
         folder, arguments = self._folder / str(self.summary.replays), ("--port", str(next_free_port()))
         node = OptimismNode(folder, genesis, *arguments)
         driver = RecordedDriver(node.engine, exchanges)
         first = node.rpc("eth_getBlockByNumber", "0x0", False)["hash"]
-        feed = FeedReader(node.url, {"block": "0x0", "index": "0x0", "hash": first})
+        feed = FeedReader(node.url, first)
         try:
             while self.summary.kills < kills:
-                if self._live_and_die(node, driver):
+                if self._run_until_killed(node, driver):
                     break
                 node = OptimismNode(folder, genesis, *arguments)
                 driver.engine = node.engine
                 self._synchronize(node, driver, feed)
             driver.replay()
-            self._wait_for_feed(node, feed)
+            feed.wait_for_newest(node.rpc)
             assert node.stop() == 0
         finally:
             feed.stop()
             if node.process.poll() is None:
                 node.kill()
-        self._finish(folder / "data", first, driver, feed)
+        self._check(folder / "data", driver, feed.feed)
 
-    def _live_and_die(self, node: OptimismNode, driver: RecordedDriver) -> bool:
+    def _run_until_killed(self, node: OptimismNode, driver: RecordedDriver) -> bool:
         """Replay until a kill; return True if the recording ended before."""
         timer = threading.Timer(self._rng.uniform(*LIFE), os.killpg, (node.process.pid, signal.SIGKILL))
         timer.start()
@@ -114,29 +108,23 @@ class VerifierKills:
         return False
 
     def _synchronize(self, node: OptimismNode, driver: RecordedDriver, feed: FeedReader) -> None:
-        self._wait_for_feed(node, feed)
-        before = feed.withdrawn
+        feed.wait_for_newest(node.rpc)
+        before = feed.feed.withdrawn
         if driver.synchronize():
             self.summary.reopened += 1
-            self._wait_for_feed(node, feed)
-            if feed.withdrawn > before:
-                count = feed.withdrawn - before
+            feed.wait_for_newest(node.rpc)
+            if feed.feed.withdrawn > before:
+                count = feed.feed.withdrawn - before
                 self.faults.append(f"contradicted: {count} steps withdrawn though the attributes are the same")
 
-    def _wait_for_feed(self, node: OptimismNode, feed: FeedReader) -> None:
-        def has_newest() -> bool:
-            page: dict[str, Any] = node.rpc("foreseal_getFlashblocks", None)
-            return bool(feed.tip == page["cursor"]["hash"])
-
-        wait_for(has_newest, SECONDS, "newest step in the feed")
-
-    def _finish(self, datadir: Path, first: str, driver: RecordedDriver, feed: FeedReader) -> None:
-        summary, end, record = self.summary, feed.chain[-1], Record()
+    def _check(self, datadir: Path, driver: RecordedDriver, feed: FeedChain) -> None:
+        """Check the store, the answers to the driver, and the steps that the feed showed."""
+        summary, record = self.summary, Record()
         verify(datadir, record)
         self.faults += record.faults
         self.faults += driver.faults
         self.faults += [f"feed: {fault}" for fault in feed.faults]
-        steps = chain_in(datadir, Cursor(0, 0, first), Cursor(end.number, end.index, end.hash))
+        steps = feed.journalled(datadir)
         if [step.cursor.hash for step in steps] != [step.hash for step in feed.chain]:
             self.faults.append(f"feed: it led to {len(feed.chain)} steps, the journal to {len(steps)}")
         summary.verified += 1
@@ -146,7 +134,7 @@ class VerifierKills:
 
 
 def _is_dead(node: OptimismNode) -> bool:
-    """Return True if the node does not answer any more."""
+    """Return True if the node does not answer."""
     try:
         node.rpc("eth_chainId")
     except (OSError, http.client.HTTPException):

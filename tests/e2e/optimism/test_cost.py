@@ -1,4 +1,4 @@
-"""The measurement of the cost of an OP chain, in its shortest form."""
+"""The measurement of `make optimism-cost` in its shortest form."""
 
 from pathlib import Path
 

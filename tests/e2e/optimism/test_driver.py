@@ -1,31 +1,33 @@
-"""The driver of tests builds a chain on a real node, whose blocks have the fees of the L1 attributes."""
+"""Blocks and fees of a node under a driver that begins, seals and abandons payloads."""
 
 import time
 from pathlib import Path
 
 import pytest
+from eth_utils.hexadecimal import encode_hex
 
-from live import DEV_ACCOUNTS, wait_for
-from live.sending import CHAIN_ID, signed
+from live import DEV_ACCOUNTS
+from live.sending import signed
 from optimism import Driver, Fork, L1Attributes, SimulatedL1, op_genesis, optimism_node
-from optimism.genesis import L1_ATTRIBUTES_CONTRACT, MESSAGE_PASSER
+from optimism.pending import wait_for_receipt
+from optimism.predeploys import L1_BLOCK, MESSAGE_PASSER
 
-SECONDS = 20.0
-FUNDED = [(account.address, 10**24) for account in DEV_ACCOUNTS]
+# Seconds, several times the step of 50 ms.
+SEVERAL_STEPS = 0.4
 
 
 @pytest.mark.parametrize("fork", Fork)
 def test_sealed_blocks_have_deposits_pool_transactions_and_l1_fees(fork: Fork, tmp_path: Path) -> None:
-    with optimism_node(tmp_path / "node", op_genesis(CHAIN_ID, FUNDED, fork)) as node:
+    with optimism_node(tmp_path / "node", op_genesis(fork)) as node:
         driver = Driver(node.engine, fork)
         driver.start()
         roots = set()
         for nonce in range(3):
             driver.begin()
-            # The message passer of the test chain stores something at each call.
+            # The message passer of the test chain writes storage at each call.
             raw = signed(DEV_ACCOUNTS[0], nonce, to=MESSAGE_PASSER, gas=100_000)
             sent = node.rpc("eth_sendRawTransaction", raw)
-            wait_for(lambda sent=sent: node.rpc("eth_getTransactionReceipt", sent), SECONDS, "receipt")
+            wait_for_receipt(node.rpc, sent)
             block = driver.seal()
             assert len(block["transactions"]) == 2
             assert block["transactions"][1] == raw
@@ -37,71 +39,59 @@ def test_sealed_blocks_have_deposits_pool_transactions_and_l1_fees(fork: Fork, t
         assert len(roots) == 3
         assert [each.number for each in driver.chain] == [0, 1, 2, 3]
         # Block 3 is the second one of its L1 block, 1.
-        l1 = L1Attributes(SimulatedL1().block(1), 1)
-        slot = [int(node.rpc("eth_getStorageAt", L1_ATTRIBUTES_CONTRACT, hex(at), "latest"), 16) for at in range(9)]
-        assert slot[0] == l1.block.timestamp << 64 | l1.block.number
-        assert slot[1] == l1.block.base_fee
-        assert slot[2].to_bytes(32) == l1.block.hash
-        assert slot[3] == l1.base_fee_scalar << 96 | l1.blob_base_fee_scalar << 64 | 1
-        assert slot[4].to_bytes(20) == l1.batcher
-        assert slot[7] == l1.block.blob_base_fee
-        assert slot[8] == l1.footprint_scalar << 96 | l1.operator_fee_scalar << 64 | l1.operator_fee_constant
-        assert driver.safe == node_number(node.rpc("eth_getBlockByNumber", "safe", False))
+        l1, address = L1Attributes(SimulatedL1().block(1), 1), encode_hex(L1_BLOCK)
+        stored = l1.call().storage()
+        assert {at: int(node.rpc("eth_getStorageAt", address, hex(at), "latest"), 16) for at in stored} == stored
+        assert int(node.rpc("eth_getBlockByNumber", "safe", False)["number"], 16) == driver.safe
 
 
-def node_number(block: dict[str, str]) -> int:
-    return int(block["number"], 16)
-
-
-def test_abandoned_payload_and_left_block_return_their_transactions(tmp_path: Path) -> None:
-    with optimism_node(tmp_path / "node", op_genesis(CHAIN_ID, FUNDED)) as node:
+def test_transactions_of_abandoned_payload_and_block_return_to_the_pool(tmp_path: Path) -> None:
+    with optimism_node(tmp_path / "node", op_genesis()) as node:
         driver = Driver(node.engine)
         driver.start()
         driver.begin()
         first = node.rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[0], 0))
-        wait_for(lambda: node.rpc("eth_getTransactionReceipt", first), SECONDS, "receipt")
+        wait_for_receipt(node.rpc, first)
         driver.seal()
         abandoned = driver.begin()
         second = node.rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[1], 0))
-        wait_for(lambda: node.rpc("eth_getTransactionReceipt", second), SECONDS, "receipt")
+        wait_for_receipt(node.rpc, second)
         driver.abandon()
         driver.go_back()
         assert [each.number for each in driver.chain] == [0]
         assert driver.begin().id != abandoned.id
-        wait_for(
-            lambda: all(node.rpc("eth_getTransactionReceipt", sent) for sent in (first, second)), SECONDS, "receipts"
-        )
+        for sent in (first, second):
+            wait_for_receipt(node.rpc, sent)
         block = driver.seal()
         assert {node.rpc("eth_getTransactionReceipt", sent)["blockHash"] for sent in (first, second)} == {
             block["blockHash"]
         }
 
 
-def test_taken_payload_gets_no_further_steps(tmp_path: Path) -> None:
-    with optimism_node(tmp_path / "node", op_genesis(CHAIN_ID, FUNDED)) as node:
+def test_finished_payload_gets_no_further_steps(tmp_path: Path) -> None:
+    with optimism_node(tmp_path / "node", op_genesis()) as node:
         driver = Driver(node.engine)
         driver.start()
         driver.begin()
-        taken = driver.take()["executionPayload"]["blockHash"]
+        finished = driver.finish()["blockHash"]
         late = node.rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[0], 0))
-        # Longer than several steps of the open block would take.
-        end = time.monotonic() + 0.4
+        end = time.monotonic() + SEVERAL_STEPS
         while time.monotonic() < end:
-            assert node.rpc("foreseal_status")["hash"] == taken
+            assert node.rpc("foreseal_status")["hash"] == finished
         assert node.rpc("foreseal_transactionStatus", late)["status"] == "pooled"
-        assert driver.seal()["blockHash"] == taken
+        assert driver.seal()["blockHash"] == finished
         driver.begin()
-        wait_for(lambda: node.rpc("eth_getTransactionReceipt", late), SECONDS, "receipt in the next block")
+        wait_for_receipt(node.rpc, late)
 
 
 def test_same_attributes_continue_the_open_payload(tmp_path: Path) -> None:
-    with optimism_node(tmp_path / "node", op_genesis(CHAIN_ID, FUNDED)) as node:
+    with optimism_node(tmp_path / "node", op_genesis()) as node:
         driver = Driver(node.engine)
         driver.start()
         first = driver.begin()
         start = node.rpc("foreseal_getFlashblocks", None)["cursor"]
         sent = node.rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[0], 0))
-        wait_for(lambda: node.rpc("eth_getTransactionReceipt", sent), SECONDS, "receipt")
+        wait_for_receipt(node.rpc, sent)
         assert driver.begin().id == first.id
         page = node.rpc("foreseal_getFlashblocks", start)
         assert [(step["index"], step["removed"]) for step in page["flashblocks"]] == [("0x1", False)]

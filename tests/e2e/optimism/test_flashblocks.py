@@ -12,21 +12,44 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from live import DEV_ACCOUNTS, wait_for
-from live.sending import CHAIN_ID, signed
+from live.sending import signed
 from optimism import Driver, OptimismNode, op_genesis, optimism_node
+from optimism.pending import wait_for_receipt
 
 SECONDS = 20.0
-FUNDED = [(account.address, 10**24) for account in DEV_ACCOUNTS]
+# Fields of messages, and the names of the Engine API for their values.
+BASE_FIELDS = {
+    "parent_hash": "parentHash",
+    "fee_recipient": "feeRecipient",
+    "prev_randao": "prevRandao",
+    "block_number": "blockNumber",
+    "gas_limit": "gasLimit",
+    "timestamp": "timestamp",
+    "extra_data": "extraData",
+    "base_fee_per_gas": "baseFeePerGas",
+}
+DIFF_FIELDS = {
+    "state_root": "stateRoot",
+    "receipts_root": "receiptsRoot",
+    "logs_bloom": "logsBloom",
+    "gas_used": "gasUsed",
+    "block_hash": "blockHash",
+    "withdrawals_root": "withdrawalsRoot",
+    "blob_gas_used": "blobGasUsed",
+}
+RECEIPT_FIELDS = ("type", "status", "cumulativeGasUsed", "logs")
 _SERVED = re.compile(r"flashblocks are served.*?address=(\S+)")
 
 
 @contextmanager
 def publishing_node(folder: Path) -> Iterator[OptimismNode]:
-    with optimism_node(folder, op_genesis(CHAIN_ID, FUNDED), "--flashblocks-ws", "127.0.0.1:0") as node:
+    """Run a node that publishes flashblocks."""
+    with optimism_node(folder, op_genesis(), "--flashblocks-ws", "127.0.0.1:0") as node:
         yield node
 
 
-def reader_of(node: OptimismNode, path: str = "/ws", **options: Any) -> ClientConnection:
+def connect_reader(node: OptimismNode, path: str = "/ws", **options: Any) -> ClientConnection:
+    """Connect to the flashblocks of a node."""
     served = wait_for(lambda: _SERVED.search(node.printed), SECONDS, "flashblocks address", lambda: node.printed)
     reader: ClientConnection = connect(f"ws://{served[1]}{path}", **options)
     return reader
@@ -45,21 +68,22 @@ def messages_up_to(reader: ClientConnection, block_hash: str) -> list[dict[str, 
     return messages
 
 
-def send(node: OptimismNode, account: int, nonce: int) -> str:
-    sent: str = node.rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[account], nonce))
-    wait_for(lambda: node.rpc("eth_getTransactionReceipt", sent), SECONDS, "receipt")
+def send(node: OptimismNode, nonce: int) -> str:
+    """Send a transaction in a separate step, and return its hash."""
+    sent: str = node.rpc("eth_sendRawTransaction", signed(DEV_ACCOUNTS[0], nonce))
+    wait_for_receipt(node.rpc, sent)
     return sent
 
 
-def test_messages_of_a_block_make_up_the_sealed_block(tmp_path: Path) -> None:
-    with publishing_node(tmp_path / "node") as node, reader_of(node) as reader:
+def test_messages_of_a_block_add_up_to_the_sealed_block(tmp_path: Path) -> None:
+    with publishing_node(tmp_path / "node") as node, connect_reader(node) as reader:
         driver = Driver(node.engine)
         driver.start()
         for number in (1, 2):
             payload = driver.begin()
-            sent = [send(node, 0, 2 * (number - 1)), send(node, 0, 2 * number - 1)]
-            # A reader that connects in mid-block begins with the same messages.
-            with reader_of(node, "/") as late:
+            sent = [send(node, 2 * (number - 1)), send(node, 2 * number - 1)]
+            # A reader that connects during a block receives all its messages.
+            with connect_reader(node, "/") as late:
                 block = driver.seal()
                 messages = messages_up_to(reader, block["blockHash"])
                 assert messages_up_to(late, block["blockHash"]) == messages
@@ -67,21 +91,23 @@ def test_messages_of_a_block_make_up_the_sealed_block(tmp_path: Path) -> None:
             assert {message["payload_id"] for message in messages} == {payload.id}
             assert {message["metadata"]["block_number"] for message in messages} == {number}
             diff = messages[-1]["diff"]
-            for name, sealed in (("state_root", "stateRoot"), ("receipts_root", "receiptsRoot")):
-                assert diff[name] == block[sealed]
-            assert (diff["gas_used"], diff["withdrawals_root"]) == (block["gasUsed"], block["withdrawalsRoot"])
-            assert (diff["logs_bloom"], diff["blob_gas_used"]) == (block["logsBloom"], block["blobGasUsed"])
+            assert {name: diff[name] for name in DIFF_FIELDS} == {
+                name: block[sealed] for name, sealed in DIFF_FIELDS.items()
+            }
             added = [raw for message in messages for raw in message["diff"]["transactions"]]
             assert added == block["transactions"]
             base = messages[0]["base"]
-            assert (base["parent_hash"], base["timestamp"]) == (block["parentHash"], block["timestamp"])
-            assert (base["extra_data"], base["gas_limit"]) == (block["extraData"], block["gasLimit"])
-            assert (base["fee_recipient"], base["prev_randao"]) == (block["feeRecipient"], block["prevRandao"])
+            assert {name: base[name] for name in BASE_FIELDS} == {
+                name: block[sealed] for name, sealed in BASE_FIELDS.items()
+            }
+            assert base["parent_beacon_block_root"] == payload.attributes["parentBeaconBlockRoot"]
+            assert all("base" not in message for message in messages[1:])
             for message, transaction in zip(messages[1:], sent, strict=True):
                 receipt = node.rpc("eth_getTransactionReceipt", transaction)
-                shown = message["metadata"]["receipts"][transaction]
-                assert {name: receipt[name] for name in ("type", "status", "cumulativeGasUsed")} == {
-                    name: shown[name] for name in ("type", "status", "cumulativeGasUsed")
+                [shown] = message["metadata"]["receipts"].items()
+                assert shown[0] == transaction
+                assert {name: shown[1][name] for name in RECEIPT_FIELDS} == {
+                    name: receipt[name] for name in RECEIPT_FIELDS
                 }
             balances = messages[-1]["metadata"]["new_account_balances"]
             sender = DEV_ACCOUNTS[0].address
@@ -90,26 +116,33 @@ def test_messages_of_a_block_make_up_the_sealed_block(tmp_path: Path) -> None:
 
 
 def test_successor_of_an_abandoned_payload_begins_with_another_id(tmp_path: Path) -> None:
-    with publishing_node(tmp_path / "node") as node, reader_of(node) as reader:
+    with publishing_node(tmp_path / "node") as node, connect_reader(node) as reader:
         driver = Driver(node.engine)
         driver.start()
         abandoned = driver.begin()
-        send(node, 0, 0)
+        send(node, 0)
         driver.abandon()
         driver.begin()
         assert driver.payload is not None
         ids = [(message["payload_id"], message["index"]) for message in (next_message(reader) for _ in range(3))]
         assert ids == [(abandoned.id, 0), (abandoned.id, 1), (driver.payload.id, 0)]
-        with reader_of(node) as late:
+        with connect_reader(node) as late:
             assert next_message(late)["payload_id"] == driver.payload.id
 
 
-def test_browsers_are_rejected_and_a_stop_is_announced(tmp_path: Path) -> None:
+def test_request_of_a_browser_is_rejected(tmp_path: Path) -> None:
+    with (
+        publishing_node(tmp_path / "node") as node,
+        pytest.raises(InvalidStatus, match="403"),
+        connect_reader(node, origin="https://example.org"),
+    ):
+        pass
+
+
+def test_stop_of_the_node_closes_connections_with_1001(tmp_path: Path) -> None:
     with ExitStack() as readers:
         with publishing_node(tmp_path / "node") as node:
-            with pytest.raises(InvalidStatus, match="403"), reader_of(node, origin="https://example.org"):
-                pass
-            reader = readers.enter_context(reader_of(node))
+            reader = readers.enter_context(connect_reader(node))
         with pytest.raises(ConnectionClosed) as closed:
             reader.recv(SECONDS)
         assert closed.value.rcvd is not None

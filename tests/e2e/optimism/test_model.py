@@ -1,9 +1,8 @@
-"""Random blocks of deposits and transactions: a node builds what the slow model of the specification expects.
+"""Random blocks of deposits and transactions, built by a node and compared with the slow model of the specification.
 
-Examples begin again at the genesis, so they can be repeated, and the driver reorganises the chain each time.
+Examples begin again at the genesis, so they can be repeated, and the driver reorganizes the chain each time.
 """
 
-import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +10,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from live import RpcFailure
-from live_node import shared
-from optimism import optimism_node
+from optimism import Fork, optimism_node
 from optimism.model.attributes import L1AttributesCall
 from optimism.model.chain import ModelChain
 from optimism.model.comparison import BlockComparison
@@ -29,24 +26,23 @@ from optimism.model.plans import (
     POOR,
     POOR_KEY,
     SENDERS,
-    SEQUENCER_FEE_VAULT,
     BlockPlan,
     GasChoice,
     MessagePlan,
     genesis_with_programs,
     message_plans,
-    plan_on,
 )
 from optimism.model.transactions import SignedFields
+from optimism.predeploys import SEQUENCER_FEE_VAULT
+from optimism.recordings import recorded_genesis
 
-FORKS = {"jovian": "engine_getPayloadV4", "karst": "engine_getPayloadV5"}
-CHAIN_ID = 901
 # Each example is up to three blocks on a real node.
 EXAMPLES = settings().max_examples // 4
 # The model computes every root from the whole state, which grows with a chain.
-LONGEST = 200
-
-
+MAX_GROWTH = 200
+# The pool rejects a transaction whose footprint by the attributes of the head exceeds its gas limit. At this scalar,
+# each transaction of a plan (up to about 4,500 bytes) fits into the smallest gas limit of a plan, 30,000,000.
+MAX_POOL_SCALAR = 5000
 INVALID_ATTRIBUTES = -38003
 SLOW = (HealthCheck.data_too_large, HealthCheck.too_slow)
 L1 = L1AttributesCall(
@@ -78,29 +74,31 @@ TRANSFER = MessagePlan(
 )
 
 
-@pytest.fixture(scope="module", params=FORKS)
-def fork(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
+@pytest.fixture(scope="module", params=Fork)
+def fork(request: pytest.FixtureRequest) -> Fork:
+    """Return each newest fork."""
+    found: Fork = request.param
     return found
 
 
 @pytest.fixture(scope="module")
-def comparison(fork: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockComparison]:
+def comparison(fork: Fork, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockComparison]:
+    """Return nodes and model of a chain whose examples begin at the genesis."""
     with compared_nodes(fork, tmp_path_factory.mktemp(fork)) as found:
         yield found
 
 
 @contextmanager
-def compared_nodes(fork: str, folder: Path) -> Iterator[BlockComparison]:
+def compared_nodes(fork: Fork, folder: Path) -> Iterator[BlockComparison]:
     """Run a builder and a verifier of a chain with the recorded predeploys."""
-    genesis = genesis_with_programs(json.loads((shared("optimism") / f"genesis-{fork}.json").read_text()))
+    genesis = genesis_with_programs(recorded_genesis(fork))
     with optimism_node(folder / "builder", genesis) as builder, optimism_node(folder / "verifier", genesis) as verifier:
         chain = ModelChain(genesis)
-        yield BlockComparison(builder.engine, verifier.engine, builder.rpc, chain, FORKS[fork])
+        yield BlockComparison(builder.engine, verifier.engine, builder.rpc, chain, fork.get_payload)
 
 
 class GrowingChain:
-    """A chain of its own nodes that each example extends: a reorganisation would return transactions to the pool."""
+    """A chain that each example extends: a reorganization would return transactions to the pool."""
 
     def __init__(self, comparison: BlockComparison) -> None:
         self.comparison = comparison
@@ -108,7 +106,8 @@ class GrowingChain:
 
 
 @pytest.fixture(scope="module")
-def growing(fork: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GrowingChain]:
+def growing(fork: Fork, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GrowingChain]:
+    """Return a chain with separate nodes."""
     with compared_nodes(fork, tmp_path_factory.mktemp(f"{fork}-growing")) as found:
         yield GrowingChain(found)
 
@@ -132,7 +131,7 @@ def block_of(*messages: MessagePlan, l1: L1AttributesCall = L1, gas_limit: int =
 def test_random_blocks_equal_the_models(comparison: BlockComparison, plans: list[BlockPlan]) -> None:
     head = comparison.chain.genesis
     for plan in plans:
-        head = comparison.extend(head, plan_on(plan, head, CHAIN_ID))
+        head = comparison.extend(head, comparison.plan(plan, head))
 
 
 def test_large_transaction_is_estimated_by_level_one(comparison: BlockComparison) -> None:
@@ -141,31 +140,28 @@ def test_large_transaction_is_estimated_by_level_one(comparison: BlockComparison
     words = [rng.randbytes(40) for _ in range(600)]
     data = b"".join(rng.choice(words) for _ in range(1750))
     head = comparison.chain.genesis
-    block = comparison.extend(head, plan_on(block_of(TRANSFER._replace(data=data)), head, CHAIN_ID))
+    block = comparison.extend(head, comparison.plan(block_of(TRANSFER._replace(data=data)), head))
     assert len(block.transactions[1]) > 1 << 16
     assert 10_000 < block.header.blob_gas_used // L1.da_footprint_scalar < 60_000
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=SLOW)
-@given(L1_CALLS, message_plans(signed=True), st.booleans())
+@given(L1_CALLS, message_plans(signed=True))
 def test_sender_needs_exactly_the_worst_case_cost(
-    comparison: BlockComparison, l1: L1AttributesCall, message: MessagePlan, is_short: bool
+    comparison: BlockComparison, l1: L1AttributesCall, message: MessagePlan
 ) -> None:
     head = comparison.chain.genesis
     mint = TRANSFER._replace(key=None, sender=POOR, target=POOR, value=0)
     spent = message._replace(key=POOR_KEY, sender=POOR)
-    raw = plan_on(block_of(mint, spent, l1=l1), head, CHAIN_ID).transactions[2]
+    raw = comparison.plan(block_of(mint, spent, l1=l1), head).transactions[2]
     fields = SignedFields.decode(raw)
     cost = worst_case_cost(raw, fields, l1)
-    planned = plan_on(block_of(mint._replace(mint=cost - is_short), spent, l1=l1), head, CHAIN_ID)
-    assert planned.transactions[2] == raw
-    if not is_short:
-        block = comparison.extend(head, planned)
-        assert block.world[POOR].balance <= cost
-        return
+    short, exact = (comparison.plan(block_of(mint._replace(mint=wei), spent, l1=l1), head) for wei in (cost - 1, cost))
+    assert short.transactions[2] == exact.transactions[2] == raw
     with pytest.raises(RpcFailure) as error:
-        comparison.begin(head, planned)
+        comparison.begin(head, short)
     assert error.value.code == INVALID_ATTRIBUTES
+    comparison.extend(head, exact)
 
 
 def test_block_above_the_footprint_limit_is_invalid(comparison: BlockComparison) -> None:
@@ -173,34 +169,34 @@ def test_block_above_the_footprint_limit_is_invalid(comparison: BlockComparison)
     data = random.Random(8).randbytes(300)
     head = comparison.chain.genesis
     # Each transfer has 50,000 gas of footprint for each of about 250 estimated bytes.
-    below = plan_on(block_of(*[TRANSFER._replace(data=data)] * 3, l1=l1), head, CHAIN_ID)
+    below = comparison.plan(block_of(*[TRANSFER._replace(data=data)] * 3, l1=l1), head)
     accepted = comparison.extend(head, below)
     used = accepted.header.blob_gas_used
     assert 30_000_000 < used < 60_000_000
+    exact, above = (below._replace(attributes=below.attributes._replace(gas_limit=limit)) for limit in (used, used - 1))
     gas = [done.gas_used for done in accepted.executions]
-    for gas_limit, is_valid in ((used, True), (used - 1, False)):
-        planned = below._replace(attributes=below.attributes._replace(gas_limit=gas_limit))
-        block = comparison.chain.build(head, planned.attributes, planned.transactions, gas)
-        status = comparison.verify(block)
-        assert status["status"] == ("VALID" if is_valid else "INVALID"), status
-        if is_valid:
-            assert comparison.extend(head, planned).header == block.header
-            continue
-        with pytest.raises(RpcFailure) as error:
-            comparison.begin(head, planned)
-        assert error.value.code == INVALID_ATTRIBUTES
+    block, invalid = (
+        comparison.chain.build(head, planned.attributes, planned.transactions, gas) for planned in (exact, above)
+    )
+    assert comparison.verify(block)["status"] == "VALID"
+    assert comparison.extend(head, exact).header == block.header
+    assert comparison.verify(invalid)["status"] == "INVALID"
+    with pytest.raises(RpcFailure) as error:
+        comparison.begin(head, above)
+    assert error.value.code == INVALID_ATTRIBUTES
 
 
 def test_footprint_scalar_of_zero_means_no_footprint(comparison: BlockComparison) -> None:
     head = comparison.chain.genesis
-    planned = plan_on(block_of(TRANSFER, l1=L1._replace(da_footprint_scalar=0)), head, CHAIN_ID)
+    planned = comparison.plan(block_of(TRANSFER, l1=L1._replace(da_footprint_scalar=0)), head)
     assert comparison.extend(head, planned).header.blob_gas_used == 0
 
 
-@settings(max_examples=min(EXAMPLES, LONGEST), suppress_health_check=SLOW, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=min(EXAMPLES, MAX_GROWTH), suppress_health_check=SLOW, phases=[Phase.explicit, Phase.generate])
 @given(BLOCKS)
 def test_random_blocks_from_the_pool_equal_the_models(growing: GrowingChain, plan: BlockPlan) -> None:
     # Deposits of a signer would change its nonces.
     messages = tuple(each for each in plan.messages if each.key or each.sender not in SENDERS)
-    planned = plan_on(plan._replace(messages=messages), growing.head, CHAIN_ID)
+    l1 = plan.l1._replace(da_footprint_scalar=min(plan.l1.da_footprint_scalar, MAX_POOL_SCALAR))
+    planned = growing.comparison.plan(plan._replace(l1=l1, messages=messages), growing.head)
     growing.head = growing.comparison.extend_from_pool(growing.head, planned)

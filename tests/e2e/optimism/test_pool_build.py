@@ -1,86 +1,80 @@
 """Recorded blocks built from the pool: where tips and nonces determine the order, the payload is op-geth's.
 
-The driver pins the deposits alone. The other transactions are in the pool before the driver opens the block.
+The driver pins the deposits alone. The other transactions are in the pool before the driver begins the block.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from eth_utils.hexadecimal import encode_hex
 
-from live import wait_for
-from live_node import shared
-from optimism import OptimismNode, optimism_node
-from optimism.model.comparison import hexed
-from optimism.model.recorded_blocks import CHAINS, RecordedBlock, recorded_blocks
+from optimism import Fork, OptimismNode, optimism_node
+from optimism.model.recorded_blocks import RecordedBlock, recorded_blocks
 from optimism.model.transactions import DEPOSIT_TYPE, SignedFields, decode_transaction
+from optimism.pending import wait_for_pending_count
+from optimism.recordings import RECORDED_CHAINS, genesis_file, recorded_fork
 
-SECONDS = 30.0
-ZERO_HASH = "0x" + bytes(32).hex()
-
-
-GET_PAYLOAD = {"jovian": "engine_getPayloadV4", "karst": "engine_getPayloadV5", "karst-reorg": "engine_getPayloadV5"}
 LIMITED = range(97, 100)
 """Blocks of `karst` whose 250 transfers were in the pool at once; the DA footprint limits the first two to 112."""
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("name", RECORDED_CHAINS)
 def test_payloads_from_the_pool_are_those_recorded(name: str, tmp_path: Path) -> None:
     pooled = total = 0
     with recorded_node(name, tmp_path) as node:
-        for block in recorded_blocks(shared("optimism"), name)[1:]:
+        for block in recorded_blocks(name)[1:]:
             total += len(signed(block))
             if is_determined(block):
                 submit(node, [block])
                 pooled += len(signed(block))
-            build(node, block, GET_PAYLOAD[name], from_pool=is_determined(block))
+            build(node, block, recorded_fork(name), from_pool=is_determined(block))
+    # More than half of the transactions, of which every chain has more than 30.
     assert pooled > total // 2 > 15
 
 
 def test_footprint_limits_blocks_from_the_pool_as_recorded(tmp_path: Path) -> None:
-    blocks = recorded_blocks(shared("optimism"), "karst")
+    blocks = recorded_blocks("karst")
     limited = [blocks[number] for number in LIMITED]
     assert [len(signed(block)) for block in limited] == [112, 112, 26]
     with recorded_node("karst", tmp_path) as node:
         for block in blocks[1 : LIMITED.start]:
-            build(node, block, GET_PAYLOAD["karst"], from_pool=False)
+            build(node, block, Fork.KARST, from_pool=False)
         submit(node, limited)
         for block in limited:
-            build(node, block, GET_PAYLOAD["karst"], from_pool=True)
+            build(node, block, Fork.KARST, from_pool=True)
 
 
 @contextmanager
 def recorded_node(name: str, folder: Path) -> Iterator[OptimismNode]:
     """Run a node with the genesis of a recorded chain."""
-    genesis = json.loads((shared("optimism") / f"genesis-{name}.json").read_text())
-    with optimism_node(folder / "node", genesis) as node:
+    with optimism_node(folder / "node", genesis_file(name)) as node:
         yield node
 
 
 def signed(block: RecordedBlock) -> list[str]:
-    return [hexed(raw) for raw in block.transactions if raw[0] != DEPOSIT_TYPE]
+    """Return the encodings of all transactions but the deposits."""
+    return [encode_hex(raw) for raw in block.transactions if raw[0] != DEPOSIT_TYPE]
 
 
 def submit(node: OptimismNode, blocks: list[RecordedBlock]) -> None:
     """Make the parent of the first block the head, and send the transactions of these blocks to the pool."""
-    choose_head(node, blocks[0].block["parentHash"], None)
+    node.engine.choose_head(blocks[0].block["parentHash"])
     node.rpc.batch(*(("eth_sendRawTransaction", raw) for block in blocks for raw in signed(block)))
 
 
-def build(node: OptimismNode, block: RecordedBlock, get_payload: str, from_pool: bool) -> None:
-    """Let the node build a block and make it the head; it must be the recorded one."""
-    payload_id = choose_head(node, block.block["parentHash"], attributes(block, pin_all=not from_pool))
+def build(node: OptimismNode, block: RecordedBlock, fork: Fork, from_pool: bool) -> None:
+    """Build a block on a node and make it the head; it must be the recorded one."""
+    payload_id = node.engine.begin_payload(block.block["parentHash"], attributes(block, pin_all=not from_pool))
     if from_pool:
-        wait_until_pending(node, block)
-    payload = node.engine(get_payload, payload_id)["executionPayload"]
-    assert payload["transactions"] == [hexed(raw) for raw in block.transactions]
+        wait_for_pending_count(node.rpc, len(block.transactions))
+    payload = node.engine(fork.get_payload, payload_id)["executionPayload"]
+    assert payload["transactions"] == [encode_hex(raw) for raw in block.transactions]
     assert payload["blockHash"] == block.block["hash"]
-    status = node.engine("engine_newPayloadV4", payload, [], block.block["parentBeaconBlockRoot"], [])
-    assert status["status"] == "VALID", status
-    choose_head(node, block.block["hash"], None)
+    node.engine.import_payload(payload, block.block["parentBeaconBlockRoot"])
+    node.engine.choose_head(block.block["hash"])
 
 
 def is_determined(block: RecordedBlock) -> bool:
@@ -99,25 +93,8 @@ def is_determined(block: RecordedBlock) -> bool:
     return bool(ordered)
 
 
-def wait_until_pending(node: OptimismNode, block: RecordedBlock) -> None:
-    """Wait until the pending block has all transactions."""
-
-    def is_pending() -> bool:
-        pending: dict[str, Any] = node.rpc("eth_getBlockByNumber", "pending", False)
-        return len(pending["transactions"]) == len(block.transactions)
-
-    wait_for(is_pending, SECONDS, f"{len(block.transactions)} transactions in block {block.block['number']}")
-
-
-def choose_head(node: OptimismNode, head: str, given: dict[str, Any] | None) -> str:
-    state = {"headBlockHash": head, "safeBlockHash": ZERO_HASH, "finalizedBlockHash": ZERO_HASH}
-    result = node.engine("engine_forkchoiceUpdatedV3", state, given)
-    assert result["payloadStatus"]["status"] == "VALID", result
-    return str(result["payloadId"])
-
-
 def attributes(block: RecordedBlock, pin_all: bool) -> dict[str, Any]:
-    """Return attributes that lead to the block: with all its transactions, or with its deposits."""
+    """Return the attributes of the block, with all its transactions or with its deposits only."""
     fields = block.block
     return {
         "timestamp": fields["timestamp"],
@@ -125,7 +102,7 @@ def attributes(block: RecordedBlock, pin_all: bool) -> dict[str, Any]:
         "suggestedFeeRecipient": fields["miner"],
         "withdrawals": [],
         "parentBeaconBlockRoot": fields["parentBeaconBlockRoot"],
-        "transactions": [hexed(raw) for raw in block.transactions if pin_all or raw[0] == DEPOSIT_TYPE],
+        "transactions": [encode_hex(raw) for raw in block.transactions if pin_all or raw[0] == DEPOSIT_TYPE],
         "noTxPool": pin_all,
         "gasLimit": fields["gasLimit"],
         "eip1559Params": "0x" + fields["extraData"][4:20],

@@ -1,59 +1,60 @@
-"""Recordings of a stock driver, replayed against a node, and the chain that the node holds afterwards."""
+"""Recordings of a stock driver, replayed against a node, and the chain that the node has afterwards."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from eth_hash.auto import keccak
 
-from foreseal._core import keccak
 from optimism import OptimismNode, optimism_node
-from optimism.recordings import NAMES, differences, expected_chain, replay, vectors
+from optimism.json_differences import json_differences
+from optimism.recordings import RECORDED_CHAINS, genesis_file, recorded_chain, replay
 
 MAX_SHOWN = 12
 TAGS = ("latest", "safe", "finalized")
 
 
 class Replayed(NamedTuple):
-    """A node after a verifier's recording, and the chain that it must hold."""
+    """A node after a verifier's recording, and the chain that it must have."""
 
     node: OptimismNode
     expected: dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=RECORDED_CHAINS)
 def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
     """Replay each verifier's recording against a fresh node."""
     name: str = request.param
-    with optimism_node(tmp_path_factory.mktemp(name), vectors() / f"genesis-{name}.json") as node:
+    with optimism_node(tmp_path_factory.mktemp(name), genesis_file(name)) as node:
         assert_all_passed(replay(node, "verifier", name))
-        yield Replayed(node, expected_chain(name))
+        yield Replayed(node, recorded_chain(name))
 
 
 def assert_all_passed(output: str) -> None:
+    """Assert that the last line is `N passed, 0 failed`, or of that form."""
     passed, failed = (int(part.split()[0]) for part in output.splitlines()[-1].split(", "))
     assert failed == 0, output
     assert passed > 100, output
 
 
 def assert_equal(expected: Any, answered: Any, path: str) -> None:
-    """Compare values of JSON: every field of either side must be equal on the other, null ones as well."""
-    found = [f"{where}: {what}" for where, what in differences(expected, answered, path)]
+    """Assert that two JSON values are equal, null fields included."""
+    found = [str(each) for each in json_differences(expected, answered, path)]
     assert not found, "\n".join([f"{len(found)} differences", *found[:MAX_SHOWN]])
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "arguments"),
-    [
-        *(("sequencer", name, ("--pin-transactions",)) for name in NAMES),
-        ("refused", "jovian", ()),
-        ("refused", "karst", ()),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_every_recorded_answer_is_equal(tmp_path: Path, kind: str, name: str, arguments: tuple[str, ...]) -> None:
-    with optimism_node(tmp_path, vectors() / f"genesis-{name}.json") as node:
-        assert_all_passed(replay(node, kind, name, *arguments))
+@pytest.mark.parametrize("name", RECORDED_CHAINS)
+def test_answers_to_a_sequencer_are_those_recorded(tmp_path: Path, name: str) -> None:
+    with optimism_node(tmp_path, genesis_file(name)) as node:
+        assert_all_passed(replay(node, "sequencer", name, "--pin-transactions"))
+
+
+# The recordings of invalid requests are named `refused`; there is none of the chain karst-reorg.
+@pytest.mark.parametrize("name", ["jovian", "karst"])
+def test_answers_to_invalid_requests_are_those_recorded(tmp_path: Path, name: str) -> None:
+    with optimism_node(tmp_path, genesis_file(name)) as node:
+        assert_all_passed(replay(node, "refused", name))
 
 
 def test_blocks_and_receipts_are_those_recorded(replayed: Replayed) -> None:

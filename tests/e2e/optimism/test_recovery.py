@@ -1,24 +1,25 @@
 """Backups and lost data directories of a chain under a driver."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
+import pytest
 
 from command import foreseal
-from optimism import OptimismNode, optimism_node, small_genesis
+from optimism import OptimismNode, op_genesis, optimism_node
 
 
 def catch_up(node: OptimismNode, answers: list[dict[str, Any]]) -> None:
-    """Bring the blocks of a driver, of which the node may have some."""
+    """Send all blocks of a driver, of which the node may have some, and make the newest one the head."""
     for answer in answers:
         assert node.engine.submit(answer)["status"] == "VALID"
-    node.engine.choose(answers[-1]["executionPayload"]["blockHash"])
+    node.engine.choose_head(answers[-1]["executionPayload"]["blockHash"])
 
 
 def test_restored_backup_catches_up_under_the_driver(tmp_path: Path) -> None:
-    with optimism_node(tmp_path, small_genesis()) as node:
+    with optimism_node(tmp_path, op_genesis()) as node:
         answers = [node.engine.build() for _ in range(2)]
         copied = foreseal("backup", tmp_path / "data", tmp_path / "copy", "--with-key")
         assert copied.returncode == 0, copied.stderr
@@ -35,7 +36,7 @@ def test_restored_backup_catches_up_under_the_driver(tmp_path: Path) -> None:
 
 
 def test_empty_data_directory_is_rebuilt_by_the_driver(tmp_path: Path) -> None:
-    with optimism_node(tmp_path, small_genesis()) as node:
+    with optimism_node(tmp_path, op_genesis()) as node:
         answers = [node.engine.build() for _ in range(3)]
         newest = node.rpc("eth_getBlockByNumber", "latest", True)
     shutil.rmtree(tmp_path / "data")
@@ -44,22 +45,14 @@ def test_empty_data_directory_is_rebuilt_by_the_driver(tmp_path: Path) -> None:
         assert node.rpc("eth_getBlockByNumber", "latest", True) == newest
 
 
-def test_killed_node_continues_under_the_driver(tmp_path: Path) -> None:
-    node = OptimismNode(tmp_path, _genesis_file(tmp_path))
-    answers = [node.engine.build() for _ in range(2)]
-    hashes = [answer["executionPayload"]["blockHash"] for answer in answers]
-    node.engine.choose(hashes[1], hashes[0], hashes[0])
-    node.kill()
+@pytest.mark.parametrize("end", [OptimismNode.stop, OptimismNode.kill], ids=["stopped", "killed"])
+def test_restarted_node_continues_under_the_driver(end: Callable[[OptimismNode], object], tmp_path: Path) -> None:
+    node = OptimismNode(tmp_path, op_genesis())
+    try:
+        safe, head = (node.engine.build()["executionPayload"]["blockHash"] for _ in range(2))
+        node.engine.choose_head(head, safe, safe)
+    finally:
+        end(node)
     with optimism_node(tmp_path, None) as restarted:
-        assert [restarted.engine.block(tag)["hash"] for tag in ("latest", "safe", "finalized")] == [
-            hashes[1],
-            hashes[0],
-            hashes[0],
-        ]
-        assert restarted.engine.build()["executionPayload"]["parentHash"] == hashes[1]
-
-
-def _genesis_file(folder: Path) -> Path:
-    path = folder / "genesis.json"
-    path.write_bytes(orjson.dumps(small_genesis()))
-    return path
+        assert [restarted.engine.block(tag)["hash"] for tag in ("latest", "safe", "finalized")] == [head, safe, safe]
+        assert restarted.engine.build()["executionPayload"]["parentHash"] == head

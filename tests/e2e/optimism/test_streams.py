@@ -10,9 +10,10 @@ import pytest
 from eth_utils import to_checksum_address
 from websockets.sync.client import ClientConnection, connect
 
-from live import DEV_ACCOUNTS, wait_for
+from live import DEV_ACCOUNTS
 from live.sending import signed
 from optimism import Driver, OptimismNode, optimism_node
+from optimism.pending import wait_for_receipt
 from optimism.workload import LOG_CONTRACT, workload_genesis
 
 SECONDS = 20.0
@@ -20,50 +21,47 @@ SECONDS = 20.0
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[OptimismNode]:
+    """Run a node with a contract that logs."""
     with optimism_node(tmp_path / "node", workload_genesis()) as node:
         yield node
 
 
 @contextlib.contextmanager
 def subscribed(node: OptimismNode, kind: str) -> Iterator[ClientConnection]:
+    """Subscribe to events of this kind over WebSocket."""
     with connect(node.url.replace("http", "ws", 1), max_size=None) as connection:
         connection.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": [kind]}))
         assert "result" in json.loads(connection.recv(SECONDS))
         yield connection
 
 
-def notifications(connection: ClientConnection, seconds: float) -> list[dict[str, Any]]:
-    """Return the first notification, or none if there is none in time."""
-    try:
-        return [json.loads(connection.recv(seconds))["params"]["result"]]
-    except TimeoutError:
-        return []
+def next_notification(connection: ClientConnection) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(connection.recv(SECONDS))["params"]["result"]
+    return found
 
 
-@pytest.mark.parametrize("kind", ["newHeads", "logs"])
-def test_new_head_is_announced_without_a_next_block(node: OptimismNode, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "field"), [("newHeads", "hash"), ("logs", "blockHash")])
+def test_new_head_is_announced_without_a_next_block(node: OptimismNode, kind: str, field: str) -> None:
     driver = Driver(node.engine)
     driver.start()
     driver.begin()
     raw = signed(DEV_ACCOUNTS[0], 0, to=to_checksum_address(LOG_CONTRACT), gas=60_000)
-    sent = node.rpc("eth_sendRawTransaction", raw)
-    wait_for(lambda: node.rpc("eth_getTransactionReceipt", sent), SECONDS, "receipt")
+    wait_for_receipt(node.rpc, node.rpc("eth_sendRawTransaction", raw))
     with subscribed(node, kind) as connection:
         block = driver.seal()["blockHash"]
         assert node.rpc("eth_blockNumber") == "0x1"
-        [found] = notifications(connection, 3.0)
-        assert found["hash" if kind == "newHeads" else "blockHash"] == block
+        assert next_notification(connection)[field] == block
 
 
-def test_new_heads_does_not_announce_an_older_head(node: OptimismNode) -> None:
+def test_begin_of_a_payload_does_not_announce_its_parent(node: OptimismNode) -> None:
     driver = Driver(node.engine)
     driver.start()
     with subscribed(node, "newHeads") as connection:
         driver.begin()
-        assert notifications(connection, 1.0) == []
+        assert driver.seal()["blockHash"] == next_notification(connection)["hash"]
 
 
-def test_head_that_goes_back_does_not_repeat_its_parent(node: OptimismNode) -> None:
+def test_head_that_goes_back_is_not_announced_again(node: OptimismNode) -> None:
     driver = Driver(node.engine)
     driver.start()
     for _ in range(2):
@@ -71,7 +69,7 @@ def test_head_that_goes_back_does_not_repeat_its_parent(node: OptimismNode) -> N
         driver.seal()
     with subscribed(node, "newHeads") as connection:
         driver.go_back()
-        opened = driver.begin()
-        assert opened.parent.number == 1
-        numbers = [int(found["number"], 16) for found in notifications(connection, 1.0)]
-        assert numbers == []
+        assert driver.begin().parent.number == 1
+        block = driver.seal()
+        found = next_notification(connection)
+        assert (found["number"], found["hash"]) == ("0x2", block["blockHash"])

@@ -7,43 +7,48 @@ import orjson
 import pytest
 
 from command import foreseal
-from live_node import shared
-from optimism import small_genesis
-from optimism.recordings import NAMES
-from optimism.small_genesis import CHAIN_ID, TIME
+from live.sending import CHAIN_ID
+from optimism import op_genesis
+from optimism.genesis import CANYON_DENOMINATOR, DENOMINATOR, ELASTICITY, GAS_LIMIT, GENESIS_TIME
+from optimism.recordings import RECORDED_CHAINS, recorded_genesis, recordings
 
+WRONG_HASH = "0x" + "ab" * 32
 FORKS = ("regolith", "canyon", "delta", "ecotone", "fjord", "granite", "holocene", "isthmus")
 
 
 def rollup_config(genesis_hash: str, *forks: str, params: str = "0x" + "00" * 8) -> dict[str, Any]:
-    """Return the rollup configuration of the small genesis, with these forks after Isthmus."""
-    system = {"gasLimit": 30_000_000, "eip1559Params": params, "minBaseFee": 0}
+    """Return the rollup configuration of `op_genesis`, with these forks after Isthmus."""
+    system = {"gasLimit": GAS_LIMIT, "eip1559Params": params, "minBaseFee": 0}
     return {
-        "genesis": {"l2": {"hash": genesis_hash, "number": 0}, "l2_time": TIME, "system_config": system},
+        "genesis": {"l2": {"hash": genesis_hash, "number": 0}, "l2_time": GENESIS_TIME, "system_config": system},
         "block_time": 1,
         "l2_chain_id": CHAIN_ID,
         **{f"{fork}_time": 0 for fork in (*FORKS, *forks)},
-        "chain_op_config": {"eip1559Elasticity": 6, "eip1559Denominator": 50, "eip1559DenominatorCanyon": 250},
+        "chain_op_config": {
+            "eip1559Elasticity": ELASTICITY,
+            "eip1559Denominator": DENOMINATOR,
+            "eip1559DenominatorCanyon": CANYON_DENOMINATOR,
+        },
     }
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """Return the paths of a rollup configuration with a wrong hash, and of the small genesis."""
+    """Return the paths of a rollup configuration with a wrong hash, and of `op_genesis` with another fee recipient."""
     rollup, alloc = tmp_path / "rollup.json", tmp_path / "alloc.json"
-    rollup.write_bytes(orjson.dumps(rollup_config("0x" + "ab" * 32, "jovian")))
-    alloc.write_bytes(orjson.dumps(small_genesis()))
+    rollup.write_bytes(orjson.dumps(rollup_config(WRONG_HASH, "jovian")))
+    alloc.write_bytes(orjson.dumps(op_genesis() | {"coinbase": "0x" + "00" * 20}))
     return rollup, alloc
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RECORDED_CHAINS)
 @pytest.mark.parametrize("dump", [False, True], ids=["genesis", "dump"])
 def test_recorded_genesis_is_reproduced(tmp_path: Path, name: str, dump: bool) -> None:
-    recorded = orjson.loads((shared("optimism") / f"genesis-{name}.json").read_bytes())
+    recorded = recorded_genesis(name)
     recorded["alloc"] = {address.lower(): account for address, account in recorded["alloc"].items()}
     alloc = tmp_path / "alloc.json"
     alloc.write_bytes(orjson.dumps(recorded["alloc"] if dump else recorded))
-    done = foreseal("genesis", "--optimism", shared("optimism") / f"rollup-{name}.json", "--alloc", alloc)
+    done = foreseal("genesis", "--optimism", recordings() / f"rollup-{name}.json", "--alloc", alloc)
     assert (done.returncode, done.stderr) == (0, "")
     assert orjson.loads(done.stdout) == recorded
 
@@ -61,10 +66,10 @@ def test_genesis_of_each_fork_has_its_extra_data(
     files: tuple[Path, Path], forks: tuple[str, ...], params: str, extra_data: str
 ) -> None:
     rollup, alloc = files
-    rollup.write_bytes(orjson.dumps(rollup_config("0x" + "ab" * 32, *forks, params=params)))
-    refused = foreseal("genesis", "--optimism", rollup, "--alloc", alloc)
-    assert refused.returncode == 2
-    digest = refused.stderr.partition("has the hash ")[2][:66]
+    rollup.write_bytes(orjson.dumps(rollup_config(WRONG_HASH, *forks, params=params)))
+    rejected = foreseal("genesis", "--optimism", rollup, "--alloc", alloc)
+    assert rejected.returncode == 2
+    digest = rejected.stderr.partition("has the hash ")[2][:66]
     rollup.write_bytes(orjson.dumps(rollup_config(digest, *forks, params=params)))
     done = foreseal("genesis", "--optimism", rollup, "--alloc", alloc)
     assert done.returncode == 0, done.stderr
@@ -77,9 +82,9 @@ def test_wrong_hash_prints_both_and_the_reason(files: tuple[Path, Path]) -> None
     rollup, alloc = files
     done = foreseal("genesis", "--optimism", rollup, "--alloc", alloc)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"genesis.l2.hash of {rollup} is 0x{'ab' * 32}" in done.stderr
-    assert "coinbase is 0x4200000000000000000000000000000000000011 here and 0x00" in done.stderr
-    alloc.write_bytes(orjson.dumps(small_genesis()["alloc"]))
+    assert f"genesis.l2.hash of {rollup} is {WRONG_HASH}" in done.stderr
+    assert f"coinbase is 0x4200000000000000000000000000000000000011 here and 0x{'00' * 20} in the file" in done.stderr
+    alloc.write_bytes(orjson.dumps(op_genesis()["alloc"]))
     done = foreseal("genesis", "--optimism", rollup, "--alloc", alloc)
     assert "the accounts are not those of this chain" in done.stderr
 
@@ -112,15 +117,16 @@ def test_wrong_use_is_named(files: tuple[Path, Path], arguments: tuple[str, ...]
 
 def test_unsupported_fork_is_named(files: tuple[Path, Path]) -> None:
     rollup, alloc = files
-    rollup.write_bytes(orjson.dumps(rollup_config("0x" + "ab" * 32) | {"jovian_time": TIME + 60}))
+    rollup.write_bytes(orjson.dumps(rollup_config(WRONG_HASH) | {"jovian_time": GENESIS_TIME + 60}))
     done = foreseal("genesis", "--optimism", rollup, "--alloc", alloc)
     assert done.returncode == 2
-    assert f"jovian_time is {TIME + 60}, after genesis at {TIME}" in done.stderr
+    assert f"jovian_time is {GENESIS_TIME + 60}, after genesis at {GENESIS_TIME}" in done.stderr
 
 
 def test_no_file_remains(files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
-    foreseal("genesis", "--optimism", files[0], "--alloc", files[1])
+    done = foreseal("genesis", "--optimism", files[0], "--alloc", files[1])
+    assert "has the hash" in done.stderr
     assert list(folder.iterdir()) == []

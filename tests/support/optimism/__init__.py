@@ -1,17 +1,15 @@
 """OP chains for tests: genesis, deposits, a client of the Engine API, and a driver that simulates op-node."""
 
 from optimism.block_client import BlockClient
-from optimism.deposits import Deposit, deposit, l1_attributes_deposit
+from optimism.deposits import deposit, l1_attributes_deposit
 from optimism.driver import Driver, Payload, PlainDriver
 from optimism.engine_client import EngineClient
-from optimism.genesis import Fork, op_genesis
+from optimism.genesis import Fork, op_genesis, plain_genesis
 from optimism.l1 import L1Attributes, L1Block, SimulatedL1
 from optimism.node import OptimismNode, optimism_node
-from optimism.small_genesis import plain_genesis, small_genesis
 
 __all__ = [
     "BlockClient",
-    "Deposit",
     "Driver",
     "EngineClient",
     "Fork",
@@ -26,5 +24,4 @@ __all__ = [
     "op_genesis",
     "optimism_node",
     "plain_genesis",
-    "small_genesis",
 ]

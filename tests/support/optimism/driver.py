@@ -4,20 +4,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from live.rpc import RpcFailure
-from optimism.deposits import Deposit, l1_attributes_deposit
-from optimism.engine_client import EngineClient
-from optimism.genesis import GAS_LIMIT, SEQUENCER_FEE_VAULT, Fork
-from optimism.l1 import L1Attributes, SimulatedL1
+from eth_utils.hexadecimal import encode_hex
 
-ZERO_HASH = "0x" + "00" * 32
-# L2 blocks of one L1 block.
-EPOCH = 2
+from optimism.deposits import l1_attributes_deposit
+from optimism.engine_client import EngineClient
+from optimism.genesis import GAS_LIMIT, Fork
+from optimism.l1 import L1Attributes, SimulatedL1
+from optimism.model.transactions import DepositTransaction
+from optimism.predeploys import SEQUENCER_FEE_VAULT
+
+# Seconds between two blocks.
+BLOCK_TIME = 1
+# Number of L2 blocks of one L1 block.
+EPOCH_LENGTH = 2
 # Blocks by which `safe` and `finalized` trail the head.
 SAFE_DEPTH, FINALIZED_DEPTH = 4, 12
-_BLOCK_NOT_FOUND = -32000
 
-DepositSource = Callable[[L1Attributes], Sequence[Deposit]]
+DepositSource = Callable[[L1Attributes], Sequence[DepositTransaction]]
 """Returns the deposits of users in the block with these attributes."""
 
 
@@ -27,6 +30,12 @@ class BlockId(NamedTuple):
     number: int
     hash: str
     timestamp: int
+    """Unix seconds."""
+
+    @classmethod
+    def from_payload(cls, payload: dict[str, Any]) -> "BlockId":
+        """Return the block of an execution payload."""
+        return cls(int(payload["blockNumber"], 16), payload["blockHash"], int(payload["timestamp"], 16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +45,11 @@ class Payload:
     id: str
     parent: BlockId
     attributes: dict[str, Any]
+    """Payload attributes as JSON."""
 
 
 class Driver:
-    """Builds a chain on one node. Deterministic, and not for use from several threads."""
+    """Builds a chain on one node. It is deterministic, and one thread at a time may use it."""
 
     def __init__(
         self,
@@ -47,28 +57,26 @@ class Driver:
         fork: Fork = Fork.JOVIAN,
         deposits: DepositSource = lambda _: (),
         l1: SimulatedL1 | None = None,
-        block_time: int = 1,
         gas_limit: int = GAS_LIMIT,
     ) -> None:
-        """`block_time` is in seconds of the chain's clock; `gas_limit` is that of every block."""
+        """`deposits` returns those of users; `gas_limit` is that of every block."""
         self.engine = engine
         self.l1 = l1 or SimulatedL1()
         self.payload: Payload | None = None
-        """The block that the node builds now."""
+        """Block that the node builds."""
         self.chain: list[BlockId] = []
-        """Blocks that the node acknowledged as the chain of the head, from genesis on."""
+        """Blocks from genesis to the acknowledged head."""
         self.safe = self.finalized = 0
-        """Numbers of these blocks."""
+        """Numbers of the safe and the finalized block."""
         self.acknowledged_safe = 0
-        """Number of the safe block in the last fork choice that the node acknowledged."""
-        self.taken: dict[str, Any] | None = None
-        """Execution payload that was taken, while its block is not acknowledged as the head."""
+        """Number of the safe block in the newest fork choice that the node acknowledged."""
+        self.finished: dict[str, Any] | None = None
+        """Execution payload that the node returned, until its block is acknowledged as the head."""
         self.deposits: set[str] = set()
-        """Hashes of all deposits that the node was requested to include."""
-        self._leaving = False
-        self._get_payload = "engine_getPayloadV5" if fork is Fork.KARST else "engine_getPayloadV4"
+        """Hashes of the deposits in all attributes so far."""
+        self._going_back = False
+        self._fork = fork
         self._source = deposits
-        self._block_time = block_time
         self._gas_limit = gas_limit
 
     @property
@@ -77,32 +85,29 @@ class Driver:
         return self.chain[-1]
 
     def start(self) -> None:
-        """Read the chain of a node, and choose its head: what op-node does after its start or that of the node.
+        """Read the chain of the node and choose its head, as op-node does after its start or that of the node.
 
-        Raises AssertionError if the node's chain is not the acknowledged one, where there is one.
+        Raise AssertionError if the node's chain does not contain the acknowledged head.
         """
         latest = self._block("latest")
-        assert latest is not None
-        if self._leaving and latest == self.chain[-2]:
-            # The acknowledgement of `go_back` was lost.
+        if self._going_back and latest == self.chain[-2]:
+            # The acknowledgement in `go_back` was lost.
             self.chain.pop()
-        self._leaving = False
+        self._going_back = False
         found = [latest]
-        while found[-1].number > (self.chain[-1].number if self.chain else 0):
-            found.append(self._block_by_number(found[-1].number - 1))
+        while found[-1].number > (self.head.number if self.chain else 0):
+            found.append(self._block(hex(found[-1].number - 1)))
         found.reverse()
         if self.chain:
-            # That of a new head may be lost as well.
+            # The acknowledgement of a new head may be lost as well.
             assert found[0] == self.head, f"the head {self.head} was acknowledged, the node has {found[0]}"
             self.chain += found[1:]
         else:
             self.chain = found
-        self.safe, self.finalized = (
-            0 if (block := self._block(tag)) is None else block.number for tag in ("safe", "finalized")
-        )
+        self.safe, self.finalized = (self._number(tag) for tag in ("safe", "finalized"))
         self.payload = None
-        if self.taken is not None and self.taken["blockHash"] == self.head.hash:
-            self.taken = None
+        if self.finished is not None and self.finished["blockHash"] == self.head.hash:
+            self.finished = None
         self.choose_head()
 
     def begin(self) -> Payload:
@@ -114,121 +119,111 @@ class Driver:
         attributes = self.next_attributes()
         return self._begin(attributes | {"transactions": [*attributes["transactions"], *raw], "noTxPool": True})
 
-    def take(self) -> dict[str, Any]:
-        """Return the node's block of the open payload, which gets no further steps (`engine_getPayload`)."""
+    def finish(self) -> dict[str, Any]:
+        """Return the execution payload of the open payload, which gets no further steps (`engine_getPayload`)."""
         assert self.payload is not None
-        found: dict[str, Any] = self.engine(self._get_payload, self.payload.id)
-        self.taken = found["executionPayload"]
+        found: dict[str, Any] = self.engine(self._fork.get_payload, self.payload.id)["executionPayload"]
+        self.finished = found
         return found
 
     def seal(self) -> dict[str, Any]:
         """Make the open payload the head; return its execution payload."""
-        self.take()
-        return self.seal_taken()
+        self.finish()
+        return self.seal_finished()
 
-    def seal_taken(self) -> dict[str, Any]:
-        """Make the payload that was taken the head, also after a restart of the node; return it."""
-        block = self.taken
+    def seal_finished(self) -> dict[str, Any]:
+        """Make the finished payload the head, also after a restart of the node; return it."""
+        block = self.finished
         assert block is not None
-        self.import_payload(block, self.next_attributes()["parentBeaconBlockRoot"])
+        self.engine.import_payload(block, self.next_attributes()["parentBeaconBlockRoot"])
         self.adopt(block)
-        self.payload = self.taken = None
+        self.payload = self.finished = None
         return block
 
     def adopt(self, block: dict[str, Any]) -> None:
-        """Make a block the head, which follows the head and was imported before."""
-        self.chain.append(BlockId(int(block["blockNumber"], 16), block["blockHash"], int(block["timestamp"], 16)))
+        """Make an imported block the head, whose parent is the head."""
+        self.chain.append(BlockId.from_payload(block))
         try:
             self.choose_head()
         except BaseException:
-            # Not acknowledged: `start` finds out.
+            # Not acknowledged: `start` reads the node's head.
             self.chain.pop()
             raise
         self._advance_safe()
 
     def abandon(self) -> None:
-        """Leave the open payload and reorganise L1, so that the next block has other attributes."""
-        self.payload = self.taken = None
+        """Abandon the open payload and reorganize L1, so that the next block has other attributes."""
+        self.payload = self.finished = None
         self.l1.reorganize()
 
+    @property
+    def can_go_back(self) -> bool:
+        """True if the head is after the safe block."""
+        return self.head.number > self.safe
+
     def go_back(self) -> None:
-        """Make the parent of the head the head, which must be after the safe block."""
-        assert self.head.number > self.safe
-        left, self._leaving = self.chain.pop(), True
+        """Make the parent of the head the head. Raise AssertionError if the head is safe."""
+        assert self.can_go_back
+        left, self._going_back = self.chain.pop(), True
         try:
             self.choose_head()
         except BaseException:
             self.chain.append(left)
             raise
-        self._leaving = False
-
-    def import_payload(self, block: dict[str, Any], beacon_root: str) -> None:
-        """Send a block (`engine_newPayloadV4`). Raises AssertionError if it is not valid."""
-        status = self.engine("engine_newPayloadV4", block, [], beacon_root, [])
-        assert status["status"] == "VALID", status
+        self._going_back = False
 
     def choose_head(self) -> None:
         """Send the fork choice without attributes."""
-        self._update(None)
+        self._choose_head(None)
 
     def next_attributes(self) -> dict[str, Any]:
         """Return the attributes of the block after the head."""
         number = self.head.number + 1
-        origin = self.l1.block(number // EPOCH)
-        l1 = L1Attributes(origin, number % EPOCH)
+        origin = self.l1.block(number // EPOCH_LENGTH)
+        l1 = L1Attributes(origin, number % EPOCH_LENGTH)
         transactions = [l1_attributes_deposit(l1), *self._source(l1)]
-        self.deposits.update(each.hash for each in transactions)
+        self.deposits.update(encode_hex(each.hash()) for each in transactions)
         return {
-            "timestamp": hex(self.head.timestamp + self._block_time),
-            "prevRandao": "0x" + origin.randao.hex(),
-            "suggestedFeeRecipient": SEQUENCER_FEE_VAULT,
+            "timestamp": hex(self.head.timestamp + BLOCK_TIME),
+            "prevRandao": encode_hex(origin.randao),
+            "suggestedFeeRecipient": encode_hex(SEQUENCER_FEE_VAULT),
             "withdrawals": [],
-            "parentBeaconBlockRoot": "0x" + origin.hash.hex(),
-            "transactions": ["0x" + each.encode().hex() for each in transactions],
+            "parentBeaconBlockRoot": encode_hex(origin.hash),
+            "transactions": [encode_hex(each.encode()) for each in transactions],
             "gasLimit": hex(self._gas_limit),
-            "eip1559Params": "0x" + bytes(8).hex(),
+            "eip1559Params": encode_hex(bytes(8)),
             "minBaseFee": 0,
         }
 
     def _begin(self, attributes: dict[str, Any]) -> Payload:
-        parent, self.taken = self.head, None
-        result = self._update(attributes)
-        self.payload = Payload(result["payloadId"], parent, attributes)
+        parent, self.finished = self.head, None
+        payload_id = self._choose_head(attributes)
+        assert payload_id is not None
+        self.payload = Payload(payload_id, parent, attributes)
         return self.payload
 
     def _advance_safe(self) -> None:
-        """Let `safe` and `finalized` follow; the next fork choice names them."""
+        """Move `safe` and `finalized` behind the head; the next fork choice names them."""
         self.safe = max(self.safe, self.head.number - SAFE_DEPTH)
         self.finalized = max(self.finalized, self.head.number - FINALIZED_DEPTH)
 
-    def _update(self, attributes: dict[str, Any] | None) -> dict[str, Any]:
-        state = {
-            "headBlockHash": self.head.hash,
-            "safeBlockHash": self.chain[self.safe].hash,
-            "finalizedBlockHash": self.chain[self.finalized].hash,
-        }
-        result: dict[str, Any] = self.engine("engine_forkchoiceUpdatedV3", state, attributes)
-        assert result["payloadStatus"]["status"] == "VALID", result
-        assert (result["payloadId"] is None) == (attributes is None), result
+    def _choose_head(self, attributes: dict[str, Any] | None) -> str | None:
+        hashes = (self.head.hash, self.chain[self.safe].hash, self.chain[self.finalized].hash)
+        payload_id = self.engine.choose_head(*hashes, attributes)
         self.acknowledged_safe = self.safe
-        return result
+        return payload_id
 
-    def _block(self, tag: str) -> BlockId | None:
-        """Return a block by tag; `None` if the node has none yet."""
-        try:
-            found = self.engine("eth_getBlockByNumber", tag, False)
-        except RpcFailure as error:
-            if error.code != _BLOCK_NOT_FOUND or "block not found" not in error.message:
-                raise
-            return None
-        return None if found is None else _block_id(found)
+    def _block(self, tag: str) -> BlockId:
+        return _block_id(self.engine.block(tag))
 
-    def _block_by_number(self, number: int) -> BlockId:
-        return _block_id(self.engine("eth_getBlockByNumber", hex(number), False))
+    def _number(self, tag: str) -> int:
+        """Return the number of a block by tag; 0 if the node has none yet."""
+        found = self.engine.find_block(tag)
+        return 0 if found is None else _block_id(found).number
 
 
 class PlainDriver(Driver):
-    """The same driver for a chain that is not an OP chain: no deposits, and the gas limit of the node."""
+    """A driver of a chain that is not an OP chain: without deposits, and with the gas limit of the node."""
 
     def next_attributes(self) -> dict[str, Any]:
         """Return the attributes of the block after the head."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,31 +9,31 @@ from typing import Any
 from live import LiveNode, wait_for
 from live.process import foreseal_command, stopping
 from optimism.block_client import BlockClient
-from optimism.engine_client import Clock, read_secret
+from optimism.engine_client import read_secret
 from optimism.genesis import genesis_bytes
 
 Genesis = dict[str, Any] | Path | None
 """Genesis of a node: its content, its file, or None for that of the data directory."""
 
+SECRET_FILE = "engine.jwt"
+ENGINE_LOG_LEVEL = "warn,_core::engine_api=info"
+"""Log level of a node whose log names the address of the Engine API."""
 _ENGINE = re.compile(r"Engine API is served.*?address=(\S+)")
-_SECONDS = 30.0
-_SECRET = "engine.jwt"
 # Short steps make tests fast.
-STEP = ("--step", "50ms")
+_STEP = ("--step", "50ms")
+_SECONDS = 30.0
 
 
 class OptimismNode(LiveNode):
     """A running node, with its Engine API."""
 
-    def __init__(self, folder: Path, genesis: Genesis, *arguments: str, clock: Clock = time.time) -> None:
-        """Start in `folder`, which may hold the data of an earlier run; None is the genesis of that run."""
+    def __init__(self, folder: Path, genesis: Genesis, *arguments: str) -> None:
+        """Start in `folder`, which may contain the data of an earlier run."""
         self.datadir = folder / "data"
-        self.secret_file = folder / _SECRET
+        self.secret_file = folder / SECRET_FILE
         self.command = engine_command(folder, genesis, *arguments)
         super().__init__(self.command)
-        found = wait_for(lambda: _ENGINE.search(self.printed), _SECONDS, "engine address", lambda: self.printed)
-        self.engine_url = f"http://{found[1]}"
-        self.engine = BlockClient(self.engine_url, read_secret(self.secret_file), clock)
+        self.engine = connect_engine(self, self.secret_file)
 
     def stop(self, pid: int | None = None) -> int:
         self.engine.close()
@@ -46,17 +45,22 @@ class OptimismNode(LiveNode):
         self.engine.close()
 
 
+def connect_engine(node: LiveNode, secret_file: Path) -> BlockClient:
+    """Return a client of the Engine API of a node, at the address in its log."""
+    found = wait_for(lambda: _ENGINE.search(node.printed), _SECONDS, "engine address", lambda: node.printed)
+    return BlockClient(f"http://{found[1]}", read_secret(secret_file))
+
+
 def engine_command(folder: Path, genesis: Genesis, *arguments: str) -> list[str]:
     """Return the command of a node with its files in `folder`, which is created if it does not exist."""
     folder.mkdir(exist_ok=True)
     file = genesis if isinstance(genesis, Path) else folder / "genesis.json"
-    if isinstance(genesis, dict) and not file.exists():
+    if isinstance(genesis, dict):
         file.write_bytes(genesis_bytes(genesis))
-    engine = ("--engine", "127.0.0.1:0", "--engine-jwt", str(folder / _SECRET))
-    # The only line that names the port of the Engine API.
-    logged = ("--log-level", "warn,_core::engine_api=info")
+    engine = ("--engine", "127.0.0.1:0", "--engine-jwt", str(folder / SECRET_FILE))
+    logged = ("--log-level", ENGINE_LOG_LEVEL)
     chain = ("--datadir", str(folder / "data"), *(() if genesis is None else ("--genesis", str(file))))
-    return [foreseal_command(), "run", "--port", "0", *STEP, *chain, *engine, *logged, *arguments]
+    return [foreseal_command(), "run", "--port", "0", *_STEP, *chain, *engine, *logged, *arguments]
 
 
 @contextlib.contextmanager

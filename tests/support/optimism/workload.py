@@ -1,6 +1,5 @@
-"""Content of the blocks of a test chain: deposits of every outcome, and transactions of funded accounts."""
+"""Load of a test chain: deposits of every outcome, and transactions of funded accounts."""
 
-import http.client
 import itertools
 import random
 import threading
@@ -9,16 +8,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
+from eth_utils.hexadecimal import decode_hex, encode_hex
 
 from foreseal._core import derive_accounts
 from foreseal.bench.chain_content import MNEMONIC, TransferOrder, accounts, native
+from live.polling import CONNECTION_ERRORS, STARTING
 from live.rpc import Rpc, RpcFailure
-from optimism.deposits import Deposit, deposit
-from optimism.genesis import MESSAGE_PASSER, Fork, op_genesis
+from live.sending import CHAIN_ID
+from optimism.deposits import deposit
+from optimism.genesis import Fork, op_genesis
 from optimism.l1 import L1Attributes
+from optimism.model.transactions import DepositTransaction
+from optimism.predeploys import MESSAGE_PASSER
 
-CHAIN_ID = 31337
 ACCOUNTS = 200
 _ETHER = 10**18
 _FUNDS = 10**6 * _ETHER
@@ -31,25 +34,26 @@ _REVERT_CODE = bytes.fromhex("5f5ffd")
 # Copies the code that follows to memory and returns it.
 _CREATE = b"\x61%b\x80\x60\x0a\x5f\x39\x5f\xf3"
 _INVALID_CODE = b"\xfe"
-# Less than any transaction needs to begin.
+# Less than the intrinsic gas of any transaction.
 _LOW_GAS = 20_000
 
 _LOG_GAS, _TIMEOUT = 60_000, 10.0
 # Seconds between two attempts to reach a node that is down.
 _RETRY = 0.05
-_CONNECTION_ERRORS = (OSError, http.client.HTTPException, ValueError)
+# Seconds by which the load may be late and catch up.
+_MAX_DELAY = 0.1
 
 
 def workload_genesis(fork: Fork = Fork.JOVIAN) -> dict[str, Any]:
     """Return a genesis with funded accounts and the contracts that deposits and transactions call."""
     funded = [(address, _FUNDS) for address, _ in derive_accounts(MNEMONIC, ACCOUNTS)]
-    genesis = op_genesis(CHAIN_ID, funded, fork)
+    genesis = op_genesis(fork, funded)
     for address, code in ((LOG_CONTRACT, _LOG_CODE), (REVERTING_CONTRACT, _REVERT_CODE)):
-        genesis["alloc"][address] = {"balance": "0x0", "code": "0x" + code.hex()}
+        genesis["alloc"][address] = {"balance": "0x0", "code": encode_hex(code)}
     return genesis
 
 
-def mixed_deposits(attributes: L1Attributes) -> Sequence[Deposit]:
+def mixed_deposits(attributes: L1Attributes) -> Sequence[DepositTransaction]:
     """Return up to six deposits in the first block of each L1 block: a function of the attributes.
 
     Some mint, some create a contract, and some fail: they revert, halt, lack funds, or cannot begin.
@@ -60,26 +64,24 @@ def mixed_deposits(attributes: L1Attributes) -> Sequence[Deposit]:
     return [_deposit(attributes, index, rng) for index in range(rng.randrange(7))]
 
 
-def _deposit(attributes: L1Attributes, index: int, rng: random.Random) -> Deposit:
+def _deposit(attributes: L1Attributes, index: int, rng: random.Random) -> DepositTransaction:
     sender, other = (keccak(b"depositor %d" % rng.randrange(20))[12:] for _ in range(2))
-    log, passer, reverting = (bytes.fromhex(each[2:]) for each in (LOG_CONTRACT, MESSAGE_PASSER, REVERTING_CONTRACT))
+    log, reverting = decode_hex(LOG_CONTRACT), decode_hex(REVERTING_CONTRACT)
     creation = _CREATE % len(_LOG_CODE).to_bytes(2) + _LOG_CODE
     mint = rng.randrange(1, _ETHER)
     outcomes: list[dict[str, Any]] = [
         {"to": other, "mint": mint, "value": rng.randrange(mint)},
         {"to": log, "mint": mint},
         {"to": log},
-        {"to": passer, "mint": mint, "value": 1},
+        {"to": MESSAGE_PASSER, "mint": mint, "value": 1},
         {"to": None, "mint": mint, "gas": 500_000, "data": creation},
-        # Failures.
+        # These fail: the last one cannot begin.
         {"to": reverting, "mint": mint, "value": mint},
         {"to": None, "gas": 200_000, "data": _INVALID_CODE},
         {"to": other, "value": _FUNDS, "mint": mint},
-        # This one cannot begin.
         {"to": other, "gas": _LOW_GAS, "mint": mint},
     ]
-    chosen = rng.choice(outcomes)
-    return deposit(attributes.block, index, sender, **chosen)
+    return deposit(attributes.block, index, sender, **rng.choice(outcomes))
 
 
 class TransactionLoad:
@@ -115,7 +117,7 @@ class TransactionLoad:
             if self._stopped.wait(max(due - time.monotonic(), 0)):
                 return
             # After a stall it does not catch up: the rate is a maximum.
-            due = max(due + self._interval, time.monotonic() - 0.1)
+            due = max(due + self._interval, time.monotonic() - _MAX_DELAY)
             self._send(index)
 
     def _send(self, index: int) -> None:
@@ -125,24 +127,28 @@ class TransactionLoad:
             rpc("eth_sendRawTransaction", signed.raw)
         except RpcFailure as error:
             self.rejected[error.message] += 1
-        except _CONNECTION_ERRORS:
+        except CONNECTION_ERRORS:
             self.failed += 1
         else:
-            self.accepted[signed.hash] = "0x" + account.address.hex()
+            self.accepted[signed.hash] = encode_hex(account.address)
             return
         self._read_nonce(index)
 
     def _order(self) -> TransferOrder:
         if self._rng.randrange(4) == 0:
-            return bytes.fromhex(LOG_CONTRACT[2:]), 0, _LOG_GAS, b""
+            return decode_hex(LOG_CONTRACT), 0, _LOG_GAS, b""
         return native(keccak(b"recipient %d" % self._rng.randrange(1000))[12:])
 
     def _read_nonce(self, index: int) -> None:
-        """Continue with the nonce that the node expects, once it answers."""
+        """Continue with the nonce that the node expects, when it answers."""
         account, rpc = self._accounts[index], self._rpcs[index % len(self._rpcs)]
         while not self._stopped.wait(_RETRY):
             try:
-                account.nonce = int(rpc("eth_getTransactionCount", "0x" + account.address.hex(), "pending"), 16)
-            except (*_CONNECTION_ERRORS, RpcFailure):
+                account.nonce = int(rpc("eth_getTransactionCount", encode_hex(account.address), "pending"), 16)
+            except CONNECTION_ERRORS:
+                continue
+            except RpcFailure as error:
+                if error.code != STARTING:
+                    raise
                 continue
             return

@@ -1,5 +1,7 @@
 """Deposits are encoded as op-node encodes them."""
 
+from eth_utils.hexadecimal import encode_hex
+
 from optimism import L1Attributes, L1Block, SimulatedL1, deposit, l1_attributes_deposit
 
 # First transaction of block 1 of the recorded chain `jovian`, as op-node v1.19.6 sent it.
@@ -31,7 +33,7 @@ def test_attributes_deposit_equals_the_recorded_one() -> None:
     )
     found = l1_attributes_deposit(attributes)
     assert found.encode() == RECORDED
-    assert found.hash == RECORDED_HASH
+    assert encode_hex(found.hash()) == RECORDED_HASH
 
 
 def test_deposits_of_other_logs_and_other_forks_of_l1_differ() -> None:

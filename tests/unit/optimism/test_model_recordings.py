@@ -1,28 +1,24 @@
 """The slow model of OP chains against chains that op-geth recorded: fees, vaults, base fees, receipts, headers."""
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from eth_utils.hexadecimal import decode_hex, encode_hex
 
-from live_node import shared
 from optimism.model.attributes import L1AttributesCall
 from optimism.model.chain import BlockAttributes, ModelChain
-from optimism.model.fees import MeteredBlock, da_footprint, l1_fee, l1_gas_used, next_base_fee, operator_fee
+from optimism.model.fees import MeteredBlock, da_footprint, l1_fee, next_base_fee, operator_fee, receipt_fee_fields
 from optimism.model.headers import ConsensusHeader
 from optimism.model.receipts import ConsensusLog, ConsensusReceipt, logs_bloom, ordered_root
-from optimism.model.recorded_blocks import CHAINS, RecordedBlock, recorded_blocks, unhex
+from optimism.model.recorded_blocks import RecordedBlock, recorded_blocks
 from optimism.model.transactions import DepositTransaction, SignedFields, attributes_source_hash, decode_transaction
-
-SEQUENCER_FEES = "0x4200000000000000000000000000000000000011"
-BASE_FEES = "0x4200000000000000000000000000000000000019"
-L1_FEES = "0x420000000000000000000000000000000000001a"
-OPERATOR_FEES = "0x420000000000000000000000000000000000001b"
+from optimism.predeploys import BASE_FEE_VAULT, L1_FEE_VAULT, OPERATOR_FEE_VAULT, SEQUENCER_FEE_VAULT
+from optimism.recordings import RECORDED_CHAINS, recorded_genesis
 
 
-@pytest.fixture(params=CHAINS)
+@pytest.fixture(params=RECORDED_CHAINS)
 def name(request: pytest.FixtureRequest) -> str:
     found: str = request.param
     return found
@@ -30,18 +26,18 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def blocks(name: str) -> list[RecordedBlock]:
-    found = recorded_blocks(shared("optimism"), name)
+    found = recorded_blocks(name)
     assert len(found) > 70
     return found
 
 
 @pytest.fixture
 def genesis(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shared("optimism") / f"genesis-{name}.json").read_text())
-    return found
+    return recorded_genesis(name)
 
 
 def number(fields: dict[str, Any], name: str) -> int:
+    """Return a hex field as an integer."""
     return int(fields[name], 16)
 
 
@@ -58,7 +54,7 @@ def signed(block: RecordedBlock) -> Iterator[tuple[bytes, SignedFields, dict[str
     for raw, receipt in zip(block.transactions, block.receipts, strict=True):
         fields = decode_transaction(raw)
         if isinstance(fields, SignedFields):
-            assert unhex(receipt["from"]) == fields.sender
+            assert decode_hex(receipt["from"]) == fields.sender
             yield raw, fields, receipt
 
 
@@ -67,22 +63,8 @@ def test_fee_fields_of_every_receipt_are_the_models(blocks: list[RecordedBlock])
     for block in blocks[1:]:
         l1 = attributes(block)
         for raw, fields, receipt in signed(block):
-            expected = {
-                "l1Fee": l1_fee(raw, l1),
-                "l1GasUsed": l1_gas_used(raw),
-                "l1GasPrice": l1.base_fee,
-                "l1BlobBaseFee": l1.blob_base_fee,
-                "l1BaseFeeScalar": l1.base_fee_scalar,
-                "l1BlobBaseFeeScalar": l1.blob_base_fee_scalar,
-                "blobGasUsed": da_footprint(raw, l1),
-                "daFootprintGasScalar": l1.da_footprint_scalar,
-                "effectiveGasPrice": fields.effective_price(number(block.block, "baseFeePerGas")),
-            }
-            if l1.operator_fee_scalar or l1.operator_fee_constant:
-                expected |= {
-                    "operatorFeeScalar": l1.operator_fee_scalar,
-                    "operatorFeeConstant": l1.operator_fee_constant,
-                }
+            price = fields.effective_price(number(block.block, "baseFeePerGas"))
+            expected = receipt_fee_fields(raw, l1) | {"effectiveGasPrice": price}
             names = [name for name in receipt if name.startswith(("l1", "operator", "da", "blob", "effective"))]
             assert {name: number(receipt, name) for name in names} == expected
             checked += 1
@@ -92,21 +74,22 @@ def test_fee_fields_of_every_receipt_are_the_models(blocks: list[RecordedBlock])
 def test_vaults_receive_exactly_the_models_fees(blocks: list[RecordedBlock]) -> None:
     for before, block in pairwise(blocks):
         l1, base_fee = attributes(block), number(block.block, "baseFeePerGas")
-        expected = dict.fromkeys((SEQUENCER_FEES, BASE_FEES, L1_FEES, OPERATOR_FEES), 0)
+        expected = dict.fromkeys((SEQUENCER_FEE_VAULT, BASE_FEE_VAULT, L1_FEE_VAULT, OPERATOR_FEE_VAULT), 0)
         for raw, fields, receipt in signed(block):
             gas = number(receipt, "gasUsed")
-            expected[SEQUENCER_FEES] += gas * (fields.effective_price(base_fee) - base_fee)
-            expected[BASE_FEES] += gas * base_fee
-            expected[L1_FEES] += l1_fee(raw, l1)
-            expected[OPERATOR_FEES] += operator_fee(gas, l1)
-        assert {vault: block.balances[vault] - before.balances[vault] for vault in expected} == expected
+            expected[SEQUENCER_FEE_VAULT] += gas * (fields.effective_price(base_fee) - base_fee)
+            expected[BASE_FEE_VAULT] += gas * base_fee
+            expected[L1_FEE_VAULT] += l1_fee(raw, l1)
+            expected[OPERATOR_FEE_VAULT] += operator_fee(gas, l1)
+        names = {vault: encode_hex(vault) for vault in expected}
+        assert {vault: block.balances[name] - before.balances[name] for vault, name in names.items()} == expected
 
 
 def test_base_fee_and_footprint_of_every_header_are_the_models(blocks: list[RecordedBlock]) -> None:
     for before, block in pairwise(blocks):
         parent = before.block
         names = ("baseFeePerGas", "gasLimit", "gasUsed", "blobGasUsed")
-        metered = MeteredBlock(*(number(parent, name) for name in names), unhex(parent["extraData"]))
+        metered = MeteredBlock(*(number(parent, name) for name in names), decode_hex(parent["extraData"]))
         l1 = attributes(block)
         assert number(block.block, "baseFeePerGas") == next_base_fee(metered)
         assert number(block.block, "blobGasUsed") == sum(da_footprint(raw, l1) for raw, _, _ in signed(block))
@@ -119,7 +102,7 @@ def test_encodings_and_roots_of_every_block_are_the_models(blocks: list[Recorded
         logs = tuple(log for each in receipts for log in each.logs)
         header = _header(block, logs)
         assert header.encode() == block.raw_header
-        assert header.hash() == unhex(block.block["hash"])
+        assert header.hash() == decode_hex(block.block["hash"])
         for raw in block.transactions:
             fields = decode_transaction(raw)
             assert isinstance(fields, SignedFields) or fields.encode() == raw
@@ -127,7 +110,7 @@ def test_encodings_and_roots_of_every_block_are_the_models(blocks: list[Recorded
 
 def _receipt(raw: bytes, receipt: dict[str, Any]) -> ConsensusReceipt:
     logs = tuple(
-        ConsensusLog(unhex(log["address"]), tuple(map(unhex, log["topics"])), unhex(log["data"]))
+        ConsensusLog(decode_hex(log["address"]), tuple(map(decode_hex, log["topics"])), decode_hex(log["data"]))
         for log in receipt["logs"]
     )
     nonce = number(receipt, "depositNonce") if "depositNonce" in receipt else None
@@ -144,9 +127,9 @@ def _receipt(raw: bytes, receipt: dict[str, Any]) -> ConsensusReceipt:
 def _header(block: RecordedBlock, logs: tuple[ConsensusLog, ...]) -> ConsensusHeader:
     fields = block.block
     return ConsensusHeader(
-        parent_hash=unhex(fields["parentHash"]),
-        fee_recipient=unhex(fields["miner"]),
-        state_root=unhex(fields["stateRoot"]),
+        parent_hash=decode_hex(fields["parentHash"]),
+        fee_recipient=decode_hex(fields["miner"]),
+        state_root=decode_hex(fields["stateRoot"]),
         transactions_root=ordered_root(block.transactions),
         receipts_root=ordered_root(block.raw_receipts),
         bloom=logs_bloom(logs),
@@ -154,12 +137,12 @@ def _header(block: RecordedBlock, logs: tuple[ConsensusLog, ...]) -> ConsensusHe
         gas_limit=number(fields, "gasLimit"),
         gas_used=sum(number(each, "gasUsed") for each in block.receipts),
         timestamp=number(fields, "timestamp"),
-        extra_data=unhex(fields["extraData"]),
-        prev_randao=unhex(fields["mixHash"]),
+        extra_data=decode_hex(fields["extraData"]),
+        prev_randao=decode_hex(fields["mixHash"]),
         base_fee=number(fields, "baseFeePerGas"),
-        withdrawals_root=unhex(fields["withdrawalsRoot"]),
+        withdrawals_root=decode_hex(fields["withdrawalsRoot"]),
         blob_gas_used=number(fields, "blobGasUsed"),
-        parent_beacon_root=unhex(fields["parentBeaconBlockRoot"]),
+        parent_beacon_root=decode_hex(fields["parentBeaconBlockRoot"]),
     )
 
 
@@ -167,19 +150,19 @@ def test_first_blocks_of_every_chain_are_the_models(blocks: list[RecordedBlock],
     """Execute the blocks before the first one that creates a contract; roots and hashes are op-geth's."""
     chain = ModelChain(genesis)
     head = chain.genesis
-    assert head.header.hash() == unhex(blocks[0].block["hash"])
+    assert head.header.hash() == decode_hex(blocks[0].block["hash"])
     for block in blocks[1:6]:
         fields = block.block
-        given = BlockAttributes(
+        planned = BlockAttributes(
             timestamp=number(fields, "timestamp"),
-            prev_randao=unhex(fields["mixHash"]),
-            fee_recipient=unhex(fields["miner"]),
-            parent_beacon_root=unhex(fields["parentBeaconBlockRoot"]),
+            prev_randao=decode_hex(fields["mixHash"]),
+            fee_recipient=decode_hex(fields["miner"]),
+            parent_beacon_root=decode_hex(fields["parentBeaconBlockRoot"]),
             gas_limit=number(fields, "gasLimit"),
             eip1559=None,
             min_base_fee=0,
         )
         gas = [number(each, "gasUsed") for each in block.receipts]
-        head = chain.build(head, given, block.transactions, gas)
+        head = chain.build(head, planned, block.transactions, gas)
         assert head.header.encode() == block.raw_header
     assert len(blocks[5].transactions) > 1

@@ -1,4 +1,5 @@
-"""Slow model of an OP chain with Jovian: fees, deposits, receipts, headers and state, from the specification's text.
+"""Slow model of an OP chain with Jovian: fees, deposits, receipts, headers and state.
 
-It shares no code with the node. See `optimism.model.chain` for its use.
+It is written from the text of the OP specification and shares no code with the node. `optimism.model.chain` has its
+entry, `ModelChain`.
 """

@@ -1,16 +1,17 @@
-"""L1 attributes of Jovian: call data of the first deposit of each block, and what the predeploy L1Block stores."""
+"""L1 attributes of Jovian: call data of the first deposit of each block, and the storage of the predeploy L1Block."""
 
 from typing import NamedTuple
 
 SELECTOR = bytes.fromhex("3db6be2b")
+"""Selector of `setL1BlockValuesJovian()`."""
 SIZE = 178
-DEPOSITOR = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")
-L1_BLOCK = bytes.fromhex("4200000000000000000000000000000000000015")
-GAS = 1_000_000
+"""Bytes of call data, the selector included."""
+L1_ATTRIBUTES_GAS = 1_000_000
+"""Gas limit of the L1 attributes deposit since Regolith."""
 
 
 class L1AttributesCall(NamedTuple):
-    """Fields of `setL1BlockValuesJovian`, in the order of the call data."""
+    """Fields of `setL1BlockValuesJovian`, in the order of the call data. Fees are in wei, times in Unix seconds."""
 
     base_fee_scalar: int
     blob_base_fee_scalar: int
@@ -37,7 +38,7 @@ class L1AttributesCall(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> "L1AttributesCall":
-        """Return the fields of call data."""
+        """Return the fields of call data. Raise AssertionError for another function or size."""
         assert len(data) == SIZE, f"{len(data)} bytes"
         assert data[:4] == SELECTOR, data[:4].hex()
 
@@ -60,7 +61,7 @@ class L1AttributesCall(NamedTuple):
         )
 
     def storage(self) -> dict[int, int]:
-        """Return the slots of L1Block that the call writes."""
+        """Return the storage that the call writes in L1Block: values by slot."""
         scalars = self.base_fee_scalar << 96 | self.blob_base_fee_scalar << 64 | self.sequence_number
         # The contract has the constant at offset 0 and the scalar at 8; Isthmus' page names 4 and 0.
         operator = self.da_footprint_scalar << 96 | self.operator_fee_scalar << 64 | self.operator_fee_constant

@@ -4,20 +4,26 @@ from typing import Any, NamedTuple
 
 from optimism.model.attributes import L1AttributesCall
 from optimism.model.execution import Execution, FeeContext, execute
-from optimism.model.fees import Eip1559Parameters, MeteredBlock, da_footprint, l1_fee, l1_gas_used, next_base_fee
+from optimism.model.fees import Eip1559Parameters, MeteredBlock, da_footprint, next_base_fee, receipt_fee_fields
 from optimism.model.headers import ConsensusHeader
-from optimism.model.programs import MESSAGE_PASSER
 from optimism.model.receipts import ConsensusReceipt, logs_bloom, ordered_root
+from optimism.model.state import ChainState
 from optimism.model.transactions import DEPOSIT_TYPE, LEGACY, DepositTransaction, SignedFields, decode_transaction
-from optimism.model.world import World
+from optimism.predeploys import MESSAGE_PASSER
 
 BEACON_ROOTS = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")
+"""System contract of EIP-4788."""
 BLOCK_HASHES = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
-RING = 8191
+"""System contract of EIP-2935."""
+RING_SIZE = 8191
+"""Entries in the ring buffers of both contracts."""
 
 
 class BlockAttributes(NamedTuple):
-    """Payload attributes apart from the transactions. Without `eip1559`, the genesis' parameters count."""
+    """Payload attributes apart from the transactions.
+
+    `eip1559` is denominator and elasticity, None for those of the genesis. `min_base_fee` is in wei per gas.
+    """
 
     timestamp: int
     prev_randao: bytes
@@ -29,19 +35,19 @@ class BlockAttributes(NamedTuple):
 
 
 class ModelBlock(NamedTuple):
-    """A block that the model built: `world` is the state after it."""
+    """A block that the model built: `state` is the state after it."""
 
     header: ConsensusHeader
     transactions: tuple[bytes, ...]
     executions: tuple[Execution, ...]
-    world: World
+    state: ChainState
 
     def receipts(self) -> list[ConsensusReceipt]:
         """Return the receipts of the receipts root."""
         return _receipts(self.transactions, self.executions)
 
     def block_value(self) -> int:
-        """Return the sum of the tips."""
+        """Return the sum of the tips in wei, as `engine_getPayload` reports it."""
         value = 0
         for raw, done in zip(self.transactions, self.executions, strict=True):
             fields = decode_transaction(raw)
@@ -54,22 +60,11 @@ class ModelBlock(NamedTuple):
         raw, l1 = self.transactions[index], _attributes(self.transactions)
         if raw[0] == DEPOSIT_TYPE:
             return {"depositNonce": self.executions[index].nonce, "depositReceiptVersion": 1}
-        operator = {"operatorFeeScalar": l1.operator_fee_scalar, "operatorFeeConstant": l1.operator_fee_constant}
-        fields = {
-            "l1Fee": l1_fee(raw, l1),
-            "l1GasUsed": l1_gas_used(raw),
-            "l1GasPrice": l1.base_fee,
-            "l1BlobBaseFee": l1.blob_base_fee,
-            "l1BaseFeeScalar": l1.base_fee_scalar,
-            "l1BlobBaseFeeScalar": l1.blob_base_fee_scalar,
-            "blobGasUsed": da_footprint(raw, l1),
-            "daFootprintGasScalar": l1.da_footprint_scalar,
-        }
-        return fields | (operator if any(operator.values()) else {})
+        return receipt_fee_fields(raw, l1)
 
 
 def base_fee_after(parent: ConsensusHeader) -> int:
-    """Return the base fee of the next block."""
+    """Return the base fee of the next block, in wei per gas."""
     metered = (parent.base_fee, parent.gas_limit, parent.gas_used, parent.blob_gas_used)
     return next_base_fee(MeteredBlock(*metered, parent.extra_data))
 
@@ -78,13 +73,14 @@ class ModelChain:
     """A chain from a genesis in geth's format."""
 
     def __init__(self, genesis: dict[str, Any], parent_hash: bytes = bytes(32)) -> None:
-        world = World.from_genesis(genesis["alloc"])
+        state = ChainState.from_genesis(genesis["alloc"])
         extra_data = bytes.fromhex(genesis["extraData"][2:])
+        self.chain_id = int(genesis["config"]["chainId"])
         self.defaults = Eip1559Parameters.decode(extra_data)
         header = ConsensusHeader(
             parent_hash=parent_hash,
             fee_recipient=bytes.fromhex(genesis["coinbase"][2:]),
-            state_root=world.root(),
+            state_root=state.root(),
             transactions_root=ordered_root([]),
             receipts_root=ordered_root([]),
             bloom=bytes(256),
@@ -95,28 +91,31 @@ class ModelChain:
             extra_data=extra_data,
             prev_randao=bytes.fromhex(genesis["mixHash"][2:]),
             base_fee=int(genesis["baseFeePerGas"], 16),
-            withdrawals_root=world.storage_root(MESSAGE_PASSER),
+            withdrawals_root=state.storage_root(MESSAGE_PASSER),
             blob_gas_used=0,
             parent_beacon_root=bytes(32),
         )
-        self.genesis = ModelBlock(header, (), (), world)
+        self.genesis = ModelBlock(header, (), (), state)
 
     def build(
         self, parent: ModelBlock, attributes: BlockAttributes, transactions: list[bytes], observed_gas: list[int]
     ) -> ModelBlock:
-        """Return the block after `parent`. `observed_gas` counts for contracts whose gas the model does not know."""
-        world, number = parent.world.copy(), parent.header.number + 1
-        self._begin(world, parent, attributes)
+        """Return the block after `parent`. `transactions` are encodings, the first one the L1 attributes deposit.
+
+        `observed_gas` is the gas of each transaction in a node's receipts; see `execute`.
+        """
+        state, number = parent.state.copy(), parent.header.number + 1
+        self._run_system_calls(state, parent, attributes)
         l1 = _attributes(tuple(transactions))
         fees = FeeContext(base_fee_after(parent.header), attributes.fee_recipient, l1)
         pairs = zip(transactions, observed_gas, strict=True)
-        executions = tuple(execute(raw, world, fees, observed) for raw, observed in pairs)
+        executions = tuple(execute(raw, state, fees, observed) for raw, observed in pairs)
         receipts = _receipts(tuple(transactions), executions)
         denominator, elasticity = attributes.eip1559 or self.defaults[:2]
         header = ConsensusHeader(
             parent_hash=parent.header.hash(),
             fee_recipient=attributes.fee_recipient,
-            state_root=world.root(),
+            state_root=state.root(),
             transactions_root=ordered_root(transactions),
             receipts_root=ordered_root([each.encode() for each in receipts]),
             bloom=logs_bloom(tuple(log for done in executions for log in done.logs)),
@@ -127,19 +126,19 @@ class ModelChain:
             extra_data=Eip1559Parameters(denominator, elasticity, attributes.min_base_fee).encode(),
             prev_randao=attributes.prev_randao,
             base_fee=fees.base_fee,
-            withdrawals_root=world.storage_root(MESSAGE_PASSER),
+            withdrawals_root=state.storage_root(MESSAGE_PASSER),
             blob_gas_used=sum(da_footprint(raw, l1) for raw in transactions if raw[0] != DEPOSIT_TYPE),
             parent_beacon_root=attributes.parent_beacon_root,
         )
-        return ModelBlock(header, tuple(transactions), executions, world)
+        return ModelBlock(header, tuple(transactions), executions, state)
 
     @staticmethod
-    def _begin(world: World, parent: ModelBlock, attributes: BlockAttributes) -> None:
+    def _run_system_calls(state: ChainState, parent: ModelBlock, attributes: BlockAttributes) -> None:
         """Run the system calls of EIP-4788 and EIP-2935."""
-        slot = attributes.timestamp % RING
-        world.store(BEACON_ROOTS, slot, attributes.timestamp)
-        world.store(BEACON_ROOTS, slot + RING, int.from_bytes(attributes.parent_beacon_root, "big"))
-        world.store(BLOCK_HASHES, parent.header.number % RING, int.from_bytes(parent.header.hash(), "big"))
+        slot = attributes.timestamp % RING_SIZE
+        state.store(BEACON_ROOTS, slot, attributes.timestamp)
+        state.store(BEACON_ROOTS, slot + RING_SIZE, int.from_bytes(attributes.parent_beacon_root, "big"))
+        state.store(BLOCK_HASHES, parent.header.number % RING_SIZE, int.from_bytes(parent.header.hash(), "big"))
 
 
 def _attributes(transactions: tuple[bytes, ...]) -> L1AttributesCall:

@@ -6,7 +6,7 @@ at level 2. Other clients and the predeploy GasPriceOracle use level 1 for every
 
 TABLE_SIZE = 8192
 MAX_DISTANCE = 8192
-LONGEST_MATCH = 262
+MAX_MATCH_LENGTH = 262
 LITERALS_PER_RUN = 32
 
 
@@ -66,7 +66,7 @@ def _literals_size(count: int) -> int:
 
 def _match_size(length: int) -> int:
     size = 0
-    while length > LONGEST_MATCH:
+    while length > MAX_MATCH_LENGTH:
         size += 3
-        length -= LONGEST_MATCH
+        length -= MAX_MATCH_LENGTH
     return size + (2 if length < 7 else 3)

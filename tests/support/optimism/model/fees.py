@@ -9,6 +9,7 @@ MILLION = 10**6
 INTERCEPT = -42_585_600
 COEFFICIENT = 836_500
 MINIMUM_SIZE = 100
+"""Constants of the linear estimate of a transaction's size (Fjord, "L1-Cost fees"): bytes, and millionths of them."""
 
 
 def estimated_size_scaled(raw: bytes) -> int:
@@ -17,7 +18,7 @@ def estimated_size_scaled(raw: bytes) -> int:
 
 
 def l1_fee(raw: bytes, attributes: L1AttributesCall) -> int:
-    """Return the L1 data fee of a signed transaction with this encoding."""
+    """Return the L1 data fee in wei of a signed transaction with this encoding."""
     price = attributes.base_fee_scalar * attributes.base_fee * 16
     price += attributes.blob_base_fee_scalar * attributes.blob_base_fee
     return estimated_size_scaled(raw) * price // 10**12
@@ -29,18 +30,37 @@ def l1_gas_used(raw: bytes) -> int:
 
 
 def operator_fee(gas: int, attributes: L1AttributesCall) -> int:
-    """Return the operator fee of this gas since Jovian."""
+    """Return the operator fee in wei of this gas since Jovian."""
     return gas * attributes.operator_fee_scalar * 100 + attributes.operator_fee_constant
 
 
 def isthmus_operator_fee(gas: int, attributes: L1AttributesCall) -> int:
-    """Return the operator fee of this gas before Jovian."""
+    """Return the operator fee in wei of this gas before Jovian."""
     return gas * attributes.operator_fee_scalar // MILLION + attributes.operator_fee_constant
 
 
 def da_footprint(raw: bytes, attributes: L1AttributesCall) -> int:
     """Return the footprint of a signed transaction, in gas."""
     return estimated_size_scaled(raw) // MILLION * attributes.da_footprint_scalar
+
+
+def receipt_fee_fields(raw: bytes, attributes: L1AttributesCall) -> dict[str, int]:
+    """Return the fields that an OP chain adds to the JSON receipt of a signed transaction."""
+    fields = {
+        "l1Fee": l1_fee(raw, attributes),
+        "l1GasUsed": l1_gas_used(raw),
+        "l1GasPrice": attributes.base_fee,
+        "l1BlobBaseFee": attributes.blob_base_fee,
+        "l1BaseFeeScalar": attributes.base_fee_scalar,
+        "l1BlobBaseFeeScalar": attributes.blob_base_fee_scalar,
+        "blobGasUsed": da_footprint(raw, attributes),
+        "daFootprintGasScalar": attributes.da_footprint_scalar,
+    }
+    # op-geth leaves the parameters out if both are zero.
+    if attributes.operator_fee_scalar or attributes.operator_fee_constant:
+        fields["operatorFeeScalar"] = attributes.operator_fee_scalar
+        fields["operatorFeeConstant"] = attributes.operator_fee_constant
+    return fields
 
 
 class Eip1559Parameters(NamedTuple):
@@ -81,9 +101,9 @@ def next_base_fee(parent: MeteredBlock) -> int:
     metered = max(parent.gas_used, parent.blob_gas_used)
     if metered > target:
         change = parent.base_fee * (metered - target) // target // parameters.denominator
-        found = parent.base_fee + max(change, 1)
+        base_fee = parent.base_fee + max(change, 1)
     elif metered < target:
-        found = parent.base_fee - parent.base_fee * (target - metered) // target // parameters.denominator
+        base_fee = parent.base_fee - parent.base_fee * (target - metered) // target // parameters.denominator
     else:
-        found = parent.base_fee
-    return max(found, parameters.min_base_fee)
+        base_fee = parent.base_fee
+    return max(base_fee, parameters.min_base_fee)

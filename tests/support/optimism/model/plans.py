@@ -1,20 +1,27 @@
-"""Random blocks of an OP chain: what they contain, independent of a state, and their transactions on a state."""
+"""Random blocks of an OP chain: plans that are independent of a state, and their transactions on a state."""
 
 import random
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from eth_account import Account
-from eth_hash.auto import keccak
+from eth_utils.hexadecimal import encode_hex
 from hypothesis import strategies as st
 
-from optimism.model.attributes import DEPOSITOR, GAS, L1_BLOCK, L1AttributesCall
+from optimism.model.attributes import L1_ATTRIBUTES_GAS, L1AttributesCall
 from optimism.model.chain import BlockAttributes, ModelBlock, base_fee_after
 from optimism.model.execution import floor_gas, intrinsic_gas
 from optimism.model.fees import da_footprint
-from optimism.model.programs import ADDRESSES, ALL_GAS, CALLED, CREATED, IDENTITY, MESSAGE_PASSER, effect_of
-from optimism.model.transactions import DepositTransaction, SignedFields, attributes_source_hash, user_source_hash
-from optimism.model.world import World
+from optimism.model.programs import ADDRESSES, ALL_GAS, CALLED, CREATED, IDENTITY, effect_of
+from optimism.model.state import ChainState
+from optimism.model.transactions import (
+    DepositTransaction,
+    SignedFields,
+    Transaction,
+    attributes_source_hash,
+    user_source_hash,
+)
+from optimism.predeploys import DEPOSITOR, L1_BLOCK, MESSAGE_PASSER, SEQUENCER_FEE_VAULT
 
 KEYS = tuple(bytes([0x50 + index]) * 32 for index in range(3))
 SENDERS = tuple(bytes.fromhex(Account.from_key(key).address[2:]) for key in KEYS)
@@ -24,14 +31,16 @@ POOR = bytes.fromhex(Account.from_key(POOR_KEY).address[2:])
 FRESH = tuple(bytes([0xF0 + index]) * 20 for index in range(3))
 """Addresses that the genesis does not have."""
 BALANCE = 1 << 120
+"""Balance in wei of each sender in the genesis."""
 ABOVE_ANY_BALANCE = 1 << 200
-SEQUENCER_FEE_VAULT = bytes.fromhex("4200000000000000000000000000000000000011")
 WITHDRAWAL_GAS = 400_000
-SIGNED_GAS_CAP = 1 << 24
+"""More gas than a call of the predeploy L2ToL1MessagePasser uses."""
+MAX_TRANSACTION_GAS = 1 << 24
+"""Gas limit of a signed transaction (EIP-7825), which applies on Karst."""
 
 
 class GasChoice(StrEnum):
-    """Gas limit of a message, relative to what it needs."""
+    """Gas limit of a message, relative to the gas that it needs."""
 
     PLENTY = "plenty"
     EXACT = "exact"
@@ -60,9 +69,12 @@ class MessagePlan(NamedTuple):
     gas: GasChoice
     data: bytes
     kind: int
+    """EIP-2718 type of a signed transaction; 0 is a legacy one."""
     tip: int
     extra_fee: int
+    """Wei per gas by which the maximum fee exceeds the base fee."""
     accessed: int
+    """Number of slots in the access list."""
 
 
 class BlockPlan(NamedTuple):
@@ -70,12 +82,15 @@ class BlockPlan(NamedTuple):
 
     l1: L1AttributesCall
     seconds: int
+    """Time since the parent."""
     fee_recipient: bytes
     prev_randao: bytes
     beacon_root: bytes
     gas_limit: int
     eip1559: tuple[int, int] | None
+    """Denominator and elasticity; None for those of the genesis."""
     min_base_fee: int
+    """Wei per gas."""
     messages: tuple[MessagePlan, ...]
 
 
@@ -83,12 +98,12 @@ def genesis_with_programs(genesis: dict[str, Any]) -> dict[str, Any]:
     """Return a genesis with funded senders and the model's contracts added."""
     alloc = dict(genesis["alloc"])
     for address in SENDERS:
-        alloc["0x" + address.hex()] = {"balance": hex(BALANCE)}
+        alloc[encode_hex(address)] = {"balance": hex(BALANCE)}
     for name, address in ADDRESSES.items():
-        alloc["0x" + address.hex()] = {"balance": "0x0", "code": "0x" + CALLED[name].code.hex()}
-    slots = {"0x" + slot.to_bytes(32, "big").hex(): "0x" + (1).to_bytes(32, "big").hex() for slot in range(8)}
+        alloc[encode_hex(address)] = {"balance": "0x0", "code": encode_hex(CALLED[name].code)}
+    slots = {encode_hex(slot.to_bytes(32)): encode_hex((1).to_bytes(32)) for slot in range(8)}
     for name in ("clear", "set"):
-        alloc["0x" + ADDRESSES[name].hex()]["storage"] = slots
+        alloc[encode_hex(ADDRESSES[name])]["storage"] = slots
     return genesis | {"alloc": alloc}
 
 
@@ -180,7 +195,7 @@ CHAINS = st.lists(BLOCKS, min_size=1, max_size=3)
 
 
 class PlannedBlock(NamedTuple):
-    """A plan on a parent: what a driver sends."""
+    """Attributes and transactions of a plan on a parent, as a driver sends them."""
 
     attributes: BlockAttributes
     transactions: list[bytes]
@@ -198,9 +213,9 @@ def plan_on(plan: BlockPlan, parent: ModelBlock, chain_id: int) -> PlannedBlock:
         min_base_fee=plan.min_base_fee,
     )
     source = attributes_source_hash(plan.l1.block_hash, plan.l1.sequence_number)
-    first = DepositTransaction(source, DEPOSITOR, L1_BLOCK, 0, 0, GAS, plan.l1.encode())
-    transactions, gas, footprint = [first.encode()], GAS, 0
-    nonces = {sender: parent.world[sender].nonce for sender in (*SENDERS, POOR, *FRESH, *ADDRESSES.values())}
+    first = DepositTransaction(source, DEPOSITOR, L1_BLOCK, 0, 0, L1_ATTRIBUTES_GAS, plan.l1.encode())
+    transactions, gas, footprint = [first.encode()], L1_ATTRIBUTES_GAS, 0
+    nonces = {sender: parent.state[sender].nonce for sender in (*SENDERS, POOR, *FRESH, *ADDRESSES.values())}
     for index, message in enumerate(plan.messages):
         raw, limit = _encode(message, index, plan, parent, nonces, chain_id)
         size = da_footprint(raw, plan.l1) if message.key else 0
@@ -219,7 +234,7 @@ def _encode(
     if message.key is None:
         source = user_source_hash(plan.l1.block_hash, index)
         deposit = DepositTransaction(source, message.sender, to, message.mint, message.value, 0, message.data)
-        limit = _gas_limit(message.gas, deposit, parent.world)
+        limit = _gas_limit(message.gas, deposit, parent.state)
         return deposit._replace(gas=limit).encode(), limit
     accesses = [(FRESH[0], [bytes(32)] * message.accessed)] if message.kind and message.accessed else []
     fee = max(base_fee_after(parent.header), 1) + message.extra_fee
@@ -237,15 +252,15 @@ def _encode(
         access_list=accesses,
         authorizations=0,
     )
-    least = max(intrinsic_gas(fields), floor_gas(fields))
-    limit = min(max(_gas_limit(message.gas, fields, parent.world), least), SIGNED_GAS_CAP)
+    minimum = max(intrinsic_gas(fields), floor_gas(fields))
+    limit = min(max(_gas_limit(message.gas, fields, parent.state), minimum), MAX_TRANSACTION_GAS)
     return _sign(fields._replace(gas=limit), message.key, chain_id), limit
 
 
-def _gas_limit(choice: GasChoice, message: DepositTransaction | SignedFields, world: World) -> int:
-    """Return a gas limit; what code needs is estimated on the parent's state."""
+def _gas_limit(choice: GasChoice, message: Transaction, state: ChainState) -> int:
+    """Return a gas limit; the gas of code is estimated on the parent's state."""
     intrinsic, floor = intrinsic_gas(message), floor_gas(message)
-    effect = effect_of(message, world)
+    effect = effect_of(message, state)
     used = WITHDRAWAL_GAS if effect.gas is None else 50_000 if effect.gas == ALL_GAS else effect.gas
     needed = max(intrinsic + used, floor)
     if effect.gas is None and (isinstance(message, SignedFields) or choice not in WITHOUT_EXECUTION):
@@ -280,11 +295,6 @@ def _sign(fields: SignedFields, key: bytes, chain_id: int) -> bytes:
         unsigned |= {"gasPrice": fields.max_fee}
     if fields.kind:
         listed = fields.access_list
-        accesses = [{"address": at, "storageKeys": ["0x" + slot.hex() for slot in slots]} for at, slots in listed]
+        accesses = [{"address": at, "storageKeys": [encode_hex(slot) for slot in slots]} for at, slots in listed]
         unsigned |= {"type": fields.kind, "accessList": accesses}
     return bytes(Account.from_key(key).sign_transaction(unsigned).raw_transaction)
-
-
-def hash_of(raw: bytes) -> bytes:
-    """Return the hash of a transaction."""
-    return bytes(keccak(raw))

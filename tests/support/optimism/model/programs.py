@@ -1,4 +1,4 @@
-"""Contracts whose execution the model knows: code, gas, logs and storage of a call, from the Ethereum specification."""
+"""Contracts that the model can execute: code, gas, logs and storage of a call, from the Ethereum specification."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,29 +6,24 @@ from typing import NamedTuple
 from eth_hash.auto import keccak
 
 from optimism.model.receipts import ConsensusLog
-from optimism.model.transactions import DepositTransaction, SignedFields
-from optimism.model.world import World
+from optimism.model.state import ChainState
+from optimism.model.transactions import Transaction
+from optimism.predeploys import MESSAGE_PASSER
 
-Message = DepositTransaction | SignedFields
-
-MESSAGE_PASSER = bytes.fromhex("4200000000000000000000000000000000000016")
 IDENTITY = (4).to_bytes(20, "big")
-CLEARED_SLOTS = 64
-"""Slots that the genesis sets to 1 in the contract that clears them."""
-
-
+"""The precompiled contract that returns its input."""
 STORE_SENTRY = 2301
-"""Least gas of SSTORE (EIP-2200)."""
+"""Minimum gas at which SSTORE begins (EIP-2200)."""
 ALL_GAS = 1 << 64
-"""Gas of code that fails and uses all that it has."""
+"""Gas of code that fails and uses all its gas."""
 
 
 class Effect(NamedTuple):
-    """Outcome of an execution. `gas` is what code uses after the intrinsic gas; None if the model does not know it."""
+    """Outcome of an execution. `gas` is that of code, without intrinsic gas; None if the model cannot compute it."""
 
     succeeded: bool
     gas: int | None
-    least_gas: int = 0
+    required_gas: int = 0
     """Gas without which it fails, if more than `gas`."""
     refund: int = 0
     logs: tuple[ConsensusLog, ...] = ()
@@ -37,55 +32,55 @@ class Effect(NamedTuple):
 
 
 class Program(NamedTuple):
-    """Code, and what an execution with enough gas does."""
+    """Code, and the effect of an execution with enough gas."""
 
     code: bytes
-    run: Callable[[Message, World], Effect]
+    run: Callable[[Transaction, ChainState], Effect]
 
 
-def _first_word(message: Message) -> bytes:
+def _first_word(message: Transaction) -> bytes:
     return message.data[:32].ljust(32, b"\0")
 
 
-def _log(message: Message, world: World) -> Effect:
+def _log(message: Transaction, state: ChainState) -> Effect:
     # PUSH0, CALLDATALOAD, PUSH0, PUSH0, LOG1.
     assert message.to is not None
     log = ConsensusLog(message.to, (_first_word(message),), b"")
     return Effect(succeeded=True, gas=2 + 3 + 2 + 2 + 375 + 375, logs=(log,))
 
 
-def _clear(message: Message, world: World) -> Effect:
+def _clear(message: Transaction, state: ChainState) -> Effect:
     # PUSH0, PUSH0, CALLDATALOAD, SSTORE of a cold slot (EIP-2929, EIP-3529).
     assert message.to is not None
     slot = int.from_bytes(_first_word(message), "big")
-    if slot in world[message.to].storage:
+    if slot in state[message.to].storage:
         return Effect(succeeded=True, gas=7 + 2100 + 2900, refund=4800, writes=((slot, 0),))
-    return Effect(succeeded=True, gas=7 + 2100 + 100, least_gas=7 + STORE_SENTRY)
+    return Effect(succeeded=True, gas=7 + 2100 + 100, required_gas=7 + STORE_SENTRY)
 
 
-def _set(message: Message, world: World) -> Effect:
+def _set(message: Transaction, state: ChainState) -> Effect:
     # CALLVALUE, PUSH0, CALLDATALOAD, SSTORE of a cold slot.
     assert message.to is not None
     slot = int.from_bytes(_first_word(message), "big")
-    before = world[message.to].storage.get(slot, 0)
+    before = state[message.to].storage.get(slot, 0)
     if before == message.value:
-        return Effect(succeeded=True, gas=7 + 2100 + 100, least_gas=7 + STORE_SENTRY)
+        return Effect(succeeded=True, gas=7 + 2100 + 100, required_gas=7 + STORE_SENTRY)
     refund = 4800 if before and not message.value else 0
     gas = 7 + 2100 + (2900 if before else 20_000)
     return Effect(succeeded=True, gas=gas, refund=refund, writes=((slot, message.value),))
 
 
-def _identity(message: Message, world: World) -> Effect:
+def _identity(message: Transaction, state: ChainState) -> Effect:
     return Effect(succeeded=True, gas=15 + 3 * -(-len(message.data) // 32))
 
 
-def _constant(effect: Effect) -> Callable[[Message, World], Effect]:
-    return lambda message, world: effect
+def _constant(effect: Effect) -> Callable[[Transaction, ChainState], Effect]:
+    return lambda message, state: effect
 
 
-def _withdraw(message: Message, world: World) -> Effect:
+def _withdraw(message: Transaction, state: ChainState) -> Effect:
     """Run `receive` of the predeploy L2ToL1MessagePasser: a withdrawal to the sender, with 100,000 gas on L1."""
-    nonce = world[MESSAGE_PASSER].storage.get(1, 0)
+    nonce = state[MESSAGE_PASSER].storage.get(1, 0)
     words = [nonce | 1 << 240, int.from_bytes(message.sender, "big"), int.from_bytes(message.sender, "big")]
     words += [message.value, 100_000]
     # ABI: five words, the offset of the empty data, and its length.
@@ -128,15 +123,15 @@ CREATED = {
 """Init code by name."""
 
 
-def effect_of(message: Message, world: World) -> Effect:
-    """Return what the message does if it has enough gas."""
+def effect_of(message: Transaction, state: ChainState) -> Effect:
+    """Return the effect of a message with enough gas. Raise StopIteration for code that no program has."""
     if message.to is None:
-        return next(each for each in CREATED.values() if each.code == message.data).run(message, world)
+        return next(each for each in CREATED.values() if each.code == message.data).run(message, state)
     if message.to == IDENTITY:
-        return _identity(message, world)
+        return _identity(message, state)
     if message.to == MESSAGE_PASSER:
-        return _withdraw(message, world)
-    code = world[message.to].code
+        return _withdraw(message, state)
+    code = state[message.to].code
     if not code:
         return Effect(succeeded=True, gas=0)
-    return next(each for each in CALLED.values() if each.code == code).run(message, world)
+    return next(each for each in CALLED.values() if each.code == code).run(message, state)

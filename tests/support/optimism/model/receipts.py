@@ -33,7 +33,7 @@ class ConsensusReceipt(NamedTuple):
         return logs_bloom(self.logs)
 
     def encode(self) -> bytes:
-        """Return the encoding; a deposit's ends with its nonce and the version, as since Canyon."""
+        """Return the encoding; that of a deposit ends with its nonce and the receipt version (Canyon)."""
         logs = [[log.address, list(log.topics), log.data] for log in self.logs]
         fields = [minimal(int(self.succeeded)), minimal(self.cumulative_gas), self.bloom(), logs]
         assert (self.kind == DEPOSIT_TYPE) == (self.deposit_nonce is not None)

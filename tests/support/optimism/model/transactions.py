@@ -21,7 +21,7 @@ def minimal(value: int) -> bytes:
 
 
 class DepositTransaction(NamedTuple):
-    """Fields of type 0x7E in the order of their encoding. `to` is None for a creation."""
+    """Fields of type 0x7E in the order of their encoding. `to` is None for a creation; amounts are in wei."""
 
     source_hash: bytes
     sender: bytes
@@ -37,6 +37,10 @@ class DepositTransaction(NamedTuple):
         fields = [self.source_hash, self.sender, self.to or b"", *amounts, b"", self.data]
         return bytes([DEPOSIT_TYPE]) + bytes(rlp.encode(fields))
 
+    def hash(self) -> bytes:
+        """Return the transaction hash."""
+        return bytes(keccak(self.encode()))
+
     @classmethod
     def decode(cls, raw: bytes) -> "DepositTransaction":
         """Return the fields of an encoding."""
@@ -47,7 +51,7 @@ class DepositTransaction(NamedTuple):
 
 
 class SignedFields(NamedTuple):
-    """Fields of a signed transaction that fees depend on. `tip` of a gas price is the whole price."""
+    """Fields of a signed transaction that fees depend on, prices in wei. `tip` of a gas price is the whole price."""
 
     kind: int
     sender: bytes
@@ -62,7 +66,7 @@ class SignedFields(NamedTuple):
     authorizations: int
 
     def effective_price(self, base_fee: int) -> int:
-        """Return the price that it pays for each unit of gas."""
+        """Return the price in wei that it pays for each unit of gas (EIP-1559)."""
         return min(self.max_fee, base_fee + self.tip)
 
     @classmethod
@@ -71,18 +75,18 @@ class SignedFields(NamedTuple):
         sender = bytes.fromhex(Account.recover_transaction(raw)[2:])
         if raw[0] >= 0xC0:
             nonce, price, gas, to, value, data = rlp.decode(raw)[:6]
-            return cls._of(LEGACY, sender, [nonce, price, price, gas, to, value, data, []], 0)
+            return cls._from_rlp(LEGACY, sender, [nonce, price, price, gas, to, value, data, []], 0)
         fields = rlp.decode(raw[1:])
         if raw[0] == ACCESS_LIST:
             _, nonce, price, gas, to, value, data, accesses = fields[:8]
-            return cls._of(ACCESS_LIST, sender, [nonce, price, price, gas, to, value, data, accesses], 0)
+            return cls._from_rlp(ACCESS_LIST, sender, [nonce, price, price, gas, to, value, data, accesses], 0)
         assert raw[0] in (DYNAMIC_FEE, SET_CODE), raw[:1].hex()
         _, nonce, tip, max_fee, gas, to, value, data, accesses = fields[:9]
         authorizations = len(fields[9]) if raw[0] == SET_CODE else 0
-        return cls._of(raw[0], sender, [nonce, max_fee, tip, gas, to, value, data, accesses], authorizations)
+        return cls._from_rlp(raw[0], sender, [nonce, max_fee, tip, gas, to, value, data, accesses], authorizations)
 
     @classmethod
-    def _of(cls, kind: int, sender: bytes, fields: list[Any], authorizations: int) -> "SignedFields":
+    def _from_rlp(cls, kind: int, sender: bytes, fields: list[Any], authorizations: int) -> "SignedFields":
         nonce, max_fee, tip, gas, to, value, data, accesses = fields
         numbers = (integer(nonce), integer(max_fee), integer(tip), integer(gas))
         return cls(kind, sender, *numbers, to or None, integer(value), data, accesses, authorizations)
@@ -97,10 +101,10 @@ def decode_transaction(raw: bytes) -> Transaction:
 
 
 def user_source_hash(l1_block: bytes, log_index: int) -> bytes:
-    """Return the source hash of a deposit by a user."""
+    """Return the source hash of a deposit by a user: domain 0 (OP specification, "Source hash computation")."""
     return bytes(keccak(bytes(32) + keccak(l1_block + log_index.to_bytes(32, "big"))))
 
 
 def attributes_source_hash(l1_block: bytes, sequence_number: int) -> bytes:
-    """Return the source hash of the L1 attributes deposit."""
+    """Return the source hash of the L1 attributes deposit: domain 1."""
     return bytes(keccak((1).to_bytes(32, "big") + keccak(l1_block + sequence_number.to_bytes(32, "big"))))

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from command import foreseal
-from optimism import small_genesis
+from optimism import op_genesis
 
 ENGINE = ("--engine", "127.0.0.1:0")
 JWT = ("--engine-jwt", "engine.jwt")
@@ -35,8 +35,8 @@ JWT = ("--engine-jwt", "engine.jwt")
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_start_is_refused_and_names_the_option(tmp_path: Path, arguments: tuple[str, ...], words: list[str]) -> None:
-    (tmp_path / "genesis.json").write_bytes(orjson.dumps(small_genesis()))
+def test_start_is_rejected_and_names_the_option(tmp_path: Path, arguments: tuple[str, ...], words: list[str]) -> None:
+    (tmp_path / "genesis.json").write_bytes(orjson.dumps(op_genesis()))
     (tmp_path / "short.jwt").write_text("0x1234")
     done = foreseal("run", "--port", "0", "--datadir", "chain", "--genesis", "genesis.json", *arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -55,7 +55,7 @@ def test_development_node_has_no_engine(arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("fork", ["isthmusTime", "holoceneTime", "regolithTime"])
 @pytest.mark.parametrize("time", [None, 2**40], ids=["never", "later"])
 def test_fork_that_is_not_active_at_genesis_is_named(tmp_path: Path, fork: str, time: int | None) -> None:
-    genesis = small_genesis()
+    genesis = op_genesis()
     genesis["config"].pop(fork)
     if time is not None:
         genesis["config"][fork] = time

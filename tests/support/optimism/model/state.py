@@ -8,14 +8,15 @@ from typing import Any
 
 import rlp
 from eth_hash.auto import keccak
+from eth_utils.hexadecimal import decode_hex
 from trie.hexary import HexaryTrie
 
 from optimism.model.transactions import minimal
 
 
 @dataclass(slots=True)
-class WorldAccount:
-    """An account. `storage` has no zero values."""
+class AccountState:
+    """An account, with its balance in wei. `storage` contains no zero values."""
 
     nonce: int = 0
     balance: int = 0
@@ -27,35 +28,35 @@ class WorldAccount:
         return not self.nonce and not self.balance and not self.code
 
 
-class World:
-    """Accounts by address; an unknown address has an empty account."""
+class ChainState:
+    """Accounts by address; an address without an account has an empty one."""
 
-    def __init__(self, accounts: dict[bytes, WorldAccount]) -> None:
+    def __init__(self, accounts: dict[bytes, AccountState]) -> None:
         self.accounts = accounts
 
     @classmethod
-    def from_genesis(cls, alloc: Mapping[str, Mapping[str, Any]]) -> "World":
+    def from_genesis(cls, alloc: Mapping[str, Mapping[str, Any]]) -> "ChainState":
         """Return the state of a genesis in geth's format."""
         accounts = {}
-        for address, given in alloc.items():
-            storage = {int(slot, 16): int(value, 16) for slot, value in given.get("storage", {}).items()}
-            accounts[bytes.fromhex(address.removeprefix("0x"))] = WorldAccount(
-                nonce=int(given.get("nonce", "0x0"), 16),
-                balance=int(given.get("balance", "0x0"), 16),
-                code=bytes.fromhex(given.get("code", "0x")[2:]),
+        for address, fields in alloc.items():
+            storage = {int(slot, 16): int(value, 16) for slot, value in fields.get("storage", {}).items()}
+            accounts[decode_hex(address)] = AccountState(
+                nonce=int(fields.get("nonce", "0x0"), 16),
+                balance=int(fields.get("balance", "0x0"), 16),
+                code=decode_hex(fields.get("code", "0x")),
                 storage={slot: value for slot, value in storage.items() if value},
             )
         return cls(accounts)
 
-    def copy(self) -> "World":
+    def copy(self) -> "ChainState":
         """Return a copy that shares nothing with this one."""
         copies = {address: copy(account) for address, account in self.accounts.items()}
         for account in copies.values():
             account.storage = dict(account.storage)
-        return World(copies)
+        return ChainState(copies)
 
-    def __getitem__(self, address: bytes) -> WorldAccount:
-        return self.accounts.setdefault(address, WorldAccount())
+    def __getitem__(self, address: bytes) -> AccountState:
+        return self.accounts.setdefault(address, AccountState())
 
     def store(self, address: bytes, slot: int, value: int) -> None:
         """Write a slot of a contract."""
