@@ -43,7 +43,7 @@ def test_payload_can_be_read_twice(driven: OptimismNode) -> None:
 def test_built_block_is_valid_before_and_after_it_is_the_head(driven: OptimismNode) -> None:
     engine = driven.engine
     parent = engine.block("latest")
-    answer = engine.begin_and_get(parent["hash"], next_attributes(parent))
+    answer = engine("engine_getPayloadV4", engine.begin_payload(parent["hash"], next_attributes(parent)))
     block = answer["executionPayload"]["blockHash"]
     valid = {"status": "VALID", "latestValidHash": block, "validationError": None}
     assert engine.submit(answer) == valid
@@ -61,24 +61,24 @@ def test_pool_transactions_are_in_the_payload(driven: OptimismNode) -> None:
     ident = engine.begin_payload(parent["hash"], next_attributes(parent, noTxPool=False))
     wait_for_receipt(driven.rpc, sent)
     pending = driven.rpc("eth_getBlockByNumber", "pending", False)
-    answer = engine("engine_getPayloadV4", ident)
+    answer = engine.seal(ident)
     payload = answer["executionPayload"]
     assert (payload["blockHash"], payload["stateRoot"]) == (pending["hash"], pending["stateRoot"])
     assert len(payload["transactions"]) == 1
     assert int(answer["blockValue"], 16) == 21_000 * TIP
-    assert engine.submit(answer)["status"] == "VALID"
-    engine.choose_head(payload["blockHash"])
     assert driven.rpc("eth_getBlockByNumber", "latest", False)["transactions"] == [sent]
 
 
 def test_payload_without_pool_leaves_transactions_in_it(driven: OptimismNode) -> None:
-    account = DEV_ACCOUNTS[1]
-    sent = driven.rpc("eth_sendRawTransaction", signed(account, 0))
-    assert driven.engine.build()["executionPayload"]["transactions"] == []
+    engine = driven.engine
+    raw = signed(DEV_ACCOUNTS[1], 0)
+    sent = driven.rpc("eth_sendRawTransaction", raw)
+    assert engine.build()["executionPayload"]["transactions"] == []
     assert driven.rpc("eth_getTransactionReceipt", sent) is None
-    parent = driven.engine.block("latest")
-    driven.engine.begin_payload(parent["hash"], next_attributes(parent, noTxPool=False))
+    parent = engine.block("latest")
+    ident = engine.begin_payload(parent["hash"], next_attributes(parent, noTxPool=False))
     wait_for_receipt(driven.rpc, sent)
+    assert engine.seal(ident)["executionPayload"]["transactions"] == [raw]
 
 
 def test_unknown_payload_is_an_error(driven: OptimismNode) -> None:

@@ -24,14 +24,14 @@ class BlockClient(EngineClient):
         Without attributes, the block is empty.
         """
         parent = self.block("latest")
-        answer = self.begin_and_get(parent["hash"], attributes or next_attributes(parent))
+        return self.seal(self.begin_payload(parent["hash"], attributes or next_attributes(parent)))
+
+    def seal(self, payload_id: str) -> dict[str, Any]:
+        """Make a payload the head; return the `engine_getPayload` answer."""
+        answer = dict(self("engine_getPayloadV4", payload_id))
         assert self.submit(answer)["status"] == "VALID"
         self.choose_head(answer["executionPayload"]["blockHash"])
         return answer
-
-    def begin_and_get(self, parent: str, attributes: dict[str, Any]) -> dict[str, Any]:
-        """Begin a block on `parent` and return its `engine_getPayload` answer."""
-        return dict(self("engine_getPayloadV4", self.begin_payload(parent, attributes)))
 
 
 def next_attributes(parent: dict[str, Any], **changes: Any) -> dict[str, Any]:

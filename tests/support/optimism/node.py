@@ -29,7 +29,6 @@ class OptimismNode(LiveNode):
 
     def __init__(self, folder: Path, genesis: Genesis, *arguments: str) -> None:
         """Start in `folder`, which may contain the data of an earlier run."""
-        self.datadir = folder / "data"
         self.secret_file = folder / SECRET_FILE
         self.command = engine_command(folder, genesis, *arguments)
         super().__init__(self.command)

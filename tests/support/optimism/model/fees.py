@@ -34,11 +34,6 @@ def operator_fee(gas: int, attributes: L1AttributesCall) -> int:
     return gas * attributes.operator_fee_scalar * 100 + attributes.operator_fee_constant
 
 
-def isthmus_operator_fee(gas: int, attributes: L1AttributesCall) -> int:
-    """Return the operator fee in wei of this gas before Jovian."""
-    return gas * attributes.operator_fee_scalar // MILLION + attributes.operator_fee_constant
-
-
 def da_footprint(raw: bytes, attributes: L1AttributesCall) -> int:
     """Return the footprint of a signed transaction, in gas."""
     return estimated_size_scaled(raw) // MILLION * attributes.da_footprint_scalar

@@ -250,7 +250,6 @@ def _encode(
         value=message.value,
         data=message.data,
         access_list=accesses,
-        authorizations=0,
     )
     minimum = max(intrinsic_gas(fields), floor_gas(fields))
     limit = min(max(_gas_limit(message.gas, fields, parent.state), minimum), MAX_TRANSACTION_GAS)

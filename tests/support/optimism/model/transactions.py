@@ -63,7 +63,6 @@ class SignedFields(NamedTuple):
     value: int
     data: bytes
     access_list: list[tuple[bytes, list[bytes]]]
-    authorizations: int
 
     def effective_price(self, base_fee: int) -> int:
         """Return the price in wei that it pays for each unit of gas (EIP-1559)."""
@@ -75,21 +74,20 @@ class SignedFields(NamedTuple):
         sender = bytes.fromhex(Account.recover_transaction(raw)[2:])
         if raw[0] >= 0xC0:
             nonce, price, gas, to, value, data = rlp.decode(raw)[:6]
-            return cls._from_rlp(LEGACY, sender, [nonce, price, price, gas, to, value, data, []], 0)
+            return cls._from_rlp(LEGACY, sender, [nonce, price, price, gas, to, value, data, []])
         fields = rlp.decode(raw[1:])
         if raw[0] == ACCESS_LIST:
             _, nonce, price, gas, to, value, data, accesses = fields[:8]
-            return cls._from_rlp(ACCESS_LIST, sender, [nonce, price, price, gas, to, value, data, accesses], 0)
+            return cls._from_rlp(ACCESS_LIST, sender, [nonce, price, price, gas, to, value, data, accesses])
         assert raw[0] in (DYNAMIC_FEE, SET_CODE), raw[:1].hex()
         _, nonce, tip, max_fee, gas, to, value, data, accesses = fields[:9]
-        authorizations = len(fields[9]) if raw[0] == SET_CODE else 0
-        return cls._from_rlp(raw[0], sender, [nonce, max_fee, tip, gas, to, value, data, accesses], authorizations)
+        return cls._from_rlp(raw[0], sender, [nonce, max_fee, tip, gas, to, value, data, accesses])
 
     @classmethod
-    def _from_rlp(cls, kind: int, sender: bytes, fields: list[Any], authorizations: int) -> "SignedFields":
+    def _from_rlp(cls, kind: int, sender: bytes, fields: list[Any]) -> "SignedFields":
         nonce, max_fee, tip, gas, to, value, data, accesses = fields
         numbers = (integer(nonce), integer(max_fee), integer(tip), integer(gas))
-        return cls(kind, sender, *numbers, to or None, integer(value), data, accesses, authorizations)
+        return cls(kind, sender, *numbers, to or None, integer(value), data, accesses)
 
 
 Transaction = DepositTransaction | SignedFields
