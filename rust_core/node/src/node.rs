@@ -33,6 +33,10 @@ use crate::{
     writer::{Begun, Writer},
 };
 
+/// Maximum time between two blocks of a driver, for the limit of its silence: a slot of Ethereum. Blocks may be further
+/// apart, such as the first one from a genesis of the past.
+const MAX_BLOCK_INTERVAL: Duration = Duration::from_secs(12);
+
 /// A node. Reads are served from [`Node::view`]; writes happen on a thread of their own.
 pub struct Node {
     spec: Arc<ChainSpec>,
@@ -533,14 +537,16 @@ impl Node {
         (step.unwrap_or(self.settings.production.step) * 5).max(Duration::from_secs(5))
     }
 
-    /// Returns the time between the newest two blocks.
+    /// Returns the time between the newest two blocks, at most [`MAX_BLOCK_INTERVAL`].
     fn block_interval(&self) -> Duration {
         let newest = self.view().and_then(|view| {
             let latest = view.latest().clone();
             let parent = view.sealed(latest.number().checked_sub(1)?).ok()??;
-            latest.block.header.timestamp.checked_sub(parent.block.header.timestamp)
+            let seconds = latest.block.header.timestamp.checked_sub(parent.block.header.timestamp)?;
+            Some(Duration::from_secs(seconds).min(MAX_BLOCK_INTERVAL))
         });
-        Duration::from_secs(newest.unwrap_or(self.settings.production.block_time).max(1))
+        let block_time = Duration::from_secs(self.settings.production.block_time);
+        newest.unwrap_or(block_time).max(Duration::from_secs(1))
     }
 
     /// Reads the node's clocks.

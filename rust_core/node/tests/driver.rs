@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_eips::eip2718::Encodable2718 as _;
 use alloy_genesis::Genesis;
@@ -353,6 +353,21 @@ fn attributes_that_no_block_can_have_are_refused() {
         "{refused}"
     );
     assert_eq!(driven.changes(), "");
+}
+
+#[test]
+fn the_limit_of_silence_is_three_blocks_and_has_a_maximum() {
+    let (_datadir, _, mut driven) = start();
+    for source in 1..=2 {
+        driven.block(vec![deposit(1, source)]);
+    }
+    assert_eq!(driven.bench.node.tick_limit(), Duration::from_secs(3 * 2));
+    let late = driven.attributes(vec![deposit(1, 3)]);
+    let late = NextBlockAttributes { timestamp: late.timestamp + 1_800_000_000, ..late };
+    let request = driven.request(late, true);
+    driven.continue_with(&request);
+    driven.choose(driven.finish(&request).block.hash);
+    assert_eq!(driven.bench.node.tick_limit(), Duration::from_secs(3 * 12));
 }
 
 #[test]
