@@ -57,7 +57,7 @@ test('a block that was read has the transfers of the receipts that were read wit
   assert.deepEqual(chain.pending?.steps[0]?.transactions.map(({ transfer, isSuccess }) => [transfer?.log.address, isSuccess]), [[undefined, null], [TOKEN, true]]);
 });
 
-test('parts of hashes and addresses are recognised', () => {
+test('parts of hashes and addresses are recognized', () => {
   assert.deepEqual(parsePart('0x4105ea…5ffc'), { begin: '0x4105ea', end: '5ffc' });
   assert.deepEqual(parsePart('0x4105EA...5FFC'), { begin: '0x4105ea', end: '5ffc' });
   assert.deepEqual(parsePart('0x709979'), { begin: '0x709979', end: '' });

@@ -90,7 +90,7 @@ test('the model forgets old blocks and old transactions', () => {
   assert.equal(chain.blocks.filter((block) => block.steps.some((step) => step.transactions.length > 0)).length, 3);
 });
 
-test('the search box recognises blocks, steps and addresses', () => {
+test('the search box recognizes blocks, steps and addresses', () => {
   assert.equal(directResult('12')?.path, '/block/12');
   assert.equal(directResult('#1,234')?.path, '/block/1234');
   assert.equal(directResult('12.3')?.path, '/block/12/step/3');
@@ -136,7 +136,7 @@ test('state differences name changed, deleted and zeroed values', () => {
   ]);
 });
 
-test('transfers of the three standards are recognised', () => {
+test('transfers of the three standards are recognized', () => {
   const [, , multi] = transferFilters(ADDRESS);
   const word = (/** @type {number} */ value) => value.toString(16).padStart(64, '0');
   const [from, to] = [1, 2].map((value) => `0x${word(value)}`);

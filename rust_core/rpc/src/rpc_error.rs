@@ -175,7 +175,7 @@ impl From<ExecutionError> for RpcError {
 impl From<EstimateError> for RpcError {
     fn from(error: EstimateError) -> Self {
         match error {
-            // Clients recognise a revert with code -32000 only by exactly this message and the presence of
+            // Clients recognize a revert with code -32000 only by exactly this message and the presence of
             // `data`.
             EstimateError::Revert { output } => {
                 Self::reverted(SERVER, "execution reverted".to_owned(), &output)

@@ -1,4 +1,4 @@
-"""SIGKILL at each crash point, a reorganisation of the chain, and a new process that resumes.
+"""SIGKILL at each crash point, a reorganization of the chain, and a new process that resumes.
 
 The chain is a live node with the real contracts. FORESEAL_PAYMENT_KILLS=all runs all points, otherwise a selection.
 """

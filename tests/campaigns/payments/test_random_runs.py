@@ -1,4 +1,4 @@
-"""Random lives of a merchant: decisions, reorganisations, lost responses, crashes at any crash point.
+"""Random lives of a merchant: decisions, reorganizations, lost responses, crashes at any crash point.
 
 After every operation the tables conserve money. At the end of every run, once no fault is active, they match the chain:
 0 double captures, 0 double refunds, 0 lost payments. FORESEAL_PAYMENT_RUNS=1000 is the long form.
@@ -233,8 +233,8 @@ class Life(RuleBasedStateMachine):
         self.shop.chain.step()
 
     @rule(depth=st.sampled_from([1, 3, 13, 20]), dropped=st.booleans(), late=st.integers(0, 4))
-    def reorganise(self, depth: int, late: int, *, dropped: bool) -> None:
-        self.shop.chain.reorganise(depth, dropped=dropped, late=late)
+    def reorganize(self, depth: int, late: int, *, dropped: bool) -> None:
+        self.shop.chain.reorganize(depth, dropped=dropped, late=late)
 
     @rule(buyer=buyers, forbidden=st.booleans(), paused=st.sampled_from([False, False, True]))
     def rule_over(self, buyer: LocalAccount, *, forbidden: bool, paused: bool) -> None:

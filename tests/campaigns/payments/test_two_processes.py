@@ -1,4 +1,4 @@
-"""Two processes on one database run all operations at once on all data, during reorganisations and lost responses.
+"""Two processes on one database run all operations at once on all data, during reorganizations and lost responses.
 
 Each has its own connections, like a process; the chain is behind a lock, like a node. A seed determines the operations
 but not their interleaving: a failure names the seed and is reproduced by repetition.
@@ -96,7 +96,7 @@ def test_two_processes_lose_and_double_no_payment(make: Make, seed: int, contrac
         with first.node.lock:
             match draw.randrange(10):
                 case 0:
-                    first.chain.reorganise(draw.randrange(1, 15), dropped=draw.random() < 0.3, late=draw.randrange(3))
+                    first.chain.reorganize(draw.randrange(1, 15), dropped=draw.random() < 0.3, late=draw.randrange(3))
                 case 1:
                     first.node.losses.append(("eth_sendRawTransaction", draw.random() < 0.5))
                 case 2:

@@ -10,14 +10,14 @@ from readers.campaign import Campaign
 
 
 def main() -> int:
-    """Run it twice, the second time a tenth as long on a chain with reorganisations; return 0 without faults."""
+    """Run it twice, the second time a tenth as long on a chain with reorganizations; return 0 without faults."""
     parser = options("readers")
     parser.add_argument("--events", type=int, default=1_000_000)
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="foreseal-readers-"))
     summaries, faults = [], []
-    for name, events, reorganise in (("forward", given.events, False), ("reorg", given.events // 10, True)):
-        campaign = Campaign(folder / name, given.seed, reorganise=reorganise)
+    for name, events, reorganize in (("forward", given.events, False), ("reorg", given.events // 10, True)):
+        campaign = Campaign(folder / name, given.seed, reorganize=reorganize)
         summaries.append(campaign.run(events))
         show(summaries[-1], campaign.faults)
         faults += campaign.faults

@@ -1,4 +1,4 @@
-"""A node under load and three readers of its feed, with failing connections, kills and reorganisations."""
+"""A node under load and three readers of its feed, with failing connections, kills and reorganizations."""
 
 import asyncio
 import contextlib
@@ -29,11 +29,11 @@ PRODUCTION = ("--block-time", "1s", "--step", "20ms", "--max-outgoing-bytes", "5
 OPTIONS = Options(timeout=10.0, heartbeat_timeout=1.0, backoff=Backoff(0.01, 0.5), attempts=1000)
 # Mean number of bytes on a reader's connection before it is cut.
 CUT_AFTER = 1_500_000
-# Minimum and maximum seconds of a node's life, and between two reorganisations.
+# Minimum and maximum seconds of a node's life, and between two reorganizations.
 LIFE = (1.0, 6.0)
 REORGANISED = (0.1, 0.7)
 DEEPEST = 4
-# Minimum number of kills and of reorganisations per run.
+# Minimum number of kills and of reorganizations per run.
 LEAST = 3
 # Seconds for the readers to reach the end, once all faults have stopped.
 END = 60.0
@@ -44,7 +44,7 @@ class Summary:
     """Counts and results of a campaign."""
 
     seed: int
-    reorganised: bool
+    reorganized: bool
     events: int = 0
     """Steps, transactions and logs that the readers received, all readers together."""
     steps: int = 0
@@ -59,8 +59,8 @@ class Summary:
     lags: int = 0
     reopened: int = 0
     """Number of restarts of a reader from its saved cursor."""
-    reorganisations: dict[str, int] = field(default_factory=dict)
-    """Reorganisations by method; those that the node rejected, or missed because it was killed, are separate."""
+    reorganizations: dict[str, int] = field(default_factory=dict)
+    """Reorganizations by method; those that the node rejected, or missed because it was killed, are separate."""
     seconds: int = 0
     journalled: int = 0
     """Steps of the journal that each reader was compared with."""
@@ -68,15 +68,15 @@ class Summary:
 
     @property
     def gone_back(self) -> int:
-        """Successful reorganisations."""
-        return sum(count for kind, count in self.reorganisations.items() if kind != "refused")
+        """Successful reorganizations."""
+        return sum(count for kind, count in self.reorganizations.items() if kind != "refused")
 
     def __str__(self) -> str:
         return (
             f"{self.events} events over {READERS} connections (seed {self.seed}): {self.steps} steps, "
             f"{self.transactions} transactions, {self.logs} logs, {self.undone} steps undone; {self.blocks} blocks, "
             f"{self.seconds} s; {self.kills} kills of the node, {self.cuts} cuts at random bytes, {self.reopened} "
-            f"readers begun anew from their cursor, {self.gone_back} reorganisations; {self.connections} connections, "
+            f"readers begun anew from their cursor, {self.gone_back} reorganizations; {self.connections} connections, "
             f"{self.lags} lags; each reader compared with {self.journalled} steps of the journal and with the blocks "
             f"by RPC: {self.faults} faults"
         )
@@ -85,8 +85,8 @@ class Summary:
 class Campaign:
     """One data directory, its node and its readers."""
 
-    def __init__(self, datadir: Path, seed: int, *, reorganise: bool = False) -> None:
-        self.summary = Summary(seed, reorganise)
+    def __init__(self, datadir: Path, seed: int, *, reorganize: bool = False) -> None:
+        self.summary = Summary(seed, reorganize)
         self.faults: list[str] = []
         self._rng = random.Random(seed)
         self._datadir = datadir
@@ -137,7 +137,7 @@ class Campaign:
         self._count()
 
     def _prepare(self) -> str:
-        """Deploy a token, in blocks that are never reorganised."""
+        """Deploy a token, in blocks that are never reorganized."""
         rpc = self._node.rpc
         token = deploy_token(rpc)
         rpc("evm_mine")
@@ -148,8 +148,8 @@ class Campaign:
         """Kill the node at random times, and replace its newest blocks, until enough events were received."""
         over = asyncio.Event()
         tasks = [asyncio.create_task(self._again(LIFE, over, self._kill))]
-        if self.summary.reorganised:
-            tasks.append(asyncio.create_task(self._again(REORGANISED, over, self._reorganise)))
+        if self.summary.reorganized:
+            tasks.append(asyncio.create_task(self._again(REORGANISED, over, self._reorganize)))
         try:
             while not self._is_enough(events):
                 done, _ = await asyncio.wait([*self._tasks, *tasks], timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
@@ -165,7 +165,7 @@ class Campaign:
         return (
             sum(reader.events for reader in self._readers) >= events
             and self.summary.kills >= LEAST
-            and (not self.summary.reorganised or self.summary.gone_back >= LEAST)
+            and (not self.summary.reorganized or self.summary.gone_back >= LEAST)
         )
 
     async def _again(
@@ -184,7 +184,7 @@ class Campaign:
         for proxy in self._proxies:
             proxy.target = _port(self._node)
 
-    async def _reorganise(self) -> None:
+    async def _reorganize(self) -> None:
         """Revert the chain by one of the methods of a development chain."""
         kind = self._rng.choice(("anvil_reorg", "anvil_rollback", "evm_revert"))
         depth = self._rng.randint(1, DEEPEST)
@@ -193,7 +193,7 @@ class Campaign:
         except (*GONE, RpcFailure):
             # The node was killed meanwhile, or the chain is too short.
             kind = "refused"
-        done = self.summary.reorganisations
+        done = self.summary.reorganizations
         done[kind] = done.get(kind, 0) + 1
 
     def _go_back(self, kind: str, depth: int) -> None:
@@ -240,8 +240,8 @@ class Campaign:
         if code != 0:
             self.faults.append(f"the node ended with {code}")
         for reader in self._readers:
-            # Without reorganisations every written step counts, in the order of writing.
-            if self.summary.reorganised:
+            # Without reorganizations every written step counts, in the order of writing.
+            if self.summary.reorganized:
                 journal = chain_in(self._datadir, begin, reader.cursor)
             else:
                 journal = written_in(self._datadir, reader.cursor)

@@ -12,9 +12,9 @@ SEED = int(os.environ.get("FORESEAL_SEED", "1"))
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("reorganise", [False, True], ids=["forward", "reorganised"])
-def test_every_reader_gets_the_appends_of_the_journal(tmp_path: Path, reorganise: bool) -> None:
-    campaign = Campaign(tmp_path / "data", SEED, reorganise=reorganise)
+@pytest.mark.parametrize("reorganize", [False, True], ids=["forward", "reorganized"])
+def test_every_reader_gets_the_appends_of_the_journal(tmp_path: Path, reorganize: bool) -> None:
+    campaign = Campaign(tmp_path / "data", SEED, reorganize=reorganize)
     summary = campaign.run(EVENTS)
     print(f"\n{summary}")
     assert not campaign.faults, "\n".join(campaign.faults[:20])
@@ -24,4 +24,4 @@ def test_every_reader_gets_the_appends_of_the_journal(tmp_path: Path, reorganise
     assert summary.kills >= LEAST
     assert summary.cuts >= 3
     assert summary.connections > 3
-    assert bool(summary.undone) == reorganise
+    assert bool(summary.undone) == reorganize

@@ -34,7 +34,7 @@ async function readSealed(hash, number) {
 
 const plain = (value) => JSON.parse(JSON.stringify(value))
 
-test('the chain is recognised', async () => {
+test('the chain is recognized', async () => {
   assert.equal((await provider.getNetwork()).chainId, 31337n)
   assert.equal(await provider.getBalance(Wallet.createRandom().address, 'pending'), 0n)
 })
@@ -195,7 +195,7 @@ test('reverts are decoded: reason, custom error, panic, nothing', async () => {
   }
 })
 
-test('what the specification refuses is recognised', async () => {
+test('what the specification refuses is recognized', async () => {
   const nonce = await wallet.getNonce('pending')
   const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n }
   // A nonce gap keeps it in the pool.

@@ -5,14 +5,14 @@ from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
 
 TESTS = {
-    "the chain is recognised",
+    "the chain is recognized",
     "the receipt of a transfer is read while it is pending and is the same once sealed",
     "the next nonce comes from pending",
     "a contract is deployed, called, estimated and its logs are read, all on pending",
     "every kind of transaction is understood",
     "waiting for a receipt works",
     "reverts are decoded: reason, custom error, panic, nothing",
-    "what the specification refuses is recognised",
+    "what the specification refuses is recognized",
 }
 
 STREAMS = {

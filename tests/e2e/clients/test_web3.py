@@ -57,7 +57,7 @@ def deployed_board(w3: Web3) -> Any:
     return w3.eth.contract(address=receipt["contractAddress"], abi=BOARD.abi)
 
 
-def test_the_chain_is_recognised(w3: Web3) -> None:
+def test_the_chain_is_recognized(w3: Web3) -> None:
     assert w3.is_connected()
     assert w3.eth.chain_id == 31337
     assert w3.client_version.lower().startswith("foreseal/")
@@ -233,7 +233,7 @@ def test_a_panic_is_decoded(board: Any) -> None:
             fails(block_identifier="pending")
 
 
-def test_a_revert_without_data_is_recognised(board: Any) -> None:
+def test_a_revert_without_data_is_recognized(board: Any) -> None:
     call = board.functions.failWithoutData()
     for fails in (call.call, call.estimate_gas):
         with pytest.raises(ContractLogicError, match="execution reverted") as raised:
@@ -279,7 +279,7 @@ def test_insufficient_funds_is_not_a_revert(w3: Any) -> None:
         w3.eth.estimate_gas({"from": poor, "to": ACCOUNT.address, "value": 1}, "pending")
 
 
-def test_errors_of_the_specification_are_recognised(w3: Any) -> None:
+def test_errors_of_the_specification_are_recognized(w3: Any) -> None:
     nonce = pending_nonce(w3)
     fields = {"to": ACCOUNT.address, "gas": 21000, "maxFeePerGas": 10**10, "maxPriorityFeePerGas": 10**9}
     # A nonce gap keeps it in the pool.

@@ -56,7 +56,7 @@ async function readSealed(hash, number) {
   return client.getTransactionReceipt({ hash })
 }
 
-test('the chain is recognised', async () => {
+test('the chain is recognized', async () => {
   assert.equal(await client.getChainId(), 31337)
   // viem sends two simultaneous calls as a batch.
   const [id, balance] = await Promise.all([
@@ -209,7 +209,7 @@ test('reverts are decoded: reason, custom error, panic, nothing', async () => {
   }
 })
 
-test('what the specification refuses is recognised', async () => {
+test('what the specification refuses is recognized', async () => {
   const nonce = await pendingNonce()
   const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n, gas: 21000n }
   const send = (fields) => client.sendTransaction({ to: account.address, ...fees, ...fields })

@@ -61,7 +61,7 @@ def life(shop: Shop, store: Callable[[Shop], None] = _store) -> None:
     surviving(shop, lambda: shop.cancel("canceled"))
     chain.mine()
     surviving(shop, shop.go_on)
-    chain.reorganise(1, dropped=True)
+    chain.reorganize(1, dropped=True)
     for _ in range(2):
         surviving(shop, shop.go_on)
         chain.mine(chain.finality + 1)

@@ -160,7 +160,7 @@ def test_cancellation_below_the_draft_block_is_found(shop: Shop) -> None:
     shop.chain.mine()
     shop.progress.reconcile("a")
     assert shop.status("a") == "Canceled / provisional"
-    shop.chain.reorganise(20)
+    shop.chain.reorganize(20)
     assert shop.chain.find(shop.chain.blocks[12].landed[0].transaction.hash) is not None
     shop.settle()
     assert shop.status("a") == "Canceled / final"

@@ -150,7 +150,7 @@ class Trigger(StrEnum):
     CONFIRM = "policy is met"
     DEMOTE = "policy is no longer met"
     FINALIZE = "block is final"
-    REOPEN = "reorganisation took the effect back"
+    REOPEN = "reorganization took the effect back"
     PRESENT = "signature is presented"
     UNSENT = "signature never left"
     PAID = "seller says that it is settled"

@@ -164,7 +164,7 @@ def test_settlements_are_followed_until_they_are_final(world: World, selling: Se
         assert (status["grant"], status["status"], status["final"]) == ("Settled", "settled", True)
 
 
-def test_settlement_removed_by_a_reorganisation_is_sent_again(world: World, selling: Selling) -> None:
+def test_settlement_removed_by_a_reorganization_is_sent_again(world: World, selling: Selling) -> None:
     payment = selling.bought(BUYERS[9], "/report")
     before = world.balance(SHOP.address)
     snapshot = world.rpc("evm_snapshot")

@@ -70,7 +70,7 @@ def test_outcome_survives_sealing_and_reorganization(chain: RealChain) -> None:
     )
     chain.mine()
     assert proven(outcome(chain, sent)) == before
-    chain.reorganise(1)
+    chain.reorganize(1)
     assert proven(outcome(chain, sent)) == before
     token = Token(RpcNode(Client(chain)), ADDRESS)
     assert (token.balance(SHOP.address, "latest"), token.balance(BATCH_CAPTURE, "latest")) == (23, 0)

@@ -101,7 +101,7 @@ def test_paid_batch_is_not_paid_again(shop: Shop) -> None:
     shop.payouts.submit(id)
     shop.chain.mine(3)
     shop.go_on()
-    shop.chain.reorganise(3, dropped=True)
+    shop.chain.reorganize(3, dropped=True)
     shop.go_on()
     assert shop.payouts.get(id).state is DisbursementState.BROADCAST
     shop.settle()

@@ -229,13 +229,13 @@ def test_lost_response_pays_no_refund_twice(shop: Shop, *, executed: bool) -> No
 
 
 @pytest.mark.parametrize("depth", [3, 20])
-def test_a_reorganisation_pays_no_refund_twice(shop: Shop, depth: int) -> None:
+def test_a_reorganization_pays_no_refund_twice(shop: Shop, depth: int) -> None:
     shop.captured("a", 500)
     shop.refunds.refund("r", "a", 500)
     shop.chain.mine(depth)
     shop.go_on()
     assert refund_status(shop, "r").startswith("Complete")
-    shop.chain.reorganise(depth, dropped=True)
+    shop.chain.reorganize(depth, dropped=True)
     shop.go_on()
     assert refund_status(shop, "r") == "Broadcast / idle"
     shop.settle()

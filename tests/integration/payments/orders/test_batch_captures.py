@@ -165,7 +165,7 @@ def test_reorganization_reopens_the_whole_batch(batching: Shop) -> None:
     ids = group(shop, *BUYERS)
     shop.chain.mine()
     shop.go_on()
-    shop.chain.reorganise(1, dropped=True)
+    shop.chain.reorganize(1, dropped=True)
     shop.watcher.poll()
     assert {shop.status(id) for id in ids} == {"Stored, unused / unknown"}
     assert shop.rows() == set()
@@ -182,7 +182,7 @@ def test_reorganization_found_by_the_receipt_reopens_the_batch(batching: Shop) -
     ids = group(shop, *BUYERS)
     shop.chain.mine()
     shop.progress.resume()
-    shop.chain.reorganise(1, dropped=True)
+    shop.chain.reorganize(1, dropped=True)
     assert shop.progress.resume() == {}
     assert {shop.status(id) for id in ids} <= {"Stored, unused / unknown", "Stored, unused / broadcast"}
     assert shop.rows() == set()

@@ -367,12 +367,12 @@ def test_capture_with_a_lost_response_is_unknown_until_on_chain(shop: Shop, *, e
     assert held(shop) == 500
 
 
-def test_capture_removed_by_a_reorganisation_is_open_until_included_again(shop: Shop) -> None:
+def test_capture_removed_by_a_reorganization_is_open_until_included_again(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine(13)
     shop.go_on()
     assert shop.status("a") == "Used, captured / confirmed"
-    shop.chain.reorganise(13, late=14)
+    shop.chain.reorganize(13, late=14)
     shop.chain.drop()
     shop.progress.advance("a")
     assert shop.status("a") == "Stored, unused / broadcast"
@@ -382,31 +382,31 @@ def test_capture_removed_by_a_reorganisation_is_open_until_included_again(shop: 
     shop.progress.advance("a")
     assert shop.status("a") == "Used, captured / provisional"
     triggers = [entry.trigger for entry in shop.orders.timeline("a")]
-    assert triggers.count("reorganisation took the effect back") == 1
+    assert triggers.count("reorganization took the effect back") == 1
     shop.settle()
     assert held(shop) == 500
 
 
-def test_cancellation_removed_by_a_reorganisation_is_sent_again(shop: Shop) -> None:
+def test_cancellation_removed_by_a_reorganization_is_sent_again(shop: Shop) -> None:
     shop.orders.void(shop.stored("a"))
     shop.cancel("a")
     shop.chain.mine(3)
     shop.go_on()
     assert shop.status("a") == "Canceled / provisional"
-    shop.chain.reorganise(3, dropped=True)
+    shop.chain.reorganize(3, dropped=True)
     shop.go_on()
     assert shop.status("a") == "Voided offchain / broadcast"
     shop.settle()
     assert shop.status("a") == "Canceled / final"
 
 
-def test_payer_cancellation_removed_by_a_reorganisation_reopens_the_order(shop: Shop) -> None:
+def test_payer_cancellation_removed_by_a_reorganization_reopens_the_order(shop: Shop) -> None:
     shop.orders.void(shop.stored("a"))
     shop.payer_cancels("a")
     shop.chain.mine(3)
     shop.progress.reconcile("a")
     assert shop.status("a") == "Canceled / provisional"
-    shop.chain.reorganise(3, dropped=True)
+    shop.chain.reorganize(3, dropped=True)
     for _ in range(2):
         shop.go_on()
     assert shop.status("a") == "Voided offchain / failed"

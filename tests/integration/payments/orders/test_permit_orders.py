@@ -189,12 +189,12 @@ def test_finally_failed_capture_can_use_another_amount(shop: Shop) -> None:
     assert shop.balance().faults == ()
 
 
-def test_capture_removed_by_a_reorganisation_is_included_again(shop: Shop) -> None:
+def test_capture_removed_by_a_reorganization_is_included_again(shop: Shop) -> None:
     shop.captures.capture(stored(shop, "a"), 300)
     shop.chain.mine(3)
     shop.watcher.poll()
     assert shop.status("a") == "Used, captured / provisional"
-    shop.chain.reorganise(3, dropped=True)
+    shop.chain.reorganize(3, dropped=True)
     shop.watcher.poll()
     assert (shop.status("a"), shop.rows()) == ("Stored, unused / unknown", set())
     shop.settle()

@@ -278,12 +278,12 @@ def test_payment_seen_after_the_signature_captures_the_order(shop: Shop) -> None
     assert (shop.status("a"), unmatched(shop)) == ("Used, captured / final", [])
 
 
-def test_matched_earlier_payment_reopens_after_a_reorganisation(shop: Shop) -> None:
+def test_matched_earlier_payment_reopens_after_a_reorganization(shop: Shop) -> None:
     shop.unassigned("a")
     shop.pay_directly("a")
     shop.watcher.poll()
     shop.accept("a")
-    shop.chain.reorganise(1, dropped=True)
+    shop.chain.reorganize(1, dropped=True)
     shop.watcher.poll()
     assert (shop.status("a"), unmatched(shop), shop.rows()) == ("Stored, unused / unknown", [], set())
 

@@ -30,7 +30,7 @@ def test_dropped_foreign_transaction_blocks_no_nonce(shop: Shop) -> None:
     own = {key: each for key, each in shop.chain.pool.items() if key[0] == OWN}
     assert sorted(nonce for _, nonce in own) == [3, 4]
     # The pending block is discarded with both of the third party's transactions.
-    shop.chain.reorganise(1, dropped=True)
+    shop.chain.reorganize(1, dropped=True)
     shop.chain.pool.update(own)
     before = tried(shop)
     for _ in range(20):

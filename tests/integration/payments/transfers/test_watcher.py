@@ -1,4 +1,4 @@
-"""The watcher's rows match a fresh scan of the chain, despite any reorganisation."""
+"""The watcher's rows match a fresh scan of the chain, despite any reorganization."""
 
 import contextlib
 
@@ -51,14 +51,14 @@ def test_rows_equal_a_fresh_scan_after_5000_blocks(shop: Shop, depth: int) -> No
     shop.pay(1_000)
     asked = 0
 
-    def reorganise(method: str) -> None:
+    def reorganize(method: str) -> None:
         nonlocal asked
         asked += method == "eth_getLogs"
         if method == "eth_getLogs" and asked in (3, 6):
-            shop.chain.reorganise(depth, late=2)
+            shop.chain.reorganize(depth, late=2)
             shop.pay(50 + asked)
 
-    shop.node.hook = reorganise
+    shop.node.hook = reorganize
     shop.progressed.clear()
     caught_up(shop)
     shop.node.hook = None
@@ -76,7 +76,7 @@ def test_rows_equal_a_fresh_scan_after_5000_blocks(shop: Shop, depth: int) -> No
 
 
 @pytest.mark.real_contracts
-def test_catch_up_survives_reorganisations_over_5000_blocks(shop: Shop) -> None:
+def test_catch_up_survives_reorganizations_over_5000_blocks(shop: Shop) -> None:
     """`anvil_reorg` by 3 and by 20 blocks, between the polls; transactions are pre-confirmed again at once."""
     shop.captures.capture(shop.stored("early", 7))
     shop.go_on()
@@ -88,11 +88,11 @@ def test_catch_up_survives_reorganisations_over_5000_blocks(shop: Shop) -> None:
     shop.chain.mine(2)
     depths, before = [3, 20], shop.chain.latest.hash
 
-    def reorganise(method: str) -> None:
+    def reorganize(method: str) -> None:
         if method == "eth_getLogs" and shop.node.calls.count(method) % 3 == 0 and depths:
             shop.chain.rpc("anvil_reorg", depths.pop(0), [])
 
-    shop.node.hook = reorganise
+    shop.node.hook = reorganize
     shop.progressed.clear()
     caught_up(shop)
     shop.node.hook = None
@@ -112,7 +112,7 @@ def test_catch_up_survives_reorganisations_over_5000_blocks(shop: Shop) -> None:
 
 @pytest.mark.parametrize("depth", [1, 3, 11, 12, 13, 20, 39])
 @pytest.mark.parametrize("dropped", [False, True])
-def test_a_reorganisation_of_any_depth_is_noticed(shop: Shop, depth: int, *, dropped: bool) -> None:
+def test_a_reorganization_of_any_depth_is_noticed(shop: Shop, depth: int, *, dropped: bool) -> None:
     shop.chain.mine(50)
     shop.captures.capture(shop.stored("a"))
     for number in range(18):
@@ -122,13 +122,13 @@ def test_a_reorganisation_of_any_depth_is_noticed(shop: Shop, depth: int, *, dro
         shop.watcher.poll()
     before = shop.rows()
     assert shop.status("a") == "Used, captured / confirmed"
-    shop.chain.reorganise(depth, dropped=dropped, late=1)
+    shop.chain.reorganize(depth, dropped=dropped, late=1)
     shop.watcher.poll()
     assert shop.rows() == fresh(shop)
     # The last payment is in the fifth block from the end.
     assert (shop.rows() != before) == (depth >= 5)
     assert shop.balance().faults == ()
-    # The reorganised chain is one block longer, and its capture therefore final.
+    # The reorganized chain is one block longer, and its capture therefore final.
     assert shop.status("a") == "Used, captured / final"
 
 
@@ -137,7 +137,7 @@ def test_dropped_capture_reopens_its_order_and_another_closes_it(shop: Shop) -> 
     shop.chain.mine(2)
     shop.watcher.poll()
     assert shop.status("a") == "Used, captured / provisional"
-    shop.chain.reorganise(2, dropped=True)
+    shop.chain.reorganize(2, dropped=True)
     shop.watcher.poll()
     assert shop.status("a") == "Stored, unused / unknown"
     assert shop.rows() == set()
@@ -169,7 +169,7 @@ def test_reincluded_confirmed_capture_is_provisional_again(shop: Shop) -> None:
     shop.chain.mine(14)
     shop.watcher.poll()
     assert shop.status("a") == "Used, captured / confirmed"
-    shop.chain.reorganise(14, late=10)
+    shop.chain.reorganize(14, late=10)
     shop.watcher.poll()
     assert shop.status("a") == "Used, captured / provisional"
     assert shop.orders.timeline("a")[-1].trigger == "policy is no longer met"
@@ -208,18 +208,18 @@ def test_an_unmatched_transfer_is_recorded_with_its_reason(shop: Shop) -> None:
     assert (found.received, found.captured, found.unmatched, found.faults) == (4_000, 500, 3_500, ())
     assert shop.status("open") == "Stored, unused / idle"
     assert shop.orders.timeline("open")[-1].details["reason"] == "direct"
-    shop.chain.reorganise(6, dropped=True)
+    shop.chain.reorganize(6, dropped=True)
     shop.watcher.poll()
     assert reasons(shop).keys() == {each.hash for each in received(shop.chain)} & hashes.keys()
     assert shop.balance().faults == ()
 
 
 @pytest.mark.fake_chain
-def test_reorganisation_of_a_final_block_is_an_error(shop: Shop) -> None:
+def test_reorganization_of_a_final_block_is_an_error(shop: Shop) -> None:
     shop.captured("a")
     before = shop.rows()
     shop.chain.finalized = 0
-    shop.chain.reorganise(shop.chain.latest.number, dropped=True)
+    shop.chain.reorganize(shop.chain.latest.number, dropped=True)
     with pytest.raises(FinalityBroken, match="final block"):
         shop.watcher.poll()
     assert shop.rows() == before
@@ -231,7 +231,7 @@ def test_moved_transfer_below_the_final_block_is_an_error(shop: Shop) -> None:
     shop.captured("a")
     before = shop.rows()
     shop.chain.finalized = 0
-    shop.chain.reorganise(shop.chain.latest.number)
+    shop.chain.reorganize(shop.chain.latest.number)
     assert fresh(shop) != before
     with pytest.raises(FinalityBroken, match="final block"):
         shop.watcher.poll()
@@ -240,12 +240,12 @@ def test_moved_transfer_below_the_final_block_is_an_error(shop: Shop) -> None:
 
 
 @pytest.mark.fake_chain
-def test_transaction_may_differ_after_a_reorganisation(shop: Shop) -> None:
+def test_transaction_may_differ_after_a_reorganization(shop: Shop) -> None:
     shop.stored("a", 500)
     hash = shop.pay(500, memo("a"))
     shop.watcher.poll()
     assert reasons(shop) == {hash: ("direct", "a")}
-    shop.chain.reorganise(1)
+    shop.chain.reorganize(1)
     found = shop.chain.find(hash)
     assert found is not None
     landed = found[1]
@@ -268,7 +268,7 @@ def test_stale_receipt_of_a_dropped_chain_never_becomes_final(shop: Shop) -> Non
     def passed(point: CrashPoint) -> None:
         """Between receipt and transaction the capture leaves the chain, which advances past the watcher's window."""
         if point is CrashPoint.RECEIPT_READ and not moved:
-            moved.append(shop.chain.reorganise(1, dropped=True))
+            moved.append(shop.chain.reorganize(1, dropped=True))
             shop.chain.mine(60)
             shop.watcher.poll()
             assert shop.status("a") == "Stored, unused / unknown"

@@ -132,5 +132,5 @@ def test_invalid_admin_address_is_rejected(text: str) -> None:
         ("", False),
     ],
 )
-def test_loopback_addresses_are_recognised(host: str, is_one: bool) -> None:
+def test_loopback_addresses_are_recognized(host: str, is_one: bool) -> None:
     assert is_loopback(host) is is_one

@@ -1,4 +1,4 @@
-"""A chain in memory that advances only on command: blocks, a pool, reorganisations, finality."""
+"""A chain in memory that advances only on command: blocks, a pool, reorganizations, finality."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -157,7 +157,7 @@ class FakeChain:
         if not self.pending.landed:
             self.pending.time = max(self.pending.time, self.time + BLOCK_TIME)
 
-    def reorganise(self, depth: int, *, dropped: bool = False, late: int = 0) -> None:
+    def reorganize(self, depth: int, *, dropped: bool = False, late: int = 0) -> None:
         """Replace the newest blocks by as many others and one more.
 
         Their transactions are in the new blocks from block `late` on, or nowhere if they are `dropped`.

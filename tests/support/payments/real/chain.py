@@ -1,6 +1,6 @@
 """A development node in this process with the token and the contracts of a merchant, controlled like a chain in memory.
 
-It has the interface of `FakeChain`, so that the same tests run on both. A reorganisation uses `evm_revert` to a
+It has the interface of `FakeChain`, so that the same tests run on both. A reorganization uses `evm_revert` to a
 snapshot taken when the block before was sealed, and resubmits the transactions.
 """
 
@@ -128,7 +128,7 @@ class RealChain:
         self.rpc = self.node.rpc
         self.salt = 0
         self.snapshots = {0: self.node.snapshot()}
-        """Snapshots by the number of the newest block at that time, as far back as blocks can be reorganised."""
+        """Snapshots by the number of the newest block at that time, as far back as blocks can be reorganized."""
         self.changes: list[tuple[int, Callable[[Any], object]]] = []
         self.wallets = Wallets(self.rpc)
 
@@ -200,7 +200,7 @@ class RealChain:
         if seconds:
             self.node.advance(seconds)
 
-    def reorganise(self, depth: int, *, dropped: bool = False, late: int = 0) -> None:
+    def reorganize(self, depth: int, *, dropped: bool = False, late: int = 0) -> None:
         """Replace the newest blocks by as many others and one more.
 
         Their transactions are in the new blocks from block `late` on, or nowhere if they are `dropped`.
