@@ -63,11 +63,13 @@ pub fn caught_up(sequencer: &Node, follower: &Node) -> Arc<View> {
     let wanted = sequencer.view().unwrap();
     // The safe and finalized blocks change without a step.
     let at = |view: &View| (view.cursor(), view.safe(), view.finalized());
-    let there = || {
-        let view = follower.view()?;
-        let same = at(&view) == at(&wanted) && follower.status().phase == Phase::Following;
-        same.then_some(view)
-    };
-    wait_for("the follower is up to date", || there().is_some());
-    there().unwrap()
+    // A connection that a restart of the sequencer ended may still be noticed afterwards, so it is checked once.
+    let mut reached = None;
+    wait_for("the follower is up to date", || {
+        reached = follower
+            .view()
+            .filter(|view| at(view) == at(&wanted) && follower.status().phase == Phase::Following);
+        reached.is_some()
+    });
+    reached.unwrap()
 }
