@@ -29,8 +29,6 @@ PAYLOAD_TIME = 0.8
 # Maximum number of blocks until the pool is empty, after the last transaction was sent.
 MAX_DRAIN_BLOCKS = 60
 SECONDS = 30.0
-# Seconds in which a subscription delivers the newest step.
-STREAM_SECONDS = 5.0
 DEPOSIT_TYPE = "0x7e"
 # Number of transactions whose status is compared with the chain.
 SAMPLE_SIZE = 300
@@ -232,11 +230,12 @@ class EqualCampaign:
         steps = self._stream.lists["newFlashblocks"]
         wait_for(lambda: steps and steps[-1][0] == head, SECONDS, "end of the stream", lambda: f"{steps[-3:]}")
         expected = sum(len(step.transactions) for step in self._feed.chain)
-        for kind, count in (("newFlashblockTransactions", expected), ("pendingLogs", len(self._logs()))):
+        logs = len(self._logs())
+        for kind, count in (("newFlashblockTransactions", expected), ("pendingLogs", logs), ("logs", logs)):
             entries = self._stream.lists[kind]
             # `_check_stream` reports missing entries.
             with contextlib.suppress(AssertionError):
-                wait_for(partial(_has_length, entries, count), STREAM_SECONDS, kind)
+                wait_for(partial(_has_length, entries, count), SECONDS, kind)
 
     def _check_steps(self) -> None:
         """Check that readers of the streams were shown a chain without contradictions, with the sealed blocks."""

@@ -33,13 +33,15 @@ def test_restarted_worker_has_the_same_chain(workers: WorkersNode) -> None:
     before = first("eth_getBlockByNumber", "latest", True)
     dead = workers.pids("worker")
     os.kill(dead[0], signal.SIGKILL)
+    wait_for(lambda: dead[0] not in workers.pids("worker"), SECONDS, "the end of a worker")
     broken = []
     for rpc in (first, second):
         try:
-            rpc("eth_blockNumber")
+            assert rpc("eth_getBlockByHash", before["hash"], True) == before
         except GONE:
             broken.append(rpc)
-    assert len(broken) == 1
+    # The client of the killed worker gets an error, or notices the end in time and connects to the other worker.
+    assert len(broken) <= 1
     wait_for(lambda: len(workers.pids("worker")) == 2 and workers.pids("worker") != dead, SECONDS, "another worker")
     for rpc in workers.each():
         assert rpc("eth_getBlockByHash", before["hash"], True) == before

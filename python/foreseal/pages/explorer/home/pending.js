@@ -23,7 +23,8 @@ const MAX_ROWS = 60;
 const MAX_OVERDUE = 3000;
 
 /**
- * Time until the seal: the timestamp of a block is the time at which it is due.
+ * Time until the seal: a block is due at its timestamp, and at most one block time after its step 0. If timestamps are
+ * ahead of the clock and the time of step 0 is not known, the page shows the maximum.
  * @param {{block: BlockEntry, blockTime: number | null, clockOffset: number}} props
  */
 function Countdown({ block, blockTime, clockOffset }) {
@@ -32,13 +33,15 @@ function Countdown({ block, blockTime, clockOffset }) {
     const timer = setInterval(() => setNow(Date.now()), 100);
     return () => clearInterval(timer);
   }, []);
-  const due = parseCount(block.header['timestamp']) * 1000 + clockOffset;
+  const total = blockTime ?? 2000;
+  const [first] = block.steps;
+  const latest = first?.index === 0 && first.time !== null ? first.time + total : Infinity;
+  const due = Math.min(parseCount(block.header['timestamp']) * 1000, latest) + clockOffset;
   const left = due - now;
   if (left < -MAX_OVERDUE) return html`<span class="muted">sealed on demand</span>`;
-  const total = blockTime ?? 2000;
   const shown = Math.max(0, Math.min(total, left));
   return html`<span class="countdown">
-    <span>Seals in <span class="number">${(shown / 1000).toFixed(1)} s</span></span>
+    <span>Seals ${left > total ? 'within' : 'in'} <span class="number">${(shown / 1000).toFixed(1)} s</span></span>
     <progress value=${total - shown} max=${total} aria-label="Progress of the block time"></progress>
   </span>`;
 }
