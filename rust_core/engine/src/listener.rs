@@ -11,6 +11,7 @@ use tokio::{
     net::TcpStream,
     runtime::{Builder, Runtime},
     sync::Semaphore,
+    time::timeout,
 };
 
 /// Number of threads that read and write.
@@ -72,7 +73,8 @@ impl Listener {
     /// Waits until `future` completes, at most as long as work in progress has when the listener ends.
     pub fn wait_for(&self, future: impl Future) {
         if let Some(runtime) = &self.runtime {
-            let _ = runtime.block_on(async { tokio::time::timeout(STOP_TIMEOUT, future).await.is_ok() });
+            // The timer of the runtime is available inside of it only.
+            runtime.block_on(async { timeout(STOP_TIMEOUT, future).await.ok() });
         }
     }
 }
