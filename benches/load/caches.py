@@ -17,6 +17,7 @@ from foreseal.bench.chain_content import ContentShape
 from foreseal.bench.content_writer import ContentWriter, FilledNode
 from foreseal.bench.measurement import MatrixRun, MeasurementPlan, cells_reported
 from foreseal.bench.node import BenchNode
+from foreseal.bench.progress import ProgressUpdate
 from foreseal.bench.provenance import read_provenance, save
 
 RESULT = Path(__file__).parents[1] / "results" / "caches.json"
@@ -103,8 +104,8 @@ def main() -> None:
     given = parser.parse_args()
     extent = MeasurementPlan((16,), given.seconds, given.repetitions)
 
-    def show(text: str, done: int, of: int) -> None:
-        print(f"\r{done}/{of} {text:70}", end="", file=sys.stderr, flush=True)
+    def show(update: ProgressUpdate) -> None:
+        print(f"\r{update.done}/{update.total} {update.activity:70}", end="", file=sys.stderr, flush=True)
 
     with ExitStack() as stack:
         filled = []

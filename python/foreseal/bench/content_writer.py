@@ -1,15 +1,15 @@
 """Writes the same content to any node by standard methods. Blocks end on command if the node supports it."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foreseal.bench.chain_content import ETHER, BenchAccount, ChainContent, ContentShape, SignedTransaction, account
 from foreseal.bench.errors import BenchError, ErrorResponse
 from foreseal.bench.node import BenchNode
+from foreseal.bench.progress import ProgressCallback, ProgressUpdate, filling
 
-ProgressCallback = Callable[[str, int, int], None]
 _POLL_INTERVAL = 0.005
 _INCLUSION = 60.0
 """Seconds until a transaction must be in a block."""
@@ -102,7 +102,7 @@ class ContentWriter:
             if self.shape.is_dense(number):
                 dense, newest = [*dense, _together(self.node, transactions)], transactions
             if number % 20 == 0 or number + 1 == self.shape.blocks:
-                show(f"filling {self.node.name}", number + 1, self.shape.blocks)
+                show(ProgressUpdate(filling(self.node.name), "", number + 1, self.shape.blocks))
         return FilledNode(
             self.node, self.contents, tuple(heights), tuple(dense), tuple(transaction.hash for transaction in newest)
         )

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foreseal.bench.call_matrix import BenchCall, Row
-from foreseal.bench.content_writer import FilledNode, ProgressCallback
+from foreseal.bench.content_writer import FilledNode
 from foreseal.bench.errors import BenchError, ErrorResponse
 from foreseal.bench.node import BenchNode
+from foreseal.bench.progress import OPEN_LOOP, READS, ProgressCallback, ProgressUpdate, repetition_names
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 
 _LONGEST_SHOWN = 300
@@ -93,8 +94,8 @@ class MatrixRun:
                     self.missing[row.name, filled.node.name] = str(error)
             _must_agree(row, answers)
 
-    def closed(self, show: ProgressCallback) -> list[Cell]:
-        """Run the closed loop."""
+    def closed(self, show: ProgressCallback, phase: str = READS) -> list[Cell]:
+        """Run the closed loop. `phase` is its name in the progress."""
         plan = [(row, count) for row in self._rows for count in self._extent.connections]
         cells = {
             (row.name, count, filled.node.name): Cell(row.name, "closed", count, filled.node.name)
@@ -102,13 +103,14 @@ class MatrixRun:
             for filled in self._having(row)
         }
         done, of = 0, len(cells) * self._extent.repetitions
-        for _ in range(self._extent.repetitions):
+        for repetition in repetition_names(self._extent.repetitions):
             for row, count in self._random.sample(plan, len(plan)):
                 for filled in self._shuffled(row):
-                    show(f"{row.name}, {count} connections, {filled.node.name}", done, of)
+                    activity = f"{row.name}, {connections(count)}, {filled.node.name}"
+                    show(ProgressUpdate(phase, activity, done, of, repetition))
                     cells[row.name, count, filled.node.name].runs.append(self._run(row, filled, count))
                     done += 1
-        show("reads", of, of)
+        show(ProgressUpdate(phase, "", of, of, repetition))
         return list(cells.values())
 
     def open(self, closed: Sequence[Cell], show: ProgressCallback) -> list[Cell]:
@@ -126,14 +128,15 @@ class MatrixRun:
             for filled in self._having(row)
         }
         done, of = 0, len(cells) * self._extent.repetitions
-        for _ in range(self._extent.repetitions):
+        for repetition in repetition_names(self._extent.repetitions):
             for row in self._random.sample(rows, len(rows)):
                 for filled in self._shuffled(row):
-                    show(f"{row.name} at {rates[row.name]:,.0f} a second, {filled.node.name}", done, of)
+                    activity = f"{row.name} at {rates[row.name]:,.0f} a second, {filled.node.name}"
+                    show(ProgressUpdate(OPEN_LOOP, activity, done, of, repetition))
                     run = self._run(row, filled, count, rates[row.name])
                     cells[row.name, filled.node.name].runs.append(run)
                     done += 1
-        show("open loop", of, of)
+        show(ProgressUpdate(OPEN_LOOP, "", of, of, repetition))
         return list(cells.values())
 
     def _run(self, row: Row, filled: FilledNode, count: int, rate: float | None = None) -> RunMetrics:
@@ -155,6 +158,11 @@ class MatrixRun:
     def _shuffled(self, row: Row) -> list[FilledNode]:
         having = list(self._having(row))
         return self._random.sample(having, len(having))
+
+
+def connections(count: int) -> str:
+    """Return the number of connections in words."""
+    return f"{count} connection{'' if count == 1 else 's'}"
 
 
 def cells_reported(cells: Sequence[Cell], peer: str | None) -> list[dict[str, Any]]:

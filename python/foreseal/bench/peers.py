@@ -1,4 +1,4 @@
-"""Starts nodes: Foreseal behind either transport, and the peers that this machine has."""
+"""Starts nodes: Foreseal with its default transport or a named one, and the peers that this machine has."""
 
 import os
 import re
@@ -24,6 +24,7 @@ _GAS_LIMIT = 400_000_000
 # The block time exceeds any run, so blocks come only on command.
 _NEVER = "86400s"
 _MAX_OUTPUT = 2000
+_TRANSPORT = re.compile(r"^ *Transport +(\w+)$", re.MULTILINE)
 _GETH = "github.com/ethereum/go-ethereum/cmd/geth@v1.16.7"
 # Paths below this folder, and in a clone of Foreseal, of npm packages with a native binary.
 _BENEATH = (
@@ -57,7 +58,7 @@ class PeerProcess:
         port, folder = before.port if before else next_free_port(), Path(self._folder.name)
         command = self._command(port, folder)
         began = time.perf_counter()
-        with (folder / "output").open("wb") as output:
+        with self._output.open("wb") as output:
             self._process = subprocess.Popen(  # noqa: S603
                 command,
                 cwd=self._cwd,
@@ -72,11 +73,22 @@ class PeerProcess:
                 node.call("eth_blockNumber")
                 break
             if self._process.poll() is not None or time.perf_counter() - began > START:
-                text = (folder / "output").read_text(errors="replace")[-_MAX_OUTPUT:]
+                text = self._output.read_text(errors="replace")[-_MAX_OUTPUT:]
                 raise BenchError(f"{self.name} did not start ({' '.join(command)}): {text}")
             time.sleep(_POLL_INTERVAL)
         self.start_ms = (time.perf_counter() - began) * 1000
         return node
+
+    @property
+    def transport(self) -> str | None:
+        """The transport that a Foreseal node printed at its start; None for other nodes."""
+        printed = _TRANSPORT.search(self._output.read_text(errors="replace"))
+        return printed[1] if printed else None
+
+    @property
+    def _output(self) -> Path:
+        """File of what the node printed since its last start."""
+        return Path(self._folder.name) / "output"
 
     def stop(self) -> None:
         """Stop the node with SIGTERM, then SIGKILL, like a process manager."""
@@ -98,13 +110,16 @@ class PeerProcess:
         self._folder.cleanup()
 
 
-def _foreseal(transport: str) -> Callable[[], PeerProcess]:
+def _foreseal(transport: str | None = None) -> Callable[[], PeerProcess]:
+    """Return the start function of Foreseal with this transport; None is the default of `foreseal dev`."""
+    name, options = ("foreseal", []) if transport is None else (f"foreseal-{transport}", ["--transport", transport])
+
     def make() -> PeerProcess:
         def command(port: int, folder: Path) -> list[str]:
-            node = [sys.executable, "-m", "foreseal", "dev", "--port", str(port), "--transport", transport]
+            node = [sys.executable, "-m", "foreseal", "dev", "--port", str(port), *options]
             return [*node, "--datadir", str(folder / "chain"), "--block-time", _NEVER]
 
-        return PeerProcess("foreseal" if transport == "native" else "foreseal-asgi", command, is_persistent=True)
+        return PeerProcess(name, command, is_persistent=True)
 
     return make
 
@@ -152,7 +167,8 @@ def _geth() -> PeerProcess:
 
 
 KINDS: dict[str, Callable[[], PeerProcess]] = {
-    "foreseal": _foreseal("native"),
+    "foreseal": _foreseal(),
+    "foreseal-native": _foreseal("native"),
     "foreseal-asgi": _foreseal("asgi"),
     "anvil": _anvil,
     "hardhat": _hardhat,

@@ -1,43 +1,21 @@
 """One benchmark: the phases in their order."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from foreseal._core import Responder
-from foreseal.bench.call_matrix import ROWS, Row
-from foreseal.bench.chain_content import ContentShape
-from foreseal.bench.content_writer import BlockControl, ContentWriter, FilledNode, ProgressCallback
+from foreseal.bench.content_writer import BlockControl, ContentWriter, FilledNode
 from foreseal.bench.errors import BenchError
 from foreseal.bench.fanout import fanout
-from foreseal.bench.measurement import MatrixRun, MeasurementPlan, cells_reported
+from foreseal.bench.measurement import MatrixRun, MeasurementPlan, cells_reported, connections
 from foreseal.bench.node import BenchNode, body
 from foreseal.bench.peers import PeerProcess
+from foreseal.bench.plan import BenchmarkPlan, expected_seconds
+from foreseal.bench.progress import GENERATOR, READS, RESTARTED, ProgressCallback, ProgressUpdate, fanout_of
 from foreseal.bench.scale import resident_mb, scale
 from foreseal.bench.throughput import compare_throughput
 from foreseal.bench.visibility import visibility
-
-PHASES = ("reads", "open", "send", "visible", "fanout", "restart")
-
-
-@dataclass(frozen=True)
-class BenchmarkPlan:
-    """Parameters of a benchmark."""
-
-    shape: ContentShape = field(default_factory=ContentShape)
-    extent: MeasurementPlan = field(default_factory=MeasurementPlan)
-    rows: tuple[Row, ...] = tuple(ROWS)
-    phases: frozenset[str] = frozenset(PHASES)
-    transactions: int = 20_000
-    """Transactions per kind of submission."""
-    samples: int = 100
-    """Transactions whose visibility is measured."""
-    subscribers: int = 500
-    notifications: int = 60
-    """Blocks with one log each; every subscriber gets a notification of each."""
-    sizes: tuple[int, ...] = ()
-    """Chain lengths in blocks for the scale phase; empty skips the phase."""
-    peer: str | None = None
 
 
 @dataclass
@@ -56,9 +34,9 @@ class Benchmark:
         self.found["generator"] = generator(plan.extent, show)
         filled = [ContentWriter(node, plan.shape).fill(show) for node in self.nodes]
         resident = {filled_node.node.name: resident_mb(filled_node) for filled_node in filled}
-        self._reads(filled, "reads", show)
+        self._reads(filled, "reads", READS, show)
         if "restart" in plan.phases and (restarted := self._restarted(filled)):
-            self._reads(restarted, "reads_after_restart", show)
+            self._reads(restarted, "reads_after_restart", RESTARTED, show)
         if "send" in plan.phases:
             extent = plan.extent
             arguments = (plan.transactions, extent.repetitions, extent.seed, plan.peer)
@@ -73,13 +51,18 @@ class Benchmark:
             self.found["scale"] = [row for node in self.nodes for row in scale(node, plan.sizes, plan.extent, show)]
         return self.found
 
-    def _reads(self, filled: Sequence[FilledNode], key: str, show: ProgressCallback) -> None:
+    def expected_seconds(self) -> dict[str, float]:
+        """Return the expected duration of each phase, in order."""
+        restarted = [started.name for started in self.started if started.is_persistent]
+        return expected_seconds(self.plan, [node.name for node in self.nodes], restarted)
+
+    def _reads(self, filled: Sequence[FilledNode], key: str, phase: str, show: ProgressCallback) -> None:
         plan = self.plan
-        if not plan.phases & {"reads", "open"}:
+        if not plan.has_reads:
             return
         matrix = MatrixRun(filled, plan.rows, plan.extent)
         matrix.compare()
-        closed = matrix.closed(show)
+        closed = matrix.closed(show, phase)
         self.found[key] = cells_reported(closed, plan.peer)
         if "open" in plan.phases and key == "reads":
             self.found["open_loop"] = cells_reported(matrix.open(closed, show), plan.peer)
@@ -103,14 +86,18 @@ class Benchmark:
         return restarted
 
     def _fanout(self, filled: FilledNode, show: ProgressCallback) -> dict[str, Any]:
-        show(f"{self.plan.subscribers} subscribers, {filled.node.name}", 0, 1)
-        return fanout(filled, self.plan.subscribers, self.plan.notifications)
+        phase = fanout_of(filled.node.name)
+        show(ProgressUpdate(phase, f"{self.plan.subscribers} subscribers", 0, 1))
+        found = fanout(filled, self.plan.subscribers, self.plan.notifications)
+        show(ProgressUpdate(phase, "", 1, 1))
+        return found
 
     def _described(self, filled: FilledNode, resident: float | None) -> dict[str, Any]:
         started = next((process for process in self.started if process.name == filled.node.name), None)
         return {
             "name": filled.node.name,
             "version": filled.node.call("web3_clientVersion"),
+            "transport": started.transport if started else None,
             "start_ms": round(started.start_ms) if started else None,
             "filled_resident_mb": resident,
             "resident_mb": resident_mb(filled),
@@ -126,9 +113,9 @@ def generator(extent: MeasurementPlan, show: ProgressCallback) -> list[dict[str,
         node = BenchNode("the constant responder", f"http://{responder.address()}")
         runs = [(websocket, count) for websocket in (False, True) for count in extent.connections]
         for done, (websocket, count) in enumerate(runs):
-            show("the generator's own limit", done, len(runs))
-            run = node.load([body("eth_blockNumber")], count, extent.seconds, websocket=websocket)
             transport = "WebSocket" if websocket else "HTTP"
+            show(ProgressUpdate(GENERATOR, f"{transport}, {connections(count)}", done, len(runs)))
+            run = node.load([body("eth_blockNumber")], count, extent.seconds, websocket=websocket)
             results.append(
                 {
                     "transport": transport,
@@ -139,11 +126,5 @@ def generator(extent: MeasurementPlan, show: ProgressCallback) -> list[dict[str,
             )
     finally:
         responder.stop()
+    show(ProgressUpdate(GENERATOR, "", len(runs), len(runs)))
     return results
-
-
-def describe_plan(plan: BenchmarkPlan) -> dict[str, Any]:
-    """Return the parameters in the form of the report."""
-    shape, extent = asdict(plan.shape), asdict(plan.extent)
-    more = {name: getattr(plan, name) for name in ("transactions", "samples", "subscribers", "notifications", "sizes")}
-    return {"shape": shape, "extent": extent | more, "phases": sorted(plan.phases), "peer": plan.peer}

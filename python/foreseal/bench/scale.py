@@ -5,10 +5,11 @@ from typing import Any
 
 from foreseal.bench.call_matrix import ROWS
 from foreseal.bench.chain_content import ContentShape
-from foreseal.bench.content_writer import ContentWriter, FilledNode, ProgressCallback
+from foreseal.bench.content_writer import ContentWriter, FilledNode
 from foreseal.bench.errors import BenchError, ErrorResponse
 from foreseal.bench.measurement import Cell, MatrixRun, MeasurementPlan
 from foreseal.bench.node import BenchNode
+from foreseal.bench.progress import ProgressCallback, ProgressUpdate, lengthening
 
 SCALE_ROWS = (
     "storage",
@@ -18,7 +19,8 @@ SCALE_ROWS = (
     "logs: 100 blocks filtered",
     "call",
 )
-_SHAPE = ContentShape(blocks=125, dense=4, every=25)
+SCALE_SHAPE = ContentShape(blocks=125, dense=4, every=25)
+"""Content on top of the empty blocks."""
 _AT_ONCE = 1_000
 
 
@@ -26,16 +28,27 @@ def scale(
     node: BenchNode, sizes: Sequence[int], extent: MeasurementPlan, show: ProgressCallback
 ) -> list[dict[str, Any]]:
     """Measure the queries over 125 blocks with content on top of each number of empty blocks."""
-    filling = ContentWriter(node, _SHAPE)
+    filling = ContentWriter(node, SCALE_SHAPE)
     rows = [row for row in ROWS if row.name in SCALE_ROWS]
     results: list[dict[str, Any]] = []
     for size in sizes:
-        _grow(node, size - _SHAPE.blocks, show)
-        filled = filling.fill(show)
+        phase = lengthening(node.name, size)
+        _grow(node, size - SCALE_SHAPE.blocks, _within(show, phase, 0, 30))
+        filled = filling.fill(_within(show, phase, 30, 40))
         matrix = MatrixRun([filled], rows, extent)
-        cells = matrix.closed(show)
+        cells = matrix.closed(_within(show, phase, 40, 100))
         results += [{"blocks": filled.head, "resident_mb": resident_mb(filled), **_reported(cell)} for cell in cells]
     return _compared(results)
+
+
+def _within(show: ProgressCallback, phase: str, first: int, last: int) -> ProgressCallback:
+    """Return a callback for one part of a phase: from `first` to `last` per cent of it."""
+
+    def show_part(update: ProgressUpdate) -> None:
+        done = first + (last - first) * update.done // update.total
+        show(ProgressUpdate(phase, update.activity or update.phase, done, 100))
+
+    return show_part
 
 
 def _reported(cell: Cell) -> dict[str, Any]:
@@ -67,7 +80,7 @@ def _grow(node: BenchNode, height: int, show: ProgressCallback) -> None:
     while head < height:
         node.call(method, hex(min(_AT_ONCE, height - head)))
         head = int(node.call("eth_blockNumber"), 16)
-        show(f"empty blocks, {node.name}", head - first, height - first)
+        show(ProgressUpdate("empty blocks", "", head - first, height - first))
 
 
 def _method(node: BenchNode) -> str:

@@ -10,9 +10,10 @@ from threading import Event, Thread
 from typing import Any
 
 from foreseal.bench.chain_content import BenchAccount, native, owner
-from foreseal.bench.content_writer import FilledNode, ProgressCallback, included
+from foreseal.bench.content_writer import FilledNode, included
 from foreseal.bench.errors import BenchError, ErrorResponse
 from foreseal.bench.node import BenchNode, batch_body, body
+from foreseal.bench.progress import SENDS, ProgressCallback, ProgressUpdate, repetition_names
 
 KINDS = {"send, native": (False, 1), "send, ERC-20": (True, 1), "send, ERC-20 in batches of 100": (True, 100)}
 """Kinds of submissions: True for token transfers, and the number of transactions per call."""
@@ -127,15 +128,15 @@ def compare_throughput(
     order = random.Random(seed)  # noqa: S311 (an order that can be repeated)
     runs: dict[tuple[str, str], list[ThroughputRun]] = {(kind, node.node.name): [] for kind in KINDS for node in nodes}
     done, of = 0, len(runs) * repetitions
-    for _ in range(repetitions):
+    for repetition in repetition_names(repetitions):
         for kind in order.sample(list(KINDS), len(KINDS)):
             for filled in order.sample(list(nodes), len(nodes)):
-                show(f"{kind}, {filled.node.name}", done, of)
+                show(ProgressUpdate(SENDS, f"{kind}, {filled.node.name}", done, of, repetition))
                 runs[kind, filled.node.name].append(
                     measure_throughput(filled, filled.contents.senders, kind, transactions)
                 )
                 done += 1
-    show("sends", of, of)
+    show(ProgressUpdate(SENDS, "", of, of, repetition))
     return [
         {
             "row": kind,

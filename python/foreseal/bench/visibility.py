@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from foreseal.bench.chain_content import native, owner
-from foreseal.bench.content_writer import FilledNode, ProgressCallback
+from foreseal.bench.content_writer import FilledNode
 from foreseal.bench.errors import BenchError
 from foreseal.bench.node import BenchNode
+from foreseal.bench.progress import ProgressCallback, ProgressUpdate, visible_on
 from foreseal.bench.run_metrics import Latencies
 from foreseal.bench.throughput import producing
 
@@ -36,7 +37,7 @@ def visibility(filled: FilledNode, samples: int, show: ProgressCallback) -> dict
                 digest = signed.hash
                 _until(lambda digest=digest: reader.call("eth_getTransactionReceipt", digest) is not None)  # type: ignore[misc]
                 received.append(time.perf_counter() - began)
-                show(f"visible, {node.name}", number + 1, samples)
+                show(ProgressUpdate(visible_on(node.name), "", number + 1, samples))
     finally:
         reader.close()
     return {"node": node.name, "samples": samples, "nonce": _quantiles(counted), "receipt": _quantiles(received)}

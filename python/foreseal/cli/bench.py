@@ -15,11 +15,13 @@ from foreseal.bench.errors import BenchError
 from foreseal.bench.measurement import MeasurementPlan
 from foreseal.bench.node import BenchNode
 from foreseal.bench.peers import KINDS, PeerProcess, PeerUnavailable, named
-from foreseal.bench.phases import PHASES, Benchmark, BenchmarkPlan, describe_plan
+from foreseal.bench.phases import Benchmark
+from foreseal.bench.plan import PHASES, BenchmarkPlan, describe_plan
+from foreseal.bench.progress import TimeEstimate
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.bench.report import page
+from foreseal.cli.bench_progress import show_bench_progress
 from foreseal.cli.options import ParsedValue
-from foreseal.cli.output import show_progress
 
 _PACKAGES = ("granian", "orjson", "uvloop")
 _COUNT = click.IntRange(min=1)
@@ -131,7 +133,7 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
         reference = peer if peer in names else names[-1]
         bench = Benchmark(_plan(options, reference), measured, running)
         try:
-            with show_progress("measuring") as show:
+            with show_bench_progress(TimeEstimate(bench.expected_seconds())) as show:
                 found = bench.run(show)
         except BenchError as error:
             raise click.ClickException(str(error)) from None
@@ -154,6 +156,7 @@ def _start(kind: str, stack: ExitStack) -> PeerProcess | None:
         started.start()
     except BenchError as error:
         raise click.ClickException(str(error)) from None
+    click.echo(f"foreseal: started {kind} in {started.start_ms / 1000:.1f} s", err=True)
     return started
 
 
@@ -181,6 +184,9 @@ def _plan(options: dict[str, Any], peer: str) -> BenchmarkPlan:
 
 def _show(report: dict[str, Any]) -> None:
     """Print the figures as lines."""
+    for node in report["nodes"]:
+        transport = f", transport {node['transport']}" if node["transport"] else ""
+        click.echo(f"{'node':<46} {node['name']:<18} {node['version']}{transport}")
     for row in report["generator"]:
         name = f"generator, {row['transport']}, {row['connections']} connections"
         click.echo(f"{name:<46} {row['requests_per_second']:>12,} /s")

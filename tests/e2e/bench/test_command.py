@@ -12,6 +12,8 @@ from foreseal.bench import token
 from foreseal.bench.call_matrix import ROWS
 from foreseal.bench.peers import KINDS, PeerUnavailable
 from foreseal.codec import keccak
+from foreseal.server.settings import TABLE
+from foreseal.server.settings.model import default_value
 from live import live_node
 from repository import ROOT, SUPPORT
 
@@ -33,11 +35,15 @@ def test_run_prints_and_saves_its_figures(tmp_path: Path) -> None:
     assert {cell["row"] for cell in report["reads_after_restart"]} == {row.name for row in ROWS}
     (node,) = report["nodes"]
     assert node["version"].startswith("foreseal/")
+    assert node["transport"] == default_value(TABLE["server.transport"])
     assert 0 < node["start_ms"] < 60_000
     for key in ("open_loop", "sends", "visibility", "fanout"):
         assert report[key], key
+    assert re.search(rf"^node +foreseal +foreseal/.*, transport {node['transport']}$", ended.stdout, re.MULTILINE)
     for row in ROWS:
         assert f"{row.name}, 2 " in ended.stdout, row.name
+    assert re.search(r"^reads, repetition 1 of 1: (\d+) of \1, .* elapsed, about .* left$", ended.stderr, re.MULTILINE)
+    assert "\r" not in ended.stderr
     page = html.read_text()
     assert page.count("<svg") == 2 * 2 + 1
     # The page loads nothing: the only address is that of the namespace.

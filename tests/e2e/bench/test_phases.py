@@ -16,6 +16,7 @@ from foreseal.bench.phases import generator
 from foreseal.bench.scale import scale
 from foreseal.bench.throughput import compare_throughput
 from foreseal.bench.visibility import visibility
+from live_node import wait_until
 
 EXTENT = MeasurementPlan(connections=(1, 2), seconds=0.05, repetitions=2)
 # Every other row is enough, since all rows work alike.
@@ -52,7 +53,7 @@ def test_both_transports_return_equal_reads_and_alternate(filled: FilledNode, ot
     assert every.missing == {}
     matrix = MatrixRun([filled, other], SOME, EXTENT)
     order: list[str] = []
-    closed = matrix.closed(lambda part, done, of: order.append(part))
+    closed = matrix.closed(lambda update: order.append(update.activity))
     cells = cells_reported(closed, other.node.name)
     assert len(cells) == len(SOME) * 2 * 2
     # Each row with each number of connections on both nodes, in pairs, twice; then the end.
@@ -124,6 +125,17 @@ def test_the_generator_reports_its_capacity() -> None:
         (transport, count) for transport in ("HTTP", "WebSocket") for count in (1, 2)
     ]
     assert all(each["requests_per_second"] > 0 for each in figures)
+
+
+@pytest.mark.parametrize("transport", ["native", "asgi"])
+def test_named_transport_is_the_one_that_the_node_reports(transport: str) -> None:
+    running = KINDS[f"foreseal-{transport}"]()
+    try:
+        node = running.start()
+        assert node.name == f"foreseal-{transport}"
+        wait_until(lambda: running.transport == transport)
+    finally:
+        running.close()
 
 
 def test_the_processes_of_a_node_are_found_by_its_port(node: BenchNode) -> None:
