@@ -48,7 +48,11 @@ class _ProgressBar:
         """Draw the state of a phase."""
         self._estimate.update(update)
         self._progress.update(
-            self._task, description=update.label, completed=update.done, total=update.total, times=_times(self._estimate)
+            self._task,
+            description=update.label,
+            completed=update.done,
+            total=update.total,
+            times=_times(self._estimate),
         )
         self._activity.plain = update.activity
         self._live.refresh()
