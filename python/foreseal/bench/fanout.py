@@ -22,8 +22,9 @@ _UNTIL_QUIET = 30.0
 def fanout(filled: FilledNode, subscribers: int, transfers: int) -> dict[str, Any]:
     """Measure the node's processor time per notification.
 
-    The result has the total, and the total less the time of the same transfers just before, without subscribers. The
-    measurement starts when the node is idle. Raise BenchError if a subscriber misses a log.
+    The result has the total, and the total less the time of the same transfers just before, without subscribers. That
+    difference is None if the variation of the transfers exceeds it. The measurement starts when the node is idle. Raise
+    BenchError if a subscriber misses a log.
     """
     node = filled.node
     processes = node.processes
@@ -59,7 +60,7 @@ def fanout(filled: FilledNode, subscribers: int, transfers: int) -> dict[str, An
         "node": node.name,
         "subscribers": subscribers,
         "notifications": count,
-        "cpu_us_per_notification": round((used - alone) / count * 1e6, 2) if processes else None,
+        "cpu_us_per_notification": round((used - alone) / count * 1e6, 2) if used > alone else None,
         "cpu_us_with_transfers": round(used / count * 1e6, 2) if processes else None,
         "bytes_per_notification": round(arrivals["received"] / count),
     }

@@ -1,9 +1,12 @@
 """Results of one run of the load generator."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+_BUCKETS_PER_DECADE = 10
 
 QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p999_ms": 0.999, "max_ms": 1.0}
 
@@ -34,6 +37,16 @@ class Latencies:
     def quantiles(self) -> dict[str, float]:
         """Return the standard quantiles in milliseconds."""
         return {name: round(self.latency_at(quantile), 4) for name, quantile in QUANTILES.items()}
+
+    def buckets(self) -> dict[str, int]:
+        """Return the counts in ten buckets per factor of ten, each by its upper bound in milliseconds, shortest first.
+
+        Empty buckets are omitted.
+        """
+        steps: Counter[int] = Counter()
+        for nanoseconds, count in self._counts.items():
+            steps[math.ceil(math.log10(max(nanoseconds, 1)) * _BUCKETS_PER_DECADE - 1e-9)] += count
+        return {f"{10 ** (step / _BUCKETS_PER_DECADE) / 1e6:.4g}": count for step, count in sorted(steps.items())}
 
 
 @dataclass(frozen=True)

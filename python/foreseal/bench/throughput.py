@@ -143,6 +143,7 @@ def compare_throughput(
             "node": name,
             "transactions": found[0].transactions,
             "transactions_per_second": round(statistics.median(run.rate for run in found), 1),
+            "rates_of_runs": [round(run.rate, 1) for run in found],
             "accepted_per_second": round(
                 statistics.median(run.transactions / run.accepted_seconds for run in found), 1
             ),

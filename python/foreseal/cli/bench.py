@@ -210,7 +210,8 @@ def _show(report: dict[str, Any]) -> None:
         click.echo(f"{'visible, receipt':<46} {row['node']:<18} {delays}")
     for row in report.get("fanout", ()):
         name = f"notification, {row['subscribers']} subscribers"
-        click.echo(f"{name:<46} {row['node']:<18} {row['cpu_us_per_notification']} us")
+        cost = row["cpu_us_per_notification"]
+        click.echo(f"{name:<46} {row['node']:<18} {'not measurable' if cost is None else f'{cost:g} us'}")
     for row in report.get("scale", ()):
         name = f"{row['row']}, {row['connections']}, {row['blocks']:,} blocks"
         cpu, times = row["cpu_us_per_request"], row["cpu_to_shortest"]

@@ -45,7 +45,11 @@ def test_run_prints_and_saves_its_figures(tmp_path: Path) -> None:
     assert re.search(r"^reads, repetition 1 of 1: (\d+) of \1, .* elapsed, about .* left$", ended.stderr, re.MULTILINE)
     assert "\r" not in ended.stderr
     page = html.read_text()
-    assert page.count("<svg") == 2 * 2 + 1
+    # Rates, costs and latencies of two numbers of connections, before and after the restart; the open loop; the sends.
+    assert page.count("<svg") == 2 * 2 * 3 + 2 + 2
+    for cell in report["reads"]:
+        assert sum(cell["latency_buckets_ms"].values()) > 0
+        assert cell["rates_of_runs"] == [cell["requests_per_second"]]
     # The page loads nothing: the only address is that of the namespace.
     assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= {"http://www.w3.org/2000/svg"}
     assert "<script" not in page
