@@ -1,24 +1,31 @@
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Protocol, Self, TypeAlias, final
+from typing import Any, Protocol, Self, TypeAlias, final
 
 from foreseal.errors import RpcError
 
 __all__ = [
+    "MAX_BATCH",
+    "MAX_BATCHED_SIZE",
     "Answered",
+    "BatchedTransport",
     "Buckets",
     "Caller",
     "Entrance",
+    "ListenerClock",
     "Load",
     "Node",
     "ParsedBody",
     "ParsedCall",
+    "RepeatedRequests",
     "Responder",
     "SteppedNode",
     "Submitted",
     "Subscribers",
     "Trie",
     "View",
+    "WriteBatch",
     "blocktest",
     "bloom_contains",
     "bloom_contains_batch",
@@ -70,6 +77,9 @@ __all__ = [
     "verify_preconfirmation",
     "verify_proof",
 ]
+
+MAX_BATCH: int
+MAX_BATCHED_SIZE: int
 
 _Bytes: TypeAlias = bytes | bytearray
 _Outcome: TypeAlias = bytes | RpcError
@@ -156,9 +166,40 @@ class Entrance:
     def drain_failed_calls(self) -> list[tuple[str, int, int]]: ...
 
 @final
+class BatchedTransport:
+    def __new__(cls, transport: asyncio.BaseTransport, write_batch: WriteBatch) -> Self: ...
+    def write_soon(self, answer: bytes) -> None: ...
+    def write(self, data: bytes) -> None: ...
+    def write_response(self, head: bytes, body: bytes, *, soon: bool = False) -> None: ...
+    def writelines(self, chunks: Sequence[bytes]) -> None: ...
+    def flush(self) -> None: ...
+    def write_eof(self) -> None: ...
+    def close(self) -> None: ...
+    def abort(self) -> None: ...
+    def is_closing(self) -> bool: ...
+    def can_write_eof(self) -> bool: ...
+    def get_write_buffer_size(self) -> int: ...
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None: ...
+
+@final
+class ListenerClock:
+    def __new__(cls) -> Self: ...
+    def set(self, seconds: float, head: bytes | None) -> None: ...
+
+@final
 class Load:
     def __new__(cls, address: str, host: str, path: str, websocket: bool) -> Self: ...
     def run(self, plan: _Bytes, bodies: Sequence[bytes], progress: _Done) -> bytes: ...
+
+@final
+class RepeatedRequests:
+    since: float
+    def __new__(cls, connection: Any, clock: ListenerClock) -> Self: ...
+    def remember(self, head: bytes, size: int, entrance: Entrance, transport: BatchedTransport) -> None: ...
+    def forget(self) -> None: ...
+    def receive(self, data: _Bytes) -> None: ...
 
 @final
 class Responder:
@@ -219,6 +260,12 @@ class SteppedNode:
 @final
 class View:
     def call(self, method: str, params: _Bytes, ticket: int, caller: Caller | None = None) -> bytes | None: ...
+
+@final
+class WriteBatch:
+    alone: bool
+    def __new__(cls, loop: asyncio.AbstractEventLoop) -> Self: ...
+    def end(self) -> None: ...
 
 @final
 class Trie:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 CallOutcome = bytes | RpcError
 """JSON bytes of a result, or the error in its place."""
 
+SlowCall = tuple[str, float, int]
+"""Method, seconds and bytes of the result of a call that was not quick."""
+
 SubmissionOutcomes = list[tuple[bytes, CallOutcome]]
 """Outcomes of the calls of a body of submissions, each with the JSON of its id."""
 
@@ -48,7 +51,7 @@ class RequestEntrance(Protocol):
     def parse(self, body: bytes) -> "ParsedBody":
         """Parse a body without running any of its calls."""
 
-    def respond_to_frames(self, data: bytes, max_size: int) -> tuple[bytes, int, list[tuple[str, float, int]]] | None:
+    def respond_to_frames(self, data: bytes, max_size: int) -> tuple[bytes, int, list[SlowCall]] | None:
         """Return the frames that answer the leading WebSocket frames of `data`, the bytes consumed, and slow calls.
 
         Each answered frame is a complete text message of at most `max_size` bytes that qualifies for the fast path.

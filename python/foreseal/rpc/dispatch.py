@@ -1,7 +1,7 @@
 """Dispatch of request bodies: from the bytes of a body to the bytes of its answer."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from foreseal.rpc.batch import Batch, WaitingCall
 from foreseal.rpc.call_metrics import QUICK, CallMetrics
 from foreseal.rpc.call_router import CallRouter
 from foreseal.rpc.completions import Completions
-from foreseal.rpc.core_protocol import CallOutcome, Core
+from foreseal.rpc.core_protocol import CallOutcome, Core, SlowCall
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.limits import Limits, ResponseBudget
 from foreseal.rpc.rate_limiter import RateLimiter
@@ -89,9 +89,11 @@ class Dispatcher:
         registry.watchers.append(entrance.exclude)
         self.call_metrics.include_entrance(entrance)
         # Not at import: the supervisor imports this module, and loads no core.
-        from foreseal._core import Answered, Submitted
+        from foreseal._core import Answered, Entrance, Submitted
 
         self._answered, self._submitted = Answered, Submitted
+        self.entrance = entrance if isinstance(entrance, Entrance) else None
+        """Entrance of the core, for a transport that answers there; None for a test double."""
         self._respond = entrance.respond
         self._respond_to_frames = entrance.respond_to_frames
         self._parse = entrance.parse
@@ -116,8 +118,7 @@ class Dispatcher:
         ticket = completions.ticket if len(completions) < self._limits.calls else None
         found = self._respond(data, start, head, ticket, None if limiter is None else limiter.scheduled)
         if isinstance(found, self._answered):
-            for call in found.slow:
-                self.call_metrics.record(*call, self._tier)
+            self.record_slow_calls(found.slow)
             return found.response
         return found
 
@@ -137,9 +138,13 @@ class Dispatcher:
         if found is None:
             return None
         frames, end, slow = found
-        for call in slow:
-            self.call_metrics.record(*call, self._tier)
+        self.record_slow_calls(slow)
         return frames, end
+
+    def record_slow_calls(self, calls: Iterable[SlowCall]) -> None:
+        """Count calls that were not quick."""
+        for call in calls:
+            self.call_metrics.record(*call, self._tier)
 
     def answer(
         self, body: bytes, exchange: RequestExchange | None = None, limiter: RateLimiter | None = None

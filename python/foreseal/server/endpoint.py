@@ -1,5 +1,7 @@
 """The endpoint of a listener, for either transport: its handler, and the WebSockets of the process."""
 
+from collections.abc import Callable
+
 from foreseal.server.http.handler import HttpHandler
 from foreseal.server.websocket.connections import WebSocketConnections
 
@@ -10,6 +12,8 @@ class Endpoint:
     def __init__(self, handler: HttpHandler, connections: WebSocketConnections) -> None:
         self.handler = handler
         self.connections = connections
+        self.drain_watchers: list[Callable[[], None]] = []
+        """Called when draining begins."""
 
     def stop(self) -> None:
         """Drain as in `drain`, and report on `/readyz` that the node stops."""
@@ -19,3 +23,5 @@ class Endpoint:
     def drain(self) -> None:
         """Close each connection with its next response."""
         self.handler.is_draining = True
+        for watcher in self.drain_watchers:
+            watcher()

@@ -26,6 +26,33 @@ const MAX_FRAMES_SIZE: usize = 64 << 10;
 /// A call that was not quick: its method, seconds, bytes of its result.
 type Slow = (&'static str, f64, usize);
 
+/// Returns the whole HTTP response to `body`, which begins with `head`, and the calls that were not quick; `None` if
+/// the body does not qualify for the fast path.
+pub fn whole_response<'py>(
+    py: Python<'py>,
+    entrance: &PyEntrance,
+    body: &[u8],
+    head: &[u8],
+) -> PyResult<Option<(Bound<'py, PyBytes>, Vec<Slow>)>> {
+    let Some(read) = entrance.fast_path.parse(body) else { return Ok(None) };
+    let (freshness, view) = Freshness::read(entrance.fast_path.api().node());
+    let Some(response) = entrance.fast_path.respond(view.as_ref(), &read) else { return Ok(None) };
+    let answer = with_head(py, head, freshness, response.segments())?;
+    Ok(Some((answer, slow_calls(response.slow))))
+}
+
+/// Returns a whole HTTP response: `head`, the freshness, the length and the `parts` of the JSON.
+fn with_head<'py>(
+    py: Python<'py>,
+    head: &[u8],
+    freshness: Freshness,
+    parts: [&[u8]; 5],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let [first, id, middle, value, last] = parts;
+    let lines = freshness.lines(parts.iter().map(|part| part.len()).sum());
+    joined(py, &[head, lines.as_bytes(), first, id, middle, value, last])
+}
+
 fn slow_calls(slow: Vec<SlowCall>) -> Vec<Slow> {
     slow.into_iter().map(|SlowCall { method, time, size }| (method, time.as_secs_f64(), size)).collect()
 }
@@ -137,12 +164,9 @@ impl PyEntrance {
             let (freshness, view) = Freshness::read(self.fast_path.api().node());
             if let Some(response) = self.fast_path.respond(view.as_ref(), &read) {
                 let parts = response.segments();
-                let [first, id, middle, value, last] = parts;
-                let answer = if let Some(head) = head {
-                    let lines = freshness.lines(parts.iter().map(|part| part.len()).sum());
-                    joined(py, &[&head, lines.as_bytes(), first, id, middle, value, last])?
-                } else {
-                    joined(py, &parts)?
+                let answer = match head {
+                    Some(head) => with_head(py, &head, freshness, parts)?,
+                    None => joined(py, &parts)?,
                 };
                 if response.slow.is_empty() {
                     return Ok(Some(answer.into_any()));

@@ -34,6 +34,7 @@ mod preconfirmation;
 mod progress;
 mod quorum_journal;
 mod rate_limits;
+mod repeated_requests;
 mod responses;
 mod settings;
 mod settings_error;
@@ -43,6 +44,7 @@ mod store_repair;
 mod streams;
 mod vectors;
 mod watchdog;
+mod write_batch;
 
 /// Native part of foreseal. Use the typed modules above it (`foreseal.codec`, `foreseal.server`).
 #[pyo3::pymodule]
@@ -90,6 +92,8 @@ mod _core {
     #[pymodule_export]
     use crate::rate_limits::PyBuckets;
     #[pymodule_export]
+    use crate::repeated_requests::{PyListenerClock, PyRepeatedRequests};
+    #[pymodule_export]
     use crate::settings::default_settings;
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
@@ -101,4 +105,11 @@ mod _core {
     use crate::vectors::{blocktest, statetest};
     #[pymodule_export]
     use crate::watchdog::start_stop_watchdog;
+    #[pymodule_export]
+    use crate::write_batch::{PyBatchedTransport, PyWriteBatch};
+
+    #[pymodule_export]
+    const MAX_BATCH: usize = crate::write_batch::MAX_BATCH;
+    #[pymodule_export]
+    const MAX_BATCHED_SIZE: usize = crate::write_batch::MAX_BATCHED_SIZE;
 }

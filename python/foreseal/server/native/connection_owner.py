@@ -3,12 +3,12 @@
 import asyncio
 from typing import Protocol
 
+from foreseal._core import ListenerClock, WriteBatch
 from foreseal.server.auth.callers import Peer
 from foreseal.server.auth.origins import Headers
 from foreseal.server.http.handler import HttpHandler
 from foreseal.server.native.backlog import Backlog
 from foreseal.server.native.connection_table import ConnectionTable, TrackedConnection
-from foreseal.server.native.write_batch import WriteBatch
 from foreseal.server.websocket.socket import WebSocket
 
 
@@ -36,6 +36,8 @@ class ConnectionOwner(Protocol):
     """Date of responses, to the second."""
     ok: bytes
     """Start of most responses, up to their date and content type."""
+    clock: ListenerClock
+    """`now` and `ok`, for requests that are answered in the core."""
 
     def opened(self, connection: OwnedConnection) -> None:
         """Add a connection."""

@@ -10,31 +10,31 @@
 
 A call with an immediate answer is answered within the callback of its last byte, and written at the end of the
 iteration of the event loop: no task, no future. Most clients send the same head with every call, so a head is only
-parsed if it differs from that of the call before. Requests are read one at a time: bytes of the next one are not parsed
+parsed if it differs from that of the call before. While nothing is in progress, `RepeatedRequests` answers such calls
+in the core, and this class does not see them. Requests are read one at a time: bytes of the next one are not parsed
 before the response is written.
 """
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from foreseal._core import Submitted
+from foreseal._core import MAX_BATCHED_SIZE, BatchedTransport, Submitted
+from foreseal.rpc.core_protocol import SlowCall
 from foreseal.rpc.dispatch import Dispatcher, HttpReply
 from foreseal.rpc.submissions import SubmittedBody
-from foreseal.server.auth.callers import Caller, Peer
+from foreseal.server.auth.callers import Caller
 from foreseal.server.auth.origins import Headers
 from foreseal.server.http.handler import CLOSE, TEXT, HttpAnswer, HttpResponse
-from foreseal.server.native.backlog import Pause
 from foreseal.server.native.cached_call import MAX_HEAD, NO_CALL, CachedCall
 from foreseal.server.native.call_request import CallRequest, format_head
 from foreseal.server.native.connection_owner import ConnectionOwner
-from foreseal.server.native.connection_table import IDLE, NEVER, UNFINISHED, ExceededLimit
-from foreseal.server.native.input_buffer import InputBuffer
+from foreseal.server.native.connection_table import ExceededLimit
+from foreseal.server.native.http_state import HttpState
 from foreseal.server.native.request_head import BadRequest, RequestHead
 from foreseal.server.native.websocket import NativeWebSocket
-from foreseal.server.native.write_batch import MAX_BATCHED_SIZE, BatchedTransport
 
 log = logging.getLogger(__name__)
 
@@ -56,36 +56,11 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _OK, _TOO_MANY = 200, 429
 
 
-class HttpConnection(asyncio.Protocol):
+class HttpConnection(HttpState):
     """One connection. Used from the event loop's thread only."""
 
     def __init__(self, owner: ConnectionOwner) -> None:
-        self._owner = owner
-        self._handler = owner.handler
-        self._intake = InputBuffer()
-        self._transport: Any = None
-        self._peer: Peer = None
-        # The call whose body is being read.
-        self._request: CallRequest | None = None
-        self._answering: asyncio.Task[None] | SubmittedBody | None = None
-        self._blocked = False
-        """True while the client does not read the responses."""
-        self._ending = False
-        """True if no further request is answered: further input is dropped."""
-        self._half_closed = False
-        self._finishing = False
-        """True if the response to the current request closes the connection."""
-        self._reading = True
-        # While it lasts, the input waits.
-        self._pause = Pause(owner.loop, self._resume)
-        self._refusals = 0
-        self._dropped = 0
-        self.since = owner.now
-        """Start of being idle, of closing or of being blocked, or time at which its unfinished head began."""
-        self.in_flight = self.request_bytes = 0
-        # Size of the body of the current call.
-        self._body_size = 0
-        self._remembered = NO_CALL
+        super().__init__(owner, self._resume)
 
     # Called by the event loop.
 
@@ -103,6 +78,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Clean up. A call in progress is cancelled, except submissions in the core."""
         self._ending = True
+        self._repeated.forget()
         self._cancel_call()
         self._pause.cancel()
         self._request = None
@@ -111,6 +87,7 @@ class HttpConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Handle a client that sends nothing more; complete requests are still answered."""
         self._half_closed = True
+        self._repeated.forget()
         # If nothing is in progress, the event loop closes the connection together with unwritten data.
         self._transport.flush()
         waiting = self._pause.is_on and bool(self._intake.left)
@@ -120,6 +97,7 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stop answering and reading: the client does not read."""
         self._blocked = True
+        self._repeated.forget()
         self.since = self._owner.now
         self._settle()
 
@@ -128,53 +106,62 @@ class HttpConnection(asyncio.Protocol):
         self._blocked = False
         self._advance()
 
-    def data_received(self, data: bytes) -> None:
+    # Called by `RepeatedRequests`.
+
+    def _receive(self, data: bytes) -> None:
         """Process received bytes."""
         call = self._remembered
-        if (
-            len(data) == call.size
-            and data.startswith(call.head)
-            and self._answering is None
-            and not self._intake.left
-            and self._request is None
-            and not self._blocked
-            and not self._ending
-            and not self._pause.is_on
-        ):
+        if len(data) == call.size and data.startswith(call.head) and not self._intake.left and self._is_idle():
             dispatcher, caller = call.dispatcher, call.caller
             if dispatcher is not None and caller is not None and not self._handler.is_draining:
-                found = dispatcher.respond(data, len(call.head), self._owner.ok, call.limiter)
-                if isinstance(found, bytes):
-                    if len(found) > MAX_BATCHED_SIZE and not self._has_room(len(found)):
-                        view = self._handler.view_header()
-                        self._write_reply((_OK, found, 0), view, call.headers, keep_alive=True)
-                        return
-                    self.since = self._owner.now
-                    self._transport.write_soon(found)
-                elif isinstance(found, Submitted):
-                    notify = partial(self._submitted, dispatcher, self._handler.view_header(), call.headers)
-                    self._answering = dispatcher.expect(found, notify)
-                elif self._is_served_now(caller):
-                    body, view = data[len(call.head) :], self._handler.view_header()
-                    reply = dispatcher.answer_on_slow_path(body, None, call.limiter, found)
-                    self._answer(reply, len(body), view, call.headers)
-                else:
-                    self._feed(data)
-                return
-            if caller is not None and self._is_served_now(caller):
+                self._answer_repeated(data, call, dispatcher, caller)
+            elif caller is not None and self._is_served_now(caller):
                 self._call(caller, call.headers, data[len(call.head) :])
-                return
-        self._feed(data)
+            else:
+                self._feed(data)
+        else:
+            self._feed(data)
+        self._repeat()
+
+    def _answered(self, answer: bytes, slow: Sequence[SlowCall]) -> None:
+        """Write an answer to a repeated request that is large, or whose calls were not all quick."""
+        call = self._remembered
+        if call.dispatcher is not None:
+            call.dispatcher.record_slow_calls(slow)
+        self._write_whole(answer, call)
+        self._repeat()
+
+    def _repeat(self) -> None:
+        """Let further requests with the same head be answered in the core, if nothing is in progress."""
+        call = self._remembered
+        entrance = None if call.dispatcher is None else call.dispatcher.entrance
+        if entrance is not None and not self._intake.left and self._is_idle():
+            self._repeated.remember(call.head, call.size, entrance, self._transport)
+
+    def _answer_repeated(self, data: bytes, call: CachedCall, dispatcher: Dispatcher, caller: Caller) -> None:
+        """Answer a request with the head of the last one, whose caller has no limits of its own."""
+        found = dispatcher.respond(data, len(call.head), self._owner.ok, call.limiter)
+        if isinstance(found, bytes):
+            self._write_whole(found, call)
+        elif isinstance(found, Submitted):
+            notify = partial(self._submitted, dispatcher, self._handler.view_header(), call.headers)
+            self._answering = dispatcher.expect(found, notify)
+        elif self._is_served_now(caller):
+            body, view = data[len(call.head) :], self._handler.view_header()
+            reply = dispatcher.answer_on_slow_path(body, None, call.limiter, found)
+            self._answer(reply, len(body), view, call.headers)
+        else:
+            self._feed(data)
+
+    def _write_whole(self, response: bytes, call: CachedCall) -> None:
+        """Write a whole response to a repeated request."""
+        if len(response) > MAX_BATCHED_SIZE and not self._has_room(len(response)):
+            self._write_reply((_OK, response, 0), self._handler.view_header(), call.headers, keep_alive=True)
+            return
+        self.since = self._owner.now
+        self._transport.write_soon(response)
 
     # Checked and stopped by the listener.
-
-    def rank(self) -> int:
-        """Return the rank of the connection for eviction."""
-        if self._answering is not None:
-            return NEVER
-        if self._blocked or self._request is not None or self._intake.left or self._ending:
-            return UNFINISHED
-        return IDLE
 
     def enforce_timeouts(self, now: float, idle: float) -> None:
         """Close it if the client exceeds a time limit; `idle` is the limit in seconds between requests."""
@@ -202,10 +189,12 @@ class HttpConnection(asyncio.Protocol):
         """Answer requests in progress and those that have begun to arrive, then close it."""
         self._finishing = True
         self._remembered = NO_CALL
+        self._repeated.forget()
         self._close_if_done()
 
     def abort(self) -> None:
         """Close it now."""
+        self._repeated.forget()
         self._cancel_call()
         self._transport.abort()
 
@@ -232,19 +221,6 @@ class HttpConnection(asyncio.Protocol):
             self._settle()
         else:
             self._advance(is_single_read=self._request is None and self._intake.left == len(data))
-
-    def _is_served_now(self, caller: Caller) -> bool:
-        """Return True if a call of the remembered caller is answered at once, without parsing its head."""
-        if caller.key is None:
-            return not self._is_late()
-        return self._handler.is_valid(caller)
-
-    def _is_late(self) -> bool:
-        """Return True if its input must wait in the backlog."""
-        return self.sender.is_limited and self._owner.backlog.is_late()
-
-    def _can_advance(self) -> bool:
-        return self._answering is None and not self._blocked and not self._ending and not self._pause.is_on
 
     def _advance(self, *, is_single_read: bool = False) -> None:
         """Read and answer requests in the input, within the time of one iteration of the event loop.
@@ -588,6 +564,7 @@ class HttpConnection(asyncio.Protocol):
     def _end(self, *, linger: bool) -> None:
         """Answer nothing more. If the connection were cut, a client that still sends would lose the response."""
         self._ending = True
+        self._repeated.forget()
         self._request = None
         self._intake.clear()
         self._owner.table.count_bytes(self, 0)

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from email.utils import formatdate
 from typing import Any
 
+from foreseal._core import ListenerClock, WriteBatch
 from foreseal.server.auth.callers import Peer
 from foreseal.server.auth.origins import Headers
 from foreseal.server.endpoint import Endpoint
@@ -16,7 +17,6 @@ from foreseal.server.native.backlog import Backlog
 from foreseal.server.native.connection_owner import OwnedConnection
 from foreseal.server.native.connection_table import MAX_HANDSHAKES, AddressAccount, ConnectionTable
 from foreseal.server.native.http import HttpConnection
-from foreseal.server.native.write_batch import WriteBatch
 from foreseal.server.sockets.listening import BACKLOG, IDLE_TIME, STOP_TIME, listener_url
 from foreseal.server.sockets.tls import TlsFiles
 from foreseal.server.websocket.socket import WebSocket
@@ -56,6 +56,8 @@ class NativeListener:
         self.date = b""
         self.ok = b""
         """Start of most responses, up to their date and content type."""
+        self.clock = ListenerClock()
+        """Both of these for requests that are answered in the core."""
         self.table = ConnectionTable(self.handler.transport_limits, max_connections, self.handler.refusals)
         self._connections = endpoint.connections
         self._listening = listening
@@ -71,6 +73,7 @@ class NativeListener:
         self._timer: asyncio.TimerHandle | None = None
         limits = self.table.limits
         self._interval = min(_CHECK_INTERVAL, limits.body_time / 2, limits.head_time / 2)
+        endpoint.drain_watchers.append(self._set_clock)
         self._tick()
 
     async def start(self) -> bool:
@@ -207,7 +210,12 @@ class NativeListener:
         self.now = self.loop.time()
         self.date = formatdate(usegmt=True).encode()
         self.ok = b"HTTP/1.1 200 OK\r\ndate: %b\r\ncontent-type: application/json\r\n" % self.date
+        self._set_clock()
         for connection in tuple(self._open):
             connection.enforce_timeouts(self.now, IDLE_TIME)
         self.table.sweep(self.now)
         self._timer = self.loop.call_later(self._interval, self._tick)
+
+    def _set_clock(self) -> None:
+        # While it drains, each response closes its connection.
+        self.clock.set(self.now, None if self.handler.is_draining else self.ok)

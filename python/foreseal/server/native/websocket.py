@@ -10,6 +10,7 @@ from websockets.frames import Opcode
 from websockets.http11 import Request as HandshakeRequest
 from websockets.server import ServerProtocol
 
+from foreseal._core import BatchedTransport
 from foreseal.rpc.outgoing_queue import NOTIFICATION_END, NotificationBatch
 from foreseal.server.auth.callers import Peer
 from foreseal.server.http.handler import CLOSE, HttpResponse
@@ -27,7 +28,6 @@ from foreseal.server.native.frames import (
     text_frame,
 )
 from foreseal.server.native.request_head import RequestHead
-from foreseal.server.native.write_batch import BatchedTransport
 from foreseal.server.websocket.socket import AnswerFrames, ClientDisconnected, SideState, StartRequest, truncate_reason
 
 # Messages queued for the handler at which reading stops.

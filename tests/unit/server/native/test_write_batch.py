@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from bare_transport import BareTransport
-from foreseal.server.native.write_batch import MAX_BATCH, MAX_BATCHED_SIZE, BatchedTransport, WriteBatch
+from foreseal._core import MAX_BATCH, MAX_BATCHED_SIZE, BatchedTransport, WriteBatch
 
 
 def with_connections(
