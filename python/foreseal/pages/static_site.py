@@ -5,6 +5,7 @@ import gzip
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,7 +57,7 @@ class PageResponse(NamedTuple):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StaticFile:
     """One file, in both encodings."""
 
@@ -64,8 +65,6 @@ class StaticFile:
     tag: bytes
     """ETag of the content."""
     body: bytes
-    compressed: bytes | None
-    """The body with gzip; None if that is not smaller."""
 
     @classmethod
     def load(cls, path: Path) -> "StaticFile":
@@ -75,10 +74,16 @@ class StaticFile:
     @classmethod
     def build(cls, kind: bytes, body: bytes) -> "StaticFile":
         """Return a file with this content."""
+        return cls(kind, b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode(), body)
+
+    @cached_property
+    def compressed(self) -> bytes | None:
+        """The body with gzip; None if that is not smaller. Compressed at the first use: all files take 40 ms."""
+        if len(self.body) < _MIN_COMPRESSED:
+            return None
         # The same bytes for the same content: gzip would else include the time.
-        compressed = gzip.compress(body, 9, mtime=0) if len(body) >= _MIN_COMPRESSED else body
-        tag = b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode()
-        return cls(kind, tag, body, compressed if len(compressed) < len(body) else None)
+        compressed = gzip.compress(self.body, 9, mtime=0)
+        return compressed if len(compressed) < len(self.body) else None
 
 
 class StaticSite:
@@ -143,15 +148,15 @@ class StaticSite:
             if path.startswith(f"{self.prefix}/static/"):
                 return self._text(404, b"not found\n")
             file = self._document
-        is_small = file.compressed is not None and _accepts_gzip(headers.get(b"accept-encoding", b""))
+        compressed = file.compressed if _accepts_gzip(headers.get(b"accept-encoding", b"")) else None
         # Both encodings have different bytes, so each has a tag of its own (RFC 9110, 8.8.3.3).
-        tag = file.tag[:-1] + b'-gzip"' if is_small else file.tag
+        tag = file.tag if compressed is None else file.tag[:-1] + b'-gzip"'
         lines = [(b"content-type", file.kind), (b"etag", tag), (b"vary", b"accept-encoding")]
         lines += self._shared.get(path, self._headers)
         if _matches(headers.get(b"if-none-match", b""), tag):
             return PageResponse(304, lines, b"")
-        if is_small and file.compressed is not None:
-            return PageResponse(200, [*lines, (b"content-encoding", b"gzip")], file.compressed)
+        if compressed is not None:
+            return PageResponse(200, [*lines, (b"content-encoding", b"gzip")], compressed)
         return PageResponse(200, lines, file.body)
 
     def _text(self, status: int, text: bytes, *lines: tuple[bytes, bytes]) -> PageResponse:

@@ -11,7 +11,11 @@ _COLLECTED = (20_000, 20, 50)
 
 
 def configure_interpreter(log: LogSettings) -> None:
-    """Configure logs to standard error, and exempt imported objects from garbage collection."""
+    """Configure logs to standard error, and exempt imported objects from garbage collection.
+
+    An entry point that imports for a tenth of a second may disable the collection until then.
+    """
     configure_logs(log.level, log.format, log.process)
     gc.freeze()
     gc.set_threshold(*_COLLECTED)
+    gc.enable()

@@ -1,6 +1,7 @@
 """Entry point of a supervised process: `python -m foreseal.supervisor.process NAME`."""
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -29,6 +30,8 @@ def main(make_node: Callable[[bytes], Any] | None = None) -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     message = sys.stdin.buffer.read()
+    # Imports create no garbage worth a collection; `configure_interpreter` enables it again.
+    gc.disable()
 
     from foreseal.supervisor.bootstrap import BootstrapMessage
     from foreseal.supervisor.roles import run_role

@@ -1,16 +1,17 @@
 """Resource of the exported signals: service, version and process."""
 
 import os
-from importlib.metadata import version
 
 from opentelemetry.sdk.resources import Resource
+
+from foreseal._core import build_version
 
 
 def service_resource(name: str, process: str | None) -> Resource:
     """Return the resource of a process; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
     own: dict[str, str | int] = {
         "service.name": name,
-        "service.version": version("foreseal"),
+        "service.version": build_version(),
         "process.pid": os.getpid(),
     }
     if process is not None:

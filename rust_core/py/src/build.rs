@@ -5,3 +5,9 @@
 pub const fn build_profile() -> &'static str {
     env!("BUILD_PROFILE")
 }
+
+/// Returns the version of this build, such as `1.2.0`.
+#[pyo3::pyfunction]
+pub const fn build_version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

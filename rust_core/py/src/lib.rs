@@ -54,7 +54,7 @@ mod _core {
     #[pymodule_export]
     use crate::backup::{run_backup, run_restore};
     #[pymodule_export]
-    use crate::build::build_profile;
+    use crate::build::{build_profile, build_version};
     #[pymodule_export]
     use crate::caller::PyCaller;
     #[pymodule_export]

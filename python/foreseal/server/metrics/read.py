@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -164,4 +163,7 @@ class Readings:
     @cached_property
     def build(self) -> dict[str, str]:
         """Versions and machine architecture."""
-        return {"version": version("foreseal"), "python": platform.python_version(), "machine": platform.machine()}
+        # Imported here so that a process which only supervises nodes does not load it.
+        from foreseal._core import build_version
+
+        return {"version": build_version(), "python": platform.python_version(), "machine": platform.machine()}

@@ -8,7 +8,7 @@ from typing import Any
 
 from foreseal.server.settings.names import nearest_key, nearest_section
 from foreseal.server.settings.origin import SettingValue, ValueOrigin
-from foreseal.server.settings.setting import COMMANDS, Command, Setting, SettingsError
+from foreseal.server.settings.setting import Command, SettingsError, not_here
 from foreseal.server.settings.table import SECTIONS, TABLE
 
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?")
@@ -70,12 +70,6 @@ class SettingsFile:
 
     def _origin(self, key: str) -> ValueOrigin:
         return ValueOrigin("file", str(self._path), self._lines.get(key))
-
-
-def not_here(setting: Setting, name: str, command: Command) -> str:
-    """Return the error for a setting, by its name in the source, that `command` does not have."""
-    others = " and ".join(COMMANDS[other] for other in COMMANDS if other in setting.commands)
-    return f"{name} is a setting of {others}, not of {COMMANDS[command]}"
 
 
 def _no_toml(path: Path, message: str) -> str:

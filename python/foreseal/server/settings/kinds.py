@@ -95,11 +95,10 @@ class Choice(ValueKind):
         return text
 
 
-@dataclass(frozen=True, slots=True)
 class Levels(ValueKind):
     """Log levels: one for all, and others by target."""
 
-    metavar: str = "LEVELS"
+    metavar = "LEVELS"
 
     @property
     def allowed(self) -> str:
@@ -109,11 +108,10 @@ class Levels(ValueKind):
         return parse_levels(text)
 
 
-@dataclass(frozen=True, slots=True)
 class Flag(ValueKind):
     """True or false."""
 
-    metavar: str = ""
+    metavar = ""
 
     @property
     def allowed(self) -> str:
@@ -222,7 +220,6 @@ class FilePath(ValueKind):
         return Path(text)
 
 
-@dataclass(frozen=True, slots=True)
 class Folder(ValueKind):
     """Path of a folder."""
 
@@ -261,7 +258,6 @@ class HexBytes(ValueKind):
         return text
 
 
-@dataclass(frozen=True, slots=True)
 class AdminAddress(ValueKind):
     """Local address of a listener: host and port, or the path of a Unix socket."""
 
@@ -289,7 +285,6 @@ class AdminAddress(ValueKind):
         return join_address(value)
 
 
-@dataclass(frozen=True, slots=True)
 class ListenerAddress(ValueKind):
     """Host and port of a listener."""
 
@@ -306,11 +301,10 @@ class ListenerAddress(ValueKind):
         return join_address(value)
 
 
-@dataclass(frozen=True, slots=True)
 class Names(ValueKind):
     """Names in lower case: comma-separated in a variable, a list in a file, an option repeated."""
 
-    metavar: str = "NAME"
+    metavar = "NAME"
 
     @property
     def allowed(self) -> str:
@@ -332,7 +326,6 @@ class Names(ValueKind):
         return sorted(value)
 
 
-@dataclass(frozen=True, slots=True)
 class FeedAddresses(ValueKind):
     """Addresses of feeds, in order: comma-separated, or a list in a file."""
 
@@ -356,7 +349,6 @@ class FeedAddresses(ValueKind):
         return list(value)
 
 
-@dataclass(frozen=True, slots=True)
 class HostPort(ValueKind):
     """Host and port."""
 
@@ -371,11 +363,10 @@ class HostPort(ValueKind):
         return text.strip()
 
 
-@dataclass(frozen=True, slots=True)
 class MethodNames(Names):
     """Method names, or prefixes of them: `debug_*`."""
 
-    metavar: str = "METHOD"
+    metavar = "METHOD"
 
     @property
     def allowed(self) -> str:
@@ -387,11 +378,10 @@ class MethodNames(Names):
         return name
 
 
-@dataclass(frozen=True, slots=True)
 class Networks(Names):
     """Addresses and networks."""
 
-    metavar: str = "ADDRESS"
+    metavar = "ADDRESS"
 
     @property
     def allowed(self) -> str:
@@ -407,11 +397,10 @@ class Networks(Names):
         return str(network)
 
 
-@dataclass(frozen=True, slots=True)
 class OriginNames(Names):
     """Origins of web pages in the notation of browsers."""
 
-    metavar: str = "ORIGIN"
+    metavar = "ORIGIN"
 
     @property
     def allowed(self) -> str:
@@ -426,7 +415,6 @@ class OriginNames(Names):
         return name
 
 
-@dataclass(frozen=True, slots=True)
 class RateKind(ValueKind):
     """Number of calls in a second, a minute or an hour."""
 

@@ -1,6 +1,5 @@
 """Suggestions for misspelled names of settings."""
 
-import difflib
 from collections.abc import Iterable
 
 from foreseal.server.settings.setting import PREFIX, Setting
@@ -46,4 +45,7 @@ def _meant(name: str, settings: Iterable[Setting], cutoff: float = 0.6) -> str |
 
 
 def _closest_match(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    # Imported only for an error.
+    import difflib
+
     return next(iter(difflib.get_close_matches(name, list(names), 1, cutoff)), None)

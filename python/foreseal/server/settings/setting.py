@@ -79,3 +79,9 @@ class Setting:
             subject = _SUBJECTS.get(self.section, "the {}").format(self.key.partition(".")[2].replace("_", " "))
             raise ValueError(self.kind.misfit(value, subject))
         return value
+
+
+def not_here(setting: Setting, name: str, command: Command) -> str:
+    """Return the error for a setting, by its name in the source, that `command` does not have."""
+    others = " and ".join(COMMANDS[other] for other in COMMANDS if other in setting.commands)
+    return f"{name} is a setting of {others}, not of {COMMANDS[command]}"

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from foreseal.server.settings.file import SettingsFile, not_here
 from foreseal.server.settings.model import SETTING_GROUPS, DevChain, Settings, default_value
 from foreseal.server.settings.names import nearest_variable
 from foreseal.server.settings.origin import SettingValue, ValueOrigin
-from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, SettingsError
+from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, SettingsError, not_here
 from foreseal.server.settings.table import INHERITED, TABLE, UNGROUPED
 
 CONFIG = "FORESEAL_CONFIG"
@@ -98,6 +97,9 @@ def merge_sources(
     if file is None and named:
         file = Path(named)
     if file is not None:
+        # Imported only if there is a file: with the TOML parser it takes several milliseconds.
+        from foreseal.server.settings.file import SettingsFile
+
         read = SettingsFile(file, command)
         if read.problems:
             more = f" (and {len(read.problems) - 1} more: `foreseal config check`)" if len(read.problems) > 1 else ""
