@@ -13,7 +13,8 @@ from foreseal.bench.throughput import KINDS
 
 PHASES = ("reads", "open", "send", "visible", "fanout", "restart")
 # Typical seconds of a development node, until the pace of a phase is measured.
-_BLOCK, _EMPTY_BLOCK, _TRANSACTION, _VISIBLE, _TRANSFER, _RUN, _FANOUT = 0.004, 0.0005, 0.0002, 0.15, 0.05, 0.1, 6.0
+_BLOCK, _EMPTY_BLOCK, _TRANSACTION, _TRANSFER = 0.004, 0.0005, 0.0002, 0.05
+_VISIBLE, _RUN, _FANOUT, _PROFILE = 0.15, 0.1, 6.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,13 @@ def describe_plan(plan: BenchmarkPlan) -> dict[str, Any]:
     return {"shape": shape, "extent": extent | more, "phases": sorted(plan.phases), "peer": plan.peer}
 
 
-def expected_seconds(plan: BenchmarkPlan, nodes: Sequence[str], restarted: Sequence[str]) -> dict[str, float]:
-    """Return the expected duration of each phase, in order; `restarted` are the nodes that persist their chain."""
+def expected_seconds(
+    plan: BenchmarkPlan, nodes: Sequence[str], restarted: Sequence[str], profiled: Sequence[str] = ()
+) -> dict[str, float]:
+    """Return the expected duration of each phase, in order.
+
+    `restarted` are the nodes that persist their chain; `profiled` those with flame graphs.
+    """
     extent = plan.extent
     run, loads = extent.seconds + _RUN, len(extent.connections)
     expected = {progress.GENERATOR: 2 * loads * run}
@@ -74,4 +80,7 @@ def expected_seconds(plan: BenchmarkPlan, nodes: Sequence[str], restarted: Seque
             filling = (size - before) * _EMPTY_BLOCK + SCALE_SHAPE.blocks * _BLOCK
             expected[progress.lengthening(node, size)] = filling + len(SCALE_ROWS) * extent.repetitions * loads * run
             before = size
+    if profiled:
+        rows = (len(plan.rows) if plan.has_reads else 0) + (len(KINDS) if "send" in plan.phases else 0)
+        expected[progress.PROFILES] = rows * len(profiled) * (extent.seconds + _PROFILE)
     return expected

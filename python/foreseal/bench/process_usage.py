@@ -27,6 +27,10 @@ class ProcessGroup:
                 seconds += time.clock_gettime(~pid << 3 | _CLOCK)
         return seconds
 
+    def members(self) -> list[int]:
+        """Return the IDs of the processes, the first one of the group first."""
+        return sorted(self._stats(), key=lambda pid: (pid != self.pid, pid))
+
     def resident(self) -> int:
         """Return resident memory in bytes; shared pages count for each process."""
         return sum(int(fields[_RESIDENT]) for fields in self._stats().values()) * _PAGE

@@ -4,12 +4,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-GENERATOR, READS, OPEN_LOOP, RESTARTED, SENDS = (
+GENERATOR, READS, OPEN_LOOP, RESTARTED, SENDS, PROFILES = (
     "load generator",
     "reads",
     "open loop",
     "reads after restart",
     "sends",
+    "profiles",
 )
 """Names of the phases that measure all nodes together."""
 

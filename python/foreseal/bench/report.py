@@ -38,6 +38,7 @@ _OTHER_TABLES = (
     ("From a submission until others see it, ms", "visibility"),
     ("Notifications", "fanout"),
     ("By length of the chain", "scale"),
+    ("Flame graphs, from runs of their own", "profiles"),
     ("Unavailable measurements", "missing"),
 )
 

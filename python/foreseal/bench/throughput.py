@@ -17,7 +17,7 @@ from foreseal.bench.progress import SENDS, ProgressCallback, ProgressUpdate, rep
 
 KINDS = {"send, native": (False, 1), "send, ERC-20": (True, 1), "send, ERC-20 in batches of 100": (True, 100)}
 """Kinds of submissions: True for token transfers, and the number of transactions per call."""
-_CONNECTIONS = 16
+SEND_CONNECTIONS = 16
 _SUBMISSION_TIMEOUT = 300.0
 BLOCK_EVERY = 0.2
 """Seconds between blocks of a node that makes them on command."""
@@ -88,8 +88,8 @@ def measure_throughput(
     # The transactions of one sender go over one connection, in order.
     by_sender = [sender.sign(contents.chain_id, [make(owner(at), 1) for at in range(per_sender)]) for sender in senders]
     lanes = [
-        [transaction for signed in by_sender[start::_CONNECTIONS] for transaction in signed]
-        for start in range(_CONNECTIONS)
+        [transaction for signed in by_sender[start::SEND_CONNECTIONS] for transaction in signed]
+        for start in range(SEND_CONNECTIONS)
     ]
     lanes = [lane for lane in lanes if lane]
     groups = [[lane[at : at + batch] for at in range(0, len(lane), batch)] for lane in lanes]

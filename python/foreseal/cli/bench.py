@@ -15,8 +15,10 @@ from foreseal.bench.errors import BenchError
 from foreseal.bench.measurement import MeasurementPlan
 from foreseal.bench.node import BenchNode
 from foreseal.bench.peers import KINDS, PeerProcess, PeerUnavailable, named
+from foreseal.bench.perf import PerfSampler
 from foreseal.bench.phases import Benchmark
 from foreseal.bench.plan import PHASES, BenchmarkPlan, describe_plan
+from foreseal.bench.profiler import Profiler
 from foreseal.bench.progress import TimeEstimate
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.bench.report import page
@@ -110,15 +112,24 @@ def _phase(text: str) -> str:
     "--json", "saved", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file as JSON."
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a report to this file as HTML.")
+@click.option(
+    "--profile",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="After the measured runs, run each row once more and save a flame graph of each node in this folder, as "
+    "ROW.NODE.svg. Needs the program perf.",
+)
 def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: str | None, **options: Any) -> None:
     """Measure nodes under the same load, in one interleaved run, and compare them.
 
     Every node gets the same blocks and must return the same responses: a difference is an error. Nodes given by --node
     must be new development chains; the command writes to them.
     """
-    for file in (options["saved"], options["html"]):
-        if file is not None and not file.parent.is_dir():
-            raise click.UsageError(f"{file}: folder {file.parent} does not exist")
+    for name in ("json", "html", "profile"):
+        file = options["saved" if name == "json" else name]
+        if file is not None and not file.absolute().parent.is_dir():
+            raise click.UsageError(f"--{name}: {file}: folder {file.parent} does not exist")
+    profiler = _profiler(options)
     with ExitStack() as stack:
         for node in nodes:
             stack.callback(node.close)
@@ -131,7 +142,7 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
         if peer is not None and peer not in names and peer not in start:
             raise click.UsageError(f"--peer: unknown node {peer!r}, expected one of: {', '.join(names)}")
         reference = peer if peer in names else names[-1]
-        bench = Benchmark(_plan(options, reference), measured, running)
+        bench = Benchmark(_plan(options, reference), measured, running, profiler)
         try:
             with show_bench_progress(TimeEstimate(bench.expected_seconds())) as show:
                 found = bench.run(show)
@@ -143,6 +154,18 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
         save(report, options["saved"])
     if options["html"]:
         options["html"].write_text(page(report))
+
+
+def _profiler(options: dict[str, Any]) -> Profiler | None:
+    folder = options["profile"]
+    if folder is None:
+        return None
+    if not {"reads", "open", "send"} & set(options["phases"]):
+        raise click.UsageError("--profile: --phases must contain reads, open or send, whose rows are profiled")
+    try:
+        return Profiler(folder, PerfSampler())
+    except BenchError as error:
+        raise click.ClickException(f"--profile: {error}") from None
 
 
 def _start(kind: str, stack: ExitStack) -> PeerProcess | None:
@@ -217,5 +240,8 @@ def _show(report: dict[str, Any]) -> None:
         cpu, times = row["cpu_us_per_request"], row["cpu_to_shortest"]
         cost = "" if cpu is None else f"  {cpu:>9,.1f} us" + ("" if times is None else f"  x{times:g}")
         click.echo(f"{name:<46} {row['node']:<18} {row['requests_per_second']:>12,.0f} /s{cost}")
+    for profile in report.get("profiles", ()):
+        name = f"profile, {profile['row']}, {profile['connections']}"
+        click.echo(f"{name:<46} {profile['node']:<18} {profile['samples']:>12,} samples  {profile['file']}")
     for missing in report.get("missing", ()):
         click.echo(f"{missing['row']:<46} {missing['node']:<18} unavailable: {missing['why']}")

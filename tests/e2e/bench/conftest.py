@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench_shape import SHAPE, quiet
+from bench_shape import SHAPE, find_perf, quiet
 from foreseal.bench.content_writer import ContentWriter, FilledNode
 from foreseal.bench.node import BenchNode
 from foreseal.bench.peers import KINDS, PeerProcess
+from foreseal.bench.perf import PerfSampler
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +30,12 @@ def node(started: PeerProcess) -> BenchNode:
 @pytest.fixture(scope="module")
 def filled(node: BenchNode) -> FilledNode:
     return ContentWriter(node, SHAPE).fill(quiet)
+
+
+@pytest.fixture(scope="session")
+def perf() -> PerfSampler:
+    """Provide the sampler; skip where perf is missing or may not observe processes."""
+    found = find_perf()
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found

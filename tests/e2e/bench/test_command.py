@@ -1,16 +1,19 @@
 """The command, its files, and its guide."""
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from bench_shape import find_perf
 from command import foreseal
-from foreseal.bench import token
+from foreseal.bench import throughput, token
 from foreseal.bench.call_matrix import ROWS
 from foreseal.bench.peers import KINDS, PeerUnavailable
+from foreseal.bench.perf import PerfSampler
 from foreseal.codec import keccak
 from foreseal.server.settings import TABLE
 from foreseal.server.settings.model import default_value
@@ -55,6 +58,39 @@ def test_run_prints_and_saves_its_figures(tmp_path: Path) -> None:
     assert "<script" not in page
 
 
+def test_profile_saves_a_flame_graph_of_each_row_and_node(perf: PerfSampler, tmp_path: Path) -> None:
+    saved, folder = tmp_path / "figures.json", tmp_path / "profiles"
+    phases = ("--phases", "reads,send", "--row", "call", "--row", "storage")
+    ended = foreseal("bench", *SHORT, *phases, "--profile", folder, "--json", saved, "--html", tmp_path / "page.html")
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(saved.read_text())
+    assert report.get("missing") == []
+    assert [profile["row"] for profile in report["profiles"]] == ["call", "storage", *throughput.KINDS]
+    assert {file.name for file in folder.iterdir()} == {Path(each["file"]).name for each in report["profiles"]}
+    for profile in report["profiles"]:
+        assert profile["samples"] > 0
+        svg = Path(profile["file"]).read_text()
+        assert (
+            f"{profile['row']}, {profile['connections']} connections, foreseal, {profile['samples']:,} samples" in svg
+        )
+        assert re.search(
+            rf"^profile, {re.escape(profile['row'])}, .* samples  {profile['file']}$", ended.stdout, re.MULTILINE
+        )
+    # Python, its libraries and the core are in one graph.
+    assert {'class="python"', 'class="native"', 'class="core"'} <= set(re.findall(r'class="\w+"', svg))
+    assert "Flame graphs" in (tmp_path / "page.html").read_text()
+    assert re.search(r"^profiles: (\d+) of \1, ", ended.stderr, re.MULTILINE)
+
+
+def test_missing_perf_is_an_error_before_a_node_starts(tmp_path: Path) -> None:
+    variables = os.environ | {"PATH": str(tmp_path)}
+    ended = foreseal("bench", "--start", "foreseal", "--profile", tmp_path / "profiles", env=variables)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("foreseal: --profile: perf is not on the PATH: install the package ")
+    assert "started" not in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_running_node_is_measured_by_url(tmp_path: Path) -> None:
     with live_node() as node:
         ended = foreseal("bench", "--node", f"mine={node.url}", *SHORT, "--phases", "reads", "--row", "call")
@@ -74,7 +110,10 @@ def test_running_node_is_measured_by_url(tmp_path: Path) -> None:
         (("--row", "logs"), "'--row': unknown row 'logs', expected one of: blockNumber;"),
         (("--phases", "reads,all"), "'--phases': unknown phase 'all', expected one of: reads,"),
         (("--scale", "10"), "--scale: chains must have at least 1,000"),
-        (("--json", "/nowhere/x.json"), "folder /nowhere does not exist"),
+        (("--json", "/nowhere/x.json"), "--json: /nowhere/x.json: folder /nowhere does not exist"),
+        (("--html", "/nowhere/x.html"), "--html: /nowhere/x.html: folder /nowhere does not exist"),
+        (("--profile", "/nowhere/x"), "--profile: /nowhere/x: folder /nowhere does not exist"),
+        (("--profile", "x", "--phases", "visible"), "--profile: --phases must contain reads, open or send"),
     ],
 )
 def test_wrong_use_names_the_option(options: tuple[str, ...], message: str) -> None:
@@ -112,19 +151,24 @@ def test_the_commands_of_the_guide_run(tmp_path: Path) -> None:
     guide = GUIDE.read_text()
     blocks = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
     lines = [line for line in "".join(blocks).splitlines() if line.startswith("foreseal bench")]
-    assert len(lines) >= 4
+    assert len(lines) >= 5
+    profiled = not isinstance(find_perf(), str)
     for line in lines:
         with live_node() as node:
             given = shlex.split(line.replace("http://127.0.0.1:8545", node.url), comments=True)[1:]
             if "--scale" in given:
                 given[given.index("--scale") + 1] = "1000"
+            if "--profile" in given and not profiled:
+                at = given.index("--profile")
+                del given[at : at + 2]
             # The last value of a repeated option counts.
             shorter = (*SHORT, "--phases", "reads", "--row", "blockNumber", "--row", "call")
             ended = foreseal(*given, *shorter, cwd=tmp_path)
         assert ended.returncode == 0, f"{line}: {ended.stderr}"
         assert re.search(r"^call, 1 .* /s", ended.stdout, re.MULTILINE), line
         assert ("1,000 blocks" in ended.stdout) == ("--scale" in line)
-    assert {file.name for file in tmp_path.iterdir()} == {"figures.json", "report.html"}
+    saved = {"figures.json", "report.html"} | ({"profiles"} if profiled else set())
+    assert {file.name for file in tmp_path.iterdir()} == saved
 
 
 def test_the_guide_has_every_row_and_every_node() -> None:
