@@ -43,7 +43,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -na
 UNIT_TESTS := tests/unit
 # Import path of the shared test code and of the campaigns.
 TEST_PATH := tests/support:tests/campaigns
-PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
+PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py docs/start_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
 COMPILER := tests/support/payments/contracts/compiler
 
 export FORESEAL_SHARED
@@ -53,7 +53,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams start-figures testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -161,6 +161,9 @@ streams: wheel-profile $(VENV)/.dev ## Measure submission latency and the fan-ou
 	$(BIN)/python -m benches.load.visible
 	$(BIN)/python -m benches.load.sync_send
 	$(BIN)/python -m benches.load.fanout
+
+start-figures: wheel-profile $(VENV)/.dev ## Measure the first answer of a node, the first block of foreseal.testing, memory after 180,000 transactions and a keccak from Python, and save the result (about 5 minutes)
+	$(BIN)/python -m benches.load.start_figures $(ARGS)
 
 testing: wheel-profile $(VENV)/.dev ## Run 200 web3.py tests on foreseal.testing, eth-tester and anvil (needs Node.js) and save their durations
 	$(BIN)/python -m benches.testing_suite $(ARGS)

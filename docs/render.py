@@ -14,6 +14,7 @@ from typing import Any
 import cluster_tables
 import orjson
 import scale_tables
+import start_tables
 import tables
 import yaml
 
@@ -236,6 +237,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "nodes": tables.nodes,
     "crates_and_packages": tables.crates_and_packages,
     "entrance": tables.entrance,
+    "start_figures": start_tables.start_figures,
 }
 """Renderer of each part, by the name of the part."""
 

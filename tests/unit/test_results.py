@@ -24,6 +24,7 @@ SPEED = {
     "peers",
     "quorum_cost",
     "replica_lag",
+    "start_figures",
     "step_root",
     "sync_send",
     "testing_suite",
