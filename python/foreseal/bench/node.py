@@ -67,7 +67,7 @@ class BenchNode:
         return self._processes
 
     def call(self, method: str, *params: Any) -> Any:
-        """Return the result of a call. Raise Refused on an error object, BenchError without a response."""
+        """Return the result of a call. Raise ErrorResponse on an error object, BenchError without a response."""
         return self._result(method, self._post(body(method, *params)))
 
     def call_batch(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:

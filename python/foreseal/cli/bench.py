@@ -12,7 +12,7 @@ import click
 from foreseal.bench.call_matrix import ROWS, Row
 from foreseal.bench.chain_content import ContentShape
 from foreseal.bench.errors import BenchError
-from foreseal.bench.measurement import MeasurementPlan
+from foreseal.bench.measurement import MeasurementPlan, connections
 from foreseal.bench.node import BenchNode
 from foreseal.bench.peers import KINDS, PeerProcess, PeerUnavailable, named
 from foreseal.bench.perf import PerfSampler
@@ -27,6 +27,13 @@ from foreseal.cli.options import ParsedValue
 
 _PACKAGES = ("granian", "orjson", "uvloop")
 _COUNT = click.IntRange(min=1)
+_EXAMPLES = """
+\b
+Examples:
+  foreseal bench --start foreseal --start anvil --html report.html
+  foreseal bench --node mine=http://127.0.0.1:8545 --phases reads --connections 16
+  foreseal bench --seconds 0.2 --repetitions 3 --row call --row storage
+"""
 
 
 def _several(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
@@ -58,7 +65,7 @@ def _phase(text: str) -> str:
     return text
 
 
-@click.command("bench")
+@click.command("bench", epilog=_EXAMPLES)
 @click.option(
     "--node", "nodes", multiple=True, type=ParsedValue("NAME=URL", named), help="Running node to measure; repeatable."
 )
@@ -66,12 +73,21 @@ def _phase(text: str) -> str:
     "--start",
     multiple=True,
     type=click.Choice(list(KINDS)),
-    help="Node to start, if it is installed; repeatable.  [default: foreseal, unless --node is given]",
+    metavar="NODE",
+    help=f"Node to start, if it is installed: {', '.join(KINDS)}; repeatable.  "
+    "[default: foreseal, unless --node is given]",
 )
 @click.option("--peer", metavar="NAME", help="Baseline node of the ratios.  [default: the last one]")
-@click.option("--blocks", type=_COUNT, default=2_100, show_default=True, help="Blocks imported by every node.")
 @click.option(
-    "--dense", type=_COUNT, default=50, show_default=True, help="Number of blocks with 100 token transfers each."
+    "--blocks", type=_COUNT, metavar="N", default=2_100, show_default=True, help="Blocks imported by every node."
+)
+@click.option(
+    "--dense",
+    type=_COUNT,
+    metavar="N",
+    default=50,
+    show_default=True,
+    help="Number of blocks with 100 token transfers each.",
 )
 @click.option(
     "--connections",
@@ -80,13 +96,31 @@ def _phase(text: str) -> str:
     show_default=True,
     help="Numbers of concurrent connections.",
 )
-@click.option("--seconds", type=click.FloatRange(0.05), default=1.0, show_default=True, help="Duration of a run.")
 @click.option(
-    "--repetitions", type=_COUNT, default=5, show_default=True, help="Runs per measurement; the median is reported."
+    "--seconds",
+    type=click.FloatRange(0.05),
+    metavar="SECONDS",
+    default=1.0,
+    show_default=True,
+    help="Duration of a run.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for the order of the runs.")
 @click.option(
-    "--row", "rows", multiple=True, type=ParsedValue("ROW", _row), help="Row to measure; repeatable.  [default: all]"
+    "--repetitions",
+    type=_COUNT,
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="Runs per measurement; the median is reported.",
+)
+@click.option(
+    "--seed", type=int, metavar="N", default=1, show_default=True, help="Random seed for the order of the runs."
+)
+@click.option(
+    "--row",
+    "rows",
+    multiple=True,
+    type=ParsedValue("ROW", _row),
+    help="Kind of call to measure, such as call or storage; repeatable. An unknown name lists all.  [default: all]",
 )
 @click.option(
     "--phases",
@@ -96,12 +130,24 @@ def _phase(text: str) -> str:
     help="Phases to run.",
 )
 @click.option(
-    "--transactions", type=_COUNT, default=20_000, show_default=True, help="Transactions sent by each method."
+    "--transactions",
+    type=_COUNT,
+    metavar="N",
+    default=20_000,
+    show_default=True,
+    help="Transactions sent by each method.",
 )
 @click.option(
-    "--samples", type=_COUNT, default=100, show_default=True, help="Transactions whose visibility is measured."
+    "--samples",
+    type=_COUNT,
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Transactions whose visibility is measured.",
 )
-@click.option("--subscribers", type=_COUNT, default=500, show_default=True, help="Number of WebSocket subscribers.")
+@click.option(
+    "--subscribers", type=_COUNT, metavar="N", default=500, show_default=True, help="Number of WebSocket subscribers."
+)
 @click.option(
     "--scale",
     type=ParsedValue("BLOCKS,...", _several(_positive)),
@@ -123,12 +169,24 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
     """Measure nodes under the same load, in one interleaved run, and compare them.
 
     Every node gets the same blocks and must return the same responses: a difference is an error. Nodes given by --node
-    must be new development chains; the command writes to them.
+    must be new development chains; the command writes to them. With the defaults, a run takes about a quarter of an
+    hour per node.
+
+    \b
+    Phases:
+      reads    requests a second of each row, each connection with one request at a time
+      open     latency of each row at one rate for all nodes
+      send     transactions a second until included
+      visible  time until others see a transaction
+      fanout   cost of a notification to many subscribers
+      restart  the reads again, after a restart of the nodes that the command started
     """
     for name in ("json", "html", "profile"):
         file = options["saved" if name == "json" else name]
         if file is not None and not file.absolute().parent.is_dir():
             raise click.UsageError(f"--{name}: {file}: folder {file.parent} does not exist")
+    if "restart" in options["phases"] and not {"reads", "open"} & set(options["phases"]):
+        raise click.UsageError("--phases: restart repeats the reads: add reads")
     profiler = _profiler(options)
     with ExitStack() as stack:
         for node in nodes:
@@ -149,6 +207,7 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
         except BenchError as error:
             raise click.ClickException(str(error)) from None
     report = read_provenance(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | describe_plan(bench.plan) | found
+    click.echo(f"foreseal: us: processor time of the node per request; x: ratio to {reference}", err=True)
     _show(report)
     if options["saved"]:
         save(report, options["saved"])
@@ -205,29 +264,36 @@ def _plan(options: dict[str, Any], peer: str) -> BenchmarkPlan:
     )
 
 
+def _rate(cell: dict[str, Any]) -> str:
+    """Return rate, processor time and ratio of a row in columns."""
+    cpu = "" if cell["cpu_us_per_request"] is None else f"  {cell['cpu_us_per_request']:>9,.1f} us"
+    ratio = "" if cell["ratio"] is None else f"  x{cell['ratio']:g}"
+    return f"{cell['requests_per_second']:>12,.0f} /s{cpu}{ratio}"
+
+
 def _show(report: dict[str, Any]) -> None:
     """Print the figures as lines."""
     for node in report["nodes"]:
         transport = f", transport {node['transport']}" if node["transport"] else ""
         click.echo(f"{'node':<46} {node['name']:<18} {node['version']}{transport}")
     for row in report["generator"]:
-        name = f"generator, {row['transport']}, {row['connections']} connections"
+        name = f"generator, {row['transport']}, {connections(row['connections'])}"
         click.echo(f"{name:<46} {row['requests_per_second']:>12,} /s")
     for key in ("reads", "reads_after_restart"):
         for cell in report.get(key, ()):
             name = f"{cell['row']}, {cell['connections']}{', restarted' if key != 'reads' else ''}"
-            cpu = "" if cell["cpu_us_per_request"] is None else f"  {cell['cpu_us_per_request']:>9,.1f} us"
-            ratio = "" if cell["ratio"] is None else f"  x{cell['ratio']:g}"
-            rate = f"{cell['requests_per_second']:>12,.0f} /s"
-            click.echo(f"{name:<46} {cell['node']:<18} {rate}{cpu}{ratio}")
+            click.echo(f"{name:<46} {cell['node']:<18} {_rate(cell)}")
     for cell in report.get("open_loop", ()):
         name = f"{cell['row']}, {cell['offered_per_second']:,.0f} /s offered"
         delays = f"p50 {cell['latency']['p50_ms']:g} ms, p99 {cell['latency']['p99_ms']:g} ms"
         late = f", {cell['unanswered']:,} unanswered" if cell["unanswered"] else ""
         click.echo(f"{name:<46} {cell['node']:<18} {delays}{late}")
     for row in report.get("sends", ()):
-        ratio = "" if row["ratio"] is None else f"  x{row['ratio']:g}"
-        click.echo(f"{row['row']:<46} {row['node']:<18} {row['transactions_per_second']:>12,.0f} /s{ratio}")
+        cell = {
+            "requests_per_second": row["transactions_per_second"],
+            "cpu_us_per_request": row["cpu_us_per_transaction"],
+        }
+        click.echo(f"{row['row']:<46} {row['node']:<18} {_rate(row | cell)}")
     for row in report.get("visibility", ()):
         delays = f"p50 {row['receipt']['p50_ms']:g} ms, p99 {row['receipt']['p99_ms']:g} ms"
         click.echo(f"{'visible, receipt':<46} {row['node']:<18} {delays}")
