@@ -26,8 +26,6 @@ use revm::{
 };
 
 const TRANSACTIONS: u64 = 1_000;
-/// The look-ahead of the builder.
-const LOOK_AHEAD: usize = 64;
 const TOKENS: U256 = U256::from_limbs([1_000_000, 0, 0, 0]);
 
 fn accounts() -> u64 {
@@ -105,14 +103,13 @@ type Done = (Vec<u64>, StateDiff);
 fn ours(spec: &ChainSpec, state: &State, header: &Header, transactions: &[Transaction]) -> Done {
     let mut executor = Executor::new(spec, state, &NoHashes, header);
     let (mut gas, mut used) = (BlockGas::default(), Vec::with_capacity(transactions.len()));
-    for next in transactions.chunks(LOOK_AHEAD) {
-        let needed = next.iter().flat_map(|one| [one.sender()].into_iter().chain(one.envelope().to()));
-        executor.prefetch(needed).expect("memory never fails");
-        for transaction in next {
-            let receipt = executor.transact(transaction, &mut gas).expect("it is valid");
-            assert!(receipt.succeeded());
-            used.push(black_box(receipt).gas_used);
+    for (index, transaction) in transactions.iter().enumerate() {
+        if let Some(count) = executor.lookahead() {
+            executor.prefetch(transactions[index..].iter().take(count)).expect("memory never fails");
         }
+        let receipt = executor.transact(transaction, &mut gas).expect("it is valid");
+        assert!(receipt.succeeded());
+        used.push(black_box(receipt).gas_used);
     }
     (used, executor.drain_diff())
 }

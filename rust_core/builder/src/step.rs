@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, B256};
+use alloy_primitives::B256;
 use foreseal_evm::{BlockGas, ExecutionError, Executor, RejectedTransaction};
 use foreseal_pool::BestTransactions;
 use foreseal_primitives::{
@@ -18,9 +18,6 @@ use crate::{BuildError, PendingBlock, body::blob_gas, pending_block::ExecutedSte
 const MIN_GAS: u64 = 21_000;
 /// Bytes reserved for the header when the block size is checked (EIP-7934). A header is under 1 KiB.
 const HEADER_RESERVE: usize = 2048;
-
-/// Number of upcoming transactions whose accounts are read in one batch.
-const LOOKAHEAD: usize = 64;
 
 /// Outcome of one step of the builder.
 #[derive(Debug)]
@@ -95,11 +92,6 @@ impl RemainingBudgets {
         self.blob_gas = self.blob_gas.saturating_sub(blob_gas(transaction));
         self.bytes = self.bytes.saturating_sub(length_in_block(transaction));
     }
-}
-
-/// Returns the accounts that a transaction certainly reads.
-fn touched_accounts(transaction: &Transaction) -> impl Iterator<Item = Address> {
-    std::iter::once(transaction.sender()).chain(transaction.envelope().to())
 }
 
 /// A step that is being filled.
@@ -199,14 +191,12 @@ impl PendingBlock {
     ) -> Result<BuiltStep, BuildError> {
         let mut turn = StepInProgress::on(self, hashes);
         let (mut times, mut laps) = (StepTimes::default(), Stopwatch::begin(clock));
-        let mut turns = 0_usize;
         while turn.remaining.gas >= MIN_GAS && keep_going() {
-            if turns.is_multiple_of(LOOKAHEAD) {
-                let upcoming = best.upcoming(LOOKAHEAD);
-                turn.executor.prefetch(upcoming.flat_map(|pooled| touched_accounts(pooled.transaction())))?;
+            if let Some(count) = turn.executor.lookahead() {
+                let upcoming = best.upcoming(count);
+                turn.executor.prefetch(upcoming.map(|pooled| pooled.transaction().as_ref()))?;
                 laps.add_to(&mut times.execute);
             }
-            turns += 1;
             let Some(pooled) = best.next() else { break };
             laps.add_to(&mut times.select);
             if !turn.include_if_it_fits(pooled.transaction())? {

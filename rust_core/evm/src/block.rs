@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_consensus::{Eip658Value, Header, Transaction as _};
+use alloy_consensus::{Eip658Value, Header};
 use alloy_primitives::Bloom;
 use foreseal_primitives::{
     Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, length_in_block, recover_all,
@@ -72,9 +72,6 @@ fn run(
     body: BlockBody<'_>,
 ) -> Result<(State, Vec<Arc<Receipt>>, StateDiff), BlockError> {
     let mut executor = Executor::new(spec, parent_state, hashes, header);
-    let accounts =
-        transactions.iter().flat_map(|one| std::iter::once(one.sender()).chain(one.envelope().to()));
-    executor.prefetch(accounts)?;
     executor.begin_block(header.parent_hash, header.parent_beacon_block_root)?;
     // Receipts before Byzantium carry the state root after their transaction (EIP-658).
     let with_roots = !executor.fork().is_enabled_in(SpecId::BYZANTIUM);
@@ -82,6 +79,9 @@ fn run(
     let mut gas = BlockGas::default();
     let mut receipts = Vec::with_capacity(transactions.len());
     for (index, transaction) in transactions.iter().enumerate() {
+        if let Some(count) = executor.lookahead() {
+            executor.prefetch(transactions[index..].iter().take(count).map(AsRef::as_ref))?;
+        }
         let mut receipt = executor
             .transact(transaction, &mut gas)
             .map_err(|error| BlockError::Transaction { index, error })?;

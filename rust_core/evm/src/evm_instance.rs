@@ -7,7 +7,7 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_primitives::SpecId;
 use revm::{
     Context,
-    bytecode::opcode::{JUMPDEST, SSTORE},
+    bytecode::opcode::{JUMPDEST, KECCAK256, SSTORE},
     context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, Evm, FrameStack, JournalTr, TxEnv},
     context_interface::{context::ContextError, result::ExecutionResult},
     handler::{
@@ -34,6 +34,8 @@ use crate::{
     net_sstore,
     optimism::{OptimismHandler, Surcharge},
     precompiles::{MovedPrecompiles, PrecompileRules, Precompiles},
+    recorded_keccak,
+    slot_prediction::MappingHash,
 };
 
 type Instructions<'a> = EthInstructions<EthInterpreter, EvmContext<'a>>;
@@ -94,6 +96,26 @@ impl<'a, I> EvmInstance<'a, I> {
             self.evm.ctx.cfg.memory_limit = STRICT_MEMORY;
             self.execution_state().set_deadline(deadline);
         }
+    }
+
+    /// Executes a transaction like [`Self::transact`], and returns its hashes of mapping entries as well. The execution
+    /// has no deadline.
+    pub fn transact_recorded(
+        &mut self,
+        transaction: TxEnv,
+        allowed: impl FnOnce(&ExecutionResult) -> bool,
+    ) -> (Result<Option<ExecutionResult>, EvmError>, Vec<MappingHash>) {
+        let original = self.evm.instruction.instruction_table()[usize::from(KECCAK256)];
+        self.set_keccak(Instruction::new(recorded_keccak::keccak256));
+        self.execution_state().set_recording(true);
+        let result = self.transact(transaction, allowed);
+        self.set_keccak(original);
+        (result, self.execution_state().set_recording(false))
+    }
+
+    fn set_keccak(&mut self, instruction: Instruction<EthInterpreter, EvmContext<'a>>) {
+        let gas = self.evm.instruction.gas_table()[usize::from(KECCAK256)];
+        self.evm.instruction.insert_instruction(KECCAK256, instruction, gas);
     }
 
     /// Requires transactions to offer the base fee if `required` is set; otherwise they pay nothing for gas.

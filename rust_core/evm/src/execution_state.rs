@@ -13,7 +13,11 @@ use revm::{
     state::{Account as EvmAccount, AccountInfo},
 };
 
-use crate::{deadline::Deadline, interruption::Interruption};
+use crate::{
+    deadline::Deadline,
+    interruption::Interruption,
+    slot_prediction::{MAX_RECORDED, MappingHash, PredictedSlot},
+};
 
 /// Value of a slot, and its value at the last [`ExecutionState::drain_diff`].
 #[derive(Clone, Copy)]
@@ -53,6 +57,8 @@ pub struct ExecutionState<'a> {
     simulated_collision: Option<Address>,
     /// Deadline after which the reader is not read any more.
     deadline: Option<Deadline>,
+    /// Hashes of mapping entries in the current transaction; `None` if they are not recorded.
+    recorded: Option<Vec<MappingHash>>,
 }
 
 fn to_account(info: &AccountInfo) -> Account {
@@ -67,6 +73,20 @@ fn to_account_info(account: Account) -> AccountInfo {
         code_hash: account.code_hash,
         account_id: None,
         code: None,
+    }
+}
+
+impl<'a> CachedAccount<'a> {
+    /// Returns the reader's storage of the account.
+    fn reader_storage(
+        &mut self,
+        reader: &'a dyn StateReader,
+        address: &Address,
+    ) -> Result<&dyn StorageReader, StateError> {
+        if self.storage.is_none() {
+            self.storage = Some(reader.account_storage(address)?);
+        }
+        Ok(&**self.storage.as_ref().expect("it was opened"))
     }
 }
 
@@ -141,6 +161,19 @@ impl<'a> ExecutionState<'a> {
             changed: Vec::new(),
             simulated_collision: None,
             deadline: None,
+            recorded: None,
+        }
+    }
+
+    /// Begins or ends the recording of hashes, and returns those recorded so far.
+    pub fn set_recording(&mut self, enabled: bool) -> Vec<MappingHash> {
+        std::mem::replace(&mut self.recorded, enabled.then(Vec::new)).unwrap_or_default()
+    }
+
+    /// Records the hash of a mapping entry.
+    pub fn record(&mut self, hash: MappingHash) {
+        if let Some(recorded) = self.recorded.as_mut().filter(|recorded| recorded.len() < MAX_RECORDED) {
+            recorded.push(hash);
         }
     }
 
@@ -172,6 +205,28 @@ impl<'a> ExecutionState<'a> {
         let accounts = self.reader.accounts(&unknown)?;
         for (address, account) in unknown.into_iter().zip(accounts) {
             self.entries.insert(address, CachedAccount::loaded(account));
+        }
+        Ok(())
+    }
+
+    /// Reads the slots that are not cached yet, in one batch for each contract.
+    pub fn prefetch_slots(&mut self, mut slots: Vec<PredictedSlot>) -> Result<(), StateError> {
+        slots.sort_by_key(|one| one.contract);
+        let reader = self.reader;
+        for slots in slots.chunk_by(|one, other| one.contract == other.contract) {
+            let entry = self.entry(slots[0].contract)?;
+            if entry.detached || entry.info.is_none() {
+                continue;
+            }
+            let unknown = slots.iter().map(|one| one.slot).filter(|slot| !entry.slots.contains_key(slot));
+            let unknown: Vec<U256> = unknown.collect();
+            if unknown.is_empty() {
+                continue;
+            }
+            let values = entry.reader_storage(reader, &slots[0].contract)?.slots(&unknown)?;
+            for (slot, value) in unknown.into_iter().zip(values) {
+                entry.slots.insert(slot, CachedSlot { value, base: value });
+            }
         }
         Ok(())
     }
@@ -289,7 +344,10 @@ impl<'a> ExecutionState<'a> {
         } else {
             entry.load(account, &mut self.codes);
         }
-        self.list(address);
+        if !entry.listed {
+            entry.listed = true;
+            self.changed.push(address);
+        }
     }
 }
 
@@ -349,11 +407,7 @@ impl Database for ExecutionState<'_> {
         if entry.detached || entry.info.is_none() {
             return Ok(U256::ZERO);
         }
-        let storage = match &entry.storage {
-            Some(storage) => storage,
-            None => entry.storage.insert(reader.account_storage(&address)?),
-        };
-        let value = storage.slot(&slot)?;
+        let value = entry.reader_storage(reader, &address)?.slot(&slot)?;
         entry.slots.insert(slot, CachedSlot { value, base: value });
         Ok(value)
     }

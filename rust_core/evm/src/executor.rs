@@ -1,5 +1,7 @@
 //! Execution of one step: one revm `Evm` over one write cache.
 
+use std::iter;
+
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::{Address, U256};
 use foreseal_keccak::logs_bloom;
@@ -17,6 +19,7 @@ use crate::{
     execution_state::ExecutionState,
     optimism::{L1_ATTRIBUTES_CONTRACT, L1Fees, Surcharge},
     precompiles::PrecompileRules,
+    slot_prediction::SlotPredictor,
 };
 
 /// Half of the order of secp256k1: the maximum `s` of a signature from Homestead on (EIP-2).
@@ -26,6 +29,12 @@ const HALF_ORDER: U256 = U256::from_limbs([
     0xffff_ffff_ffff_ffff,
     0x7fff_ffff_ffff_ffff,
 ]);
+
+/// Number of transactions in the first batch of a prefetch. Each batch is twice as large as the one before it, so that
+/// few transactions are executed before their methods are known.
+const FIRST_LOOKAHEAD: usize = 4;
+/// Maximum number of transactions whose state is read in one batch.
+const MAX_LOOKAHEAD: usize = 64;
 
 /// Gas and log totals of the block. The caller carries it from step to step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +95,11 @@ pub struct Executor<'a, I = ()> {
     base_fee: Option<u64>,
     blob_gas_limit: u64,
     optimism: Option<OptimismBlock>,
+    predictor: SlotPredictor,
+    /// Size of the next batch to prefetch.
+    next_lookahead: usize,
+    /// Number of prefetched transactions that have not been executed yet.
+    prefetched: usize,
 }
 
 impl<'a> Executor<'a> {
@@ -128,6 +142,9 @@ impl<'a, I> Executor<'a, I> {
             base_fee: header.base_fee_per_gas,
             blob_gas_limit: blobs.map_or(0, |params| params.max_blob_gas_per_block()),
             optimism: spec.optimism().map(|rules| OptimismBlock::new(rules.fork())),
+            predictor: SlotPredictor::default(),
+            next_lookahead: FIRST_LOOKAHEAD,
+            prefetched: 0,
         }
     }
 
@@ -156,10 +173,27 @@ impl<'a, I> Executor<'a, I> {
         self.execution_state().account(*address)
     }
 
-    /// Reads the accounts of upcoming transactions in one batch, so that the memory latencies overlap. It
-    /// only affects speed.
-    pub fn prefetch(&mut self, addresses: impl Iterator<Item = Address>) -> Result<(), ExecutionError> {
-        Ok(self.execution_state().prefetch(addresses)?)
+    /// Returns the number of upcoming transactions to [prefetch](Self::prefetch) now; `None` until the transactions of
+    /// the last batch have been executed.
+    pub fn lookahead(&self) -> Option<usize> {
+        (self.prefetched == 0).then_some(self.next_lookahead)
+    }
+
+    /// Reads the accounts and the predicted slots of upcoming transactions in one batch, so that the memory latencies
+    /// overlap. It only affects speed.
+    pub fn prefetch<'t>(
+        &mut self,
+        transactions: impl IntoIterator<Item = &'t Transaction>,
+    ) -> Result<(), ExecutionError> {
+        let transactions: Vec<&Transaction> = transactions.into_iter().collect();
+        let accounts =
+            transactions.iter().flat_map(|one| iter::once(one.sender()).chain(one.envelope().to()));
+        self.execution_state().prefetch(accounts)?;
+        let slots = self.predictor.predict(&transactions);
+        self.execution_state().prefetch_slots(slots)?;
+        self.prefetched = self.next_lookahead;
+        self.next_lookahead = (self.next_lookahead * 2).min(MAX_LOOKAHEAD);
+        Ok(())
     }
 
     /// Executes a transaction and applies its changes.
@@ -175,6 +209,7 @@ impl<'a, I> Executor<'a, I> {
         transaction: &Transaction,
         block: &mut BlockGas,
     ) -> Result<Receipt, ExecutionError> {
+        self.prefetched = self.prefetched.saturating_sub(1);
         let admitted = self.admit(transaction, block)?;
         // A wrong deposit log makes the whole block invalid.
         let deposits = self.deposit_contract.filter(|_| self.fork().is_enabled_in(SpecId::PRAGUE));
@@ -182,7 +217,16 @@ impl<'a, I> Executor<'a, I> {
         // A contract has no signing key, but a development chain lets its users impersonate one.
         self.machine.set_disable_eip3607(transaction.is_impersonated());
         self.machine.set_surcharge(admitted.surcharge);
-        let result = match self.machine.transact(admitted.environment(transaction), allowed) {
+        let environment = admitted.environment(transaction);
+        let result = match self.predictor.unknown_method(transaction) {
+            None => self.machine.transact(environment, allowed),
+            Some(method) => {
+                let (result, recorded) = self.machine.transact_recorded(environment, allowed);
+                self.predictor.learn(method, transaction, &recorded);
+                result
+            }
+        };
+        let result = match result {
             Ok(Some(result)) => result,
             Ok(None) => return Err(RejectedTransaction::DepositLog.into()),
             Err(error) => {

@@ -115,7 +115,17 @@ impl State {
     /// Reads a slot of an account whose leaf is in memory. The storage trie has the value unless the slot is
     /// below a stub; below a stub, nothing has changed since the block at which the store is read.
     fn read(&self, storage: &Trie<SlotValue>, address: &Address, slot: &U256) -> Result<U256, StateError> {
-        match storage.get(hash_slot(slot).as_slice()) {
+        self.slot_value(storage.get(hash_slot(slot).as_slice()), address, slot)
+    }
+
+    /// Returns the value of a slot by its lookup in the storage trie.
+    fn slot_value(
+        &self,
+        lookup: Lookup<'_, SlotValue>,
+        address: &Address,
+        slot: &U256,
+    ) -> Result<U256, StateError> {
+        match lookup {
             Lookup::Value(value) => Ok(value.0),
             Lookup::Absent => Ok(U256::ZERO),
             Lookup::Stub => {
@@ -136,6 +146,14 @@ struct AccountStorage<'s> {
 impl StorageReader for AccountStorage<'_> {
     fn slot(&self, slot: &U256) -> Result<U256, StateError> {
         self.state.read(self.storage, &self.address, slot)
+    }
+
+    fn slots(&self, slots: &[U256]) -> Result<Vec<U256>, StateError> {
+        let inputs: Vec<[u8; 32]> = slots.iter().map(U256::to_be_bytes).collect();
+        let mut keys = vec![B256::ZERO; slots.len()];
+        keccak_batch(&inputs.iter().map(<[u8; 32]>::as_slice).collect::<Vec<_>>(), &mut keys);
+        let lookups = self.storage.get_many(&keys).into_iter().zip(slots);
+        lookups.map(|(lookup, slot)| self.state.slot_value(lookup, &self.address, slot)).collect()
     }
 }
 

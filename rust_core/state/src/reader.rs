@@ -59,6 +59,10 @@ pub trait StateReader: Send + Sync {
 pub trait StorageReader {
     /// Returns the value of a slot; zero if it is absent.
     fn slot(&self, slot: &U256) -> Result<U256, StateError>;
+    /// Returns the values of many slots, in their order. Faster than single reads if the implementation batches them.
+    fn slots(&self, slots: &[U256]) -> Result<Vec<U256>, StateError> {
+        slots.iter().map(|slot| self.slot(slot)).collect()
+    }
 }
 
 /// Storage of an account that has none.

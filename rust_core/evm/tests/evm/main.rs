@@ -10,4 +10,5 @@ mod executor;
 mod memory;
 mod optimism;
 mod overrides;
+mod slot_prediction;
 mod system;
