@@ -236,6 +236,7 @@ PARTS: dict[str, Callable[[], str]] = {
     **cluster_tables.PARTS,
     "nodes": tables.nodes,
     "crates_and_packages": tables.crates_and_packages,
+    "steps": tables.steps,
     "entrance": tables.entrance,
     "start_figures": start_tables.start_figures,
 }

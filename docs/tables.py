@@ -118,6 +118,21 @@ def crates_and_packages() -> str:
     return "\n".join(lines)
 
 
+def steps() -> str:
+    """Return the time of whole steps next to their limits, and of one step by part (`core.json`)."""
+    core = load("core.json")
+    lines = [origin(core), "", "| step | ms | limit, ms |", "|---|---|---|"]
+    whole = [row for row in core["results"] if row["name"].startswith("step of")]
+    lines += [f"| {row['name']} | {row['ns'] / 1e6:.1f} | {row['target_ns'] / 1e6:.0f} |" for row in whole]
+    parts = core.get("step_parts", [])
+    if parts:
+        lines += ["", "| part of a step of 5,000 | processor, ms | elapsed, ms |", "|---|---|---|"]
+    lines += [
+        f"| {part['part']} | {part['processor_us'] / 1e3:.1f} | {part['elapsed_us'] / 1e3:.1f} |" for part in parts
+    ]
+    return "\n".join(lines)
+
+
 def entrance() -> str:
     """Return every row before and after the entrance was unified, with the ratio at each number of connections."""
     report = load("entrance.json")
