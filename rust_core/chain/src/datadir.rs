@@ -4,6 +4,7 @@ pub mod checked_file;
 mod data_dir;
 mod error;
 mod genesis;
+mod genesis_summary;
 mod identity;
 mod store_backup;
 
@@ -11,5 +12,6 @@ pub use checked_file::{Checksum, DamagedFile, Mismatch};
 pub use data_dir::{DataDir, GENESIS, JOURNAL, KEY, STORE, SavedPool, agreed_spec, stored_spec};
 pub use error::DataDirError;
 pub use genesis::genesis_hash;
+pub use genesis_summary::{GENESIS_SUMMARY, record_summary, summarized_spec};
 pub use identity::{DirIdentity, IDENTITY, SignerSince};
 pub use store_backup::{BackupEnd, BackupFailure, CopiedComponent, CopyCallback, CopyProgress, StoreBackup};

@@ -108,7 +108,7 @@ pub fn export_chain(
 /// Locks the data directory and resumes from store and journal, without a pool or a producing thread.
 fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, Started), NodeError> {
     let datadir = DataDir::lock(&settings.datadir)?;
-    let spec = datadir.spec(settings.genesis.as_ref(), |_| Ok::<_, NodeError>(()))?;
+    let spec = datadir.spec(settings.genesis.clone(), |_| Ok::<_, NodeError>(()))?;
     let store = open_store(&datadir, &spec, &settings.store)?;
     let started = start(&datadir, spec, settings, (store, disk, StoreObservers::default()), &mut |_| {})?;
     Ok((datadir, started))

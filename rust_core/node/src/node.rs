@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View, datadir::DataDir};
+use foreseal_chain::{
+    ArchiveCaches, ClockReading, Feed, View,
+    datadir::{DataDir, record_summary, summarized_spec},
+};
 use foreseal_journal::Identity;
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
@@ -132,16 +135,35 @@ impl Node {
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
-    fn open_writer(settings: Settings, mut surroundings: NodeEnvironment) -> Result<Self, NodeError> {
+    fn open_writer(mut settings: Settings, mut surroundings: NodeEnvironment) -> Result<Self, NodeError> {
         let datadir = DataDir::lock(&settings.datadir)?;
         let now = surroundings.clock.now();
-        let spec = datadir.spec(settings.genesis.as_ref(), |spec| {
-            settings.check_chain(spec)?;
-            if settings.produce && !settings.driver { try_first_block(spec, &settings, now) } else { Ok(()) }
-        })?;
+        // A large allocation is in memory once, and only until it is stored.
+        let given = settings.genesis.take();
+        let read_spec = |given| {
+            datadir.spec(given, |spec| {
+                settings.check_chain(spec)?;
+                if settings.produce && !settings.driver {
+                    try_first_block(spec, &settings, now)
+                } else {
+                    Ok(())
+                }
+            })
+        };
+        let summarized = if given.is_none() { summarized_spec(datadir.path())? } else { None };
+        let mut spec = summarized.map_or_else(|| read_spec(given), |spec| Ok(Arc::new(spec)))?;
         settings.check_chain(&spec)?;
         let store = open_store(&datadir, &spec, &settings.store)?;
+        let is_new = store.head()?.is_none();
+        if is_new && spec.genesis_hash().is_some() {
+            // The store was removed: the first block needs the allocation.
+            spec = read_spec(None)?;
+        }
         let signer = admit_signer(&datadir, &settings, &spec, &store, &mut surroundings)?;
+        let brief = record_summary(datadir.path(), &spec, store.options().genesis)?;
+        if !is_new {
+            spec = Arc::new(brief);
+        }
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(SharedState::new(pool, surroundings.clock.clone()));
         shared.set_store(store.clone());

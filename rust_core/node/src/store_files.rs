@@ -8,7 +8,7 @@ use std::{
 use alloy_genesis::Genesis;
 use foreseal_chain::{
     STEP_WINDOW,
-    datadir::{DataDir, DataDirError, JOURNAL, STORE, agreed_spec, genesis_hash},
+    datadir::{DataDir, DataDirError, JOURNAL, STORE, agreed_spec, genesis_hash, summarized_spec},
 };
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Store, StoreError, StoreOptions, UpgradeProgress};
@@ -54,7 +54,8 @@ pub(crate) struct FollowerDataDir {
 impl FollowerDataDir {
     /// Opens the store that the sequencer created. If a genesis is given, it must equal the stored one.
     pub fn open(path: &Path, given: Option<&Genesis>, settings: &StoreSettings) -> Result<Self, NodeError> {
-        let spec = agreed_spec(path, given)?;
+        let summarized = if given.is_none() { summarized_spec(path)? } else { None };
+        let spec = summarized.map_or_else(|| agreed_spec(path, given), |spec| Ok(Some(spec)))?;
         let spec = spec.ok_or_else(|| DataDirError::NoGenesis { datadir: path.to_owned() })?;
         let options = StoreOptions { read_only: true, ..store_options(&spec, settings) };
         let store = Store::open(path.join(STORE), options)?;

@@ -35,6 +35,8 @@ const GAS_LIMIT_BOUND: u64 = 1_024;
 #[derive(Clone, Debug)]
 pub struct ChainSpec {
     genesis: Genesis,
+    /// Hash of the genesis block, if the allocation of `genesis` is left out.
+    genesis_hash: Option<B256>,
     blobs: BlobScheduleBlobParams,
     /// Lowest base fee (wei per gas) of a produced block, from `config.minBaseFee`.
     min_base_fee: u64,
@@ -71,10 +73,24 @@ impl ChainSpec {
         };
         let blobs = config.blob_schedule_blob_params();
         let optimism = OptimismRules::read(&genesis)?;
-        Ok(Self { genesis, blobs, min_base_fee, optimism })
+        Ok(Self { genesis, genesis_hash: None, blobs, min_base_fee, optimism })
     }
 
-    /// Returns the genesis from which the rules were read, including its allocation.
+    /// Reads the rules from a genesis whose allocation is left out, as no state is derived from it. `hash` is
+    /// that of the genesis block.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`Self::new`].
+    pub fn without_allocation(rules: Genesis, hash: B256) -> Result<Self, GenesisError> {
+        Ok(Self { genesis_hash: Some(hash), ..Self::new(rules)? })
+    }
+
+    /// Returns the hash of the genesis block if the allocation is left out.
+    pub fn genesis_hash(&self) -> Option<B256> {
+        self.genesis_hash
+    }
+
+    /// Returns the genesis from which the rules were read. Its allocation is empty if it is left out.
     pub fn genesis(&self) -> &Genesis {
         &self.genesis
     }

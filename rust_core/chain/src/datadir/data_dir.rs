@@ -85,16 +85,16 @@ impl DataDir {
     /// given one once its rules are valid and `check` accepts them.
     pub fn spec<E: From<DataDirError>>(
         &self,
-        given: Option<&Genesis>,
+        given: Option<Genesis>,
         check: impl FnOnce(&Arc<ChainSpec>) -> Result<(), E>,
     ) -> Result<Arc<ChainSpec>, E> {
-        if let Some(spec) = agreed_spec(&self.path, given)? {
+        if let Some(spec) = agreed_spec(&self.path, given.as_ref())? {
             return Ok(Arc::new(spec));
         }
         let given = given.ok_or_else(|| DataDirError::NoGenesis { datadir: self.path.clone() })?;
-        let spec = Arc::new(ChainSpec::new(given.clone()).map_err(DataDirError::from)?);
+        let spec = Arc::new(ChainSpec::new(given).map_err(DataDirError::from)?);
         check(&spec)?;
-        self.store_genesis(given)?;
+        self.store_genesis(spec.genesis())?;
         Ok(spec)
     }
 
@@ -183,7 +183,8 @@ fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, DataDirError> {
 /// Returns `true` if two genesis files define the same chain: the same rules and the same allocation.
 fn same(a: &Genesis, b: &Genesis) -> Result<bool, DataDirError> {
     let text = |genesis: &Genesis| serde_json::to_value(genesis).map_err(GenesisError::from);
-    Ok(text(a)? == text(b)?)
+    // Texts are compared only if the values differ: an account may be written in several ways.
+    Ok(a == b || text(a)? == text(b)?)
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {
