@@ -43,7 +43,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -na
 UNIT_TESTS := tests/unit
 # Import path of the shared test code and of the campaigns.
 TEST_PATH := tests/support:tests/campaigns
-PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py docs/start_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
+PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py docs/capacity_tables.py docs/start_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
 COMPILER := tests/support/payments/contracts/compiler
 
 export FORESEAL_SHARED
@@ -53,7 +53,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams start-figures testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures load compare streams start-figures testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -225,6 +225,15 @@ kills-workers: build $(VENV)/.dev ## Kill sequencer, workers and process groups 
 workers: build $(VENV)/.dev ## Compare WORKER_BLOCKS blocks served by each of WORKERS workers with the sequencer; measure reads with one to eight workers
 	FORESEAL_WORKERS_TESTED=$(WORKERS) FORESEAL_WORKER_BLOCKS=$(WORKER_BLOCKS) $(BIN)/python -m pytest tests/e2e/workers -n 0 -s $(ARGS)
 	$(BIN)/python -m benches.load.workers
+
+many-cores: wheel-profile $(VENV)/.dev ## Measure reads, sends, steps and lag with 1 to 12 workers on pinned cores, and the model of more cores (ARGS=--short), and save the result (about 10 minutes)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.many_cores --save benches/results/many_cores.json $(ARGS)
+
+big-state: wheel-profile $(VENV)/.dev ## Measure steps, reads and memory at 10,000 to 10,000,000 accounts, and with a limit of 1 GB (root; ARGS=--short), and save the result (about 30 minutes)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.big_state --save benches/results/big_state.json $(ARGS)
+
+sustained: wheel-profile $(VENV)/.dev ## Load a node for 30 minutes at 80 % of its highest rate, with readers and 200 subscribers (ARGS=--short), and save the result (about 35 minutes)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.sustained --save benches/results/sustained.json $(ARGS)
 
 cluster-faults: build $(VENV)/.dev ## Apply FAULTS random faults to a cluster under load (ETCD=PATH of etcd); check every shown step and save takeover times
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m cluster --faults $(FAULTS) --seed $(SEED) --etcd $(ETCD) \

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import capacity_tables
 import cluster_tables
 import orjson
 import scale_tables
@@ -234,6 +235,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "scale_tree": scale_tables.tree,
     "scale_regions": scale_tables.regions,
     **cluster_tables.PARTS,
+    **capacity_tables.PARTS,
     "nodes": tables.nodes,
     "crates_and_packages": tables.crates_and_packages,
     "steps": tables.steps,

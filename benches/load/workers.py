@@ -44,11 +44,18 @@ _SECONDS = 60.0
 @contextmanager
 def served(*arguments: str, workers: int = 1) -> Iterator[int]:
     """Run a node on a free port with this many ready workers; yield its port."""
+    with served_process(*arguments, workers=workers) as (port, _):
+        yield port
+
+
+@contextmanager
+def served_process(*arguments: str, workers: int = 1) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+    """Run a node on a free port with this many ready workers; yield its port and its first process."""
     command = [sys.executable, "-m", "foreseal", *arguments, "--port", "0"]
     log = tempfile.NamedTemporaryFile("w+", prefix="foreseal-load-")  # noqa: SIM115 (closed below)
     with log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
-            yield _wait_for_port(process, Path(log.name), workers)
+            yield _wait_for_port(process, Path(log.name), workers), process
         finally:
             process.terminate()
             process.wait(_SECONDS)

@@ -37,11 +37,19 @@ class ProcessGroup:
 
     def anonymous(self) -> int:
         """Return resident memory in bytes that no file backs, such as the heap; mapped stores and code are excluded."""
+        return self._status_bytes("RssAnon:")
+
+    def peak(self) -> int:
+        """Return the highest resident memory so far in bytes; that of each process, at any time, is added."""
+        return self._status_bytes("VmHWM:")
+
+    def _status_bytes(self, field: str) -> int:
+        """Return the sum of a field of /proc/PID/status over all processes."""
         total = 0
         for pid in self._stats():
             with suppress(OSError):
                 for line in (_PROC / str(pid) / "status").read_text().splitlines():
-                    if line.startswith("RssAnon:"):
+                    if line.startswith(field):
                         total += int(line.split()[1]) * 1024
         return total
 

@@ -1,0 +1,167 @@
+"""A node with 1 to 12 workers on pinned cores, on both transports, and a model of more cores than this machine has.
+
+With enough cores, sequencer, workers and generators have cores of their own, and the rates are the result. On fewer
+cores the workers share half of them: then processor times are the result, and the model predicts the rates. `asgi`
+supports one process.
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benches.load.launched_node import dev_node
+from benches.load.workers import LOGGED, served_process
+from benches.many_cores import model
+from benches.many_cores.charts import charts
+from benches.many_cores.measurement import ACCOUNTS, READS, closed_figures, read_figures, send_figures
+from benches.many_cores.node_processes import find_processes
+from benches.many_cores.placement import pin, place
+
+from foreseal.bench.provenance import read_provenance, save
+from foreseal.server.sockets.listening import ASGI, NATIVE
+
+PLOT = Path(__file__).parents[2] / "docs" / "images" / "many_cores.svg"
+PACKAGES = ("granian", "orjson", "uvloop")
+WORKERS, SHORT_WORKERS = (1, 2, 4, 8, 12), (1, 2)
+_PRODUCTION = ("--block-time", "1s", "--step", "200ms", *LOGGED)
+_GAS_LIMIT = ("--gas-limit", "2000000000")
+
+
+def measure_node(folder: Path, transport: str, workers: int, given: argparse.Namespace) -> dict[str, Any]:
+    """Run a node with this many workers on a copy of the chain, and return its figures."""
+    datadir = folder / f"{transport}-{workers}"
+    shutil.copytree(folder / "chain", datadir)
+    arguments = ["run", "--datadir", str(datadir), *_PRODUCTION, *_GAS_LIMIT, "--transport", transport]
+    metrics_path = ""
+    if workers > 1:
+        # With workers, only the admin listener has the metrics of the sequencer.
+        admin = f"127.0.0.1:{_free_port()}"
+        arguments += ["--workers", str(workers), "--admin", admin]
+        metrics_path = f"http://{admin}/metrics"
+    cores = sorted(os.sched_getaffinity(0))
+    where = place(cores, workers)
+    with served_process(*arguments, workers=workers) as (port, process):
+        found = find_processes(process.pid)
+        pin(found.sequencer, where.sequencer if workers > 1 else where.workers[0])
+        for pid, own in zip(found.workers, where.workers, strict=True):
+            pin(pid, own)
+        pin(os.getpid(), where.generators)
+        try:
+            figures: dict[str, Any] = {"transport": transport, "workers": workers, "placement": where.figures()}
+            figures["reads"] = {
+                call: read_figures(port, call, given.seconds, given.rounds, found, where) for call in READS
+            }
+            metrics = metrics_path or f"http://127.0.0.1:{port}/metrics"
+            figures["sends"] = send_figures(port, given.rate, given.send_seconds, found, where, metrics)
+            figures |= closed_figures(port, given.submissions)
+        finally:
+            pin(os.getpid(), cores)
+    print({name: value for name, value in figures.items() if name != "placement"}, flush=True)
+    shutil.rmtree(datadir)
+    return figures
+
+
+def two_core_cost(folder: Path, given: argparse.Namespace) -> dict[str, float]:
+    """Return the processor time of reads in us with two busy cores: two workers, not pinned, next to the generator."""
+    datadir = folder / "both"
+    shutil.copytree(folder / "chain", datadir)
+    arguments = ("run", "--datadir", str(datadir), *_PRODUCTION, *_GAS_LIMIT, "--workers", "2")
+    with served_process(*arguments, workers=2) as (port, process):
+        found, where = find_processes(process.pid), place([0], 2)
+        costs = {
+            call: read_figures(port, call, given.seconds, given.rounds, found, where)["worker_us"] for call in READS
+        }
+    shutil.rmtree(datadir)
+    return costs
+
+
+def predictions(results: Sequence[dict[str, Any]], both: dict[str, float], rate: float) -> dict[str, Any]:
+    """Return costs, serial shares and predicted rates of the native transport."""
+    several = [each for each in results if each["workers"] > 1 and each["transport"] == NATIVE]
+    one = next(each for each in results if each["workers"] == 1 and each["transport"] == NATIVE)
+    points = [
+        {
+            "workers": each["workers"],
+            "sequencer": each["sends"]["sequencer_us"] / 1e6,
+            "serial": each["sends"]["sequencer_busiest_thread_us"] / 1e6,
+            "worker": each["sends"]["worker_us"] / 1e6,
+        }
+        for each in several
+    ]
+    cost = model.send_cost(points)
+    reads = {
+        call: (
+            one["reads"][call]["worker_us"] / 1e6,
+            model.serial_share(one["reads"][call]["worker_us"], both[call]),
+        )
+        for call in READS
+    }
+    return {
+        "read_us": {call: round(read * 1e6, 3) for call, (read, _) in reads.items()},
+        "serial_share": {call: round(share, 4) for call, (_, share) in reads.items()},
+        "send_us": {
+            "sequencer": round(cost.sequencer * 1e6, 2),
+            "sequencer_per_worker": round(cost.sequencer_per_worker * 1e6, 3),
+            "serial": round(cost.serial * 1e6, 2),
+            "serial_per_worker": round(cost.serial_per_worker * 1e6, 3),
+            "worker": round(cost.worker * 1e6, 2),
+        },
+        "rate": rate,
+        "max_workers_of_one_core": model.max_workers(rate, cost),
+        "predicted": model.predict(reads, cost, rate),
+    }
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def measure(folder: Path, workers: Sequence[int], given: argparse.Namespace) -> dict[str, Any]:
+    """Measure each number of workers on `native` and one process on `asgi`. Return the report without its origin."""
+    with dev_node(folder / "chain", "--accounts", str(ACCOUNTS), *_GAS_LIMIT) as node:
+        node.client.call("eth_blockNumber")
+    results = [measure_node(folder, NATIVE, count, given) for count in workers]
+    results.append(measure_node(folder, ASGI, 1, given))
+    both = two_core_cost(folder, given)
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "results": results,
+        "two_busy_cores_us": both,
+        "model": predictions(results, both, given.rate),
+    }
+
+
+def main() -> int:
+    """Measure, print and save."""
+    parser = argparse.ArgumentParser(prog="python -m benches.many_cores", description=__doc__)
+    parser.add_argument("--workers", type=int, nargs="+", default=list(WORKERS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of one round of reads")
+    parser.add_argument("--rate", type=float, default=1_000.0, help="transfers a second while steps are measured")
+    parser.add_argument("--send-seconds", type=float, default=20.0)
+    parser.add_argument("--submissions", type=int, default=1_000, help="transactions of each of 9 senders")
+    parser.add_argument("--short", action="store_true", help="one and two workers, a second each; saves nothing")
+    parser.add_argument("--save", type=Path, help="result file")
+    given = parser.parse_args()
+    if given.short:
+        given.workers, given.rounds, given.seconds = list(SHORT_WORKERS), 1, 0.3
+        given.rate, given.send_seconds, given.submissions = 200.0, 3.0, 50
+    with tempfile.TemporaryDirectory(prefix="foreseal-cores-") as folder:
+        found = measure(Path(folder), given.workers, given)
+    print(found["model"])
+    if given.save and not given.short:
+        command = f"python -m benches.many_cores --workers {' '.join(map(str, given.workers))} --rate {given.rate:g}"
+        save(read_provenance(command, PACKAGES) | found, given.save)
+        PLOT.write_text(charts(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Short forms of the measurements of capacity: many cores, big state and sustained load."""

@@ -1,0 +1,136 @@
+"""Shape and invariants of the results of `make many-cores`, `make big-state` and `make sustained`."""
+
+import argparse
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from benches.big_state import __main__ as big_state
+from benches.big_state.charts import charts as state_charts
+from benches.big_state.memory_limit import MemoryLimitError, memory_group
+from benches.big_state.state_genesis import senders, write_genesis
+from benches.load.launched_node import LaunchedNode
+from benches.many_cores import __main__ as many_cores
+from benches.many_cores.charts import charts as core_charts
+from benches.sustained import __main__ as sustained
+from benches.sustained.figures import charts as sustained_charts
+
+from foreseal.bench.provenance import read_provenance
+from repository import ROOT
+
+
+class Page:
+    """The tables of the capacity page, rendered from reports instead of saved results."""
+
+    def __init__(self, tables: ModuleType) -> None:
+        self._tables = tables
+        self._reports: dict[str, dict[str, Any]] = {}
+        self.parts = tuple(tables.PARTS)
+
+    def load(self, name: str) -> dict[str, Any]:
+        """Return the report in the place of a file."""
+        return self._reports.get(name, {})
+
+    def rendered(self, part: str, name: str = "", report: dict[str, Any] | None = None) -> str:
+        """Return a part, rendered from a report in the place of a file."""
+        if report is not None:
+            self._reports[name] = read_provenance("test", ()) | {"commit": "0" * 40, "dirty": False} | report
+        return str(self._tables.PARTS[part]())
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Page:
+    """Return the page without any report; its module is imported as `docs/render.py` does."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    tables = importlib.import_module("capacity_tables")
+    found = Page(tables)
+    monkeypatch.setattr(tables, "load_if_measured", found.load)
+    return found
+
+
+@pytest.mark.timeout(240)
+def test_many_cores_measures_each_transport_and_number_of_workers(tmp_path: Path, page: Page) -> None:
+    given = argparse.Namespace(rounds=1, seconds=0.3, rate=100.0, send_seconds=2.0, submissions=20)
+    found = many_cores.measure(tmp_path, [1, 2], given)
+    assert [(each["transport"], each["workers"]) for each in found["results"]] == [
+        ("native", 1),
+        ("native", 2),
+        ("asgi", 1),
+    ]
+    for each in found["results"]:
+        assert all(read["requests_per_second"] > 0 and read["worker_us"] > 0 for read in each["reads"].values())
+        assert each["sends"]["accepted"] == 200
+        assert each["sends"]["step"]["count"] > 0
+        assert len(each["placement"]["workers"]) == each["workers"]
+    # Workers answer reads themselves: the sequencer hardly works.
+    read = found["results"][1]["reads"]["eth_getBalance"]
+    assert read["sequencer_us"] < read["worker_us"] / 2
+    assert [row["workers"] for row in found["model"]["predicted"]] == [1, 2, 4, 8, 12]
+    assert "native, 2" in page.rendered("capacity_workers", "many_cores.json", found)
+    assert "busiest thread" in page.rendered("capacity_model", "many_cores.json", found)
+    assert "<polyline" in core_charts(found)
+
+
+@pytest.mark.timeout(240)
+def test_big_state_compares_answers_with_the_genesis(tmp_path: Path, page: Page) -> None:
+    given = argparse.Namespace(
+        holders=[500, 1_000],
+        gas_limits=(4_000_000, 20_000_000),
+        rounds=1,
+        seconds=0.2,
+        memory_limit=1_000_000_000,
+        step="300ms",
+    )
+    found = big_state.measure(tmp_path, given)
+    assert [each["holders"] for each in found["results"]] == [500, 1_000]
+    for each in found["results"]:
+        assert each["checked_answers"] == 400
+        assert [step["transfers"] for step in each["steps"]] == [11, 57]
+        assert all(read["answered"] > 0 for read in each["reads"].values())
+        assert each["measured_mb"]["anonymous"] <= each["measured_mb"]["peak"]
+    assert [(row["from"], row["to"]) for row in found["growth"]] == [(500, 1_000)]
+    if found["limited"] is not None:
+        assert found["limited"]["checked_answers"] == 400
+        assert 0 < found["limited"]["group_peak_mb"] <= found["limited"]["limit_mb"]
+        assert "10,000 holders" in page.rendered("capacity_limited", "big_state.json", found)
+    assert "| 1,000 |" in page.rendered("capacity_state", "big_state.json", found)
+    assert "<polyline" in state_charts(found)
+
+
+def test_node_in_a_memory_group_is_counted_there(tmp_path: Path) -> None:
+    write_genesis(tmp_path / "genesis.json", 10, 30_000_000)
+    try:
+        with memory_group(512 << 20) as group:
+            options = ("--genesis", str(tmp_path / "genesis.json"))
+            with big_state.state_node(tmp_path, *options, group=group) as node:
+                assert isinstance(node, LaunchedNode)
+                assert group.peak() > node.usage.anonymous() / 2
+    except MemoryLimitError as error:
+        pytest.skip(str(error))
+    assert not group.folder.exists()
+    assert len(senders()) == 500
+
+
+@pytest.mark.timeout(240)
+def test_sustained_load_loses_nothing_and_samples_each_second(tmp_path: Path, page: Page) -> None:
+    found = sustained.measure(tmp_path, seconds=8.0, subscribers=5, rate=100.0, first=100.0)
+    assert found["faults"] == []
+    assert found["sent"]["accepted"] == 800
+    assert found["sent"]["rejected"] == 0
+    assert found["probes"] == found["probes_shown"] == 40
+    assert found["subscribers"] == {"count": 5, "notifications": 200}
+    assert [row["second"] for row in found["rows"]] == list(range(1, len(found["rows"]) + 1))
+    assert len(found["rows"]) >= 7
+    assert sum(row["included_per_second"] for row in found["rows"]) > 400
+    assert all(row["anonymous_mb"] > 10 for row in found["rows"])
+    assert set(found["reached"]) == {"cadence", "delay", "backlog", "memory"}
+    assert "| figure | measured |" in page.rendered("capacity_sustained", "sustained.json", found)
+    assert sustained_charts(found["rows"]).count("<polyline") == 6
+
+
+def test_page_states_what_was_not_measured(page: Page) -> None:
+    assert len(page.parts) == 5
+    for part in page.parts:
+        assert page.rendered(part).startswith("Not measured: `benches/results/")

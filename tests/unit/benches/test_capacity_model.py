@@ -1,0 +1,115 @@
+"""Model of many cores, placement of processes, and the search for the highest rate."""
+
+import pytest
+from benches.many_cores.model import (
+    SendCost,
+    fit_line,
+    max_sends,
+    max_workers,
+    predict,
+    reads_per_second,
+    send_cost,
+    serial_share,
+    speedup,
+)
+from benches.many_cores.node_processes import CpuReading
+from benches.many_cores.placement import place
+from benches.sustained.search import Trial, find_highest
+
+COST = SendCost(sequencer=100e-6, sequencer_per_worker=20e-6, serial=40e-6, serial_per_worker=0.0, worker=50e-6)
+
+
+def test_line_through_points_is_found() -> None:
+    assert fit_line([(1, 5.0), (2, 7.0), (4, 11.0)]) == pytest.approx((3.0, 2.0))
+    assert fit_line([(3, 4.0)]) == (4.0, 0.0)
+
+
+def test_serial_share_is_the_growth_of_processor_time() -> None:
+    assert serial_share(10.0, 10.5) == pytest.approx(0.05)
+    assert serial_share(10.0, 9.0) == 0.0
+
+
+def test_speedup_follows_amdahl() -> None:
+    assert speedup(8, 0.0) == 8
+    assert speedup(2, 1.0) == 1
+    assert speedup(8, 0.05) == pytest.approx(8 / 1.35)
+
+
+def test_reads_are_those_of_the_cores_less_what_following_takes() -> None:
+    assert reads_per_second(4, 10e-6, 0.0, 0.25) == pytest.approx(300_000)
+    assert reads_per_second(4, 10e-6, 0.0, 2.0) == 0
+
+
+def test_costs_of_a_transaction_are_fitted_over_workers() -> None:
+    points = [
+        {"workers": count, "sequencer": 100e-6 + 20e-6 * count, "serial": 40e-6, "worker": 50e-6} for count in (2, 4, 8)
+    ]
+    found = send_cost(points)
+    assert (found.sequencer, found.sequencer_per_worker) == pytest.approx((100e-6, 20e-6))
+    assert (found.serial, found.serial_per_worker, found.worker) == pytest.approx((40e-6, 0.0, 50e-6))
+
+
+def test_sends_are_limited_by_the_busiest_thread_or_a_worker() -> None:
+    assert max_sends(4, COST) == pytest.approx(20_000)
+    assert max_sends(1, SendCost(0, 0, 200e-6, 50e-6, 1e-6)) == pytest.approx(4_000)
+
+
+def test_workers_are_limited_by_the_sequencer() -> None:
+    # At 1,000 a second a transaction has 1,000 us of one core, of which 900 are left for workers.
+    assert max_workers(1_000, COST) in (44, 45)
+    assert max_workers(20_000, COST) == 0
+    assert max_workers(1, COST) == 256
+
+
+def test_prediction_has_a_row_for_each_number_of_workers() -> None:
+    rows = predict({"eth_call": (10e-6, 0.0)}, COST, 1_000)
+    assert [row["workers"] for row in rows] == [1, 2, 4, 8, 12]
+    assert rows[3]["eth_call"] == 760_000
+    assert rows[3]["eth_call per added core"] == 1.0
+
+
+def test_each_process_has_a_core_of_its_own_if_there_are_enough() -> None:
+    found = place(range(16), 8)
+    assert found.is_parallel
+    assert found.sequencer == (0,)
+    assert found.workers == tuple((core,) for core in range(1, 9))
+    assert found.generators == tuple(range(9, 16))
+
+
+@pytest.mark.parametrize(("cores", "workers"), [(2, 1), (2, 12), (4, 8), (1, 2)])
+def test_workers_share_the_upper_cores_if_there_are_few(cores: int, workers: int) -> None:
+    found = place(range(cores), workers)
+    assert not found.is_parallel
+    assert len(found.workers) == workers
+    assert len(set(found.workers)) == 1
+    assert found.generators == found.sequencer
+    assert cores == 1 or not set(found.workers[0]) & set(found.generators)
+
+
+def test_processor_time_is_counted_by_thread() -> None:
+    before = CpuReading({1: 1.0, 2: 2.0}, 0.5, {1: "writer", 2: "feed"})
+    used = CpuReading({1: 1.5, 2: 2.25, 3: 0.25}, 0.75, {1: "writer", 2: "feed", 3: "feed"}).since(before)
+    assert (used.total, used.busiest, used.kernel) == (1.0, 0.5, 0.25)
+    assert used.by_name() == {"writer": 0.5, "feed": 0.5}
+
+
+def trial(rate: float, highest: float) -> Trial:
+    """Return a trial that passes up to a highest rate."""
+    return Trial(rate, 10.0, 10.0, rejected=0, drain=0.1 if rate <= highest else 5.0)
+
+
+@pytest.mark.parametrize("highest", [1_000.0, 1_700.0, 9_999.0])
+def test_highest_rate_is_found_within_its_bisections(highest: float) -> None:
+    found, trials = find_highest(lambda rate: trial(rate, highest), 1_000.0)
+    assert found <= highest < found * 1.1
+    assert found == max(each.rate for each in trials if each.passed)
+
+
+def test_search_fails_if_the_first_rate_does() -> None:
+    with pytest.raises(RuntimeError, match="does not keep up with 1000 transfers a second"):
+        find_highest(lambda rate: trial(rate, 500.0), 1_000.0)
+
+
+@pytest.mark.parametrize("slow", [Trial(1, 501, 1, 0, 0), Trial(1, 1, 501, 0, 0), Trial(1, 1, 1, 1, 0)])
+def test_late_or_rejected_transactions_fail_a_trial(slow: Trial) -> None:
+    assert not slow.passed
