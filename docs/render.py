@@ -241,6 +241,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "steps": tables.steps,
     "entrance": tables.entrance,
     "start_figures": start_tables.start_figures,
+    "imports": tables.imports,
 }
 """Renderer of each part, by the name of the part."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from result_files import load, origin
+from result_files import headings, load, load_if_measured, missing, origin
 
 # Targets for the ratio to anvil at 16 connections: default transport, asgi transport.
 _TARGETS: Mapping[str, tuple[float | None, float | None]] = {
@@ -147,6 +147,26 @@ def entrance() -> str:
             rates = f"{_rate(before['requests_per_second'])}, {_rate(after['requests_per_second'])}"
             shown.append(f"{rates}, {_ratio(after['ratio'])}")
         lines.append(f"| {row} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def imports() -> str:
+    """Return the rates of the import of chain files, per block size."""
+    report = load_if_measured("import.json")
+    if not report:
+        return missing("import.json")
+    lines = [
+        origin(report),
+        "",
+        *headings("transfers", "per block", "transactions/s, target", "processor time of one, us"),
+    ]
+    names = {"native": "ether", "erc20": "ERC-20"}
+    for each in report["results"]:
+        rate, target = each["transactions_per_second"], report["target"]
+        reached = _rate(rate) if rate >= target else f"**{_rate(rate)}**"
+        cells = [names[each["transfer"]], _rate(each["transactions_per_block"])]
+        cells += [f"{reached}, {_rate(target)}", f"{each['cpu_us_per_transaction']:.0f}"]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

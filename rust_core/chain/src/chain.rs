@@ -27,6 +27,7 @@ mod unwind;
 
 pub use import::BranchHashes;
 pub use stored::Resumed;
+use stored::Unloading;
 
 /// Reasons why a record does not fit the chain.
 #[derive(Debug, thiserror::Error)]
@@ -100,8 +101,7 @@ pub struct Chain {
     reorged: ReorgedBlocks,
     /// Changes that the store has yet to follow; always empty without a history.
     updates: Vec<StoreUpdate>,
-    /// Portion of the state that is unloaded from memory next.
-    portion: u8,
+    unloading: Unloading,
 }
 
 impl Chain {
@@ -154,7 +154,7 @@ impl Chain {
             clock_offset: 0,
             reorged: ReorgedBlocks::default(),
             updates: Vec::new(),
-            portion: 0,
+            unloading: Unloading::default(),
         };
         let diffs = vec![Arc::new(genesis_diff(chain.spec.genesis()))];
         chain.send(genesis, BlockChanges { before: State::default(), diffs });

@@ -1,6 +1,6 @@
 //! Chain files: RLP-encoded blocks, concatenated, in the format of geth and hive.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read, Seek};
 
 /// Maximum size of a block, in bytes: far above any real one, so that a wrong file is rejected early.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
@@ -36,12 +36,14 @@ pub struct BlockReader<R> {
     reader: R,
     /// Number of bytes returned so far.
     read: u64,
+    /// Block that is returned next, before anything is read.
+    unread: Option<Vec<u8>>,
 }
 
 impl<R: Read> BlockReader<R> {
     /// Creates a reader that starts at the beginning of a file.
     pub fn new(reader: R) -> Self {
-        Self { reader, read: 0 }
+        Self { reader, read: 0, unread: None }
     }
 
     /// Returns the number of bytes returned so far.
@@ -51,6 +53,25 @@ impl<R: Read> BlockReader<R> {
 
     /// Returns the next block's bytes; `None` at the end of the file.
     pub fn next_block(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let bytes = if let Some(bytes) = self.unread.take() {
+            bytes
+        } else {
+            let Some((mut bytes, length)) = self.next_head()? else { return Ok(None) };
+            self.extend(&mut bytes, length)?;
+            bytes
+        };
+        self.read += bytes.len() as u64;
+        Ok(Some(bytes))
+    }
+
+    /// Makes `bytes`, the block that was returned last, the next one again.
+    pub fn put_back(&mut self, bytes: Vec<u8>) {
+        self.read -= bytes.len() as u64;
+        self.unread = Some(bytes);
+    }
+
+    /// Reads the head of the next list. Returns it with the length of the payload; `None` at the end of the file.
+    fn next_head(&mut self) -> io::Result<Option<(Vec<u8>, usize)>> {
         let mut bytes = vec![0; 1];
         if self.reader.read(&mut bytes)? == 0 {
             return Ok(None);
@@ -65,9 +86,7 @@ impl<R: Read> BlockReader<R> {
         if length > MAX_BLOCK_BYTES {
             return Err(invalid("a block is longer than 64 MiB"));
         }
-        self.extend(&mut bytes, length)?;
-        self.read += bytes.len() as u64;
-        Ok(Some(bytes))
+        Ok(Some((bytes, length)))
     }
 
     fn extend(&mut self, bytes: &mut Vec<u8>, more: usize) -> io::Result<()> {
@@ -75,6 +94,19 @@ impl<R: Read> BlockReader<R> {
         let read = self.reader.by_ref().take(more as u64).read_to_end(bytes)?;
         if read < more { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
+}
+
+/// Counts the blocks of a file by their lengths, up to the end or to the first invalid length.
+pub fn count_blocks(file: impl Read + Seek) -> u64 {
+    let (mut blocks, mut count) = (BlockReader::new(BufReader::new(file)), 0);
+    while let Ok(Some((_, length))) = blocks.next_head() {
+        let skipped = i64::try_from(length).map(|length| blocks.reader.seek_relative(length));
+        if !matches!(skipped, Ok(Ok(()))) {
+            break;
+        }
+        count += 1;
+    }
+    count
 }
 
 /// Returns the payload length that the first bytes of a list announce; `None` if it is invalid.
@@ -110,6 +142,27 @@ mod tests {
         let file = [vec![0xc0], long.clone(), vec![0xc2, 1, 2]].concat();
         assert_eq!(read_all(&file).unwrap(), [vec![0xc0], long, vec![0xc2, 1, 2]]);
         assert!(read_all(&[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_block_that_is_put_back_is_returned_again() {
+        let mut blocks = BlockReader::new(&[0xc1, 1, 0xc0][..]);
+        let first = blocks.next_block().unwrap().unwrap();
+        blocks.put_back(first.clone());
+        assert_eq!((blocks.bytes_read(), blocks.next_block().unwrap()), (0, Some(first)));
+        assert_eq!((blocks.next_block().unwrap(), blocks.bytes_read()), (Some(vec![0xc0]), 3));
+        assert_eq!(blocks.next_block().unwrap(), None);
+    }
+
+    #[test]
+    fn blocks_are_counted_up_to_the_first_invalid_length() {
+        let mut file = vec![0xc0, 0xf8, 60];
+        file.extend([0x01; 60]);
+        file.extend([0xc2, 1, 2]);
+        assert_eq!(count_blocks(io::Cursor::new(&file)), 3);
+        file.extend([0x80, 0xc0]);
+        assert_eq!(count_blocks(io::Cursor::new(&file)), 3);
+        assert_eq!(count_blocks(io::Cursor::new(&[])), 0);
     }
 
     /// Regression found by a fuzzer: a few bytes caused an allocation of 64 MiB.

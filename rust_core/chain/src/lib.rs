@@ -14,6 +14,7 @@ mod hash_index;
 mod header_and_state;
 mod history;
 mod log_search;
+mod read_ahead;
 mod reorged_blocks;
 mod replay;
 mod sealed;
@@ -26,7 +27,7 @@ mod view;
 
 pub use archive_caches::{ArchiveCaches, CacheSizes};
 pub use chain::{BranchHashes, Chain, ChainError, Recorded, Resumed};
-pub use chain_file::{BlockReader, Progress, Report, Summary};
+pub use chain_file::{BlockReader, Progress, Report, Summary, count_blocks};
 pub use clock::{Clock, ClockReading, FastClock, SteppedClock, SystemClock};
 pub use executed_block::{ExecutedBlock, Step, Written};
 pub use feed::{
@@ -38,6 +39,7 @@ pub use hash_index::{HashIndex, Position, STEP_WINDOW};
 pub use header_and_state::HeaderAndState;
 pub use history::History;
 pub use log_search::{LogMatches, LogSearch, matching_logs};
+pub use read_ahead::{ChainFileError, FileBlock, ReadAhead};
 pub use reorged_blocks::{ReorgedBlock, ReorgedBlocks, UnreplayedJournal};
 pub use replay::{ReplayError, replay};
 pub use sealed::BlockWindow;

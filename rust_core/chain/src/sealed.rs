@@ -95,6 +95,15 @@ impl SealedBlocks {
         self.recent.front().expect("the latest block is always in memory")
     }
 
+    /// Reads what is not in memory of the latest state as of block `at`, which is in memory.
+    pub fn read_latest_at(&mut self, at: u64) {
+        if let Some(mut latest) = self.recent.pop_back() {
+            let block = Arc::make_mut(&mut latest);
+            block.state = block.state.read_at(at);
+            self.recent.push_back(latest);
+        }
+    }
+
     /// Returns the number of the oldest block in memory.
     pub fn first(&self) -> u64 {
         self.oldest().number()

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use alloy_consensus::{Eip658Value, Header};
-use alloy_primitives::Bloom;
+use alloy_primitives::{B256, Bloom};
 use foreseal_primitives::{
-    Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, length_in_block, recover_all,
+    Block, BlockBytes, ChainSpec, Envelope, Receipt, SpecId, StateDiff, Transaction, TransactionError,
+    length_in_block, recover_all,
 };
 use foreseal_state::{BlockHashes, State, withdrawals_root};
 use foreseal_trie::ordered_trie_root;
@@ -27,6 +28,43 @@ pub struct ExecutionOutput {
     pub diff: Arc<StateDiff>,
 }
 
+/// A block with everything that is computed without a state: its hash, the senders and the root of its
+/// transactions.
+#[derive(Clone, Debug)]
+pub struct RecoveredBlock {
+    block: BlockBytes,
+    hash: B256,
+    /// The transactions and the root of their trie. Execution reports an invalid signature, in its order.
+    transactions: Result<(Vec<Arc<Transaction>>, B256), TransactionError>,
+}
+
+impl RecoveredBlock {
+    /// Recovers the senders on all cores.
+    pub fn new(block: BlockBytes) -> Self {
+        let envelopes = block.transactions.clone();
+        Self::with_envelopes(block, envelopes)
+    }
+
+    fn with_envelopes(block: BlockBytes, envelopes: Vec<Envelope>) -> Self {
+        let transactions = recover_all(envelopes).map(|transactions| {
+            let items = transactions.iter().map(|transaction| transaction.encoded().clone());
+            let root = ordered_trie_root(items);
+            (transactions, root)
+        });
+        Self { hash: block.header.hash_slow(), block, transactions }
+    }
+
+    /// Returns the header, which is not validated.
+    pub fn header(&self) -> &Header {
+        &self.block.header
+    }
+
+    /// Returns the hash of the header.
+    pub fn hash(&self) -> B256 {
+        self.hash
+    }
+}
+
 /// Executes `block` on its parent's state and validates it. A proof-of-work seal and the headers of uncles
 /// are not checked.
 ///
@@ -38,25 +76,48 @@ pub fn execute_block(
     parent: &Header,
     parent_state: &State,
     hashes: &dyn BlockHashes,
-    block: BlockBytes,
+    mut block: BlockBytes,
 ) -> Result<ExecutionOutput, BlockError> {
     header::validate(spec, parent, &block)?;
-    let BlockBytes { header, transactions, uncles, withdrawals } = block;
-    let transactions = recover_all(transactions)?;
-    let items = transactions.iter().map(|transaction| transaction.encoded().clone());
-    expect("transactionsRoot", ordered_trie_root(items), header.transactions_root)?;
-    let body =
-        BlockBody { withdrawals: withdrawals.as_ref().map_or(&[], |list| list.as_slice()), uncles: &uncles };
-    let (state, receipts, diff) = run(spec, &header, parent_state, hashes, &transactions, body)?;
+    let envelopes = std::mem::take(&mut block.transactions);
+    execute_validated(spec, parent_state, hashes, &RecoveredBlock::with_envelopes(block, envelopes))
+}
+
+/// Executes a block like [`execute_block`], with senders that are already recovered.
+///
+/// # Errors
+/// Same as [`execute_block`].
+pub fn execute_recovered(
+    spec: &ChainSpec,
+    parent: &Header,
+    parent_state: &State,
+    hashes: &dyn BlockHashes,
+    block: &RecoveredBlock,
+) -> Result<ExecutionOutput, BlockError> {
+    header::validate(spec, parent, &block.block)?;
+    execute_validated(spec, parent_state, hashes, block)
+}
+
+fn execute_validated(
+    spec: &ChainSpec,
+    parent_state: &State,
+    hashes: &dyn BlockHashes,
+    block: &RecoveredBlock,
+) -> Result<ExecutionOutput, BlockError> {
+    let RecoveredBlock { block: BlockBytes { header, uncles, withdrawals, .. }, hash, transactions } = block;
+    let (transactions, root) = transactions.as_ref().map_err(Clone::clone)?;
+    expect("transactionsRoot", *root, header.transactions_root)?;
+    let body = BlockBody { withdrawals: withdrawals.as_ref().map_or(&[], |list| list.as_slice()), uncles };
+    let (state, receipts, diff) = run(spec, header, parent_state, hashes, transactions, body)?;
     expect("stateRoot", state.root(), header.state_root)?;
     let transactions_length = transactions.iter().map(|transaction| length_in_block(transaction)).sum();
     let block = Block {
-        hash: header.hash_slow(),
-        header,
+        hash: *hash,
+        header: header.clone(),
         transactions: transactions.into(),
         receipts: receipts.into(),
-        uncles,
-        withdrawals,
+        uncles: uncles.clone(),
+        withdrawals: withdrawals.clone(),
         transactions_length,
     };
     Ok(ExecutionOutput { block, state, diff: Arc::new(diff) })

@@ -33,7 +33,7 @@ mod trace;
 mod typed_transaction;
 
 pub use access_list::{AccessListOutcome, create_access_list};
-pub use block::{ExecutionOutput, execute_block};
+pub use block::{ExecutionOutput, RecoveredBlock, execute_block, execute_recovered};
 pub use block_error::BlockError;
 pub use call::{CallLimits, CallOutcome, CallRequest, call};
 pub use dao_fork::{DAO_ACCOUNTS, DAO_BENEFICIARY};

@@ -2,26 +2,21 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, BufWriter, Write},
+    io::{self, BufWriter, Write},
     path::Path,
     sync::Arc,
 };
 
-use foreseal_chain::{BlockReader, Progress, Report, Summary, datadir::DataDir};
-use foreseal_journal::{Disk, Record};
+use foreseal_chain::{BlockWindow, Progress, Report, Summary, datadir::DataDir};
+use foreseal_journal::Disk;
 
 use crate::{
     NodeError, Settings,
+    import::Import,
     start::{Started, start},
     store_files::open_store,
     store_writer::StoreObservers,
 };
-
-/// Number of imported blocks that share one journal append: an fsync per block would cost more than the
-/// block.
-const BLOCKS_PER_APPEND: usize = 64;
-/// Size of the blocks, in bytes, after which an append is made even if there are fewer.
-const BYTES_PER_APPEND: usize = 16 << 20;
 
 /// Executes every block in `path` on the chain of the data directory, checks every root, and journals the
 /// block.
@@ -35,47 +30,11 @@ pub fn import_chain(
     path: &Path,
     report: Report<'_>,
 ) -> Result<Summary, NodeError> {
-    let (_datadir, Started { mut chain, mut journal, mut store_writer }) = open_offline(settings, disk)?;
-    let file = File::open(path).map_err(|e| NodeError::io("open", path, &e))?;
-    let mut blocks = BlockReader::new(BufReader::new(file));
-    let (mut imported, mut known) = (0, 0);
-    let (mut pending, mut pending_bytes) = (Vec::<Record>::new(), 0);
-    let outcome = loop {
-        let bytes = match blocks.next_block() {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(NodeError::io("read a block from", path, &error)),
-        };
-        match chain.import_next(&bytes) {
-            Ok(true) => imported += 1,
-            Ok(false) => {
-                known += 1;
-                continue;
-            }
-            Err(error) => break Err(error.into()),
-        }
-        pending_bytes += bytes.len();
-        pending.push(Record::Import { block: bytes.into() });
-        if pending.len() == BLOCKS_PER_APPEND || pending_bytes >= BYTES_PER_APPEND {
-            pending_bytes = 0;
-            let sequence = journal.append(&std::mem::take(&mut pending))?;
-            store_writer.follow(&mut chain, sequence)?;
-            store_writer.trim(&mut journal);
-        }
-        let progress =
-            Progress { block: chain.latest().number(), done: imported, bytes: blocks.bytes_read() };
-        if !report(progress) {
-            break Ok(());
-        }
-    };
-    if !pending.is_empty() {
-        let sequence = journal.append(&pending)?;
-        store_writer.follow(&mut chain, sequence)?;
-    }
-    store_writer.drain()?;
-    outcome?;
-    let head = chain.latest();
-    Ok(Summary { blocks: imported, known, head: head.number(), hash: head.block.hash })
+    // Nothing reads the blocks meanwhile, so they leave memory once they are stored.
+    let mut settings = settings.clone();
+    settings.store.recent = BlockWindow { blocks: 1, transactions: 0 };
+    let (_datadir, started) = open_offline(&settings, disk)?;
+    Import::new(started, &settings, path)?.run(report)
 }
 
 /// Writes the sealed blocks after genesis to `path`.

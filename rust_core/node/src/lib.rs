@@ -16,6 +16,7 @@ mod errors;
 mod follower_backend;
 mod follower_status;
 mod forwarding;
+mod import;
 mod import_export;
 mod journal_checkpoints;
 mod liveness;

@@ -6,6 +6,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use alloy_primitives::Bytes;
 use foreseal_chain::{Chain, Clock, History, NewestStoredBlock, StoreMeta, StoreUpdate, StoredHistory};
 use foreseal_journal::LocalJournal;
 use foreseal_primitives::mutant;
@@ -15,7 +16,7 @@ use foreseal_store::{Store, StoreError};
 use crate::{
     InspectionPoint, StoreFailed, StoreSettings, Watcher, WriterMetrics,
     journal_checkpoints::JournalCheckpoints,
-    store_job::{StoreJob, Write},
+    store_job::{ImportedBlocks, StoreJob, Write},
     write_queue::{Job, WriteQueue},
     writer_metrics::Stopwatch,
 };
@@ -109,6 +110,31 @@ impl StoreWriter {
         if unwound {
             self.drain()?;
             chain.read_from(self.history().map_err(|error| StoreFailed(error.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// Queues the blocks that `chain` imported since the last call, which append `sequence` of the journal
+    /// contains, to be written together. Blocks while the store is far behind. With `newest_nodes`, the store can
+    /// prove the newest of them alone.
+    pub fn follow_import(
+        &mut self,
+        chain: &mut Chain,
+        sequence: u64,
+        newest_nodes: bool,
+    ) -> Result<(), StoreFailed> {
+        let (mut writes, mut newest_meta) = (Vec::new(), None);
+        for update in chain.drain_store_updates() {
+            let StoreUpdate::Sealed { block, changed, meta } = update else {
+                unreachable!("an import removes no block")
+            };
+            self.checkpoints.add(block.number(), sequence);
+            newest_meta = Some(meta);
+            writes.push(Write { block, changed, sequence, meta: Bytes::new() });
+        }
+        if let (Some(newest), Some(chain)) = (writes.last_mut(), newest_meta) {
+            newest.meta = StoreMeta { chain, checkpoints: self.checkpoints.list() }.encode();
+            self.add(StoreJob::Import(ImportedBlocks { writes, newest_nodes }))?;
         }
         Ok(())
     }
@@ -268,6 +294,10 @@ impl Worker {
         for job in jobs {
             match job {
                 StoreJob::Write(write) => writes.push(write.prepare().map_err(|error| error.to_string())?),
+                StoreJob::Import(blocks) => {
+                    self.commit(|store| blocks.write(store))?;
+                    self.confirmed.set(blocks.newest());
+                }
                 StoreJob::Unwind { to, sequence, meta } => {
                     self.commit(|store| store.unwind(to, sequence, &meta))?;
                     self.confirmed.set(Some(to));

@@ -6,7 +6,7 @@ use parking_lot::{Condvar, Mutex};
 
 /// Weight of a block in the queue, on top of its transactions. An empty block changes state too, and trie
 /// nodes are retained for a limited number of blocks only.
-const BLOCK_WEIGHT: usize = 500;
+pub(crate) const BLOCK_WEIGHT: usize = 500;
 /// Maximum weight of the queue, as a multiple of its limit. Beyond that, [`WriteQueue::add`] blocks.
 const MAX_WEIGHT_FACTOR: usize = 4;
 

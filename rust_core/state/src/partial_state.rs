@@ -55,6 +55,20 @@ impl State {
         self.base.as_ref().map(|base| base.number)
     }
 
+    /// Returns the same state, which reads what is not in memory as of block `at` if that is newer than
+    /// [`Self::base_block`].
+    ///
+    /// `at` must be an ancestor of this state or its own block: what is not in memory has not changed since the
+    /// base block, so it is the same in both.
+    #[must_use]
+    pub fn read_at(&self, at: u64) -> Self {
+        let mut state = self.clone();
+        if let Some(base) = &mut state.base {
+            base.number = base.number.max(at);
+        }
+        state
+    }
+
     /// Returns the trie nodes that this state has and `old` has not, and the removed ones. The first written
     /// state is compared with `State::default()`.
     ///
@@ -114,21 +128,20 @@ impl State {
     ///
     /// `old` is the state after block `at`, which `store` holds. This state must descend from it. `at` must
     /// not be older than the block as of which this state is read already; otherwise nothing is removed.
-    /// `portion` ranges from 0 to 255. After all portions, in any order, memory holds the changes since block
-    /// `at` and little else. Each call may use a newer block.
+    /// `portion` is the first nibble of the hashes of the accounts that are processed, with their storage.
+    /// After all portions, in any order, memory holds the changes since block `at` and little else. Each call
+    /// may use a newer block.
     #[must_use]
     pub fn evict_unchanged(&self, old: &Self, store: &Arc<dyn StateStore>, at: u64, portion: u8) -> Self {
         if self.base_block().is_some_and(|current| current > at) {
             return self.clone();
         }
-        let (account_nibble, slot_nibble) = (portion >> 4, portion & 0x0f);
         let storage = |new: &AccountLeaf, old: &AccountLeaf| {
             let (new_storage, old_storage) = (new.storage()?, old.storage()?);
-            let evicted = new_storage.evict_unchanged(old_storage, slot_nibble, true, |_, _| None)?;
+            let evicted = new_storage.evict_unchanged(old_storage, None, |_, _| None)?;
             Some(new.with_storage(evicted))
         };
-        let accounts =
-            self.accounts.evict_unchanged(&old.accounts, account_nibble, slot_nibble == 0, storage);
+        let accounts = self.accounts.evict_unchanged(&old.accounts, Some(portion), storage);
         let accounts = accounts.unwrap_or_else(|| self.accounts.clone());
         let codes = match portion {
             0 => self.codes.clone().relative_complement(old.codes.clone()),

@@ -15,12 +15,19 @@ use crate::{
     Progress, SealedBlock, StoreError, StoreOptions, StoredHead, UpgradeOrigin, UpgradeProgress,
     block::write::{Indexes, append, prune_steps},
     meta,
-    nodes::{NodeWrites, prune_proof_window},
+    nodes::{NodeWrites, prune_proof_window, replace_versions},
     open::{check_location, open},
     snapshot::{Snapshot, TransactionInfo},
     state::{StateCache, StateWrites},
     table::Tables,
 };
+
+/// Blocks of a write whose trie nodes are stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NodeVersions {
+    EachBlock,
+    NewestBlock,
+}
 
 /// An open store. Clones are handles to the same store.
 #[derive(Clone)]
@@ -88,28 +95,50 @@ impl Store {
 
     /// Writes blocks after the newest one. All are durable when this returns; on an error, none is stored.
     pub fn write(&self, blocks: &[SealedBlock]) -> Result<(), StoreError> {
-        if blocks.is_empty() {
-            return Ok(());
-        }
+        self.write_blocks(blocks, NodeVersions::EachBlock)
+    }
+
+    /// Writes blocks like [`Self::write`], with the trie nodes of the newest one alone. Its `nodes` are the
+    /// differences from the newest stored block; those of the other blocks are ignored. Afterwards, only the newest
+    /// block can be proved.
+    pub fn write_newest_nodes(&self, blocks: &[SealedBlock]) -> Result<(), StoreError> {
+        self.write_blocks(blocks, NodeVersions::NewestBlock)
+    }
+
+    fn write_blocks(&self, blocks: &[SealedBlock], versions: NodeVersions) -> Result<(), StoreError> {
+        let Some(newest) = blocks.last() else { return Ok(()) };
         self.commit(|txn, progress| {
             let tables = self.tables();
             let mut indexes = Indexes::default();
             let (mut state, mut nodes) = (StateWrites::default(), NodeWrites::default());
+            let stored = progress.head;
             for block in blocks {
                 block.check(progress, self.options())?;
                 append(txn, tables, progress, block, &mut indexes)?;
                 let number = block.block.header.number;
                 state.add(txn, tables, number, &block.diff)?;
-                nodes.add(txn, tables, number, &block.nodes)?;
+                if versions == NodeVersions::EachBlock {
+                    nodes.add(txn, tables, number, &block.nodes)?;
+                }
             }
             indexes.write(txn, tables)?;
             state.write(txn, tables)?;
-            if let Some(newest) = blocks.last() {
-                meta::write_writer_metadata(&tables.meta, txn, &newest.writer_metadata)?;
+            meta::write_writer_metadata(&tables.meta, txn, &newest.writer_metadata)?;
+            match versions {
+                NodeVersions::EachBlock => {
+                    let oldest = progress.oldest_provable_block_with(self.options().proof_window);
+                    nodes.write(txn, tables, oldest)?;
+                    prune_proof_window(txn, tables, progress, oldest)?;
+                }
+                NodeVersions::NewestBlock => {
+                    // No version records a removal below a cleared location, only the lists of the stored blocks do.
+                    let stored = stored.map_or(0, |head| head.number);
+                    prune_proof_window(txn, tables, progress, stored)?;
+                    let number = newest.block.header.number;
+                    replace_versions(txn, tables, number, &newest.nodes)?;
+                    progress.proofs_from = number;
+                }
             }
-            let oldest = progress.oldest_provable_block_with(self.options().proof_window);
-            nodes.write(txn, tables, oldest)?;
-            prune_proof_window(txn, tables, progress, oldest)?;
             prune_steps(txn, tables, progress, self.options().step_window)
         })
     }

@@ -10,12 +10,10 @@ use triomphe::Arc;
 
 use crate::node::{Branch, BranchHeader, Child, Leaf, Node};
 
-/// One portion of the work: replaces branches that have not changed since an older snapshot with stubs.
+/// Replacement of the branches that have not changed since an older snapshot with stubs.
 pub(crate) struct Eviction<F> {
-    /// First nibble of the paths that are processed.
-    pub first_nibble: u8,
-    /// `true` if branches become stubs; otherwise only values are processed.
-    pub evict_nodes: bool,
+    /// First nibble of the paths that are processed; `None` for all paths.
+    pub first_nibble: Option<u8>,
     /// Returns a smaller form of a value with the same encoding, given the older
     /// value. `None` leaves the value unchanged.
     pub value: F,
@@ -41,18 +39,17 @@ impl<F> Eviction<F> {
     where
         F: Fn(&V, &V) -> Option<V>,
     {
-        if new.key != old.key {
-            return None;
-        }
+        // Few values have a smaller form, so the comparison of the keys is rarely needed.
         let value = (self.value)(&new.value, &old.value)?;
-        Some(Arc::new(Leaf { key: new.key.clone(), value }))
+        (new.key == old.key).then(|| Arc::new(Leaf { key: new.key.clone(), value }))
     }
 
     fn evict_branch<V>(&self, new: &Branch<V>, old: &Branch<V>, depth: usize) -> Option<Branch<V>>
     where
         F: Fn(&V, &V) -> Option<V>,
     {
-        if depth == 0 && new.prefix().first().is_some_and(|nibble| *nibble != self.first_nibble) {
+        let is_in_portion = |nibble: u8| self.first_nibble.is_none_or(|first| nibble == first);
+        if depth == 0 && new.prefix().first().is_some_and(|nibble| !is_in_portion(*nibble)) {
             return None;
         }
         let at = depth + new.prefix().len();
@@ -60,20 +57,32 @@ impl<F> Eviction<F> {
             (Some(new), Some(old)) => self.evict_leaf(new, old),
             _ => None,
         };
-        let mut changed = value.is_some();
-        let mut children = Vec::with_capacity(new.children().len());
-        for (nibble, child) in new.entries() {
-            let is_in_portion = at > 0 || nibble == self.first_nibble;
+        // Most branches have nothing to release: their children are copied from the first release on.
+        let mut children: Option<Vec<Child<V>>> = None;
+        for (index, (nibble, child)) in new.entries().enumerate() {
             let evicted = old
                 .child(nibble)
-                .filter(|_| is_in_portion)
+                .filter(|_| at > 0 || is_in_portion(nibble))
                 .and_then(|old| self.evict_child(child, old, at + 1));
-            changed |= evicted.is_some();
-            children.push(evicted.unwrap_or_else(|| child.clone()));
+            match (evicted, &mut children) {
+                (Some(evicted), Some(children)) => children.push(evicted),
+                (Some(evicted), None) => {
+                    let mut copied = Vec::with_capacity(new.children().len());
+                    copied.extend_from_slice(&new.children()[..index]);
+                    copied.push(evicted);
+                    children = Some(copied);
+                }
+                (None, Some(children)) => children.push(child.clone()),
+                (None, None) => {}
+            }
         }
+        if children.is_none() && value.is_none() {
+            return None;
+        }
+        let children = children.unwrap_or_else(|| new.children().to_vec());
         let value = value.or_else(|| new.value().cloned());
         let head = BranchHeader { prefix: new.prefix().into(), value, mask: new.mask() };
-        changed.then(|| Branch::new(head, children.into_iter()))
+        Some(Branch::new(head, children.into_iter()))
     }
 
     fn evict_child<V>(&self, new: &Child<V>, old: &Child<V>, depth: usize) -> Option<Child<V>>
@@ -82,8 +91,8 @@ impl<F> Eviction<F> {
     {
         match (&new.node, &old.node) {
             (Node::Branch(branch), Node::Branch(same)) if branch.is_same_node(same) => {
-                let stored = self.evict_nodes && new.reference.as_hash().is_some();
-                stored.then_some(Child { reference: new.reference, node: Node::Stub })
+                let stub = || Child { reference: new.reference, node: Node::Stub };
+                new.reference.as_hash().map(|_| stub())
             }
             _ => self.evict_node(new, old, depth),
         }

@@ -60,9 +60,8 @@ impl<V: Value> Trie<V> {
     }
 
     /// Returns the trie with stubs in place of the branches that have not changed since `old`, an
-    /// ancestor of this trie. Only branches whose path begins with the nibble `first` are processed,
-    /// which divides the work into sixteen portions. If `evict_nodes` is `false`, only values are processed.
-    /// Returns `None` if there is nothing to release.
+    /// ancestor of this trie. With a `first_nibble`, only branches whose path begins with it are processed,
+    /// which divides the work into sixteen portions. Returns `None` if there is nothing to release.
     ///
     /// The stubs are valid for every snapshot from `old` to this one, so they may
     /// be loaded from the nodes of any of them.
@@ -77,11 +76,10 @@ impl<V: Value> Trie<V> {
     pub fn evict_unchanged(
         &self,
         old: &Self,
-        first_nibble: u8,
-        evict_nodes: bool,
+        first_nibble: Option<u8>,
         value: impl Fn(&V, &V) -> Option<V>,
     ) -> Option<Self> {
-        let top = Eviction { first_nibble, evict_nodes, value }.evict_node(self.top()?, old.top()?, 0)?;
+        let top = Eviction { first_nibble, value }.evict_node(self.top()?, old.top()?, 0)?;
         Some(Self { top: Some(top), partial: true, ..self.clone() })
     }
 }

@@ -2,7 +2,9 @@
 
 use alloy_primitives::B256;
 use foreseal_builder::ParentBlock;
-use foreseal_evm::{BlockError, ExecutionOutput, execute_block};
+use foreseal_evm::{
+    BlockError, ExecutionError, ExecutionOutput, RecoveredBlock, execute_block, execute_recovered,
+};
 use foreseal_primitives::BlockBytes;
 use foreseal_state::{BlockHashes, StateError};
 use imbl::Vector;
@@ -27,6 +29,16 @@ impl BlockHashes for BranchHashes<'_> {
     }
 }
 
+impl ChainError {
+    /// Returns the oldest block whose trie nodes are stored, if the chain was read as of an older one.
+    pub fn oldest_stored_nodes(&self) -> Option<u64> {
+        let Self::Block { source: BlockError::Execution(ExecutionError::State(error)), .. } = self else {
+            return None;
+        };
+        if let StateError::Pruned { oldest, .. } = error { Some(*oldest) } else { None }
+    }
+}
+
 impl Chain {
     /// Executes an external block on top of the newest sealed one, and makes it safe and finalized.
     ///
@@ -43,13 +55,16 @@ impl Chain {
             .map_err(|source| ChainError::Block { number, source })
     }
 
-    /// Imports a block like [`Self::import`]; returns `false` if the chain already has it.
-    pub fn import_next(&mut self, bytes: &[u8]) -> Result<bool, ChainError> {
-        let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
-        if self.sealed.hash(block.header.number)? == Some(block.header.hash_slow()) {
-            return Ok(false);
-        }
-        self.import(bytes).map(|()| true)
+    /// Imports a block like [`Self::import`], with senders that are already recovered.
+    pub fn import_recovered(&mut self, block: &RecoveredBlock) -> Result<(), ChainError> {
+        let (number, parent) = (block.header().number, self.parent());
+        let executed = execute_recovered(&self.spec, parent.header, parent.state, &self.sealed, block);
+        self.add_executed(executed.map_err(|source| ChainError::Block { number, source })?)
+    }
+
+    /// Returns `true` if the sealed chain has a block with this number and hash.
+    pub fn has_block(&self, number: u64, hash: B256) -> Result<bool, StateError> {
+        Ok(self.sealed.hash(number)? == Some(hash))
     }
 
     /// Executes an external block after `parent`, which need not be on the chain, and validates it.

@@ -16,9 +16,22 @@ use crate::{
     store_update::{BlockChanges, ChainMeta, StoreUpdate},
 };
 
-/// Portions of the state, out of 256, that may be unloaded per block. So eight blocks cover the whole state,
-/// and no block pays for much.
-const PORTIONS: u8 = 32;
+/// Number of portions of the state.
+const PORTIONS: u8 = 16;
+/// Number of portions that may be unloaded per block. So eight blocks cover the whole state, and no block
+/// pays for much.
+const PORTIONS_PER_BLOCK: u8 = 2;
+
+/// Progress of unloading what has not changed since the oldest block in memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unloading {
+    /// Number of that block.
+    oldest: u64,
+    /// Number of portions that were unloaded since it became the oldest block.
+    done: u8,
+    /// Portion that is unloaded next.
+    next: u8,
+}
 
 /// Position from which a chain resumes.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +67,7 @@ impl Chain {
             clock_offset: from.meta.clock_offset,
             reorged: ReorgedBlocks::default(),
             updates: Vec::new(),
-            portion: 0,
+            unloading: Unloading::default(),
         })
     }
 
@@ -99,17 +112,31 @@ impl Chain {
         ChainMeta { finality: self.finality, clock_offset: self.clock_offset }
     }
 
+    /// Reads what is not in memory as of the newest block that the history holds, and drops the blocks before it
+    /// that are outside the window. Returns the number of the oldest block in memory.
+    pub fn read_from_newest_stored(&mut self) -> u64 {
+        self.trim();
+        let oldest = self.sealed.first();
+        self.sealed.read_latest_at(oldest);
+        oldest
+    }
+
     /// Unloads some portions of the state that have not changed since the oldest block in memory. Does
-    /// nothing unless the history has that block.
+    /// nothing unless the history has that block, or once all portions are unloaded.
     pub(super) fn unloaded(&mut self, state: State) -> State {
         let oldest = self.sealed.oldest();
         let history = self.sealed.archive().filter(|archive| archive.confirmed() >= Some(oldest.number()));
         let Some(states) = history.and_then(Archive::states) else { return state };
-        let mut state = state;
-        for _ in 0..PORTIONS {
-            state = state.evict_unchanged(&oldest.state, &states, oldest.number(), self.portion);
-            self.portion = self.portion.wrapping_add(1);
+        let (mut state, mut unloading) = (state, self.unloading);
+        if unloading.oldest != oldest.number() {
+            unloading = Unloading { oldest: oldest.number(), done: 0, ..unloading };
         }
+        for _ in 0..PORTIONS_PER_BLOCK.min(PORTIONS - unloading.done) {
+            state = state.evict_unchanged(&oldest.state, &states, oldest.number(), unloading.next);
+            unloading.done += 1;
+            unloading.next = (unloading.next + 1) % PORTIONS;
+        }
+        self.unloading = unloading;
         state
     }
 }

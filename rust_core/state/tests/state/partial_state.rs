@@ -158,7 +158,7 @@ proptest! {
 
     /// The store lags by up to `lag` blocks; the live state is unloaded in portions.
     #[test]
-    fn a_partial_history_matches_the_complete_history(blocks in vec((diff(), vec(any::<u8>(), 0..160)), 1..12), lag in 0usize..4) {
+    fn a_partial_history_matches_the_complete_history(blocks in vec((diff(), vec(0u8..16, 0..10)), 1..12), lag in 0usize..4) {
         let mut history = History::new();
         for (diff, portions) in &blocks {
             history.push(diff, lag, portions);
@@ -235,7 +235,7 @@ fn crowd() -> StateDiff {
 /// A value that changed and changed back reads correctly, although the store is read at a block in between.
 #[test]
 fn a_value_changed_and_restored_is_read_correctly() {
-    let all: Vec<u8> = (0..=u8::MAX).collect();
+    let all: Vec<u8> = (0..16).collect();
     let contract = Some(Account::default());
     let changed = one(address(0), contract, &[(5, 8), (299, 0)]);
     let back = one(address(0), contract, &[(5, 7), (299, 7)]);
@@ -272,9 +272,9 @@ fn evicted_nodes_are_not_in_memory() {
     }
     assert_eq!(proved(&history), 599);
     let mut left = vec![599];
-    for portion in (0..=u8::MAX).rev() {
+    for portion in (0..16).rev() {
         history.unload(portion);
-        if portion.is_multiple_of(64) {
+        if portion % 4 == 0 {
             left.push(proved(&history));
         }
     }

@@ -20,6 +20,6 @@ mod unwind;
 mod write;
 
 pub(crate) use prune::prune_proof_window;
-pub(crate) use rewind::{rewind, rewind_nodes};
+pub(crate) use rewind::{replace_versions, rewind, rewind_nodes};
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::NodeWrites;

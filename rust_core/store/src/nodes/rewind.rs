@@ -90,6 +90,17 @@ pub(crate) fn rewind(
             behind = node_key::end(&last);
         }
     }
+    replace_versions(txn, tables, to, changes)?;
+    tables.node_changes.clear(txn)
+}
+
+/// Applies changes as versions of block `number`; earlier versions of the changed locations are deleted.
+pub(crate) fn replace_versions(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    number: u64,
+    changes: &StateChanges,
+) -> Result<(), StoreError> {
     let accounts =
         changes.accounts.iter().map(|change| (Kind::Accounts, change.path.to_vec(), &change.write));
     let storages = changes.storages.iter().flat_map(|storage| {
@@ -101,7 +112,7 @@ pub(crate) fn rewind(
         match write {
             NodeChangeKind::Stored(node) => {
                 table.delete_range(txn, &node_key::start(&path_key), &node_key::end(&path_key))?;
-                table.put(txn, &node_key::key(&path_key, to), node)?;
+                table.put(txn, &node_key::key(&path_key, number), node)?;
             }
             NodeChangeKind::Removed => {
                 table.delete_range(txn, &node_key::start(&path_key), &node_key::end(&path_key))?;
@@ -109,7 +120,7 @@ pub(crate) fn rewind(
             NodeChangeKind::Cleared => table.delete_prefix(txn, &path_key)?,
         }
     }
-    tables.node_changes.clear(txn)
+    Ok(())
 }
 
 /// Keeps only the newest version of up to [`PORTION`] locations after the key `behind`, as a version of block

@@ -9,11 +9,13 @@ use tempfile::tempdir;
 use crate::support::{
     Made, Maker, Size,
     dump::{Dump, dump},
-    sealed,
+    sealed, sealed_with_newest_nodes,
 };
 
 enum Write {
     Blocks(Vec<SealedBlock>),
+    /// Blocks with the nodes of the newest one alone.
+    NewestNodes(Vec<SealedBlock>),
     Unwind(u64),
 }
 
@@ -49,8 +51,13 @@ impl Script {
                 writes.push(Write::Unwind(to as u64));
             } else {
                 let count = maker.random.random_range(1..4);
-                let made: Vec<Made> = maker.chain(chain.last().unwrap(), count);
-                writes.push(Write::Blocks(sealed(&made)));
+                let head = chain.last().unwrap();
+                let made: Vec<Made> = maker.chain(head, count);
+                writes.push(if maker.random.random_ratio(1, 4) {
+                    Write::NewestNodes(sealed_with_newest_nodes(head, &made))
+                } else {
+                    Write::Blocks(sealed(&made))
+                });
                 chain.extend(made);
             }
         }
@@ -64,12 +71,14 @@ impl Script {
     /// Runs one of the writes, in a store that holds those before it.
     pub fn run(&self, store: &Store, at: usize) {
         let metadata = (at + 1).to_be_bytes();
+        let marked = |blocks: &[SealedBlock]| {
+            let mut blocks = blocks.to_vec();
+            blocks.last_mut().unwrap().writer_metadata = metadata.to_vec().into();
+            blocks
+        };
         match &self.writes[at] {
-            Write::Blocks(blocks) => {
-                let mut blocks = blocks.clone();
-                blocks.last_mut().unwrap().writer_metadata = metadata.to_vec().into();
-                store.write(&blocks).unwrap();
-            }
+            Write::Blocks(blocks) => store.write(&marked(blocks)).unwrap(),
+            Write::NewestNodes(blocks) => store.write_newest_nodes(&marked(blocks)).unwrap(),
             Write::Unwind(to) => store.unwind(*to, at as u64, &metadata).unwrap(),
         }
     }

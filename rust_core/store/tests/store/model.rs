@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path, slice::from_ref, sync::Arc};
 use crate::support::{
     Made, Maker, Size,
     dump::{Dump, dump},
-    sealed,
+    sealed, sealed_with_newest_nodes,
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_primitives::{Account, StateDiff};
@@ -49,7 +49,7 @@ struct Model {
     /// Blocks that were unwound.
     gone: Vec<Made>,
     generation: u64,
-    /// First block that can be proved after the unwinds so far.
+    /// First block that can be proved after the unwinds and the writes without its nodes so far.
     proofs_from: u64,
 }
 
@@ -204,6 +204,8 @@ fn options(genesis: &Made) -> StoreOptions {
 #[derive(Clone, Debug)]
 enum Step {
     Write(usize),
+    /// Writes blocks with the nodes of the newest one alone.
+    WriteNewestNodes(usize),
     /// Unwinds this many blocks, at most to genesis.
     Unwind(usize),
     Reopen,
@@ -212,6 +214,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => (1..6_usize).prop_map(Step::Write),
+        2 => (1..6_usize).prop_map(Step::WriteNewestNodes),
         2 => (1..9_usize).prop_map(Step::Unwind),
         1 => Just(Step::Reopen),
     ];
@@ -280,6 +283,14 @@ proptest! {
                     for made in made {
                         model.push(made);
                     }
+                }
+                Step::WriteNewestNodes(count) => {
+                    let made = maker.chain(model.head(), count);
+                    store.write_newest_nodes(&sealed_with_newest_nodes(model.head(), &made)).unwrap();
+                    for made in made {
+                        model.push(made);
+                    }
+                    model.proofs_from = model.head().number();
                 }
                 Step::Unwind(count) => {
                     let to = model.chain.len().saturating_sub(1 + count);

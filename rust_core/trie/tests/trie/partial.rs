@@ -35,7 +35,7 @@ fn apply(trie: &Tree, batch: &Batch, source: &Version<'_>) -> Tree {
 
 fn unloaded(mut trie: Tree, old: &Tree, portions: impl IntoIterator<Item = u8>) -> Tree {
     for portion in portions {
-        trie = trie.evict_unchanged(old, portion, true, |_, _| None).unwrap_or(trie);
+        trie = trie.evict_unchanged(old, Some(portion), |_, _| None).unwrap_or(trie);
     }
     trie
 }
@@ -281,7 +281,7 @@ fn a_portion_is_a_sixteenth_of_the_keys() {
     for (bytes, _) in &batch {
         assert_eq!(matches!(less.get(bytes), Lookup::Stub), bytes[0] >> 4 == 5);
     }
-    assert!(less.evict_unchanged(&complete, 5, true, |_, _| None).is_none());
+    assert!(less.evict_unchanged(&complete, Some(5), |_, _| None).is_none());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use foreseal_keccak::logs_bloom;
 use foreseal_primitives::{
     Account, AccountDiff, Block, ChangedAccount, NewCode, Receipt, StateDiff, Transaction, length_in_block,
 };
-use foreseal_state::State;
+use foreseal_state::{State, StateChanges};
 use foreseal_store::{SealedBlock, StoreOptions, StoredStep};
 use foreseal_testkit::{Fees, Wallet};
 use foreseal_trie::ordered_trie_root;
@@ -338,4 +338,14 @@ fn cut(block: &Block, count: usize) -> Block {
 /// Returns the parts that are written to the store.
 pub fn sealed(made: &[Made]) -> Vec<SealedBlock> {
     made.iter().map(|made| made.sealed.clone()).collect()
+}
+
+/// Returns the blocks after `head` for a write with the nodes of the newest one alone.
+pub fn sealed_with_newest_nodes(head: &Made, made: &[Made]) -> Vec<SealedBlock> {
+    let mut blocks = sealed(made);
+    blocks.iter_mut().for_each(|block| block.nodes = StateChanges::default());
+    if let (Some(block), Some(newest)) = (blocks.last_mut(), made.last()) {
+        block.nodes = newest.state.changes_since(&head.state).unwrap();
+    }
+    blocks
 }
