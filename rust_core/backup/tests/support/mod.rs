@@ -36,7 +36,7 @@ impl Sender {
         let folder = tempfile::tempdir().unwrap();
         let datadir = DataDir::lock(folder.path()).unwrap();
         let genesis = test_genesis(&Wallet::some(2));
-        let spec = datadir.spec(Some(&genesis), |_| Ok::<_, DataDirError>(())).unwrap();
+        let spec = datadir.spec(Some(genesis), |_| Ok::<_, DataDirError>(())).unwrap();
         let identity = Identity { chain_id: spec.chain_id(), genesis: genesis_hash(&spec) };
         let options =
             StoreOptions { map_size: MAP_SIZE, ..StoreOptions::new(identity.chain_id, identity.genesis) };

@@ -343,7 +343,9 @@ pub fn sealed(made: &[Made]) -> Vec<SealedBlock> {
 /// Returns the blocks after `head` for a write with the nodes of the newest one alone.
 pub fn sealed_with_newest_nodes(head: &Made, made: &[Made]) -> Vec<SealedBlock> {
     let mut blocks = sealed(made);
-    blocks.iter_mut().for_each(|block| block.nodes = StateChanges::default());
+    for block in &mut *blocks {
+        block.nodes = StateChanges::default();
+    }
     if let (Some(block), Some(newest)) = (blocks.last_mut(), made.last()) {
         block.nodes = newest.state.changes_since(&head.state).unwrap();
     }
