@@ -1,7 +1,6 @@
 """Sequencer and workers of a running node, and the processor time of their threads."""
 
 import os
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,10 +37,11 @@ class CpuReading:
 
     def by_name(self) -> dict[str, float]:
         """Return the time by thread name, largest first."""
-        found: Counter[str] = Counter()
+        found: dict[str, float] = {}
         for thread, seconds in self.threads.items():
-            found[self.names[thread]] += seconds
-        return dict(found.most_common())
+            name = self.names[thread]
+            found[name] = found.get(name, 0.0) + seconds
+        return dict(sorted(found.items(), key=lambda entry: -entry[1]))
 
 
 def read_cpu(pid: int) -> CpuReading:
