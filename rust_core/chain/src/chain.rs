@@ -105,7 +105,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Creates a chain of its genesis block alone, which keeps all blocks in memory.
+    /// Creates a chain of its genesis block alone, which keeps all blocks in memory. `spec` must have the allocation
+    /// of the genesis.
     pub fn new(spec: Arc<ChainSpec>, depth: FinalityDepth) -> Self {
         Self::of_genesis(spec, depth, None)
     }
@@ -124,6 +125,7 @@ impl Chain {
     }
 
     fn of_genesis(spec: Arc<ChainSpec>, depth: FinalityDepth, archive: Option<Arc<Archive>>) -> Self {
+        assert!(spec.genesis_hash().is_none(), "the allocation of the genesis is not left out");
         let state = State::from_genesis(spec.genesis());
         let header = genesis_header(&spec, &state);
         let hash = header.hash_slow();

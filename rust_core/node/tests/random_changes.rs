@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use foreseal_chain::{Chain, replay};
+use foreseal_chain::{Chain, datadir::stored_spec, replay};
 use foreseal_journal::{Identity, JournalOptions, LocalJournal};
 use proptest::prelude::*;
 use support::actions::{Act, Run, act, shown};
@@ -16,7 +16,8 @@ fn replayed(run: &mut Run) -> Chain {
     let view = run.bench().view();
     let identity =
         Identity { chain_id: view.spec().chain_id(), genesis: view.sealed(0).unwrap().unwrap().block.hash };
-    let mut chain = Chain::new(view.spec().clone(), run.settings.finality);
+    let spec = Arc::new(stored_spec(&run.settings.datadir).unwrap().unwrap());
+    let mut chain = Chain::new(spec, run.settings.finality);
     let options = JournalOptions { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
     let folder = run.settings.datadir.join("journal");
     let (journal, _) = LocalJournal::open(&folder, Arc::new(run.disk.clone()), options).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_chain::{Chain, Clock, replay};
+use foreseal_chain::{Chain, Clock, datadir::stored_spec, replay};
 use foreseal_journal::{Identity, JournalOptions, LocalJournal, simulated::DiskFault};
 use foreseal_node::NodeError;
 use foreseal_replication::PoolStart;
@@ -220,7 +220,8 @@ impl Run {
         if journal.first_sequence() > 0 {
             return Ok(());
         }
-        let mut chain = Chain::new(view.spec().clone(), self.settings.finality);
+        let spec = stored_spec(&self.settings.datadir).map_err(|error| error.to_string())?;
+        let mut chain = Chain::new(Arc::new(spec.ok_or("no genesis file")?), self.settings.finality);
         for append in journal.replay().map_err(|error| error.to_string())? {
             for record in append.map_err(|error| error.to_string())?.records {
                 replay(&mut chain, 0, &record).map_err(|error| error.to_string())?;
