@@ -23,11 +23,12 @@ use crate::{
 
 mod import;
 mod stored;
+mod unloading;
 mod unwind;
 
 pub use import::BranchHashes;
 pub use stored::Resumed;
-use stored::Unloading;
+use unloading::Unloading;
 
 /// Reasons why a record does not fit the chain.
 #[derive(Debug, thiserror::Error)]

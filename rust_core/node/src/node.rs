@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use foreseal_chain::{
-    ArchiveCaches, ClockReading, Feed, View,
-    datadir::{DataDir, record_summary, summarized_spec},
-};
+use foreseal_chain::datadir::{DataDir, record_summary, summarized_spec};
+use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View};
 use foreseal_journal::Identity;
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
@@ -143,11 +141,8 @@ impl Node {
         let read_spec = |given| {
             datadir.spec(given, |spec| {
                 settings.check_chain(spec)?;
-                if settings.produce && !settings.driver {
-                    try_first_block(spec, &settings, now)
-                } else {
-                    Ok(())
-                }
+                let is_tried = settings.produce && !settings.driver;
+                if is_tried { try_first_block(spec, &settings, now) } else { Ok(()) }
             })
         };
         let summarized = if given.is_none() { summarized_spec(datadir.path())? } else { None };

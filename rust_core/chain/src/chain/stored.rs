@@ -7,6 +7,7 @@ use foreseal_primitives::ChainSpec;
 use foreseal_state::State;
 use imbl::Vector;
 
+use super::unloading::Unloading;
 use super::{Chain, ChainError};
 use crate::{
     ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, FinalityDepth, HashIndex, History, ReorgedBlocks,
@@ -21,17 +22,6 @@ const PORTIONS: u8 = 16;
 /// Number of portions that may be unloaded per block. So eight blocks cover the whole state, and no block
 /// pays for much.
 const PORTIONS_PER_BLOCK: u8 = 2;
-
-/// Progress of unloading what has not changed since the oldest block in memory.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unloading {
-    /// Number of that block.
-    oldest: u64,
-    /// Number of portions that were unloaded since it became the oldest block.
-    done: u8,
-    /// Portion that is unloaded next.
-    next: u8,
-}
 
 /// Position from which a chain resumes.
 #[derive(Clone, Copy, Debug)]

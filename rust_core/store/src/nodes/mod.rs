@@ -15,11 +15,13 @@ pub(crate) mod changes;
 pub(crate) mod node_key;
 mod prune;
 mod read;
+mod replace;
 mod rewind;
 mod unwind;
 mod write;
 
 pub(crate) use prune::prune_proof_window;
-pub(crate) use rewind::{replace_versions, rewind, rewind_nodes};
+pub(crate) use replace::replace_versions;
+pub(crate) use rewind::{rewind, rewind_nodes};
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::NodeWrites;

@@ -13,10 +13,12 @@ use std::{
 use alloy_primitives::{Address, U256};
 use foreseal_primitives::{AccountDiff, ChangedAccount, StateDiff};
 use foreseal_state::{State, StateChanges, StateError};
-use foreseal_trie::NodeChangeKind;
 use heed::RwTxn;
 
-use super::node_key::{self, Kind};
+use super::{
+    node_key::{self, Kind},
+    replace::replace_versions,
+};
 use crate::{
     Reader, StoreError, key,
     snapshot::Snapshot,
@@ -92,35 +94,6 @@ pub(crate) fn rewind(
     }
     replace_versions(txn, tables, to, changes)?;
     tables.node_changes.clear(txn)
-}
-
-/// Applies changes as versions of block `number`; earlier versions of the changed locations are deleted.
-pub(crate) fn replace_versions(
-    txn: &mut RwTxn<'_>,
-    tables: &Tables,
-    number: u64,
-    changes: &StateChanges,
-) -> Result<(), StoreError> {
-    let accounts =
-        changes.accounts.iter().map(|change| (Kind::Accounts, change.path.to_vec(), &change.write));
-    let storages = changes.storages.iter().flat_map(|storage| {
-        let location = |path: &[u8]| node_key::in_storage(&storage.account, path);
-        storage.nodes.iter().map(move |change| (Kind::Storages, location(&change.path), &change.write))
-    });
-    for (kind, path_key, write) in accounts.chain(storages) {
-        let table = kind.table(tables);
-        match write {
-            NodeChangeKind::Stored(node) => {
-                table.delete_range(txn, &node_key::start(&path_key), &node_key::end(&path_key))?;
-                table.put(txn, &node_key::key(&path_key, number), node)?;
-            }
-            NodeChangeKind::Removed => {
-                table.delete_range(txn, &node_key::start(&path_key), &node_key::end(&path_key))?;
-            }
-            NodeChangeKind::Cleared => table.delete_prefix(txn, &path_key)?,
-        }
-    }
-    Ok(())
 }
 
 /// Keeps only the newest version of up to [`PORTION`] locations after the key `behind`, as a version of block
