@@ -21,7 +21,7 @@ use foreseal_trie::ListTrie;
 use rustix::time::{ClockId, clock_gettime};
 
 const TRANSACTIONS: u64 = 5_000;
-/// The look-ahead of the builder.
+/// Largest batch of transactions that the builder prefetches.
 const LOOK_AHEAD: usize = 64;
 
 struct NoHashes;
