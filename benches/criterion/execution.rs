@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use alloy_consensus::{Header, SignableTransaction, Transaction as _, TxEip1559};
 use alloy_eips::eip2930::AccessList;
-use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
+use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, keccak256};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_benches::sized;
 use foreseal_evm::{BlockGas, Executor};
@@ -14,7 +14,7 @@ use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DevGenesis, NewCode, StateDiff,
     Transaction, dev_genesis,
 };
-use foreseal_state::{BlockHashes, State, StateError};
+use foreseal_state::{NoBlockHashes, State};
 use foreseal_testkit::{Contract, erc20_balance_slot, erc20_transfer};
 use revm::{
     Context, ExecuteCommitEvm, MainBuilder, MainContext,
@@ -30,14 +30,6 @@ const TOKENS: U256 = U256::from_limbs([1_000_000, 0, 0, 0]);
 
 fn accounts() -> u64 {
     sized(1_000_000, 20_000)
-}
-
-struct NoHashes;
-
-impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
-        Ok(None)
-    }
 }
 
 fn address(seed: u64) -> Address {
@@ -101,7 +93,7 @@ fn spec() -> ChainSpec {
 type Done = (Vec<u64>, StateDiff);
 
 fn ours(spec: &ChainSpec, state: &State, header: &Header, transactions: &[Transaction]) -> Done {
-    let mut executor = Executor::new(spec, state, &NoHashes, header);
+    let mut executor = Executor::new(spec, state, &NoBlockHashes, header);
     let (mut gas, mut used) = (BlockGas::default(), Vec::with_capacity(transactions.len()));
     for (index, transaction) in transactions.iter().enumerate() {
         if let Some(count) = executor.lookahead() {

@@ -8,7 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_primitives::{B256, U256, keccak256};
+use foreseal_benches::keyless_address;
 use foreseal_chain::{Clock, SteppedClock};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Node, NodeEnvironment, Producer, Settings};
@@ -34,16 +35,13 @@ struct Site {
     _folder: tempfile::TempDir,
 }
 
-fn stranger(index: u64) -> Address {
-    Address::from_word(keccak256(index.to_be_bytes()))
-}
-
 impl Site {
     fn new(accounts: u64, wallets: &[Wallet]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut genesis = test_genesis(wallets);
         for index in SENDERS..accounts {
-            genesis.alloc.entry(stranger(index)).or_default().balance = U256::from(1_000_000_000_000_u64);
+            genesis.alloc.entry(keyless_address(index)).or_default().balance =
+                U256::from(1_000_000_000_000_u64);
         }
         let settings = Settings { genesis: Some(genesis), ..Settings::new(folder.path().to_owned()) };
         let clock = Arc::new(SteppedClock::default());
@@ -68,7 +66,7 @@ impl Site {
             let wallet = &wallets[usize::try_from(at % SENDERS).expect("few senders")];
             let random = U256::from_be_bytes(keccak256(at.to_le_bytes()).0);
             let index = SENDERS + (random % U256::from(self.accounts - SENDERS)).to::<u64>();
-            let raw = wallet.transfer(at / SENDERS, stranger(index), 1, Fees::default());
+            let raw = wallet.transfer(at / SENDERS, keyless_address(index), 1, Fees::default());
             self.node.submit(&raw).expect("a valid transaction is admitted");
         }
         self.sent += TRANSFERS;

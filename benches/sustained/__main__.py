@@ -62,6 +62,7 @@ async def run(node: LaunchedNode, rate: float, seconds: float, wallet: Wallet, s
         listening = Subscribers(node.port, ("pendingLogs", prober.filter), subscribers)
         listening.listen(probes, seconds + _SHOWN_TIMEOUT)
         readers = Readers(node.port, min(READ_INTERVAL, seconds))
+        stack.callback(readers.stop)
         sending = await asyncio.to_thread(Sending, node.port, rate, seconds)
         stack.callback(sending.stop)
         watch = Watch(node.port, node.usage)

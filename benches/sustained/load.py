@@ -1,6 +1,7 @@
 """The load: a process that sends, readers at a fixed rate, and subscribers that count their notifications."""
 
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,9 +27,12 @@ class Sending:
 
     def __init__(self, port: int, rate: float, seconds: float) -> None:
         command = [sys.executable, "-m", "benches.sustained.sender", str(port), f"{rate:g}", f"{seconds:g}"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        # pytest adds folders to the path of this process only.
+        path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | path)
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
+            self.stop()
             raise RuntimeError("the generator of transfers did not start")
 
     @property
@@ -50,9 +54,8 @@ class Sending:
 
     def stop(self) -> None:
         """End the process."""
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+        with self._process as process:
+            process.kill()
 
 
 def read_bodies() -> list[bytes]:

@@ -8,16 +8,8 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock, StepTimes};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
 use foreseal_primitives::{Account, AccountDiff, ChainSpec, ChangedAccount, Flashblock, StateDiff};
-use foreseal_state::{BlockHashes, State, StateError, StateReader};
+use foreseal_state::{NoBlockHashes, State, StateReader};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
-
-struct NoHashes;
-
-impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
-        Ok(None)
-    }
-}
 
 struct Head(State);
 
@@ -50,7 +42,7 @@ fn opened() -> (PendingBlock, Flashblock, Pool) {
         withdrawals: Vec::new(),
         transactions: Vec::new(),
     };
-    let (open, first) = PendingBlock::open(&spec, parent, &opening, &NoHashes).unwrap();
+    let (open, first) = PendingBlock::open(&spec, parent, &opening, &NoBlockHashes).unwrap();
     let reopened = PendingBlock::resume(&spec, parent, &first).unwrap();
     assert_eq!(reopened.hash(), open.hash());
     let pool = Pool::new(PoolConfig::default());
@@ -67,7 +59,7 @@ fn opened() -> (PendingBlock, Flashblock, Pool) {
 fn block_with_step() -> (PendingBlock, Flashblock, PendingBlock, Flashblock) {
     let (open, first, pool) = opened();
     let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
-    let (stepped, step) = open.step(&mut best, &NoHashes, &mut || true).unwrap().step.unwrap();
+    let (stepped, step) = open.step(&mut best, &NoBlockHashes, &mut || true).unwrap().step.unwrap();
     (open, first, stepped, step)
 }
 
@@ -106,7 +98,7 @@ fn records_out_of_order_are_rejected() {
 fn a_step_past_its_deadline_includes_no_transactions() {
     let (open, ..) = block_with_step();
     let pool = Pool::new(PoolConfig::default());
-    let stepped = open.step(&mut pool.best(1, 1), &NoHashes, &mut || false).unwrap();
+    let stepped = open.step(&mut pool.best(1, 1), &NoBlockHashes, &mut || false).unwrap();
     assert!(stepped.step.is_none() && stepped.rejected.is_empty());
 }
 
@@ -121,7 +113,7 @@ fn timing_a_step_does_not_change_it() {
         Duration::from_secs(reads.get())
     };
     let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
-    let stepped = open.step_timed(&mut best, &NoHashes, &mut || true, &clock).unwrap();
+    let stepped = open.step_timed(&mut best, &NoBlockHashes, &mut || true, &clock).unwrap();
     assert_eq!(stepped.step.unwrap().0.hash(), untimed.hash());
     // One prefetch of accounts, two transactions and the diff; then the roots.
     let times = StepTimes {
@@ -144,7 +136,7 @@ fn with_balance(address: Address, wei: u64) -> StateDiff {
 fn an_override_is_a_step_without_transactions() {
     let (_, _, stepped, _) = block_with_step();
     let address = Address::repeat_byte(0x55);
-    let (written, step) = stepped.overridden(with_balance(address, 7), &NoHashes).unwrap().unwrap();
+    let (written, step) = stepped.overridden(with_balance(address, 7), &NoBlockHashes).unwrap().unwrap();
     assert_eq!((step.index, step.previous, step.transactions.len()), (2, stepped.hash(), 0));
     assert_eq!(written.state().account(&address).unwrap().unwrap().balance, U256::from(7));
     assert_eq!(written.header().state_root, written.state().root());
@@ -153,16 +145,19 @@ fn an_override_is_a_step_without_transactions() {
 
     let applied = stepped.apply(&Flashblock::decode(&step.encode()).unwrap()).unwrap();
     assert_eq!((applied.hash(), applied.index()), (written.hash(), 2));
-    assert!(written.overridden(with_balance(address, 7), &NoHashes).unwrap().is_none(), "it changes nothing");
+    assert!(
+        written.overridden(with_balance(address, 7), &NoBlockHashes).unwrap().is_none(),
+        "it changes nothing"
+    );
 }
 
 #[test]
 fn listed_transactions_are_included_in_order() {
     let (open, _, stepped, step) = block_with_step();
-    let included = open.include(&step.transactions, &NoHashes).unwrap();
+    let included = open.include(&step.transactions, &NoBlockHashes).unwrap();
     assert_eq!(included.step.unwrap().0.hash(), stepped.hash());
     let backwards: Vec<_> = step.transactions.iter().rev().cloned().collect();
-    let included = open.include(&backwards, &NoHashes).unwrap();
+    let included = open.include(&backwards, &NoBlockHashes).unwrap();
     assert_eq!(included.rejected.len(), 1, "the second nonce cannot come first");
     assert_eq!(included.step.unwrap().1.transactions, step.transactions[..1]);
 }

@@ -11,7 +11,7 @@ mod trie_name;
 
 pub use partial_state::{HashedAccount, StateChanges, StorageChanges};
 pub use proof::{AccountProof, SlotProof};
-pub use reader::{BlockHashes, NoStorage, StateError, StateReader, StorageReader};
+pub use reader::{BlockHashes, NoBlockHashes, NoStorage, StateError, StateReader, StorageReader};
 pub use state::{State, genesis_diff, genesis_header, withdrawals_root};
 pub use state_store::{StateStore, analyze_code};
 pub use trie_name::TrieName;

@@ -80,3 +80,13 @@ pub trait BlockHashes: Send + Sync {
     /// requested.
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError>;
 }
+
+/// Hashes of a state without a chain: none is known.
+#[derive(Debug, Clone, Copy)]
+pub struct NoBlockHashes;
+
+impl BlockHashes for NoBlockHashes {
+    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
+        Ok(None)
+    }
+}

@@ -55,8 +55,8 @@ class Explorer:
             findings = serious_findings(page)
             page.emulate_media(color_scheme="light" if scheme == "dark" else "dark")
             findings += serious_findings(page)
-            assert findings == []
-            assert opened.faults.unexpected == []
+            assert findings == [], findings
+            assert opened.faults.unexpected == [], opened.faults.unexpected
             assert opened.faults.policy_violations == []
 
 

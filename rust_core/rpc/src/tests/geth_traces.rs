@@ -13,7 +13,7 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_evm::TransactionReplay;
 use foreseal_primitives::{ChainSpec, SpecId, Transaction, parse_genesis};
-use foreseal_state::{BlockHashes, State, StateError};
+use foreseal_state::{NoBlockHashes, State};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
@@ -35,14 +35,6 @@ const OTHERWISE: &[(&str, &str)] = &[(
     "callcode_precompiled_throw.json",
     "why a precompiled contract fails is not known here: `precompiled failed`",
 )];
-
-struct NoHashes;
-
-impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
-        Ok(None)
-    }
-}
 
 /// Parses a number that geth writes in decimal or hex, with or without quotes.
 fn number(value: &Value) -> U256 {
@@ -89,7 +81,8 @@ fn trace(test: &Value, tracer: &str) -> Value {
     let raw: Bytes = test["input"].as_str().unwrap().parse().unwrap();
     let transaction = Transaction::decode(&raw).unwrap();
     let writer = TraceWriter::new(usize::MAX);
-    let mut replay = TransactionReplay::new(&spec, &state, &NoHashes, &header(&spec, test), writer).unwrap();
+    let mut replay =
+        TransactionReplay::new(&spec, &state, &NoBlockHashes, &header(&spec, test), writer).unwrap();
     let trace = replay.trace(&transaction, &config.tracer.tracer(), usize::MAX).unwrap();
     replay.sink().write(&config.tracer, &trace, TracePosition::default()).unwrap();
     serde_json::from_slice(&replay.sink().out).unwrap()

@@ -8,7 +8,7 @@ use foreseal_evm::{BlockGas, ExecutionError, Executor, RejectedTransaction};
 use foreseal_primitives::{
     Account, AccountDiff, ChainSpec, ChangedAccount, SignedEnvelope, StateDiff, Transaction,
 };
-use foreseal_state::{BlockHashes, State, StateError};
+use foreseal_state::{NoBlockHashes, State};
 use serde::Deserialize;
 
 use crate::{Case, case::same, networks::chain_spec, source::VectorFile, wide_fee};
@@ -26,14 +26,6 @@ struct Expected {
     #[serde(rename = "intrinsicGas")]
     intrinsic_gas: Option<U256>,
     exception: Option<String>,
-}
-
-struct NoHashes;
-
-impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
-        Ok(None)
-    }
 }
 
 pub fn run(file: &VectorFile, fork: Option<&str>) -> Result<Vec<Case>, serde_json::Error> {
@@ -104,7 +96,7 @@ fn check(spec: &ChainSpec, transaction: &Transaction) -> Result<u64, String> {
         ..Header::default()
     };
     let signed = envelope.signed().ok_or("the transaction has no signature")?;
-    let mut executor = Executor::new(spec, &state, &NoHashes, &header);
+    let mut executor = Executor::new(spec, &state, &NoBlockHashes, &header);
     // With a gas limit of 0 the executor rejects the transaction, and the error contains its intrinsic gas.
     let broke = Transaction::new(without_gas(signed), transaction.sender());
     let gas = match executor.transact(&broke, &mut BlockGas::default()) {

@@ -34,6 +34,15 @@ def test_page_continues_after_a_restart_of_the_node(chromium: Chromium, tmp_path
                 assert int(page.locator(".pending h1 .number").inner_text()) >= before
 
 
+def test_charts_are_drawn_once_the_node_serves_their_program(explorer: Explorer) -> None:
+    with explorer.opened("/status", allow=REFUSED) as page:
+        page.route("**/uplot.js", lambda route: route.abort())
+        with page.expect_event("requestfailed"):
+            page.get_by_role("link", name="Live").click()
+        page.unroute_all(behavior="wait")
+        expect(page.locator(".chart canvas")).to_have_count(4)
+
+
 @pytest.mark.parametrize(
     ("code", "message", "sentence"),
     [

@@ -1,13 +1,30 @@
 // Charts by uPlot, which is loaded with the first chart.
 
-import { html, useEffect, useRef } from './ui.js';
+import { html, useEffect, useRef, useState } from './ui.js';
 
 /** @typedef {import('../../vendor/uplot/uplot.js').AlignedData} AlignedData */
 /** @typedef {import('../../vendor/uplot/uplot.js').default} Plot */
+/** @typedef {typeof import('../../vendor/uplot/uplot.js').default} PlotClass */
 /** @typedef {{color: string, style: 'bars' | 'line' | 'points', format: (value: number) => string}} Series */
 
 const HEIGHT = 132;
 const MIN_WIDTH = 120;
+const RETRY_MS = 2000;
+
+/** @type {Promise<PlotClass | null> | null} */
+let loading = null;
+
+/** Returns uPlot, or null while the node does not serve it. */
+function loadPlot() {
+  loading ??= import('../../vendor/uplot/uplot.js').then(
+    (module) => module.default,
+    () => {
+      loading = null;
+      return null;
+    },
+  );
+  return loading;
+}
 
 /** @param {string} name a custom property of the theme */
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -19,7 +36,7 @@ const rangeFromZero = (_plot, _min, max) => [0, max > 0 ? max * 1.15 : 1];
 const labels = (format) => (/** @type {unknown} */ _plot, /** @type {number[]} */ values) => values.map(format);
 
 /**
- * @param {typeof import('../../vendor/uplot/uplot.js').default} UPlot
+ * @param {PlotClass} UPlot
  * @param {Series} series
  * @param {(value: number) => string} formatX
  * @param {number} width
@@ -62,32 +79,43 @@ export function Chart({ title, data, series, formatX }) {
   const plot = useRef(/** @type {Plot | null} */ (null));
   const newest = useRef(data);
   newest.current = data;
+  const [UPlot, setUPlot] = useState(/** @type {PlotClass | null} */ (null));
   useEffect(() => {
-    const element = target.current;
-    if (element === null) return undefined;
     let isGone = false;
-    /** @type {ResizeObserver | null} */
-    let observer = null;
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    const width = () => Math.max(MIN_WIDTH, element.clientWidth);
-    void import('../../vendor/uplot/uplot.js').then(({ default: UPlot }) => {
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let retry;
+    const load = async () => {
+      const found = await loadPlot();
       if (isGone) return;
-      const draw = () => {
-        plot.current?.destroy();
-        plot.current = new UPlot(chartOptions(UPlot, series, formatX, width()), newest.current, element);
-      };
-      draw();
-      dark.addEventListener('change', draw);
-      observer = new ResizeObserver(() => plot.current?.setSize({ width: width(), height: HEIGHT }));
-      observer.observe(element);
-    });
+      if (found !== null) setUPlot(() => found);
+      else retry = setTimeout(load, RETRY_MS);
+    };
+    void load();
     return () => {
       isGone = true;
-      observer?.disconnect();
+      clearTimeout(retry);
+    };
+  }, []);
+  useEffect(() => {
+    const element = target.current;
+    if (element === null || UPlot === null) return undefined;
+    const width = () => Math.max(MIN_WIDTH, element.clientWidth);
+    const draw = () => {
+      plot.current?.destroy();
+      plot.current = new UPlot(chartOptions(UPlot, series, formatX, width()), newest.current, element);
+    };
+    draw();
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    dark.addEventListener('change', draw);
+    const observer = new ResizeObserver(() => plot.current?.setSize({ width: width(), height: HEIGHT }));
+    observer.observe(element);
+    return () => {
+      dark.removeEventListener('change', draw);
+      observer.disconnect();
       plot.current?.destroy();
       plot.current = null;
     };
-  }, []);
+  }, [UPlot]);
   useEffect(() => plot.current?.setData(data), [data]);
   const values = data[1] ?? [];
   const last = values[values.length - 1];
