@@ -111,7 +111,7 @@ def test_search_finds_a_part_in_the_newest_blocks_only(explorer: Explorer, chain
 def test_countdown_runs_and_the_sealed_block_moves_behind(explorer: Explorer, chain: ExplorerChain) -> None:
     with explorer.opened("") as page:
         # Blocks that were sealed early have moved the timestamps ahead of the clock.
-        for _ in range(2):
+        for _ in range(8):
             chain.rpc("evm_mine")
         number = _start_of_block(page, chain)
         countdown = page.locator(".countdown")
