@@ -7,6 +7,10 @@ use foreseal_primitives::{Receipt, StateDiff, Transaction, length_in_block};
 use foreseal_trie::ListTrie;
 use imbl::Vector;
 
+/// Number of transactions from which on the tries of a step are computed in parallel. Waking other threads takes
+/// longer than the lists of a smaller step.
+const PARALLEL_STEP: usize = 256;
+
 /// Transactions and receipts so far. A clone shares its structure; appending costs only the appended items.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
@@ -30,6 +34,22 @@ pub(crate) struct StepContents<'a> {
     pub diff: &'a StateDiff,
     /// Blob gas of the block up to the step: see [`Body::blob_gas_used`].
     pub blob_gas_used: u64,
+}
+
+impl StepContents<'_> {
+    /// Returns `true` if other threads should share the work.
+    pub fn is_large(&self) -> bool {
+        self.transactions.len() >= PARALLEL_STEP
+    }
+}
+
+/// Runs both functions, in parallel if `parallel` is set.
+pub fn join_if<A: Send, B: Send>(
+    parallel: bool,
+    left: impl FnOnce() -> A + Send,
+    right: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if parallel { rayon::join(left, right) } else { (left(), right()) }
 }
 
 impl Body {
@@ -62,16 +82,15 @@ impl Body {
             return next;
         }
         let Self { transactions_trie, receipts_trie, .. } = &mut next;
-        rayon::join(
-            || transactions_trie.extend(transactions.iter().map(|t| t.encoded().clone())),
-            || {
-                receipts_trie.extend(receipts.iter().map(|receipt| {
-                    let mut bytes = Vec::with_capacity(320 + receipt.logs.len() * 160);
-                    receipt.encode_2718(&mut bytes);
-                    Bytes::from(bytes)
-                }));
-            },
-        );
+        let encoded = || transactions_trie.extend(transactions.iter().map(|t| t.encoded().clone()));
+        let receipt_list = || {
+            receipts_trie.extend(receipts.iter().map(|receipt| {
+                let mut bytes = Vec::with_capacity(320 + receipt.logs.len() * 160);
+                receipt.encode_2718(&mut bytes);
+                Bytes::from(bytes)
+            }));
+        };
+        join_if(step.is_large(), encoded, receipt_list);
         for transaction in transactions {
             next.transactions_length += length_in_block(transaction);
             next.transactions.push_back(transaction.clone());

@@ -14,7 +14,7 @@ use foreseal_state::{BlockHashes, State, withdrawals_root};
 
 use crate::{
     Body, BuildError, NextBlockAttributes,
-    body::{StepContents, blob_gas},
+    body::{StepContents, blob_gas, join_if},
 };
 
 /// The parent of a block that is opened.
@@ -229,9 +229,7 @@ impl PendingBlock {
         end: impl FnOnce(&State, &Body) -> Result<(Option<B256>, StateDiff), BuildError>,
     ) -> Result<(Self, StateDiff), BuildError> {
         let (state, lists) = (|| self.base.apply(step.diff), || self.body.with_step(step));
-        // Waking another thread takes longer than an empty step.
-        let (base, body) =
-            if step.transactions.is_empty() { (state(), lists()) } else { rayon::join(state, lists) };
+        let (base, body) = join_if(step.is_large(), state, lists);
         let base = base.map_err(ExecutionError::from)?;
         let (requests_hash, tail) = end(&base, &body)?;
         let tip =

@@ -69,10 +69,9 @@ impl State {
             deleted: changed.diff.account.is_none(),
         });
         let accounts = self.accounts.load(required, &source).map_err(|error| source.state_error(error))?;
-        let leaves: Vec<Option<&AccountLeaf>> = keys
-            .par_chunks(READ_CHUNK_SIZE)
-            .flat_map_iter(|keys| accounts.get_many(keys).into_iter().map(Lookup::value))
-            .collect();
+        let read = |keys: &[B256]| accounts.get_many(keys).into_iter().map(Lookup::value).collect();
+        let leaves: Vec<Vec<Option<&AccountLeaf>>> = map_chunks(&keys, READ_CHUNK_SIZE, read);
+        let leaves: Vec<Option<&AccountLeaf>> = leaves.into_iter().flatten().collect();
         let storages =
             StorageUpdates { state: self, accounts: &diff.accounts, keys: &keys }.apply(&leaves)?;
         let changes = keys.into_iter().zip(&diff.accounts).zip(storages).map(|((key, changed), storage)| {
@@ -147,9 +146,22 @@ fn address_keys(accounts: &[ChangedAccount]) -> Vec<B256> {
 
 fn hash_all(inputs: &[&[u8]]) -> Vec<B256> {
     let mut hashes = vec![B256::ZERO; inputs.len()];
+    if inputs.len() <= HASH_CHUNK_SIZE {
+        keccak_batch(inputs, &mut hashes);
+        return hashes;
+    }
     let chunks = inputs.par_chunks(HASH_CHUNK_SIZE).zip(hashes.par_chunks_mut(HASH_CHUNK_SIZE));
     chunks.for_each(|(inputs, hashes)| keccak_batch(inputs, hashes));
     hashes
+}
+
+/// Maps chunks, on the pool if there are several: waking its threads takes longer than one chunk.
+fn map_chunks<T: Sync, R: Send>(items: &[T], size: usize, map: impl Fn(&[T]) -> R + Send + Sync) -> Vec<R> {
+    if items.len() <= size {
+        items.chunks(size).map(map).collect()
+    } else {
+        items.par_chunks(size).map(map).collect()
+    }
 }
 
 /// The update of the storage tries of the accounts that a diff changes.
@@ -174,17 +186,18 @@ impl StorageUpdates<'_> {
         let written: Vec<usize> = (0..accounts.len()).filter(written).collect();
         let (large, small): (Vec<usize>, Vec<usize>) =
             written.into_iter().partition(|at| accounts[*at].diff.storage.len() >= LARGE_STORAGE);
-        let one = |at: &usize| {
-            let (trie, changes) = self.prepare(*at, &tries[*at])?;
-            Ok((*at, trie.apply(changes)))
+        let one = |at: &[usize]| {
+            let (trie, changes) = self.prepare(at[0], &tries[at[0]])?;
+            Ok((at[0], trie.apply(changes)))
         };
         let group = |group: &[usize]| {
             let work = group.iter().map(|at| self.prepare(*at, &tries[*at])).collect::<Result<_, _>>()?;
             Ok(group.iter().copied().zip(Trie::apply_all(work)).collect())
         };
-        let large: Vec<_> = large.par_iter().map(one).collect::<Result<_, StateError>>()?;
-        let small: Vec<Vec<_>> =
-            small.par_chunks(SMALL_STORAGE_GROUP).map(group).collect::<Result<_, StateError>>()?;
+        let large: Vec<Result<_, StateError>> = map_chunks(&large, 1, one);
+        let small: Vec<Result<Vec<_>, StateError>> = map_chunks(&small, SMALL_STORAGE_GROUP, group);
+        let large = large.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let small = small.into_iter().collect::<Result<Vec<_>, _>>()?;
         for (at, next) in large.into_iter().chain(small.into_iter().flatten()) {
             tries[at] = next;
         }
