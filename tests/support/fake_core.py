@@ -197,7 +197,7 @@ class FakeNode:
             | {"bounds": BOUNDS, "step": times, "parts": parts, "append": times, "commit": times, "pool": pool}
             | {"quorum_append": times}
             | {"engine": {"engine_newPayloadV4": {"time": times, "errors": 2}}}
-            | {"memory": {"used": 1 << 20, "free": 1 << 18, "trims": 1}}
+            | {"memory": {"used": 1 << 20, "free": 1 << 18, "mapped": 1 << 19, "trims": 1}}
             | {"journal": {"written": 8192, "segments": 2}}
             | {"lanes": {"read": lane}}
             | {"caches": {"block_json": {"hits": 9, "misses": 4, "bytes": 2048, "capacity": 4096}}}

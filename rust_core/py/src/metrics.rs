@@ -45,7 +45,7 @@ pub fn metrics_json(
         "commit": histogram(&work.commit),
         "journal": { "written": count(&work.journal_written), "segments": count(&work.journal_segments) },
         "pool": { "added": pool.added, "replaced": pool.replaced, "dropped": dropped },
-        "memory": { "used": memory.used, "free": memory.free, "trims": memory.trims },
+        "memory": { "used": memory.used, "free": memory.free, "mapped": memory.mapped, "trims": memory.trims },
         "store": {
             "used": store.used,
             "limit": store.limit,

@@ -19,6 +19,12 @@ const CLOSING: Duration = Duration::from_secs(5);
 
 static STORES: Mutex<Vec<(PathBuf, Weak<StoreInner>)>> = Mutex::new(Vec::new());
 
+/// Returns the stores that this process has open; none while one is being opened.
+pub(crate) fn open_stores() -> Vec<Store> {
+    let Some(stores) = STORES.try_lock() else { return Vec::new() };
+    stores.iter().filter_map(|(_, store)| store.upgrade()).map(|shared| Store { shared }).collect()
+}
+
 impl Store {
     /// Opens the store in the folder `path`, or creates it there. A store that this process has open
     /// is shared if it was opened with the same options, or with the same options and write access.

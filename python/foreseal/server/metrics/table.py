@@ -418,6 +418,12 @@ _PROCESS = (
         lambda r: r.metrics["memory"]["free"],
     ),
     _scalar(
+        "memory_mapped_bytes",
+        "gauge",
+        "Resident pages of the store and other mapped files, sampled every 10 s. The kernel can reclaim them.",
+        lambda r: r.metrics["memory"]["mapped"],
+    ),
+    _scalar(
         "memory_trims_total",
         "counter",
         "Returns of free memory to the kernel.",

@@ -6,6 +6,7 @@ mod blocks;
 mod damage;
 mod log_search;
 mod many_logs;
+mod mapped_pages;
 mod model;
 mod open;
 mod pages;

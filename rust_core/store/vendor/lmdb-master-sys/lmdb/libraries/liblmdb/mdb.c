@@ -11152,7 +11152,8 @@ mdb_env_info(MDB_env *env, MDB_envinfo *arg)
 		return EINVAL;
 
 	meta = mdb_env_pick_meta(env);
-	arg->me_mapaddr = meta->mm_address;
+	/* FORESEAL: the address of every map, not only of a fixed one. */
+	arg->me_mapaddr = env->me_map;
 	arg->me_last_pgno = meta->mm_last_pg;
 	arg->me_last_txnid = meta->mm_txnid;
 
