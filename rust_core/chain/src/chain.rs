@@ -9,13 +9,13 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock};
 use foreseal_evm::BlockError;
-use foreseal_primitives::{Block, ChainSpec, Flashblock, Override, StateDiff, mutant};
-use foreseal_state::{BlockHashes, State, StateError, genesis_diff, genesis_header};
+use foreseal_primitives::{ChainSpec, Flashblock, Override, StateDiff, mutant};
+use foreseal_state::{BlockHashes, State, StateError};
 use imbl::Vector;
 
 use crate::{
-    ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, Finality, FinalityDepth, HashIndex, History,
-    ReorgedBlocks, STEP_WINDOW, Step, View, Written,
+    ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, Finality, FinalityDepth, GenesisBlock, HashIndex,
+    History, ReorgedBlocks, STEP_WINDOW, Step, View, Written,
     archive::Archive,
     sealed::SealedBlocks,
     store_update::{BlockChanges, StoreUpdate},
@@ -109,45 +109,35 @@ impl Chain {
     /// Creates a chain of its genesis block alone, which keeps all blocks in memory. `spec` must have the allocation
     /// of the genesis.
     pub fn new(spec: Arc<ChainSpec>, depth: FinalityDepth) -> Self {
-        Self::of_genesis(spec, depth, None)
+        Self::from_genesis(&GenesisBlock::new(spec), depth)
+    }
+
+    /// Same as [`Self::new`], with a genesis block that is computed.
+    pub fn from_genesis(genesis: &GenesisBlock, depth: FinalityDepth) -> Self {
+        Self::with_archive(genesis, depth, None)
     }
 
     /// Creates a chain of its genesis block alone. Blocks that `history` has confirmed leave memory once they
     /// are outside `window`.
     pub fn with_history(
-        spec: Arc<ChainSpec>,
+        genesis: &GenesisBlock,
         depth: FinalityDepth,
         history: Arc<dyn History>,
         window: BlockWindow,
         caches: &CacheSizes,
     ) -> Self {
         let archive = Arc::new(Archive::new(history, ArchiveCaches::new(caches)));
-        Self { window, ..Self::of_genesis(spec, depth, Some(archive)) }
+        Self { window, ..Self::with_archive(genesis, depth, Some(archive)) }
     }
 
-    fn of_genesis(spec: Arc<ChainSpec>, depth: FinalityDepth, archive: Option<Arc<Archive>>) -> Self {
-        assert!(spec.genesis_hash().is_none(), "the allocation of the genesis is not left out");
-        let state = State::from_genesis(spec.genesis());
-        let header = genesis_header(&spec, &state);
-        let hash = header.hash_slow();
-        let withdrawals = header.withdrawals_root.map(|_| alloy_eips::eip4895::Withdrawals::default());
-        let block = Block {
-            header,
-            hash,
-            transactions: Vector::new(),
-            receipts: Vector::new(),
-            uncles: Vec::new(),
-            withdrawals,
-            transactions_length: 0,
-        };
+    fn with_archive(genesis: &GenesisBlock, depth: FinalityDepth, archive: Option<Arc<Archive>>) -> Self {
+        let GenesisBlock { spec, block, diff } = genesis.clone();
         let lookup = Arc::new(HashIndex::default());
-        lookup.add_step(hash, 0, 0);
-        let total_difficulty = block.header.difficulty;
-        let genesis = Arc::new(ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() });
+        lookup.add_step(block.block.hash, 0, 0);
         let mut chain = Self {
-            sealed: SealedBlocks::new(genesis.clone(), archive),
+            sealed: SealedBlocks::new(block.clone(), archive),
             spec,
-            total_difficulty,
+            total_difficulty: block.block.header.difficulty,
             window: BlockWindow::default(),
             open: None,
             depth,
@@ -159,8 +149,7 @@ impl Chain {
             updates: Vec::new(),
             unloading: Unloading::default(),
         };
-        let diffs = vec![Arc::new(genesis_diff(chain.spec.genesis()))];
-        chain.send(genesis, BlockChanges { before: State::default(), diffs });
+        chain.send(block, BlockChanges { before: State::default(), diffs: vec![diff] });
         chain
     }
 

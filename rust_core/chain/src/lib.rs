@@ -10,6 +10,7 @@ pub mod datadir;
 mod executed_block;
 mod feed;
 mod finality;
+mod genesis_block;
 mod hash_index;
 mod header_and_state;
 mod history;
@@ -35,6 +36,7 @@ pub use feed::{
     changes_and_seals,
 };
 pub use finality::{Finality, FinalityDepth};
+pub use genesis_block::GenesisBlock;
 pub use hash_index::{HashIndex, Position, STEP_WINDOW};
 pub use header_and_state::HeaderAndState;
 pub use history::History;

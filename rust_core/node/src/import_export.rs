@@ -13,8 +13,8 @@ use foreseal_journal::Disk;
 use crate::{
     NodeError, Settings,
     import::Import,
+    opened_chain::OpenedChain,
     start::{Started, start},
-    store_files::open_store,
     store_writer::StoreObservers,
 };
 
@@ -67,8 +67,8 @@ pub fn export_chain(
 /// Locks the data directory and resumes from store and journal, without a pool or a producing thread.
 fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, Started), NodeError> {
     let datadir = DataDir::lock(&settings.datadir)?;
-    let spec = datadir.spec(settings.genesis.clone(), |_| Ok::<_, NodeError>(()))?;
-    let store = open_store(&datadir, &spec, &settings.store)?;
-    let started = start(&datadir, spec, settings, (store, disk, StoreObservers::default()), &mut |_| {})?;
+    let OpenedChain { origin, store } =
+        OpenedChain::open(&datadir, settings.genesis.clone(), settings, None)?;
+    let started = start(&datadir, origin, settings, (store, disk, StoreObservers::default()), &mut |_| {})?;
     Ok((datadir, started))
 }

@@ -26,6 +26,7 @@ mod mining;
 mod mirror_chain;
 mod node;
 mod offline;
+mod opened_chain;
 mod payload_feed;
 mod points;
 mod producer;

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use foreseal_chain::datadir::{DataDir, record_summary, summarized_spec};
-use foreseal_chain::{ArchiveCaches, ClockReading, Feed, View};
+use foreseal_chain::datadir::{DataDir, record_summary};
+use foreseal_chain::{ArchiveCaches, ClockReading, Feed, GenesisBlock, View};
 use foreseal_journal::Identity;
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
@@ -26,11 +26,11 @@ use crate::{
     cluster::ClusterMonitor,
     control::Control,
     follower_status::follower_status,
+    opened_chain::{ChainOrigin, OpenedChain},
     scrubber::{ScrubOwner, Scrubber},
     shared_state::SharedState,
     signer::admit_signer,
-    start::try_first_block,
-    store_files::{FollowerDataDir, open_store},
+    store_files::FollowerDataDir,
     writer::{Begun, Writer},
 };
 
@@ -61,6 +61,8 @@ pub(crate) struct WriterState {
     pub(crate) control: Arc<Control>,
     signer: Option<Arc<StepSigner>>,
     surroundings: Mutex<Option<NodeEnvironment>>,
+    /// Genesis block of a new chain, until the start.
+    genesis: Mutex<Option<GenesisBlock>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     server: Arc<Mutex<Option<FeedServer>>>,
     /// FeedSource that feeds followers; set once the journal is replayed, if followers are served.
@@ -136,29 +138,12 @@ impl Node {
     fn open_writer(mut settings: Settings, mut surroundings: NodeEnvironment) -> Result<Self, NodeError> {
         let datadir = DataDir::lock(&settings.datadir)?;
         let now = surroundings.clock.now();
-        // A large allocation is in memory once, and only until it is stored.
+        // A large allocation is in memory once, and only until its state is computed.
         let given = settings.genesis.take();
-        let read_spec = |given| {
-            datadir.spec(given, |spec| {
-                settings.check_chain(spec)?;
-                let is_tried = settings.produce && !settings.driver;
-                if is_tried { try_first_block(spec, &settings, now) } else { Ok(()) }
-            })
-        };
-        let summarized = if given.is_none() { summarized_spec(datadir.path())? } else { None };
-        let mut spec = summarized.map_or_else(|| read_spec(given), |spec| Ok(Arc::new(spec)))?;
-        settings.check_chain(&spec)?;
-        let store = open_store(&datadir, &spec, &settings.store)?;
-        let is_new = store.head()?.is_none();
-        if is_new && spec.genesis_hash().is_some() {
-            // The store was removed: the first block needs the allocation.
-            spec = read_spec(None)?;
-        }
+        let OpenedChain { origin, store } = OpenedChain::open(&datadir, given, &settings, Some(now))?;
+        let ChainOrigin { spec, genesis } = origin;
         let signer = admit_signer(&datadir, &settings, &spec, &store, &mut surroundings)?;
-        let brief = record_summary(datadir.path(), &spec, store.options().genesis)?;
-        if !is_new {
-            spec = Arc::new(brief);
-        }
+        record_summary(datadir.path(), &spec, store.options().genesis)?;
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(SharedState::new(pool, surroundings.clock.clone()));
         shared.set_store(store.clone());
@@ -172,6 +157,7 @@ impl Node {
             control: Arc::default(),
             signer: signer.map(Arc::new),
             surroundings: Mutex::new(Some(surroundings)),
+            genesis: Mutex::new(genesis),
             thread: Mutex::new(None),
             server: Arc::default(),
             source: Arc::default(),
@@ -377,6 +363,7 @@ impl Node {
     fn writer(&self, writing: &WriterState, manual: Option<RingLimits>) -> Writer {
         Writer {
             spec: self.spec.clone(),
+            genesis: Mutex::new(writing.genesis.lock().take()),
             settings: self.settings.clone(),
             shared: self.shared.clone(),
             datadir: writing.datadir.clone(),

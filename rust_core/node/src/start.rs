@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use foreseal_builder::NextBlockAttributes;
 use foreseal_chain::{
-    ArchiveCaches, Chain, ClockReading, Resumed, SealedPosition, StoreMeta, UnreplayedJournal,
+    ArchiveCaches, Chain, ClockReading, GenesisBlock, Resumed, SealedPosition, StoreMeta, UnreplayedJournal,
     datadir::DataDir, replay, sealed_by, sealed_chain,
 };
 use foreseal_journal::{Disk, Identity, JournalOptions, JournalReader, LocalJournal, Record, Recovery};
-use foreseal_primitives::{ChainSpec, mutant};
+use foreseal_primitives::mutant;
 use foreseal_store::{Store, StoredHead};
 
 use crate::{
@@ -25,6 +25,7 @@ use crate::{
     chain_loss::ChainLoss,
     contradiction,
     loss::{common, explain},
+    opened_chain::ChainOrigin,
     store_writer::{StoreObservers, StoreWriter},
 };
 
@@ -38,14 +39,14 @@ pub(crate) struct Started {
 /// Opens block 1 of a new chain in memory, with the code that opens every block, to check that the genesis is
 /// usable.
 pub(crate) fn try_first_block(
-    spec: &Arc<ChainSpec>,
+    genesis: &GenesisBlock,
     settings: &Settings,
     now: ClockReading,
 ) -> Result<(), NodeError> {
     let production = &settings.production;
-    let chain = Chain::new(spec.clone(), settings.finality);
+    let chain = Chain::from_genesis(genesis, settings.finality);
     let BlockSlot { timestamp, .. } =
-        BlockSlot::next_after(now, spec.genesis().timestamp, production.block_time);
+        BlockSlot::next_after(now, genesis.spec().genesis().timestamp, production.block_time);
     let attributes = NextBlockAttributes { merged: true, timestamp, ..production.idle_opening(&chain) };
     match chain.prepare_open(&attributes) {
         Ok(_) => Ok(()),
@@ -57,12 +58,12 @@ pub(crate) fn try_first_block(
 /// far. If `beside` has a watcher, the store gets no thread.
 pub(crate) fn start(
     datadir: &DataDir,
-    spec: Arc<ChainSpec>,
+    origin: ChainOrigin,
     settings: &Settings,
     (store, disk, observers): (Store, Arc<dyn Disk>, StoreObservers),
     report: &mut dyn FnMut(u64),
 ) -> Result<Started, NodeError> {
-    let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
+    let identity = Identity { chain_id: origin.spec.chain_id(), genesis: store.options().genesis };
     let options = JournalOptions { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
     let past = JournalReader::new(datadir.journal(), disk.clone(), identity, u64::MAX);
     let opened = LocalJournal::open(&datadir.journal(), disk, options);
@@ -71,7 +72,7 @@ pub(crate) fn start(
     let mut from = begin(&store, &journal, &recovery)?;
     let meta = read_store_meta(&store)?;
     let mut store_writer = StoreWriter::start(store.clone(), &settings.store, &meta, observers)?;
-    let mut chain = open_chain(&store, spec, settings, &store_writer, &meta)?;
+    let mut chain = open_chain(&store, origin, settings, &store_writer, &meta)?;
     chain.remember(UnreplayedJournal::new(journal.reader(), (from.sequence, from.records)), 0);
     let mut followed = store_writer.follow(&mut chain, 0);
     let mut records = 0;
@@ -115,7 +116,7 @@ pub(crate) fn read_store_meta(store: &Store) -> Result<StoreMeta, NodeError> {
 /// Returns the chain that the store holds, up to its newest block.
 pub(crate) fn open_chain(
     store: &Store,
-    spec: Arc<ChainSpec>,
+    ChainOrigin { spec, genesis }: ChainOrigin,
     settings: &Settings,
     store_writer: &StoreWriter,
     meta: &StoreMeta,
@@ -123,7 +124,8 @@ pub(crate) fn open_chain(
     let (history, depth, window) =
         (store_writer.history()?, settings.finality_depth(), settings.store.recent);
     let Some(head) = store.head()?.map(|head| head.number) else {
-        return Ok(Chain::with_history(spec, depth, history, window, &settings.store.caches));
+        let genesis = genesis.unwrap_or_else(|| GenesisBlock::new(spec));
+        return Ok(Chain::with_history(&genesis, depth, history, window, &settings.store.caches));
     };
     let record = store.reader()?.record(head)?;
     let total_difficulty = record.map(|(_, record)| record.total_difficulty).unwrap_or_default();

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use foreseal_chain::datadir::{DataDir, SavedPool};
+use foreseal_chain::{
+    GenesisBlock,
+    datadir::{DataDir, SavedPool},
+};
 use foreseal_journal::{Identity, JournalReader};
 use foreseal_primitives::ChainSpec;
 use foreseal_replication::{
@@ -25,6 +28,7 @@ use crate::{
     cluster::{BusyBeat, ClusterMember, ClusterMonitor, EngineWatch, FeedProbe, IntervalThread, MemberParts},
     control::Control,
     mirror_chain::MirrorChain,
+    opened_chain::ChainOrigin,
     replicated::AppendCheck,
     sequencer::{BlockInputs, Sequencer},
     sequencer_backend::FeedBackend,
@@ -38,6 +42,8 @@ const MANUAL_NEAR: u64 = 2;
 /// State of the writing thread.
 pub(crate) struct Writer {
     pub(crate) spec: Arc<ChainSpec>,
+    /// Genesis block of a new chain, until the journal is replayed.
+    pub(crate) genesis: Mutex<Option<GenesisBlock>>,
     pub(crate) settings: Settings,
     pub(crate) shared: Arc<SharedState>,
     pub(crate) datadir: Arc<DataDir>,
@@ -83,7 +89,8 @@ impl Writer {
     pub(crate) fn begin(&self, mut surroundings: NodeEnvironment) -> Result<Begun, NodeError> {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
         let files = (self.store.clone(), surroundings.disk, self.shared.store_observers());
-        let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
+        let origin = ChainOrigin { spec: self.spec.clone(), genesis: self.genesis.lock().take() };
+        let started = start(&self.datadir, origin, &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.store_writer.gauge());
         let (past, discarded) = (started.journal.reader(), started.journal.discarded());
         if let Some(room) = self.room() {

@@ -9,12 +9,11 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_chain::{Chain, FinalityDepth};
 use foreseal_journal::RealDisk;
 use foreseal_node::Settings;
 use foreseal_primitives::system_contracts;
 use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload, test_genesis};
-use support::{Bench, open_node, settings};
+use support::{Bench, genesis_chain, open_node, settings};
 
 /// Timestamp of the first block of a test chain; each later block is two seconds later.
 const FIRST: u64 = 1_000_002;
@@ -40,7 +39,7 @@ fn open(settings: Settings) -> Result<Bench, String> {
 /// Imports the sealed blocks of `bench` into a separate chain, which verifies every header.
 fn execute_from_outside(bench: &Bench) {
     let view = bench.view();
-    let mut outside = Chain::new(view.spec().clone(), FinalityDepth::default());
+    let mut outside = genesis_chain(&bench.node);
     for number in 1..=view.latest().number() {
         let sealed = view.sealed(number).unwrap().unwrap();
         let mut bytes = Vec::new();
@@ -184,7 +183,7 @@ fn a_proof_of_work_chain_is_served() {
     assert_eq!((header.number, header.timestamp, header.difficulty), (1, 2, U256::from(131_136)));
     let mut bytes = Vec::new();
     view.pending().block.encode(&mut bytes);
-    let mut outside = Chain::new(view.spec().clone(), FinalityDepth::default());
+    let mut outside = genesis_chain(&node);
     outside.import(&bytes).unwrap();
     assert_eq!(outside.latest().state.root(), view.pending().state.root());
 }

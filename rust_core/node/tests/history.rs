@@ -9,8 +9,8 @@ use std::{ops::ControlFlow, path::Path, sync::Arc};
 use alloy_primitives::{Address, B256, Log, U256};
 use foreseal_builder::NextBlockAttributes;
 use foreseal_chain::{
-    BlockId, BlockWindow, CacheSizes, Chain, ExecutedBlock, FinalityDepth, HeaderAndState, History,
-    LogMatches, ResolveError, View, matching_logs, replay,
+    BlockId, BlockWindow, CacheSizes, Chain, ExecutedBlock, FinalityDepth, GenesisBlock, HeaderAndState,
+    History, LogMatches, ResolveError, View, matching_logs, replay,
 };
 use foreseal_journal::{Identity, JournalOptions, LocalJournal, RealDisk, Record};
 use foreseal_primitives::{ChainSpec, FoundLog, LogFilter, LogPosition};
@@ -60,7 +60,13 @@ impl Twins {
         let history = Arc::new(MemoryHistory::default());
         let depth = FinalityDepth { safe: 2, finalized: 4 };
         let mut complete = Chain::new(spec.clone(), depth);
-        let mut split = Chain::with_history(spec, depth, history.clone(), WINDOW, &CacheSizes::default());
+        let mut split = Chain::with_history(
+            &GenesisBlock::new(spec),
+            depth,
+            history.clone(),
+            WINDOW,
+            &CacheSizes::default(),
+        );
         history.confirm(split.latest());
         let mut old = None;
         for record in &records {

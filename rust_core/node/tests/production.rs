@@ -4,9 +4,9 @@
 
 mod support;
 
-use foreseal_chain::{Chain, Clock, FinalityDepth};
+use foreseal_chain::Clock;
 use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
-use support::Bench;
+use support::{Bench, genesis_chain};
 
 #[test]
 fn a_tick_without_transactions_makes_no_step() {
@@ -151,7 +151,7 @@ fn produced_blocks_reexecute_to_the_same_hash() {
         bench.tick();
     }
     let view = bench.view();
-    let mut outside = Chain::new(view.spec().clone(), FinalityDepth::default());
+    let mut outside = genesis_chain(&bench.node);
     for number in 1..=30 {
         let sealed = view.sealed(number).unwrap().unwrap();
         let mut bytes = Vec::new();

@@ -47,21 +47,18 @@ pub fn summarized_spec(datadir: &Path) -> Result<Option<ChainSpec>, DataDirError
     Ok(Some(ChainSpec::without_allocation(summary.rules, summary.hash)?))
 }
 
-/// Records the rules and the hash of the genesis block, unless they are recorded. Returns the rules without the
-/// allocation.
-pub fn record_summary(datadir: &Path, spec: &ChainSpec, hash: B256) -> Result<ChainSpec, DataDirError> {
-    let rules = without_allocation(spec.genesis());
-    let brief = ChainSpec::without_allocation(rules.clone(), hash)?;
-    let Some(identity) = DirIdentity::read(datadir)? else { return Ok(brief) };
+/// Records the rules and the hash of the genesis block, unless they are recorded.
+pub fn record_summary(datadir: &Path, spec: &ChainSpec, hash: B256) -> Result<(), DataDirError> {
+    let Some(identity) = DirIdentity::read(datadir)? else { return Ok(()) };
     if read_summary(datadir).is_some_and(|summary| summary.file == identity.genesis) {
-        return Ok(brief);
+        return Ok(());
     }
+    let rules = without_allocation(spec.genesis());
     let summary = GenesisSummary { file: identity.genesis, hash, rules };
     let text = serde_json::to_vec_pretty(&summary).map_err(GenesisError::from)?;
     let path = datadir.join(GENESIS_SUMMARY);
     checked_file::replace(&path, &checked_file::seal_json(&text))
-        .map_err(|error| DataDirError::io("write", &path, &error))?;
-    Ok(brief)
+        .map_err(|error| DataDirError::io("write", &path, &error))
 }
 
 /// Returns the recorded summary; `None` if it is missing, damaged or of another version.
@@ -74,7 +71,7 @@ fn read_summary(datadir: &Path) -> Option<GenesisSummary> {
 }
 
 /// Returns a copy of a genesis without its allocation.
-fn without_allocation(genesis: &Genesis) -> Genesis {
+pub(crate) fn without_allocation(genesis: &Genesis) -> Genesis {
     Genesis {
         config: genesis.config.clone(),
         extra_data: genesis.extra_data.clone(),

@@ -298,7 +298,8 @@ impl<'p> StoreRepair<'p> {
         let files = (store, Arc::new(RealDisk) as _, StoreObservers::default());
         let mut broken = false;
         let mut report = |records| broken |= watch(RepairProgress::Replaying { records }).is_break();
-        let mut started = start(&self.lock, self.spec.clone(), &self.node_settings(), files, &mut report)?;
+        let mut started =
+            start(&self.lock, self.spec.clone().into(), &self.node_settings(), files, &mut report)?;
         started.store_writer.drain().map_err(NodeError::from)?;
         started.journal.close()?;
         if broken { Err(StoreError::Interrupted.into()) } else { Ok(()) }

@@ -85,7 +85,7 @@ impl Rebuild<'_> {
         let mut link =
             StoreWriter::start(store.clone(), &self.settings.store, &meta, StoreObservers::default())
                 .map_err(NodeError::from)?;
-        let mut chain = open_chain(&store, self.spec.clone(), self.settings, &link, &meta)?;
+        let mut chain = open_chain(&store, self.spec.clone().into(), self.settings, &link, &meta)?;
         let mut fetcher = Fetcher::new(source);
         let of = plan.last + 1 - plan.first;
         for number in plan.first..=plan.last {

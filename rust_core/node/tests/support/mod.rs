@@ -10,7 +10,9 @@ pub mod pair;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, U256};
-use foreseal_chain::{BlockId, Clock, SteppedClock, SystemClock, View};
+use foreseal_chain::{
+    BlockId, Chain, Clock, FinalityDepth, SteppedClock, SystemClock, View, datadir::stored_spec,
+};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{Development, Node, NodeEnvironment, NodeError, Producer, ProductionError, Settings};
 use foreseal_primitives::{Change, Override};
@@ -137,6 +139,12 @@ pub fn start() -> (tempfile::TempDir, Vec<Wallet>, Bench) {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
     let bench = Bench::developing(datadir.path(), &wallets);
     (datadir, wallets, bench)
+}
+
+/// Returns a chain of the stored genesis of a node, in memory.
+pub fn genesis_chain(node: &Node) -> Chain {
+    let spec = stored_spec(node.store().path().parent().unwrap()).unwrap().unwrap();
+    Chain::new(Arc::new(spec), FinalityDepth::default())
 }
 
 /// Returns an override of the balance of [`OTHER_ACCOUNT`].

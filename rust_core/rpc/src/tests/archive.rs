@@ -17,7 +17,7 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_chain::{Clock, SteppedClock, View};
+use foreseal_chain::{Clock, SteppedClock, View, datadir::stored_spec};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Development, Node, NodeEnvironment};
 use foreseal_primitives::Transaction;
@@ -50,8 +50,11 @@ struct Archive {
 impl Archive {
     fn new() -> Self {
         let wallets = Wallet::some(12);
-        let bench = open(tempfile::tempdir().unwrap(), wallets, Arc::default());
-        let model = Model::new(bench.view().spec().clone(), &bench.wallets);
+        let datadir = tempfile::tempdir().unwrap();
+        let path = datadir.path().to_owned();
+        let bench = open(datadir, wallets, Arc::default());
+        let spec = stored_spec(&path).unwrap().unwrap();
+        let model = Model::new(Arc::new(spec), &bench.wallets);
         Self { bench, model, random: StdRng::seed_from_u64(5) }
     }
 
