@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use alloy_genesis::Genesis;
+use foreseal_builder::NextBlockAttributes;
 use foreseal_chain::{
-    ClockReading, GenesisBlock,
+    Chain, ClockReading, GenesisBlock,
     datadir::{DataDir, DataDirError, summarized_spec},
 };
 use foreseal_primitives::ChainSpec;
 use foreseal_store::Store;
 
-use crate::{NodeError, Settings, start::try_first_block, store_files::open_store};
+use crate::{BlockSlot, NodeError, Settings, store_files::open_store};
 
 /// Rules of a chain, and its genesis block if that is computed.
 pub(crate) struct ChainOrigin {
@@ -84,4 +85,18 @@ fn read_genesis(
     })?;
     let genesis = tried.unwrap_or_else(|| GenesisBlock::new(spec));
     Ok(genesis.without_allocation().map_err(DataDirError::from)?)
+}
+
+/// Opens block 1 of a new chain in memory, with the code that opens every block, to check that the genesis is
+/// usable.
+fn try_first_block(genesis: &GenesisBlock, settings: &Settings, now: ClockReading) -> Result<(), NodeError> {
+    let production = &settings.production;
+    let chain = Chain::from_genesis(genesis, settings.finality);
+    let BlockSlot { timestamp, .. } =
+        BlockSlot::next_after(now, genesis.spec().genesis().timestamp, production.block_time);
+    let attributes = NextBlockAttributes { merged: true, timestamp, ..production.idle_opening(&chain) };
+    match chain.prepare_open(&attributes) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(NodeError::DeadGenesis { why }),
+    }
 }

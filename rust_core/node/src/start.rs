@@ -11,9 +11,8 @@
 
 use std::sync::Arc;
 
-use foreseal_builder::NextBlockAttributes;
 use foreseal_chain::{
-    ArchiveCaches, Chain, ClockReading, GenesisBlock, Resumed, SealedPosition, StoreMeta, UnreplayedJournal,
+    ArchiveCaches, Chain, GenesisBlock, Resumed, SealedPosition, StoreMeta, UnreplayedJournal,
     datadir::DataDir, replay, sealed_by, sealed_chain,
 };
 use foreseal_journal::{Disk, Identity, JournalOptions, JournalReader, LocalJournal, Record, Recovery};
@@ -21,7 +20,7 @@ use foreseal_primitives::mutant;
 use foreseal_store::{Store, StoredHead};
 
 use crate::{
-    BlockSlot, NodeError, Settings, StartError,
+    NodeError, Settings, StartError,
     chain_loss::ChainLoss,
     contradiction,
     loss::{common, explain},
@@ -34,24 +33,6 @@ pub(crate) struct Started {
     pub chain: Chain,
     pub journal: LocalJournal,
     pub store_writer: StoreWriter,
-}
-
-/// Opens block 1 of a new chain in memory, with the code that opens every block, to check that the genesis is
-/// usable.
-pub(crate) fn try_first_block(
-    genesis: &GenesisBlock,
-    settings: &Settings,
-    now: ClockReading,
-) -> Result<(), NodeError> {
-    let production = &settings.production;
-    let chain = Chain::from_genesis(genesis, settings.finality);
-    let BlockSlot { timestamp, .. } =
-        BlockSlot::next_after(now, genesis.spec().genesis().timestamp, production.block_time);
-    let attributes = NextBlockAttributes { merged: true, timestamp, ..production.idle_opening(&chain) };
-    match chain.prepare_open(&attributes) {
-        Ok(_) => Ok(()),
-        Err(why) => Err(NodeError::DeadGenesis { why }),
-    }
 }
 
 /// Opens the journal and replays what the store does not have. `report` receives the number of records so
