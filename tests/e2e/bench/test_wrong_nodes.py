@@ -62,6 +62,14 @@ def test_unsupported_method_is_omitted_from_the_figures(filled: FilledNode) -> N
         assert [cell.node for cell in matrix.closed(quiet)] == ["foreseal"]
 
 
+def test_error_with_another_code_is_omitted_from_the_figures(filled: FilledNode) -> None:
+    with another(filled.node.url, {"eth_call": error(-32603, "reverted")}) as other:
+        row = BY_NAME["call that reverts"]
+        matrix = MatrixRun([filled, beside(filled, other)], [row], EXTENT)
+        matrix.compare()
+        assert matrix.missing == {(row.name, "other"): "other: eth_call: error -32603: reverted"}
+
+
 def test_node_without_websocket_has_no_websocket_figures(filled: FilledNode) -> None:
     with another(filled.node.url, {}) as other:
         matrix = MatrixRun([filled, beside(filled, other)], [BY_NAME["WebSocket request"]], EXTENT)
