@@ -239,7 +239,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "nodes": tables.nodes,
     "crates_and_packages": tables.crates_and_packages,
     "steps": tables.steps,
-    "entrance": tables.entrance,
+    "before_and_after": tables.before_and_after,
+    "other_nodes": tables.other_nodes,
     "start_figures": start_tables.start_figures,
     "imports": tables.imports,
 }

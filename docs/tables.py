@@ -4,31 +4,33 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from result_files import headings, load, load_if_measured, missing, origin
+from result_files import row as table_row
 
 # Targets for the ratio to anvil at 16 connections: default transport, asgi transport.
 _TARGETS: Mapping[str, tuple[float | None, float | None]] = {
-    "blockNumber": (1.5, 0.5),
-    "storage": (1.5, 0.5),
-    "nonce latest": (1.5, 0.5),
-    "nonce pending": (1.5, 0.5),
-    "balance": (1.5, 0.5),
+    "blockNumber": (2, 0.5),
+    "storage": (2, 0.5),
+    "nonce latest": (2, 0.5),
+    "nonce pending": (2, 0.5),
+    "balance": (2, 0.5),
     "block latest": (1.7, 0.6),
     "block of 100, hashes": (4.5, 1.5),
     "block of 100, full": (200, 75),
     "receipts of 100": (18, 9),
     "one receipt": (2.8, 1),
-    "logs: one block of 100": (3.2, 1.3),
-    "logs: 100 blocks filtered": (5, 2),
+    "logs: one block of 100": (3.5, 1.3),
+    "logs: 100 blocks filtered": (5.5, 2),
     "logs: 100 blocks, all": (3.5, 2),
     "logs: 2,000 blocks filtered": (70, 35),
-    "call": (1.2, 0.6),
-    "estimate": (2, 1.2),
-    "batch of 100 storage reads": (2, 0.8),
+    "call": (2, 0.6),
+    "estimate": (3, 1.2),
+    "batch of 100 storage reads": (2.5, 0.8),
     "WebSocket request": (1.3, 0.4),
-    "send, native": (2, 1.3),
-    "send, ERC-20": (2.2, 1.3),
-    "send, ERC-20 in batches of 100": (3, None),
+    "send, native": (3.5, 1.3),
+    "send, ERC-20": (4, 1.3),
+    "send, ERC-20 in batches of 100": (4, None),
 }
+_OTHERS = ("hardhat", "geth")
 
 
 def compare() -> str:
@@ -95,7 +97,7 @@ def nodes() -> str:
         name = node["name"]
         cells = [
             name,
-            f"{_rate(node['start_ms'])} ms",
+            f"{_rate(node['start_ms'])} ms" if node.get("start_ms") else "",
             f"{fanout[name]['cpu_us_per_notification']:.1f} us",
             f"{receipts[name]['p50_ms']:.0f} ms, {receipts[name]['p99_ms']:.0f} ms",
             f"{_rate(node['resident_mb'])} MB",
@@ -133,20 +135,42 @@ def steps() -> str:
     return "\n".join(lines)
 
 
-def entrance() -> str:
-    """Return every row before and after the entrance was unified, with the ratio at each number of connections."""
-    report = load("entrance.json")
+def before_and_after() -> str:
+    """Return rates at each number of connections before and after, and their ratio, from the run against anvil."""
+    report = load("compare.json")
     cells = _by_cell(report["reads"])
-    counts = sorted({cell["connections"] for cell in report["reads"]})
-    heads = [f"{count}: before, after, ratio" for count in counts]
-    lines = [origin(report), "", f"| row | {' | '.join(heads)} |", f"|---|{'---|' * len(counts)}"]
-    for row in dict.fromkeys(cell["row"] for cell in report["reads"]):
-        shown = []
-        for count in counts:
-            before, after = cells[row, count, "before"], cells[row, count, "after"]
-            rates = f"{_rate(before['requests_per_second'])}, {_rate(after['requests_per_second'])}"
-            shown.append(f"{rates}, {_ratio(after['ratio'])}")
-        lines.append(f"| {row} | {' | '.join(shown)} |")
+    counts = report["extent"]["connections"]
+    lines = headings("row", *(f"{count}: before, after, ratio" for count in counts))
+    for name in dict.fromkeys(cell["row"] for cell in report["reads"]):
+        pairs = ((cells[name, count, "before"], cells[name, count, "foreseal"]) for count in counts)
+        lines.append(table_row(name, *(_change(*pair, "requests_per_second") for pair in pairs)))
+    sends = {(cell["row"], cell["node"]): cell for cell in report["sends"]}
+    for name in dict.fromkeys(cell["row"] for cell in report["sends"]):
+        change = _change(sends[name, "before"], sends[name, "foreseal"], "transactions_per_second")
+        lines.append(table_row(name, *("" if count != 16 else change for count in counts)))
+    return "\n".join(lines)
+
+
+def _change(before: Mapping[str, Any], after: Mapping[str, Any], rate: str) -> str:
+    return f"{_rate(before[rate])}, {_rate(after[rate])}, {_ratio(after[rate] / before[rate])}"
+
+
+def other_nodes() -> str:
+    """Return the rates of hardhat and geth at 16 connections, and how many times as fast Foreseal is."""
+    report = load("compare.json")
+    cells = {
+        (cell["row"], cell["node"]): cell["requests_per_second"]
+        for cell in report["reads"]
+        if cell["connections"] == 16
+    }
+    cells |= {(cell["row"], cell["node"]): cell["transactions_per_second"] for cell in report["sends"]}
+    lines = headings("row", "Foreseal, /s", *(f"{name}: /s, ratio" for name in _OTHERS))
+    for name in dict.fromkeys(name for name, _ in cells):
+        ours = cells[name, "foreseal"]
+        theirs = (cells.get((name, other)) for other in _OTHERS)
+        lines.append(
+            table_row(name, _rate(ours), *(f"{_rate(rate)}, {_ratio(ours / rate)}" if rate else "" for rate in theirs))
+        )
     return "\n".join(lines)
 
 
