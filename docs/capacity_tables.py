@@ -5,7 +5,7 @@ from typing import Any
 
 from result_files import headings, load_if_measured, missing, origin, row
 
-_READS = ("eth_blockNumber", "eth_getBalance", "eth_call", "eth_getBlockByNumber")
+_READS = ("eth_blockNumber", "eth_getBalance", "eth_call", "eth_call of 260,000 gas", "eth_getBlockByNumber")
 _STATE_READS = ("balance", "storage", "call", "proof")
 
 

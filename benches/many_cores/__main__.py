@@ -19,7 +19,7 @@ from benches.load.launched_node import dev_node
 from benches.load.workers import LOGGED, served_process
 from benches.many_cores import model
 from benches.many_cores.charts import charts
-from benches.many_cores.measurement import ACCOUNTS, READS, closed_figures, read_figures, send_figures
+from benches.many_cores.measurement import ACCOUNTS, CALLS, closed_figures, read_figures, send_figures
 from benches.many_cores.node_processes import find_processes
 from benches.many_cores.placement import pin, place
 
@@ -55,10 +55,12 @@ def measure_node(folder: Path, transport: str, workers: int, given: argparse.Nam
         try:
             figures: dict[str, Any] = {"transport": transport, "workers": workers, "placement": where.figures()}
             figures["reads"] = {
-                call: read_figures(port, call, given.seconds, given.rounds, found, where) for call in READS
+                call: read_figures(port, call, given.seconds, given.rounds, found, where) for call in CALLS
             }
             metrics = metrics_path or f"http://127.0.0.1:{port}/metrics"
             figures["sends"] = send_figures(port, given.rate, given.send_seconds, found, where, metrics)
+            for pid in (found.sequencer, *found.workers, os.getpid()):
+                pin(pid, cores)
             figures |= closed_figures(port, given.submissions)
         finally:
             pin(os.getpid(), cores)
@@ -75,7 +77,7 @@ def two_core_cost(folder: Path, given: argparse.Namespace) -> dict[str, float]:
     with served_process(*arguments, workers=2) as (port, process):
         found, where = find_processes(process.pid), place([0], 2)
         costs = {
-            call: read_figures(port, call, given.seconds, given.rounds, found, where)["worker_us"] for call in READS
+            call: read_figures(port, call, given.seconds, given.rounds, found, where)["worker_us"] for call in CALLS
         }
     shutil.rmtree(datadir)
     return costs
@@ -100,7 +102,7 @@ def predictions(results: Sequence[dict[str, Any]], both: dict[str, float], rate:
             one["reads"][call]["worker_us"] / 1e6,
             model.serial_share(one["reads"][call]["worker_us"], both[call]),
         )
-        for call in READS
+        for call in CALLS
     }
     return {
         "read_us": {call: round(read * 1e6, 3) for call, (read, _) in reads.items()},
@@ -146,7 +148,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="of one round of reads")
     parser.add_argument("--rate", type=float, default=1_000.0, help="transfers a second while steps are measured")
     parser.add_argument("--send-seconds", type=float, default=20.0)
-    parser.add_argument("--submissions", type=int, default=1_000, help="transactions of each of 9 senders")
+    parser.add_argument("--submissions", type=int, default=1_000, help="transactions of each of 32 senders")
     parser.add_argument("--short", action="store_true", help="one and two workers, a second each; saves nothing")
     parser.add_argument("--save", type=Path, help="result file")
     given = parser.parse_args()

@@ -5,7 +5,7 @@ from typing import Any
 
 from benches.load.line_chart import Line, Panel, line_charts
 
-_CALLS = ("eth_blockNumber", "eth_getBalance", "eth_call")
+_CALLS = ("eth_blockNumber", "eth_getBalance", "eth_call", "eth_call of 260,000 gas")
 
 
 def charts(report: Mapping[str, Any]) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 
 import uvloop
 from benches.cluster.histogram import Histogram, read_histogram
-from benches.load.scaling import CALLS, submission_rate
-from benches.load.wallets import wallets
-from benches.load.workers import follow
+from benches.load import workers
+from benches.load.wallets import Wallet, wallets
 from benches.many_cores.node_processes import CpuReading, NodeProcesses, read_cpu
 from benches.many_cores.placement import Placement, pin
 from benches.sustained.load import Sending
@@ -19,12 +18,17 @@ from benches.sustained.sender import SENDERS
 from foreseal.bench.node import BenchNode, body
 
 CONNECTIONS = 16
-"""Connections of one generator."""
-READS = ("eth_blockNumber", "eth_getBalance", "eth_call", "eth_getBlockByNumber")
+"""Connections for each worker."""
+# Counts down from 10,000 and stops: 260,000 gas.
+_LOOP = "0x6127105b6001900380600357"
+CALLS: dict[str, tuple[str, list[Any]]] = workers.CALLS | {
+    "eth_call": ("eth_call", [{"to": workers.ACCOUNT, "data": "0x"}, "pending"]),
+    "eth_call of 260,000 gas": ("eth_call", [{"input": _LOOP}, "pending"]),
+}
 STEP_FAMILY = "foreseal_step_seconds"
 _SETTLING, _IDLE_TIME, _POLLS = 1.0, 2.0, 50
 # Accounts of the closed loop, after those of the paced generator.
-CLOSED_SENDERS = 9
+CLOSED_SENDERS = 32
 ACCOUNTS = SENDERS + CLOSED_SENDERS
 
 
@@ -32,31 +36,39 @@ def read_figures(
     port: int, call: str, seconds: float, rounds: int, at: NodeProcesses, place: Placement
 ) -> dict[str, Any]:
     """Return rate and processor time of a read, as medians over rounds; the generators are threads of this process."""
-    generators = max(1, len(place.generators) if place.is_parallel else 1)
     method, params = CALLS[call]
     bodies = [body(method, *params)]
-    nodes = [BenchNode(f"generator {number}", f"http://127.0.0.1:{port}") for number in range(generators)]
+    shares = connection_shares(len(at.workers), place)
+    nodes = [BenchNode(f"generator {number}", f"http://127.0.0.1:{port}") for number in range(len(shares))]
     found: list[dict[str, float]] = []
-    with ThreadPoolExecutor(generators) as pool:
+    with ThreadPoolExecutor(len(shares)) as pool:
         for _ in range(rounds + 1):
-            before = _read_all(at)
+            before, own = _read_all(at), time.process_time()
             began = time.perf_counter()
-            done = list(pool.map(lambda node: node.load(bodies, CONNECTIONS, seconds), nodes))
+            done = list(pool.map(lambda node, share: node.load(bodies, share, seconds), nodes, shares))
             elapsed = time.perf_counter() - began
-            used = _since(at, before)
+            used, own = _since(at, before), time.process_time() - own
             answered = sum(each.answered for each in done)
-            workers = [used[pid] for pid in at.workers]
+            busy = [used[pid] for pid in at.workers]
             found.append(
                 {
                     "requests_per_second": sum(each.rate for each in done),
-                    "worker_us": sum(each.total for each in workers) / answered * 1e6,
-                    "kernel_us": sum(each.kernel for each in workers) / answered * 1e6,
+                    "worker_us": sum(each.total for each in busy) / answered * 1e6,
+                    "kernel_us": sum(each.kernel for each in busy) / answered * 1e6,
                     "sequencer_us": 0.0 if _is_one(at) else used[at.sequencer].total / answered * 1e6,
-                    "workers_cores": sum(each.total for each in workers) / elapsed,
+                    "workers_cores": sum(each.total for each in busy) / elapsed,
+                    "generators_cores": own / elapsed,
                 }
             )
     # The first round is the warm-up.
     return {name: round(statistics.median(each[name] for each in found[1:]), 3) for name in found[0]}
+
+
+def connection_shares(workers: int, place: Placement) -> list[int]:
+    """Return the connections of each generator: `CONNECTIONS` for each worker, over the cores of the generators."""
+    count = CONNECTIONS * workers
+    generators = min(len(place.generators), count) if place.is_parallel else 1
+    return [count // generators + (number < count % generators) for number in range(generators)]
 
 
 def send_figures(
@@ -73,7 +85,7 @@ def send_figures(
     used, elapsed = _since(at, before), time.perf_counter() - began
     count = sent["accepted"]
     sequencer = used[at.sequencer]
-    workers = [] if _is_one(at) else [used[pid].total - idle[pid] * elapsed for pid in at.workers]
+    following = [] if _is_one(at) else [used[pid].total - idle[pid] * elapsed for pid in at.workers]
     return {
         "rate": rate,
         "accepted": count,
@@ -89,14 +101,14 @@ def send_figures(
         "sequencer_threads_us": {
             name: round(each / count * 1e6, 2) for name, each in sequencer.by_name().items() if each / count > 1e-7
         },
-        "worker_us": round(max(0.0, statistics.fmean(workers or [0.0])) / count * 1e6, 2),
+        "worker_us": round(max(0.0, statistics.fmean(following or [0.0])) / count * 1e6, 2),
     }
 
 
 def closed_figures(port: int, count: int, polls: int = _POLLS) -> dict[str, Any]:
-    """Return the highest rate of submissions, and the delay until other connections see a submission."""
-    sent = submission_rate(port, wallets(ACCOUNTS)[SENDERS:], count)
-    return {"submissions_per_second": round(sent), "until_seen": uvloop.run(follow(port, polls))["until_seen"]}
+    """Return the rate of submissions of a closed loop, and the delay until other connections see a submission."""
+    sent = _submission_rate(port, wallets(ACCOUNTS)[SENDERS:], count)
+    return {"submissions_per_second": round(sent), "until_seen": uvloop.run(workers.follow(port, polls))["until_seen"]}
 
 
 def step_histogram(url: str) -> Histogram:
@@ -107,6 +119,18 @@ def step_histogram(url: str) -> Histogram:
     if found is None:
         raise RuntimeError(f"{url} does not have {STEP_FAMILY}")
     return found
+
+
+def _submission_rate(port: int, senders: list[Wallet], count: int) -> float:
+    """Return the submissions per second if every sender sends this many transactions over one connection."""
+    bodies = [[sender.sign().call("eth_sendRawTransaction") for _ in range(count)] for sender in senders]
+
+    def load(own: list[bytes]) -> float:
+        node = BenchNode(f"port {port}", f"http://127.0.0.1:{port}")
+        return node.load(own, 1, 120.0, once=True).rate
+
+    with ThreadPoolExecutor(len(senders)) as pool:
+        return sum(pool.map(load, bodies))
 
 
 def _idle_cores(at: NodeProcesses) -> dict[int, float]:
