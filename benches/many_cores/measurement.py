@@ -39,7 +39,9 @@ def read_figures(
     method, params = CALLS[call]
     bodies = [body(method, *params)]
     shares = connection_shares(len(at.workers), place)
-    nodes = [BenchNode(f"generator {number}", f"http://127.0.0.1:{port}") for number in range(len(shares))]
+    # Observing the node would take time between the starts of the generators.
+    url = f"http://127.0.0.1:{port}"
+    nodes = [BenchNode(f"generator {number}", url, observe=False) for number in range(len(shares))]
     found: list[dict[str, float]] = []
     with ThreadPoolExecutor(len(shares)) as pool:
         for _ in range(rounds + 1):
@@ -52,7 +54,7 @@ def read_figures(
             busy = [used[pid] for pid in at.workers]
             found.append(
                 {
-                    "requests_per_second": sum(each.rate for each in done),
+                    "requests_per_second": answered / elapsed,
                     "worker_us": sum(each.total for each in busy) / answered * 1e6,
                     "kernel_us": sum(each.kernel for each in busy) / answered * 1e6,
                     "sequencer_us": 0.0 if _is_one(at) else used[at.sequencer].total / answered * 1e6,
@@ -126,7 +128,7 @@ def _submission_rate(port: int, senders: list[Wallet], count: int) -> float:
     bodies = [[sender.sign().call("eth_sendRawTransaction") for _ in range(count)] for sender in senders]
 
     def load(own: list[bytes]) -> float:
-        node = BenchNode(f"port {port}", f"http://127.0.0.1:{port}")
+        node = BenchNode(f"port {port}", f"http://127.0.0.1:{port}", observe=False)
         return node.load(own, 1, 120.0, once=True).rate
 
     with ThreadPoolExecutor(len(senders)) as pool:

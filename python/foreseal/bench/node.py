@@ -33,8 +33,8 @@ def batch_body(calls: Sequence[tuple[str, Sequence[Any]]]) -> bytes:
 class BenchNode:
     """A JSON-RPC node at an http:// URL; WebSockets use the same port and path."""
 
-    def __init__(self, name: str, url: str) -> None:
-        """Raise ValueError if the URL cannot be used."""
+    def __init__(self, name: str, url: str, *, observe: bool = True) -> None:
+        """Raise ValueError if the URL cannot be used. Without `observe`, its processes are not searched for."""
         parts = urlsplit(url)
         if parts.scheme != "http":
             raise ValueError(f"{url!r} must be an http:// URL: measure a node on this machine, without TLS")
@@ -45,6 +45,7 @@ class BenchNode:
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._connection: http.client.HTTPConnection | None = None
         self._address = ""
+        self._observe = observe
         self._processes: ProcessGroup | None = None
 
     @property
@@ -62,8 +63,9 @@ class BenchNode:
     @property
     def processes(self) -> ProcessGroup | None:
         """Its processes, if it runs on this machine and they can be observed."""
-        if self._processes is None and ipaddress.ip_address(self.address.rpartition(":")[0].strip("[]")).is_loopback:
-            self._processes = listening_on(self.port)
+        if self._observe and self._processes is None:
+            host = self.address.rpartition(":")[0].strip("[]")
+            self._processes = listening_on(self.port) if ipaddress.ip_address(host).is_loopback else None
         return self._processes
 
     def call(self, method: str, *params: Any) -> Any:
