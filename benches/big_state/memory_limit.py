@@ -43,12 +43,16 @@ class MemoryGroup:
 
 @contextmanager
 def memory_group(limit: int) -> Iterator[MemoryGroup]:
-    """Create a control group with a limit in bytes for the context. Raises MemoryLimitError."""
+    """Create a control group with a limit in bytes, without swap, for the context. Raise MemoryLimitError."""
     is_v2 = (_GROUPS / "cgroup.controllers").exists()
     folder = (_GROUPS if is_v2 else _GROUPS / "memory") / f"foreseal-bench-{os.getpid()}"
     try:
         folder.mkdir()
         (folder / ("memory.max" if is_v2 else "memory.limit_in_bytes")).write_text(str(limit))
+        # Swap would let the process hold more than the limit. Version 2 without swap accounting has no such file.
+        swap = folder / ("memory.swap.max" if is_v2 else "memory.swappiness")
+        if swap.exists():
+            swap.write_text("0")
     except OSError as error:
         with suppress(OSError):
             folder.rmdir()
