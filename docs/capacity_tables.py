@@ -5,80 +5,81 @@ from typing import Any
 
 from result_files import headings, load_if_measured, missing, origin, row
 
-_READS = ("eth_blockNumber", "eth_getBalance", "eth_call", "eth_call of 260,000 gas", "eth_getBlockByNumber")
+# Workers that use less of their cores wait for the generators.
+_BUSY = 0.9
 _STATE_READS = ("balance", "storage", "call", "proof")
 
 
 def workers() -> str:
-    """Return rates, processor times, steps and lag by transport and number of workers."""
+    """Return reads a second by call and number of workers."""
     report = load_if_measured("many_cores.json")
     if not report:
         return missing("many_cores.json")
-    lines = [
-        origin(report),
-        "",
-        *headings(
-            "transport, workers",
-            "own core each",
-            *(f"`{call}`, /s, us" for call in _READS),
-            "submissions, /s",
-            "step, ms, mean",
-            "sequencer, us per transaction",
-            "worker, us per transaction",
-            "seen, ms, p50/p99",
-        ),
+    results = report["results"]
+    scaled = {each["workers"]: each for each in report["per_added_core"]}
+    names = [f"`{each['transport']}`, {each['workers']}" for each in results]
+    lines = [origin(report), "", *headings("requests a second", *names)]
+    for call in results[0]["reads"]:
+        cells = []
+        for each in results:
+            read = each["reads"][call]
+            added = f" ({scaled[each['workers']][call]:.2f})" if each["workers"] in scaled else ""
+            full = "" if read["workers_cores"] > _BUSY * each["workers"] else " \\*"
+            cells.append(f"{read['requests_per_second']:,.0f}{added}{full}")
+        method, _, rest = call.partition(" ")
+        lines.append(row(f"`{method}` {rest}".strip(), *cells))
+    limits = [
+        f"\\* {each['workers']} workers used {least:.1f} to {most:.1f} cores: the generators filled their "
+        f"{len(each['placement']['generators'])}."
+        for each in results
+        if each["placement"]["is_parallel"]
+        for least, most in [_used(each)]
+        if least <= _BUSY * each["workers"]
     ]
+    return "\n".join([*lines, "", *limits, "", "![Reads and submissions over workers](../images/many_cores.svg)"])
+
+
+def _used(figures: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the least and the most cores that workers used in the reads that did not fill their cores."""
+    used = [read["workers_cores"] for read in figures["reads"].values()]
+    below = [cores for cores in used if cores <= _BUSY * figures["workers"]]
+    return min(below or used), max(below or used)
+
+
+def send_cost() -> str:
+    """Return submissions, steps and processor time of a transaction by number of workers."""
+    report = load_if_measured("many_cores.json")
+    if not report:
+        return missing("many_cores.json")
+    lines = headings(
+        "transport, workers",
+        "submissions, /s",
+        "seen, ms, p50/p99",
+        "step, ms, mean/p99",
+        "sequencer, us",
+        "its busiest thread, us",
+        "each worker, us",
+    )
     for each in report["results"]:
-        reads, sends, seen = each["reads"], each["sends"], each["until_seen"]
+        sends, seen = each["sends"], each["until_seen"]
         lines.append(
             row(
-                f"{each['transport']}, {each['workers']}",
-                "yes" if each["placement"]["is_parallel"] else "no",
-                *(f"{reads[call]['requests_per_second']:,.0f}, {reads[call]['worker_us']:.1f}" for call in _READS),
+                f"`{each['transport']}`, {each['workers']}",
                 f"{each['submissions_per_second']:,}",
-                f"{sends['step']['mean_ms']:g}",
-                f"{sends['sequencer_us']:g}",
-                f"{sends['worker_us']:g}" if each["workers"] > 1 else "the same process",
                 f"{seen['p50_ms']:g}/{seen['p99_ms']:g}",
+                f"{sends['step']['mean_ms']:g}/{sends['step']['p99_ms']:g}",
+                f"{sends['sequencer_us']:g}",
+                f"{sends['sequencer_busiest_thread_us']:g}",
+                f"{sends['worker_us']:g}" if each["workers"] > 1 else "the same process",
             )
         )
-    return "\n".join([*lines, "", "![Reads a second over workers](../images/many_cores.svg)"])
-
-
-def model() -> str:
-    """Return the measured costs and the predictions of the model."""
-    report = load_if_measured("many_cores.json")
-    if not report:
-        return missing("many_cores.json")
-    found = report["model"]
-    send = found["send_us"]
-    costs = headings("work", "processor time, us", "serial share")
-    costs += [
-        row(f"`{call}`, one worker", f"{found['read_us'][call]:g}", f"{found['serial_share'][call]:g}")
-        for call in _READS
-    ]
-    costs += [
-        row(
-            "transaction, all threads of the sequencer",
-            f"{send['sequencer']:g} + {send['sequencer_per_worker']:g} for each worker",
-            "",
-        ),
-        row(
-            "transaction, busiest thread of the sequencer",
-            f"{send['serial']:g} + {send['serial_per_worker']:g} for each worker",
-            "1",
-        ),
-        row("transaction, each worker", f"{send['worker']:g}", ""),
-    ]
-    predicted = headings("workers", *(f"`{call}`, /s (per added core)" for call in _READS), "transactions, /s")
-    for each in found["predicted"]:
-        reads = (f"{each[call]:,} ({each[f'{call} per added core']:.2f})" for call in _READS)
-        predicted.append(row(str(each["workers"]), *reads, f"{each['max_sends']:,}"))
+    cost = report["send_us"]
     limit = (
-        f"At {found['rate']:,.0f} transactions a second, one core feeds {found['max_workers_of_one_core']} workers "
-        "or fewer (the model stops at 256)."
+        f"With workers, a transaction takes {cost['sequencer']:g} us of the sequencer, and "
+        f"{cost['sequencer_per_worker']:g} us more for each worker.\nAt {report['rate']:,.0f} transactions a second, one "
+        f"core feeds {report['max_workers_of_one_core']} workers."
     )
-    return "\n".join([*costs, "", *predicted, "", limit])
+    return "\n".join([*lines, "", limit])
 
 
 def state() -> str:
@@ -191,7 +192,7 @@ def _quantiles(found: Mapping[str, float]) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "capacity_workers": workers,
-    "capacity_model": model,
+    "capacity_send_cost": send_cost,
     "capacity_state": state,
     "capacity_limited": limited,
     "capacity_sustained": sustained,

@@ -1,1 +1,1 @@
-"""Reads, sends, step time and lag of a node with more and more workers, on pinned cores, and a model of many cores."""
+"""Reads, sends, step time and lag of a node with more and more workers, on pinned cores."""

@@ -1,8 +1,7 @@
-"""A node with 1 to 12 workers on pinned cores, on both transports, and a model of more cores than this machine has.
+"""A node with 1 to 12 workers on pinned cores, on both transports.
 
 With enough cores, sequencer, workers and generators have cores of their own, and the rates are the result. On fewer
-cores the workers share half of them: then processor times are the result, and the model predicts the rates. `asgi`
-supports one process.
+cores the workers share half of them: then only processor times are. `asgi` supports one process.
 """
 
 import argparse
@@ -17,11 +16,11 @@ from typing import Any
 
 from benches.load.launched_node import dev_node
 from benches.load.workers import LOGGED, served_process
-from benches.many_cores import model
 from benches.many_cores.charts import charts
 from benches.many_cores.measurement import ACCOUNTS, CALLS, closed_figures, read_figures, send_figures
 from benches.many_cores.node_processes import find_processes
 from benches.many_cores.placement import pin, place
+from benches.many_cores.send_cost import max_workers, per_added_core, send_cost
 
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.server.sockets.listening import ASGI, NATIVE
@@ -69,55 +68,44 @@ def measure_node(folder: Path, transport: str, workers: int, given: argparse.Nam
     return figures
 
 
-def two_core_cost(folder: Path, given: argparse.Namespace) -> dict[str, float]:
-    """Return the processor time of reads in us with two busy cores: two workers, not pinned, next to the generator."""
-    datadir = folder / "both"
-    shutil.copytree(folder / "chain", datadir)
-    arguments = ("run", "--datadir", str(datadir), *_PRODUCTION, *_GAS_LIMIT, "--workers", "2")
-    with served_process(*arguments, workers=2) as (port, process):
-        found, where = find_processes(process.pid), place([0], 2)
-        costs = {
-            call: read_figures(port, call, given.seconds, given.rounds, found, where)["worker_us"] for call in CALLS
-        }
-    shutil.rmtree(datadir)
-    return costs
+def summary(results: Sequence[dict[str, Any]], rate: float) -> dict[str, Any]:
+    """Return the scaling of reads and the cost of a transaction, of the native transport.
 
-
-def predictions(results: Sequence[dict[str, Any]], both: dict[str, float], rate: float) -> dict[str, Any]:
-    """Return costs, serial shares and predicted rates of the native transport."""
-    several = [each for each in results if each["workers"] > 1 and each["transport"] == NATIVE]
-    one = next(each for each in results if each["workers"] == 1 and each["transport"] == NATIVE)
-    points = [
+    Reads scale only where each worker has a core of its own; elsewhere `per_added_core` is empty.
+    """
+    native = [each for each in results if each["transport"] == NATIVE]
+    one = next(each for each in native if each["workers"] == 1)
+    several = [each for each in native if each["workers"] > 1]
+    scaled = [
         {
             "workers": each["workers"],
-            "sequencer": each["sends"]["sequencer_us"] / 1e6,
-            "serial": each["sends"]["sequencer_busiest_thread_us"] / 1e6,
-            "worker": each["sends"]["worker_us"] / 1e6,
+            **{call: round(_per_added_core(each, one, call), 3) for call in CALLS},
         }
         for each in several
+        if each["placement"]["is_parallel"]
     ]
-    cost = model.send_cost(points)
-    reads = {
-        call: (
-            one["reads"][call]["worker_us"] / 1e6,
-            model.serial_share(one["reads"][call]["worker_us"], both[call]),
-        )
-        for call in CALLS
-    }
+    cost = send_cost(
+        [
+            {
+                "workers": each["workers"],
+                "sequencer": each["sends"]["sequencer_us"] / 1e6,
+                "serial": each["sends"]["sequencer_busiest_thread_us"] / 1e6,
+                "worker": each["sends"]["worker_us"] / 1e6,
+            }
+            for each in several
+        ]
+    )
     return {
-        "read_us": {call: round(read * 1e6, 3) for call, (read, _) in reads.items()},
-        "serial_share": {call: round(share, 4) for call, (_, share) in reads.items()},
-        "send_us": {
-            "sequencer": round(cost.sequencer * 1e6, 2),
-            "sequencer_per_worker": round(cost.sequencer_per_worker * 1e6, 3),
-            "serial": round(cost.serial * 1e6, 2),
-            "serial_per_worker": round(cost.serial_per_worker * 1e6, 3),
-            "worker": round(cost.worker * 1e6, 2),
-        },
+        "per_added_core": scaled,
         "rate": rate,
-        "max_workers_of_one_core": model.max_workers(rate, cost),
-        "predicted": model.predict(reads, cost, rate),
+        "send_us": cost.figures(),
+        "max_workers_of_one_core": max_workers(rate, cost),
     }
+
+
+def _per_added_core(figures: dict[str, Any], one: dict[str, Any], call: str) -> float:
+    rate, rate_of_one = (each["reads"][call]["requests_per_second"] for each in (figures, one))
+    return per_added_core(figures["workers"], rate, rate_of_one)
 
 
 def _free_port() -> int:
@@ -131,13 +119,7 @@ def measure(folder: Path, workers: Sequence[int], given: argparse.Namespace) -> 
         node.client.call("eth_blockNumber")
     results = [measure_node(folder, NATIVE, count, given) for count in workers]
     results.append(measure_node(folder, ASGI, 1, given))
-    both = two_core_cost(folder, given)
-    return {
-        "cores": len(os.sched_getaffinity(0)),
-        "results": results,
-        "two_busy_cores_us": both,
-        "model": predictions(results, both, given.rate),
-    }
+    return {"cores": len(os.sched_getaffinity(0)), "results": results} | summary(results, given.rate)
 
 
 def main() -> int:
@@ -157,7 +139,7 @@ def main() -> int:
         given.rate, given.send_seconds, given.submissions = 200.0, 3.0, 50
     with tempfile.TemporaryDirectory(prefix="foreseal-cores-") as folder:
         found = measure(Path(folder), given.workers, given)
-    print(found["model"])
+    print({name: value for name, value in found.items() if name != "results"})
     if given.save and not given.short:
         command = f"python -m benches.many_cores --workers {' '.join(map(str, given.workers))} --rate {given.rate:g}"
         save(read_provenance(command, PACKAGES) | found, given.save)

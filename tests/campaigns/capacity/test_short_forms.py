@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,9 +68,11 @@ def test_many_cores_measures_each_transport_and_number_of_workers(tmp_path: Path
     # Workers answer reads themselves: the sequencer hardly works.
     read = found["results"][1]["reads"]["eth_getBalance"]
     assert read["sequencer_us"] < read["worker_us"] / 2
-    assert [row["workers"] for row in found["model"]["predicted"]] == [1, 2, 4, 8, 12]
-    assert "native, 2" in page.rendered("capacity_workers", "many_cores.json", found)
-    assert "busiest thread" in page.rendered("capacity_model", "many_cores.json", found)
+    # Without cores for all processes, rates of more workers say nothing.
+    assert [row["workers"] for row in found["per_added_core"]] == ([2] if (os.cpu_count() or 1) >= 4 else [])
+    assert found["send_us"]["worker"] > 0
+    assert "`native`, 2" in page.rendered("capacity_workers", "many_cores.json", found)
+    assert "busiest thread" in page.rendered("capacity_send_cost", "many_cores.json", found)
     assert "<polyline" in core_charts(found)
 
 

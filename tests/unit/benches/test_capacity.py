@@ -1,19 +1,10 @@
-"""Model of many cores, placement of processes, and the search for the highest rate."""
+"""Cost of transactions over workers, placement of processes, and the search for the highest rate."""
 
 import pytest
-from benches.many_cores.model import (
-    SendCost,
-    fit_line,
-    max_sends,
-    max_workers,
-    predict,
-    reads_per_second,
-    send_cost,
-    serial_share,
-    speedup,
-)
+from benches.many_cores.measurement import connection_shares
 from benches.many_cores.node_processes import CpuReading
 from benches.many_cores.placement import place
+from benches.many_cores.send_cost import SendCost, fit_line, max_workers, per_added_core, send_cost
 from benches.sustained.search import Trial, find_highest
 
 COST = SendCost(sequencer=100e-6, sequencer_per_worker=20e-6, serial=40e-6, serial_per_worker=0.0, worker=50e-6)
@@ -24,20 +15,15 @@ def test_line_through_points_is_found() -> None:
     assert fit_line([(3, 4.0)]) == (4.0, 0.0)
 
 
-def test_serial_share_is_the_growth_of_processor_time() -> None:
-    assert serial_share(10.0, 10.5) == pytest.approx(0.05)
-    assert serial_share(10.0, 9.0) == 0.0
+def test_each_added_core_is_compared_with_the_first() -> None:
+    assert per_added_core(8, 800.0, 100.0) == 1.0
+    assert per_added_core(3, 200.0, 100.0) == 0.5
 
 
-def test_speedup_follows_amdahl() -> None:
-    assert speedup(8, 0.0) == 8
-    assert speedup(2, 1.0) == 1
-    assert speedup(8, 0.05) == pytest.approx(8 / 1.35)
-
-
-def test_reads_are_those_of_the_cores_less_what_following_takes() -> None:
-    assert reads_per_second(4, 10e-6, 0.0, 0.25) == pytest.approx(300_000)
-    assert reads_per_second(4, 10e-6, 0.0, 2.0) == 0
+def test_connections_are_those_of_all_workers_over_the_generators() -> None:
+    assert connection_shares(8, place(range(16), 8)) == [19, 19, 18, 18, 18, 18, 18]
+    assert connection_shares(1, place(range(20), 1)) == [1] * 16
+    assert connection_shares(2, place(range(2), 2)) == [32]
 
 
 def test_costs_of_a_transaction_are_fitted_over_workers() -> None:
@@ -49,23 +35,11 @@ def test_costs_of_a_transaction_are_fitted_over_workers() -> None:
     assert (found.serial, found.serial_per_worker, found.worker) == pytest.approx((40e-6, 0.0, 50e-6))
 
 
-def test_sends_are_limited_by_the_busiest_thread_or_a_worker() -> None:
-    assert max_sends(4, COST) == pytest.approx(20_000)
-    assert max_sends(1, SendCost(0, 0, 200e-6, 50e-6, 1e-6)) == pytest.approx(4_000)
-
-
 def test_workers_are_limited_by_the_sequencer() -> None:
     # At 1,000 a second a transaction has 1,000 us of one core, of which 900 are left for workers.
     assert max_workers(1_000, COST) in (44, 45)
     assert max_workers(20_000, COST) == 0
     assert max_workers(1, COST) == 256
-
-
-def test_prediction_has_a_row_for_each_number_of_workers() -> None:
-    rows = predict({"eth_call": (10e-6, 0.0)}, COST, 1_000)
-    assert [row["workers"] for row in rows] == [1, 2, 4, 8, 12]
-    assert rows[3]["eth_call"] == 760_000
-    assert rows[3]["eth_call per added core"] == 1.0
 
 
 def test_each_process_has_a_core_of_its_own_if_there_are_enough() -> None:
