@@ -1,7 +1,7 @@
 """Steps, reads and memory of a node over 10,000, 1,000,000 and 10,000,000 holders, and with 1 GB of memory.
 
 Each size is a chain of its own, from a genesis with that many accounts and as many token balances. The node is
-restarted before the measurement, so that state comes from the store. The last part runs the largest chain in a control
+restarted before the measurement, so that state comes from the store, whose pages the kernel has cached. The last part runs the largest chain in a control
 group whose limit includes the cached pages of the store (root, Linux).
 """
 
@@ -49,6 +49,7 @@ def measure_size(folder: Path, holders: int, given: argparse.Namespace) -> dict[
     written = time.perf_counter()
     first = _first_start(folder, genesis)
     genesis.unlink()
+    _cache_pages(folder / "data")
     began_again = time.perf_counter()
     with state_node(folder, *_step_options(given)) as node:
         figures = {
@@ -135,6 +136,15 @@ def measure_limited(folder: Path, holders: int, given: argparse.Namespace) -> di
         }
     print(figures, flush=True)
     return figures
+
+
+def _cache_pages(folder: Path) -> None:
+    """Read all files, so that the kernel has their pages in its cache."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb", buffering=0) as file:
+                while file.read(1 << 20):
+                    pass
 
 
 def _drop_cached_pages(folder: Path) -> None:

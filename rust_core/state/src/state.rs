@@ -68,7 +68,8 @@ impl State {
             key: (*key).into(),
             deleted: changed.diff.account.is_none(),
         });
-        let accounts = self.accounts.load(required, &source).map_err(|error| source.state_error(error))?;
+        let accounts =
+            self.accounts.load_in_parallel(required, &source).map_err(|error| source.state_error(error))?;
         let read = |keys: &[B256]| accounts.get_many(keys).into_iter().map(Lookup::value).collect();
         let leaves: Vec<Vec<Option<&AccountLeaf>>> = map_chunks(&keys, READ_CHUNK_SIZE, read);
         let leaves: Vec<Option<&AccountLeaf>> = leaves.into_iter().flatten().collect();
@@ -210,7 +211,8 @@ impl StorageUpdates<'_> {
         let source = self.state.node_source(TrieName::Storage(self.keys[at]));
         let required =
             changes.iter().map(|(key, value)| RequiredKey { key: key.clone(), deleted: value.is_none() });
-        let storage = storage.load(required, &source).map_err(|error| source.state_error(error))?;
+        let storage =
+            storage.load_in_parallel(required, &source).map_err(|error| source.state_error(error))?;
         Ok((storage, changes))
     }
 }

@@ -10,6 +10,7 @@
 
 use alloy_primitives::{B256, Bytes};
 use foreseal_keccak::keccak_batch;
+use rayon::prelude::*;
 
 use crate::{
     Key, LoadError, NodePath, NodeSource, Value,
@@ -44,19 +45,35 @@ struct LoadedNode<V> {
     below: Vec<(NodePath, Child<V>)>,
 }
 
+/// Number of nodes of a level that one task of the thread pool loads.
+const CHUNK_SIZE: usize = 128;
+
+/// Threads that load the nodes of a level.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// The calling thread.
+    Own,
+    /// Those of the thread pool, if the level has several chunks of nodes.
+    Pool,
+}
+
 /// Returns the tree below `top` with all nodes loaded that the `required` keys, ascending,
 /// need. Returns `None` if none was missing.
 pub(crate) fn load<V: Value, S: NodeSource + ?Sized>(
     top: &Child<V>,
     required: &[RequiredKey],
     source: &S,
+    threads: Threads,
 ) -> Result<Option<Child<V>>, LoadError<S::Error>> {
     let mut pending = Vec::new();
     let mut search = StubSearch { parent: 0, pending: &mut pending };
     search.search_child(top, 0, required);
     let mut levels: Vec<Vec<LoadedNode<V>>> = Vec::new();
     while !pending.is_empty() {
-        let level = load_level(&pending, source)?;
+        let level = match threads {
+            Threads::Pool if pending.len() > CHUNK_SIZE => load_chunks(&pending, source)?,
+            Threads::Pool | Threads::Own => load_level(&pending, source)?,
+        };
         let mut next = Vec::new();
         for (parent, (loaded, from)) in level.iter().zip(&pending).enumerate() {
             let mut search = StubSearch { parent, pending: &mut next };
@@ -142,6 +159,14 @@ pub(crate) fn load_node<V: Value, S: NodeSource + ?Sized>(
     let stored = source.node(path).map_err(LoadError::Source)?;
     let mut nodes = check_and_decode(&[(path, reference)], &[stored])?;
     nodes.pop().ok_or_else(|| LoadError::Missing { path: path.into() })
+}
+
+fn load_chunks<V: Value, S: NodeSource + ?Sized>(
+    pending: &[PendingNode<'_>],
+    source: &S,
+) -> Result<Vec<LoadedNode<V>>, LoadError<S::Error>> {
+    let chunks = pending.par_chunks(CHUNK_SIZE).map(|chunk| load_level(chunk, source));
+    Ok(chunks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
 fn load_level<V: Value, S: NodeSource + ?Sized>(

@@ -6,7 +6,7 @@ use crate::{
     EMPTY_ROOT, LoadError, NodeSource, RequiredKey, Trie, TrieDiff, Value,
     changes::Comparison,
     evict::Eviction,
-    load,
+    load::{self, Threads},
     node::{Child, Node, Reference},
 };
 
@@ -29,6 +29,24 @@ impl<V: Value> Trie<V> {
         required: impl IntoIterator<Item = RequiredKey>,
         source: &S,
     ) -> Result<Self, LoadError<S::Error>> {
+        self.load_on(Threads::Own, required, source)
+    }
+
+    /// Performs [`Self::load`] on the thread pool: for updates of many keys, which all readers wait for.
+    pub fn load_in_parallel<S: NodeSource + ?Sized>(
+        &self,
+        required: impl IntoIterator<Item = RequiredKey>,
+        source: &S,
+    ) -> Result<Self, LoadError<S::Error>> {
+        self.load_on(Threads::Pool, required, source)
+    }
+
+    fn load_on<S: NodeSource + ?Sized>(
+        &self,
+        threads: Threads,
+        required: impl IntoIterator<Item = RequiredKey>,
+        source: &S,
+    ) -> Result<Self, LoadError<S::Error>> {
         let Some(top) = self.top.as_ref().filter(|_| self.partial) else {
             return Ok(self.clone());
         };
@@ -39,7 +57,7 @@ impl<V: Value> Trie<V> {
             earlier.deleted |= same && later.deleted;
             same
         });
-        let top = load::load(top, &required, source)?;
+        let top = load::load(top, &required, source, threads)?;
         Ok(top.map_or_else(|| self.clone(), |top| Self { top: Some(top), ..self.clone() }))
     }
 

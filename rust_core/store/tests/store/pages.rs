@@ -299,3 +299,31 @@ fn a_value_larger_than_its_page_run_is_corrupted() {
         assert!(matches!(read, Err(heed::Error::Mdb(heed::MdbError::Corrupted))), "{read:?}");
     }
 }
+
+/// A transaction with more changed pages than stay in memory writes some before its commit, and changes them again.
+#[test]
+fn a_transaction_larger_than_its_memory_is_committed() {
+    const ENTRIES: u64 = 60_000;
+    let folder = tempdir().unwrap();
+    let env = dump::open(folder.path());
+    let mut txn = env.write_txn().unwrap();
+    let table: dump::Database = env.create_database(&mut txn, Some("large")).unwrap();
+    let key = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+    let value = |at: u64, round: u8| [at.to_be_bytes().as_slice(), &[round; 1_500]].concat();
+    for at in 0..ENTRIES {
+        table.put(&mut txn, &key(at), &value(at, 1)).unwrap();
+    }
+    for at in (0..ENTRIES).step_by(3) {
+        table.put(&mut txn, &key(at), &value(at, 2)).unwrap();
+    }
+    for at in (0..ENTRIES).step_by(7) {
+        table.delete(&mut txn, &key(at)).unwrap();
+    }
+    txn.commit().unwrap();
+    let txn = env.read_txn().unwrap();
+    for at in 0..ENTRIES {
+        let round = if at.is_multiple_of(3) { 2 } else { 1 };
+        let expected = (!at.is_multiple_of(7)).then(|| value(at, round));
+        assert_eq!(table.get(&txn, &key(at)).unwrap(), expected.as_deref());
+    }
+}

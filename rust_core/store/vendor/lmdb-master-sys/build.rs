@@ -93,7 +93,8 @@ const MDB_IDL_LOGN: u8 = 15;
         feature = "mdb_idl_logn_16",
     ))
 ))]
-const MDB_IDL_LOGN: u8 = 16;
+// FORESEAL: 16 in the original. A write transaction keeps at most 2^14 changed pages, 64 MiB, in memory.
+const MDB_IDL_LOGN: u8 = 13;
 
 macro_rules! warn {
     ($message:expr) => {

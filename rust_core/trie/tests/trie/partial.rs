@@ -30,7 +30,7 @@ fn apply(trie: &Tree, batch: &Batch, source: &Version<'_>) -> Tree {
     // `apply` uses the last of several changes of a key, so only that one decides about the deletion.
     let last: BTreeMap<_, _> = batch.iter().map(|(k, v)| (k.clone(), v.is_none())).collect();
     let wants = last.into_iter().map(|(k, deleted)| RequiredKey { key: key(&k), deleted });
-    trie.load(wants, source).expect("every node is stored").apply(changes(batch))
+    trie.load_in_parallel(wants, source).expect("every node is stored").apply(changes(batch))
 }
 
 fn unloaded(mut trie: Tree, old: &Tree, portions: impl IntoIterator<Item = u8>) -> Tree {
@@ -272,6 +272,26 @@ fn only_the_required_nodes_are_loaded() {
 }
 
 /// A portion affects only its own sixteenth.
+/// More nodes than one task loads are missing, at several levels.
+#[test]
+fn many_nodes_are_loaded_in_parallel() {
+    let pairs = |from: u64, to: u64| -> Batch {
+        (from..to).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect()
+    };
+    let complete = Tree::default().apply(changes(&pairs(0, 5_000)));
+    let mut nodes = Nodes::default();
+    let empty = Nodes::default();
+    let written = complete.diff_from(&empty.at(0), &Tree::default(), &empty.at(0), false).unwrap();
+    nodes.write(1, &written.nodes);
+    let stored = Tree::from_root(complete.root());
+    let update: Batch = pairs(1_000, 3_000).into_iter().map(|(key, _)| (key, Some(vec![2; 40]))).collect();
+    let updated = apply(&stored, &update, &nodes.at(1));
+    assert_eq!(updated.root(), complete.apply(changes(&update)).root());
+    let wants = || update.iter().map(|(key, _)| want(key));
+    let error = stored.load_in_parallel(wants(), &empty.at(0)).unwrap_err();
+    assert_eq!(error, stored.load(wants(), &empty.at(0)).unwrap_err());
+}
+
 #[test]
 fn a_portion_is_a_sixteenth_of_the_keys() {
     let batch: Batch =

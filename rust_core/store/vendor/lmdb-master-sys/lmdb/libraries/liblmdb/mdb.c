@@ -1095,6 +1095,9 @@ typedef struct MDB_page2 {
 	/** The number of overflow pages needed to store the given size. */
 	/* FORESEAL: SUMSIZE, a run of overflow pages ends with the checksum of its data. */
 #define SUMSIZE		((unsigned) sizeof(uint32_t))
+	/* FORESEAL: Maximum number of pages in the list of malloc'd blocks for re-use. */
+#define MAX_DPAGES	1024
+
 	/* FORESEAL: Pages that an environment remembers to have checked; a power of two. */
 #define CHECKED_SLOTS	4096
 #define OVPAGES(size, psize)	((PAGEHDRSZ-1 + SUMSIZE + (size)) / (psize) + 1)
@@ -1572,6 +1575,8 @@ struct MDB_env {
 #	define		me_pglast	me_pgstate.mf_pglast
 #	define		me_pghead	me_pgstate.mf_pghead
 	MDB_page	*me_dpages;		/**< list of malloc'd blocks for re-use */
+	/** FORESEAL: Length of #me_dpages, at most MAX_DPAGES */
+	unsigned int	me_dpage_count;
 	/** IDL of pages that became unused in a write txn */
 	MDB_IDL		me_free_pgs;
 	/** ID2L of pages written during a write txn. Length MDB_IDL_UM_SIZE. */
@@ -2100,6 +2105,7 @@ mdb_page_malloc(MDB_txn *txn, unsigned num)
 			VGMEMP_ALLOC(env, ret, sz);
 			VGMEMP_DEFINED(ret, sizeof(ret->mp_next));
 			env->me_dpages = ret->mp_next;
+			env->me_dpage_count--;
 			return ret;
 		}
 		psize -= off = PAGEHDRSZ;
@@ -2244,9 +2250,16 @@ mdb_meta_verify(const MDB_meta *meta, pgno_t pgno)
 static void
 mdb_page_free(MDB_env *env, MDB_page *mp)
 {
+	/* FORESEAL: the pages of a large transaction are not kept forever. */
+	if (env->me_dpage_count >= MAX_DPAGES) {
+		VGMEMP_FREE(env, mp);
+		free(mp);
+		return;
+	}
 	mp->mp_next = env->me_dpages;
 	VGMEMP_FREE(env, mp);
 	env->me_dpages = mp;
+	env->me_dpage_count++;
 }
 
 /** Free a dirty page */
