@@ -1,8 +1,8 @@
 """Steps, reads and memory of a node over 10,000, 1,000,000 and 10,000,000 holders, and with 1 GB of memory.
 
 Each size is a chain of its own, from a genesis with that many accounts and as many token balances. The node is
-restarted before the measurement, so that state comes from the store, whose pages the kernel has cached. The last part runs the largest chain in a control
-group whose limit includes the cached pages of the store (root, Linux).
+restarted before the measurement, so that state comes from the store, whose pages the kernel has cached. The last part
+runs the largest chain in a control group whose limit includes the cached pages of the store (root, Linux).
 """
 
 import argparse
