@@ -7,6 +7,7 @@ use crate::support::{Made, Maker, Size, damage, dump, sealed};
 use alloy_primitives::{Address, U256};
 use foreseal_state::{State, StateStore};
 use foreseal_store::{Reader, SCHEMA, ScrubPosition, Scrubbed, Store, StoreError, StoreOptions};
+use heed::{CommitOrAbort, types::Bytes};
 use lmdb_master_sys::foreseal_fold;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::{TempDir, tempdir};
@@ -306,8 +307,15 @@ fn a_transaction_larger_than_its_memory_is_committed() {
     const ENTRIES: u64 = 60_000;
     let folder = tempdir().unwrap();
     let env = dump::open(folder.path());
+    env.create_databases_and_commit(env.write_txn().unwrap(), |opener, txn| {
+        opener.create_database::<Bytes, Bytes>(txn, Some("large"))?;
+        Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(()))
+    })
+    .unwrap()
+    .commit()
+    .unwrap();
+    let table = dump::table(&env, "large");
     let mut txn = env.write_txn().unwrap();
-    let table: dump::Database = env.create_database(&mut txn, Some("large")).unwrap();
     let key = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
     let value = |at: u64, round: u8| [at.to_be_bytes().as_slice(), &[round; 1_500]].concat();
     for at in 0..ENTRIES {
