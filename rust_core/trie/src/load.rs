@@ -51,9 +51,9 @@ const CHUNK_SIZE: usize = 128;
 /// Threads that load the nodes of a level.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Threads {
-    /// The calling thread.
+    /// The calling thread alone.
     Own,
-    /// Those of the thread pool, if the level has several chunks of nodes.
+    /// The threads of the pool, if the level has several chunks of nodes.
     Pool,
 }
 
