@@ -58,7 +58,7 @@ def measure_size(folder: Path, holders: int, given: argparse.Namespace) -> dict[
             "first_start": first,
             "restart_seconds": round(time.perf_counter() - began_again, 2),
             "restarted_mb": _memory(node),
-            **_measure(node, holders, given),
+            **_measure(node, holders, holders, given),
             "disk_mb": round(disk_use(folder / "data") / 1e6),
         }
     print(figures, flush=True)
@@ -97,14 +97,14 @@ def _step_options(given: argparse.Namespace) -> tuple[str, ...]:
     return "--step", given.step, "--block-time", BLOCK_TIME
 
 
-def _measure(node: LaunchedNode, holders: int, given: argparse.Namespace) -> dict[str, Any]:
-    """Return reads, steps and memory of a running node."""
+def _measure(node: LaunchedNode, holders: int, recipients: int, given: argparse.Namespace) -> dict[str, Any]:
+    """Return reads, steps and memory of a running node; transfers are to the first `recipients` holders."""
     spread = sample_holders(holders, _SPREAD, seed=holders)
     found: dict[str, Any] = {"checked_answers": check_answers(node, holders, seed=1)}
     found["reads"] = read_rates(node, spread, given.seconds)
     read_rates(node, spread[:WORKING_SET], given.seconds / 2)
     found["reads_of_working_set"] = read_rates(node, spread[:WORKING_SET], given.seconds)
-    rounds = StepRounds(node, given.senders, holders)
+    rounds = StepRounds(node, given.senders, min(recipients, holders))
     found["steps"] = [
         {"gas_limit": limit, **rounds.run(transfers_per_step(limit), given.rounds)} for limit in given.gas_limits
     ]
@@ -129,7 +129,7 @@ def measure_limited(folder: Path, holders: int, given: argparse.Namespace) -> di
             "holders": holders,
             "limit_mb": round(given.memory_limit / 1e6),
             "restart_seconds": round(time.perf_counter() - began, 2),
-            **_measure(node, holders, given),
+            **_measure(node, holders, WORKING_SET, given),
             "group_peak_mb": round(group.peak() / 1e6),
             "limit_hits": group.limit_hits(),
             "state_mb": round(disk_use(folder / "data" / "store") / 1e6),
