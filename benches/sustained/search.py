@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-# A trial fails if a request is answered this late, or if the pool needs this long to empty after it.
-MAX_LATE_MS, MAX_DRAIN = 500.0, 1.0
+# A trial fails if a request is answered this late, or if the pool or then the store needs this long after it.
+MAX_LATE_MS, MAX_DRAIN, MAX_STORE_DELAY = 500.0, 1.0, 5.0
 FIRST_RATE, GROWTH, BISECTIONS = 1_000.0, 1.6, 4
 _HIGHEST_RATE = 60_000.0
 
@@ -23,12 +23,14 @@ class Trial:
     rejected: int
     drain: float
     """Seconds from the last response until the pool was empty."""
+    store_delay: float
+    """Seconds from then until all sealed blocks were stored; a store that falls behind needs many."""
 
     @property
     def passed(self) -> bool:
         """Return True if the node and the generator kept up."""
         in_time = max(self.late_ms, self.answered_ms) <= MAX_LATE_MS
-        return in_time and not self.rejected and self.drain <= MAX_DRAIN
+        return in_time and not self.rejected and self.drain <= MAX_DRAIN and self.store_delay <= MAX_STORE_DELAY
 
     def figures(self) -> dict[str, Any]:
         """Return them for a result."""
@@ -38,6 +40,7 @@ class Trial:
             "answered_p99_ms": self.answered_ms,
             "rejected": self.rejected,
             "drain_seconds": round(self.drain, 2),
+            "store_delay_seconds": round(self.store_delay, 2),
             "passed": self.passed,
         }
 

@@ -69,7 +69,7 @@ def test_processor_time_is_counted_by_thread() -> None:
 
 def trial(rate: float, highest: float) -> Trial:
     """Return a trial that passes up to a highest rate."""
-    return Trial(rate, 10.0, 10.0, rejected=0, drain=0.1 if rate <= highest else 5.0)
+    return Trial(rate, 10.0, 10.0, rejected=0, drain=0.1, store_delay=0.1 if rate <= highest else 9.0)
 
 
 @pytest.mark.parametrize("highest", [1_000.0, 1_700.0, 9_999.0])
@@ -84,6 +84,8 @@ def test_search_fails_if_the_first_rate_does() -> None:
         find_highest(lambda rate: trial(rate, 500.0), 1_000.0)
 
 
-@pytest.mark.parametrize("slow", [Trial(1, 501, 1, 0, 0), Trial(1, 1, 501, 0, 0), Trial(1, 1, 1, 1, 0)])
+@pytest.mark.parametrize(
+    "slow", [Trial(1, 501, 1, 0, 0, 0), Trial(1, 1, 501, 0, 0, 0), Trial(1, 1, 1, 1, 0, 0), Trial(1, 1, 1, 0, 2, 0)]
+)
 def test_late_or_rejected_transactions_fail_a_trial(slow: Trial) -> None:
     assert not slow.passed
