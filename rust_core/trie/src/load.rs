@@ -18,6 +18,9 @@ use crate::{
     node::{Branch, BranchHeader, Child, Node, Reference},
 };
 
+/// Number of nodes of a level that one task of the thread pool loads.
+const CHUNK_SIZE: usize = 128;
+
 /// A key whose path may contain no stub after loading.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequiredKey {
@@ -44,9 +47,6 @@ struct LoadedNode<V> {
     parent: usize,
     below: Vec<(NodePath, Child<V>)>,
 }
-
-/// Number of nodes of a level that one task of the thread pool loads.
-const CHUNK_SIZE: usize = 128;
 
 /// Threads that load the nodes of a level.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -161,12 +161,17 @@ pub(crate) fn load_node<V: Value, S: NodeSource + ?Sized>(
     nodes.pop().ok_or_else(|| LoadError::Missing { path: path.into() })
 }
 
+/// Loads the nodes of a level on the thread pool. If several chunks fail, returns the error of the first.
 fn load_chunks<V: Value, S: NodeSource + ?Sized>(
     pending: &[PendingNode<'_>],
     source: &S,
 ) -> Result<Vec<LoadedNode<V>>, LoadError<S::Error>> {
-    let chunks = pending.par_chunks(CHUNK_SIZE).map(|chunk| load_level(chunk, source));
-    Ok(chunks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    let chunks: Vec<_> = pending.par_chunks(CHUNK_SIZE).map(|chunk| load_level(chunk, source)).collect();
+    let mut level = Vec::with_capacity(pending.len());
+    for chunk in chunks {
+        level.extend(chunk?);
+    }
+    Ok(level)
 }
 
 fn load_level<V: Value, S: NodeSource + ?Sized>(
