@@ -76,8 +76,8 @@ def send_cost() -> str:
     cost = report["send_us"]
     limit = (
         f"With workers, a transaction takes {cost['sequencer']:g} us of the sequencer, and "
-        f"{cost['sequencer_per_worker']:g} us more for each worker.\nAt {report['rate']:,.0f} transactions a second, one "
-        f"core feeds {report['max_workers_of_one_core']} workers."
+        f"{cost['sequencer_per_worker']:g} us more for each worker.\nAt {report['rate']:,.0f} transactions a second, "
+        f"one core feeds {report['max_workers_of_one_core']} workers."
     )
     return "\n".join([*lines, "", limit])
 
