@@ -1,7 +1,7 @@
 """Half an hour of transfers at 80 % of the highest rate, with readers and 200 subscribers, on one node.
 
-The highest rate is found first, under the same readers and subscribers. Node, generators and subscribers share the
-machine. Samples of each second are saved, and plots are written to docs/images/sustained.svg.
+The highest rate is found first, under the same readers, and confirmed by trials of three minutes. Node, generators and
+subscribers share the machine. Samples of each second are saved, and plots are written to docs/images/sustained.svg.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from benches.load.launched_node import LaunchedNode, dev_node
 from benches.load.wallets import Wallet, wallets
 from benches.sustained.figures import STEP_MS, charts, summary
 from benches.sustained.load import READ_INTERVAL, READS_PER_SECOND, SUBSCRIBERS, Readers, Sending, Subscribers
-from benches.sustained.search import FIRST_RATE, Trial, find_highest, wait_until
+from benches.sustained.search import FIRST_RATE, Trial, confirm, find_highest, wait_until
 from benches.sustained.sender import SENDERS
 from benches.sustained.watch import PROBES_PER_SECOND, Prober, Watch, rows
 
@@ -30,7 +30,7 @@ PACKAGES = ("orjson", "uvloop")
 MINUTES, SHORT_SECONDS, SHORT_RATE = 30.0, 12.0, 300.0
 SHARE = 0.8
 # In shorter trials, a rate passes that the store does not keep up with.
-_TRIAL_SECONDS, _DRAIN_TIMEOUT = 40.0, 30.0
+_TRIAL_SECONDS, _LONG_TRIAL_SECONDS, _DRAIN_TIMEOUT = 40.0, 180.0, 30.0
 _SHOWN_TIMEOUT = 60.0
 _OPTIONS = ("--accounts", str(SENDERS + 2), "--gas-limit", "2000000000", "--step", f"{STEP_MS}ms")
 
@@ -39,17 +39,20 @@ def find_rate(node: LaunchedNode, first: float) -> tuple[float, list[Trial]]:
     """Return the highest rate of transfers, and the trials, under readers."""
     readers = Readers(node.port, _TRIAL_SECONDS)
     try:
-        return find_highest(lambda rate: _attempt(node, rate), first)
+        rate, short = find_highest(lambda rate: _attempt(node, rate, _TRIAL_SECONDS), first)
+        rate, long = confirm(lambda rate: _attempt(node, rate, _LONG_TRIAL_SECONDS), rate)
+        return rate, short + long
     finally:
         readers.stop()
 
 
-def _attempt(node: LaunchedNode, rate: float) -> Trial:
-    sent = Sending(node.port, rate, _TRIAL_SECONDS).figures()
+def _attempt(node: LaunchedNode, rate: float, seconds: float) -> Trial:
+    sent = Sending(node.port, rate, seconds).figures()
     drain = wait_until(lambda: not node.pooled(), _DRAIN_TIMEOUT)
     # The next trial begins with an idle store.
     store_delay = wait_until(lambda: not node.client.call("foreseal_status")["store"]["backlog"], _DRAIN_TIMEOUT)
-    trial = Trial(rate, sent["late"]["p99_ms"], sent["answered"]["p99_ms"], sent["rejected"], drain, store_delay)
+    late, answered = sent["late"]["p99_ms"], sent["answered"]["p99_ms"]
+    trial = Trial(rate, seconds, late, answered, sent["rejected"], drain, store_delay)
     print(trial.figures(), flush=True)
     return trial
 

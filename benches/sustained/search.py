@@ -1,4 +1,4 @@
-"""The highest rate of transfers that a node sustains, found by short trials."""
+"""The highest rate of transfers that a node sustains, found by short trials and confirmed by long ones."""
 
 import time
 from collections.abc import Callable
@@ -7,15 +7,18 @@ from typing import Any
 
 # A trial fails if a request is answered this late, or if the pool or then the store needs this long after it.
 MAX_LATE_MS, MAX_DRAIN, MAX_STORE_DELAY = 500.0, 1.0, 5.0
-FIRST_RATE, GROWTH, BISECTIONS = 1_000.0, 1.6, 4
+FIRST_RATE, GROWTH, BISECTIONS = 1_000.0, 1.6, 3
+# The speed of a shared machine varies from one minute to the next, so a rate that passed once may not last.
+REDUCTION = 0.92
 _HIGHEST_RATE = 60_000.0
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One short load at a rate."""
+    """One load at a rate."""
 
     rate: float
+    seconds: float
     late_ms: float
     """p99 of the time by which the generator was late."""
     answered_ms: float
@@ -36,6 +39,7 @@ class Trial:
         """Return them for a result."""
         return {
             "rate": round(self.rate),
+            "seconds": self.seconds,
             "late_p99_ms": self.late_ms,
             "answered_p99_ms": self.answered_ms,
             "rejected": self.rejected,
@@ -65,6 +69,14 @@ def find_highest(attempt: Callable[[float], Trial], first: float = FIRST_RATE) -
         else:
             bad = trials[-1].rate
     return good, trials
+
+
+def confirm(attempt: Callable[[float], Trial], rate: float) -> tuple[float, list[Trial]]:
+    """Reduce a rate until an attempt passes. Return that rate, and all trials."""
+    trials = [attempt(rate)]
+    while not trials[-1].passed:
+        trials.append(attempt(trials[-1].rate * REDUCTION))
+    return trials[-1].rate, trials
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> float:

@@ -5,7 +5,7 @@ from benches.many_cores.measurement import connection_shares
 from benches.many_cores.node_processes import CpuReading
 from benches.many_cores.placement import place
 from benches.many_cores.send_cost import SendCost, fit_line, max_workers, per_added_core, send_cost
-from benches.sustained.search import Trial, find_highest
+from benches.sustained.search import Trial, confirm, find_highest
 
 COST = SendCost(sequencer=100e-6, sequencer_per_worker=20e-6, serial=40e-6, serial_per_worker=0.0, worker=50e-6)
 
@@ -69,7 +69,7 @@ def test_processor_time_is_counted_by_thread() -> None:
 
 def trial(rate: float, highest: float) -> Trial:
     """Return a trial that passes up to a highest rate."""
-    return Trial(rate, 10.0, 10.0, rejected=0, drain=0.1, store_delay=0.1 if rate <= highest else 9.0)
+    return Trial(rate, 40.0, 10.0, 10.0, rejected=0, drain=0.1, store_delay=0.1 if rate <= highest else 9.0)
 
 
 @pytest.mark.parametrize("highest", [1_000.0, 1_700.0, 9_999.0])
@@ -79,13 +79,25 @@ def test_highest_rate_is_found_within_its_bisections(highest: float) -> None:
     assert found == max(each.rate for each in trials if each.passed)
 
 
+def test_highest_rate_is_reduced_until_a_long_trial_passes() -> None:
+    found, trials = confirm(lambda rate: trial(rate, 900.0), 1_000.0)
+    assert [round(each.rate) for each in trials] == [1_000, 920, 846]
+    assert found == trials[-1].rate
+
+
 def test_search_fails_if_the_first_rate_does() -> None:
     with pytest.raises(RuntimeError, match="does not keep up with 1000 transfers a second"):
         find_highest(lambda rate: trial(rate, 500.0), 1_000.0)
 
 
 @pytest.mark.parametrize(
-    "slow", [Trial(1, 501, 1, 0, 0, 0), Trial(1, 1, 501, 0, 0, 0), Trial(1, 1, 1, 1, 0, 0), Trial(1, 1, 1, 0, 2, 0)]
+    "slow",
+    [
+        Trial(1, 9, 501, 1, 0, 0, 0),
+        Trial(1, 9, 1, 501, 0, 0, 0),
+        Trial(1, 9, 1, 1, 1, 0, 0),
+        Trial(1, 9, 1, 1, 0, 2, 0),
+    ],
 )
 def test_late_or_rejected_transactions_fail_a_trial(slow: Trial) -> None:
     assert not slow.passed
