@@ -15,7 +15,7 @@ import uvloop
 from benches.cluster.bench_nodes import PROGRAM, bench_nodes
 from benches.cluster.long_chain import give_long_chain
 from benches.cluster.process_sample import cpu_seconds, disk_use, resident_mb
-from benches.cluster.tick_watch import TickWatch, tick_figures, tick_times
+from benches.cluster.tick_watch import TickWatch, tick_figures
 from benches.cluster.transfer_stream import TransferStream
 
 from foreseal.bench.provenance import read_provenance, save
@@ -53,11 +53,10 @@ async def fetch(leader: NodeProcess, replica: NodeProcess, quiet: float, limit: 
     ended.set()
     done = await sending
     watch.close()
-    ticks = tick_times(watch.messages)
     return {
         "seconds": round(ready - started, 1),
-        "before": tick_figures(ticks, began + _REST, started),
-        "during": tick_figures(ticks, started, ready),
+        "before": tick_figures(watch.ticks, began + _REST, started),
+        "during": tick_figures(watch.ticks, started, ready),
         "leader_cores_before": round((cpu_before - cpu) / (started - began), 3),
         "leader_cores_during": round((cpu_after - cpu_before) / (ready - started), 3),
         "accepted": done.accepted,

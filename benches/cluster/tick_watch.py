@@ -8,16 +8,17 @@ from typing import Any
 from benches.load.lanes import quantiles
 from benches.load.websocket import Subscriber
 
-# A tick that seals a block sends two messages.
-_SAME_TICK = 0.02
+# The start of a message, before the data of a step.
+_HEAD_BYTES = 200
 
 
 @dataclass
 class TickWatch:
-    """Times are those of `time.perf_counter`."""
+    """A tick is the first message after a heartbeat, which ends each tick. Times are those of `time.perf_counter`."""
 
     port: int
-    messages: list[float] = field(default_factory=list)
+    ticks: list[float] = field(default_factory=list)
+    _has_ended: bool = True
     _subscriber: Subscriber | None = None
 
     async def open(self) -> "TickWatch":
@@ -30,17 +31,10 @@ class TickWatch:
         if self._subscriber is not None:
             self._subscriber.close()
 
-    def _notified(self, _text: bytes) -> None:
-        self.messages.append(time.perf_counter())
-
-
-def tick_times(messages: list[float]) -> list[float]:
-    """Return the time of the first message of each tick."""
-    ticks: list[float] = []
-    for at in messages:
-        if not ticks or at - ticks[-1] > _SAME_TICK:
-            ticks.append(at)
-    return ticks
+    def _notified(self, text: bytes) -> None:
+        if self._has_ended:
+            self.ticks.append(time.perf_counter())
+        self._has_ended = b'"heartbeat"' in text[:_HEAD_BYTES]
 
 
 def tick_figures(ticks: list[float], begin: float, end: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import orjson
-from benches.cluster.tick_watch import TickWatch, tick_times
+from benches.cluster.tick_watch import TickWatch
 from benches.load.lanes import Lane
 from benches.load.visible import call, deploy
 from benches.load.wallets import Wallet
@@ -105,7 +105,7 @@ class Watch:
             due += 1.0
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
         watch.close()
-        self.ticks = tick_times(watch.messages)
+        self.ticks = watch.ticks
 
     async def _sample(self) -> NodeSample:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)

@@ -21,11 +21,13 @@ use crate::{
     store_update::{BlockChanges, StoreUpdate},
 };
 
+mod expired;
 mod import;
 mod stored;
 mod unloading;
 mod unwind;
 
+pub use expired::ExpiredBlocks;
 pub use import::BranchHashes;
 pub use stored::Resumed;
 use unloading::Unloading;
@@ -220,15 +222,21 @@ impl Chain {
         self.record_step(0, Recorded { step, change: None });
     }
 
-    /// Drops from memory what left the windows. Call it only after the newest opening is durable: until then,
-    /// readers hold views whose windows end one block earlier.
-    pub fn drop_expired(&mut self) {
+    /// Removes what left the windows from the chain, and returns the blocks that only the history holds now. Call it
+    /// only after the newest opening is durable: until then, readers hold views whose windows end one block earlier.
+    pub fn remove_expired(&mut self) -> ExpiredBlocks {
         let window = if mutant!("keep-every-step") { u64::MAX } else { STEP_WINDOW };
         while self.forgotten.saturating_add(window) <= self.latest().number() {
             self.forget_steps(self.forgotten);
             self.forgotten += 1;
         }
-        self.trim();
+        self.remove_stored()
+    }
+
+    /// Removes the blocks outside the window that the history holds.
+    fn remove_stored(&mut self) -> ExpiredBlocks {
+        let blocks = std::iter::from_fn(|| self.sealed.pop(self.window)).collect();
+        ExpiredBlocks::new(blocks, self.lookup.clone())
     }
 
     /// Advances the block being built by one step. `block` is the block after that step.
@@ -367,20 +375,6 @@ impl Chain {
         let Some(block) = self.sealed.forget_steps(number) else { return };
         for step in block.steps.iter().filter(|step| step.hash != block.block.hash) {
             self.lookup.remove_step(&step.hash);
-        }
-    }
-
-    /// Drops blocks outside the window from memory, and their hashes from the tables, if the history holds
-    /// them.
-    fn trim(&mut self) {
-        while let Some(block) = self.sealed.pop(self.window) {
-            self.lookup.remove_step(&block.block.hash);
-            for step in &block.steps {
-                self.lookup.remove_step(&step.hash);
-            }
-            for transaction in &block.block.transactions {
-                self.lookup.remove_transaction(&transaction.hash());
-            }
         }
     }
 

@@ -27,7 +27,7 @@ mod stored;
 mod view;
 
 pub use archive_caches::{ArchiveCaches, CacheSizes};
-pub use chain::{BranchHashes, Chain, ChainError, Recorded, Resumed};
+pub use chain::{BranchHashes, Chain, ChainError, ExpiredBlocks, Recorded, Resumed};
 pub use chain_file::{BlockReader, Progress, Report, Summary, count_blocks};
 pub use clock::{Clock, ClockReading, FastClock, SteppedClock, SystemClock};
 pub use executed_block::{ExecutedBlock, Step, Written};

@@ -19,7 +19,9 @@ use std::{
 use foreseal_replication::Phase;
 use foreseal_store::{ScrubPosition, Store, StoreError};
 
-use crate::{ScrubSettings, shared_state::SharedState, status::ScrubProgress};
+use crate::{
+    ScrubSettings, shared_state::SharedState, status::ScrubProgress, thread_priority::lower_priority,
+};
 
 /// Size of a portion, which is read in one read transaction, in bytes.
 const PORTION_SIZE: u64 = 256 << 10;
@@ -68,7 +70,7 @@ impl Scrubber {
             return Ok(None);
         }
         let run = move || {
-            lower_priority();
+            lower_priority(NICE);
             while !self.shared.stopping() {
                 let wait = self.step();
                 self.shared.sleep(wait);
@@ -153,13 +155,5 @@ impl Scrubber {
         }
         let behind = self.shared.store_status().is_none_or(|store| store.share < 1_000);
         behind || (self.shared.phase() == Phase::Producing && self.shared.age() > RETRY_INTERVAL * 2)
-    }
-}
-
-/// Gives the calling thread the lowest priority. Only Linux has a priority for each thread.
-fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    if rustix::process::setpriority_process(None, NICE).is_err() {
-        tracing::debug!("cannot lower the priority of the scrub");
     }
 }

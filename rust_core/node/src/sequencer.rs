@@ -4,6 +4,7 @@
 //!   tick:  slot ended?  -> append [seal N, open N+1] -> publish   (one swap: a pending block always exists)
 //!          pool has work -> execute -> append [step] -> publish -> remove from the pool
 //!          always        -> renew the freshness
+//!          slot ended?  -> free what the sealed block replaced
 //! ```
 //!
 //! Nothing is published before its append is durable. A failed append ends production for good. Everything
@@ -27,9 +28,9 @@ use parking_lot::Mutex;
 
 use crate::{
     BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
-    StepStage, StoreFailed, chain_draft::ChainDraft, driver_state::DriverState, shared_state::SharedState,
-    snapshots::Snapshots, start::Started, step_stamp::StepStamp, store_writer::StoreWriter,
-    writer_metrics::Stopwatch,
+    StepStage, StoreFailed, chain_draft::ChainDraft, driver_state::DriverState, retired::Retired,
+    shared_state::SharedState, snapshots::Snapshots, start::Started, step_stamp::StepStamp,
+    store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
 
 /// Inputs of blocks and steps other than transactions.
@@ -214,8 +215,9 @@ impl Sequencer {
             return self.tick_driven(keep_going);
         }
         let Some(slot) = self.slot else { return Ok(()) };
+        let mut retired = None;
         if self.mining.is_timed() && slot.ended(now) {
-            self.seal_and_open_next(now.shifted(self.chain.clock_offset()))?;
+            retired = Some(self.seal_and_open_next(now.shifted(self.chain.clock_offset()))?);
         }
         match self.mining {
             Mining::Automatic => self.seal_executable(keep_going).map_err(ControlError::into_production)?,
@@ -229,17 +231,19 @@ impl Sequencer {
         if self.journal.beat()? {
             self.shared.tick(now.monotonic);
         }
+        drop(retired);
         Ok(())
     }
 
     /// Seals the block being built and opens the next, with one append and one swap of views. `now` is on the
     /// chain's clock.
-    fn seal_and_open_next(&mut self, now: ClockReading) -> Result<(), ProductionError> {
-        let draft = self.draft();
-        self.seal_draft_and_open_next(draft, now)
+    fn seal_and_open_next(&mut self, now: ClockReading) -> Result<Retired, ProductionError> {
+        let mut draft = self.draft();
+        let slot = self.seal_and_open_in(&mut draft, now)?;
+        self.commit_retiring(draft, slot)
     }
 
-    /// Seals the block being built in `draft` like [`Self::seal_and_open_next`].
+    /// Seals the block being built in `draft` and opens the next, with one append and one swap of views.
     pub(crate) fn seal_draft_and_open_next(
         &mut self,
         mut draft: ChainDraft,
@@ -268,6 +272,15 @@ impl Sequencer {
         draft: ChainDraft,
         slot: impl Into<Option<BlockSlot>>,
     ) -> Result<(), ProductionError> {
+        self.commit_retiring(draft, slot).map(drop)
+    }
+
+    /// Does the same as [`Self::commit`], and returns the parts that the draft replaced.
+    fn commit_retiring(
+        &mut self,
+        draft: ChainDraft,
+        slot: impl Into<Option<BlockSlot>>,
+    ) -> Result<Retired, ProductionError> {
         if mutant!("show-draft-before-append")
             && let Some(view) = draft.chain.view()
         {
@@ -275,7 +288,7 @@ impl Sequencer {
         }
         self.append_to_journal(&draft.records)?;
         self.shared.metrics.committed(&draft.records);
-        self.adopt(draft.chain)?;
+        let retired = self.replace(draft.chain)?.with_view(draft.before, self.shared.view());
         self.slot = slot.into();
         let view = Arc::new(self.view()?);
         // The transactions return to the pool before the view without them is published, so readers always
@@ -291,7 +304,8 @@ impl Sequencer {
         self.show(view);
         self.publish_fees();
         self.trim();
-        Ok(returned?)
+        returned?;
+        Ok(retired)
     }
 
     /// Commits like [`Self::commit`], and resets the pool to the snapshot `pool`.
@@ -431,13 +445,17 @@ impl Sequencer {
 
     /// Replaces the chain by one whose records are durable, and passes its changes to the store.
     pub(crate) fn adopt(&mut self, chain: Chain) -> Result<(), ProductionError> {
-        self.chain = chain;
+        self.replace(chain).map(drop)
+    }
+
+    /// Does the same as [`Self::adopt`], and returns the parts that were replaced.
+    fn replace(&mut self, chain: Chain) -> Result<Retired, ProductionError> {
+        let before = std::mem::replace(&mut self.chain, chain);
         let sequence = self.next_sequence().saturating_sub(1);
         let waiting = self.shared.activity.wait_for_disk();
         self.store_writer.follow(&mut self.chain, sequence)?;
         drop(waiting);
-        self.chain.drop_expired();
-        Ok(())
+        Ok(Retired::new(before, self.chain.remove_expired()))
     }
 
     /// Writes one batch to the store: see [`Node::write_store`](crate::Node::write_store).

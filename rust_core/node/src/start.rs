@@ -74,7 +74,7 @@ pub(crate) fn start(
         }
         // If the store cannot follow, the whole chain stays in memory.
         if followed.is_ok() {
-            chain.drop_expired();
+            drop(chain.remove_expired());
         }
         report(records);
     }

@@ -17,6 +17,7 @@ use crate::{
     InspectionPoint, StoreFailed, StoreSettings, Watcher, WriterMetrics,
     journal_checkpoints::JournalCheckpoints,
     store_job::{ImportedBlocks, StoreJob, Write},
+    thread_priority::lower_priority,
     write_queue::{Job, WriteQueue},
     writer_metrics::Stopwatch,
 };
@@ -24,6 +25,10 @@ use crate::{
 /// Limits of one store commit. All of its data is held in memory once more during the commit.
 const BATCH_BLOCKS: usize = 256;
 const BATCH_TRANSACTIONS: usize = 16_000;
+
+/// Nice value of the thread that writes the store. Its work can wait, and it has most of it just after a block is
+/// sealed, when the first step of the next one is due.
+const STORE_NICE: i32 = 5;
 
 /// The store, its writer thread, and the queue between them. Dropping it discards jobs that were not started,
 /// as a crash does; the journal has them all.
@@ -75,7 +80,10 @@ impl StoreWriter {
             JobExecutor::Owner(worker)
         } else {
             let started = std::thread::Builder::new().name("foreseal-store".to_owned());
-            let started = started.spawn(move || while worker.run_once() {});
+            let started = started.spawn(move || {
+                lower_priority(STORE_NICE);
+                while worker.run_once() {}
+            });
             JobExecutor::Thread(Some(started.map_err(|error| StoreError::Lmdb(error.to_string()))?))
         };
         let checkpoints = JournalCheckpoints::new(meta.checkpoints.clone(), settings.retention);

@@ -76,7 +76,7 @@ impl Twins {
                 // The history is one block behind.
                 let behind = split.latest().number() - 1;
                 history.confirm(&split.block(behind).unwrap().unwrap());
-                split.drop_expired();
+                drop(split.remove_expired());
                 if split.latest().number() == 9 {
                     old = Some(split.idle_view(&opening()).unwrap());
                 }

@@ -1,10 +1,19 @@
 """Intervals of ticks."""
 
-from benches.cluster.tick_watch import tick_figures, tick_times
+from benches.cluster.tick_watch import TickWatch, tick_figures
+
+HEAD = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":'
+STEP = HEAD + b'{"number":"0x1","transactions":[' + b"0," * 200 + b'"heartbeat"]}}}'
+HEARTBEAT = HEAD + b'{"heartbeat":{"block":"0x1","index":"0x0"}}}}'
 
 
-def test_two_messages_of_one_tick_count_once() -> None:
-    assert tick_times([1.0, 1.005, 1.2, 1.401, 1.402]) == [1.0, 1.2, 1.401]
+def test_messages_until_a_heartbeat_are_one_tick() -> None:
+    watch = TickWatch(0)
+    for messages in ([STEP, HEARTBEAT], [HEARTBEAT], [STEP, STEP, HEARTBEAT]):
+        for message in messages:
+            watch._notified(message)
+    assert len(watch.ticks) == 3
+    assert watch.ticks == sorted(watch.ticks)
 
 
 def test_interval_belongs_to_the_tick_that_ends_it() -> None:

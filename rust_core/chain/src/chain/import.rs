@@ -105,7 +105,7 @@ impl Chain {
         self.finality = Finality { safe: number, finalized: number, ..self.finality };
         let executed_block = ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() };
         self.push_sealed(executed_block, vec![executed.diff]);
-        self.trim();
+        drop(self.remove_stored());
         Ok(())
     }
 }

@@ -105,7 +105,7 @@ impl Chain {
     /// Reads what is not in memory as of the newest block that the history holds, and drops the blocks before it
     /// that are outside the window. Returns the number of the oldest block in memory.
     pub fn read_from_newest_stored(&mut self) -> u64 {
-        self.trim();
+        drop(self.remove_stored());
         let oldest = self.sealed.first();
         self.sealed.read_latest_at(oldest);
         oldest

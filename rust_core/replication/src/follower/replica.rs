@@ -150,7 +150,7 @@ impl Replica {
             self.follow();
         }
         self.cursor = Cursor::After { sequence: append.sequence, hash: append.hash };
-        self.chain.drop_expired();
+        drop(self.chain.remove_expired());
         Ok(())
     }
 
