@@ -162,7 +162,12 @@ def sustained() -> str:
         f"{report['subscribers']['count']} subscribers got {report['subscribers']['notifications']:,} notifications.",
         "",
         *headings("figure", "measured", "target", "reached"),
-        row("steps, p50, p99, max", _quantiles(report["interval"]), "p99 220 ms", reached["cadence"]),
+        row(
+            "interval between two steps, p50, p99, max",
+            _quantiles(report["interval"]),
+            "p99 220 ms",
+            reached["cadence"],
+        ),
         row(
             "submission until visible, p50, p99, max",
             _quantiles(report["submit_until_visible"]),

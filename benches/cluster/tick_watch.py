@@ -1,4 +1,4 @@
-"""Times of the ticks of a sequencer, as a subscriber of `foreseal_feed` gets a step or a heartbeat for each."""
+"""Times of the ticks and steps of a sequencer, as a subscriber of `foreseal_feed` gets a step or a heartbeat for each."""
 
 import time
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ class TickWatch:
 
     port: int
     ticks: list[float] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
     _has_ended: bool = True
     _subscriber: Subscriber | None = None
 
@@ -32,9 +33,12 @@ class TickWatch:
             self._subscriber.close()
 
     def _notified(self, text: bytes) -> None:
+        now = time.perf_counter()
         if self._has_ended:
-            self.ticks.append(time.perf_counter())
+            self.ticks.append(now)
         self._has_ended = b'"heartbeat"' in text[:_HEAD_BYTES]
+        if not self._has_ended:
+            self.steps.append(now)
 
 
 def tick_figures(ticks: list[float], begin: float, end: float) -> dict[str, Any]:

@@ -38,9 +38,12 @@ def request(method: str, *params: object) -> bytes:
     return frame(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
 
 
-def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes]:
-    """Return the complete frames in bytes from a server, each with opcode and payload, and the remaining bytes."""
-    found, at, size = [], 0, len(data)
+def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes, int]:
+    """Return the complete frames in bytes from a server, each with opcode and payload; the remaining bytes; and the
+    number of bytes that the next frame needs in addition to those, at least one.
+    """
+    found: list[tuple[int, bytes]] = []
+    at, size = 0, len(data)
     while at + 2 <= size:
         length, start = data[at + 1], at + 2
         if length == 126:
@@ -51,10 +54,11 @@ def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes]:
             length = int.from_bytes(data[at + 2 : start])
         end = start + length
         if end > size or start > size:
-            break
+            # Of an incomplete length, nothing follows.
+            return found, data[at:], (start if start > size else end) - size
         found.append((data[at] & 0x0F, data[start:end]))
         at = end
-    return found, data[at:]
+    return found, data[at:], at + 2 - size
 
 
 def after_head(data: bytes) -> bytes | None:
@@ -74,7 +78,8 @@ class Subscriber(asyncio.Protocol):
         """`params` are those of eth_subscribe."""
         self._port, self._params, self._notified = port, params, notified
         self._open = False
-        self._buffer = b""
+        self._received: list[bytes] = []
+        self._missing = 1
         self.subscribed: asyncio.Future[object] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> "Subscriber":
@@ -94,15 +99,21 @@ class Subscriber(asyncio.Protocol):
         transport.write(opening(self._port))
 
     def data_received(self, data: bytes) -> None:
-        data = self._buffer + data
+        # A message of megabytes is joined once, not at each read.
+        self._received.append(data)
+        self._missing -= len(data)
+        if self._missing > 0:
+            return
+        data = b"".join(self._received)
         if not self._open:
             rest = after_head(data)
             if rest is None:
-                self._buffer = data
+                self._received, self._missing = [data], 1
                 return
             self._open, data = True, rest
             self._transport.write(request("eth_subscribe", *self._params))
-        found, self._buffer = frames(data)
+        found, rest, self._missing = frames(data)
+        self._received = [rest]
         for opcode, payload in found:
             if opcode == PING:
                 self._transport.write(frame(payload, PONG))

@@ -23,7 +23,7 @@ _CHART_ROWS = 450
 def summary(watch: Watch, prober: Prober, seconds: float, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return cadence, delay, backlog and memory, and `reached` for each target."""
     begin = watch.samples[0].at
-    intervals = [after - before for before, after in pairwise(watch.ticks) if begin <= after < begin + seconds]
+    intervals = [after - before for before, after in pairwise(watch.steps) if begin <= after < begin + seconds]
     delays = [shown - prober.due[name] for name, shown in prober.shown.items()]
     backlog = [float(row["backlog"]) for row in rows]
     quarter = len(backlog) // 4
@@ -31,7 +31,7 @@ def summary(watch: Watch, prober: Prober, seconds: float, rows: Sequence[Mapping
     growth = memory_growth(watch)
     interval, delay = quantiles(intervals), quantiles(delays)
     return {
-        "ticks": len(intervals),
+        "steps": len(intervals) + 1,
         "interval": interval,
         "probes": len(prober.due),
         "probes_shown": len(delays),

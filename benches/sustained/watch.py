@@ -1,4 +1,4 @@
-"""Measurement during a load: ticks, delays of probes, and sizes of the node, each second."""
+"""Measurement during a load: steps, delays of probes, and sizes of the node, each second."""
 
 import asyncio
 import re
@@ -89,12 +89,12 @@ class NodeSample:
 
 @dataclass
 class Watch:
-    """Samples each second, and the ticks."""
+    """Samples each second, and the times of the steps."""
 
     port: int
     usage: ProcessGroup
     samples: list[NodeSample] = field(default_factory=list)
-    ticks: list[float] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
 
     async def run(self, ended: Callable[[], bool]) -> None:
         """Watch until `ended` returns True."""
@@ -105,7 +105,7 @@ class Watch:
             due += 1.0
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
         watch.close()
-        self.ticks = watch.ticks
+        self.steps = watch.steps
 
     async def _sample(self) -> NodeSample:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -129,7 +129,7 @@ def rows(watch: Watch, prober: Prober) -> list[dict[str, Any]]:
     """Return one row for each second: rate, longest interval, longest delay, backlog and memory."""
     intervals, delays = defaultdict[int, float](float), defaultdict[int, float](float)
     start = watch.samples[0].at
-    for before, after in pairwise(watch.ticks):
+    for before, after in pairwise(watch.steps):
         second = int(after - start)
         intervals[second] = max(intervals[second], after - before)
     for name, shown in prober.shown.items():

@@ -12,7 +12,7 @@ def test_messages_until_a_heartbeat_are_one_tick() -> None:
     for messages in ([STEP, HEARTBEAT], [HEARTBEAT], [STEP, STEP, HEARTBEAT]):
         for message in messages:
             watch._notified(message)
-    assert len(watch.ticks) == 3
+    assert (len(watch.ticks), len(watch.steps)) == (3, 3)
     assert watch.ticks == sorted(watch.ticks)
 
 
