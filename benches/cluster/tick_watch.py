@@ -1,4 +1,4 @@
-"""Times of the ticks and steps of a sequencer, as a subscriber of `foreseal_feed` gets a step or a heartbeat for each."""
+"""Times of the ticks and steps of a sequencer: `foreseal_feed` sends each step, and a heartbeat after each tick."""
 
 import time
 from dataclasses import dataclass, field
