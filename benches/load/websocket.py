@@ -54,7 +54,7 @@ def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes, int]:
             length = int.from_bytes(data[at + 2 : start])
         end = start + length
         if end > size or start > size:
-            # Of an incomplete length, nothing follows.
+            # An incomplete length names no end.
             return found, data[at:], (start if start > size else end) - size
         found.append((data[at] & 0x0F, data[start:end]))
         at = end
