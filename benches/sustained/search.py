@@ -72,9 +72,11 @@ def find_highest(attempt: Callable[[float], Trial], first: float = FIRST_RATE) -
 
 
 def confirm(attempt: Callable[[float], Trial], rate: float) -> tuple[float, list[Trial]]:
-    """Reduce a rate until an attempt passes. Return that rate, and all trials."""
+    """Reduce a rate until an attempt passes. Return that rate, and all trials. Raises RuntimeError below half of it."""
     trials = [attempt(rate)]
     while not trials[-1].passed:
+        if trials[-1].rate < rate / 2:
+            raise RuntimeError(f"the node does not keep up with half of {rate:g} transfers a second: {trials[-1]}")
         trials.append(attempt(trials[-1].rate * REDUCTION))
     return trials[-1].rate, trials
 

@@ -53,7 +53,6 @@ mod store_job;
 mod store_swap;
 mod store_writer;
 mod submission;
-mod thread_priority;
 mod write_queue;
 mod writer;
 mod writer_metrics;

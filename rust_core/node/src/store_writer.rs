@@ -11,13 +11,13 @@ use foreseal_chain::{Chain, Clock, History, NewestStoredBlock, StoreMeta, StoreU
 use foreseal_journal::LocalJournal;
 use foreseal_primitives::mutant;
 use foreseal_replication::{ScrubStatus, StoreStatus};
+use foreseal_scheduler::lower_priority;
 use foreseal_store::{Store, StoreError};
 
 use crate::{
     InspectionPoint, StoreFailed, StoreSettings, Watcher, WriterMetrics,
     journal_checkpoints::JournalCheckpoints,
     store_job::{ImportedBlocks, StoreJob, Write},
-    thread_priority::lower_priority,
     write_queue::{Job, WriteQueue},
     writer_metrics::Stopwatch,
 };

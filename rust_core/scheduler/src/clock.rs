@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::{
-    process::setpriority_process,
-    time::{ClockId, clock_gettime},
-};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Returns the processor time that the current thread has used.
 pub fn thread_cpu_time() -> Duration {
@@ -14,10 +11,14 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Raises the nice value of the current thread to `nice`. Logs a warning if the system does not allow it.
+/// Raises the nice value of the current thread to `nice`. Logs a warning if the system does not allow it. Only Linux
+/// has a priority for each thread; elsewhere nothing changes.
 pub fn lower_priority(nice: i32) {
     // Without a process id, Linux sets the priority of the calling thread.
-    if setpriority_process(None, nice).is_err() {
+    #[cfg(target_os = "linux")]
+    if rustix::process::setpriority_process(None, nice).is_err() {
         tracing::warn!(nice, "failed to lower the priority of a thread");
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = nice;
 }

@@ -11,6 +11,7 @@ mod scheduler;
 mod stopped;
 
 pub use caller::{Caller, CpuBudget, Exhausted, Priority};
+pub use clock::lower_priority;
 pub use fair_queue::{FairQueue, PoppedItem, QUANTUM};
 pub use job::{Job, Work};
 pub use lane::{Lane, LaneConfig};

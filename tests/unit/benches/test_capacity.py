@@ -85,6 +85,11 @@ def test_highest_rate_is_reduced_until_a_long_trial_passes() -> None:
     assert found == trials[-1].rate
 
 
+def test_confirmation_fails_below_half_of_the_rate() -> None:
+    with pytest.raises(RuntimeError, match="half of 1000 transfers a second"):
+        confirm(lambda rate: trial(rate, 400.0), 1_000.0)
+
+
 def test_search_fails_if_the_first_rate_does() -> None:
     with pytest.raises(RuntimeError, match="does not keep up with 1000 transfers a second"):
         find_highest(lambda rate: trial(rate, 500.0), 1_000.0)
