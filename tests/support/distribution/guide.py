@@ -60,8 +60,8 @@ class GuideReader:
         keep = shlex.quote(str(self._shell))
         script = f"set -aeo pipefail\n. {keep}\n{'exec ' if is_server else ''}{self.here(command)}\n"
         if _SERVER.match(command):
-            meant = "8600" if "serve" in command else "8545"
-            self._start(["bash", "-c", script], self.ports[meant], "/healthz")
+            meant, path = ("8600", "/healthz") if "serve" in command else ("8545", "/readyz")
+            self._start(["bash", "-c", script], self.ports[meant], path)
             return
         if _SHOP.match(command):
             port = str(next_free_port())
