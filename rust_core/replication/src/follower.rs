@@ -33,6 +33,7 @@ pub use manual_follower::ManualFollower;
 pub use outbox::{SubmissionCallback, SubmissionHandle};
 pub use replica::ReplicaConfig;
 pub use sequencer_status::CatchingUp;
+pub use session::ConnectionError;
 pub use shared_store_chain::SharedStoreChain;
 pub use snapshot_client::{SnapshotFetchError, fetch_snapshot};
 pub use upstream::Upstream;

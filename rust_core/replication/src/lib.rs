@@ -15,9 +15,9 @@ pub mod wire;
 
 pub use error::ReplicationError;
 pub use follower::{
-    ApplyError, CatchingUp, ChainCopy, CopyError, CopyProgress, FollowerBackend, FollowerClient,
-    FollowerConfig, FollowerProfile, ManualFollower, ReplicaConfig, RestartCause, SharedStoreChain,
-    SnapshotFetchError, SubmissionCallback, SubmissionHandle, Upstream, fetch_snapshot,
+    ApplyError, CatchingUp, ChainCopy, ConnectionError, CopyError, CopyProgress, FollowerBackend,
+    FollowerClient, FollowerConfig, FollowerProfile, ManualFollower, ReplicaConfig, RestartCause,
+    SharedStoreChain, SnapshotFetchError, SubmissionCallback, SubmissionHandle, Upstream, fetch_snapshot,
 };
 pub use phase::{Phase, PoolStart};
 pub use production::{InvalidProduction, Production};

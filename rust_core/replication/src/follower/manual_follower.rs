@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The follower's side of its connections, which starts no thread and never blocks. Its owner transports the
-/// bytes and schedules each iteration. An `Err` contains the reason for which the connection ended.
+/// bytes and schedules each iteration. An `Err` is the reason for which the connection ended.
 pub struct ManualFollower {
     client: Arc<FollowerClient>,
     session: Session,
@@ -24,37 +24,37 @@ impl ManualFollower {
     }
 
     /// Returns the greeting of a new connection.
-    pub fn greet(&mut self) -> Result<Vec<u8>, String> {
+    pub fn greet(&mut self) -> Result<Vec<u8>, ConnectionError> {
         let hello = self.session.hello();
-        hello.map_err(|broken| self.lose(&broken))
+        hello.map_err(|broken| self.lose(broken))
     }
 
     /// Runs one iteration of the receiving thread: reads a frame, complete in `input`, or the end of the
     /// stream.
-    pub fn receive(&mut self, mut input: &mut dyn Read) -> Result<(), String> {
+    pub fn receive(&mut self, mut input: &mut dyn Read) -> Result<(), ConnectionError> {
         let received = self.session.receive(&mut input);
-        received.map_err(|broken| self.lose(&broken))
+        received.map_err(|broken| self.lose(broken))
     }
 
     /// Runs one iteration of the sending thread, which starts after the sequencer's greeting.
-    pub fn send_due(&mut self, out: &mut dyn Write) -> Result<(), String> {
+    pub fn send_due(&mut self, out: &mut dyn Write) -> Result<(), ConnectionError> {
         if !self.session.is_greeted() {
             return Ok(());
         }
         let frames = self.client.outbox.drain_frames(&self.client.sequencer);
-        out.write_all(&frames).map_err(|error| self.lose(&ConnectionError::Io(error)))
+        out.write_all(&frames).map_err(|error| self.lose(ConnectionError::Io(error)))
     }
 
     /// Records that connecting failed with this error.
     pub fn connection_failed(&mut self, error: std::io::Error) {
-        self.lose(&ConnectionError::Io(error));
+        self.lose(ConnectionError::Io(error));
     }
 
-    fn lose(&mut self, broken: &ConnectionError) -> String {
+    fn lose(&mut self, broken: ConnectionError) -> ConnectionError {
         self.client.close();
-        let ended = self.session.end(broken);
+        let ended = self.session.end(&broken);
         self.client.note_end(&ended);
-        broken.to_string()
+        broken
     }
 
     /// Returns the sequence number of the append that it applies next; `None` before it has a chain.

@@ -51,7 +51,7 @@ impl ConnectionOutcome {
 
 /// Error that ends a connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectionError {
+pub enum ConnectionError {
     #[error(transparent)]
     Wire(#[from] WireError),
     #[error("connection lost: {0}")]

@@ -88,7 +88,7 @@ fn exchange(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> 
     let raw = run.senders.sign(crate::senders::TransactionSpec { wallet: 2, nonce: 0, kind: 6, tip: 1 });
     let hash = follower.node.decode(&raw).map_err(|error| error.to_string())?.hash();
     follower.send(&raw, false)?;
-    follower.follows.send_due(&mut connection.up.clone())?;
+    follower.follows.send_due(&mut connection.up.clone()).map_err(|error| error.to_string())?;
     let up = connection.up.record();
     run.feed.end(0, 0);
     Ok((up, hash))
@@ -144,14 +144,14 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
     run.with_followers(|feed, world| feed.begin(0, world))?;
     let published = run.feed.published.clone();
     let follower = run.feed.slots[0].follower.as_mut().ok_or("there is no follower")?;
-    follower.follows.greet()?;
+    follower.follows.greet().map_err(|error| error.to_string())?;
     let (mut input, mut sent) = (Pipe::from_bytes(down), false);
     loop {
         let heard = follower.receive(&mut input, true)?.ok_or("a panic")?;
         follower.poll(&published)?;
         answered(follower)?;
         if let Err(why) = heard {
-            explain(&why, false, false, true)?;
+            explain(&why, false, false)?;
             break;
         }
         if follower.follows.is_live() && !sent {

@@ -4,7 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{Node, NodeEnvironment, Role, Settings};
-use foreseal_replication::{ManualServer, RingLimits};
+use foreseal_replication::{
+    ConnectionError, ManualServer, RingLimits,
+    wire::{Ending, WireError},
+};
+use foreseal_state::StateError;
 use rand::{Rng, rngs::StdRng};
 
 use crate::{
@@ -161,7 +165,7 @@ impl Feed {
         let hello = match follower.follows.greet() {
             Ok(hello) => hello,
             Err(why) if world.empty => {
-                self.record(at, &why);
+                self.record(at, &why.to_string());
                 return Ok(());
             }
             Err(why) => return Err(format!("a follower cannot begin: {why}")),
@@ -185,10 +189,10 @@ impl Feed {
             let ended = link.run_once(sequencer, random, all).err();
             if let Some(why) = &ended {
                 self.record(at, &format!("the sequencer leaves it: {why}"));
-                if why.contains("fell behind") {
+                if why.contains(&Ending::FellBehind.to_string()) {
                     self.counts.fault("follower falls behind the ring");
                 }
-                if why.contains("does not have the cursor") {
+                if why.contains(&Ending::CursorGone.to_string()) {
                     self.counts.fault("follower's cursor is gone");
                 }
                 link.hang_up();
@@ -214,8 +218,8 @@ impl Feed {
                 Some(Ok(())) => follower.poll(&self.published)?,
                 Some(Err(why)) => {
                     follower.poll(&self.published)?;
-                    self.lose(at, &why);
-                    explain(&why, connection.down.is_mangled(), world.trimmed, self.lasting)?;
+                    self.lose(at, &why.to_string());
+                    explain(&why, connection.down.is_mangled(), world.trimmed)?;
                 }
             }
         }
@@ -230,7 +234,7 @@ impl Feed {
             return;
         }
         if let Err(why) = follower.follows.send_due(&mut connection.up.clone()) {
-            self.lose(at, &why);
+            self.lose(at, &why.to_string());
         }
     }
 
@@ -307,19 +311,22 @@ impl Feed {
     }
 }
 
-/// Checks that a connection ended for an allowed reason.
-pub fn explain(why: &str, mangled: bool, trimmed: bool, lasting: bool) -> Check {
-    if !lasting && why.contains("view no longer available") {
+/// Checks that a connection ended for an allowed reason. `mangled` is `true` if frames of it were lost,
+/// duplicated or reordered.
+pub fn explain(why: &ConnectionError, mangled: bool, trimmed: bool) -> Check {
+    let allowed = match why {
+        ConnectionError::Io(_)
+        | ConnectionError::Closed
+        | ConnectionError::Wire(WireError::Io(_) | WireError::Silent { .. }) => true,
+        ConnectionError::Ended(Ending::CursorGone) => trimmed,
+        ConnectionError::Ended(_) => true,
         // The store was unwound before the follower received the unwind.
-        return Ok(());
-    }
-    let gone = why.contains("does not have the cursor") && !trimmed;
-    let wrong =
-        ["begins again", "does not decode", "greets with", "unknown kind", "larger", "empty", "came where"];
-    if gone || (wrong.iter().any(|text| why.contains(text)) && !mangled) {
-        return Err(format!("a follower leaves its sequencer: {why}"));
-    }
-    Ok(())
+        ConnectionError::Copy(error) => {
+            mangled || error.to_string().contains(&StateError::ViewGone.to_string())
+        }
+        _ => mangled,
+    };
+    if allowed { Ok(()) } else { Err(format!("a follower leaves its sequencer: {why}")) }
 }
 
 impl Link {

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Bytes};
 use foreseal_chain::View;
 use foreseal_node::Node;
 use foreseal_pool::Status;
-use foreseal_replication::{ManualFollower, RingLimits, SubmissionHandle, SubmitError};
+use foreseal_replication::{ConnectionError, ManualFollower, RingLimits, SubmissionHandle, SubmitError};
 use foreseal_state::{StateError, StateReader};
 
 use crate::{
@@ -57,7 +57,11 @@ impl Follower {
     ///
     /// # Errors
     /// Returns the property that was violated.
-    pub fn receive(&mut self, input: &mut Pipe, lasting: bool) -> Result<Option<Result<(), String>>, String> {
+    pub fn receive(
+        &mut self,
+        input: &mut Pipe,
+        lasting: bool,
+    ) -> Result<Option<Result<(), ConnectionError>>, String> {
         let live = self.follows.is_live();
         let tracked = if live && lasting { self.tracked() } else { Vec::new() };
         self.watch.set_retained(tracked.clone());

@@ -172,7 +172,7 @@ impl Run {
                 continue;
             }
             seen = true;
-            let hello = follower.follows.greet()?;
+            let hello = follower.follows.greet().map_err(|error| error.to_string())?;
             let greeted = node.serve_manual(&mut &hello[..], Box::new(std::io::sink()));
             if greeted?.run_once().is_ok() {
                 return Err("a follower that has seen more is served".to_owned());
