@@ -336,9 +336,9 @@ simulate-cluster: SEEDS := $(if $(filter file,$(origin SEEDS)),5000,$(SEEDS))
 simulate-cluster: $(VENV)/.dev ## Simulate several sequencers with one engine for SEEDS seeds (5000) from SEED and save the summary; SEEDS=1 prints every event
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --cluster --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation_cluster.json
 
-mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test fails (ARGS="skip-sync" PAYMENTS="no-overlap")
+mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test fails (ARGS="skip-sync" PAYMENT_MUTANTS="no-overlap")
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.rust $(ARGS)
-	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENTS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENT_MUTANTS)
 
 clients: ## Install the JavaScript clients, anvil and the schemas that tests use (npm ci, needs Node.js)
 	npm ci --prefix tests/e2e/clients

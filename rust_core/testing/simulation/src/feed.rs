@@ -315,11 +315,11 @@ impl Feed {
 /// duplicated or reordered.
 pub fn explain(why: &ConnectionError, mangled: bool, trimmed: bool) -> Check {
     let allowed = match why {
-        ConnectionError::Io(_)
+        ConnectionError::Ended(Ending::CursorGone) => trimmed,
+        ConnectionError::Ended(_)
+        | ConnectionError::Io(_)
         | ConnectionError::Closed
         | ConnectionError::Wire(WireError::Io(_) | WireError::Silent { .. }) => true,
-        ConnectionError::Ended(Ending::CursorGone) => trimmed,
-        ConnectionError::Ended(_) => true,
         // The store was unwound before the follower received the unwind.
         ConnectionError::Copy(error) => {
             mangled || error.to_string().contains(&StateError::ViewGone.to_string())
