@@ -338,6 +338,7 @@ simulate-cluster: $(VENV)/.dev ## Simulate several sequencers with one engine fo
 
 mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test fails (ARGS="skip-sync" PAYMENT_MUTANTS="no-overlap")
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.rust $(ARGS)
+	npm ci --prefix $(COMPILER)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENT_MUTANTS)
 
 clients: ## Install the JavaScript clients, anvil and the schemas that tests use (npm ci, needs Node.js)
