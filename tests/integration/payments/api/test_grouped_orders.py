@@ -141,7 +141,8 @@ def test_requests_for_one_order_are_in_different_groups() -> None:
 
 
 def test_jobs_beyond_a_full_group_stay_in_the_queue() -> None:
-    jobs = [(f"k{number:02}", f"o{number}", 20) for number in range(23)]
+    # Ten jobs fit in a group, and leave room that no other one fits in.
+    jobs = [(f"k{number:02}", f"o{number}", 19) for number in range(23)]
     keys = [key for key, _, _ in jobs]
     assert run_queue(jobs) == [keys[:10], keys[10:20], keys[20:]]
 
