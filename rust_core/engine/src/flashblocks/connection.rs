@@ -77,6 +77,8 @@ impl ReaderConnection<'_> {
     }
 
     async fn exchange(&mut self) -> Result<std::convert::Infallible, DisconnectReason> {
+        // A reader whose ping is answered gets every step from then on.
+        self.queue.wait_for_admission().await?;
         let mut pings = interval(PING_INTERVAL);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut missed, mut received) = (0, 0);

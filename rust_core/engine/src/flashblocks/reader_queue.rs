@@ -39,6 +39,8 @@ pub(super) struct ReaderQueue {
 struct QueueState {
     messages: VecDeque<FlashblockMessage>,
     bytes: usize,
+    /// `true` once the publisher has admitted the reader.
+    is_admitted: bool,
     /// Length of the backlog with which the reader began.
     backlog: usize,
     ended: Option<DisconnectReason>,
@@ -48,6 +50,7 @@ impl ReaderQueue {
     /// Adds the messages with which the reader begins.
     pub fn begin(&self, backlog: &[FlashblockMessage]) {
         let mut state = self.state.lock();
+        state.is_admitted = true;
         state.backlog = backlog.iter().map(FlashblockMessage::len).sum();
         state.bytes = state.backlog;
         state.messages = backlog.iter().cloned().collect();
@@ -97,6 +100,25 @@ impl ReaderQueue {
         loop {
             if let Some(next) = self.try_next() {
                 return next;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Waits until the publisher has admitted the reader.
+    ///
+    /// # Errors
+    /// Returns the reason if the connection has ended.
+    pub async fn wait_for_admission(&self) -> Result<(), DisconnectReason> {
+        loop {
+            {
+                let state = self.state.lock();
+                if let Some(reason) = state.ended {
+                    return Err(reason);
+                }
+                if state.is_admitted {
+                    return Ok(());
+                }
             }
             self.changed.notified().await;
         }
