@@ -5,9 +5,10 @@ import os
 import socket
 
 # Below the range from which Linux assigns outgoing ports, so that no connection gets a port between probe and start.
-# Each process begins at its own offset.
-_FIRST, _SIZE = 20_000, 12_000
-_offsets = itertools.count(os.getpid() * 16 % _SIZE)
+# Each process begins at its own offset. Those of successive process numbers are far apart (the golden ratio of the
+# range), so that two processes do not choose a port that the other has chosen and not opened yet.
+_FIRST, _SIZE, _SPACING = 20_000, 12_000, 7_417
+_offsets = itertools.count(os.getpid() * _SPACING % _SIZE)
 
 
 def next_free_port() -> int:
