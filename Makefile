@@ -336,7 +336,7 @@ simulate-cluster: SEEDS := $(if $(filter file,$(origin SEEDS)),5000,$(SEEDS))
 simulate-cluster: $(VENV)/.dev ## Simulate several sequencers with one engine for SEEDS seeds (5000) from SEED and save the summary; SEEDS=1 prints every event
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --cluster --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation_cluster.json
 
-mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test fails (ARGS="skip-sync" PAYMENT_MUTANTS="no-overlap")
+mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test fails (needs Node.js; ARGS="skip-sync" PAYMENT_MUTANTS="no-overlap")
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.rust $(ARGS)
 	npm ci --prefix $(COMPILER)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENT_MUTANTS)

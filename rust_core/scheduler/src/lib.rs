@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod caller;
-mod clock;
 mod fair_queue;
 mod job;
 mod lane;
@@ -9,9 +8,9 @@ mod metrics;
 mod running_job;
 mod scheduler;
 mod stopped;
+mod thread;
 
 pub use caller::{Caller, CpuBudget, Exhausted, Priority};
-pub use clock::lower_priority;
 pub use fair_queue::{FairQueue, PoppedItem, QUANTUM};
 pub use job::{Job, Work};
 pub use lane::{Lane, LaneConfig};
@@ -19,3 +18,4 @@ pub use metrics::{BOUNDS, LaneStatus, QueueTime};
 pub use running_job::{arrival, checkpoint, record_late};
 pub use scheduler::{Scheduler, SubmitError};
 pub use stopped::Stopped;
+pub use thread::lower_priority;

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Caller, Lane, Stopped, clock::thread_cpu_time, job::CancellationToken};
+use crate::{Caller, Lane, Stopped, job::CancellationToken, thread::thread_cpu_time};
 
 /// Time between two checks of a job.
 const CHECK_INTERVAL: Duration = Duration::from_micros(500);

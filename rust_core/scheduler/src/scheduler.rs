@@ -13,10 +13,10 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{
     FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, Stopped,
-    clock::lower_priority,
     job::{CancellationToken, Entry, Resumption, Suspension, WaitingJob},
     metrics::JobCounters,
     running_job::{RunningJob, YieldHook},
+    thread::lower_priority,
 };
 
 /// Interval between two searches for waiting jobs whose time limit is exceeded.

@@ -18,7 +18,7 @@ EXPLORER_OPTIONS = ("--step", "200ms", "--payments", "--safe-depth", "2", "--fin
 """Options of the development node of most flows: steps as slow as in production, finality within seconds."""
 
 _SECONDS = 60.0
-# Seconds after which a finding of axe-core is one of the page.
+# Seconds after a change of the colour scheme until a finding of axe-core is one of the page.
 _SETTLED = 10.0
 
 
@@ -54,9 +54,10 @@ class Explorer:
                 # An answer that is still on its way is no failure of the test.
                 page.unroute_all(behavior="ignoreErrors")
             check_layout(page)
-            check_accessibility(page)
+            findings = serious_findings(page)
+            assert findings == [], findings
             page.emulate_media(color_scheme="light" if scheme == "dark" else "dark")
-            check_accessibility(page)
+            check_changed_scheme(page)
             assert opened.faults.unexpected == [], opened.faults.unexpected
             assert opened.faults.policy_violations == []
 
@@ -67,10 +68,10 @@ def check_layout(page: Page) -> None:
     assert surplus == 0, f"the page is {surplus} pixels wider than its window"
 
 
-def check_accessibility(page: Page) -> None:
-    """Check that axe-core finds nothing serious that stays.
+def check_changed_scheme(page: Page) -> None:
+    """Check that axe-core finds nothing serious that stays after a change of the colour scheme.
 
-    After a change of the colour scheme, chromium computes colours of the former one for up to a second.
+    For up to a second, chromium computes colours of the former one.
     """
     findings: list[str] = []
 

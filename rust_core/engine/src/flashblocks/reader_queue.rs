@@ -97,12 +97,7 @@ impl ReaderQueue {
     /// # Errors
     /// Returns the reason if the connection has ended.
     pub async fn next(&self) -> Result<FlashblockMessage, DisconnectReason> {
-        loop {
-            if let Some(next) = self.try_next() {
-                return next;
-            }
-            self.changed.notified().await;
-        }
+        self.wait_until(QueueState::try_next).await
     }
 
     /// Waits until the publisher has admitted the reader.
@@ -110,37 +105,33 @@ impl ReaderQueue {
     /// # Errors
     /// Returns the reason if the connection has ended.
     pub async fn wait_for_admission(&self) -> Result<(), DisconnectReason> {
-        loop {
-            {
-                let state = self.state.lock();
-                if let Some(reason) = state.ended {
-                    return Err(reason);
-                }
-                if state.is_admitted {
-                    return Ok(());
-                }
-            }
-            self.changed.notified().await;
-        }
+        self.wait_until(|state| state.ended.map(Err).or(state.is_admitted.then_some(Ok(())))).await
     }
 
     /// Waits until the connection has ended.
     pub async fn wait_for_end(&self) -> DisconnectReason {
+        self.wait_until(|state| state.ended).await
+    }
+
+    /// Waits until `look` finds something in the state.
+    async fn wait_until<T>(&self, look: impl Fn(&mut QueueState) -> Option<T>) -> T {
         loop {
-            if let Some(reason) = self.ended() {
-                return reason;
+            if let Some(found) = look(&mut self.state.lock()) {
+                return found;
             }
             self.changed.notified().await;
         }
     }
+}
 
-    fn try_next(&self) -> Option<Result<FlashblockMessage, DisconnectReason>> {
-        let mut state = self.state.lock();
-        if let Some(reason) = state.ended {
+impl QueueState {
+    /// Removes the next message; returns the reason if the connection has ended.
+    fn try_next(&mut self) -> Option<Result<FlashblockMessage, DisconnectReason>> {
+        if let Some(reason) = self.ended {
             return Some(Err(reason));
         }
-        let message = state.messages.pop_front()?;
-        state.bytes -= message.len();
+        let message = self.messages.pop_front()?;
+        self.bytes -= message.len();
         Some(Ok(message))
     }
 }
@@ -158,7 +149,7 @@ mod tests {
         let half = FlashblockMessage::with_length(MAX_QUEUED / 2);
         assert!(queue.push(&half) && queue.push(&half));
         assert!(!queue.push(&FlashblockMessage::with_length(1)));
-        assert_eq!(queue.try_next().map(Result::err), Some(Some(DisconnectReason::TooSlow)));
+        assert_eq!(queue.state.lock().try_next().map(Result::err), Some(Some(DisconnectReason::TooSlow)));
         queue.end(DisconnectReason::Stopping);
         assert_eq!(queue.ended(), Some(DisconnectReason::TooSlow));
     }
@@ -176,7 +167,7 @@ mod tests {
         let queue = ReaderQueue::default();
         for _ in 0..3 {
             assert!(queue.push(&FlashblockMessage::with_length(MAX_QUEUED * 2)));
-            assert!(queue.try_next().is_some_and(|next| next.is_ok()));
+            assert!(queue.state.lock().try_next().is_some_and(|next| next.is_ok()));
         }
     }
 }
