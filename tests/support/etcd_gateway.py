@@ -14,6 +14,15 @@ class EtcdGatewayError(Exception):
     """The member did not answer, or it rejected the request."""
 
 
+class EtcdCompactedError(EtcdGatewayError):
+    """The history from the start of a watch on is no longer complete."""
+
+    def __init__(self, endpoint: str, revision: int) -> None:
+        """`revision` is the oldest one that the member has."""
+        super().__init__(f"{endpoint}: revisions before {revision} are compacted")
+        self.revision = revision
+
+
 @dataclass(frozen=True, slots=True)
 class EtcdEntry:
     """Value of a key at a revision; `value` is None if the key was deleted then."""
@@ -36,9 +45,14 @@ class EtcdGateway:
         answer = self.call("kv/put", {"key": _encode(key), "value": _encode(value)})
         return int(answer["header"]["revision"])
 
-    def range(self, prefix: bytes, *, keys_only: bool = False) -> list[EtcdEntry]:
-        """Return the keys with this prefix and their values. Raises EtcdGatewayError."""
-        request = {"key": _encode(prefix), "range_end": _encode(end_of_prefix(prefix)), "keys_only": keys_only}
+    def range(self, prefix: bytes, *, keys_only: bool = False, revision: int = 0) -> list[EtcdEntry]:
+        """Return the keys with this prefix and their values, now or as of a revision. Raises EtcdGatewayError."""
+        request = {
+            "key": _encode(prefix),
+            "range_end": _encode(end_of_prefix(prefix)),
+            "keys_only": keys_only,
+            "revision": str(revision),
+        }
         return [_entry(each) for each in self.call("kv/range", request).get("kvs", ())]
 
     def transaction(self, comparisons: list[tuple[bytes, int]], puts: list[tuple[bytes, bytes]]) -> tuple[bool, int]:
@@ -86,7 +100,10 @@ class EtcdGateway:
         return str(status.get("leader")) == str(status["header"]["member_id"])
 
     def watch(self, prefix: bytes, start_revision: int) -> Generator[EtcdEntry, None, None]:
-        """Yield the changes of keys with this prefix, from a revision on. Raises EtcdGatewayError when it ends."""
+        """Yield the changes of keys with this prefix, from a revision on.
+
+        Raises EtcdGatewayError when it ends, EtcdCompactedError if the revision is compacted.
+        """
         request = {
             "create_request": {
                 "key": _encode(prefix),
@@ -101,6 +118,9 @@ class EtcdGateway:
             while line := response.readline():
                 message = json.loads(line)
                 result = message.get("result")
+                # Members of version 3.4 give no reason besides this number.
+                if compacted := int((result or {}).get("compact_revision", 0)):
+                    raise EtcdCompactedError(self.endpoint, compacted)
                 if result is None or result.get("canceled"):
                     raise EtcdGatewayError(f"{self.endpoint}: the watch was cancelled: {line.decode().strip()}")
                 yield from (_event(each) for each in result.get("events", ()))

@@ -85,7 +85,9 @@ impl<'p> Import<'p> {
     fn import(&mut self, report: Report<'_>) -> Result<(), NodeError> {
         let file = self.file.try_clone().map_err(|error| self.unreadable(&error))?;
         let mut blocks = BlockReader::new(BufReader::new(file));
-        self.skip_known(&mut blocks)?;
+        if !self.skip_known(&mut blocks, report)? {
+            return Ok(());
+        }
         let blocks = ReadAhead::start(blocks, self.is_regular).map_err(|error| self.unreadable(&error))?;
         for block in blocks {
             let block = block.map_err(|error| match error {
@@ -103,34 +105,48 @@ impl<'p> Import<'p> {
         NodeError::io("read a block from", self.path, error)
     }
 
-    /// Skips the blocks at the start of the file that the chain has; their senders are not recovered.
-    fn skip_known(&mut self, blocks: &mut BlockReader<BufReader<File>>) -> Result<(), NodeError> {
+    /// Skips the blocks at the start of the file that the chain has; their senders are not recovered. Returns `false`
+    /// if the import is to stop after one of them.
+    fn skip_known(
+        &mut self,
+        blocks: &mut BlockReader<BufReader<File>>,
+        report: Report<'_>,
+    ) -> Result<bool, NodeError> {
         while let Some(bytes) = blocks.next_block().map_err(|error| self.unreadable(&error))? {
             let block: BlockBytes = alloy_rlp::decode_exact(&bytes).map_err(ChainError::NotABlock)?;
-            if !self.has_block(block.header.number, block.header.hash_slow())? {
+            let number = block.header.number;
+            if !self.has_block(number, block.header.hash_slow())? {
                 blocks.put_back(bytes);
                 break;
             }
-            self.skip();
+            if !report(self.skip(number, blocks.bytes_read())) {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn has_block(&self, number: u64, hash: alloy_primitives::B256) -> Result<bool, NodeError> {
         Ok(self.chain.has_block(number, hash).map_err(ChainError::from)?)
     }
 
-    fn skip(&mut self) {
+    /// Counts a block that the chain has. `end` is its end in the file, in bytes.
+    fn skip(&mut self, number: u64, end: u64) -> Progress {
         self.known += 1;
         self.blocks_left = self.blocks_left.saturating_sub(1);
+        self.progress(number, end)
+    }
+
+    fn progress(&self, block: u64, bytes: u64) -> Progress {
+        Progress { block, done: self.imported + self.known, bytes }
     }
 
     /// Adds a block of the file. Returns `false` if the import is to stop after it.
     fn add(&mut self, block: FileBlock, report: Report<'_>) -> Result<bool, NodeError> {
         let FileBlock { bytes, block, end } = block;
-        if self.has_block(block.header().number, block.hash())? {
-            self.skip();
-            return Ok(true);
+        let number = block.header().number;
+        if self.has_block(number, block.hash())? {
+            return Ok(report(self.skip(number, end)));
         }
         self.execute(&block)?;
         self.imported += 1;
@@ -143,7 +159,7 @@ impl<'p> Import<'p> {
             self.commit(self.blocks_left >= self.proofs)?;
             self.store_writer.trim(&mut self.journal);
         }
-        Ok(report(Progress { block: self.chain.latest().number(), done: self.imported, bytes: end }))
+        Ok(report(self.progress(number, end)))
     }
 
     /// Executes a block on the newest one. The store may discard the trie nodes as of which the chain is read at any

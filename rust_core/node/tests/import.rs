@@ -74,7 +74,7 @@ impl ChainFile {
         import_chain(&self.settings(name), Arc::new(RealDisk), file, &mut |_| true)
     }
 
-    /// Imports an interrupted part of the file.
+    /// Interrupts an import after this number of blocks of the file.
     fn import_blocks(&self, name: &str, count: u64) -> Summary {
         let report = &mut |progress: foreseal_chain::Progress| progress.done < count;
         import_chain(&self.settings(name), Arc::new(RealDisk), &self.file(), report).unwrap()
@@ -194,13 +194,16 @@ fn an_import_writes_the_same_store_as_a_replay_of_its_blocks() {
     assert_clean(other.store());
 
     // Interrupted within a group and at its end, and continued.
-    for (blocks, known) in [(20, 0), (512, 20), (100, 532), (700, 632)] {
-        let part = chain.import_blocks("interrupted", blocks);
-        assert_eq!((part.blocks, part.known), (blocks, known));
+    for (end, known) in [(20, 0), (532, 20), (632, 532), (1_332, 632)] {
+        let part = chain.import_blocks("interrupted", end);
+        assert_eq!((part.blocks, part.known), (end - known, known));
         let stopped = chain.open("interrupted");
-        assert_eq!(stopped.store().head().unwrap().unwrap().number, blocks + known);
+        assert_eq!(stopped.store().head().unwrap().unwrap().number, end);
         assert_clean(stopped.store());
     }
+    // Interrupted among the blocks that the chain has.
+    let part = chain.import_blocks("interrupted", 600);
+    assert_eq!((part.blocks, part.known, part.head), (0, 600, 1_332));
     let rest = chain.import("interrupted", &chain.file()).unwrap();
     assert_eq!((rest.known, rest.hash), (1_332, imported.hash));
     let continued = chain.open("interrupted");

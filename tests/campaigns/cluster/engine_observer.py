@@ -3,12 +3,13 @@
 import contextlib
 import threading
 import time
+from bisect import insort
 from collections.abc import Sequence
 
 import orjson
 
 from cluster.recording import EngineHead, EngineOwner, Recording
-from etcd_gateway import EtcdEntry, EtcdGateway, EtcdGatewayError
+from etcd_gateway import EtcdCompactedError, EtcdEntry, EtcdGateway, EtcdGatewayError
 
 _RETRY = 0.05
 # A member whose watch is silent this long may be cut off: watch again from the last revision.
@@ -23,7 +24,8 @@ class EngineObserver:
         self._recording = recording
         self._prefix = prefix
         self._lock = threading.Lock()
-        self._revision = 0
+        self._newest = 0
+        self._recorded: set[tuple[bytes, int]] = set()
         self._stopped = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(endpoint,), daemon=True) for endpoint in endpoints]
         for thread in self._threads:
@@ -40,56 +42,60 @@ class EngineObserver:
         passed = 0
         while not self._stopped.is_set():
             try:
-                with contextlib.closing(gateway.watch(self._prefix, max(self._revision, passed) + 1)) as changes:
+                with contextlib.closing(gateway.watch(self._prefix, max(self._newest, passed) + 1)) as changes:
                     for entry in changes:
                         self._record(entry, time.monotonic())
                         if self._stopped.is_set():
                             return
-            except EtcdGatewayError as error:
-                if "compacted" in str(error):
-                    passed = self._pass_compaction(gateway) or passed
+            except EtcdCompactedError as error:
+                if self._record_values(gateway, error.revision):
+                    passed = error.revision
+                else:
+                    self._stopped.wait(_RETRY)
+            except EtcdGatewayError:
                 self._stopped.wait(_RETRY)
 
-    def _pass_compaction(self, gateway: EtcdGateway) -> int | None:
-        """Record the present values, and return a revision up to which they are complete; None without an answer.
+    def _record_values(self, gateway: EtcdGateway, revision: int) -> bool:
+        """Record the values as of a revision. Return False without an answer.
 
-        Revisions of other keys may have been compacted. An append that was missed breaks the sequence of heads.
+        An append before them that no watch delivered breaks the sequence of heads.
         """
         try:
-            revision = int(gateway.status()["header"]["revision"])
-            keys = [entry.key for entry in gateway.range(self._prefix, keys_only=True)]
+            keys = [entry.key for entry in gateway.range(self._prefix, keys_only=True, revision=revision)]
             values = [
                 entry
                 for key in keys
                 if key.endswith((b"/owner", b"/head"))
-                for entry in gateway.range(key)
+                for entry in gateway.range(key, revision=revision)
                 if entry.key == key
             ]
         except EtcdGatewayError:
-            return None
+            return False
         for entry in sorted(values, key=lambda each: each.revision):
             self._record(entry, time.monotonic())
-        return revision
+        return True
 
     def _record(self, entry: EtcdEntry, at: float) -> None:
-        """Record a change that no other watch delivered before. Each watch delivers in the order of revisions."""
+        """Record a change in the order of revisions, unless another watch delivered it before."""
         name = entry.key.rpartition(b"/")[2]
         if entry.value is None or name not in (b"owner", b"head"):
             return
         with self._lock:
-            recorded = {
-                each.revision for each in (self._recording.owners if name == b"owner" else self._recording.heads)[-64:]
-            }
-            if entry.revision < self._revision or entry.revision in recorded:
+            if (name, entry.revision) in self._recorded:
                 return
+            self._recorded.add((name, entry.revision))
             try:
                 if name == b"owner":
-                    self._recording.owners.append(read_owner(entry, at))
+                    insort(self._recording.owners, read_owner(entry, at), key=_revision)
                 else:
-                    self._recording.heads.append(read_head(entry, at))
+                    insort(self._recording.heads, read_head(entry, at), key=_revision)
             except (ValueError, KeyError, TypeError) as error:
                 self._recording.problems.append(f"{entry.key!r} at revision {entry.revision}: {error!r}")
-            self._revision = entry.revision
+            self._newest = max(self._newest, entry.revision)
+
+
+def _revision(change: EngineOwner | EngineHead) -> int:
+    return change.revision
 
 
 def read_owner(entry: EtcdEntry, at: float) -> EngineOwner:
