@@ -57,6 +57,8 @@ export class Live {
   #failures = 0;
   #loadFailures = 0;
   #streamRetryAt = 0;
+  /** True if the stream worked since the steps were last read over HTTP. */
+  #hasStreamed = false;
   #hasOffset = false;
   #hasHistory = false;
   #frame = 0;
@@ -165,7 +167,11 @@ export class Live {
   #onState(state, error) {
     this.state = state;
     this.error = error;
-    this.#failures = state === 'waiting' ? this.#failures + 1 : state === 'live' ? 0 : this.#failures;
+    if (state === 'waiting') this.#failures += 1;
+    if (state === 'live') {
+      this.#failures = 0;
+      this.#hasStreamed = true;
+    }
     const cursor = this.#feed?.cursor ?? null;
     if (this.#failures >= MAX_FAILURES && cursor !== null) this.#poll(cursor);
     this.#notify();
@@ -185,7 +191,9 @@ export class Live {
       onPoll: (error) => this.#polled(poller, error),
     });
     this.#poller = poller;
-    this.#streamRetryAt = Date.now() + STREAM_RETRY_MS;
+    // A stream that worked before is lost because of an outage, which has ended once the node answers.
+    this.#streamRetryAt = this.#hasStreamed ? 0 : Date.now() + STREAM_RETRY_MS;
+    this.#hasStreamed = false;
     poller.start();
   }
 

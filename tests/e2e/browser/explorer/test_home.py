@@ -24,6 +24,8 @@ def node(chromium: Chromium) -> Iterator[LiveNode]:
 
 def _start_of_block(page: Page, chain: ExplorerChain) -> int:
     """Begin a block, wait until the page shows it, and return its number."""
+    # The page knows the time of steps only from the stream.
+    expect(page.locator(".connection [role=status]")).to_have_text("Live")
     chain.rpc("evm_mine")
     number = pending_number(chain.rpc)
     expect(page.locator(".pending h1 .number")).to_have_text(str(number))

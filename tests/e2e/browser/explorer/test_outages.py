@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import WebSocketRoute, expect
 
 from browser import Chromium
 from browser.explorer import Explorer, ExplorerChain
@@ -32,6 +32,32 @@ def test_page_continues_after_a_restart_of_the_node(chromium: Chromium, tmp_path
                 digest = ExplorerChain(again).included(value=1)
                 expect(page.locator(f'.pending a[href$="{digest}"]')).to_be_visible()
                 assert int(page.locator(".pending h1 .number").inner_text()) >= before
+
+
+def test_stream_that_worked_is_used_again_after_three_lost_connections(
+    explorer: Explorer, chain: ExplorerChain
+) -> None:
+    sockets: list[WebSocketRoute] = []
+
+    def accept_all_but_two(socket: WebSocketRoute) -> None:
+        sockets.append(socket)
+        if len(sockets) in (2, 3):
+            socket.close()
+        else:
+            socket.connect_to_server()
+
+    with explorer.opened("/search", allow=REFUSED) as page:
+        page.route_web_socket(lambda _: True, accept_all_but_two)
+        page.goto(explorer.address("/status"))
+        status = page.locator(".connection [role=status]")
+        expect(status).to_have_text("Live")
+        sockets[0].close()
+        while len(sockets) < 4:
+            page.wait_for_timeout(50)
+        expect(status).to_have_text("Live")
+        digest = chain.included(value=1)
+        page.get_by_role("link", name="Live", exact=True).click()
+        expect(page.locator(f'a[href$="{digest}"]').first).to_be_visible()
 
 
 def test_charts_are_drawn_once_the_node_serves_their_program(explorer: Explorer) -> None:
