@@ -24,7 +24,8 @@ impl Transport {
 /// Rule that decides when the next request is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Sends a request as soon as the previous response is complete, until `Plan::length` has passed.
+    /// Sends a request as soon as the previous response is complete, until `Plan::length` has passed; at least one
+    /// on each connection.
     Closed,
     /// Like `Closed`, but sends each body once.
     Once,

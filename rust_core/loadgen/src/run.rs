@@ -199,7 +199,8 @@ impl<'a> Run<'a> {
             let body = self.slots[slot].next;
             let over = match self.plan.pace {
                 Pace::Once => body >= self.plan.bodies.len(),
-                _ => now >= self.end,
+                // The first request of a connection is sent in any case, so that a short run has results.
+                _ => now >= self.end && body >= self.plan.connections,
             };
             if !over {
                 let step = if self.plan.pace == Pace::Once { body } else { body % self.plan.bodies.len() };

@@ -171,6 +171,17 @@ fn request_bodies_are_distributed_over_connections_in_turn() {
 }
 
 #[test]
+fn each_connection_sends_a_request_in_a_run_that_is_over_at_once() {
+    let address = serve(|_, mut stream| {
+        while request(&mut stream).is_some() {
+            stream.write_all(GOOD).unwrap();
+        }
+    });
+    let found = metrics(&Plan { connections: 3, length: Duration::ZERO, ..plan(address, Pace::Closed) });
+    assert_eq!((found.answered, found.errors, found.unanswered), (3, 0, 0));
+}
+
+#[test]
 fn a_stall_is_charged_to_every_request_due_in_it() {
     let stall = Duration::from_millis(400);
     let address = serve(move |_, mut stream| {

@@ -140,6 +140,7 @@ def test_unreachable_peer_is_skipped_with_a_message(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     for kind in ("anvil", "hardhat", "geth"):
+        monkeypatch.delenv(f"FORESEAL_BENCH_{kind.upper()}", raising=False)
         with pytest.raises(PeerUnavailable, match=f"{kind} is not on the PATH, and FORESEAL_BENCH_{kind.upper()}"):
             KINDS[kind]()
     monkeypatch.setenv("FORESEAL_BENCH_GETH", "/nowhere/geth")
