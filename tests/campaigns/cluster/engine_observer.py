@@ -39,24 +39,21 @@ class EngineObserver:
 
     def _run(self, endpoint: str) -> None:
         gateway = EtcdGateway(endpoint, _WATCH_TIMEOUT)
-        passed = 0
         while not self._stopped.is_set():
             try:
-                with contextlib.closing(gateway.watch(self._prefix, max(self._newest, passed) + 1)) as changes:
+                with contextlib.closing(gateway.watch(self._prefix, self._newest + 1)) as changes:
                     for entry in changes:
                         self._record(entry, time.monotonic())
                         if self._stopped.is_set():
                             return
             except EtcdCompactedError as error:
-                if self._record_values(gateway, error.revision):
-                    passed = error.revision
-                else:
+                if not self._record_values(gateway, error.revision):
                     self._stopped.wait(_RETRY)
             except EtcdGatewayError:
                 self._stopped.wait(_RETRY)
 
     def _record_values(self, gateway: EtcdGateway, revision: int) -> bool:
-        """Record the values as of a revision. Return False without an answer.
+        """Record the values as of a revision, from which the watches continue. Return False without an answer.
 
         An append before them that no watch delivered breaks the sequence of heads.
         """
@@ -73,6 +70,8 @@ class EngineObserver:
             return False
         for entry in sorted(values, key=lambda each: each.revision):
             self._record(entry, time.monotonic())
+        with self._lock:
+            self._newest = max(self._newest, revision)
         return True
 
     def _record(self, entry: EtcdEntry, at: float) -> None:

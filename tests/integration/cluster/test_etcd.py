@@ -1,11 +1,14 @@
-"""A real etcd cluster: start, loss of members, pause, full database, restart on the same folder."""
+"""A real etcd cluster: start, loss of members, pause, full database, compaction, restart on the same folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import orjson
 import pytest
 
+from cluster.engine_observer import EngineObserver
+from cluster.recording import Recording
 from etcd_gateway import EtcdGateway, EtcdGatewayError
 from etcd_programs import etcd_program
 from foreseal.cluster.etcd import EtcdCluster, stored_ports
@@ -67,6 +70,34 @@ def test_transaction_compares_revisions_and_watch_yields_each_change(tmp_path: P
         assert gateway.transaction([(b"p/owner", revision)], [(b"p/owner", b"z")])[0]
         changes = EtcdGateway(cluster.endpoints[1]).watch(b"p/", revision)
         assert [next(changes).value for _ in range(2)] == [b"x", b"z"]
+
+
+def append(gateway: EtcdGateway, sequence: int) -> int:
+    """Write a head as a sequencer does, and return the revision."""
+    head = {"epoch": 1, "sequence": sequence, "hash": "0x00", "block": 1, "index": sequence}
+    return gateway.put(b"p/1/head", orjson.dumps(head))
+
+
+def test_observer_misses_no_append_after_a_compaction(tmp_path: Path) -> None:
+    with started(tmp_path) as cluster:
+        gateway = EtcdGateway(cluster.endpoints[0], timeout=20)
+        gateway.put(b"p/1/owner", orjson.dumps({"epoch": 1, "run_id": "a", "name": "seq-a"}))
+        for sequence in range(4):
+            compacted = append(gateway, sequence)
+        gateway.compact(compacted)
+        for sequence in range(4, 8):
+            append(gateway, sequence)
+        recording = Recording()
+        observer = EngineObserver(cluster.endpoints, b"p/", recording)
+        try:
+            wait_for(lambda: len(recording.heads) >= 5, 30, "appends")
+            append(gateway, 8)
+            wait_for(lambda: len(recording.heads) >= 6, 30, "the next append")
+        finally:
+            observer.stop()
+    assert [head.sequence for head in recording.heads] == [3, 4, 5, 6, 7, 8]
+    assert [each.name for each in recording.owners] == ["seq-a"]
+    assert recording.problems == []
 
 
 def test_full_database_raises_an_alarm_until_disarmed(tmp_path: Path) -> None:
