@@ -100,14 +100,12 @@ class World:
 
     def receipts_of(self, sender: str, since: int = 0) -> list[dict[str, Any]]:
         """Return receipts of all transactions of an account from block `since` on, including reverted ones."""
-        found = []
-        for number in range(since, self.pending + 1):
-            block = self.rpc("eth_getBlockByNumber", hex(number), True) or self.rpc(
-                "eth_getBlockByNumber", "pending", True
-            )
-            mine = [each for each in block["transactions"] if each["from"].lower() == sender.lower()]
-            found += [self.receipt(each["hash"]) for each in mine]
-        return found
+        # The pending block first: all blocks before it are sealed, so each is found by its number however late.
+        pending = self.rpc("eth_getBlockByNumber", "pending", True)
+        numbers = range(since, int(pending["number"], 16))
+        blocks = [*(self.rpc("eth_getBlockByNumber", hex(number), True) for number in numbers), pending]
+        sent = [each for block in blocks for each in block["transactions"]]
+        return [self.receipt(each["hash"]) for each in sent if each["from"].lower() == sender.lower()]
 
     @property
     def pending(self) -> int:
