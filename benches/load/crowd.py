@@ -1,7 +1,8 @@
 """Many subscribers in one process, as cheap as Python allows: sockets, one epoll, and a check of each frame's step.
 
 `python -m benches.load.crowd PORT COUNT PARAMS` subscribes COUNT connections to PARAMS (JSON, those of eth_subscribe),
-prints `ready`, listens until its standard input ends, and prints the results as JSON.
+prints `ready`, and listens until its standard input has a line with the number of messages to come in all. Once it
+has them, or after 30 s, it prints the results as JSON.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from benches.load.websocket import CLOSE, PING, PONG, TEXT, after_head, frame, o
 _READ = 1 << 20
 _KEY, _HASH = b'"blockHash":"', 66
 _OPENING_TIME = 10.0
+# Maximum time for the last messages, and seconds between two checks for them.
+_LAST_TIME, _LOOK = 30.0, 0.05
 # Maximum unparsed bytes: above it the process parses although more data is readable.
 _UNPARSED = 64 << 20
 
@@ -97,7 +100,7 @@ def _received(connection: socket.socket) -> bytes:
 
 
 def listen(members: list[Member]) -> float:
-    """Receive messages until standard input ends; return the share of time that this process was busy."""
+    """Receive messages as told by standard input; return the share of time that this process was busy."""
     poll = select.epoll()
     by_number = {member.socket.fileno(): member for member in members}
     for number in by_number:
@@ -105,13 +108,14 @@ def listen(members: list[Member]) -> float:
     poll.register(sys.stdin.fileno(), select.EPOLLIN | select.EPOLLHUP)
     began, busy_before = time.perf_counter(), time.process_time()
     unparsed: list[tuple[Member, bytes, float]] = []
-    size, ended = 0, False
+    size, expected, end = 0, -1, 0.0
     # Available data is read first, for exact arrival times; it is parsed when no more is available.
-    while not ended:
-        for number, _ in poll.poll(0 if unparsed else -1):
+    while unparsed or expected < 0 or (_arrived(members) < expected and time.perf_counter() < end):
+        for number, _ in poll.poll(0 if unparsed else -1 if expected < 0 else _LOOK):
             member = by_number.get(number)
             if member is None:
-                ended = True
+                poll.unregister(number)
+                expected, end = int(sys.stdin.readline() or 0), time.perf_counter() + _LAST_TIME
                 continue
             try:
                 data = member.socket.recv(_READ)
@@ -129,6 +133,10 @@ def listen(members: list[Member]) -> float:
                     taken[0].record(*taken[1:])
                 unparsed, size = [], 0
     return (time.process_time() - busy_before) / (time.perf_counter() - began)
+
+
+def _arrived(members: list[Member]) -> int:
+    return sum(count for member in members for _, _, count in member.arrived)
 
 
 def limit(seconds: float = 0.5) -> float:

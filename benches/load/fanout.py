@@ -131,9 +131,9 @@ class Crowd:
         if self._process.stdout.readline() != "ready\n":
             raise RuntimeError("the subscribers did not get in")
 
-    def end(self) -> dict[str, Any]:
-        """End the process and return its results."""
-        seen, _ = self._process.communicate()
+    def end(self, expected: int) -> dict[str, Any]:
+        """End the process once it has this many messages, and return its results."""
+        seen, _ = self._process.communicate(f"{expected}\n")
         return json.loads(seen)
 
 
@@ -193,9 +193,9 @@ def measure(kind: str, count: int, seconds: float) -> dict[str, Any]:
         connected = server.used.resident()
         _, with_them, took = loaded(server, seconds)
         busy = server.used.resident()
-        seen = crowd.end()
+        expected = count * LOGS * round(seconds * 1000 / STEP_MS)
+        seen = crowd.end(expected)
     arrived = delays(seen["arrived"], server.synced)
-    expected = count * LOGS * round(seconds * 1000 / STEP_MS)
     used = with_them - without * took / alone_for
     got = arrived["notifications"]
     return {

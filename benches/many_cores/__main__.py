@@ -7,7 +7,6 @@ cores the workers share half of them: then only processor times are. `asgi` supp
 import argparse
 import os
 import shutil
-import socket
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from benches.many_cores.placement import pin, place
 from benches.many_cores.send_cost import max_workers, per_added_core, send_cost
 
 from foreseal.bench.provenance import read_provenance, save
+from foreseal.ports import next_free_port
 from foreseal.server.sockets.listening import ASGI, NATIVE
 
 PLOT = Path(__file__).parents[2] / "docs" / "images" / "many_cores.svg"
@@ -40,7 +40,7 @@ def measure_node(folder: Path, transport: str, workers: int, given: argparse.Nam
     metrics_path = ""
     if workers > 1:
         # With workers, only the admin listener has the metrics of the sequencer.
-        admin = f"127.0.0.1:{_free_port()}"
+        admin = f"127.0.0.1:{next_free_port()}"
         arguments += ["--workers", str(workers), "--admin", admin]
         metrics_path = f"http://{admin}/metrics"
     cores = sorted(os.sched_getaffinity(0))
@@ -106,11 +106,6 @@ def summary(results: Sequence[dict[str, Any]], rate: float) -> dict[str, Any]:
 def _per_added_core(figures: dict[str, Any], one: dict[str, Any], call: str) -> float:
     rate, rate_of_one = (each["reads"][call]["requests_per_second"] for each in (figures, one))
     return per_added_core(figures["workers"], rate, rate_of_one)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 def measure(folder: Path, workers: Sequence[int], given: argparse.Namespace) -> dict[str, Any]:

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from etcd_programs import etcd_program
 from foreseal.bench.chain_content import SignedTransaction, account, native
 from foreseal.cluster.etcd import EtcdCluster, MemberPorts
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
 from foreseal.cluster.node_process import NodeProcess
+from foreseal.cluster.rpc_endpoint import RpcEndpoint
 from live import wait_for
 from repository import ROOT
 from transfer_accounts import CHAIN_ID, funded_genesis
@@ -40,15 +42,20 @@ def signed_transfer(nonce: int) -> SignedTransaction:
     return signed
 
 
+def ask(node: NodeProcess, method: str, *params: Any) -> Any:
+    """Return the result of a call that must be answered, however busy the machine is. Raises NodeError."""
+    return RpcEndpoint(node.url, timeout=60).call(method, *params).result
+
+
 def transfer(node: NodeProcess, nonce: int) -> str:
     """Send the transfer with this nonce, wait until it is in a step, and return its hash."""
     signed = signed_transfer(nonce)
-    assert node.call("eth_sendRawTransaction", signed.raw) == signed.hash
+    assert ask(node, "eth_sendRawTransaction", signed.raw) == signed.hash
     wait_for(lambda: node.call("eth_getTransactionReceipt", signed.hash), 20, "receipt")
     return signed.hash
 
 
 def newest_step(node: NodeProcess) -> tuple[int, int, str]:
     """Return block, index and hash of the newest step."""
-    status = node.call("foreseal_status")
+    status = ask(node, "foreseal_status")
     return int(status["block"], 16), int(status["index"], 16), status["hash"]

@@ -86,6 +86,11 @@ impl PinnedSegments {
                 Ok(file) => drop(files.insert(number, Arc::new(file))),
                 // The writer may remove the oldest segment between the listing and this open.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && files.is_empty() => {}
+                // It removed several: the rest has a gap, as if they had been gone before the listing.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    is_complete = false;
+                    break;
+                }
                 Err(error) => return Err(JournalError::io("open", path)(error)),
             }
         }

@@ -56,8 +56,9 @@ fn plan(address: SocketAddr, pace: Pace) -> Plan {
         error_code: None,
         connections: 1,
         pace,
-        length: Duration::from_secs(5),
-        patience: Duration::from_secs(2),
+        // The end of runs that wait for nothing; a busy machine takes seconds for what is done in milliseconds.
+        length: Duration::from_mins(2),
+        patience: Duration::from_mins(1),
     }
 }
 
@@ -137,7 +138,7 @@ fn a_silent_server_ends_the_run_after_the_timeout() {
     };
     let metrics = metrics(&plan);
     assert_eq!((metrics.answered, metrics.unanswered, metrics.latency.count()), (0, 3, 3));
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
@@ -195,10 +196,13 @@ fn a_stall_is_charged_to_every_request_due_in_it() {
     let open = Plan { length: Duration::from_millis(600), ..plan(address, Pace::Open { rate: 100.0 }) };
     let metrics = metrics(&open);
     assert_eq!((metrics.answered, metrics.errors, metrics.unanswered), (60, 0, 0));
-    // Forty requests are due during the stall, evenly spaced: half of them wait for more than half of it.
+    // Forty requests are due during the stall, evenly spaced: half of them wait for more than half of it. What waited
+    // so long was due by then before the end of the run.
     let long: u64 =
         metrics.latency.counts().iter().filter(|(time, _)| *time > 200_000_000).map(|(_, n)| n).sum();
-    assert!((20..=45).contains(&long), "{long}");
+    let millis = u64::try_from(Duration::from_secs_f64(metrics.seconds).as_millis()).unwrap();
+    let most = millis.saturating_sub(200) / 10 + 2;
+    assert!((20..=most).contains(&long), "{long} of at most {most}");
 }
 
 #[test]
@@ -243,10 +247,11 @@ fn a_server_that_disappears_ends_the_run() {
         address
     };
     let began = Instant::now();
-    let metrics = metrics(&plan(address, Pace::Closed));
+    let plan = plan(address, Pace::Closed);
+    let metrics = metrics(&plan);
     assert_eq!(metrics.answered, 0);
     assert!(metrics.errors > 0);
-    assert!(began.elapsed() < Duration::from_secs(4), "the run went on with nobody there");
+    assert!(began.elapsed() < plan.length / 2, "the run went on with nobody there");
 }
 
 #[test]
@@ -256,12 +261,11 @@ fn the_constant_responder_answers_over_both_transports() {
         let plan = Plan {
             transport,
             connections: 16,
-            length: Duration::from_millis(200),
-            bodies: vec![vec![b'x'; 300]],
-            ..plan(responder.address(), Pace::Closed)
+            bodies: vec![vec![b'x'; 300]; 320],
+            ..plan(responder.address(), Pace::Once)
         };
         let metrics = metrics(&plan);
-        assert!(metrics.answered > 100, "{transport:?} {metrics:?}");
+        assert_eq!(metrics.answered, 320, "{transport:?} {metrics:?}");
         assert_eq!((metrics.errors, metrics.unanswered, metrics.smallest, metrics.largest), (0, 0, 41, 41));
     }
 }
@@ -318,7 +322,7 @@ fn subscribers_count_messages_and_detect_disconnects() {
     });
     let plan = Plan { connections: 3, ..plan(address, Pace::Once) };
     let mut subscribers = Subscribers::open(&plan).unwrap();
-    let arrivals = subscribers.listen(3, Duration::from_secs(3), &mut |_| true).unwrap();
+    let arrivals = subscribers.listen(3, Duration::from_mins(1), &mut |_| true).unwrap();
     assert_eq!((arrivals.notifications, arrivals.min, arrivals.max, arrivals.received), (9, 3, 3, 33));
     let arrivals = subscribers.listen(1, Duration::from_millis(100), &mut |_| true).unwrap();
     assert_eq!(arrivals.notifications, 0);

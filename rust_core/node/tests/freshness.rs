@@ -165,8 +165,10 @@ fn a_hanging_disk_fails_health_but_blocks_no_reader() {
     advance_until(&clock, "the step that was held up", done);
     assert!(node.view().unwrap().transaction(&submitted).unwrap().is_some());
     advance_until(&clock, "a fresh view", || node.status().ready(limit).is_ok());
-    advance_until(&clock, "an idle writer", || node.liveness().thread.is_none());
-    assert!(node.liveness().count != liveness.count && !node.liveness().on_disk);
+    advance_until(&clock, "an idle writer", || {
+        let now = node.liveness();
+        now.thread.is_none() && !now.on_disk && now.count != liveness.count
+    });
     // Stopping wakes a writer that sleeps by a clock that does not advance.
     node.stop();
 }

@@ -220,12 +220,15 @@ mod tests {
         completions.push_notice(notice(1));
         let (sender, receiver) = mpsc::channel();
         let waiting = completions.clone();
+        let (started, starts) = mpsc::channel();
         let thread = thread::spawn(move || {
+            started.send(()).unwrap();
             for _ in 0..2 {
                 sender.send(waiting.wait_for_room()).unwrap();
                 waiting.push_notice(notice(NOTICE_BYTES + 1));
             }
         });
+        starts.recv().unwrap();
         assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
         assert_eq!(completions.drain().notices.len(), 1, "the first one is as much as is taken at a time");
         assert_eq!(receiver.recv(), Ok(true));

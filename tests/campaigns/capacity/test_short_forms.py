@@ -118,12 +118,12 @@ def test_node_in_a_memory_group_is_counted_there(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(240)
 def test_sustained_load_loses_nothing_and_samples_each_second(tmp_path: Path, page: Page) -> None:
-    found = sustained.measure(tmp_path, seconds=8.0, subscribers=5, rate=100.0, first=100.0)
+    found = sustained.measure(tmp_path, seconds=12.0, subscribers=5, rate=100.0, first=100.0)
     assert found["faults"] == []
-    assert found["sent"]["accepted"] == 800
+    assert found["sent"]["accepted"] == 1200
     assert found["sent"]["rejected"] == 0
-    assert found["probes"] == found["probes_shown"] == 40
-    assert found["subscribers"] == {"count": 5, "notifications": 200}
+    assert found["probes"] == found["probes_shown"] == 60
+    assert found["subscribers"] == {"count": 5, "notifications": 300}
     assert [row["second"] for row in found["rows"]] == list(range(1, len(found["rows"]) + 1))
     assert len(found["rows"]) >= 7
     assert sum(row["included_per_second"] for row in found["rows"]) > 400

@@ -9,6 +9,7 @@ from cluster.recording import EngineOwner, Recording
 from cluster.step_reader import StepReader
 from cluster.transfer_load import TransferLoad
 from foreseal.cluster.node_process import NodeProcess
+from real_cluster import ask
 
 _POLL = 0.02
 
@@ -23,8 +24,8 @@ class ObservedCluster:
         self.recording = recording
         self.load: TransferLoad | None = None
         self._nodes = nodes
-        self.signer: str | None = nodes[0].call("foreseal_status")["signer"]
-        genesis = nodes[0].call("eth_getBlockByNumber", "0x0", False)
+        self.signer: str | None = ask(nodes[0], "foreseal_status")["signer"]
+        genesis = ask(nodes[0], "eth_getBlockByNumber", "0x0", False)
         cursor = {"block": "0x0", "index": "0x0", "hash": genesis["hash"]}
         self._observer = EngineObserver(endpoints, prefix, recording)
         self.readers = [StepReader(node.name, node.port, cursor, recording) for node in nodes]
@@ -69,7 +70,7 @@ class ObservedCluster:
         self._stop_load()
         self.wait_for_progress(timeout, "the load")
         leader = self.leader
-        number = int(leader.call("eth_blockNumber"), 16)
+        number = int(ask(leader, "eth_blockNumber"), 16)
         # Only sealed blocks are final for the comparison; later steps are compared by position and content.
         self.wait(
             lambda: all(each.newest is not None and each.newest.number > number + 1 for each in self.readers),
@@ -78,7 +79,8 @@ class ObservedCluster:
         )
         for reader in self.readers:
             reader.stop()
-        self.recording.final = read_final_chain(leader, self.recording)
+        # The readers stop one after the other: a block that is sealed meanwhile is not complete at all of them.
+        self.recording.final = read_final_chain(leader, number, self.recording)
 
     def wait(self, condition: Callable[[], bool], timeout: float, problem: str) -> None:
         """Wait for a condition. If it does not hold within `timeout` seconds, record the problem."""

@@ -116,7 +116,9 @@ def lose_a_step(record: Record, last: tuple[int, int]) -> None:
 
 
 def change_a_hash(record: Record, last: tuple[int, int]) -> None:
-    before = record.steps[last[0], max(index for number, index in record.steps if (number, index) < last)]
+    before = record.steps[
+        last[0], max(index for number, index in record.steps if number == last[0] and index < last[1])
+    ]
     record.steps[last] = Step(before.hash, record.steps[last].transactions)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from durability.campaign import PRODUCTION
 from live import DEV_ACCOUNTS, LiveNode, wait_for
-from live.process import foreseal_command
+from live.process import STOP_TIME, foreseal_command
 from traffic.clients import Clients, Deployed
 from traffic.compare import compare
 from traffic.record import Record
@@ -31,11 +31,11 @@ def test_clean_stop_preserves_the_pool_and_every_step(tmp_path: Path, number: in
     queued = [wallet.sign(nonce, b"\x33" * 20, value=1) for nonce in (2, 3)]
     for signed in (executed, *queued):
         node.rpc("eth_sendRawTransaction", signed.raw)
-    record.saw_receipt(wait_for(lambda: node.rpc("eth_getTransactionReceipt", executed.hash), 10, "receipt"))
+    record.saw_receipt(wait_for(lambda: node.rpc("eth_getTransactionReceipt", executed.hash), 30, "receipt"))
     record.saw_step(*node.rpc.batch(("foreseal_status",), PENDING, ("eth_getBlockReceipts", "pending")))
     node.rpc.close()
     node.process.send_signal(number)
-    assert node.process.wait(10) == 0
+    assert node.process.wait(STOP_TIME) == 0
 
     node = start(tmp_path)
     try:
@@ -45,7 +45,7 @@ def test_clean_stop_preserves_the_pool_and_every_step(tmp_path: Path, number: in
         assert (record.faults, compared >= 3) == ([], True)
         node.rpc("eth_sendRawTransaction", wallet.sign(1, b"\x33" * 20).raw)
         for signed in queued:
-            receipt = wait_for(lambda: node.rpc("eth_getTransactionReceipt", signed.hash), 10, "receipt")  # noqa: B023
+            receipt = wait_for(lambda: node.rpc("eth_getTransactionReceipt", signed.hash), 30, "receipt")  # noqa: B023
             assert receipt["status"] == "0x1"
     finally:
         assert node.stop() == 0
@@ -56,12 +56,12 @@ def test_stop_under_load_is_clean(tmp_path: Path, number: int) -> None:
     record = Record()
     node = start(tmp_path)
     clients = Clients(node.url, Deployed(node.rpc).board, record, seed=1)
-    time.sleep(1)
+    wait_for(lambda: len(record.steps) > 20 and len(record.receipt_positions) > 20, 30, "load")
     clients.expect_the_end()
     node.rpc.close()
     node.process.send_signal(number)
     try:
-        assert node.process.wait(15) == 0
+        assert node.process.wait(STOP_TIME) == 0
     finally:
         clients.join()
         node.kill()

@@ -194,7 +194,10 @@ class EqualCampaign:
         for block in left:
             for transaction in block["transactions"]:
                 self._check_withdrawn(transaction, first)
-        driver.seal()
+        sealed = driver.seal()["blockHash"]
+        # A process that still shows the abandoned block would mix it with the next one of its number.
+        for rpc in self._processes:
+            wait_for(partial(_has_sealed, rpc, sealed), SECONDS, f"block {sealed}")
         summary.blocks += 1
 
     def _check_withdrawn(self, transaction: dict[str, Any], first: set[str]) -> None:
@@ -315,6 +318,10 @@ def _listed(entries: Counter[Entry]) -> str:
 
 def _shows(rpc: Rpc, step: str) -> bool:
     return bool(rpc("foreseal_status")["hash"] == step)
+
+
+def _has_sealed(rpc: Rpc, block: str) -> bool:
+    return bool(rpc("eth_getBlockByNumber", "latest", False)["hash"] == block)
 
 
 def _has_length(entries: list[Entry], count: int) -> bool:

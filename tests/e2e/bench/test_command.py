@@ -98,7 +98,9 @@ def test_missing_perf_is_an_error_before_a_node_starts(tmp_path: Path) -> None:
 
 def test_running_node_is_measured_by_url(tmp_path: Path) -> None:
     with live_node() as node:
-        ended = foreseal("bench", "--node", f"mine={node.url}", *SHORT, "--phases", "reads", "--row", "call")
+        ended = foreseal(
+            "bench", "--node", f"mine={node.url}", *SHORT, "--phases", "reads", "--row", "call", seconds=LONG
+        )
     assert ended.returncode == 0, ended.stderr
     assert re.search(r"^call, 2 +mine +[\d,]+ /s", ended.stdout, re.MULTILINE)
 

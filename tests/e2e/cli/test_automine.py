@@ -3,6 +3,7 @@
 import pytest
 
 from live import DEV_ACCOUNTS, LiveNode, Rpc, live_node
+from live.sending import signed
 
 SENDER, RECIPIENT = DEV_ACCOUNTS[0].address, "0x" + "00" * 19 + "77"
 
@@ -35,11 +36,7 @@ def test_receipt_is_in_the_latest_block(options: tuple[str, ...]) -> None:
 
 def test_sync_submission_returns_a_sealed_receipt(tmp_path: object) -> None:
     with live_node("--automine") as node:
-        node.rpc("evm_setAutomine", False)
-        tx_hash = send(node.rpc)
-        raw = node.rpc("eth_getRawTransactionByHash", tx_hash)
-        node.rpc("anvil_dropTransaction", tx_hash)
-        node.rpc("evm_setAutomine", True)
+        raw = signed(DEV_ACCOUNTS[0], 0, to=DEV_ACCOUNTS[1].address, value=1)
         receipt = node.rpc("eth_sendRawTransactionSync", raw)
         assert receipt["blockHash"] == node.rpc("eth_getBlockByNumber", "latest", False)["hash"]
 

@@ -134,7 +134,7 @@ def test_template_is_valid_also_with_every_default_written_out(file: Path, capsy
 def test_a_node_runs_with_its_file(file: Path) -> None:
     with live_node("--config", str(file)) as node:
         call = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
-        answer = httpx.post(node.url, json=[call] * 4).json()
+        answer = httpx.post(node.url, json=[call] * 4, timeout=60).json()
         assert answer["error"]["data"] == {"limit": "batch", "max": 3}
 
 

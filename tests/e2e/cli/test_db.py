@@ -154,10 +154,10 @@ def test_full_disk_stops_production_without_data_loss(tmp_path: Path) -> None:
             with contextlib.suppress(RpcFailure):
                 sender.send(to=DEV_ACCOUNTS[1].address, value=1)
             health = node.rpc.request("GET", "/healthz")
-            return health.body if health.status == 503 else None
+            # A busy machine may be late with a step for a while, which is another 503.
+            return health.body if health.status == 503 and b"production stopped: " in health.body else None
 
-        reason = wait_for(failed, 60, "the failure")
-        assert b"production stopped: " in reason
+        wait_for(failed, 60, "the failure")
         head = node.rpc("eth_getBlockByNumber", "latest", False)
         assert node.rpc("eth_getBlockByNumber", head["number"], False) == head
     finally:

@@ -27,7 +27,8 @@ def test_options_reach_the_chain() -> None:
     with live_node(*chain, "--block-time", "1s") as node:
         assert node.rpc("eth_chainId") == "0x5"
         assert int(node.rpc("eth_getBlockByNumber", "earliest", False)["gasLimit"], 16) == 30_000_000
-        accounts = wait_for(lambda: re.findall(r"(0x[0-9a-fA-F]{40}) ", node.printed), 10, "accounts in the banner")
+        wait_for(lambda: "Ctrl-C" in node.printed, 30, "whole banner")
+        accounts = re.findall(r"(0x[0-9a-fA-F]{40}) ", node.printed)
         assert len(accounts) == 2
         assert int(node.rpc("eth_getBalance", accounts[0], "latest"), 16) == 7 * 10**18
 

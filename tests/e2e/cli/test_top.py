@@ -25,8 +25,14 @@ def send(node: LiveNode, count: int) -> None:
 
 def test_once_prints_a_frame_with_the_figures_of_the_node() -> None:
     with live_node("--block-time", "30s") as node:
+        # Steps continue, and the block stays pending for the comparison.
+        node.rpc("evm_setIntervalMining", 0)
         send(node, 4)
-        wait_for(lambda: int(node.rpc("foreseal_status")["index"], 16) > 0, SECONDS, "a step")
+
+        def has_all() -> bool:
+            return len(node.rpc("eth_getBlockByNumber", "pending", False)["transactions"]) == 4
+
+        wait_for(has_all, SECONDS, "all transactions")
         ended = foreseal("top", node.url, "--once")
         pending = node.rpc("eth_getBlockByNumber", "pending", False)
     assert (ended.returncode, ended.stderr) == (0, "")

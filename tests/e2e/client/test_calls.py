@@ -102,7 +102,7 @@ def test_a_transaction_from_its_submission_to_its_sealed_block(client: Client) -
 def test_transaction_is_sent_and_awaited_in_one_call(client: Client) -> None:
     account = DEV_ACCOUNTS[2]
     nonce = client.get_transaction_count(account.address, "pending")
-    first = client.send_raw_transaction_sync(raw(account, nonce), 5.0)
+    first = client.send_raw_transaction_sync(raw(account, nonce), 30.0)
     assert first.succeeded
     with pytest.raises(RpcError) as caught:
         client.send_raw_transaction_sync(raw(account, nonce + 5))
@@ -117,7 +117,7 @@ def test_missing_receipt_raises_a_timeout(client: Client) -> None:
 def test_contract_state_and_logs_are_read(client: Client) -> None:
     account, other = DEV_ACCOUNTS[3], DEV_ACCOUNTS[4]
     nonce = client.get_transaction_count(account.address, "pending")
-    created = client.send_raw_transaction_sync(deployment(account, nonce), 5.0)
+    created = client.send_raw_transaction_sync(deployment(account, nonce), 30.0)
     token = created.contract_address
     assert token is not None
     for amount in range(1, 8):
@@ -128,7 +128,7 @@ def test_contract_state_and_logs_are_read(client: Client) -> None:
             data=transfer_call(other.address, amount),
             gas=100_000,
         )
-        assert client.send_raw_transaction_sync(sending, 5.0).succeeded
+        assert client.send_raw_transaction_sync(sending, 30.0).succeeded
     assert len(client.get_code(token, "pending")) > 2
     holding = {"to": token, "data": "0x70a08231" + other.address[2:].lower().rjust(64, "0")}
     assert int(client.call(holding, "pending"), 16) == 28

@@ -59,8 +59,13 @@ export async function rpc(method, ...params) {
 
 /** Replaces the newest blocks, from the one with this number, by empty ones. */
 export async function undoFrom(number) {
-  const newest = Number(await rpc('eth_blockNumber'))
-  await rpc('anvil_reorg', newest - number + 1, [])
+  const hash = async () => (await rpc('eth_getBlockByNumber', `0x${number.toString(16)}`, false)).hash
+  const before = await hash()
+  // A block that is sealed between the two requests makes the depth too small by one.
+  while ((await hash()) === before) {
+    const newest = Number(await rpc('eth_blockNumber'))
+    await rpc('anvil_reorg', newest - Number(number) + 1, [])
+  }
 }
 
 /**

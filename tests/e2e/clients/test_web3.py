@@ -280,6 +280,7 @@ def test_insufficient_funds_is_not_a_revert(w3: Any) -> None:
 
 
 def test_errors_of_the_specification_are_recognized(w3: Any) -> None:
+    preconfirmed(w3, w3.eth.send_transaction({"to": ACCOUNT.address}))
     nonce = pending_nonce(w3)
     fields = {"to": ACCOUNT.address, "gas": 21000, "maxFeePerGas": 10**10, "maxPriorityFeePerGas": 10**9}
     # A nonce gap keeps it in the pool.

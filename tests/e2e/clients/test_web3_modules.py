@@ -1,6 +1,7 @@
 """web3.py's own module tests, which ship in its wheel, run unmodified over HTTP against a development node."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from web3.middleware import SignAndSendRawMiddlewareBuilder
 
 from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
-from live.blocks import wait_for_block
+from live.blocks import in_one_block, wait_for_block
 
 # The chain ID that the tests expect, from their original chain.
 CHAIN_ID = 131277322940537
@@ -262,6 +263,16 @@ class TestTxPoolModule(GoEthereumTxPoolModuleTest):
 
 
 class TestEthModule(EthModuleTest):
+    def test_eth_getBlockByNumber_pending(  # type: ignore[override]
+        self, w3: Web3, empty_block: Any, node: LiveNode, mining: str
+    ) -> None:
+        """Run web3.py's test within one block: it reads the newest and the pending block by two requests."""
+        run = partial(EthModuleTest.test_eth_getBlockByNumber_pending, self, w3, empty_block)
+        if mining == "automine":
+            run()
+        else:
+            in_one_block(node.rpc, lambda _: run())
+
     pass
 
 

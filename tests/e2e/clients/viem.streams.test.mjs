@@ -107,9 +107,12 @@ test('nothing that follows the answer of a subscription is lost while steps are 
       }),
     ),
   )
+  const included = async () => Number(await rpc('eth_getBalance', counter, 'pending'))
   let sent = 0
   const sending = (async () => {
     for (const transaction of raw) {
+      // At most ten are ahead of the steps, so that the transactions last as long as the subscriptions.
+      await waitFor('steps', async () => sent - (await included()) < 10)
       await rpc('eth_sendRawTransaction', transaction)
       sent += 1
     }
@@ -119,6 +122,10 @@ test('nothing that follows the answer of a subscription is lost while steps are 
     const stream = await subscribe('newFlashblockTransactions')
     const known = Number(await client.getBalance({ address: counter, blockTag: 'pending' }))
     opened.push({ ...stream, known })
+    // Some steps come between the subscriptions.
+    if (opened.length % 4 === 0) {
+      await waitFor('a step', async () => sent === TRANSACTIONS || (await included()) > known)
+    }
   }
   await sending
   await waitFor('all transactions', () => first.heard.length >= TRANSACTIONS)

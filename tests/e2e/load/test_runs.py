@@ -14,7 +14,7 @@ ORIGIN = {"command", "date", "commit", "dirty", "machine", "versions", "results"
 def run(name: str, saved: Path, *options: object) -> list[dict[str, Any]]:
     """Return the results of a load run, one line of figures each."""
     command = [sys.executable, "-m", f"benches.load.{name}", *map(str, options), "--save", str(saved)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(saved.read_text())
     assert report.keys() >= ORIGIN
@@ -57,7 +57,7 @@ def test_reads_are_measured_through_one_process_and_through_workers(tmp_path: Pa
 def test_load_run_measures_both_transports_and_a_bare_application(tmp_path: Path) -> None:
     saved = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benches.load", "--rounds", "1", "--seconds", "0.1", "--save", str(saved)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     results = {figures["name"]: figures for figures in json.loads(saved.read_text())["results"]}
     assert len(results) == 5

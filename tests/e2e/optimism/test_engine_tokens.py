@@ -43,7 +43,10 @@ def send(node: OptimismNode, token: str | None, body: bytes = CHAIN_ID_CALL, ver
 
 @pytest.mark.parametrize("age", [0, 55, -55])
 def test_fresh_token_is_accepted(driven: OptimismNode, age: int) -> None:
-    answer = send(driven, driven.engine.token(iat=int(time.time()) - age))
+    issued = 0
+    while time.time() - issued > 59:  # a busy machine may take longer than the rest of a token's life
+        issued = int(time.time()) - age
+        answer = send(driven, driven.engine.token(iat=issued))
     assert (answer.status, answer.json()) == (200, {"jsonrpc": "2.0", "id": 7, "result": hex(CHAIN_ID)})
 
 

@@ -84,9 +84,11 @@ def test_messages_of_a_block_add_up_to_the_sealed_block(tmp_path: Path) -> None:
             sent = [send(node, 2 * (number - 1)), send(node, 2 * number - 1)]
             # A reader that connects during a block receives all its messages.
             with connect_reader(node, "/") as late:
+                # It is a reader from its first message on, not yet when its handshake ends.
+                first = next_message(late)
                 block = driver.seal()
                 messages = messages_up_to(reader, block["blockHash"])
-                assert messages_up_to(late, block["blockHash"]) == messages
+                assert [first, *messages_up_to(late, block["blockHash"])] == messages
             assert [message["index"] for message in messages] == [0, 1, 2]
             assert {message["payload_id"] for message in messages} == {payload.id}
             assert {message["metadata"]["block_number"] for message in messages} == {number}
@@ -143,6 +145,10 @@ def test_stop_of_the_node_closes_connections_with_1001(tmp_path: Path) -> None:
     with ExitStack() as readers:
         with publishing_node(tmp_path / "node") as node:
             reader = readers.enter_context(connect_reader(node))
+            driver = Driver(node.engine)
+            driver.start()
+            driver.begin()
+            next_message(reader)
         with pytest.raises(ConnectionClosed) as closed:
             reader.recv(SECONDS)
         assert closed.value.rcvd is not None

@@ -1,5 +1,6 @@
 """Readiness of a node whose driver is silent."""
 
+from functools import partial
 from pathlib import Path
 
 from live import wait_for
@@ -10,6 +11,12 @@ from optimism.block_client import next_attributes
 # The limit is the time of three blocks.
 BLOCK_TIME = ("--block-time", "1s")
 SECONDS = 30.0
+
+
+def is_ready_after_a_block(node: OptimismNode) -> bool:
+    """Build a block, and return True if the node is ready before the silence since then is too long."""
+    node.engine.build()
+    return is_ok(f"{node.url}/readyz")
 
 
 def wait_until_red(node: OptimismNode) -> str:
@@ -25,8 +32,7 @@ def wait_until_red(node: OptimismNode) -> str:
 def test_silence_of_the_driver_without_a_payload_is_red(tmp_path: Path) -> None:
     with optimism_node(tmp_path / "node", op_genesis(), *BLOCK_TIME) as node:
         for _ in range(2):
-            node.engine.build()
-            assert is_ok(f"{node.url}/readyz")
+            wait_for(partial(is_ready_after_a_block, node), SECONDS, "readiness after a block")
             assert "last call of the driver" in wait_until_red(node)
 
 

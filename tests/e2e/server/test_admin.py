@@ -35,7 +35,9 @@ class Pair:
 
 @contextlib.contextmanager
 def with_admin(*arguments: str, command: str = "dev") -> Iterator[Pair]:
-    with live_node("--admin", "127.0.0.1:0", *arguments, command=command) as node:
+    # The newest blocks become safe by `foreseal_setFinality` only.
+    depths = ("--safe-depth", "1000", "--finalized-depth", "1000")
+    with live_node("--admin", "127.0.0.1:0", *depths, *arguments, command=command) as node:
         pair = Pair(node)
         yield pair
         pair.admin.close()

@@ -107,7 +107,8 @@ def test_unfinished_bodies_release_their_slots(node: LiveNode) -> None:
             ((status, body),) = responses(half, 1)
             assert (status, json.loads(body)["error"]["data"]) == (408, {"limit": "wait", "max": WAIT * 1000})
             assert half.recv(1) == b"", "the connection is closed"
-        assert time.monotonic() - began < 3 * WAIT
+        # One after the other would take two minutes.
+        assert time.monotonic() - began < HALVES * WAIT / 4
     finally:
         for half in halves:
             half.close()
@@ -117,18 +118,20 @@ def test_trickling_body_times_out(line: socket.socket) -> None:
     line.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
     began = time.monotonic()
     with contextlib.suppress(OSError):
-        while time.monotonic() - began < 3 * WAIT:
+        while time.monotonic() - began < 15 * WAIT:
             line.sendall(b" ")
             time.sleep(0.05)
-    assert time.monotonic() - began < 3 * WAIT, "it could go on for ever"
+    assert time.monotonic() - began < 15 * WAIT, "it could go on for ever"
 
 
-def test_a_slow_body_within_the_limit_is_answered(line: socket.socket) -> None:
+def test_a_slow_body_within_the_limit_is_answered(transport: str) -> None:
     whole = request(CALL % 7)
-    for at in range(0, len(whole), 20):
-        line.sendall(whole[at : at + 20])
-        time.sleep(WAIT / 50)
-    ((status, body),) = responses(line, 1)
+    # The limit of this node is the default: a busy machine may suspend the client between two parts.
+    with live_node("--transport", transport) as patient, connect(patient) as line:
+        for at in range(0, len(whole), 20):
+            line.sendall(whole[at : at + 20])
+            time.sleep(WAIT / 50)
+        ((status, body),) = responses(line, 1)
     assert (status, result(body)) == (200, (7, "0x7a69"))
 
 

@@ -25,7 +25,7 @@ def port_of(node: LiveNode) -> int:
 
 @pytest.mark.parametrize("case", HTTP, ids=lambda case: case.name)
 def test_malformed_http_matches_the_documented_table(node: LiveNode, transport: str, case: Case) -> None:
-    answer = exchange(port_of(node), case.data)
+    answer = exchange(port_of(node), case.data, is_cut=case.is_cut)
     assert status_of(answer) == case.outcome(transport), answer[:300]
     if status_of(answer) != 200:
         assert b'"result"' not in answer, "it is not executed"
@@ -44,7 +44,7 @@ def test_no_incomplete_request_is_executed(node: LiveNode) -> None:
         malformed_cases.chunks(chunk + b"0\r\nX\r\n\r\n"),
         malformed_cases.sized(b"Host: localhost", body=body),
     ):
-        assert b'"result"' not in exchange(port_of(node), data)
+        assert b'"result"' not in exchange(port_of(node), data, is_cut=True)
         assert node.rpc("eth_getBalance", account, "pending") == "0x0"
     assert b'"result"' in exchange(port_of(node), malformed_cases.sized(body=body))
     assert node.rpc("eth_getBalance", account, "pending") == "0x7"

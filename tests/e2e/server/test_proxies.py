@@ -76,7 +76,7 @@ def _expected(case: Case, transport: str) -> int:
 
 def test_malformed_http_behind_nginx_matches_the_table(transport: str, behind: int) -> None:
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda case: exchange(behind, case.data), HTTP))
+        answers = list(pool.map(lambda case: exchange(behind, case.data, is_cut=case.is_cut), HTTP))
     expected = {case.name: _expected(case, transport) for case in HTTP}
     assert {case.name: status_of(answer) for case, answer in zip(HTTP, answers, strict=True)} == expected
     # Each request is executed at most once.

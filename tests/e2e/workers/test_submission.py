@@ -83,6 +83,6 @@ def test_rejections_of_workers_equal_those_of_the_sequencer(workers: WorkersNode
 def test_synchronous_submission_returns_its_receipt(workers: WorkersNode) -> None:
     for rpc, account in zip(workers.each(), DEV_ACCOUNTS[10:], strict=False):
         raw = signed(account, nonce(rpc, account.address))
-        receipt = rpc("eth_sendRawTransactionSync", raw)
+        receipt = rpc("eth_sendRawTransactionSync", raw, 30_000)
         assert receipt["status"] == "0x1"
         assert rpc("eth_getTransactionReceipt", receipt["transactionHash"])["from"] == account.address.lower()

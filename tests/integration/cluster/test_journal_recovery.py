@@ -9,7 +9,7 @@ from foreseal.cli.main import run
 from foreseal.cluster.etcd import EtcdCluster, MemberPorts
 from foreseal.cluster.node_process import SequencerRole
 from live import wait_for
-from real_cluster import newest_step, real_cluster, transfer
+from real_cluster import ask, newest_step, real_cluster, transfer
 
 
 @pytest.mark.parametrize("form", ["datadir", "file"])
@@ -20,7 +20,7 @@ def test_imported_journal_continues_without_a_lost_step(
         leader, standby = cluster.sequencers
         hashes = [transfer(leader, nonce) for nonce in range(3)]
         wait_for(lambda: standby.call("eth_getTransactionReceipt", hashes[2]), 20, "standby")
-        receipt = leader.call("eth_getTransactionReceipt", hashes[2])
+        receipt = ask(leader, "eth_getTransactionReceipt", hashes[2])
         # Both end at once, as with a loss of power: a clean stop of the leader would hand over.
         standby.kill()
         leader.kill()
@@ -48,13 +48,13 @@ def test_imported_journal_continues_without_a_lost_step(
                 node.start()
             for node in (leader, standby):
                 wait_for(node.is_ready, 60, "restart")
-                found = [node.call("eth_getTransactionReceipt", each) for each in hashes]
+                found = [ask(node, "eth_getTransactionReceipt", each) for each in hashes]
                 assert all(found)
                 assert found[2]["blockHash"] is not None
                 assert found[2]["blockNumber"] == receipt["blockNumber"]
             wait_for(lambda: leader.cluster_status().get("role") == "leader", 30, "owner")
             transfer(leader, 3)
-            assert leader.cluster_status()["epoch"] == 1
+            assert ask(leader, "foreseal_status")["cluster"]["epoch"] == 1
             wait_for(lambda: newest_step(standby)[0] == newest_step(leader)[0], 20, "same block")
         finally:
             for node in (standby, leader):

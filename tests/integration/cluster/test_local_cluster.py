@@ -16,9 +16,11 @@ from foreseal.cluster.etcd import EtcdCluster, stored_ports
 from foreseal.cluster.launched_process import LaunchedProcess
 from foreseal.cluster.load_balancer import LoadBalancer
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
+from foreseal.cluster.node_process import NodeProcess
 from foreseal.errors import NodeError
 from foreseal.server.sockets.listening import listen
 from live import wait_for
+from real_cluster import ask
 from repository import PYTHONPATH, ROOT
 
 DOUBLE = (sys.executable, "-m", "cluster_double")
@@ -33,6 +35,16 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     with running(LocalCluster(tmp_path, etcd, b"{}", ClusterLayout(DOUBLE, environment=environment))) as found:
         yield found
     assert not any(process.is_running for process in found.processes)
+
+
+def roles_of(cluster: LocalCluster) -> tuple[NodeProcess, NodeProcess]:
+    """Return leader and standby, which a busy machine may have changed since the start."""
+
+    def found() -> tuple[NodeProcess, NodeProcess] | None:
+        roles = {node.cluster_status().get("role"): node for node in cluster.sequencers}
+        return (roles["leader"], roles["standby"]) if roles.keys() == {"leader", "standby"} else None
+
+    return wait_for(found, 30, "a leader and a standby")
 
 
 async def call_through(balancer: LoadBalancer) -> dict[str, object]:
@@ -60,27 +72,30 @@ async def reached_roles(ports: list[int]) -> set[object]:
 
 
 def test_standby_continues_the_chain_after_the_leader_is_killed(cluster: LocalCluster) -> None:
-    leader, standby = cluster.sequencers
-    assert [node.cluster_status()["role"] for node in cluster.nodes] == ["leader", "standby", "replica", "replica"]
+    leader, standby = roles_of(cluster)
+    assert [ask(node, "foreseal_status")["cluster"]["role"] for node in cluster.replicas] == ["replica"] * 2
     leader.kill()
     wait_for(lambda: standby.cluster_status().get("role") == "leader", 30, "takeover")
     cursor = {"block": "0x0", "index": "0x0", "hash": GENESIS_HASH}
     replica = cluster.replicas[0]
-    count = len(replica.call("foreseal_getFlashblocks", cursor, "0x1000")["flashblocks"])
-    wait_for(
-        lambda: len(replica.call("foreseal_getFlashblocks", cursor, "0x1000")["flashblocks"]) > count, 30, "a new step"
-    )
+
+    def count() -> int:
+        return len(ask(replica, "foreseal_getFlashblocks", cursor, "0x1000")["flashblocks"])
+
+    before = count()
+    wait_for(lambda: count() > before, 30, "a new step")
 
 
 def test_load_balancer_uses_ready_processes_only(cluster: LocalCluster) -> None:
-    leader, standby = cluster.sequencers
+    leader, standby = roles_of(cluster)
     for replica in cluster.replicas:
         replica.kill()
     ports = [node.port for node in cluster.nodes]
     assert asyncio.run(reached_roles(ports)) <= {"leader", "standby"}
     standby.kill()
+    wait_for(lambda: leader.cluster_status().get("role") == "leader", 30, "leader")
     assert asyncio.run(reached_roles(ports)) == {"leader"}
-    assert leader.is_ready()
+    wait_for(leader.is_ready, 30, "readiness")
 
 
 def test_key_and_token_are_private_and_remain(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -135,4 +150,11 @@ def test_processes_end_with_the_process_that_launched_them(tmp_path: Path) -> No
         wait_for(lambda: (child / "cmdline").read_bytes().startswith(b"sleep"), 30, "the program")
         launcher.kill()
         launcher.wait()
-    wait_for(lambda: not child.exists() or "\nState:\tZ" in (child / "status").read_text(), 30, "end of the child")
+
+    def is_gone() -> bool:
+        try:
+            return "\nState:\tZ" in (child / "status").read_text()
+        except OSError:
+            return True
+
+    wait_for(is_gone, 30, "end of the child")

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -354,21 +355,24 @@ def test_registered_and_forbidden_methods_skip_the_fast_path(still: Node) -> Non
 
 def test_calls_of_the_fast_path_are_counted(still: Node) -> None:
     ways = Ways(still)
+    began = time.perf_counter()
     for request in (BALANCE, [BALANCE, call("eth_chainId")], call("eth_chainId")):
         assert ways.short(orjson.dumps(request)) is not None
     counts = ways.dispatcher.call_metrics
     assert counts.answered == {"eth_getBalance": 2, "eth_chainId": 2}
     assert counts.answered == {"eth_getBalance": 2, "eth_chainId": 2}, "reading takes nothing away"
-    assert all(0 < timing.seconds < 1 for timing in counts.timings.values())
+    elapsed = time.perf_counter() - began
+    assert all(0 < timing.seconds < elapsed for timing in counts.timings.values())
 
 
 def test_a_slow_call_is_reported_with_its_duration(still: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     ways = Ways(still)
     monkeypatch.setattr(ways.dispatcher, "_respond", entrance(still, 0.0).respond)
+    began = time.perf_counter()
     assert ways.short(orjson.dumps(BALANCE)) is not None
     timing = ways.dispatcher.call_metrics.timings["eth_getBalance"]
     assert (timing.calls, timing.quick) == (1, 0)
-    assert 0 < timing.seconds < 1
+    assert 0 < timing.seconds < time.perf_counter() - began
 
 
 def test_each_slow_call_of_a_batch_is_reported(still: Node) -> None:

@@ -83,10 +83,16 @@ def test_view_does_not_change(node: Node) -> None:
     assert after[2] == before != after[3]
 
 
+class PollFd(ctypes.Structure):
+    """`struct pollfd` of poll(2)."""
+
+    _fields_ = (("fd", ctypes.c_int), ("events", ctypes.c_short), ("revents", ctypes.c_short))
+
+
 def test_worker_pool_needs_no_gil(node: Node) -> None:
     assert node.call("eth_estimateGas", ESTIMATE, 1) is None
-    ctypes.PyDLL(None).usleep(500_000)  # PyDLL keeps the GIL
-    assert select.select([node.event_fd()], [], [], 0)[0]
+    waited = PollFd(node.event_fd(), select.POLLIN, 0)
+    assert ctypes.PyDLL(None).poll(ctypes.byref(waited), ctypes.c_ulong(1), 60_000) == 1  # PyDLL keeps the GIL
     assert node.drain() == ([(1, b'"0x5208"')], [])
 
 
@@ -102,10 +108,10 @@ def test_no_view_exists_before_the_start(make_node: MakeNode) -> None:
 
 
 def test_view_is_fresh_during_production(node: Node) -> None:
-    block, index, age, epoch = node.freshness()
+    wait_until(lambda: node.freshness()[2] < 5_000)
+    block, index, _, epoch = node.freshness()
     assert block >= 1
     assert index >= 0
-    assert age < 5000
     assert epoch == 0
     assert node.health() == node.ready() == (True, "ok")
     status = orjson.loads(node.status())

@@ -38,8 +38,12 @@ def limits(**changes: int) -> dict[str, int]:
     return {"call_time": 4_000, "log_time": 4_000, **changes}
 
 
+ENDLESS = limits(call_time=600_000, log_time=600_000)
+"""Limits that end no loop during a test."""
+
+
 def test_hashing_loops_delay_no_submission_and_no_read(make_node: MakeNode) -> None:
-    node = make_node(limits=limits())
+    node = make_node(limits=ENDLESS)
     for ticket in range(64):
         assert node.call("eth_call", LOOP, ticket, made(f"hostile {ticket % 32}")) is None
     [account] = accounts(1)
@@ -50,18 +54,31 @@ def test_hashing_loops_delay_no_submission_and_no_read(make_node: MakeNode) -> N
     assert node.call("eth_getBlockByNumber", BLOCK, 101, honest) is None
     assert list(first_outcome(node)) == [101]
     assert node.health()[0]
+    for ticket in range(64):
+        node.cancel(ticket)
     ended = outcomes(node, 64)
-    assert {outcome.code for outcome in ended.values() if isinstance(outcome, RpcError)} == {-32005}
+    assert {outcome.code for outcome in ended.values() if isinstance(outcome, RpcError)} == {-32002}
     assert len(ended) == 64
 
 
+def test_a_loop_ends_at_the_time_limit(make_node: MakeNode) -> None:
+    node = make_node(limits=limits(call_time=500))
+    assert node.call("eth_call", LOOP, 1, made("hostile")) is None
+    [outcome] = outcomes(node, 1).values()
+    assert isinstance(outcome, RpcError)
+    assert outcome.code == -32005
+
+
 def test_fast_call_is_scheduled_between_loops(make_node: MakeNode) -> None:
-    node = make_node(limits=limits(), threads=1)
+    node = make_node(limits=ENDLESS, threads=1)
     for ticket in range(8):
         assert node.call("eth_call", LOOP, ticket, made(f"hostile {ticket}")) is None
     short = orjson.dumps([{"to": ALICE}, "latest"])
     assert node.call("eth_call", short, 100, made("honest")) is None
     assert first_outcome(node) == {100: b'"0x"'}
+    for ticket in range(8):
+        node.cancel(ticket)
+    assert len(outcomes(node, 8)) == 8
 
 
 def test_an_exhausted_budget_ends_a_running_call(make_node: MakeNode) -> None:

@@ -69,7 +69,7 @@ def test_second_signal_stops_immediately(tmp_path: Path) -> None:
         group.process.send_signal(signal.SIGTERM)
         wait_for(lambda: [what for _, _, what in group.log()].count("stop") == 2, SECONDS, "end of the workers")
         assert group.end() == 130
-        assert not group.children()
+        wait_for(lambda: not group.children(), SECONDS, "end of the killed processes")
 
 
 def test_no_process_outlives_the_supervisor(group: Group) -> None:
@@ -125,7 +125,7 @@ def test_submissions_fail_clearly_without_the_sequencer(group: Group) -> None:
 def test_workers_that_lost_the_feed_are_replaced(group: Group) -> None:
     before = group.pids("worker-1") + group.pids("worker-2")
     (group.datadir / "broken").touch()
-    group.wait_for_log("process died: restarting", 2)
+    wait_for(lambda: {pid for _, pid, what in group.log() if what == "stop"} >= {*before}, SECONDS, "end of both")
     (group.datadir / "broken").unlink()
     wait_for(lambda: not set(group.client_of_each()) & set(before), SECONDS, "two other workers")
     assert [what for _, pid, what in group.log() if pid in before] == ["start", "start", "stop", "stop"]
@@ -187,12 +187,15 @@ def test_workers_are_replaced_without_lost_requests(group: Group) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
 def test_replaced_worker_closes_websockets_after_their_calls(group: Group, number: int) -> None:
+    held = group.datadir / "held"
     with RawWebSocket(group.port) as line:
         assert line.request("echo", "x") == ["x"]
+        held.touch()
         line.call("slow", "y")
         # The response to a later call shows that the message was processed.
         assert line.request("pid") in group.children()
         group.process.send_signal(number)
+        held.unlink()
         assert line.hear()["result"] == ["y"]
         assert line.ending() == (1001, "the server is shutting down")
 

@@ -12,7 +12,7 @@ import pytest
 from live.blocks import wait_for
 from supervisor.processes import SECONDS, Client, Group, running
 
-QUICK = {"heartbeat_timeout": 900}
+QUICK = {"heartbeat_timeout": 2_000}
 # Seconds of the stop, and a margin for a slow machine.
 MARGIN, SLOWNESS = 5.0, 10.0
 
@@ -76,7 +76,7 @@ def test_replaying_sequencer_is_not_wedged(group: Group) -> None:
     os.kill(group.pids("sequencer")[0], signal.SIGKILL)
     wait_for(lambda: len(group.pids("sequencer")) == 2, SECONDS, "another sequencer")
     # Heartbeats of three processes; each sends six within the timeout.
-    group.wait_for_beats(60)
+    group.wait_for_beats(45)
     (group.datadir / "replaying").unlink()
     group.wait_for_log("process ready", 4)
     assert len(group.pids("sequencer")) == 2
@@ -86,9 +86,9 @@ def test_replaying_sequencer_is_not_wedged(group: Group) -> None:
 
 def test_pause_of_the_supervisor_kills_no_process(group: Group) -> None:
     group.process.send_signal(signal.SIGSTOP)
-    group.wait_for_beats(60)
+    group.wait_for_beats(45)
     group.process.send_signal(signal.SIGCONT)
-    group.wait_for_beats(60)
+    group.wait_for_beats(45)
     assert len(group.children()) == 3
     assert "wedged" not in group.logged
     assert group.end() == 0
@@ -98,7 +98,7 @@ def test_pause_of_all_processes_kills_none(group: Group) -> None:
     os.killpg(group.process.pid, signal.SIGSTOP)
     time.sleep(2 * QUICK["heartbeat_timeout"] / 1000)
     os.killpg(group.process.pid, signal.SIGCONT)
-    group.wait_for_beats(60)
+    group.wait_for_beats(45)
     assert "wedged" not in group.logged
     assert [len(group.pids(name)) for name in ("sequencer", "worker-1", "worker-2")] == [1, 1, 1]
     assert group.end() == 0

@@ -37,7 +37,11 @@ def server_of(rpc: Rpc, pids: list[int]) -> int | None:
     """Return the process that serves an open connection; None if the connection is broken."""
     inode = _inode_of(rpc.local_port())
     for pid in pids:
-        for fd in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
+        except OSError:
+            continue
+        for fd in descriptors:
             try:
                 if os.readlink(fd) == f"socket:[{inode}]":
                     return pid

@@ -30,6 +30,8 @@ class Case:
     native: int
     asgi: int | None = None
     """None: the same as `native`."""
+    is_cut: bool = False
+    """True if the client closes its side before a response: the request is incomplete."""
     proxy: str = ""
     """Rule of a proxy in front of granian, for a case that granian accepts but `native` rejects."""
 
@@ -61,11 +63,11 @@ HTTP = [
     Case("absolute-form target", sized(head=b"POST http://localhost/ HTTP/1.1\r\n" + HOST), 200),
     Case("HTTP/1.0 with Content-Length", sized(head=b"POST / HTTP/1.0\r\n" + HOST), 200),
     # Incomplete bodies: never executed.
-    Case("Content-Length longer than what came, then the end", post(b"Content-Length: 500"), CLOSED, asgi=400),
+    Case("Content-Length longer than what came, then the end", post(b"Content-Length: 500"), CLOSED, 400, True),
     Case("a whole JSON document, then a broken chunk", chunks(WHOLE + b"zz\r\n"), 400),
-    Case("a whole JSON document, then the end of the connection", chunks(WHOLE), CLOSED, asgi=400),
-    Case("a whole JSON document, then half of the last chunk", chunks(WHOLE + b"0\r\n"), CLOSED, asgi=400),
-    Case("Content-Length without a body", post(b"Content-Length: 5", body=b""), CLOSED, asgi=400),
+    Case("a whole JSON document, then the end of the connection", chunks(WHOLE), CLOSED, 400, True),
+    Case("a whole JSON document, then half of the last chunk", chunks(WHOLE + b"0\r\n"), CLOSED, 400, True),
+    Case("Content-Length without a body", post(b"Content-Length: 5", body=b""), CLOSED, 400, True),
     # Host header.
     Case("two Host headers", sized(head=LINE + HOST + HOST), 400),
     Case("two different Host headers", sized(head=LINE + b"Host: evil.example\r\n" + HOST), 400),

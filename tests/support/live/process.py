@@ -51,7 +51,7 @@ class Served:
         self._reader.start()
         try:
             self.url: str = wait_for(self._find_url, START_TIME, "the banner's URL", self._explain)
-            wait_for(lambda: is_ok(self.url + self.READY), START_TIME, self.READY, self._explain)
+            wait_for(self._is_ready, START_TIME, self.READY, self._explain)
         except BaseException:
             self._kill_group()
             raise
@@ -82,6 +82,9 @@ class Served:
         with self.process.stdout as lines:
             for line in lines:
                 self.printed += line
+
+    def _is_ready(self) -> bool:
+        return is_ok(self.url + self.READY)
 
     def _find_url(self) -> str | None:
         found = self.URL.search(self.printed)

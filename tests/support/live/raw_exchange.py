@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from live import malformed_cases
 from live.malformed_cases import CALL, CLOSED, OPEN
 
-# Seconds without a response after which a client closes its side.
+# Seconds without further bytes after which a client closes its side.
 _QUIET = 0.5
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 
@@ -19,17 +19,21 @@ def connect(port: int, address: str = "127.0.0.1") -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
 
 
-def exchange(port: int, data: bytes) -> bytes:
-    """Return all response bytes; the client closes the connection once none arrive for a while."""
+def exchange(port: int, data: bytes, *, is_cut: bool = False) -> bytes:
+    """Return all response bytes; the client closes its side after the response.
+
+    With `is_cut` it closes it without one: a server may drop a request whose client left.
+    """
     answer = b""
     with connect(port) as line:
         with contextlib.suppress(OSError):
             line.sendall(data)
-        line.settimeout(_QUIET)
+        line.settimeout(_QUIET if is_cut else 20)
         for last in (False, True):
             with contextlib.suppress(ConnectionError, TimeoutError):
                 while part := line.recv(65536):
                     answer += part
+                    line.settimeout(_QUIET)
             if not last:
                 line.settimeout(20)
                 with contextlib.suppress(OSError):

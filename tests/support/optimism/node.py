@@ -2,6 +2,8 @@
 
 import contextlib
 import re
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,17 @@ class OptimismNode(LiveNode):
         self.command = engine_command(folder, genesis, *arguments)
         super().__init__(self.command)
         self.engine = connect_engine(self, self.secret_file)
+
+    def _is_ready(self) -> bool:
+        """Return True once only its driver can make it ready: on a busy machine it may wait longer than it may."""
+        try:
+            with urllib.request.urlopen(self.url + self.READY, timeout=_SECONDS) as answer:
+                return bool(answer.status == 200)
+        except urllib.error.HTTPError as error:
+            with error:
+                return b"last call of the driver" in error.read()
+        except OSError:
+            return False
 
     def stop(self, pid: int | None = None) -> int:
         self.engine.close()

@@ -21,6 +21,7 @@ class Wedged(FakeNode):
 
     def answer(self, method: str, params: bytes, ticket: int, block: int) -> bytes | None:
         if method == "wedge":
+            print("wedged", flush=True)
             lock_up()
         if method == "hang":
             self.hangs = True

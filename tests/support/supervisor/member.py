@@ -3,8 +3,8 @@
 Events are written to `log` in the data directory, one line each. Files in the directory control a process.
 `refuse-sequencer` and `refuse-worker` contain a kind and a message with which it fails to start. While `replaying`
 exists, the sequencer is not ready; while `broken` exists, workers do not follow. `wedged` blocks the sequencer's
-writing thread, and `hangs-sequencer` and `hangs-worker` the end of a process. Each heartbeat makes the file `beats`
-longer.
+writing thread, `hangs-sequencer` and `hangs-worker` the end of a process, and `held` slow calls. Each heartbeat makes
+the file `beats` longer.
 """
 
 import os
@@ -86,8 +86,15 @@ class Member(FakeNode):
             raise RpcError(-32002, message, None)
         result = super().answer(method, params, ticket, block)
         if result is None:
-            threading.Timer(SLOW, self.release, (1,)).start()
+            threading.Thread(target=self._answer_later, daemon=True).start()
         return result
+
+    def _answer_later(self) -> None:
+        """Answer a slow call, at the earliest once the file `held` does not exist."""
+        time.sleep(SLOW)
+        while (self._folder / "held").exists():
+            time.sleep(0.01)
+        self.release(1)
 
     def _log(self, what: str) -> None:
         name: Any = self.settings.get("name", self._kind)

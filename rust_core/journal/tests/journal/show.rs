@@ -5,7 +5,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -94,21 +94,25 @@ fn a_journal_is_shown_while_it_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = open(dir.path());
     let done = AtomicBool::new(false);
-    let mut polls = 0;
+    let polls = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for index in 0..APPENDS {
+                // The reader polls during the writing, however slow it is.
+                while index == APPENDS / 2 && polls.load(Ordering::SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
                 journal.append(&[Record::Step(step(1, index))]).unwrap();
             }
             done.store(true, Ordering::SeqCst);
         });
         while !done.load(Ordering::SeqCst) {
             let appends = shown(dir.path(), 0).unwrap();
+            polls.fetch_add(1, Ordering::SeqCst);
             assert!((0..).zip(&appends).all(|(at, append)| append.sequence == at));
-            polls += 1;
         }
     });
-    assert!(polls > 0);
+    assert!(polls.into_inner() > 0);
     assert_eq!(shown(dir.path(), 0).unwrap().last().unwrap().sequence, APPENDS - 1);
 }
 

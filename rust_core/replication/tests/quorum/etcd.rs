@@ -14,7 +14,7 @@ use foreseal_replication::quorum::{
 };
 
 use crate::{
-    etcd_process::{EtcdProcess, retry},
+    etcd_process::{EtcdProcess, PATIENCE, retry},
     log::{append, append_after, append_many, keys, owner, won},
 };
 
@@ -169,7 +169,7 @@ fn connection_with_tls_verifies_both_certificates() {
     };
     let error = engine("/missing/ca.pem".into(), None).err().unwrap().to_string();
     assert!(error.contains("/missing/ca.pem"), "{error}");
-    let valid = engine(path("ca.pem"), Some(client)).unwrap();
+    let valid = engine(path("ca.pem"), Some(client)).unwrap().with_attempt_timeout(PATIENCE);
     retry(|| valid.call(&EngineRequest::Members));
     for other in [engine(path("ca.pem"), None).unwrap(), etcd.engine()] {
         let result = other.call(&EngineRequest::Members);

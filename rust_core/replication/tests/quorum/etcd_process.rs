@@ -9,6 +9,9 @@ use std::{
 
 use foreseal_replication::quorum::{EtcdEngine, EtcdSettings, EtcdUrl};
 
+/// Time of an attempt, for a busy disk: only the first call of a test is repeated, while etcd starts.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A single etcd node on a free port, ended when dropped.
 pub struct EtcdProcess {
     child: Child,
@@ -47,7 +50,7 @@ impl EtcdProcess {
     }
 
     pub fn engine(&self) -> EtcdEngine {
-        EtcdEngine::new(&self.settings()).unwrap()
+        EtcdEngine::new(&self.settings()).unwrap().with_attempt_timeout(PATIENCE)
     }
 }
 

@@ -194,7 +194,8 @@ impl Tally {
     /// it.
     fn call_new(&self, api: &Api, seed: u64) -> Vec<(B256, u64, Value)> {
         let (mut seen, mut random) = (Vec::new(), StdRng::seed_from_u64(seed));
-        while !self.stop.load(Ordering::SeqCst) {
+        loop {
+            let last = self.stop.load(Ordering::SeqCst);
             let view = api.node().view().unwrap();
             let (head, hash) = (view.latest().number(), view.latest().block.hash);
             let height = random.random_range(0..=head);
@@ -203,8 +204,11 @@ impl Tally {
                 let block: Value = serde_json::from_slice(&bytes).unwrap();
                 seen.push((hash, height, block["hash"].clone()));
             }
+            // At least one pass, however late this thread starts.
+            if last {
+                return seen;
+            }
         }
-        seen
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -246,19 +246,18 @@ fn a_transaction_is_always_in_a_followers_pool_or_view() {
     pair.caught_up();
     let (submitted, over) = (Mutex::new(Vec::<Value>::new()), AtomicBool::new(false));
     let mut workload = Workload::new(pair.bench.wallets.clone(), TransactionKinds::Transfers, 11);
-    let polls = std::thread::scope(|scope| {
+    let polls = AtomicU64::new(0);
+    std::thread::scope(|scope| {
         let follower = &pair.follower;
         let poller = scope.spawn(|| {
-            let mut polls = 0_u64;
             while !over.load(Ordering::Acquire) {
                 let hashes = submitted.lock().unwrap().iter().rev().take(8).cloned().collect::<Vec<_>>();
                 for hash in hashes {
                     let status = call(follower, "foreseal_transactionStatus", &format!("[{hash}]")).unwrap();
-                    assert_ne!(status["status"], json!("unknown"), "after {polls} polls");
-                    polls += 1;
+                    let before = polls.fetch_add(1, Ordering::AcqRel);
+                    assert_ne!(status["status"], json!("unknown"), "after {before} polls");
                 }
             }
-            polls
         });
         for round in 0..400 {
             for _ in 0..round % 4 {
@@ -270,8 +269,11 @@ fn a_transaction_is_always_in_a_followers_pool_or_view() {
             let now = foreseal_chain::Clock::now(&*pair.bench.clock);
             pair.bench.producer.as_mut().unwrap().tick(now, &mut || true).unwrap();
         }
+        while polls.load(Ordering::Acquire) == 0 && !poller.is_finished() {
+            std::thread::yield_now();
+        }
         over.store(true, Ordering::Release);
-        poller.join().unwrap()
+        poller.join().unwrap();
     });
-    assert!(polls > 0);
+    assert!(polls.into_inner() > 0);
 }

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use foreseal_chain::{BlockWindow, Clock, FinalityDepth, View};
 use foreseal_node::{Settings, StoreSettings};
-use foreseal_testkit::{TransactionKinds, Wallet, Workload};
+use foreseal_testkit::{TransactionKinds, Wallet, Workload, wait_for};
 
 use super::{
     Bench,
@@ -206,6 +206,7 @@ fn a_view_overtaken_by_an_unwind_never_mixes_chains() {
                 }
             });
         }
+        wait_for("a reader has begun", || found.right.load(Ordering::SeqCst) > 0);
         for to in [14, 12, 5, 1] {
             second.api.node().control(|writer| writer.unwind(to)).unwrap();
             // Other blocks replace the unwound ones.

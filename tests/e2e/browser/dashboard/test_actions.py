@@ -103,6 +103,8 @@ def test_payout_from_a_file_shows_errors_by_line_and_a_preview(shop: Shop, page:
         client.made(f"/v1/orders/{client.stored('funds', 3_000_000, BUYERS[5])}/capture")
         wait_for(lambda: client.status("funds").startswith("Used, captured"), 60.0, "a capture")
     file = tmp_path / "payout.csv"
+    with shop.client() as client:
+        before = client.get("/v1/payouts")["items"]
     shop.sign_in(page, path="/payouts")
     good = [f"{BUYERS[3].address},1.25", f"{BUYERS[4].address},0.75"]
     file.write_text("recipient,amount\n" + f"{good[0]}\n0x12,1\n=cmd(),1\n{BUYERS[4].address},-1\n")
@@ -122,7 +124,7 @@ def test_payout_from_a_file_shows_errors_by_line_and_a_preview(shop: Shop, page:
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Pay 2 recipients")).to_be_focused()
     with shop.client() as client:
-        assert client.get("/v1/payouts")["items"] == []
+        assert client.get("/v1/payouts")["items"] == before
     page.keyboard.press("Enter")
     confirm(page, "Pay")
     expect(page.get_by_role("heading", name="Recipients")).to_be_visible()

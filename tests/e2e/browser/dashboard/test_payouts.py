@@ -1,5 +1,6 @@
 """Payouts and splits from CSV files: the preview by the service, and lost answers."""
 
+import uuid
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from payments.api.serving import BUYERS
 @pytest.fixture(scope="module", autouse=True)
 def funds(shop: Shop) -> None:
     """Fund the payee."""
-    shop.captured("funds-of-payouts", 20_000_000, BUYERS[5])
+    shop.captured(f"funds-of-payouts-{uuid.uuid4()}", 20_000_000, BUYERS[5])
 
 
 def choose(page: Page, folder: Path, *lines: str) -> None:

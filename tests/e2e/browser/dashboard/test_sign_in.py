@@ -40,7 +40,7 @@ def test_idle_session_asks_for_the_key_again(shop: Shop, opened: BrowserPage) ->
     opened.faults.allow("401")
     shop.sign_in(page, Role.READER, "/export")
     expect(page.get_by_role("link", name="CSV")).to_be_visible()
-    with contextlib.closing(sqlite3.connect(shop.database)) as database, database:
+    with contextlib.closing(sqlite3.connect(shop.database, timeout=60)) as database, database:
         database.execute("UPDATE sessions SET used = used - 3600")
     # A process caches a session for a second.
     orders = f"{shop.service.url}/v1/orders"

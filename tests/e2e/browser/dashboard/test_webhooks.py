@@ -8,9 +8,16 @@ from playwright.sync_api import Page, expect
 from browser import BrowserPage
 from dashboard_pages import Shop, confirm
 from live.blocks import wait_for
+from payments.api.serving import Shopper
 from payments.webhook_receiver import WebhookReceiver
 
 SECONDS = 30.0
+
+
+def is_delivered(client: Shopper, event: str) -> bool:
+    """Return True once the service recorded the receiver's answer, which is after the receiver sent it."""
+    found = client.get("/v1/deliveries")["items"]
+    return any((each["event_id"], each["state"]) == (event, "delivered") for each in found)
 
 
 def secret(page: Page) -> str:
@@ -43,6 +50,8 @@ def test_endpoint_is_added_tested_rotated_and_removed(shop: Shop, page: Page) ->
         # Other rows are events of money that is still moving, and those of other tests of the shop.
         tested = deliveries.get_by_role("row").filter(has_text=event["id"])
         expect(tested).to_have_count(1)
+        with shop.client() as client:
+            wait_for(lambda: is_delivered(client, event["id"]), SECONDS, "record of the delivery")
         page.get_by_role("button", name="Refresh").click()
         expect(tested).to_contain_text("delivered")
         row.get_by_role("button", name="New secret").click()
@@ -77,7 +86,7 @@ def test_failed_delivery_is_retried(shop: Shop, page: Page) -> None:
         id = client.made(f"/v1/webhooks/{hook}/test")["id"]
         wait_for(lambda: client.get(f"/v1/deliveries?webhook={hook}")["items"][0]["last_error"], SECONDS, "failure")
         # Sixteen attempts would need days.
-        with contextlib.closing(sqlite3.connect(shop.database)) as database, database:
+        with contextlib.closing(sqlite3.connect(shop.database, timeout=60)) as database, database:
             database.execute("UPDATE deliveries SET state = 'dead' WHERE id = ?", (id,))
         receiver.answer = accept
         shop.sign_in(page, path="/webhooks")

@@ -120,7 +120,7 @@ def test_wallet_writes_to_a_contract(explorer: Explorer, chain: ExplorerChain, t
         expect(function.get_by_text("Sent")).to_be_visible()
         assert page.evaluate("window.testWallet.request({method: 'eth_chainId'})") == hex(CHAIN_ID)
         function.locator(".notice a").click()
-        expect(page.locator(".life-cycle [aria-current=step]")).to_contain_text("Sealed")
+        expect(page.locator(".life-cycle li", has_text="Sealed")).to_have_attribute("data-reached", "true")
     balance = chain.rpc("eth_call", {"to": token, "data": call_data("balanceOf(address)", receiver)}, "latest")
     assert int(balance, 16) == 400
 

@@ -1,9 +1,11 @@
 """Log search with pages, and the pool with its replacements."""
 
 import re
+import time
+from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, WebSocket, expect
 
 from browser.explorer import Explorer, ExplorerChain, call_data
 from live import DEV_ACCOUNTS
@@ -63,11 +65,37 @@ def test_newest_logs_come_first_and_topics_select(explorer: Explorer, board: str
         expect(page.get_by_text("Write 32 bytes of hex, an address or a whole number.")).to_be_visible()
 
 
+def watch_subscriptions(page: Page, kind: str) -> list[str]:
+    """Return a list that grows with each answer on a WebSocket after the page asked for this subscription."""
+    answers: list[str] = []
+
+    def watch(socket: WebSocket) -> None:
+        def sent(text: str | bytes) -> None:
+            if kind in str(text):
+                socket.on("framereceived", lambda answer: answers.append(str(answer)))
+
+        socket.on("framesent", sent)
+
+    page.on("websocket", watch)
+    return answers
+
+
+def wait_on(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait until a condition holds that events of the page change."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "the event did not come"
+        page.wait_for_timeout(20)
+
+
 def test_pool_lists_senders_and_replacements(explorer: Explorer, chain: ExplorerChain) -> None:
     sender = chain.with_account(12)
     address = DEV_ACCOUNTS[12].address
-    with explorer.opened("/pool") as page:
+    with explorer.opened("/status") as page:
+        subscribed = watch_subscriptions(page, "newPendingTransactions")
+        page.get_by_role("link", name="Pool").click()
         expect(page.get_by_text("The pool is empty.")).to_be_visible()
+        wait_on(page, lambda: bool(subscribed))
         nonce = sender.nonce() + 1
         replaced = sender.send(nonce=nonce)
         waiting = page.locator("details.function", has_text=f"{address[:8]}")

@@ -1,5 +1,6 @@
 """Failures of the node: a restart, errors of calls, limits, and networks without WebSockets."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,21 @@ from foreseal.ports import next_free_port
 from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.process import foreseal_command, stopping
 
+# A node whose block stays pending during every flow, so that its transactions stay on the home page.
+OPTIONS = ("--step", "200ms", "--block-time", "600s")
 # A node that does not answer, or rejects a call, is an error in the console of the browser.
 REFUSED = ("Failed to load resource", "WebSocket connection", "ERR_")
 
 
+@pytest.fixture(scope="module")
+def node(chromium: Chromium) -> Iterator[LiveNode]:
+    """Run a development node that seals no block in the meantime."""
+    with live_node(*OPTIONS) as node:
+        yield node
+
+
 def test_page_continues_after_a_restart_of_the_node(chromium: Chromium, tmp_path: Path) -> None:
-    options = ["dev", "--port", str(next_free_port()), "--datadir", str(tmp_path), "--step", "200ms"]
+    options = ["dev", "--port", str(next_free_port()), "--datadir", str(tmp_path), *OPTIONS]
     explorer: Explorer
     with stopping(LiveNode([foreseal_command(), *options])) as node:
         explorer = Explorer(chromium, node.url)
@@ -104,10 +114,21 @@ def test_answer_that_is_not_json_is_explained(explorer: Explorer) -> None:
         )
         page.goto(explorer.address("/status"))
         expect(page.get_by_role("alert")).to_contain_text("The node did not answer: the response has HTTP status 502")
-        # The reader's next step works once the node answers again.
+        # The reader's next step works once the node answers again: it does from the click on, so that no reload of the
+        # page itself comes first.
+        page.evaluate(_FAIL_UNTIL_CLICK)
         page.unroute_all(behavior="wait")
         page.get_by_role("button", name="Try again").click()
         expect(page.get_by_text("healthy")).to_be_visible()
+
+
+_FAIL_UNTIL_CLICK = """() => {
+  const { fetch } = window;
+  let clicked = false;
+  addEventListener('click', () => { clicked = true; }, true);
+  window.fetch = (...all) =>
+    clicked ? fetch(...all) : Promise.resolve(new Response('<html>Bad gateway</html>', { status: 502 }));
+}"""
 
 
 def _is_post(route: object) -> bool:

@@ -1,16 +1,18 @@
 """Transaction pages: life cycle, decoded content, trace, state changes and the pre-confirmation receipt."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.explorer import Explorer, ExplorerChain, call_data
+from browser import Chromium
+from browser.explorer import EXPLORER_OPTIONS, Explorer, ExplorerChain, call_data
 from browser.rpc_interception import alter_answers
 from foreseal.payments.contracts.addresses import MULTICALL3
 from foreseal.payments.contracts.development import TOKEN
-from live import DEV_ACCOUNTS
+from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.contracts import contract
 
 
@@ -29,7 +31,15 @@ def paste_abi(page: Page, address: str, abi: str) -> None:
     expect(page.get_by_label("Interface")).to_have_value("Pasted ABI")
 
 
-def test_life_cycle_runs_from_unknown_to_finalized(explorer: Explorer, chain: ExplorerChain) -> None:
+@pytest.fixture
+def manual_node(chromium: Chromium) -> Iterator[LiveNode]:
+    """Run a node that seals its blocks on request only."""
+    with live_node(*EXPLORER_OPTIONS, "--block-time", "600s") as node:
+        yield node
+
+
+def test_life_cycle_runs_from_unknown_to_finalized(chromium: Chromium, manual_node: LiveNode) -> None:
+    explorer, chain = Explorer(chromium, manual_node.url), ExplorerChain(manual_node)
     sender = chain.with_account(3)
     nonce = sender.nonce()
     # Signed, but not sent: its page waits for it. The gap of the nonce retains it in the queue.
@@ -41,13 +51,15 @@ def test_life_cycle_runs_from_unknown_to_finalized(explorer: Explorer, chain: Ex
         current = page.locator(".life-cycle [aria-current=step]")
         expect(current).to_contain_text("Queued")
         expect(page.get_by_text("In the queue:")).to_be_visible()
-        chain.rpc("evm_mine")  # a whole block time before the next seal
         sender.send(nonce=nonce)
         expect(current).to_contain_text("Pre-confirmed")
         expect(stages.nth(1)).to_contain_text("step")
+        chain.rpc("anvil_mine", "0x1")
         expect(current).to_contain_text("Sealed")
         expect(stages.nth(2)).to_contain_text("block")
+        chain.rpc("anvil_mine", "0x2")
         expect(current).to_contain_text("Safe")
+        chain.rpc("anvil_mine", "0x2")
         expect(current).to_contain_text("Finalized")
         expect(stages).to_have_count(5)
 

@@ -86,7 +86,7 @@ def test_payee_without_ether_is_reported_until_it_has_some(chain: LiveNode, tmp_
         assert all("insufficient" in order["last_error"].lower() for order in orders)
         assert metric(service.url, "foreseal_pay_rejections_total", reason="insufficient_funds") >= 3
         assert metric(service.url, "foreseal_pay_payee_balance_wei") == 0
-        assert "the node rejected a transaction" in service.printed
+        wait_for(lambda: "the node rejected a transaction" in service.printed, SECONDS, "a line of the log")
         chain.rpc("anvil_setBalance", MERCHANT.address, hex(ETHER))
         for id in ids:
             wait_for(
@@ -147,6 +147,7 @@ def test_killed_node_is_reported(tmp_path: Path) -> None:
             assert metric(service.url, "foreseal_pay_node_failures_total", kind="connection") >= 1
             assert metric(service.url, "foreseal_pay_worker_passes_total", outcome="failed") >= 3
             # The database still answers, and the last balance is still reported.
+            wait_for(lambda: health(service.url)["database"]["reachable"], SECONDS, "the database")
             found = health(service.url)
             assert (found["database"]["reachable"], found["destinations"][0]["payee"]["status"]) == (True, "ok")
 
@@ -193,7 +194,8 @@ def test_reorganization_under_load_ends_with_final_captures(chain: LiveNode, tmp
 
 def test_killed_service_continues_its_interrupted_request_at_once(chain: LiveNode, tmp_path: Path) -> None:
     listen = ('listen = "127.0.0.1:0"', f'listen = "127.0.0.1:{next_free_port()}"')
-    config = config_with(tmp_path, chain.url, listen, ("lease_seconds = 2", "lease_seconds = 3600"))
+    patient = ("poll_ms = 500", "poll_ms = 500\ntimeout_ms = 60000")
+    config = config_with(tmp_path, chain.url, listen, ("lease_seconds = 2", "lease_seconds = 3600"), patient)
     key = api_key(config)
     first = Serving(config)
     try:
@@ -239,7 +241,8 @@ def test_slow_node_delays_requests_and_fails_none(chain: LiveNode, tmp_path: Pat
         return answer
 
     with between(chain.url, {"eth_estimateGas": delay, "eth_chainId": delay}) as url:
-        config = config_with(tmp_path, url)
+        # The proxy is in this process, which a busy machine may delay as well.
+        config = config_with(tmp_path, url, ("poll_ms = 500", "poll_ms = 500\ntimeout_ms = 30000"))
         with serving(config, "--log", "error") as service, Shopper(service.url, api_key(config)) as shopper:
             shopper.made(f"/v1/orders/{shopper.stored('a', 1_000, BUYERS[0])}/capture")
             wait_for(lambda: health(service.url)["status"] == "ok", SECONDS, "a healthy service")

@@ -53,8 +53,8 @@ class FacilitatorProcess(Served):
 
 @pytest.fixture
 def chain(tmp_path: Path) -> Iterator[World]:
-    """Provide a node that a test may stop."""
-    with world(tmp_path) as made:
+    """Provide a node that a test may stop; a settlement is not final soon."""
+    with world(tmp_path, "--finalized-depth", "64") as made:
         yield made
 
 
@@ -107,7 +107,7 @@ def test_hung_node_fails_calls_fast_and_the_payment_settles_once(chain: World, t
                 verified = [pool.submit(call, url, "/verify", payment, asked) for _ in range(64)]
                 assert health(url)["status"] == "unhealthy"
                 assert {response.result().status_code for response in verified} == {503}
-            assert health(url)["database"]["reachable"]
+            wait_for(lambda: health(url)["database"]["reachable"], SECONDS, "the database")
         wait_for(lambda: health(url)["status"] == "ok", SECONDS, "a healthy facilitator")
         wait_for(lambda: health(url)["node"]["breaker"] == "closed", SECONDS, "a closed breaker")
         wait_for(lambda: is_settled(url, payment, asked), SECONDS, "a settlement")
@@ -120,7 +120,7 @@ def test_killed_node_is_reported_and_calls_return_503(chain: World, tmp_path: Pa
     payment = pay(BUYERS[1], asked)
     with facilitating(chain, tmp_path) as url:
         wait_for(lambda: health(url)["status"] == "ok", SECONDS, "a healthy facilitator")
-        assert is_settled(url, payment, asked)
+        wait_for(lambda: is_settled(url, payment, asked), SECONDS, "a settlement")
         wait_for(lambda: health(url)["settlements"]["open"] == 1, SECONDS, "a settlement that is not final")
         chain.live.stop()
         wait_for(lambda: codes(url) == {"node_unreachable"}, SECONDS, "the reason node_unreachable")
@@ -128,6 +128,7 @@ def test_killed_node_is_reported_and_calls_return_503(chain: World, tmp_path: Pa
         for path in ("/verify", "/settle"):
             assert call(url, path, pay(BUYERS[2], asked), asked).status_code == 503
         # The database still answers, and the last balance is still reported.
+        wait_for(lambda: health(url)["database"]["reachable"], SECONDS, "the database")
         found = health(url)
         assert (found["database"]["reachable"], found["account"]["status"]) == (True, "ok")
         assert found["settlements"] == {"open": 1}

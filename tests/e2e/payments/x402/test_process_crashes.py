@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
@@ -13,6 +14,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
 from foreseal.payments.x402.payment_key import granted
+from live import wait_for
 from payments.shop import Crashes, Killed
 from payments.x402.selling import Selling, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
@@ -123,6 +125,7 @@ def test_a_transaction_lost_by_the_node_is_resent(world: World, url: str) -> Non
     second = process(world, url, Crashes(), seconds_ahead=120, seconds=0.5)
     assert second.get("/report", payment).status_code == 409
     asyncio.run(second.seller.follow())
+    wait_for(lambda: world.balance(SHOP.address) == before + 1000, 30, "the resent transaction")
     found = second.get("/report", payment)
     assert found.status_code == 200, found.text
     assert settlement(found).success
@@ -135,18 +138,23 @@ def test_disconnected_client_gets_its_response_later(world: World, url: str) -> 
 
     async def leaving() -> httpx.Response:
         async with selling.client() as client:
-            begun = threading.Event()
-            selling.during = begun.set
+            begun, left = threading.Event(), threading.Event()
+
+            def hold() -> None:
+                begun.set()
+                assert left.wait(60)
+
+            selling.during = hold
             going = asyncio.create_task(client.get("/report", headers=signed(payment)))
             assert await asyncio.to_thread(begun.wait, 30)
             going.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await going
-            for _ in range(400):
-                found = await client.get("/report", headers=signed(payment))
-                if found.status_code == 200:
-                    break
+            left.set()
+            end = time.monotonic() + 60
+            while (found := await client.get("/report", headers=signed(payment))).status_code != 200:
                 assert found.status_code == 409
+                assert time.monotonic() < end, "there never was an answer"
                 await asyncio.sleep(0.02)
             return found
 

@@ -31,9 +31,16 @@ pytestmark = pytest.mark.sqlite_only
 
 @pytest.fixture(autouse=True)
 def _as_before(world: World) -> Iterator[None]:
-    """Restore the chain, because its clock advances past the expiry of payments here."""
-    with world.rollback():
-        yield
+    """Restore the chain, because its clock advances past the expiry of payments here.
+
+    Blocks are sealed on request only: what is not final stays so, however slow the machine is.
+    """
+    world.rpc("evm_setIntervalMining", 0)
+    try:
+        with world.rollback():
+            yield
+    finally:
+        world.rpc("evm_setIntervalMining", 2)
 
 
 class Shop:

@@ -17,7 +17,7 @@ from foreseal.payments.transactions import (
     TransactionSender,
 )
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.facilitator.settlements import Settlements
+from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 from foreseal.payments.x402.payment_key import PENDING
 from payments.x402.paying import demand, over_permit2, pay
 from payments.x402.world import BUYERS, CHAIN_ID, FACILITATOR, SHOP, World
@@ -56,7 +56,7 @@ class SilentClient:
 def made(world: World, url: str, client: SilentClient, fees: FeeSettings | None = None) -> Facilitator:
     ledger, intents = world.ledger(url), TransactionIntents(CHAIN_ID, LocalSigner(FACILITATOR))
     sender = TransactionSender(ledger, RpcNode(client), intents, ConfirmationPolicy(), fees or FeeSettings())
-    return Facilitator(Settlements(ledger, sender))
+    return Facilitator(Settlements(ledger, sender, Waiter(seconds=30.0)))
 
 
 @SCHEMES

@@ -19,6 +19,7 @@ from foreseal.payments.api.views import Views
 from foreseal.payments.api.webhook_outbox import WebhookOutbox
 from foreseal.payments.configuration import ServeSection, read
 from foreseal.payments.ledger import Database
+from foreseal.payments.workers import process_name
 from foreseal.payments.workers.process_name import (
     MAX_NAME,
     NameInUse,
@@ -97,7 +98,8 @@ def test_hung_process_with_the_same_name_does_not_block_a_start(url: str, caplog
     database.close()
 
 
-def test_killed_process_releases_its_name_at_once(url: str) -> None:
+def test_killed_process_releases_its_name_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_name, "_PATIENCE", 60.0)
     database, clock = Database(url), Patience()
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

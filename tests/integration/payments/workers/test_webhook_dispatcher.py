@@ -107,6 +107,7 @@ def test_dead_target_delays_no_other(service: ServiceHarness, monkeypatch: pytes
                 service.draft(f"o{number}")
             wait_for(lambda: healthy.finished == 20, SECONDS, "all events at the healthy target")
             wait_for(lambda: dead.in_flight.total() == 4, SECONDS, "the limit of the dead target")
+            wait_for(lambda: states(service) == [DeliveryState.DELIVERED] * 20, SECONDS, "the results")
         assert dead.most_in_flight == 4
     # The stop released the claims of the attempts that did not end.
     with service.database.reading() as tx:

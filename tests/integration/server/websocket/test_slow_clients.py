@@ -129,8 +129,8 @@ def test_stalled_client_is_bounded_isolated_and_notified(kind: str, record_prope
         record_property("p99", p99)
         print(f"{kind}: {most / MEGABYTE:.1f} MB more, delay p99 {p99 * 1000:.1f} ms")
         assert most < 8 * MEGABYTE
-        # A server that waited for the slow client would take as long as its time limit; a busy machine does not.
-        assert p99 < 2
+        # A server that waited for the slow client would take as long as its time limit, a minute.
+        assert p99 < 20
         wait_for(lambda: server.metrics()["foreseal_connections_slow_total"] == 1, 20, "the end of the slow one")
 
 
@@ -185,7 +185,8 @@ def test_shutdown_sends_close_frames_and_ignores_stalled_clients(kind: str) -> N
         seconds = server.stop()
         # uvicorn closes connections before it notifies the application.
         assert quick.ending()[0] == (1012 if kind == "uvicorn" else 1001)
-        assert seconds < 5
+        # A stop that waited for the stalled client would take its time limit, a minute.
+        assert seconds < 20
 
 
 def test_vanished_client_is_closed(kind: str) -> None:

@@ -94,10 +94,17 @@ def serving(config: Path, *arguments: str) -> AbstractContextManager[Serving]:
 
 
 def health(url: str, seconds: float = 4.0) -> Any:
-    """Return the health of a service or a facilitator, which it must return within a bound on time."""
-    began = time.monotonic()
-    response = httpx.get(f"{url}/healthz", timeout=60)
-    assert time.monotonic() - began < seconds
+    """Return the health of a service or a facilitator, which it must return within a bound on time.
+
+    A service that waits for its node takes longer each time, a busy machine only once.
+    """
+    for _ in range(3):
+        began = time.monotonic()
+        response = httpx.get(f"{url}/healthz", timeout=60)
+        if time.monotonic() - began < seconds:
+            break
+    else:
+        raise AssertionError(f"/healthz took longer than {seconds} s three times")
     found = response.json()
     assert response.status_code == (503 if found["status"] == "unhealthy" else 200)
     assert response.headers["cache-control"] == "no-store"

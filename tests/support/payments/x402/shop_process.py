@@ -22,7 +22,7 @@ from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.transactions import LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcessFacilitator
-from foreseal.payments.x402.facilitator.settlements import Settlements
+from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from foreseal.payments.x402.seller.payment_requirements import SellerSettings
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
@@ -47,7 +47,7 @@ def main(node_url: str, database_url: str, facilitator_url: str, runs: str) -> N
         sender = TransactionSender(
             ledger, node, TransactionIntents(CHAIN_ID, LocalSigner(FACILITATOR)), ConfirmationPolicy()
         )
-        facilitator = InProcessFacilitator(Facilitator(Settlements(ledger, sender)))
+        facilitator = InProcessFacilitator(Facilitator(Settlements(ledger, sender, Waiter(seconds=30.0))))
     seller = Seller(ledger, node, facilitator, SellerSettings(PRICES, SHOP.address, DOMAIN))
 
     async def handler(request: Request) -> Response:

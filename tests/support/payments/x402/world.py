@@ -133,7 +133,7 @@ class World:
         sender = TransactionSender(
             ledger, self.node(), TransactionIntents(CHAIN_ID, LocalSigner(key)), ConfirmationPolicy(), FeeSettings()
         )
-        return Facilitator(Settlements(ledger, sender, Waiter(**patience)))
+        return Facilitator(Settlements(ledger, sender, Waiter(**({"seconds": 30.0} | patience))))
 
     def time(self) -> int:
         """Return the time of the pending block."""

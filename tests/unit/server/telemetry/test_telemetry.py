@@ -45,14 +45,15 @@ def test_variables_take_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stop_does_not_wait_for_a_collector_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    accepted = threading.Event()
+    connected, accepted = threading.Event(), threading.Event()
     monkeypatch.setattr(telemetry, "STOP_TIME", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
 
         def accept() -> None:
             connection, _ = silent.accept()
             with connection:
-                accepted.wait(30)
+                connected.set()
+                accepted.wait(60)
 
         thread = threading.Thread(target=accept)
         thread.start()
@@ -63,6 +64,9 @@ def test_stop_does_not_wait_for_a_collector_that_hangs(monkeypatch: pytest.Monke
             assert exported.tracer is not None
             with pytest.raises(OSError, match="broken"):
                 exported.tracer.answer(cast(Caller, BrokenTier()), {}, b"{}", None)
+            # The export hangs before the stop begins.
+            threading.Thread(target=exported._provider.force_flush, name="otlp", daemon=True).start()
+            assert await asyncio.to_thread(connected.wait, 60)
             await exported.stop()
 
         # The loop is closed without a join of the thread that still waits.

@@ -50,13 +50,15 @@ const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";
 /// Client of an etcd cluster over gRPC. Calls block, and must not run inside an asynchronous runtime.
 ///
 /// A call makes one round over the endpoints, beginning with the one that answered last. An attempt lasts
-/// 400 ms; then the next endpoint receives the same request. A transaction whose attempt was not answered may
-/// still be executed, also later and in addition to the answered attempt: callers protect it by comparisons.
+/// 400 ms by default; then the next endpoint receives the same request. A transaction whose attempt was not
+/// answered may still be executed, also later and in addition to the answered attempt: callers protect it by
+/// comparisons.
 pub struct EtcdEngine {
     endpoints: Vec<EtcdEndpoint>,
     /// Index of the endpoint that answered last.
     preferred: AtomicUsize,
     user: Option<EtcdUser>,
+    attempt_timeout: Duration,
     token: Mutex<Option<AsciiMetadataValue>>,
     /// `None` only while the engine is dropped.
     runtime: Option<Runtime>,
@@ -89,9 +91,17 @@ impl EtcdEngine {
             endpoints,
             preferred: AtomicUsize::new(0),
             user: settings.user.clone(),
+            attempt_timeout: ATTEMPT_TIMEOUT,
             token: Mutex::new(None),
             runtime: Some(runtime),
         })
+    }
+
+    /// Sets the duration of an attempt at one endpoint, 400 ms by default.
+    #[must_use]
+    pub fn with_attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = timeout;
+        self
     }
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
@@ -124,7 +134,7 @@ impl EtcdEngine {
         for offset in 0..self.endpoints.len() {
             let index = (first + offset) % self.endpoints.len();
             let endpoint = &self.endpoints[index];
-            match self.attempt(endpoint, path, message, ATTEMPT_TIMEOUT) {
+            match self.attempt(endpoint, path, message, self.attempt_timeout) {
                 Err(EngineError::Unanswered { reason }) => {
                     reasons.push(format!("{}: {reason}", endpoint.address));
                     continue;
@@ -203,7 +213,9 @@ impl EtcdEngine {
     fn statuses(&self) -> Vec<EndpointStatus> {
         let status = |endpoint: &EtcdEndpoint| EndpointStatus {
             endpoint: endpoint.address.clone(),
-            status: self.attempt(endpoint, STATUS, &StatusRequest {}, ATTEMPT_TIMEOUT).map(member_status),
+            status: self
+                .attempt(endpoint, STATUS, &StatusRequest {}, self.attempt_timeout)
+                .map(member_status),
         };
         self.endpoints.iter().map(status).collect()
     }

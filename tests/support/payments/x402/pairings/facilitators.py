@@ -26,7 +26,7 @@ from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.facilitator.settlements import Settlements
+from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 from payments.x402.pairings.serving import serving
 from payments.x402.world import CHAIN_ID, FACILITATOR, NETWORK, OTHER_FACILITATOR, World
 
@@ -79,7 +79,9 @@ def ours(world: World, folder: Path) -> Iterator[str]:
         sender = TransactionSender(
             ledger, node, TransactionIntents(CHAIN_ID, LocalSigner(FACILITATOR)), ConfirmationPolicy(), FeeSettings()
         )
-        yield opened.enter_context(serving(facilitator_app(Facilitator(Settlements(ledger, sender)))))
+        yield opened.enter_context(
+            serving(facilitator_app(Facilitator(Settlements(ledger, sender, Waiter(seconds=20.0)))))
+        )
 
 
 def _json(found: BaseModel) -> Response:
