@@ -23,7 +23,17 @@ EXTENT = MeasurementPlan(connections=(1, 2), seconds=0.05, repetitions=2)
 SOME = ROWS[1::2]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def untouched() -> Iterator[FilledNode]:
+    """Provide content to which no other test adds transactions; the order of tests over processes varies."""
+    running = KINDS["foreseal"]()
+    try:
+        yield ContentWriter(running.start(), SHAPE).fill(quiet)
+    finally:
+        running.close()
+
+
+@pytest.fixture
 def other() -> Iterator[FilledNode]:
     """Provide the same content behind the other transport."""
     running = KINDS["foreseal-asgi"]()
@@ -47,7 +57,8 @@ def test_chain_content_is_at_its_expected_addresses(filled: FilledNode) -> None:
     assert int(node.call("eth_getBalance", "0x" + owner(4).hex(), "latest"), 16) == sparse == 5
 
 
-def test_both_transports_return_equal_reads_and_alternate(filled: FilledNode, other: FilledNode) -> None:
+def test_both_transports_return_equal_reads_and_alternate(untouched: FilledNode, other: FilledNode) -> None:
+    filled = untouched
     every = MatrixRun([filled, other], ROWS, EXTENT)
     every.compare()
     assert every.missing == {}

@@ -62,8 +62,13 @@ def test_terminal_is_restored_after_q_and_follows_its_size() -> None:
         assert "more lines: enlarge the terminal" in lines[-1]
         assert not view.echoes()
         view.resize(200, 60)
-        wide = view.wait_for_text("CACHES")
-        assert any("STEPS" in line and "POOL" in line for line in wide)
+
+        def is_wide() -> bool:
+            lines = view.screen()
+            both = any("STEPS" in line and "POOL" in line for line in lines)
+            return both and any("CACHES" in line for line in lines)
+
+        wait_for(is_wide, SECONDS, "sections beside each other", lambda: "\n".join(view.screen()))
         assert max(map(len, wide)) <= 200
         view.press("p")
         view.wait_for_text("p paused")

@@ -92,8 +92,12 @@ class Group:
     def wait_for_beats(self, count: int) -> None:
         """Wait for this many more heartbeats of its processes."""
         beats = self.datadir / "beats"
-        end = beats.stat().st_size + count
-        wait_for(lambda: beats.stat().st_size >= end, SECONDS, "heartbeats", lambda: self.logged)
+
+        def size() -> int:
+            return beats.stat().st_size if beats.exists() else 0
+
+        end = size() + count
+        wait_for(lambda: size() >= end, SECONDS, "heartbeats", lambda: self.logged)
 
     def wait_for_log(self, text: str, times: int = 1) -> None:
         """Wait until the supervisor or its processes logged a text this many times."""
