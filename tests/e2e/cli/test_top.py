@@ -63,12 +63,12 @@ def test_terminal_is_restored_after_q_and_follows_its_size() -> None:
         assert not view.echoes()
         view.resize(200, 60)
 
-        def is_wide() -> bool:
-            lines = view.screen()
-            both = any("STEPS" in line and "POOL" in line for line in lines)
-            return both and any("CACHES" in line for line in lines)
+        def find_wide() -> list[str] | None:
+            found = view.screen()
+            beside = any("STEPS" in line and "POOL" in line for line in found)
+            return found if beside and any("CACHES" in line for line in found) else None
 
-        wait_for(is_wide, SECONDS, "sections beside each other", lambda: "\n".join(view.screen()))
+        wide = wait_for(find_wide, SECONDS, "sections beside each other", lambda: "\n".join(view.screen()))
         assert max(map(len, wide)) <= 200
         view.press("p")
         view.wait_for_text("p paused")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, func, insert, make_url, select
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import (
     DatabaseError,
     DataError,
@@ -17,6 +18,7 @@ from sqlalchemy.exc import (
     OperationalError,
     ProgrammingError,
 )
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from foreseal.payments.ledger.errors import ConcurrentUpdate, WrongSchema
 from foreseal.payments.ledger.migrations.events import MigrationEvents
@@ -122,12 +124,18 @@ class Database:
             yield tx
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections. One that another thread uses is closed when it is returned."""
+        # Otherwise it would return to a pool that nothing uses any more, and stay open until it is garbage collected.
+        event.listen(self.engine, "checkin", _close_returned)
         self.engine.dispose()
 
     def _observe_error(self, context: ExceptionContext) -> None:
         if not isinstance(context.sqlalchemy_exception, IntegrityError):
             self.observer.record_database_error(context.sqlalchemy_exception or context.original_exception)
+
+
+def _close_returned(_connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
+    record.invalidate()
 
 
 def find_revision(url: str) -> str | None:

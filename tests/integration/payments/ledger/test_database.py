@@ -1,7 +1,9 @@
 """Tables, exact amounts, and transactions, on both databases."""
 
+import sqlite3
 import threading
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -43,6 +45,17 @@ def test_amounts_are_exact_and_sort_as_numbers(url: str, amounts: list[int]) -> 
     database.close()
     assert found == [*given, None]
     assert all(type(each) is int for each in found[:-1])
+
+
+def test_connection_in_use_during_the_close_is_closed_when_it_is_returned(url: str) -> None:
+    database = Database(url)
+    with database.reading() as tx:
+        in_use = tx.connection.driver_connection
+        assert in_use is not None
+        database.close()
+        assert tx.execute(select(1)).scalar_one() == 1
+    with pytest.raises((sqlite3.ProgrammingError, psycopg.OperationalError), match="closed"):
+        in_use.execute("SELECT 1")
 
 
 @pytest.mark.parametrize("amount", [1.0, -1, MAX_AMOUNT + 1, "1", True])
