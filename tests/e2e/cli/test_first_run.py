@@ -66,7 +66,7 @@ def test_the_banner_shows_url_and_accounts(node: LiveNode) -> None:
     for index, address, key in accounts:
         expected = dev_account(int(index))
         assert (address, key) == (expected.address, key_of(expected))
-        assert int(node.rpc("eth_getBalance", address, "latest"), 16) == 10_000 * 10**18
+        assert int(node.rpc("eth_getBalance", address, "earliest"), 16) == 10_000 * 10**18
     assert "temporary" in printed, "where the data goes must be said"
 
 

@@ -79,7 +79,8 @@ class Endpoint:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         self.keys: dict[str | None, str | None] = {None: None, "unknown": f"fs_{'0' * 10}_{'1' * 64}", "none": "hello"}
-        for name, more in {"good": (), "low": ("--tier", "public"), "gone": (), "few": ("--rate", "2/h")}.items():
+        rates = {"few": ("--rate", "2/h"), "fewer": ("--rate", "2/h")}
+        for name, more in {"good": (), "low": ("--tier", "public"), "gone": (), **rates}.items():
             self.create(name, *more)
         self.revoke("gone")
         self.running = live_node("--datadir", str(folder), *arguments)
@@ -217,7 +218,7 @@ def test_keys_are_made_and_revoked_while_the_node_runs(public: Endpoint) -> None
 
 def test_rate_of_a_key_is_shared_by_every_transport(public: Endpoint) -> None:
     """2/h has a burst of one call: the next call is rejected for half an hour."""
-    key = public.keys["few"]
+    key = public.keys["fewer"]
     assert alone(public.node, key, BALANCE) == GOOD
     assert alone(public.node, key, BALANCE) == (429, -32005)
     assert entry(public.node, key, BALANCE) == (429, -32005)
