@@ -35,8 +35,8 @@ class EtcdEntry:
 class EtcdGateway:
     """Client of one member; each call opens a connection, so that a broken one has no effect on the next."""
 
-    def __init__(self, endpoint: str, timeout: float = 2.0) -> None:
-        """`endpoint` is HOST:PORT; `timeout` is the time limit of each socket operation in seconds."""
+    def __init__(self, endpoint: str, timeout: float = 60.0) -> None:
+        """`endpoint` is HOST:PORT; `timeout` limits each socket operation, in seconds, by default for a busy disk."""
         self.endpoint = endpoint
         self._timeout = timeout
 

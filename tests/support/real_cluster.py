@@ -42,6 +42,16 @@ def signed_transfer(nonce: int) -> SignedTransaction:
     return signed
 
 
+def roles_of(cluster: LocalCluster) -> tuple[NodeProcess, NodeProcess]:
+    """Return leader and standby, which a busy machine may have changed since the start."""
+
+    def found() -> tuple[NodeProcess, NodeProcess] | None:
+        roles = {node.cluster_status().get("role"): node for node in cluster.sequencers}
+        return (roles["leader"], roles["standby"]) if roles.keys() == {"leader", "standby"} else None
+
+    return wait_for(found, 30, "a leader and a standby")
+
+
 def ask(node: NodeProcess, method: str, *params: Any) -> Any:
     """Return the result of a call that must be answered, however busy the machine is. Raises NodeError."""
     return RpcEndpoint(node.url, timeout=60).call(method, *params).result

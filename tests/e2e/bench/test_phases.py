@@ -1,6 +1,7 @@
 """Every phase on a real node, in its shortest form."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -23,24 +24,28 @@ EXTENT = MeasurementPlan(connections=(1, 2), seconds=0.05, repetitions=2)
 SOME = ROWS[1::2]
 
 
-@pytest.fixture
-def untouched() -> Iterator[FilledNode]:
-    """Provide content to which no other test adds transactions; the order of tests over processes varies."""
-    running = KINDS["foreseal"]()
+@contextmanager
+def filled_node(kind: str) -> Iterator[FilledNode]:
+    """Start a node with its own content."""
+    running = KINDS[kind]()
     try:
         yield ContentWriter(running.start(), SHAPE).fill(quiet)
     finally:
         running.close()
+
+
+@pytest.fixture
+def untouched() -> Iterator[FilledNode]:
+    """Provide content to which no other test adds transactions; the order of tests over processes varies."""
+    with filled_node("foreseal") as found:
+        yield found
 
 
 @pytest.fixture
 def other() -> Iterator[FilledNode]:
     """Provide the same content behind the other transport."""
-    running = KINDS["foreseal-asgi"]()
-    try:
-        yield ContentWriter(running.start(), SHAPE).fill(quiet)
-    finally:
-        running.close()
+    with filled_node("foreseal-asgi") as found:
+        yield found
 
 
 def test_chain_content_is_at_its_expected_addresses(filled: FilledNode) -> None:
@@ -58,11 +63,10 @@ def test_chain_content_is_at_its_expected_addresses(filled: FilledNode) -> None:
 
 
 def test_both_transports_return_equal_reads_and_alternate(untouched: FilledNode, other: FilledNode) -> None:
-    filled = untouched
-    every = MatrixRun([filled, other], ROWS, EXTENT)
+    every = MatrixRun([untouched, other], ROWS, EXTENT)
     every.compare()
     assert every.missing == {}
-    matrix = MatrixRun([filled, other], SOME, EXTENT)
+    matrix = MatrixRun([untouched, other], SOME, EXTENT)
     order: list[str] = []
     closed = matrix.closed(lambda update: order.append(update.activity))
     cells = cells_reported(closed, other.node.name)
@@ -79,7 +83,7 @@ def test_both_transports_return_equal_reads_and_alternate(untouched: FilledNode,
         assert cell["unanswered"] == 0
         assert (cell["ratio"] is None) == (cell["node"] == other.node.name)
     sizes = {(cell["row"], cell["node"]): cell["answer_bytes"] for cell in cells}
-    assert sizes["block of 100, full", filled.node.name] == sizes["block of 100, full", other.node.name]
+    assert sizes["block of 100, full", untouched.node.name] == sizes["block of 100, full", other.node.name]
     open_loop = cells_reported(matrix.open(closed, quiet), other.node.name)
     assert {cell["loop"] for cell in open_loop} == {"open"}
     for row in {cell["row"] for cell in open_loop}:

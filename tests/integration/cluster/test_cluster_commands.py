@@ -9,10 +9,10 @@ import pytest
 from etcd_gateway import EtcdGateway
 from foreseal.cli.main import run
 from foreseal.cluster.local_cluster import LocalCluster
-from foreseal.cluster.node_process import NodeProcess, SequencerRole
+from foreseal.cluster.node_process import SequencerRole
 from foreseal.etcd_version import OLDEST_ETCD
 from live import wait_for
-from real_cluster import ask, real_cluster
+from real_cluster import ask, real_cluster, roles_of
 from transfer_accounts import CHAIN_ID
 
 
@@ -21,19 +21,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Run three members, a leader, a standby and a replica."""
     with real_cluster(tmp_path_factory.mktemp("cluster")) as found:
         yield found
-
-
-def gateway_of(cluster: LocalCluster) -> EtcdGateway:
-    return EtcdGateway(cluster.etcd.endpoints[0], timeout=60)
-
-
-def leader_of(cluster: LocalCluster) -> NodeProcess:
-    """Return the leader; a busy machine may have changed it since the start."""
-
-    def leads(node: NodeProcess) -> bool:
-        return node.cluster_status().get("role") == "leader"
-
-    return wait_for(lambda: next(filter(leads, cluster.sequencers), None), 60, "leader")
 
 
 def journal(cluster: LocalCluster) -> tuple[str, str]:
@@ -76,7 +63,7 @@ def test_status_names_a_chain_that_does_not_exist(cluster: LocalCluster, capsys:
 
 
 def test_status_of_several_chains_lists_them(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    gateway = gateway_of(cluster)
+    gateway = EtcdGateway(cluster.etcd.endpoints[0])
     for byte in ("11", "22"):
         gateway.put(f"/several/7-0x{byte * 32}/head".encode(), b"{}")
     assert run(["cluster", "status", "--journal", cluster.etcd.journal_url("several")]) == 2
@@ -91,11 +78,13 @@ def test_status_without_etcd_fails(capsys: pytest.CaptureFixture[str]) -> None:
 def test_forgotten_member_has_no_entry(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
     prefix = next(
         entry.key.decode().rpartition("/")[0]
-        for entry in gateway_of(cluster).range(b"/foreseal/")
+        for entry in EtcdGateway(cluster.etcd.endpoints[0]).range(b"/foreseal/")
         if b"/members/leader" in entry.key
     )
     entry = {"run_id": "0" * 32, "name": "gone", "role": "standby", "feed": "", "rpc": "", "version": "1"}
-    gateway_of(cluster).put(f"{prefix}/gone".encode(), orjson.dumps({**entry, "next": 1, "updated": 1}))
+    EtcdGateway(cluster.etcd.endpoints[0]).put(
+        f"{prefix}/gone".encode(), orjson.dumps({**entry, "next": 1, "updated": 1})
+    )
     members = status(cluster, capsys)["members"]
     assert isinstance(members, list)
     assert [member["isStale"] for member in members if member["name"] == "gone"] == [True]
@@ -118,8 +107,7 @@ def test_journal_check_measures_etcd(cluster: LocalCluster, capsys: pytest.Captu
 
 
 def test_handover_makes_the_standby_the_leader(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    leader = leader_of(cluster)
-    standby = next(node for node in cluster.sequencers if node is not leader)
+    leader, standby = roles_of(cluster)
     wait_for(lambda: ask(leader, "foreseal_status")["cluster"]["followers"], 20, "followers")
     assert isinstance(leader.role, SequencerRole)
     admin = f"http://127.0.0.1:{leader.role.admin}"
@@ -135,7 +123,7 @@ def test_handover_makes_the_standby_the_leader(cluster: LocalCluster, capsys: py
 def test_handover_through_a_public_listener_is_rejected(
     cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    leader = leader_of(cluster)
+    leader, _ = roles_of(cluster)
     assert run(["handover", "--rpc", leader.url]) == 1
     assert "foreseal_handover failed" in capsys.readouterr().err
 

@@ -27,11 +27,6 @@ def started(folder: Path, *flags: str) -> Iterator[EtcdCluster]:
         cluster.stop()
 
 
-def gateway_of(endpoint: str) -> EtcdGateway:
-    """Return a client that waits for a busy disk too."""
-    return EtcdGateway(endpoint, timeout=60)
-
-
 def fill(gateway: EtcdGateway) -> None:
     for number in range(16):
         gateway.put(b"filler/%d" % number, bytes(1 << 20))
@@ -40,16 +35,16 @@ def fill(gateway: EtcdGateway) -> None:
 def test_writes_survive_a_killed_member_and_a_restart(tmp_path: Path) -> None:
     with started(tmp_path) as cluster:
         first, second, third = cluster.members
-        written = gateway_of(first.endpoint).put(b"a/b", b"1")
+        written = EtcdGateway(first.endpoint).put(b"a/b", b"1")
         third.kill()
         # It may have been the leader.
         wait_for(lambda: second.is_healthy() and first.is_healthy(), 60, "election")
-        assert gateway_of(second.endpoint).put(b"a/c", b"2") == written + 1
+        assert EtcdGateway(second.endpoint).put(b"a/c", b"2") == written + 1
         third.start()
         wait_for(third.is_healthy, 60, "restarted member")
-        assert [entry.value for entry in gateway_of(third.endpoint).range(b"a/")] == [b"1", b"2"]
+        assert [entry.value for entry in EtcdGateway(third.endpoint).range(b"a/")] == [b"1", b"2"]
     with started(tmp_path) as cluster:
-        assert len(gateway_of(cluster.endpoints[0]).range(b"a/")) == 2
+        assert len(EtcdGateway(cluster.endpoints[0]).range(b"a/")) == 2
 
 
 def test_paused_majority_answers_no_write_and_resumes(tmp_path: Path) -> None:
@@ -62,19 +57,19 @@ def test_paused_majority_answers_no_write_and_resumes(tmp_path: Path) -> None:
         for member in others:
             member.resume()
         wait_for(first.is_healthy, 60, "majority")
-        gateway_of(first.endpoint).put(b"a", b"2")
+        EtcdGateway(first.endpoint).put(b"a", b"2")
         # A member that was paused may not know the leader at once.
-        wait_for(lambda: sum(gateway_of(each).is_leader() for each in cluster.endpoints) == 1, 60, "one leader")
+        wait_for(lambda: sum(EtcdGateway(each).is_leader() for each in cluster.endpoints) == 1, 60, "one leader")
 
 
 def test_transaction_compares_revisions_and_watch_yields_each_change(tmp_path: Path) -> None:
     with started(tmp_path) as cluster:
-        gateway = gateway_of(cluster.endpoints[0])
+        gateway = EtcdGateway(cluster.endpoints[0])
         won, revision = gateway.transaction([(b"p/owner", 0)], [(b"p/owner", b"x")])
         assert won
         assert gateway.transaction([(b"p/owner", 0)], [(b"p/owner", b"y")])[0] is False
         assert gateway.transaction([(b"p/owner", revision)], [(b"p/owner", b"z")])[0]
-        changes = gateway_of(cluster.endpoints[1]).watch(b"p/", revision)
+        changes = EtcdGateway(cluster.endpoints[1]).watch(b"p/", revision)
         assert [next(changes).value for _ in range(2)] == [b"x", b"z"]
 
 
@@ -86,7 +81,7 @@ def append(gateway: EtcdGateway, sequence: int) -> int:
 
 def test_observer_misses_no_append_after_a_compaction(tmp_path: Path) -> None:
     with started(tmp_path) as cluster:
-        gateway = gateway_of(cluster.endpoints[0])
+        gateway = EtcdGateway(cluster.endpoints[0])
         gateway.put(b"p/1/owner", orjson.dumps({"epoch": 1, "run_id": "a", "name": "seq-a"}))
         for sequence in range(4):
             compacted = append(gateway, sequence)
@@ -108,13 +103,13 @@ def test_observer_misses_no_append_after_a_compaction(tmp_path: Path) -> None:
 
 def test_full_database_raises_an_alarm_until_disarmed(tmp_path: Path) -> None:
     with started(tmp_path, "--quota-backend-bytes=4194304") as cluster:
-        gateway = gateway_of(cluster.endpoints[0])
+        gateway = EtcdGateway(cluster.endpoints[0])
         with pytest.raises(EtcdGatewayError, match="space exceeded"):
             fill(gateway)
         revision = gateway.delete(b"filler/")
         gateway.compact(revision)
         for endpoint in cluster.endpoints:
-            gateway_of(endpoint).defragment()
+            EtcdGateway(endpoint).defragment()
         gateway.disarm()
         gateway.put(b"a", b"1")
 

@@ -16,11 +16,10 @@ from foreseal.cluster.etcd import EtcdCluster, stored_ports
 from foreseal.cluster.launched_process import LaunchedProcess
 from foreseal.cluster.load_balancer import LoadBalancer
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
-from foreseal.cluster.node_process import NodeProcess
 from foreseal.errors import NodeError
 from foreseal.server.sockets.listening import listen
 from live import wait_for
-from real_cluster import ask
+from real_cluster import ask, roles_of
 from repository import PYTHONPATH, ROOT
 
 DOUBLE = (sys.executable, "-m", "cluster_double")
@@ -35,16 +34,6 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     with running(LocalCluster(tmp_path, etcd, b"{}", ClusterLayout(DOUBLE, environment=environment))) as found:
         yield found
     assert not any(process.is_running for process in found.processes)
-
-
-def roles_of(cluster: LocalCluster) -> tuple[NodeProcess, NodeProcess]:
-    """Return leader and standby, which a busy machine may have changed since the start."""
-
-    def found() -> tuple[NodeProcess, NodeProcess] | None:
-        roles = {node.cluster_status().get("role"): node for node in cluster.sequencers}
-        return (roles["leader"], roles["standby"]) if roles.keys() == {"leader", "standby"} else None
-
-    return wait_for(found, 30, "a leader and a standby")
 
 
 async def call_through(balancer: LoadBalancer) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """The explorer of a running node, and a chain with content for its pages."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from eth_abi.abi import encode
@@ -80,6 +81,14 @@ def check_changed_scheme(page: Page) -> None:
         return not findings
 
     wait_for(has_none, _SETTLED, "page without findings of axe-core", lambda: "\n".join(findings))
+
+
+def wait_on(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait until a condition holds that events of the page change."""
+    end = time.monotonic() + _SECONDS
+    while not holds():
+        assert time.monotonic() < end, "the event did not come"
+        page.wait_for_timeout(20)
 
 
 class ExplorerChain:

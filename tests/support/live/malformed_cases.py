@@ -10,6 +10,8 @@ CLOSED = 0
 """The connection closes without a response."""
 OPEN = -1
 """The connection stays open without a response."""
+NORMAL = 1000
+"""Code of a normal closure (RFC 6455, section 7.4.1)."""
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
 LINE = b"POST / HTTP/1.1\r\n"

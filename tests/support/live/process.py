@@ -1,6 +1,7 @@
 """Runs `foreseal` like its user: one process, a free port, its output, an exit code."""
 
 import contextlib
+import http.client
 import os
 import re
 import shutil
@@ -120,15 +121,20 @@ S = TypeVar("S", bound=Served)
 
 def is_ok(url: str) -> bool:
     """Return True if a response has status 200."""
+    return status_and_body(url)[0] == 200
+
+
+def status_and_body(url: str) -> tuple[int, bytes]:
+    """Return status and body of the response to a GET request; status 0 if there is none."""
     try:
         with urllib.request.urlopen(url, timeout=START_TIME) as answer:
-            return bool(answer.status == 200)
+            return answer.status, answer.read()
     except urllib.error.HTTPError as error:
-        error.close()
-        return False
-    except OSError:
+        with error:
+            return error.code, error.read()
+    except (OSError, http.client.HTTPException):
         # granian's own command prints the URL before it listens, and a process that ends closes the connection.
-        return False
+        return 0, b""
 
 
 def foreseal_command() -> str:

@@ -7,12 +7,10 @@ import struct
 from collections.abc import Iterator
 
 from live import malformed_cases
-from live.malformed_cases import CLOSED, OPEN
+from live.malformed_cases import CLOSED, NORMAL, OPEN
 
 # Seconds without further bytes after which a client closes its side.
 _QUIET = 0.5
-NORMAL = 1000
-"""Code of a normal closure (RFC 6455, section 7.4.1)."""
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 
 

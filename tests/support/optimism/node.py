@@ -2,14 +2,12 @@
 
 import contextlib
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from live import LiveNode, wait_for
-from live.process import foreseal_command, stopping
+from live.process import foreseal_command, status_and_body, stopping
 from optimism.block_client import BlockClient
 from optimism.engine_client import read_secret
 from optimism.genesis import genesis_bytes
@@ -38,14 +36,8 @@ class OptimismNode(LiveNode):
 
     def _is_ready(self) -> bool:
         """Return True once only its driver can make it ready: on a busy machine it may wait longer than it may."""
-        try:
-            with urllib.request.urlopen(self.url + self.READY, timeout=_SECONDS) as answer:
-                return bool(answer.status == 200)
-        except urllib.error.HTTPError as error:
-            with error:
-                return b"last call of the driver" in error.read()
-        except OSError:
-            return False
+        status, body = status_and_body(self.url + self.READY)
+        return status == 200 or b"last call of the driver" in body
 
     def stop(self, pid: int | None = None) -> int:
         self.engine.close()

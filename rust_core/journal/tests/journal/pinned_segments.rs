@@ -23,6 +23,15 @@ fn open(dir: &Path) -> LocalJournal {
     LocalJournal::open(dir, Arc::new(RealDisk), options).unwrap().0
 }
 
+/// Opens a journal of 100 appends.
+fn filled(dir: &Path) -> LocalJournal {
+    let mut journal = open(dir);
+    for number in 0..100 {
+        journal.append(&[record(number)]).unwrap();
+    }
+    journal
+}
+
 fn record(number: u64) -> Record {
     Record::Import { block: number.to_be_bytes().repeat(20).into() }
 }
@@ -50,10 +59,7 @@ fn copy(pinned: &PinnedSegments, from: u64, to: &Path) -> (u64, u64) {
 #[test]
 fn a_copy_has_all_durable_appends_although_segments_are_removed() {
     let dir = tempdir().unwrap();
-    let mut journal = open(dir.path());
-    for number in 0..100 {
-        journal.append(&[record(number)]).unwrap();
-    }
+    let mut journal = filled(dir.path());
     let (stop, durable) = (AtomicBool::new(false), AtomicU64::new(journal.next_sequence()));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -91,10 +97,7 @@ fn a_copy_has_all_durable_appends_although_segments_are_removed() {
 #[test]
 fn a_segment_removed_between_listing_and_opening_is_a_gap() {
     let dir = tempdir().unwrap();
-    let mut journal = open(dir.path());
-    for number in 0..100 {
-        journal.append(&[record(number)]).unwrap();
-    }
+    let _journal = filled(dir.path());
     let pinned = PinnedSegments::open(dir.path()).unwrap();
     let newest = pinned.verify_appends(IDENTITY, 0).unwrap().segments.pop().unwrap().name;
     let number: u64 = newest.strip_suffix(".segment").unwrap().parse().unwrap();

@@ -1,13 +1,11 @@
 """Log search with pages, and the pool with its replacements."""
 
 import re
-import time
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, WebSocket, expect
 
-from browser.explorer import Explorer, ExplorerChain, call_data
+from browser.explorer import Explorer, ExplorerChain, call_data, wait_on
 from live import DEV_ACCOUNTS
 from live.contracts import contract
 
@@ -78,14 +76,6 @@ def watch_subscriptions(page: Page, kind: str) -> list[str]:
 
     page.on("websocket", watch)
     return answers
-
-
-def wait_on(page: Page, holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds that events of the page change."""
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "the event did not come"
-        page.wait_for_timeout(20)
 
 
 def test_pool_lists_senders_and_replacements(explorer: Explorer, chain: ExplorerChain) -> None:

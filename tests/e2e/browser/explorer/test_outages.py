@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import WebSocketRoute, expect
 
 from browser import Chromium
-from browser.explorer import Explorer, ExplorerChain
+from browser.explorer import Explorer, ExplorerChain, wait_on
 from browser.rpc_interception import fail_answers
 from foreseal.ports import next_free_port
 from live import DEV_ACCOUNTS, LiveNode, live_node
@@ -62,8 +62,7 @@ def test_stream_that_worked_is_used_again_after_three_lost_connections(
         status = page.locator(".connection [role=status]")
         expect(status).to_have_text("Live")
         sockets[0].close()
-        while len(sockets) < 4:
-            page.wait_for_timeout(50)
+        wait_on(page, lambda: len(sockets) >= 4)
         expect(status).to_have_text("Live")
         digest = chain.included(value=1)
         page.get_by_role("link", name="Live", exact=True).click()

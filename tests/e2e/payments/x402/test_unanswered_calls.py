@@ -17,10 +17,10 @@ from foreseal.payments.transactions import (
     TransactionSender,
 )
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
+from foreseal.payments.x402.facilitator.settlements import Settlements
 from foreseal.payments.x402.payment_key import PENDING
 from payments.x402.paying import demand, over_permit2, pay
-from payments.x402.world import BUYERS, CHAIN_ID, FACILITATOR, SHOP, World
+from payments.x402.world import BUYERS, CHAIN_ID, FACILITATOR, PATIENT, SHOP, World
 
 SCHEMES = pytest.mark.parametrize(
     "asked", [demand(1000), over_permit2(1000), demand(1000, "upto")], ids=["eip3009", "permit2", "upto"]
@@ -56,7 +56,7 @@ class SilentClient:
 def made(world: World, url: str, client: SilentClient, fees: FeeSettings | None = None) -> Facilitator:
     ledger, intents = world.ledger(url), TransactionIntents(CHAIN_ID, LocalSigner(FACILITATOR))
     sender = TransactionSender(ledger, RpcNode(client), intents, ConfirmationPolicy(), fees or FeeSettings())
-    return Facilitator(Settlements(ledger, sender, Waiter(seconds=30.0)))
+    return Facilitator(Settlements(ledger, sender, PATIENT))
 
 
 @SCHEMES

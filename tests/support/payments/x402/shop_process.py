@@ -22,14 +22,14 @@ from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.transactions import LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcessFacilitator
-from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
+from foreseal.payments.x402.facilitator.settlements import Settlements
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from foreseal.payments.x402.seller.payment_requirements import SellerSettings
 from foreseal.payments.x402.seller.prices import Price, Scheme, TransferMethod
 from foreseal.payments.x402.seller.seller import Seller
 from foreseal.server.asgi.granian import GranianListener
 from foreseal.server.sockets.listening import bind
-from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, SHOP
+from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, PATIENT, SHOP
 
 PRICES = {
     "GET /report": Price(1000),
@@ -47,7 +47,7 @@ def main(node_url: str, database_url: str, facilitator_url: str, runs: str) -> N
         sender = TransactionSender(
             ledger, node, TransactionIntents(CHAIN_ID, LocalSigner(FACILITATOR)), ConfirmationPolicy()
         )
-        facilitator = InProcessFacilitator(Facilitator(Settlements(ledger, sender, Waiter(seconds=30.0))))
+        facilitator = InProcessFacilitator(Facilitator(Settlements(ledger, sender, PATIENT)))
     seller = Seller(ledger, node, facilitator, SellerSettings(PRICES, SHOP.address, DOMAIN))
 
     async def handler(request: Request) -> Response:

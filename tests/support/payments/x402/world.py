@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ NETWORK = f"eip155:{CHAIN_ID}"
 TOKEN = addresses.TOKENS[CHAIN_ID]
 DOMAIN = Domain("USDC", "2", CHAIN_ID, TOKEN)
 FUNDS = 1_000_000_000
+PATIENT = Waiter(seconds=20.0)
+"""Timeouts on a busy machine, below those of HTTP clients."""
 
 
 def account(number: int) -> LocalAccount:
@@ -133,7 +136,7 @@ class World:
         sender = TransactionSender(
             ledger, self.node(), TransactionIntents(CHAIN_ID, LocalSigner(key)), ConfirmationPolicy(), FeeSettings()
         )
-        return Facilitator(Settlements(ledger, sender, Waiter(**({"seconds": 30.0} | patience))))
+        return Facilitator(Settlements(ledger, sender, replace(PATIENT, **patience)))
 
     def time(self) -> int:
         """Return the time of the pending block."""

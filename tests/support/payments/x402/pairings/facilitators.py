@@ -26,9 +26,9 @@ from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
+from foreseal.payments.x402.facilitator.settlements import Settlements
 from payments.x402.pairings.serving import serving
-from payments.x402.world import CHAIN_ID, FACILITATOR, NETWORK, OTHER_FACILITATOR, World
+from payments.x402.world import CHAIN_ID, FACILITATOR, NETWORK, OTHER_FACILITATOR, PATIENT, World
 
 Facilitating = Callable[[World, Path], AbstractContextManager[str]]
 """Provides the URL of a facilitator for a node, with a folder for its data."""
@@ -79,9 +79,7 @@ def ours(world: World, folder: Path) -> Iterator[str]:
         sender = TransactionSender(
             ledger, node, TransactionIntents(CHAIN_ID, LocalSigner(FACILITATOR)), ConfirmationPolicy(), FeeSettings()
         )
-        yield opened.enter_context(
-            serving(facilitator_app(Facilitator(Settlements(ledger, sender, Waiter(seconds=20.0)))))
-        )
+        yield opened.enter_context(serving(facilitator_app(Facilitator(Settlements(ledger, sender, PATIENT)))))
 
 
 def _json(found: BaseModel) -> Response:
