@@ -11,6 +11,7 @@ mod flashblock;
 mod flashblock_commitment;
 mod fork_id;
 mod genesis;
+mod json_size;
 mod l1_fees;
 mod log_filter;
 mod log_search;
@@ -32,6 +33,7 @@ pub use flashblock_commitment::{CommitmentDomain, FlashblockCommitment};
 pub use genesis::{
     DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
 };
+pub use json_size::{log_json_size, receipt_json_size, result_json_size, transaction_json_size};
 pub use l1_fees::{DATA_FEE_SCALE, L1_ATTRIBUTES_CONTRACT, L1Fees, OperatorFee};
 pub use log_filter::LogFilter;
 pub use log_search::{FoundLog, LogPosition};
