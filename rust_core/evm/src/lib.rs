@@ -23,6 +23,7 @@ mod named_precompiles;
 mod net_sstore;
 pub mod optimism;
 mod overrides;
+mod precompile_time;
 mod precompiles;
 mod recorded_keccak;
 mod rewards;

@@ -1,6 +1,6 @@
 //! The precompiled contracts of an execution; state overrides may move them or replace them with code.
 
-use std::sync::Once;
+use std::{sync::Once, time::Duration};
 
 use alloy_primitives::{
     Address, Bytes,
@@ -21,6 +21,7 @@ use revm::{
 use crate::{
     deadline::STRICT_INPUT,
     optimism::{InputLimit, input_limits, optimism_precompiles},
+    precompile_time::precompile_time,
 };
 
 static ARITHMETIC: Once = Once::new();
@@ -46,6 +47,13 @@ impl Crypto for Arithmetic {
             Err(PrecompileHalt::BlobVerifyKzgProofFailed)
         }
     }
+}
+
+/// Installs [`Arithmetic`] for the whole process; only this crate executes in it.
+pub(crate) fn install_arithmetic() {
+    ARITHMETIC.call_once(|| {
+        install_crypto(Arithmetic);
+    });
 }
 
 /// Precompiled contract that answers at an address that deviates from the rules; `None` if none answers
@@ -93,10 +101,7 @@ pub struct Precompiles {
 
 impl Precompiles {
     pub fn new(rules: PrecompileRules) -> Self {
-        // Applies to the whole process; only this crate executes in it.
-        ARITHMETIC.call_once(|| {
-            install_crypto(Arithmetic);
-        });
+        install_arithmetic();
         let contracts = EthPrecompiles { precompiles: rules.contracts(), spec: rules.fork };
         Self { rules: contracts, input_limits: rules.input_limits(), moved: None }
     }
@@ -112,8 +117,7 @@ impl Precompiles {
         context: &mut C,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let limit = self.input_limits.iter().find(|(address, _)| *address == inputs.bytecode_address);
-        if limit.is_some_and(|(_, longest)| inputs.input.len() > *longest) {
+        if self.exceeds_input_limit(&inputs.bytecode_address, inputs) {
             let mut gas = Gas::new(inputs.gas_limit);
             gas.spend_all();
             return Ok(Some(InterpreterResult::new(InstructionResult::PrecompileError, Bytes::new(), gas)));
@@ -121,18 +125,40 @@ impl Precompiles {
         self.rules.run(context, inputs)
     }
 
+    fn exceeds_input_limit(&self, original: &Address, inputs: &CallInputs) -> bool {
+        let limit = self.input_limits.iter().find(|(address, _)| address == original);
+        limit.is_some_and(|(_, longest)| inputs.input.len() > *longest)
+    }
+
+    /// Returns the own address of the contract that the call reaches; `None` if it reaches none.
+    fn original_address(&self, inputs: &CallInputs) -> Option<Address> {
+        let address = match self.moved.as_ref().and_then(|moved| moved.get(&inputs.bytecode_address)) {
+            None => inputs.bytecode_address,
+            Some(original) => (*original)?,
+        };
+        self.rules.contains(&address).then_some(address)
+    }
+
     /// Returns `true` if the call reaches a precompiled contract that may run more than some microseconds:
     /// any except the oldest four, and any with a long input.
     pub fn is_long(&self, inputs: &CallInputs) -> bool {
-        let address = match self.moved.as_ref().and_then(|moved| moved.get(&inputs.bytecode_address)) {
-            None => inputs.bytecode_address,
-            Some(None) => return false,
-            Some(Some(original)) => *original,
-        };
         let oldest = 1..=4;
-        self.rules.contains(&address)
-            && (inputs.input.len() > STRICT_INPUT
-                || !oldest.clone().any(|number| address == u64_to_address(number)))
+        self.original_address(inputs).is_some_and(|address| {
+            inputs.input.len() > STRICT_INPUT
+                || !oldest.clone().any(|number| address == u64_to_address(number))
+        })
+    }
+
+    /// Returns the time that the call may spend in a precompiled contract, see [`precompile_time`]; zero if it reaches
+    /// none.
+    #[allow(dead_code)]
+    pub fn time<C: ContextTr>(&self, context: &C, inputs: &CallInputs) -> Duration {
+        match self.original_address(inputs) {
+            Some(original) if !self.exceeds_input_limit(&original, inputs) => {
+                precompile_time(&original, &inputs.input.as_bytes(context), inputs.gas_limit)
+            }
+            _ => Duration::ZERO,
+        }
     }
 }
 
