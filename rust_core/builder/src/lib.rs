@@ -2,12 +2,16 @@
 
 mod block_attributes;
 mod body;
+mod deferred;
 mod errors;
 mod pending_block;
 mod step;
+mod step_limits;
 
 pub use block_attributes::NextBlockAttributes;
 pub use body::Body;
+pub use deferred::DeferredTransactions;
 pub use errors::BuildError;
 pub use pending_block::{ParentBlock, PendingBlock};
-pub use step::{BuiltStep, StepTimes};
+pub use step::{BuiltStep, StepControl, StepTimes};
+pub use step_limits::{BlockShare, StepLimits};

@@ -5,7 +5,10 @@
 use std::{cell::Cell, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock, StepTimes};
+use foreseal_builder::{
+    BuildError, DeferredTransactions, NextBlockAttributes, ParentBlock, PendingBlock, StepControl,
+    StepLimits, StepTimes,
+};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
 use foreseal_primitives::{Account, AccountDiff, ChainSpec, ChangedAccount, Flashblock, StateDiff};
 use foreseal_state::{NoBlockHashes, State, StateReader};
@@ -113,7 +116,13 @@ fn timing_a_step_does_not_change_it() {
         Duration::from_secs(reads.get())
     };
     let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
-    let stepped = open.step_timed(&mut best, &NoBlockHashes, &mut || true, &clock).unwrap();
+    let control = StepControl {
+        limits: StepLimits::default(),
+        deferred: &mut DeferredTransactions::default(),
+        keep_going: &mut || true,
+        clock: &clock,
+    };
+    let stepped = open.step_within(&mut best, &NoBlockHashes, control).unwrap();
     assert_eq!(stepped.step.unwrap().0.hash(), untimed.hash());
     // One prefetch of accounts, two transactions and the diff; then the roots.
     let times = StepTimes {

@@ -33,7 +33,7 @@ fn check_deadline(host: &mut EvmContext<'_>) -> InstructionExecResult {
 /// deadline.
 ///
 /// `depth` is the stack position of the operand's length.
-fn check_costly(context: &mut InstructionInput<'_, '_>, depth: usize) -> InstructionExecResult {
+pub(crate) fn check_costly(context: &mut InstructionInput<'_, '_>, depth: usize) -> InstructionExecResult {
     // With too few operands the instruction itself fails.
     let length = context.interpreter.stack.peek(depth).map_or(0, |length| length.saturating_to::<u64>());
     let work = u32::try_from(length / BYTES).unwrap_or(INTERVAL).min(INTERVAL) + COSTLY;

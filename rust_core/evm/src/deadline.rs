@@ -16,7 +16,18 @@ pub(crate) const STRICT_INPUT: usize = 4096;
 pub struct Deadline {
     end: Instant,
     limit: Duration,
-    strict: bool,
+    kind: Kind,
+}
+
+/// Operations that a deadline ends before they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// None.
+    Lenient,
+    /// Calls of precompiled contracts that are estimated to end after the deadline.
+    Estimated,
+    /// All that may take more than some microseconds.
+    Strict,
 }
 
 impl Deadline {
@@ -24,7 +35,7 @@ impl Deadline {
     /// none.
     pub fn after(limit: Duration) -> Self {
         let arrived = arrival();
-        Self { end: arrived.checked_add(limit).unwrap_or(arrived), limit, strict: false }
+        Self { end: arrived.checked_add(limit).unwrap_or(arrived), limit, kind: Kind::Lenient }
     }
 
     /// Returns a strict deadline `limit` after the arrival of the job that the thread runs, or from now. Use
@@ -34,12 +45,29 @@ impl Deadline {
     /// A single long operation ends the execution as if the time limit were exceeded: memory beyond 256 KiB,
     /// precompiled contracts other than the oldest four, or precompile inputs of more than 4 KiB.
     pub fn strict(limit: Duration) -> Self {
-        Self { strict: true, ..Self::after(limit) }
+        Self { kind: Kind::Strict, ..Self::after(limit) }
+    }
+
+    /// Returns a deadline `limit` from now for a transaction of a block. A call of a precompiled contract that is
+    /// estimated to end later ends the execution before it runs.
+    pub(crate) fn of_transaction(limit: Duration) -> Self {
+        let now = Instant::now();
+        Self { end: now.checked_add(limit).unwrap_or(now), limit, kind: Kind::Estimated }
     }
 
     /// Returns `true` if the deadline is strict: no operation may run much beyond it.
     pub fn is_strict(self) -> bool {
-        self.strict
+        self.kind == Kind::Strict
+    }
+
+    /// Returns `true` if the times of precompiled contracts are estimated before they run.
+    pub(crate) fn is_estimated(self) -> bool {
+        self.kind == Kind::Estimated
+    }
+
+    /// Returns the time until the deadline.
+    pub(crate) fn remaining(self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
     }
 
     /// Fails if the deadline has passed or the scheduler has cancelled the job. May pause the thread to let
@@ -49,7 +77,7 @@ impl Deadline {
             record_late(self.limit);
             return Err(self.over());
         }
-        if self.strict { Ok(()) } else { checkpoint().map_err(Interruption::from) }
+        if self.is_strict() { Ok(()) } else { checkpoint().map_err(Interruption::from) }
     }
 
     /// Fails if the deadline has passed or the scheduler has cancelled the job.

@@ -1,5 +1,7 @@
 //! Deadline checks of a running execution.
 
+use std::time::Duration;
+
 use revm::context_interface::context::ContextError;
 
 use crate::{deadline::Deadline, interruption::Interruption};
@@ -41,6 +43,19 @@ impl DeadlineCheck {
     /// Returns `true` if the deadline is strict.
     pub fn is_strict(&self) -> bool {
         self.deadline.is_some_and(Deadline::is_strict)
+    }
+
+    /// Fails if the deadline estimates calls of precompiled contracts and this one would end after it.
+    pub fn check_estimate(
+        &self,
+        estimate: impl FnOnce() -> Duration,
+    ) -> Result<(), ContextError<Interruption>> {
+        match self.deadline {
+            Some(deadline) if deadline.is_estimated() && estimate() > deadline.remaining() => {
+                Err(ContextError::Db(deadline.over()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Fails under a strict deadline, at any time, if the next operation `is_long`.

@@ -85,6 +85,9 @@ pub enum ExecutionError {
     /// A call, an estimate or a trace exceeded its time limit.
     #[error("execution took longer than {0:?}")]
     TimeLimit(Duration),
+    /// The transaction's result exceeds the limit of the caller: see [`TransactionLimits`](crate::TransactionLimits).
+    #[error("the result has {size} bytes as JSON, more than allowed here")]
+    ResultTooLarge { size: usize },
     /// The scheduler cancelled the job that executes: its connection is closed, or its caller's budget is
     /// exhausted.
     #[error(transparent)]

@@ -3,6 +3,8 @@
 //! The wrapper adds one rule that revm omits: a contract is not created at an address with storage
 //! (EIP-7610).
 
+use std::time::Duration;
+
 use alloy_primitives::{Address, Bytes};
 use foreseal_primitives::SpecId;
 use revm::{
@@ -86,20 +88,31 @@ impl<'a, I> EvmInstance<'a, I> {
     /// Ends every later execution with [`Interruption::TimeLimit`] once the deadline has passed.
     pub fn set_deadline(&mut self, deadline: Deadline) {
         self.evm.ctx.chain = DeadlineCheck::new(deadline);
-        let gas = self.evm.instruction.gas_table()[usize::from(JUMPDEST)];
-        self.evm.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
-        for (opcode, run) in COSTLY_INSTRUCTIONS {
-            let gas = self.evm.instruction.gas_table()[usize::from(*opcode)];
-            self.evm.instruction.insert_instruction(*opcode, Instruction::new(*run), gas);
-        }
+        self.install_deadline_checks();
         if deadline.is_strict() {
             self.evm.ctx.cfg.memory_limit = STRICT_MEMORY;
             self.execution_state().set_deadline(deadline);
         }
     }
 
-    /// Executes a transaction like [`Self::transact`], and returns its hashes of mapping entries as well. The execution
-    /// has no deadline.
+    /// Ends only the next execution with [`Interruption::TimeLimit`] once it has run this long; `None` for no limit.
+    /// Requires [`Self::install_deadline_checks`].
+    pub fn set_transaction_time(&mut self, limit: Option<Duration>) {
+        let check = limit.map(|limit| DeadlineCheck::new(Deadline::of_transaction(limit)));
+        self.evm.ctx.chain = check.unwrap_or_default();
+    }
+
+    /// Replaces the instructions that loop or whose time grows with an operand by ones that check the deadline.
+    pub fn install_deadline_checks(&mut self) {
+        let gas = self.evm.instruction.gas_table()[usize::from(JUMPDEST)];
+        self.evm.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
+        for (opcode, run) in COSTLY_INSTRUCTIONS {
+            let gas = self.evm.instruction.gas_table()[usize::from(*opcode)];
+            self.evm.instruction.insert_instruction(*opcode, Instruction::new(*run), gas);
+        }
+    }
+
+    /// Executes a transaction like [`Self::transact`], and returns its hashes of mapping entries as well.
     pub fn transact_recorded(
         &mut self,
         transaction: TxEnv,
@@ -278,6 +291,10 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
             FrameInput::Call(inputs) => self.evm.precompiles.is_long(inputs),
             FrameInput::Create(_) | FrameInput::Empty => false,
         })?;
+        watch.check_estimate(|| match &input.frame_input {
+            FrameInput::Call(inputs) => self.evm.precompiles.time(&self.evm.ctx, inputs),
+            FrameInput::Create(_) | FrameInput::Empty => Duration::ZERO,
+        })?;
         let collision = match &input.frame_input {
             FrameInput::Create(inputs) => self.storage_collision(inputs).map_err(ContextError::Db)?,
             FrameInput::Call(_) | FrameInput::Empty => None,
@@ -309,7 +326,11 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
         &mut self,
         result: <Frame as FrameTr>::FrameResult,
     ) -> Result<Option<FrameResult>, ContextError<Interruption>> {
-        self.evm.frame_return_result(result)
+        let last = self.evm.frame_return_result(result)?;
+        if last.is_some() {
+            self.evm.ctx.journaled_state.database.end_frames();
+        }
+        Ok(last)
     }
 }
 

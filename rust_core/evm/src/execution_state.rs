@@ -45,6 +45,26 @@ struct CachedAccount<'a> {
     listed: bool,
 }
 
+/// Values of an account that an execution has read, and their values at that time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AccountRead {
+    pub address: Address,
+    pub account: Option<Account>,
+    pub slots: Vec<(U256, U256)>,
+    /// `false` if some reads are unknown, because the account was destroyed afterwards.
+    pub is_complete: bool,
+}
+
+/// Reads of the fee recipient's account, which the payment of fees needs as well.
+#[derive(Clone, Copy, Debug)]
+struct WatchedRecipient {
+    address: Address,
+    /// `true` once the last frame has ended: only the payment of fees follows.
+    is_executed: bool,
+    /// `true` if the account was read before that.
+    is_observed: bool,
+}
+
 /// Write cache over a reader. It also caches all reads, so a step reads each value once.
 pub struct ExecutionState<'a> {
     reader: &'a dyn StateReader,
@@ -59,6 +79,7 @@ pub struct ExecutionState<'a> {
     deadline: Option<Deadline>,
     /// Hashes of mapping entries in the current transaction; `None` if they are not recorded.
     recorded: Option<Vec<MappingHash>>,
+    watched: Option<WatchedRecipient>,
 }
 
 fn to_account(info: &AccountInfo) -> Account {
@@ -162,7 +183,42 @@ impl<'a> ExecutionState<'a> {
             simulated_collision: None,
             deadline: None,
             recorded: None,
+            watched: None,
         }
+    }
+
+    /// Distinguishes reads of the fee recipient by the payment of fees from others, for one transaction.
+    pub fn watch_fee_recipient(&mut self, address: Address) {
+        self.watched = Some(WatchedRecipient { address, is_executed: false, is_observed: false });
+    }
+
+    /// Marks the end of the last frame of a transaction.
+    pub fn end_frames(&mut self) {
+        if let Some(watched) = &mut self.watched {
+            watched.is_executed = true;
+        }
+    }
+
+    /// Returns everything that was read from the reader since the state was created, and `true` if the watched fee
+    /// recipient was read for another purpose than the payment of fees. Call it before [`Self::drain_diff`].
+    pub fn reads(&self) -> (Vec<AccountRead>, bool) {
+        let mut reads: Vec<_> = self
+            .entries
+            .iter()
+            .map(|(address, entry)| AccountRead {
+                address: *address,
+                account: entry.base,
+                slots: entry.slots.iter().map(|(slot, cached)| (*slot, cached.base)).collect(),
+                is_complete: !entry.detached || entry.base.is_none(),
+            })
+            .collect();
+        reads.sort_unstable_by_key(|read| read.address);
+        (reads, self.watched.is_none_or(|watched| watched.is_observed))
+    }
+
+    /// Returns the value of a slot.
+    pub fn slot(&mut self, address: Address, slot: U256) -> Result<U256, Interruption> {
+        self.storage(address, slot)
     }
 
     /// Begins or ends the recording of hashes, and returns those recorded so far.
@@ -375,6 +431,9 @@ impl Database for ExecutionState<'_> {
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Interruption> {
         if self.deadline.is_some() && !self.entries.contains_key(&address) {
             self.check_deadline()?;
+        }
+        if let Some(watched) = self.watched.as_mut().filter(|watched| watched.address == address) {
+            watched.is_observed |= !watched.is_executed;
         }
         let pretended = self.simulated_collision == Some(address);
         let mut info = self.entry(address)?.info.clone();

@@ -1,12 +1,13 @@
 //! Execution of one step: one revm `Evm` over one write cache.
 
-use std::iter;
+use std::{iter, time::Duration};
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::{Address, U256};
 use foreseal_keccak::logs_bloom;
 use foreseal_primitives::{
     Account, ChainSpec, Envelope, OptimismFork, Receipt, SignedEnvelope, SpecId, StateDiff, Transaction,
+    result_json_size,
 };
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use revm::{Database as _, context::TxEnv, context_interface::result::ExecutionResult};
@@ -45,6 +46,22 @@ pub struct BlockGas {
     pub blob_gas_used: u64,
     /// Number of logs emitted so far.
     pub log_count: u64,
+}
+
+/// Limits of one transaction that a step may include.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionLimits {
+    /// Maximum time of the execution; `None` for no limit.
+    pub time: Option<Duration>,
+    /// Maximum of [`result_json_size`], in bytes.
+    pub result_bytes: usize,
+}
+
+impl Default for TransactionLimits {
+    /// Returns no limits.
+    fn default() -> Self {
+        Self { time: None, result_bytes: usize::MAX }
+    }
 }
 
 /// A transaction that the block may contain.
@@ -209,11 +226,30 @@ impl<'a, I> Executor<'a, I> {
         transaction: &Transaction,
         block: &mut BlockGas,
     ) -> Result<Receipt, ExecutionError> {
+        self.transact_within(transaction, block, TransactionLimits::default())
+    }
+
+    /// Executes a transaction like [`Self::transact`], within limits.
+    ///
+    /// # Errors
+    /// Returns in addition [`ExecutionError::TimeLimit`] and [`ExecutionError::ResultTooLarge`]. No change remains
+    /// then. Requires [`Self::enable_time_limits`] for the time.
+    pub fn transact_within(
+        &mut self,
+        transaction: &Transaction,
+        block: &mut BlockGas,
+        limits: TransactionLimits,
+    ) -> Result<Receipt, ExecutionError> {
+        self.machine.set_transaction_time(limits.time);
         self.prefetched = self.prefetched.saturating_sub(1);
         let admitted = self.admit(transaction, block)?;
         // A wrong deposit log makes the whole block invalid.
         let deposits = self.deposit_contract.filter(|_| self.fork().is_enabled_in(SpecId::PRAGUE));
-        let allowed = |result: &ExecutionResult| deposit_requests(deposits, result.logs()).is_ok();
+        let mut size = 0;
+        let allowed = |result: &ExecutionResult| {
+            size = result_json_size(transaction, result.logs());
+            size <= limits.result_bytes && deposit_requests(deposits, result.logs()).is_ok()
+        };
         // A contract has no signing key, but a development chain lets its users impersonate one.
         self.machine.set_disable_eip3607(transaction.is_impersonated());
         self.machine.set_surcharge(admitted.surcharge);
@@ -228,6 +264,7 @@ impl<'a, I> Executor<'a, I> {
         };
         let result = match result {
             Ok(Some(result)) => result,
+            Ok(None) if size > limits.result_bytes => return Err(ExecutionError::ResultTooLarge { size }),
             Ok(None) => return Err(RejectedTransaction::DepositLog.into()),
             Err(error) => {
                 let mut error = self.fees(transaction).error(error);
@@ -240,6 +277,11 @@ impl<'a, I> Executor<'a, I> {
             }
         };
         Ok(receipt(transaction, result, &admitted, block))
+    }
+
+    /// Allows limits of the time of a transaction. Instructions then check the deadline, which costs a little.
+    pub fn enable_time_limits(&mut self) {
+        self.machine.install_deadline_checks();
     }
 
     /// Returns the changes since the last call: absolute values, sorted, without unchanged ones.

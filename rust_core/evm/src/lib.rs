@@ -25,6 +25,7 @@ pub mod optimism;
 mod overrides;
 mod precompile_time;
 mod precompiles;
+mod prepared_transaction;
 mod recorded_keccak;
 mod rewards;
 mod simulate;
@@ -43,13 +44,14 @@ pub use difficulty::difficulty_after;
 pub use environment::Environment;
 pub use error::{ExecutionError, RejectedTransaction};
 pub use estimate::{EstimateError, estimate};
-pub use executor::{BlockGas, Executor};
+pub use executor::{BlockGas, Executor, TransactionLimits};
 pub use named_precompiles::named_precompiles;
 pub use overrides::{
     AccountOverride, BlockOverrides, OverrideError, ResolvedOverrides, StateOverlay, StateOverrides,
     StorageOverride,
 };
 pub use precompiles::{MovedPrecompiles, PrecompileRules};
+pub use prepared_transaction::{PreparedTransaction, StateChanged};
 pub use revm::context_interface::result::HaltReason;
 pub use simulate::{
     BlockRequest, CallStatus, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall,

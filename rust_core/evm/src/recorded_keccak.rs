@@ -6,7 +6,7 @@ use revm::interpreter::{
     interpreter_types::InputsTr,
 };
 
-use crate::{context::EvmContext, slot_prediction::MappingHash};
+use crate::{context::EvmContext, costly_instructions::check_costly, slot_prediction::MappingHash};
 
 /// Length in bytes of the key and the position of a mapping entry.
 const LENGTH: usize = 64;
@@ -15,6 +15,8 @@ const LENGTH: usize = 64;
 pub(crate) fn keccak256(
     context: InstructionContext<'_, EvmContext<'_>, EthInterpreter>,
 ) -> InstructionExecResult {
+    let mut context = context;
+    check_costly(&mut context, 1)?;
     let InstructionContext { interpreter, host } = context;
     let operands = (interpreter.stack.peek(0), interpreter.stack.peek(1));
     system::keccak256(InstructionContext { interpreter: &mut *interpreter, host: &mut *host })?;

@@ -33,6 +33,12 @@ impl Producer {
         sequencer.tick(now, keep_going)
     }
 
+    /// Stops each transaction of a step of a timed block after `limit`. It is then executed outside of steps, and added
+    /// to a later one. Without this call, a step lasts as long as its transactions.
+    pub fn limit_transaction_time(&self, limit: Duration) {
+        self.0.lock().limit_transaction_time(limit);
+    }
+
     /// Returns the monotonic time at which the block being built is due to be sealed; `None` if blocks are
     /// sealed only on demand.
     pub fn due(&self) -> Option<Duration> {

@@ -13,7 +13,9 @@
 use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_builder::{BuildError, NextBlockAttributes, PendingBlock};
+use foreseal_builder::{
+    BuildError, DeferredTransactions, NextBlockAttributes, PendingBlock, StepControl, StepLimits,
+};
 use foreseal_chain::{Chain, ClockReading, FinalityDepth, Recorded, View};
 use foreseal_evm::RejectedTransaction;
 use foreseal_journal::{Journal, JournalError, JournalReader, RawAppend, Record};
@@ -29,8 +31,8 @@ use parking_lot::Mutex;
 use crate::{
     BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
     StepStage, StoreFailed, chain_draft::ChainDraft, driver_state::DriverState, retired::Retired,
-    shared_state::SharedState, snapshots::Snapshots, start::Started, step_stamp::StepStamp,
-    store_writer::StoreWriter, writer_metrics::Stopwatch,
+    shared_state::SharedState, slow_lane::SlowLane, snapshots::Snapshots, start::Started,
+    step_stamp::StepStamp, store_writer::StoreWriter, writer_metrics::Stopwatch,
 };
 
 /// Inputs of blocks and steps other than transactions.
@@ -65,6 +67,11 @@ pub struct Sequencer {
     pub(crate) halted: Option<String>,
     /// Appends that no view shows yet. Followers receive them together with the view.
     unshown: Vec<RawAppend>,
+    /// Transactions that steps have executed and not included.
+    pub(crate) deferred: DeferredTransactions,
+    pub(crate) slow_lane: SlowLane,
+    /// Time after which a step stops a transaction; `None` for no limit.
+    pub(crate) transaction_time: Option<Duration>,
 }
 
 impl Sequencer {
@@ -107,6 +114,9 @@ impl Sequencer {
             snapshots,
             halted,
             unshown: Vec::new(),
+            deferred: DeferredTransactions::default(),
+            slow_lane: SlowLane::default(),
+            transaction_time: None,
         };
         let begun = if sequencer.settings.leads_at_start() { sequencer.begin() } else { Ok(()) };
         // Even if production cannot begin, reads of durable data are served.
@@ -219,6 +229,7 @@ impl Sequencer {
         if self.mining.is_timed() && slot.ended(now) {
             retired = Some(self.seal_and_open_next(now.shifted(self.chain.clock_offset()))?);
         }
+        self.collect_slow();
         match self.mining {
             Mining::Automatic => self.seal_executable(keep_going).map_err(ControlError::into_production)?,
             Mining::Manual if self.shared.pool.counts().pooled > 0 => {
@@ -227,6 +238,7 @@ impl Sequencer {
             }
             Mining::Manual | Mining::Interval { .. } | Mining::Driver => drop(self.step(keep_going)?),
         }
+        self.execute_slow();
         // A writer that cannot prove that it still is one does not claim freshness.
         if self.journal.beat()? {
             self.shared.tick(now.monotonic);
@@ -477,16 +489,21 @@ impl Sequencer {
     /// Executes the pool's best transactions on the block being built, and drops those that no block can hold.
     /// Returns the block with their step; `None` if there is none to execute.
     pub(crate) fn execute(
-        &self,
+        &mut self,
+        limits: StepLimits,
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<Option<(PendingBlock, Flashblock)>, ProductionError> {
         let open = self.chain.open_block().expect("a node that produces always has an open block");
         let (base_fee, blob_fee) = self.chain.spec().base_fees(open.header());
-        let (clock, metrics) = (self.shared.clock.clone(), self.shared.metrics.clone());
+        let (clock, metrics, pool) =
+            (self.shared.clock.clone(), self.shared.metrics.clone(), self.shared.pool.clone());
         let mut laps = Stopwatch::begin(&*clock);
-        let mut best = self.shared.pool.best(base_fee, blob_fee);
+        self.deferred.retain_oversized(|hash| pool.contains(hash));
+        let mut best = pool.best(base_fee, blob_fee);
         let taken = laps.lap();
-        let stepped = open.step_timed(&mut best, self.chain.hashes(), keep_going, &|| clock.monotonic())?;
+        let control =
+            StepControl { limits, deferred: &mut self.deferred, keep_going, clock: &|| clock.monotonic() };
+        let stepped = open.step_within(&mut best, self.chain.hashes(), control)?;
         drop(best);
         for (hash, reason) in stepped.rejected {
             self.drop_rejected(&hash, &reason);
@@ -503,7 +520,8 @@ impl Sequencer {
     pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
         let (clock, metrics) = (self.shared.clock.clone(), self.shared.metrics.clone());
         let mut laps = Stopwatch::begin(&*clock);
-        let Some((block, flashblock)) = self.execute(keep_going)? else { return Ok(false) };
+        let limits = self.step_limits();
+        let Some((block, flashblock)) = self.execute(limits, keep_going)? else { return Ok(false) };
         let step = self.stamp().stamp_and_sign(flashblock);
         let recorded = Recorded { step: step.clone(), change: None };
         if mutant!("unpool-before-publish") {
@@ -532,7 +550,7 @@ impl Sequencer {
     }
 
     /// Drops a rejected transaction that no later step could hold; other transactions stay in the pool.
-    fn drop_rejected(&self, hash: &B256, reason: &RejectedTransaction) {
+    pub(crate) fn drop_rejected(&self, hash: &B256, reason: &RejectedTransaction) {
         use RejectedTransaction as R;
         let drop_as = match reason {
             R::NonceTooHigh { .. }

@@ -4,10 +4,14 @@ use std::{path::PathBuf, time::Duration};
 
 use alloy_genesis::Genesis;
 use foreseal_chain::{BlockWindow, CacheSizes, FinalityDepth, STEP_WINDOW};
-use foreseal_primitives::ChainSpec;
+use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 use foreseal_replication::{FeedAddress, InvalidProduction, Production};
 
 use crate::{ClusterSettings, write_queue::max_blocks};
+
+/// Maximum gas limit of blocks whose transactions have no cap of their own (EIP-7825). A byte of a log costs 8 gas, and
+/// an append of the journal has at most 2^30 bytes, a part of which state changes need.
+const MAX_GAS_LIMIT: u64 = 6 << 30;
 
 /// Rejected setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +22,11 @@ pub enum SettingsError {
         "a driver builds the blocks of an OP chain: start with --engine and --engine-jwt, and op-node as the driver"
     )]
     OptimismWithoutDriver,
+    #[error(
+        "gas limit must be at most {max}, got {gas_limit}: the logs of one transaction could exceed an append of the \
+         journal"
+    )]
+    GasLimit { gas_limit: u64, max: u64 },
     #[error(transparent)]
     Production(#[from] InvalidProduction),
     #[error("proofs must be at least 1024 blocks, got {0}")]
@@ -210,6 +219,12 @@ impl Settings {
     pub(crate) fn check_chain(&self, spec: &ChainSpec) -> Result<(), SettingsError> {
         if spec.optimism().is_some() && self.produce && !self.driver {
             return Err(SettingsError::OptimismWithoutDriver);
+        }
+        let genesis = spec.genesis();
+        let start = ForkPoint { number: 0, timestamp: genesis.timestamp, merged: true };
+        let gas_limit = self.production.gas_limit.unwrap_or(genesis.gas_limit);
+        if self.produce && gas_limit > MAX_GAS_LIMIT && !spec.fork(start).is_enabled_in(SpecId::OSAKA) {
+            return Err(SettingsError::GasLimit { gas_limit, max: MAX_GAS_LIMIT });
         }
         Ok(())
     }

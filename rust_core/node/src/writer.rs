@@ -36,6 +36,8 @@ use crate::{
     start::start,
 };
 
+/// Part of a step's time after which a transaction is stopped: half of the time for selecting transactions.
+const TRANSACTION_SHARE: u32 = 4;
 /// Maximum lag, in appends, at which a follower receives the pool in a simulation, whose chains are short.
 const MANUAL_NEAR: u64 = 2;
 
@@ -340,6 +342,7 @@ impl Writer {
     fn produce(&self, mut producer: Producer) -> Result<(), NodeError> {
         let clock = &self.shared.clock;
         let step = self.settings.production.step;
+        producer.limit_transaction_time(step / TRANSACTION_SHARE);
         let mut next = clock.now().monotonic + step;
         while !self.shared.stopping() {
             let now = clock.now();

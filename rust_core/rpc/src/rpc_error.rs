@@ -166,6 +166,7 @@ impl From<ExecutionError> for RpcError {
             ExecutionError::Stopped(stopped) => stopped.into(),
             ExecutionError::TraceLimit(limit) => limit.into(),
             ExecutionError::SystemContract { .. }
+            | ExecutionError::ResultTooLarge { .. }
             | ExecutionError::DepositLog
             | ExecutionError::Environment(_) => Self::new(INTERNAL, error.to_string()),
         }

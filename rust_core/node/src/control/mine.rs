@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::Address;
+use foreseal_builder::StepLimits;
 use foreseal_primitives::Flashblock;
 
 use crate::{
@@ -150,7 +151,7 @@ impl Sequencer {
         draft: &mut ChainDraft,
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Arc<Flashblock>>, ProductionError> {
-        let executed = self.execute(keep_going)?;
+        let executed = self.execute(StepLimits::default(), keep_going)?;
         Ok(executed.map(|(block, step)| draft.add(block, step)))
     }
 

@@ -1,0 +1,127 @@
+//! Transactions that wait although a step has executed them: their results are too large, or they take too long.
+
+use std::sync::Arc;
+
+use alloy_primitives::{
+    B256,
+    map::{B256Map, B256Set},
+};
+use foreseal_evm::PreparedTransaction;
+use foreseal_primitives::Transaction;
+
+/// Maximum number of remembered sizes. They are hints: without one, a transaction is executed once more.
+const MAX_SIZES: usize = 4096;
+
+/// Transactions that earlier steps have executed and not included, carried from step to step.
+///
+/// ```text
+///   result larger than the rest of the step  ->  waits for a step with room; its size is remembered
+///   result larger than any step              ->  alone in the next step, but never in two steps in a row while others wait
+///   slower than the limit                    ->  executed elsewhere, then added as a prepared transaction,
+///                                                or executed once more in a step, without a limit
+/// ```
+#[derive(Debug, Default)]
+pub struct DeferredTransactions {
+    sizes: B256Map<usize>,
+    /// Transaction that is to be alone in the next step.
+    oversized: Option<Arc<Transaction>>,
+    /// `true` if the last step consists of a transaction that is larger than a step.
+    is_after_oversized: bool,
+    /// Hashes of transactions that no step executes now.
+    slow: B256Set,
+    /// Transactions that the last step has stopped.
+    interrupted: Vec<Arc<Transaction>>,
+    prepared: Option<PreparedTransaction>,
+    unlimited: Option<Arc<Transaction>>,
+}
+
+impl DeferredTransactions {
+    /// Lets no step execute this transaction until it is [prepared](Self::add_prepared) or
+    /// [forgotten](Self::forget_slow).
+    pub fn hold(&mut self, hash: B256) {
+        self.slow.insert(hash);
+    }
+
+    /// Lets steps execute the transaction again.
+    pub fn forget_slow(&mut self, hash: &B256) {
+        self.slow.remove(hash);
+    }
+
+    /// Removes and returns the transactions that took too long in the last step.
+    pub fn drain_interrupted(&mut self) -> Vec<Arc<Transaction>> {
+        std::mem::take(&mut self.interrupted)
+    }
+
+    /// Makes the next step begin with this transaction, if what it has read is unchanged.
+    pub fn add_prepared(&mut self, prepared: PreparedTransaction) {
+        self.prepared = Some(prepared);
+    }
+
+    /// Makes the next step begin with this transaction, executed without a time limit.
+    pub fn add_unlimited(&mut self, transaction: Arc<Transaction>) {
+        self.unlimited = Some(transaction);
+    }
+
+    /// Removes the transaction that is to be alone in the next step if `is_pooled` rejects it.
+    pub fn retain_oversized(&mut self, is_pooled: impl FnOnce(&B256) -> bool) {
+        self.oversized.take_if(|transaction| !is_pooled(&transaction.hash()));
+    }
+
+    pub(crate) fn take_prepared(&mut self) -> Option<PreparedTransaction> {
+        self.prepared.take()
+    }
+
+    pub(crate) fn take_unlimited(&mut self) -> Option<Arc<Transaction>> {
+        self.unlimited.take()
+    }
+
+    pub(crate) fn is_held(&self, hash: &B256) -> bool {
+        self.slow.contains(hash)
+    }
+
+    pub(crate) fn interrupt(&mut self, transaction: Arc<Transaction>) {
+        self.slow.insert(transaction.hash());
+        self.interrupted.push(transaction);
+    }
+
+    pub(crate) fn size(&self, hash: &B256) -> Option<usize> {
+        self.sizes.get(hash).copied()
+    }
+
+    pub(crate) fn remember_size(&mut self, hash: B256, size: usize) {
+        if self.sizes.len() >= MAX_SIZES {
+            self.sizes.clear();
+        }
+        self.sizes.insert(hash, size);
+    }
+
+    /// Sets the first transaction that is to be alone in the next step.
+    pub(crate) fn set_oversized(&mut self, transaction: &Arc<Transaction>) {
+        self.oversized.get_or_insert_with(|| transaction.clone());
+    }
+
+    /// Removes and returns the transaction that is to be alone in this step, unless one was alone in the last step.
+    pub(crate) fn take_oversized(&mut self) -> Option<Arc<Transaction>> {
+        if self.is_after_oversized { None } else { self.oversized.take() }
+    }
+
+    /// Removes and returns the transaction that is to be alone in a step that has nothing else.
+    pub(crate) fn oversized_if_nothing_else(&mut self) -> Option<Arc<Transaction>> {
+        self.oversized.take()
+    }
+
+    pub(crate) fn is_after_oversized(&self) -> bool {
+        self.is_after_oversized
+    }
+
+    /// Notes the transactions of a step, and if it exceeds the size of a step.
+    pub(crate) fn finish_step(&mut self, transactions: &[Arc<Transaction>], is_oversized: bool) {
+        self.is_after_oversized = is_oversized;
+        for transaction in transactions {
+            let hash = transaction.hash();
+            self.sizes.remove(&hash);
+            self.slow.remove(&hash);
+            self.oversized.take_if(|waiting| waiting.hash() == hash);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Execution of transactions that take longer than a step allows, on a thread of their own.
+//!
+//! ```text
+//!   step k    stops the transaction; nothing of it remains
+//!   lane      executes it on the newest step, to its end, while further steps are made
+//!   step k+n  adds it if what it has read is unchanged; otherwise executes it once more, without a limit
+//! ```
+//!
+//! So a transaction that a step has stopped pays in the end, and is not stopped again and again. The lane rests after
+//! each transaction for as long as that took: slow transactions have at most half of the time.
+
+use std::{collections::VecDeque, sync::Arc, thread::JoinHandle, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_builder::PendingBlock;
+use foreseal_chain::Chain;
+use foreseal_evm::{ExecutionError, PreparedTransaction, RejectedTransaction};
+use foreseal_primitives::Transaction;
+use foreseal_scheduler::lower_priority;
+
+/// Nice value of the thread: steps and requests go first.
+const NICE: i32 = 5;
+/// Maximum number of waiting transactions. Further ones are tried by a later step again.
+const MAX_WAITING: usize = 256;
+
+/// A block under construction: its number and its parent.
+type BlockKey = (u64, B256);
+
+/// Slow transactions, one of which runs at a time.
+#[derive(Default)]
+pub(crate) struct SlowLane {
+    waiting: VecDeque<Arc<Transaction>>,
+    running: Option<RunningTransaction>,
+    /// Monotonic time at which the next transaction may begin.
+    rests_until: Duration,
+}
+
+struct RunningTransaction {
+    transaction: Arc<Transaction>,
+    began: Duration,
+    block: BlockKey,
+    thread: JoinHandle<Result<PreparedTransaction, ExecutionError>>,
+}
+
+/// Result of a slow transaction.
+pub(crate) enum SlowResult {
+    Prepared(PreparedTransaction),
+    /// Its block was sealed meanwhile.
+    BlockEnded(Arc<Transaction>),
+    Rejected(Arc<Transaction>, RejectedTransaction),
+    /// The state could not be read.
+    Failed(Arc<Transaction>),
+}
+
+impl SlowLane {
+    /// Adds a transaction. Returns it if too many wait.
+    pub fn push(&mut self, transaction: Arc<Transaction>) -> Result<(), Arc<Transaction>> {
+        if self.waiting.len() >= MAX_WAITING {
+            return Err(transaction);
+        }
+        self.waiting.push_back(transaction);
+        Ok(())
+    }
+
+    /// Returns the result of the running transaction if it has ended. `open` is the block being built.
+    pub fn poll(&mut self, now: Duration, open: &PendingBlock) -> Option<SlowResult> {
+        let running = self.running.take_if(|running| running.thread.is_finished())?;
+        self.rests_until = now.saturating_add(now.saturating_sub(running.began));
+        let is_same_block = running.block == key(open);
+        Some(match running.thread.join() {
+            Ok(Ok(prepared)) if is_same_block => SlowResult::Prepared(prepared),
+            Ok(Err(ExecutionError::Rejected(reason))) if is_same_block => {
+                SlowResult::Rejected(running.transaction, reason)
+            }
+            _ if !is_same_block => SlowResult::BlockEnded(running.transaction),
+            _ => SlowResult::Failed(running.transaction),
+        })
+    }
+
+    /// Begins the next transaction on the newest step of `chain`, if none runs. `left` is the time until the block is
+    /// sealed: one that may not end before does not begin.
+    pub fn begin_next(&mut self, chain: &Chain, now: Duration, left: Duration, block_time: Duration) {
+        if self.running.is_some() || now < self.rests_until || left < block_time / 4 {
+            return;
+        }
+        let Some(open) = chain.open_block() else { return };
+        let Some(transaction) = self.waiting.pop_front() else { return };
+        let (block, chain, to_run) = (key(open), chain.clone(), transaction.clone());
+        let spawned = std::thread::Builder::new().name("slow-transaction".to_owned()).spawn(move || {
+            lower_priority(NICE);
+            let open = chain.open_block().expect("the chain has an open block");
+            open.prepare(to_run, chain.hashes())
+        });
+        match spawned {
+            Ok(thread) => {
+                self.running = Some(RunningTransaction { transaction, began: now, block, thread });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot start a thread for a slow transaction");
+                self.waiting.push_front(transaction);
+            }
+        }
+    }
+
+    /// Waits until the running transaction ends.
+    #[cfg(test)]
+    pub fn wait(&self) {
+        while self.running.as_ref().is_some_and(|running| !running.thread.is_finished()) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for SlowLane {
+    /// Waits for the thread, which reads the store.
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            drop(running.thread.join());
+        }
+    }
+}
+
+fn key(open: &PendingBlock) -> BlockKey {
+    (open.number(), open.header().parent_hash)
+}

@@ -1,0 +1,67 @@
+//! Limits of the steps of a timed block, and the transactions that wait because of them.
+
+use std::{sync::Arc, time::Duration};
+
+use foreseal_builder::{BlockShare, StepLimits};
+use foreseal_primitives::Transaction;
+
+use crate::{Mining, sequencer::Sequencer, slow_lane::SlowResult};
+
+impl Sequencer {
+    /// Stops each transaction of a step after this time. Without it, a step lasts as long as its transactions.
+    pub(crate) fn limit_transaction_time(&mut self, limit: Duration) {
+        self.transaction_time = Some(limit);
+    }
+
+    /// Returns the limits of the next step.
+    pub(crate) fn step_limits(&self) -> StepLimits {
+        let (share, transaction_time) = match self.timed_block() {
+            Some((left, block_time)) => {
+                let step = self.settings.production.step;
+                (BlockShare::of_step(left, step, block_time), self.transaction_time)
+            }
+            None => (BlockShare::ALL, None),
+        };
+        StepLimits { share, result_bytes: StepLimits::RESULT_BYTES, transaction_time }
+    }
+
+    /// Returns the time until the block being built is sealed, and its whole time; `None` if it is not sealed by time.
+    fn timed_block(&self) -> Option<(Duration, Duration)> {
+        let Mining::Interval { seconds } = self.mining else { return None };
+        let left = self.slot?.due.saturating_sub(self.shared.clock.monotonic());
+        Some((left, Duration::from_secs(seconds)))
+    }
+
+    /// Passes the result of a slow transaction to the next step.
+    pub(crate) fn collect_slow(&mut self) {
+        let now = self.shared.clock.monotonic();
+        let Some(open) = self.chain.open_block() else { return };
+        match self.slow_lane.poll(now, open) {
+            None => {}
+            Some(SlowResult::Prepared(prepared)) => self.deferred.add_prepared(prepared),
+            Some(SlowResult::BlockEnded(transaction)) => self.deferred.add_unlimited(transaction),
+            Some(SlowResult::Failed(transaction)) => self.deferred.forget_slow(&transaction.hash()),
+            Some(SlowResult::Rejected(transaction, reason)) => {
+                self.deferred.forget_slow(&transaction.hash());
+                self.drop_rejected(&transaction.hash(), &reason);
+            }
+        }
+    }
+
+    /// Begins the execution of transactions that the last step has stopped.
+    pub(crate) fn execute_slow(&mut self) {
+        for transaction in self.deferred.drain_interrupted() {
+            self.queue_slow(transaction);
+        }
+        if let Some((left, block_time)) = self.timed_block() {
+            self.slow_lane.begin_next(&self.chain, self.shared.clock.monotonic(), left, block_time);
+        }
+    }
+
+    fn queue_slow(&mut self, transaction: Arc<Transaction>) {
+        tracing::debug!(hash = %transaction.hash(), "a transaction exceeds the time of a step");
+        if let Err(transaction) = self.slow_lane.push(transaction) {
+            self.deferred.forget_slow(&transaction.hash());
+        }
+    }
+}
